@@ -24,7 +24,7 @@
 #include "server/move/move.h"
 #include "server/net/net.h"
 #include "server/observe/counters.h"
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 #include "server/observe/timings.h"
 #include "server/observe/watch.h"
 #include "server/repl/repl.h"
@@ -35,7 +35,7 @@
  * any thread. */
 struct sw_loop_owner {
     void *server; /* argument of the functions */
-    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    void (*snapshot)(void *server, struct sw_server_stats *snapshot);
     void (*stop)(void *server, bool save);  /* begins the shutdown, and returns at once */
     void (*device_lost)(void *server);      /* the same; the process will exit with a failure */
     struct sw_input_budget *input_budget;   /* shared by all loops */

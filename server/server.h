@@ -16,7 +16,7 @@
 
 #include "server/config/config.h"
 #include "server/notify.h"
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 
 struct sw_server;
 
@@ -57,7 +57,7 @@ int sw_server_stopped_fd(struct sw_server *server);
 
 /* Fills in the statistics of the server. `server` is a struct sw_server. May be called from any
  * thread. */
-void sw_server_snapshot(void *server, struct sw_snapshot *snapshot);
+void sw_server_snapshot(void *server, struct sw_server_stats *snapshot);
 
 /* Writes the line that main prints at the start: addresses, engine, backend and the reason for it,
  * widths, capacity, memory. */

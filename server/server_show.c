@@ -23,7 +23,7 @@ static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
     sum->arena_used_bytes += __atomic_load_n(&arena->pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
 }
 
-void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
+void sw_server_snapshot(void *argument, struct sw_server_stats *snapshot)
 {
     struct sw_server *server = argument;
     memset(snapshot, 0, sizeof(*snapshot));
@@ -45,7 +45,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
                           &snapshot->counters.device_region_bytes, &snapshot->counters.regions,
                           &snapshot->counters.rings);
     snapshot->counters.log_lines_left_out = sw_log_left_out();
-    sw_snapshot_process(snapshot);
+    sw_server_stats_process(snapshot);
     snapshot->start_time_seconds = (uint64_t)server->started_at;
     snapshot->uptime_seconds = (uv_hrtime() - server->started_ns) / 1000000000U;
     snapshot->loops = server->loop_count;
@@ -53,18 +53,18 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     snapshot->ready =
         __atomic_load_n(&server->ready, __ATOMIC_ACQUIRE) && !sw_server_is_loading(server);
     if (server->saver != NULL) {
-        sw_saver_facts(server->saver, &snapshot->persistence);
+        sw_saver_status(server->saver, &snapshot->persistence);
     }
     if (server->wal != NULL) {
-        sw_wal_figures(server->wal, &snapshot->log);
+        sw_wal_stats(server->wal, &snapshot->log);
     }
-    sw_repl_facts(server->repl, &snapshot->replication);
-    sw_ha_facts(server->ha, &snapshot->shard);
+    sw_repl_status(server->repl, &snapshot->replication);
+    sw_ha_status(server->ha, &snapshot->shard);
     sw_gpu_facts(server->gpu, &snapshot->gpu);
     sw_cluster_show(server->cluster, &snapshot->cluster);
-    sw_registry_facts(server->registry, &snapshot->registry);
+    sw_registry_status(server->registry, &snapshot->registry);
     snapshot->pause_left_ms = sw_pause_left_ms(&server->clients.pause, &snapshot->pauses_all);
-    sw_mover_facts(server->mover, &snapshot->move);
+    sw_mover_read_status(server->mover, &snapshot->move);
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }
 

@@ -19,7 +19,7 @@
 #include "server/bulk/permit.h"
 #include "server/bulk/rmw.h"
 #include "server/net/conn.h"
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 #include "server/observe/timings.h"
 #include "server/repl/last_write.h"
 
@@ -31,7 +31,7 @@ struct sw_saver;
 /* The functions of the server that this protocol uses; see struct sw_loop_owner. */
 struct sw_bulk_owner {
     void *server; /* argument of the functions */
-    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    void (*snapshot)(void *server, struct sw_server_stats *snapshot);
     const struct sw_saver *saver;           /* NULL: there is no data directory */
     struct sw_repl *repl;                   /* NULL: no replication */
     struct sw_timings *timings;             /* NULL: nothing is timed */

@@ -13,7 +13,7 @@
     X(name##_misses, stats.counters.by_class[class].misses)         \
     X(name##_probes, stats.counters.by_class[class].probes)
 
-/* X(name, field of struct sw_snapshot), in the order in which clients show the figures. */
+/* X(name, field of struct sw_server_stats), in the order in which clients show the figures. */
 #define FIGURE_MAP(X)                              \
     CLASS_MAP(X, get, SW_CLASS_GET)                \
     CLASS_MAP(X, upsert, SW_CLASS_UPSERT)          \
@@ -69,7 +69,7 @@ uint32_t sw_bulk_figures_count(uint32_t wanted)
     return wanted == 0 || wanted > ROWS ? ROWS : wanted;
 }
 
-uint32_t sw_bulk_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
+uint32_t sw_bulk_figures_write(const struct sw_server_stats *snapshot, struct sw_figure *out,
                                uint32_t count)
 {
 #define FIGURE(name, field) {#name, snapshot->field},

@@ -9,7 +9,7 @@
 #define SHERWOOD_SERVER_BULK_FIGURES_H
 
 #include "proto/frame.h"
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 
 /* Returns the largest number of figures in a reply to a client that requests at most `wanted`
  * figures (0: all). */
@@ -17,7 +17,7 @@ uint32_t sw_bulk_figures_count(uint32_t wanted);
 
 /* Writes the first `count` figures of the snapshot and skips unknown ones. `count` is from
  * sw_bulk_figures_count. Returns the number of figures written. */
-uint32_t sw_bulk_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
+uint32_t sw_bulk_figures_write(const struct sw_server_stats *snapshot, struct sw_figure *out,
                                uint32_t count);
 
 #endif

@@ -325,7 +325,7 @@ static void start_stats(struct sw_bulk_frame *frame)
     const struct sw_bulk_owner *owner = &frame->bulk->owner;
     struct sw_reply reply = {.request_id = frame->request.request_id,
                              .count = sw_bulk_figures_count(frame->request.count)};
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     if (frame->ring != NULL && reply.count > frame->request.count) {
         reply.count = frame->request.count; /* 0 asks for all, which has no place in a region */
     }

@@ -46,7 +46,7 @@ struct sw_cluster_owner {
 };
 
 /* Status for INFO, /metrics and /readyz. */
-struct sw_cluster_facts {
+struct sw_cluster_status {
     bool is_enabled;
     bool has_topology;
     bool is_in_topology;
@@ -104,6 +104,6 @@ bool sw_cluster_may_have_foreign(const struct sw_cluster_seat *seat);
 void sw_cluster_found_none_foreign(struct sw_cluster_seat *seat, uint64_t number);
 
 /* `cluster` may be NULL. */
-void sw_cluster_show(struct sw_cluster *cluster, struct sw_cluster_facts *facts);
+void sw_cluster_show(struct sw_cluster *cluster, struct sw_cluster_status *facts);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "server/cluster/cluster_parts.h"
 
-void sw_cluster_show(struct sw_cluster *cluster, struct sw_cluster_facts *facts)
+void sw_cluster_show(struct sw_cluster *cluster, struct sw_cluster_status *facts)
 {
     memset(facts, 0, sizeof(*facts));
     if (cluster == NULL) {

@@ -234,7 +234,7 @@ const char *sw_ha_show_adoption(struct sw_ha *ha, char text[SW_HA_TEXT_BYTES])
     pthread_mutex_lock(&ha->lock);
     const char *wrong = wrong_to_adopt(ha);
     const struct sw_ha_position position = sw_ha_position(ha);
-    const struct sw_ha_facts *facts = &ha->facts;
+    const struct sw_ha_status *facts = &ha->facts;
     snprintf(
         text, SW_HA_TEXT_BYTES,
         "This member of the shard %s is at write %" PRIu64 " of term %" PRIu64
@@ -267,7 +267,7 @@ const char *sw_ha_adopt(struct sw_ha *ha, uint64_t sequence)
     return wrong;
 }
 
-static void put_names(struct sw_ha *ha, struct sw_ha_facts *facts)
+static void put_names(struct sw_ha *ha, struct sw_ha_status *facts)
 {
     const struct sw_ha_sync *sync = &ha->member.shard.sync;
     size_t size = 0;
@@ -278,7 +278,7 @@ static void put_names(struct sw_ha *ha, struct sw_ha_facts *facts)
     }
 }
 
-void sw_ha_facts(struct sw_ha *ha, struct sw_ha_facts *facts)
+void sw_ha_status(struct sw_ha *ha, struct sw_ha_status *facts)
 {
     memset(facts, 0, sizeof(*facts));
     if (ha == NULL) {
@@ -439,7 +439,7 @@ int sw_ha_start(struct sw_ha *ha, uint16_t port)
     bool is_named = name_self(ha, port) == 0;
     sw_ha_names_add(&ha->names, ha->self);
     ha->member.self.node = sw_ha_node(ha->self);
-    ha->facts.silent_ms = sw_ha_now() / 1000000U; /* moments; durations in sw_ha_facts */
+    ha->facts.silent_ms = sw_ha_now() / 1000000U; /* moments; durations in sw_ha_status */
     pthread_mutex_unlock(&ha->lock);
     if (!is_named) {
         return -1;

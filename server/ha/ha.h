@@ -12,7 +12,7 @@
 #ifndef SHERWOOD_SERVER_HA_HA_H
 #define SHERWOOD_SERVER_HA_HA_H
 
-#include "server/ha/facts.h"
+#include "server/ha/ha_status.h"
 #include "server/ha/shard.h"
 #include "server/repl/repl.h"
 
@@ -54,6 +54,6 @@ const char *sw_ha_show_adoption(struct sw_ha *ha, char text[SW_HA_TEXT_BYTES]);
 const char *sw_ha_adopt(struct sw_ha *ha, uint64_t sequence);
 
 /* `ha` may be NULL: there is no shard. */
-void sw_ha_facts(struct sw_ha *ha, struct sw_ha_facts *facts);
+void sw_ha_status(struct sw_ha *ha, struct sw_ha_status *facts);
 
 #endif

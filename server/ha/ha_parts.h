@@ -50,7 +50,7 @@ struct sw_ha {
     uint64_t wants_forgotten; /* node to forget; 0: none */
     bool wants_adoption;      /* an operator wants this member to be primary */
     bool stopping;
-    struct sw_ha_facts facts;
+    struct sw_ha_status facts;
 
     /* Only the thread uses the fields below. */
     bool is_reading;

@@ -35,7 +35,7 @@ static void on_loaded_block(void *context)
     if (now - saver->logged_ms >= PROGRESS_LOG_MS) {
         struct sw_persistence facts;
         saver->logged_ms = now;
-        sw_saver_facts(saver, &facts);
+        sw_saver_status(saver, &facts);
         sw_log(SW_LOG_INFO, "loading: %u %% of %llu MiB", sw_persistence_percent(&facts),
                (unsigned long long)(facts.loading_bytes >> 20));
     }

@@ -99,7 +99,7 @@ int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, u
                      const char *aside, char reason[SW_HISTORY_REASON_BYTES]);
 bool sw_saver_is_replacing(struct sw_saver *saver);
 
-void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts);
+void sw_saver_status(struct sw_saver *saver, struct sw_persistence *facts);
 
 /* Ends the thread. Call it when no batch is in flight or will be submitted. `save`: writes a last
  * snapshot from the table itself, without a copy, unless the newest file has the same contents.

@@ -59,7 +59,7 @@ enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *re
     return outcome;
 }
 
-void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts)
+void sw_saver_status(struct sw_saver *saver, struct sw_persistence *facts)
 {
     pthread_mutex_lock(&saver->mutex);
     *facts = saver->facts;

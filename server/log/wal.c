@@ -183,9 +183,9 @@ void sw_wal_forget(struct sw_wal *wal, uint64_t sequence, uint64_t from)
     pthread_mutex_unlock(&wal->lock);
 }
 
-void sw_wal_figures(struct sw_wal *wal, struct sw_wal_figures *figures)
+void sw_wal_stats(struct sw_wal *wal, struct sw_wal_stats *figures)
 {
-    *figures = (struct sw_wal_figures){
+    *figures = (struct sw_wal_stats){
         .has_begun = __atomic_load_n(&wal->has_begun, __ATOMIC_ACQUIRE),
         .state = sw_wal_state(wal),
     };

@@ -152,7 +152,7 @@ void sw_wal_forget(struct sw_wal *wal, uint64_t sequence, uint64_t from);
 /* Fills in the log's fields of a snapshot's header. Call it before the image is taken. */
 void sw_wal_beside(struct sw_wal *wal, struct sw_wal_beside *beside);
 
-struct sw_wal_figures {
+struct sw_wal_stats {
     enum sw_wal_state state;
     uint64_t written;
     uint64_t durable;
@@ -168,6 +168,6 @@ struct sw_wal_figures {
     bool has_begun;
     int error; /* errno of the last failure; 0: none */
 };
-void sw_wal_figures(struct sw_wal *wal, struct sw_wal_figures *figures);
+void sw_wal_stats(struct sw_wal *wal, struct sw_wal_stats *figures);
 
 #endif

@@ -233,8 +233,8 @@ void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_
                             .most = hello->message_ops_max < mover->at_once
                                         ? (uint32_t)hello->message_ops_max
                                         : mover->at_once};
-    struct sw_feed_figures figures;
-    sw_feed_figures(mover->parts.repl->feed, &figures);
+    struct sw_feed_stats figures;
+    sw_feed_stats(mover->parts.repl->feed, &figures);
     giving.link.wire = wire;
     (void)give(&giving);
     sw_link_close(&giving.link);

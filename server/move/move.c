@@ -26,7 +26,7 @@ static void begin_facts(struct sw_mover *mover, enum sw_cluster_role role, uint6
 {
     mover->reason[0] = '\0';
     pthread_mutex_lock(&mover->lock);
-    struct sw_move_facts *facts = &mover->facts;
+    struct sw_move_status *facts = &mover->facts;
     facts->role = role;
     facts->attempt = attempt;
     facts->slots = sw_slot_set_count(slots);
@@ -203,7 +203,7 @@ static bool work(struct sw_mover *mover)
 {
     struct sw_cluster_move move;
     struct sw_move_hello hello;
-    struct sw_cluster_facts facts;
+    struct sw_cluster_status facts;
     drain(mover);
     sw_cluster_show(mover->parts.cluster, &facts);
     sw_cluster_move_show(mover->parts.cluster, &move);
@@ -250,7 +250,7 @@ static bool work(struct sw_mover *mover)
 static void renew_attempt(struct sw_mover *mover)
 {
     struct sw_cluster_move move;
-    struct sw_cluster_facts facts;
+    struct sw_cluster_status facts;
     char error[SW_CLUSTER_ERROR_BYTES];
     sw_cluster_move_show(mover->parts.cluster, &move);
     sw_cluster_show(mover->parts.cluster, &facts);

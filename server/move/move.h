@@ -18,7 +18,7 @@
 #include "server/cluster/moving.h"
 #include "server/log/saver.h"
 #include "server/log/wal.h"
-#include "server/move/facts.h"
+#include "server/move/move_status.h"
 #include "server/move/stream.h"
 #include "server/repl/repl.h"
 #include "server/repl/wire.h"
@@ -63,7 +63,7 @@ void sw_mover_nudge(struct sw_mover *mover);
 bool sw_mover_is_quiet(struct sw_mover *mover);
 
 /* Fills in the status. All zero if `mover` is NULL. */
-void sw_mover_facts(struct sw_mover *mover, struct sw_move_facts *facts);
+void sw_mover_read_status(struct sw_mover *mover, struct sw_move_status *facts);
 /* Writes lines of "name:value". Returns their length. */
 size_t sw_mover_status(struct sw_mover *mover, char *text, size_t bytes);
 

@@ -35,7 +35,7 @@ struct sw_mover {
     bool is_sending;
     bool has_order; /* the thread must read the state again */
     bool is_stale;  /* the replicas may lack the current state, which is sent to them later */
-    struct sw_move_facts facts;
+    struct sw_move_status facts;
 
     /* Only the thread uses the fields below. */
     struct sw_queue *queue;

@@ -95,7 +95,7 @@ static bool would_lose_times(const struct sw_mover *mover, const struct sw_move_
 static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello,
                  char error[SW_CLUSTER_ERROR_BYTES])
 {
-    struct sw_cluster_facts facts;
+    struct sw_cluster_status facts;
     sw_cluster_show(mover->parts.cluster, &facts);
     bool same = hello->version == SW_MOVE_VERSION && hello->key_bytes == mover->info.key_bytes &&
                 hello->value_bytes == mover->info.value_bytes &&

@@ -8,7 +8,7 @@
 
 #include "server/move/mover_parts.h"
 
-void sw_mover_facts(struct sw_mover *mover, struct sw_move_facts *facts)
+void sw_mover_read_status(struct sw_mover *mover, struct sw_move_status *facts)
 {
     memset(facts, 0, sizeof(*facts));
     if (mover != NULL) {
@@ -27,9 +27,9 @@ size_t sw_mover_status(struct sw_mover *mover, char *text, size_t bytes)
                                         [SW_CLUSTER_TAKES] = "target",
                                         [SW_CLUSTER_HANDED] = "source",
                                         [SW_CLUSTER_DECIDES] = "target"};
-    struct sw_move_facts facts;
+    struct sw_move_status facts;
     struct sw_cluster_move move;
-    sw_mover_facts(mover, &facts);
+    sw_mover_read_status(mover, &facts);
     sw_cluster_move_show(mover->parts.cluster, &move);
     /* a source is one once it sends, and what the state says comes before the thread's facts */
     bool is_given_up = facts.phase == SW_MOVE_REMOVES && facts.role == SW_CLUSTER_TAKES;

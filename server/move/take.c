@@ -48,7 +48,7 @@ static int ask_for_slots(struct taking *taking)
                                   .message_ops_max = mover->at_once,
                                   .expires = sw_mover_expires(mover),
                                   .slots = taking->move->slots};
-    struct sw_cluster_facts facts;
+    struct sw_cluster_status facts;
     char line[SW_MOVE_LINE_BYTES], end;
     sw_cluster_show(mover->parts.cluster, &facts);
     hello.epoch = facts.epoch;

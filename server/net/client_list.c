@@ -54,7 +54,7 @@ static struct sw_clients_entry *entry_at(struct sw_list *link)
 
 void sw_clients_copy_entry(const struct sw_clients_entry *from, struct sw_clients_entry *to)
 {
-    const struct sw_clients_figures *figures = &from->figures;
+    const struct sw_clients_stats *figures = &from->figures;
     to->id = from->id;
     to->open_at_ms = from->open_at_ms;
     memcpy(to->peer, from->peer, sizeof(to->peer));
@@ -65,7 +65,7 @@ void sw_clients_copy_entry(const struct sw_clients_entry *from, struct sw_client
     memcpy(to->library_version, from->library_version, sizeof(to->library_version));
     to->resp_version = __atomic_load_n(&from->resp_version, __ATOMIC_RELAXED);
     to->waits = __atomic_load_n(&from->waits, __ATOMIC_RELAXED);
-    to->figures = (struct sw_clients_figures){
+    to->figures = (struct sw_clients_stats){
         .active_ms = __atomic_load_n(&figures->active_ms, __ATOMIC_RELAXED),
         .input_bytes = __atomic_load_n(&figures->input_bytes, __ATOMIC_RELAXED),
         .output_bytes = __atomic_load_n(&figures->output_bytes, __ATOMIC_RELAXED),
@@ -166,7 +166,7 @@ void sw_clients_publish_user(struct sw_conn *conn)
 void sw_clients_publish(struct sw_conn *conn)
 {
     sw_clients_publish_user(conn);
-    struct sw_clients_figures *figures = &conn->shown.figures;
+    struct sw_clients_stats *figures = &conn->shown.figures;
     uint64_t unsent = sw_conn_unsent_bytes(conn);
     put(&figures->active_ms, conn->times.input_at);
     put(&figures->input_bytes, sw_input_held(&conn->input));

@@ -27,7 +27,7 @@ struct sw_conn;
 #define SW_CLIENTS_NAME_BYTES 64
 
 /* The statistics of a connection that change while it is open. */
-struct sw_clients_figures {
+struct sw_clients_stats {
     uint64_t active_ms;    /* when it last received something, by the monotonic clock */
     uint64_t input_bytes;  /* received and not consumed */
     uint64_t output_bytes; /* of replies that were not sent */
@@ -56,12 +56,12 @@ struct sw_clients_entry {
     char name[SW_CLIENTS_NAME_BYTES];    /* what the client calls itself */
     char library_name[SW_CLIENTS_NAME_BYTES];
     char library_version[SW_CLIENTS_NAME_BYTES];
-    uint8_t resp_version;              /* atomic; 0: it speaks frames, or has said nothing yet */
-    bool kill;                         /* atomic: it is to be closed */
-    uint8_t waits;                     /* atomic: enum sw_clients_wait */
-    bool *kill_some;                   /* atomic: of its loop: some are to be closed */
-    uv_async_t *wake;                  /* its loop's handle. Borrowed */
-    struct sw_clients_figures figures; /* atomic */
+    uint8_t resp_version;            /* atomic; 0: it speaks frames, or has said nothing yet */
+    bool kill;                       /* atomic: it is to be closed */
+    uint8_t waits;                   /* atomic: enum sw_clients_wait */
+    bool *kill_some;                 /* atomic: of its loop: some are to be closed */
+    uv_async_t *wake;                /* its loop's handle. Borrowed */
+    struct sw_clients_stats figures; /* atomic */
 };
 
 struct sw_clients {

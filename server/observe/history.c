@@ -34,9 +34,10 @@ int sw_history_due(const struct sw_history *history, uint64_t now_ms, int most_m
     return left < (uint64_t)most_ms ? (int)left : most_ms;
 }
 
-void sw_history_add(struct sw_history *history, const struct sw_snapshot *snapshot, uint64_t now_ms)
+void sw_history_add(struct sw_history *history, const struct sw_server_stats *snapshot,
+                    uint64_t now_ms)
 {
-    const struct sw_snapshot *s = snapshot;
+    const struct sw_server_stats *s = snapshot;
     struct sw_history_sample *sample = &history->samples[(history->newest + 1) % RING];
     history->newest++;
     sample->number = history->newest;

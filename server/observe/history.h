@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 
 #define SW_HISTORY_INTERVAL_MS 1000
 #define SW_HISTORY_SAMPLES \
@@ -88,7 +88,7 @@ struct sw_history_sample {
 struct sw_history;
 
 /* The two numbers are read one after the other. */
-static inline uint64_t sw_history_lag(const struct sw_wal_figures *log)
+static inline uint64_t sw_history_lag(const struct sw_wal_stats *log)
 {
     return log->written > log->durable ? log->written - log->durable : 0;
 }
@@ -106,7 +106,7 @@ void sw_history_destroy(struct sw_history *history);
 /* The milliseconds until the next sample is due, at most `most_ms`. */
 int sw_history_due(const struct sw_history *history, uint64_t now_ms, int most_ms);
 /* Takes a sample. The oldest one goes. */
-void sw_history_add(struct sw_history *history, const struct sw_snapshot *snapshot,
+void sw_history_add(struct sw_history *history, const struct sw_server_stats *snapshot,
                     uint64_t now_ms);
 
 /* The number of the newest sample, 0 if there is none, and of the oldest that is kept. */

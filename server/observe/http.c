@@ -276,7 +276,7 @@ static void accept_some(struct sw_http *http)
 static int sample(struct sw_http *http, int most_ms)
 {
     if (sw_history_due(http->pages.history, now_ms(), most_ms) == 0) {
-        struct sw_snapshot snapshot;
+        struct sw_server_stats snapshot;
         http->pages.snapshot(http->pages.server, &snapshot);
         sw_history_add(http->pages.history, &snapshot, now_ms());
     }
@@ -390,7 +390,7 @@ static int open_tls(struct sw_http *http, const struct sw_config *config, struct
 
 int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_token *token,
                   struct sw_tls_door *door,
-                  void (*snapshot)(void *server, struct sw_snapshot *snapshot), void *server,
+                  void (*snapshot)(void *server, struct sw_server_stats *snapshot), void *server,
                   struct sw_http **out, uint16_t *port)
 {
     struct sw_http *http = calloc(1, sizeof(*http));

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 #include "server/observe/text.h"
 
 struct sw_http;
@@ -22,7 +22,7 @@ struct sw_tls_door;
  * bound (0: a Unix socket). Both are set before the first call of the snapshot callback. */
 int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_token *token,
                   struct sw_tls_door *door,
-                  void (*snapshot)(void *server, struct sw_snapshot *snapshot), void *server,
+                  void (*snapshot)(void *server, struct sw_server_stats *snapshot), void *server,
                   struct sw_http **out, uint16_t *port);
 
 /* Adds the counters and gauges of the HTTP server to `to`. Any thread may call this. */
@@ -33,7 +33,8 @@ void sw_http_stop(struct sw_http *http);
 
 /* Writes the metrics in the text format of Prometheus (0.0.4), or as OpenMetrics 1.0 (metrics.c).
  */
-void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, struct sw_text *text);
+void sw_metrics_render(const struct sw_server_stats *snapshot, bool openmetrics,
+                       struct sw_text *text);
 
 /* True if an Accept header prefers OpenMetrics 1.0 to the older format (http_content_type.c). */
 bool sw_http_wants_openmetrics(const char *accept);

@@ -98,7 +98,7 @@ static enum MHD_Result reply_metrics(const struct sw_http_pages *pages,
     const char *accept =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
     bool openmetrics = accept != NULL && sw_http_wants_openmetrics(accept);
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct sw_text text;
 
     pages->snapshot(pages->server, &snapshot);
@@ -116,7 +116,7 @@ static enum MHD_Result reply_status(const struct sw_http_pages *pages,
                                     struct MHD_Connection *connection)
 {
     struct timespec wall;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct sw_status_query query = {.now_ms = now_ms()};
     if (!sw_status_parse_since(
             MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "since"),
@@ -166,7 +166,7 @@ static enum MHD_Result reply_index(struct MHD_Connection *connection)
 /* 200, although writes may be refused for the disk: a restart would not mend that, and whoever
  * takes the server out of service takes the reads along. The text says so, for people and for
  * probes that look. */
-static enum MHD_Result reply_up(const struct sw_snapshot *snapshot,
+static enum MHD_Result reply_up(const struct sw_server_stats *snapshot,
                                 struct MHD_Connection *connection, const char *word)
 {
     char problem[SW_PROBLEM_BYTES];
@@ -184,7 +184,7 @@ static enum MHD_Result reply_up(const struct sw_snapshot *snapshot,
 static enum MHD_Result reply_health(const struct sw_http_pages *pages,
                                     struct MHD_Connection *connection)
 {
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     pages->snapshot(pages->server, &snapshot);
     return reply_up(&snapshot, connection, "ok");
 }
@@ -192,7 +192,7 @@ static enum MHD_Result reply_health(const struct sw_http_pages *pages,
 static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
                                    struct MHD_Connection *connection)
 {
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     pages->snapshot(pages->server, &snapshot);
     if (snapshot.persistence.loading) {
         return reply_loading(connection, sw_persistence_percent(&snapshot.persistence));

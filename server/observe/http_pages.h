@@ -9,11 +9,11 @@
 
 #include "server/observe/history.h"
 #include "server/observe/http_token.h"
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 
 /* Where the pages have their figures from. */
 struct sw_http_pages {
-    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    void (*snapshot)(void *server, struct sw_server_stats *snapshot);
     void *server;
     struct sw_history *history;
     const struct sw_http_token *token; /* what pages ask for that are not open to all; borrowed */

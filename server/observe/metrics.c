@@ -15,7 +15,7 @@
 
 static_assert(SW_COUNTED_OPERATIONS == SW_OPERATION_NUMBERS, "each number has a counter");
 
-static void put_build(struct page *page, const struct sw_snapshot *snapshot)
+static void put_build(struct page *page, const struct sw_server_stats *snapshot)
 {
     char bits[8];
     snprintf(bits, sizeof(bits), "%u", snapshot->info.key_bytes * 8);
@@ -110,7 +110,7 @@ static void put_ways(struct page *page, const struct sw_way_counters ways[SW_WAY
     }
 }
 
-static void put_table(struct page *page, const struct sw_snapshot *snapshot)
+static void put_table(struct page *page, const struct sw_server_stats *snapshot)
 {
     const struct sw_table_info *info = &snapshot->info;
     const struct sw_table_stats *stats = &snapshot->stats;
@@ -244,7 +244,7 @@ static void histogram(struct page *page, const char *name, const char *help,
                    sum, name, sum);
 }
 
-static void put_log(struct page *page, const struct sw_wal_figures *log)
+static void put_log(struct page *page, const struct sw_wal_stats *log)
 {
     gauge(page, "sherwood_persistence_log_enabled", "1 if writes are logged (appendonly).",
           log->has_begun);
@@ -276,7 +276,7 @@ static void put_log(struct page *page, const struct sw_wal_figures *log)
                    log->sync_us / 1000000, log->sync_us % 1000000);
 }
 
-static void put_replication(struct page *page, const struct sw_repl_facts *facts)
+static void put_replication(struct page *page, const struct sw_repl_status *facts)
 {
     gauge(page, "sherwood_replication_is_replica", "1 if this server is a replica.",
           facts->is_replica);
@@ -316,7 +316,7 @@ static void put_replication(struct page *page, const struct sw_repl_facts *facts
             "Snapshots that this server, a replica, has taken.", facts->resyncs);
 }
 
-static void put_shard(struct page *page, const struct sw_ha_facts *facts)
+static void put_shard(struct page *page, const struct sw_ha_status *facts)
 {
     gauge(page, "sherwood_ha_enabled", "1 if this is a member of a shard (--ha).", facts->is_on);
     gauge(page, "sherwood_ha_is_primary", "1 if it is the primary of the shard.",
@@ -381,14 +381,14 @@ static void put_batches(struct page *page, const struct sw_loop_counters *counte
                    counters->batch_us_sum / 1000000, counters->batch_us_sum % 1000000);
 }
 
-static void put_pause(struct page *page, const struct sw_snapshot *snapshot)
+static void put_pause(struct page *page, const struct sw_server_stats *snapshot)
 {
     gauge_ratio(page, "sherwood_client_pause_seconds",
                 "Time until CLIENT PAUSE ends; 0: it holds nothing back.",
                 (double)snapshot->pause_left_ms / 1e3);
 }
 
-static void put_process(struct page *page, const struct sw_snapshot *snapshot)
+static void put_process(struct page *page, const struct sw_server_stats *snapshot)
 {
     gauge(page, "sherwood_clients_max", "Connections allowed at once.",
           sw_config_connections(snapshot->config));
@@ -398,7 +398,8 @@ static void put_process(struct page *page, const struct sw_snapshot *snapshot)
           snapshot->resident_bytes);
 }
 
-void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, struct sw_text *text)
+void sw_metrics_render(const struct sw_server_stats *snapshot, bool openmetrics,
+                       struct sw_text *text)
 {
     struct page page = {text, openmetrics};
     put_build(&page, snapshot);

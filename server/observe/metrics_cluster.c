@@ -5,7 +5,7 @@
  */
 #include "server/observe/metrics_page.h"
 
-static void put_moves(struct page *page, const struct sw_move_facts *facts)
+static void put_moves(struct page *page, const struct sw_move_status *facts)
 {
     gauge(page, "sherwood_cluster_moving",
           "1 while slots move to this node or from it, or their keys are being removed.",
@@ -25,7 +25,7 @@ static void put_moves(struct page *page, const struct sw_move_facts *facts)
                 (double)facts->freeze_us / 1e6);
 }
 
-static void put_cluster(struct page *page, const struct sw_cluster_facts *facts)
+static void put_cluster(struct page *page, const struct sw_cluster_status *facts)
 {
     gauge(page, "sherwood_cluster_enabled", "1 if this is a node of a cluster.", facts->is_enabled);
     gauge(page, "sherwood_cluster_in_topology",
@@ -37,7 +37,7 @@ static void put_cluster(struct page *page, const struct sw_cluster_facts *facts)
             facts->reload_failures);
 }
 
-static void put_registry(struct page *page, const struct sw_registry_facts *facts)
+static void put_registry(struct page *page, const struct sw_registry_status *facts)
 {
     gauge(page, "sherwood_registry_enabled", "1 if the topology of the cluster is in etcd.",
           facts->is_on);
@@ -64,7 +64,7 @@ static void put_registry(struct page *page, const struct sw_registry_facts *fact
             "Topologies written because this node was elected primary.", facts->claims);
 }
 
-void sw_metrics_put_cluster(struct page *page, const struct sw_snapshot *snapshot)
+void sw_metrics_put_cluster(struct page *page, const struct sw_server_stats *snapshot)
 {
     put_cluster(page, &snapshot->cluster);
     put_registry(page, &snapshot->registry);

@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 #include "server/observe/text.h"
 
 struct page {
@@ -67,6 +67,6 @@ static inline void label(struct page *page, const char *name, const char *value,
 }
 
 /* Writes the metrics of a cluster (metrics_cluster.c). */
-void sw_metrics_put_cluster(struct page *page, const struct sw_snapshot *snapshot);
+void sw_metrics_put_cluster(struct page *page, const struct sw_server_stats *snapshot);
 
 #endif

@@ -13,7 +13,7 @@
 #define RESTARTED_SECONDS 600
 
 struct facts {
-    const struct sw_snapshot *now;
+    const struct sw_server_stats *now;
     const struct sw_history *history;
     uint64_t now_ms;
 };
@@ -52,7 +52,7 @@ static bool writes_refused(const struct facts *facts, char *text, size_t room)
 
 static bool log_stopped(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_wal_figures *log = &facts->now->log;
+    const struct sw_wal_stats *log = &facts->now->log;
     char why[128] = "";
     if (log->error != 0) {
         snprintf(why, sizeof(why), " (%s)", strerror(log->error));
@@ -96,7 +96,7 @@ static bool not_ready(const struct facts *facts, char *text, size_t room)
 /* A link that was just lost comes back by itself. */
 static bool replica_behind(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_repl_facts *repl = &facts->now->replication;
+    const struct sw_repl_status *repl = &facts->now->replication;
     return repl->is_replica && repl->lag_ms > 30000 &&
            SAY("This replica has not had every write of its primary for %" PRIu64
                " s, and %s. Reads may show old values; the journal has the cause.",
@@ -106,7 +106,7 @@ static bool replica_behind(const struct facts *facts, char *text, size_t room)
 
 static bool replication_errors(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_repl_facts *repl = &facts->now->replication;
+    const struct sw_repl_status *repl = &facts->now->replication;
     uint64_t errors =
         increase(facts, SW_HISTORY_replication_errors, repl->errors + repl->senders.errors, 10);
     return errors > 0 &&
@@ -118,7 +118,7 @@ static bool replication_errors(const struct facts *facts, char *text, size_t roo
 
 static bool not_in_topology(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_cluster_facts *cluster = &facts->now->cluster;
+    const struct sw_cluster_status *cluster = &facts->now->cluster;
     return cluster->is_enabled && !cluster->is_in_topology &&
            SAY("This node of a cluster is not in the topology%s: it serves no key. CLUSTER "
                "SETTOPOLOGY, or cluster-config and a reload, bring another one.",
@@ -137,7 +137,7 @@ static bool topology_refused(const struct facts *facts, char *text, size_t room)
 
 static bool registry_silent(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_registry_facts *registry = &facts->now->registry;
+    const struct sw_registry_status *registry = &facts->now->registry;
     return registry->is_on && registry->silent_ms > 15000 &&
            SAY("etcd has not told of the topology for %" PRIu64 " s: %s. This node goes on with "
                "the one that it has.",
@@ -147,7 +147,7 @@ static bool registry_silent(const struct facts *facts, char *text, size_t room)
 
 static bool registry_refused(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_registry_facts *registry = &facts->now->registry;
+    const struct sw_registry_status *registry = &facts->now->registry;
     return registry->refused[0] != '\0' &&
            SAY("The topology in etcd is not taken, and the one before holds: %s.",
                registry->refused);
@@ -174,7 +174,7 @@ static bool paused(const struct facts *facts, char *text, size_t room)
 /* One that was just elected has nobody yet. */
 static bool shard_alone(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_ha_facts *shard = &facts->now->shard;
+    const struct sw_ha_status *shard = &facts->now->shard;
     return shard->is_primary && shard->members > 1 && shard->in_sync == 0 &&
            shard->lonely_ms > 30000 &&
            SAY("This primary has no member in sync: WAIT counts nobody, and nobody takes over if "
@@ -184,7 +184,7 @@ static bool shard_alone(const struct facts *facts, char *text, size_t room)
 
 static bool shard_leaderless(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_ha_facts *shard = &facts->now->shard;
+    const struct sw_ha_status *shard = &facts->now->shard;
     if (!shard->is_on || (!shard->is_stuck && shard->silent_ms <= 15000)) {
         return false;
     }
@@ -333,7 +333,7 @@ static const struct {
 #define CONDITION_COUNT (sizeof(conditions) / sizeof(conditions[0]))
 static_assert(CONDITION_COUNT <= SW_PROBLEMS_MAX, "room for all at once");
 
-bool sw_problems_degraded(const struct sw_snapshot *snapshot, char text[SW_PROBLEM_BYTES])
+bool sw_problems_degraded(const struct sw_server_stats *snapshot, char text[SW_PROBLEM_BYTES])
 {
     const struct facts facts = {.now = snapshot};
     return log_stopped(&facts, text, SW_PROBLEM_BYTES) ||
@@ -341,7 +341,7 @@ bool sw_problems_degraded(const struct sw_snapshot *snapshot, char text[SW_PROBL
             snapshot_failed(&facts, text, SW_PROBLEM_BYTES));
 }
 
-unsigned sw_problems_find(const struct sw_snapshot *snapshot, const struct sw_history *history,
+unsigned sw_problems_find(const struct sw_server_stats *snapshot, const struct sw_history *history,
                           uint64_t now_ms, struct sw_problem problems[SW_PROBLEMS_MAX])
 {
     const struct facts facts = {snapshot, history, now_ms};

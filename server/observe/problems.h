@@ -25,10 +25,10 @@ struct sw_problem {
 
 /* Whether writes are refused because they could not be made durable, and the sentences that say so.
  * Any thread. */
-bool sw_problems_degraded(const struct sw_snapshot *snapshot, char text[SW_PROBLEM_BYTES]);
+bool sw_problems_degraded(const struct sw_server_stats *snapshot, char text[SW_PROBLEM_BYTES]);
 
 /* Writes the problems there are, the worst first, and returns how many. */
-unsigned sw_problems_find(const struct sw_snapshot *snapshot, const struct sw_history *history,
+unsigned sw_problems_find(const struct sw_server_stats *snapshot, const struct sw_history *history,
                           uint64_t now_ms, struct sw_problem problems[SW_PROBLEMS_MAX]);
 
 #endif

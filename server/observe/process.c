@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 
 static uint64_t resident_bytes(void)
 {
@@ -27,7 +27,7 @@ static double seconds(const struct timeval *time)
     return (double)time->tv_sec + 1e-6 * (double)time->tv_usec;
 }
 
-void sw_snapshot_process(struct sw_snapshot *snapshot)
+void sw_server_stats_process(struct sw_server_stats *snapshot)
 {
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);

@@ -40,12 +40,12 @@ static void put(json_t **list, json_t *value)
     }
 }
 
-static const char *state_of(const struct sw_snapshot *snapshot)
+static const char *state_of(const struct sw_server_stats *snapshot)
 {
     return snapshot->persistence.loading ? "loading" : snapshot->ready ? "ready" : "not ready";
 }
 
-static json_t *server_of(const struct sw_snapshot *snapshot)
+static json_t *server_of(const struct sw_server_stats *snapshot)
 {
     static const char *const formats[] = {
         [SW_VALUE_INTEGER] = "integer", [SW_VALUE_STRING] = "string", [SW_VALUE_FIXED] = "fixed"};
@@ -69,7 +69,7 @@ static json_t *class_of(const struct sw_op_counters *class)
                      integer(class->probes));
 }
 
-static json_t *totals_of(const struct sw_snapshot *snapshot)
+static json_t *totals_of(const struct sw_server_stats *snapshot)
 {
     const struct sw_counters *table = &snapshot->stats.counters;
     const struct sw_loop_counters *loops = &snapshot->counters;
@@ -87,7 +87,7 @@ static json_t *totals_of(const struct sw_snapshot *snapshot)
         integer(loops->net_output_bytes));
 }
 
-static json_t *table_of(const struct sw_snapshot *snapshot)
+static json_t *table_of(const struct sw_server_stats *snapshot)
 {
     const struct sw_table_info *info = &snapshot->info;
     const struct sw_table_stats *stats = &snapshot->stats;
@@ -113,7 +113,7 @@ static json_t *ways_of(const struct sw_way_counters ways[SW_WAY_COUNT])
     return list;
 }
 
-static json_t *connections_of(const struct sw_snapshot *snapshot)
+static json_t *connections_of(const struct sw_server_stats *snapshot)
 {
     const struct sw_loop_counters *counters = &snapshot->counters;
     return json_pack(
@@ -124,7 +124,7 @@ static json_t *connections_of(const struct sw_snapshot *snapshot)
         integer(counters->connections_rejected), "http", integer(counters->http_connections));
 }
 
-static json_t *memory_of(const struct sw_snapshot *snapshot)
+static json_t *memory_of(const struct sw_server_stats *snapshot)
 {
     const struct sw_loop_counters *counters = &snapshot->counters;
     const bool device = snapshot->info.backend == SW_BACKEND_CUDA;
@@ -142,7 +142,7 @@ static json_t *known(uint64_t figure)
     return figure == SW_GPU_UNKNOWN ? json_null() : json_integer(integer(figure));
 }
 
-static json_t *gpu_of(const struct sw_snapshot *snapshot)
+static json_t *gpu_of(const struct sw_server_stats *snapshot)
 {
     const struct sw_gpu_facts *gpu = &snapshot->gpu;
     return gpu->memory_used_bytes == SW_GPU_UNKNOWN && gpu->busy_percent == SW_GPU_UNKNOWN
@@ -153,12 +153,12 @@ static json_t *gpu_of(const struct sw_snapshot *snapshot)
                            "memory_busy_percent", known(gpu->memory_busy_percent));
 }
 
-static json_t *log_of(const struct sw_snapshot *snapshot)
+static json_t *log_of(const struct sw_server_stats *snapshot)
 {
     static const char *const states[] = {
         [SW_WAL_OK] = "ok", [SW_WAL_FULL] = "full", [SW_WAL_BROKEN] = "broken"};
     static const uint64_t none[SW_HISTOGRAM_BUCKETS] = {0};
-    const struct sw_wal_figures *log = &snapshot->log;
+    const struct sw_wal_stats *log = &snapshot->log;
     return !log->has_begun
                ? json_null()
                : json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "state",
@@ -175,7 +175,7 @@ static json_t *log_of(const struct sw_snapshot *snapshot)
                                : real(sw_histogram_quantile(none, log->sync_took, 0.99)));
 }
 
-static json_t *persistence_of(const struct sw_snapshot *snapshot)
+static json_t *persistence_of(const struct sw_server_stats *snapshot)
 {
     const struct sw_persistence *facts = &snapshot->persistence;
     return json_pack(
@@ -191,7 +191,7 @@ static json_t *persistence_of(const struct sw_snapshot *snapshot)
         log_of(snapshot));
 }
 
-static json_t *problems_of(const struct sw_snapshot *snapshot, const struct sw_history *history,
+static json_t *problems_of(const struct sw_server_stats *snapshot, const struct sw_history *history,
                            uint64_t now_ms)
 {
     struct sw_problem problems[SW_PROBLEMS_MAX];
@@ -299,7 +299,7 @@ static json_t *history_of(const struct sw_history *history, const struct sw_stat
 }
 
 /* Of all batches of the last minute. */
-static json_t *latency_of(const struct sw_snapshot *snapshot, const struct sw_history *history,
+static json_t *latency_of(const struct sw_server_stats *snapshot, const struct sw_history *history,
                           uint64_t now_ms)
 {
     static const uint64_t none[SW_HISTOGRAM_BUCKETS] = {0};
@@ -324,7 +324,7 @@ static int append(const char *bytes, size_t size, void *text)
     return ((struct sw_text *)text)->failed ? -1 : 0;
 }
 
-void sw_status_render(const struct sw_snapshot *snapshot, const struct sw_history *history,
+void sw_status_render(const struct sw_server_stats *snapshot, const struct sw_history *history,
                       const struct sw_status_query *query, struct sw_text *text)
 {
     json_t *document = json_pack(

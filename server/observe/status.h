@@ -19,7 +19,7 @@ struct sw_status_query {
 };
 
 /* Writes the document, or sets text->failed if there is no memory for it. */
-void sw_status_render(const struct sw_snapshot *snapshot, const struct sw_history *history,
+void sw_status_render(const struct sw_server_stats *snapshot, const struct sw_history *history,
                       const struct sw_status_query *query, struct sw_text *text);
 
 /* Reads the number of a sample as a client sends it: decimal digits. NULL is 0. Returns false if it

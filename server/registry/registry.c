@@ -87,7 +87,7 @@ enum sw_registry_outcome sw_registry_outcome(struct sw_registry *registry, uint6
     return outcome;
 }
 
-void sw_registry_facts(struct sw_registry *registry, struct sw_registry_facts *facts)
+void sw_registry_status(struct sw_registry *registry, struct sw_registry_status *facts)
 {
     memset(facts, 0, sizeof(*facts));
     if (registry == NULL) {

@@ -15,7 +15,7 @@
 
 #include "server/cluster/cluster.h"
 #include "server/ha/ha.h"
-#include "server/registry/facts.h"
+#include "server/registry/registry_status.h"
 
 struct sw_registry;
 
@@ -50,6 +50,6 @@ enum sw_registry_outcome {
 enum sw_registry_outcome sw_registry_outcome(struct sw_registry *registry, uint64_t order,
                                              uint64_t *view, char error[SW_CLUSTER_ERROR_BYTES]);
 
-void sw_registry_facts(struct sw_registry *registry, struct sw_registry_facts *facts);
+void sw_registry_status(struct sw_registry *registry, struct sw_registry_status *facts);
 
 #endif

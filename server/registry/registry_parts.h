@@ -49,7 +49,7 @@ struct sw_registry {
         uint64_t order, view; /* view 0: refused */
         char error[SW_CLUSTER_ERROR_BYTES];
     } done[SW_REGISTRY_OUTCOMES_MAX];
-    struct sw_registry_facts facts;
+    struct sw_registry_status facts;
     uint64_t answered_ns; /* when etcd last answered */
 
     /* Only the thread uses the fields below. First, the state of its reads. */

@@ -290,10 +290,10 @@ bool sw_feed_ask(struct sw_feed *feed, struct sw_feed_reader *reader, uint64_t s
     return asks;
 }
 
-void sw_feed_figures(struct sw_feed *feed, struct sw_feed_figures *figures)
+void sw_feed_stats(struct sw_feed *feed, struct sw_feed_stats *figures)
 {
     pthread_mutex_lock(&feed->lock);
-    *figures = (struct sw_feed_figures){
+    *figures = (struct sw_feed_stats){
         .is_on = sw_feed_is_on(feed),
         .first = feed->first < feed->next ? feed->first : 0,
         .last = feed->next == 0 ? 0 : feed->next - 1,

@@ -78,13 +78,13 @@ bool sw_feed_has(struct sw_feed *feed, uint64_t sequence);
  * reader need not wait: the feed has that record, or has dropped it. */
 bool sw_feed_ask(struct sw_feed *feed, struct sw_feed_reader *reader, uint64_t sequence);
 
-struct sw_feed_figures {
+struct sw_feed_stats {
     bool is_on;
     uint64_t first; /* the oldest stored write; 0: the feed is empty */
     uint64_t last;  /* the newest, without a gap before it */
     uint64_t bytes;
     uint64_t bytes_max;
 };
-void sw_feed_figures(struct sw_feed *feed, struct sw_feed_figures *figures);
+void sw_feed_stats(struct sw_feed *feed, struct sw_feed_stats *figures);
 
 #endif

@@ -160,7 +160,7 @@ static bool has_saved(struct sw_keep *keep, uint64_t sequence)
 static int save(struct sw_keep *keep, uint64_t sequence, char reason[SW_REPL_REASON_BYTES])
 {
     struct sw_persistence facts;
-    sw_saver_facts(keep->saver, &facts);
+    sw_saver_status(keep->saver, &facts);
     if (facts.saved_sequence == sequence && facts.changes == 0) {
         return 0;
     }

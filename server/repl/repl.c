@@ -206,7 +206,7 @@ void sw_repl_replicaof(struct sw_repl *repl, char text[SW_ROLE_PRIMARY_BYTES])
 void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster)
 {
     char primary[SW_TOPOLOGY_IP_MAX + 8], reason[SW_REPL_REASON_BYTES] = "";
-    struct sw_cluster_facts facts;
+    struct sw_cluster_status facts;
     if (repl->state.terms != NULL) {
         return; /* the shard elects its primary */
     }
@@ -268,7 +268,7 @@ static uint64_t ms_since(uint64_t now, uint64_t then)
     return then == 0 || then > now ? 0 : (now - then) / 1000000U;
 }
 
-void sw_repl_facts(struct sw_repl *repl, struct sw_repl_facts *facts)
+void sw_repl_status(struct sw_repl *repl, struct sw_repl_status *facts)
 {
     struct sw_repl_state *state = &repl->state;
     uint64_t now = sw_log_now_ns();
@@ -294,6 +294,6 @@ void sw_repl_facts(struct sw_repl *repl, struct sw_repl_facts *facts)
     facts->lag_writes = facts->is_replica && facts->primary_at > facts->position
                             ? facts->primary_at - facts->position
                             : 0;
-    sw_feed_figures(repl->feed, &facts->feed);
-    sw_senders_figures(repl->senders, &facts->senders);
+    sw_feed_stats(repl->feed, &facts->feed);
+    sw_senders_stats(repl->senders, &facts->senders);
 }

@@ -9,8 +9,8 @@
 #define SHERWOOD_SERVER_REPL_REPL_H
 
 #include "server/cluster/cluster.h"
-#include "server/repl/facts.h"
 #include "server/repl/feed.h"
+#include "server/repl/repl_status.h"
 #include "server/repl/replica.h"
 #include "server/repl/sender.h"
 
@@ -71,6 +71,6 @@ int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const struct
 /* Returns the number of replicas that count and have applied the writes up to this one. */
 unsigned sw_repl_reached(struct sw_repl *repl, uint64_t sequence);
 
-void sw_repl_facts(struct sw_repl *repl, struct sw_repl_facts *facts);
+void sw_repl_status(struct sw_repl *repl, struct sw_repl_status *facts);
 
 #endif

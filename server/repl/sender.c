@@ -290,8 +290,8 @@ static int send_mark(struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     uint8_t bytes[SW_WAL_RECORD_BYTES];
-    struct sw_feed_figures figures;
-    sw_feed_figures(parts->feed, &figures);
+    struct sw_feed_stats figures;
+    sw_feed_stats(parts->feed, &figures);
     const struct sw_wal_record mark = {.kind = SW_WAL_MARK,
                                        .sequence = figures.last,
                                        .wall_us = sw_log_wall_us(),

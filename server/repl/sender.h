@@ -63,17 +63,17 @@ unsigned sw_senders_acks(struct sw_senders *senders, struct sw_repl_ack *acks, u
 unsigned sw_senders_reached(struct sw_senders *senders, uint64_t sequence);
 
 #define SW_SENDERS_SHOWN_MAX 16
-struct sw_sender_facts {
+struct sw_sender_status {
     char address[64];
     bool is_online; /* it has its snapshot, or needed none */
     uint64_t acknowledged;
     uint64_t silent_ms; /* since its last acknowledgement */
 };
-struct sw_senders_figures {
+struct sw_senders_stats {
     unsigned replicas;
-    struct sw_sender_facts shown[SW_SENDERS_SHOWN_MAX];
+    struct sw_sender_status shown[SW_SENDERS_SHOWN_MAX];
     uint64_t snapshots, resumes, dropped, errors, sent_bytes;
 };
-void sw_senders_figures(struct sw_senders *senders, struct sw_senders_figures *figures);
+void sw_senders_stats(struct sw_senders *senders, struct sw_senders_stats *figures);
 
 #endif

@@ -43,10 +43,10 @@ unsigned sw_senders_reached(struct sw_senders *senders, uint64_t sequence)
     return n;
 }
 
-void sw_senders_figures(struct sw_senders *senders, struct sw_senders_figures *figures)
+void sw_senders_stats(struct sw_senders *senders, struct sw_senders_stats *figures)
 {
     uint64_t now = sw_log_now_ns();
-    *figures = (struct sw_senders_figures){
+    *figures = (struct sw_senders_stats){
         .snapshots = __atomic_load_n(&senders->snapshots, __ATOMIC_RELAXED),
         .resumes = __atomic_load_n(&senders->resumes, __ATOMIC_RELAXED),
         .dropped = __atomic_load_n(&senders->dropped, __ATOMIC_RELAXED),
@@ -58,7 +58,7 @@ void sw_senders_figures(struct sw_senders *senders, struct sw_senders_figures *f
         if (sender->joined || figures->replicas == SW_SENDERS_SHOWN_MAX) {
             continue;
         }
-        struct sw_sender_facts *facts = &figures->shown[figures->replicas++];
+        struct sw_sender_status *facts = &figures->shown[figures->replicas++];
         uint64_t heard = __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED);
         memcpy(facts->address, sender->address, sizeof(facts->address));
         facts->is_online = __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE);

@@ -49,14 +49,14 @@ void sw_call_select(struct sw_call *call)
 
 void sw_call_dbsize(struct sw_call *call)
 {
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     call->admin->snapshot(call->admin->server, &snapshot);
     sw_text_unsigned(call->reply, snapshot.stats.occupied);
 }
 
 void sw_call_info(struct sw_call *call)
 {
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct sw_text text;
     call->admin->snapshot(call->admin->server, &snapshot);
     sw_text_init(&text, INFO_BYTES_MAX);
@@ -115,7 +115,7 @@ void sw_call_lastsave(struct sw_call *call)
 {
     struct sw_persistence facts = {.saved_at = 0};
     if (call->admin->saver != NULL) {
-        sw_saver_facts(call->admin->saver, &facts);
+        sw_saver_status(call->admin->saver, &facts);
     }
     sw_text_integer(call->reply, (int64_t)facts.saved_at);
 }

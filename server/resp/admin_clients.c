@@ -91,7 +91,7 @@ static void put_command(struct sw_text *text, uint64_t request)
 static void put_client(struct sw_text *text, const struct sw_clients_entry *entry,
                        const char *doing)
 {
-    const struct sw_clients_figures *figures = &entry->figures;
+    const struct sw_clients_stats *figures = &entry->figures;
     uint64_t now_ms = sw_session_now_ms();
     uint64_t idle_ms = now_ms > figures->active_ms ? now_ms - figures->active_ms : 0;
     bool is_unix = strncmp(entry->peer, "unix:", 5) == 0;
@@ -121,7 +121,7 @@ void sw_client_describe(struct sw_text *text, const struct sw_conn *conn, const 
 {
     struct sw_clients_entry entry = {.id = 0};
     sw_clients_copy_entry(&conn->shown, &entry);
-    entry.figures = (struct sw_clients_figures){.queued = conn->queued_commands};
+    entry.figures = (struct sw_clients_stats){.queued = conn->queued_commands};
     put_client(text, &entry, command);
 }
 

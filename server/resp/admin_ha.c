@@ -84,10 +84,10 @@ static void ha_adopt(struct sw_call *call)
 
 static void ha_status(struct sw_call *call)
 {
-    struct sw_ha_facts facts;
+    struct sw_ha_status facts;
     struct sw_text text;
     sw_text_init(&text, 4096);
-    sw_ha_facts(call->admin->ha, &facts);
+    sw_ha_status(call->admin->ha, &facts);
     sw_info_shard(&facts, &text);
     sw_text_bulk(call->reply, (const uint8_t *)text.data, text.size);
     sw_text_fini(&text);

@@ -29,7 +29,7 @@ static void put_address(struct sw_text *text, const char *address)
     sw_text_bulk_string(text, split + 1);
 }
 
-static void put_primary(struct sw_text *text, const struct sw_repl_facts *facts)
+static void put_primary(struct sw_text *text, const struct sw_repl_status *facts)
 {
     sw_text_array(text, 3);
     sw_text_bulk_string(text, "master");
@@ -68,9 +68,9 @@ void sw_call_role(struct sw_call *call)
                                         [SW_LINK_HANDSHAKE] = "connecting",
                                         [SW_LINK_SYNC] = "sync",
                                         [SW_LINK_CONNECTED] = "connected"};
-    struct sw_repl_facts facts = {.is_replica = false};
+    struct sw_repl_status facts = {.is_replica = false};
     if (call->admin->repl != NULL) {
-        sw_repl_facts(call->admin->repl, &facts);
+        sw_repl_status(call->admin->repl, &facts);
     }
     if (!facts.is_replica && put_role_of_replica(call)) {
         return;

@@ -342,13 +342,13 @@ static bool run_move_outcome(struct sw_control *control, const struct sw_resp_ar
 static bool run_move_follow(struct sw_control *control, const struct sw_resp_argument *words)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
-    struct sw_repl_facts facts;
+    struct sw_repl_status facts;
     uint64_t sequence = 0;
     if (!sw_decimal_parse(words[3].text, words[3].size, UINT64_MAX, &sequence)) {
         return refuse(control, "ERR syntax error");
     }
     sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
-    sw_repl_facts(control->resp->owner.repl, &facts);
+    sw_repl_status(control->resp->owner.repl, &facts);
     if (sequence > 0 &&
         (!facts.is_replica || facts.link != SW_LINK_CONNECTED || facts.position < sequence)) {
         sw_text_simple(&control->keys, "BEHIND");

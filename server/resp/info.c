@@ -33,7 +33,7 @@ static void put_bytes(struct sw_text *text, const char *name, uint64_t bytes)
                    units[unit]);
 }
 
-static void section_server(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_server(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     struct utsname os;
     sw_text_printf(text, "redis_version:%s\r\nsherwood_version:%s\r\nredis_mode:%s\r\n",
@@ -51,7 +51,7 @@ static void section_server(const struct sw_snapshot *snapshot, struct sw_text *t
     put(text, "io_threads_active", snapshot->loops > 1);
 }
 
-static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_clients(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     put(text, "connected_clients", snapshot->counters.connected_clients);
     put(text, "maxclients", sw_config_connections(snapshot->config));
@@ -66,7 +66,7 @@ static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *
     put(text, "paused_timeout_milliseconds", snapshot->pause_left_ms);
 }
 
-static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_memory(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     /* All memory that the table has reserved, but only the used part of the arenas, because most of
      * an arena may never be touched. */
@@ -86,9 +86,9 @@ static void put_loading(const struct sw_persistence *facts, struct sw_text *text
 }
 
 /* A rewrite of the log is a snapshot. */
-static void put_log(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void put_log(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
-    const struct sw_wal_figures *log = &snapshot->log;
+    const struct sw_wal_stats *log = &snapshot->log;
     const bool failed = log->state != SW_WAL_OK;
     put(text, "aof_enabled", log->has_begun);
     put(text, "aof_rewrite_in_progress", log->has_begun && snapshot->persistence.saving);
@@ -106,7 +106,7 @@ static void put_log(const struct sw_snapshot *snapshot, struct sw_text *text)
 }
 
 /* Without a data directory every write counts as a change since the last save. */
-static void section_persistence(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_persistence(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     const struct sw_persistence *facts = &snapshot->persistence;
     const uint64_t written = snapshot->stats.changes;
@@ -135,7 +135,7 @@ static void section_persistence(const struct sw_snapshot *snapshot, struct sw_te
     }
 }
 
-static void section_stats(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_stats(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     const struct sw_loop_counters *counters = &snapshot->counters;
     const struct sw_op_counters *get = &snapshot->stats.counters.by_class[SW_CLASS_GET];
@@ -154,14 +154,14 @@ static void section_stats(const struct sw_snapshot *snapshot, struct sw_text *te
     put(text, "total_error_replies", counters->command_errors);
 }
 
-static void section_cpu(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_cpu(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     sw_text_printf(text, "used_cpu_sys:%.6f\r\nused_cpu_user:%.6f\r\n",
                    snapshot->cpu_system_seconds, snapshot->cpu_user_seconds);
 }
 
 /* Time is measured for batches; a command has an equal share of the time of its batch. */
-static void section_commandstats(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_commandstats(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
         uint64_t calls = snapshot->counters.commands[i];
@@ -175,7 +175,7 @@ static void section_commandstats(const struct sw_snapshot *snapshot, struct sw_t
     }
 }
 
-static void section_errorstats(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_errorstats(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     for (unsigned i = 0; i < SW_ERROR_WORDS; i++) {
         const uint64_t count = snapshot->counters.error_replies[i];
@@ -187,7 +187,7 @@ static void section_errorstats(const struct sw_snapshot *snapshot, struct sw_tex
 }
 
 /* The topology is in etcd. */
-static void put_registry(const struct sw_registry_facts *facts, struct sw_text *text)
+static void put_registry(const struct sw_registry_status *facts, struct sw_text *text)
 {
     sw_text_printf(text, "cluster_registry_watch:%s\r\n", facts->is_watching ? "up" : "down");
     put(text, "cluster_registry_epoch", facts->epoch);
@@ -201,7 +201,7 @@ static void put_registry(const struct sw_registry_facts *facts, struct sw_text *
     sw_text_printf(text, "cluster_registry_trouble:%s\r\n", facts->trouble);
 }
 
-static void section_cluster(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_cluster(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     put(text, "cluster_enabled", snapshot->cluster.is_enabled);
     if (snapshot->cluster.is_enabled) {
@@ -218,7 +218,7 @@ static void section_cluster(const struct sw_snapshot *snapshot, struct sw_text *
     }
 }
 
-static void section_keyspace(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_keyspace(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     if (snapshot->stats.occupied > 0) {
         sw_text_printf(text, "db0:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=%" PRIu64 "\r\n",
@@ -238,7 +238,7 @@ static void put_operation(struct sw_text *text, const char *name,
 
 /* How keys are written. Where texts are hashed: the chance that two of this many keys are one; with
  * auto an upper bound, because two integers never are. */
-static void put_keys(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void put_keys(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     const double keys = (double)snapshot->stats.occupied;
     sw_text_printf(text, "resp_keys:%s\r\n", sw_option_text(snapshot->config, "resp-keys"));
@@ -252,7 +252,7 @@ static void put_keys(const struct sw_snapshot *snapshot, struct sw_text *text)
     }
 }
 
-static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text *text)
+static void section_sherwood(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     const struct sw_table_info *info = &snapshot->info;
     const struct sw_table_stats *stats = &snapshot->stats;
@@ -304,7 +304,7 @@ static const struct {
     const char *title;
     const char *word; /* upper case */
     bool in_default;
-    void (*render)(const struct sw_snapshot *snapshot, struct sw_text *text);
+    void (*render)(const struct sw_server_stats *snapshot, struct sw_text *text);
 } sections[] = {
     {"Server", "SERVER", true, section_server},
     {"Clients", "CLIENTS", true, section_clients},
@@ -336,7 +336,7 @@ static bool wanted(size_t section, const struct sw_resp_argument *words, uint32_
     return false;
 }
 
-void sw_info_render(const struct sw_snapshot *snapshot, const struct sw_resp_argument *words,
+void sw_info_render(const struct sw_server_stats *snapshot, const struct sw_resp_argument *words,
                     uint32_t count, struct sw_text *text)
 {
     for (size_t i = 0; i < SECTION_COUNT; i++) {

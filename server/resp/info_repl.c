@@ -12,7 +12,7 @@ static void put(struct sw_text *text, const char *name, uint64_t value)
     sw_text_printf(text, "%s:%" PRIu64 "\r\n", name, value);
 }
 
-static void put_replica(const struct sw_repl_facts *facts, struct sw_text *text)
+static void put_replica(const struct sw_repl_status *facts, struct sw_text *text)
 {
     sw_text_printf(text, "role:slave\r\nmaster_host:%s\r\n", facts->host);
     put(text, "master_port", facts->port);
@@ -37,11 +37,11 @@ static void put_replica(const struct sw_repl_facts *facts, struct sw_text *text)
     put(text, "sherwood_resumes", facts->resumed);
 }
 
-static void put_replicas(const struct sw_senders_figures *senders, struct sw_text *text)
+static void put_replicas(const struct sw_senders_stats *senders, struct sw_text *text)
 {
     put(text, "connected_slaves", senders->replicas);
     for (unsigned i = 0; i < senders->replicas; i++) {
-        const struct sw_sender_facts *replica = &senders->shown[i];
+        const struct sw_sender_status *replica = &senders->shown[i];
         const char *split = strrchr(replica->address, ':');
         sw_text_printf(text,
                        "slave%u:ip=%.*s,port=%s,state=%s,offset=%" PRIu64 ",lag=%" PRIu64 "\r\n", i,
@@ -51,7 +51,7 @@ static void put_replicas(const struct sw_senders_figures *senders, struct sw_tex
     }
 }
 
-void sw_info_shard(const struct sw_ha_facts *facts, struct sw_text *text)
+void sw_info_shard(const struct sw_ha_status *facts, struct sw_text *text)
 {
     sw_text_printf(text,
                    "ha_shard:%s\r\nha_member:%s\r\nha_role:%s\r\nha_primary:%s\r\n"
@@ -73,12 +73,12 @@ void sw_info_shard(const struct sw_ha_facts *facts, struct sw_text *text)
     put(text, "ha_etcd_failures", facts->etcd_failures);
 }
 
-void sw_info_replication(const struct sw_snapshot *snapshot, struct sw_text *text)
+void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
-    const struct sw_repl_facts *facts = &snapshot->replication;
+    const struct sw_repl_status *facts = &snapshot->replication;
     const struct sw_lineage *history = &facts->history;
-    const struct sw_feed_figures *feed = &facts->feed;
-    const struct sw_cluster_facts *cluster = &snapshot->cluster;
+    const struct sw_feed_stats *feed = &facts->feed;
+    const struct sw_cluster_status *cluster = &snapshot->cluster;
     if (facts->is_replica) {
         put_replica(facts, text);
     } else if (cluster->is_replica) { /* of an engine that has none: there is no link */

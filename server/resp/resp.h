@@ -16,7 +16,7 @@
 #include "proto/resp.h"
 #include "server/batch/batches.h"
 #include "server/net/conn.h"
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 #include "server/observe/text.h"
 #include "server/repl/last_write.h"
 #include "server/resp/admit.h"
@@ -37,7 +37,7 @@ struct sw_saver;
  */
 struct sw_resp_owner {
     void *server; /* argument of the functions */
-    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    void (*snapshot)(void *server, struct sw_server_stats *snapshot);
     void (*stop)(void *server, bool save); /* begins the shutdown */
     struct sw_saver *saver;                /* NULL: there is no data directory */
     struct sw_repl *repl;                  /* NULL: no replication */

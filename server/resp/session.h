@@ -12,7 +12,7 @@
 #include "proto/resp.h"
 #include "server/cluster/cluster.h"
 #include "server/config/config.h"
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 #include "server/observe/text.h"
 #include "server/resp/command.h"
 #include "server/resp/key_text.h"
@@ -44,7 +44,7 @@ uint64_t sw_session_now_ms(void);
 
 struct sw_live;
 struct sw_ha;
-struct sw_ha_facts;
+struct sw_ha_status;
 struct sw_mover;
 struct sw_repl;
 struct sw_clients;
@@ -57,7 +57,7 @@ struct sw_admin {
     const struct sw_config *config; /* constant, except the live options */
     struct sw_live *live;           /* changes it */
     struct sw_timings *timings;     /* for SLOWLOG and LATENCY; NULL: nothing is timed */
-    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    void (*snapshot)(void *server, struct sw_server_stats *snapshot);
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
@@ -79,9 +79,9 @@ void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command
 
 /* Appends the text of INFO with these sections to `text` (info.c); without any, the default ones.
  */
-void sw_info_shard(const struct sw_ha_facts *facts, struct sw_text *text);
-void sw_info_replication(const struct sw_snapshot *snapshot, struct sw_text *text);
-void sw_info_render(const struct sw_snapshot *snapshot, const struct sw_resp_argument *sections,
+void sw_info_shard(const struct sw_ha_status *facts, struct sw_text *text);
+void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text *text);
+void sw_info_render(const struct sw_server_stats *snapshot, const struct sw_resp_argument *sections,
                     uint32_t count, struct sw_text *text);
 
 #endif

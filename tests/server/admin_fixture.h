@@ -23,7 +23,7 @@
 
 struct fixture {
     struct sw_config config;
-    struct sw_snapshot facts;
+    struct sw_server_stats facts;
     struct sw_cluster_seat seat; /* of no cluster */
     struct sw_admin admin;
     struct sw_session session;
@@ -39,7 +39,7 @@ struct fixture {
     struct sw_conn *conn; /* of the session, without a transport */
 };
 
-static inline void snapshot(void *server, struct sw_snapshot *out)
+static inline void snapshot(void *server, struct sw_server_stats *out)
 {
     *out = ((struct fixture *)server)->facts;
 }

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "server/config/options.h"
-#include "server/observe/snapshot.h"
+#include "server/observe/server_stats.h"
 
 /* `config` must outlive the snapshot. */
-static inline void make_facts(struct sw_config *config, struct sw_snapshot *snapshot)
+static inline void make_facts(struct sw_config *config, struct sw_server_stats *snapshot)
 {
     uint64_t *counters = (uint64_t *)&snapshot->counters;
     uint64_t *table = (uint64_t *)&snapshot->stats.counters;

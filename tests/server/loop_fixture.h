@@ -25,7 +25,7 @@ static inline void no_changes(void *context, const struct sw_live_changes *chang
     (void)changes;
     (void)who;
 }
-static inline void no_snapshot(void *server, struct sw_snapshot *snapshot)
+static inline void no_snapshot(void *server, struct sw_server_stats *snapshot)
 {
     (void)server;
     (void)snapshot;

@@ -23,7 +23,7 @@ struct serve {
     unsigned stops;
 };
 
-static inline void serve_snapshot(void *server, struct sw_snapshot *snapshot)
+static inline void serve_snapshot(void *server, struct sw_server_stats *snapshot)
 {
     const struct serve *serve = server;
     memset(snapshot, 0, sizeof(*snapshot));

@@ -352,7 +352,7 @@ Test(apply, feed_is_bounded_and_in_order)
     struct sw_table *table = make_table(CAPACITY);
     struct sw_feed *feed = sw_feed_create(1 << 20);
     struct sw_feed_record *records[8];
-    struct sw_feed_figures figures;
+    struct sw_feed_stats figures;
     static uint8_t column[4096];
     struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS,
                                  .operation = SW_DELETE,
@@ -360,7 +360,7 @@ Test(apply, feed_is_bounded_and_in_order)
                                  .columns = {{column, sizeof(column)}}};
     write.sequence = 1;
     sw_feed_add(feed, &write);
-    sw_feed_figures(feed, &figures);
+    sw_feed_stats(feed, &figures);
     cr_assert(!figures.is_on && figures.bytes == 0);
     sw_feed_turn_on(feed, table);
     for (write.sequence = 3; write.sequence > 0; write.sequence--) { /* 3, 2, 1 */
@@ -373,7 +373,7 @@ Test(apply, feed_is_bounded_and_in_order)
     }
     cr_assert_eq(records[0]->sequence, 1, "what was taken stays");
     sw_feed_give(records, 3);
-    sw_feed_figures(feed, &figures);
+    sw_feed_stats(feed, &figures);
     cr_assert_leq(figures.bytes, 1 << 20);
     cr_assert_eq(figures.last, 1000);
     cr_assert_eq(sw_feed_take(feed, 0, records, 8, 1 << 20), -1, "it is gone");
@@ -395,7 +395,7 @@ Test(apply, feed_keeps_a_record_larger_than_the_backlog)
     struct sw_table *table = make_table(CAPACITY);
     struct sw_feed *feed = sw_feed_create(1 << 20);
     struct sw_feed_record *records[8];
-    struct sw_feed_figures figures;
+    struct sw_feed_stats figures;
     static uint8_t column[3 << 20];
     struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS, .operation = SW_DELETE, .count = 512};
     sw_feed_turn_on(feed, table);
@@ -413,7 +413,7 @@ Test(apply, feed_keeps_a_record_larger_than_the_backlog)
     write.sequence = 10;
     write.columns[0].iov_len = 4096;
     sw_feed_add(feed, &write);
-    sw_feed_figures(feed, &figures);
+    sw_feed_stats(feed, &figures);
     cr_assert_leq(figures.bytes, 1 << 20, "it goes once there is another");
     sw_feed_destroy(feed);
     sw_table_destroy(table);

@@ -15,7 +15,7 @@
 /* Writes statistics in which every figure is FIGURE. */
 static uint32_t write_figures(struct sw_figure *figures)
 {
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     uint32_t count = sw_bulk_figures_count(0);
     memset(&snapshot, 0x11, sizeof(snapshot));
     cr_assert_leq(count, SW_FIGURES_MAX);

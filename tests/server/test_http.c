@@ -19,12 +19,12 @@
 #define ANSWER_BYTES (64 * 1024)
 
 static struct sw_config config;
-static struct sw_snapshot facts;
+static struct sw_server_stats facts;
 static char answer[ANSWER_BYTES];
 
-static void snapshot(void *server, struct sw_snapshot *out)
+static void snapshot(void *server, struct sw_server_stats *out)
 {
-    *out = *(const struct sw_snapshot *)server;
+    *out = *(const struct sw_server_stats *)server;
 }
 
 static void begin(struct sw_http **http, uint16_t *port)

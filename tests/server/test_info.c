@@ -13,7 +13,7 @@
 #define WORDS_MAX 4
 
 /* INFO with the words given (NULL ends them), as a string the caller frees. */
-static char *render(const struct sw_snapshot *snapshot, const char *const words[WORDS_MAX])
+static char *render(const struct sw_server_stats *snapshot, const char *const words[WORDS_MAX])
 {
     struct sw_resp_argument arguments[WORDS_MAX];
     struct sw_text text;
@@ -29,7 +29,7 @@ static char *render(const struct sw_snapshot *snapshot, const char *const words[
     return text.data;
 }
 
-static char *render_all(struct sw_snapshot *snapshot)
+static char *render_all(struct sw_server_stats *snapshot)
 {
     return render(snapshot, (const char *const[WORDS_MAX]){"all"});
 }
@@ -56,7 +56,7 @@ static void expect(const char *info, const char *name, const char *wanted)
 Test(info, fields_that_tools_read)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     make_facts(&config, &snapshot);
     char *info = render_all(&snapshot);
     const struct sw_op_counters *get = &snapshot.stats.counters.by_class[SW_CLASS_GET];
@@ -134,7 +134,7 @@ Test(info, a_cache_says_what_leaves)
                 {SW_CACHE_EPOCH_LRU, "allkeys-lru"},
                 {SW_CACHE_EPOCH_LFU, "allkeys-lfu"}};
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     make_facts(&config, &snapshot);
     config.engine = SW_ENGINE_CACHE;
     snapshot.info.engine = SW_ENGINE_CACHE;
@@ -152,7 +152,7 @@ Test(info, a_cache_says_what_leaves)
 Test(info, every_line_is_a_title_a_field_or_blank)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     make_facts(&config, &snapshot);
     snapshot.info.backend_reason = "a reason";
     char *info = render_all(&snapshot);
@@ -171,7 +171,7 @@ Test(info, every_line_is_a_title_a_field_or_blank)
 Test(info, no_keys_no_database)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     make_facts(&config, &snapshot);
     snapshot.stats.occupied = 0;
     char *info = render(&snapshot, (const char *const[WORDS_MAX]){"keyspace"});
@@ -182,7 +182,7 @@ Test(info, no_keys_no_database)
 Test(info, commands_never_called_are_not_listed)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     make_facts(&config, &snapshot);
     snapshot.counters.commands[SW_COMMAND_GET] = 0;
     char *info = render_all(&snapshot);
@@ -203,7 +203,7 @@ static unsigned titles(const char *info)
 Test(info, sections_are_chosen)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     make_facts(&config, &snapshot);
     static const struct {
         const char *words[WORDS_MAX];

@@ -20,7 +20,7 @@ struct page {
     size_t count;
 };
 
-static void render(const struct sw_snapshot *snapshot, bool openmetrics, struct page *page)
+static void render(const struct sw_server_stats *snapshot, bool openmetrics, struct page *page)
 {
     struct sw_text text;
     sw_text_init(&text, 1 << 20);
@@ -54,7 +54,7 @@ static double sample(const struct page *page, const char *series)
 Test(metrics, no_series_twice)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     make_facts(&config, &snapshot);
     for (int openmetrics = 0; openmetrics < 2; openmetrics++) {
         struct page page;
@@ -106,7 +106,7 @@ static bool belongs(const char *name, size_t size, const char *family, const cha
 Test(metrics, families_stand_together)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     make_facts(&config, &snapshot);
     for (int openmetrics = 0; openmetrics < 2; openmetrics++) {
         struct page page;
@@ -146,7 +146,7 @@ Test(metrics, families_stand_together)
 Test(metrics, names_follow_the_conventions)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct page page;
     make_facts(&config, &snapshot);
     render(&snapshot, false, &page);
@@ -170,7 +170,7 @@ Test(metrics, names_follow_the_conventions)
 Test(metrics, every_counter_has_its_value)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct page page;
     make_facts(&config, &snapshot);
     render(&snapshot, false, &page);
@@ -239,7 +239,7 @@ Test(metrics, every_counter_has_its_value)
 Test(metrics, series_are_there_from_the_start)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct page full, zero;
     make_facts(&config, &snapshot);
     render(&snapshot, false, &full);
@@ -254,7 +254,7 @@ Test(metrics, series_are_there_from_the_start)
 Test(metrics, labels_are_escaped)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct page page;
     make_facts(&config, &snapshot);
     render(&snapshot, false, &page);
@@ -299,7 +299,7 @@ static void check_histogram(const struct page *page, const char *name, double sc
 Test(metrics, histograms_add_up)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct page page;
     make_facts(&config, &snapshot);
     snapshot.counters.batch_us_sum = 12000034;
@@ -328,7 +328,7 @@ Test(metrics, buckets_hold_what_their_bounds_say)
 Test(metrics, counters_are_added)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct sw_loop_counters sum = {0};
     const uint64_t *from = (const uint64_t *)&snapshot.counters;
     make_facts(&config, &snapshot);
@@ -342,7 +342,7 @@ Test(metrics, counters_are_added)
 Test(metrics, promtool_finds_nothing)
 {
     struct sw_config config;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     struct sw_text text;
     make_facts(&config, &snapshot);
     if (system("command -v promtool >/dev/null") != 0) {

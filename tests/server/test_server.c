@@ -31,7 +31,7 @@ static struct sw_server *start_sized(uint32_t key_bits, uint64_t capacity, uint6
 {
     struct sw_config config;
     struct sw_server *server = NULL;
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     sw_config_init(&config);
     config.backend = SW_BACKEND_CPU;
     config.key_bits = key_bits;
@@ -211,7 +211,7 @@ Test(server, grows_and_is_resized_under_load)
     char address[64];
     struct sw_server *server = start_sized(64, 256, 1 << 18, address, sizeof(address));
     struct filler fillers[THREADS];
-    struct sw_snapshot snapshot;
+    struct sw_server_stats snapshot;
     for (uint64_t t = 0; t < THREADS; t++) {
         fillers[t].address = address;
         fillers[t].first = t << 32;
@@ -314,7 +314,7 @@ Test(server, stops_under_load)
     char address[64];
     struct sw_server *server = start(64, address, sizeof(address));
     struct hammer hammers[THREADS];
-    struct sw_snapshot before;
+    struct sw_server_stats before;
     unsigned connected = 0;
     memset(hammers, 0, sizeof(hammers));
     for (int t = 0; t < THREADS; t++) {

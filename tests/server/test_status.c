@@ -13,7 +13,7 @@
 #include "tests/server/facts.h"
 
 static struct sw_config config;
-static struct sw_snapshot facts;
+static struct sw_server_stats facts;
 static struct sw_history *history;
 
 static void begin(void)
@@ -232,9 +232,9 @@ Test(status, problems_of_other_servers)
     facts.cluster.reload_failures = 1;
     expect_problem("SherwoodTopologyRefused", "warning", "1 topology was refused");
     facts.cluster.reload_failures = 0;
-    facts.registry = (struct sw_registry_facts){.is_on = true, .silent_ms = 15001};
+    facts.registry = (struct sw_registry_status){.is_on = true, .silent_ms = 15001};
     expect_problem("SherwoodRegistrySilent", "warning", "for 15 s: nothing was heard");
-    facts.registry = (struct sw_registry_facts){.is_on = true, .refused = "it is empty"};
+    facts.registry = (struct sw_registry_status){.is_on = true, .refused = "it is empty"};
     expect_problem("SherwoodRegistryRefused", "critical", "holds: it is empty.");
     facts.registry.refused[0] = '\0';
     facts.replication.errors = 1;

@@ -45,8 +45,8 @@ Test(wal, writes_of_many_threads_are_read_in_order)
             pthread_join(threads[i], NULL);
         }
         wait_until(f.wal, 8000);
-        struct sw_wal_figures figures;
-        sw_wal_figures(f.wal, &figures);
+        struct sw_wal_stats figures;
+        sw_wal_stats(f.wal, &figures);
         cr_assert_gt(figures.segments, 10); /* 8000 records of 300 bytes on average */
         cr_assert_eq(figures.written, 8000);
         cr_assert_eq(figures.records, 8000);
@@ -81,7 +81,7 @@ Test(wal, lives_follow_each_other)
 
 Test(wal, segments_go_that_a_snapshot_stands_for)
 {
-    struct sw_wal_figures figures;
+    struct sw_wal_stats figures;
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
     for (uint64_t i = 1; i <= 2000; i++) {
@@ -90,7 +90,7 @@ Test(wal, segments_go_that_a_snapshot_stands_for)
     wait_until(f.wal, 2000);
     sw_wal_forget(f.wal, 2000, UINT64_MAX);
     for (int i = 0; i < 200000; i++) {
-        sw_wal_figures(f.wal, &figures);
+        sw_wal_stats(f.wal, &figures);
         if (figures.segments == 1) {
             break;
         }
@@ -186,17 +186,17 @@ static uint64_t overfill_disk(struct fixture *f)
 /* A snapshot may be what makes room on a full disk. */
 Test(wal, segments_go_though_another_one_cannot_be_made)
 {
-    struct sw_wal_figures figures;
+    struct sw_wal_stats figures;
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
     uint64_t last = overfill_disk(&f);
-    sw_wal_figures(f.wal, &figures);
+    sw_wal_stats(f.wal, &figures);
     cr_assert_gt(figures.segments, 2);
     sw_wal_forget(f.wal, last, UINT64_MAX);
     for (int i = 0; figures.segments > 1; i++) {
         cr_assert_lt(i, 20000, "%lu segments", (unsigned long)figures.segments);
         usleep(1000);
-        sw_wal_figures(f.wal, &figures);
+        sw_wal_stats(f.wal, &figures);
     }
     __atomic_store_n(&opens_left, -1, __ATOMIC_SEQ_CST);
     wait_until(f.wal, last);

@@ -57,7 +57,7 @@ Test(wal_mend, goes_on_behind_a_snapshot)
 {
     static const enum sw_wal_level levels[] = {SW_WAL_ALWAYS, SW_WAL_EVERYSEC, SW_WAL_NO};
     for (int l = 0; l < 3; l++) {
-        struct sw_wal_figures figures;
+        struct sw_wal_stats figures;
         struct fixture f;
         begin(&f, levels[l]);
         uint64_t next = break_by_sync(&f, 20) + 1;
@@ -74,7 +74,7 @@ Test(wal_mend, goes_on_behind_a_snapshot)
             hand_in(f.wal, next++);
         }
         wait_until(f.wal, next - 1);
-        sw_wal_figures(f.wal, &figures);
+        sw_wal_stats(f.wal, &figures);
         cr_assert_eq(figures.breaks, 1);
         cr_assert_eq(figures.mends, 1);
         cr_assert_eq(figures.backlog_bytes, 0);

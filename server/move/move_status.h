@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - status of a move of slots, for CLUSTER MOVE STATUS, INFO and the metrics.
+ * move_status.h - status of a move of slots, for CLUSTER MOVE STATUS, INFO and the metrics.
  */
-#ifndef SHERWOOD_SERVER_MOVE_FACTS_H
-#define SHERWOOD_SERVER_MOVE_FACTS_H
+#ifndef SHERWOOD_SERVER_MOVE_MOVE_STATUS_H
+#define SHERWOOD_SERVER_MOVE_MOVE_STATUS_H
 
 #include <stdint.h>
 
@@ -28,7 +28,7 @@ enum sw_move_phase {
 
 #define SW_MOVE_REASON_BYTES 400
 
-struct sw_move_facts {
+struct sw_move_status {
     enum sw_move_phase phase;
     enum sw_cluster_role role;
     uint64_t attempt;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - status of replication, for INFO, ROLE, the metrics and the pages.
+ * repl_status.h - status of replication, for INFO, ROLE, the metrics and the pages.
  */
-#ifndef SHERWOOD_SERVER_REPL_FACTS_H
-#define SHERWOOD_SERVER_REPL_FACTS_H
+#ifndef SHERWOOD_SERVER_REPL_REPL_STATUS_H
+#define SHERWOOD_SERVER_REPL_REPL_STATUS_H
 
 #include "server/repl/feed.h"
 #include "server/repl/sender.h"
 #include "server/repl/state.h"
 
-struct sw_repl_facts {
+struct sw_repl_status {
     bool is_replica;
     bool lacks_data;
     struct sw_lineage history;
@@ -25,8 +25,8 @@ struct sw_repl_facts {
     uint64_t down_ms;    /* since it lost the connection */
     uint64_t synced_bytes;
     uint64_t resyncs, resumed, errors;
-    struct sw_feed_figures feed;
-    struct sw_senders_figures senders;
+    struct sw_feed_stats feed;
+    struct sw_senders_stats senders;
 };
 
 #endif

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot.h - the figures of the server at one moment, for /metrics, INFO and STATS. Any thread
- * may take a snapshot, and no other thread waits for it. Each figure is exact, but figures of
- * different loops may be read an instant apart.
+ * server_stats.h - the figures of the server at one moment, for /metrics, INFO and STATS. Any
+ * thread may take a snapshot, and no other thread waits for it. Each figure is exact, but figures
+ * of different loops may be read an instant apart.
  */
-#ifndef SHERWOOD_SERVER_OBSERVE_SNAPSHOT_H
-#define SHERWOOD_SERVER_OBSERVE_SNAPSHOT_H
+#ifndef SHERWOOD_SERVER_OBSERVE_SERVER_STATS_H
+#define SHERWOOD_SERVER_OBSERVE_SERVER_STATS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "server/cluster/cluster.h"
 #include "server/config/config.h"
-#include "server/ha/facts.h"
+#include "server/ha/ha_status.h"
 #include "server/log/wal.h"
-#include "server/move/facts.h"
+#include "server/move/move_status.h"
 #include "server/observe/counters.h"
 #include "server/observe/gpu.h"
 #include "server/observe/persistence.h"
-#include "server/registry/facts.h"
-#include "server/repl/facts.h"
+#include "server/registry/registry_status.h"
+#include "server/repl/repl_status.h"
 #include "table/info.h"
 
-struct sw_snapshot {
+struct sw_server_stats {
     const struct sw_config *config;
     struct sw_table_info info;
     struct sw_table_stats stats;
     struct sw_loop_counters counters; /* counters and gauges: sum over the loops, and of HTTP */
     struct sw_persistence persistence;
-    struct sw_wal_figures log; /* all zero where writes are not logged */
-    struct sw_repl_facts replication;
-    struct sw_ha_facts shard;
+    struct sw_wal_stats log; /* all zero where writes are not logged */
+    struct sw_repl_status replication;
+    struct sw_ha_status shard;
     struct sw_gpu_facts gpu;
-    struct sw_cluster_facts cluster;   /* all zero where there is none */
-    struct sw_move_facts move;         /* .. */
-    struct sw_registry_facts registry; /* all zero where the topology is not in etcd */
+    struct sw_cluster_status cluster;   /* all zero where there is none */
+    struct sw_move_status move;         /* .. */
+    struct sw_registry_status registry; /* all zero where the topology is not in etcd */
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;
@@ -50,6 +50,6 @@ struct sw_snapshot {
 };
 
 /* Writes what the kernel says of this process: its id, memory and CPU time (process.c). */
-void sw_snapshot_process(struct sw_snapshot *snapshot);
+void sw_server_stats_process(struct sw_server_stats *snapshot);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - status of a topology in etcd, for INFO, the metrics and the pages.
+ * registry_status.h - status of a topology in etcd, for INFO, the metrics and the pages.
  */
-#ifndef SHERWOOD_SERVER_REGISTRY_FACTS_H
-#define SHERWOOD_SERVER_REGISTRY_FACTS_H
+#ifndef SHERWOOD_SERVER_REGISTRY_REGISTRY_STATUS_H
+#define SHERWOOD_SERVER_REGISTRY_REGISTRY_STATUS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sw_registry_facts {
+struct sw_registry_status {
     bool is_on;
     bool is_watching;        /* a watch reports changes; else the key is read once a second */
     uint64_t epoch;          /* of the key, as etcd last reported; 0: absent, or unknown yet */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - status of a shard, for INFO, HA STATUS, the metrics and the pages.
+ * ha_status.h - status of a shard, for INFO, HA STATUS, the metrics and the pages.
  */
-#ifndef SHERWOOD_SERVER_HA_FACTS_H
-#define SHERWOOD_SERVER_HA_FACTS_H
+#ifndef SHERWOOD_SERVER_HA_HA_STATUS_H
+#define SHERWOOD_SERVER_HA_HA_STATUS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sw_ha_facts {
+struct sw_ha_status {
     bool is_on;
     bool is_primary;
     bool is_stuck; /* etcd holds an older term than this member has seen */
