@@ -125,13 +125,13 @@ static int check_tls(const struct check *check)
 static int check_peers(const struct check *check)
 {
     const struct sw_config *config = check->config;
-    struct sw_ha_where where;
+    struct sw_ha_address address;
     char host[SW_REPL_ADDRESS_BYTES], why[SW_HA_REASON_BYTES] = "";
     uint16_t port = 0;
     if (config->replicaof[0] != '\0' && sw_login_parse(config->replicaof, host, &port) != 0) {
         return refuse(check, "replicaof", "say \"host port\" or unix:/path");
     }
-    if (config->ha[0] != '\0' && sw_ha_where_parse(&where, config->ha, why, sizeof(why)) != 0) {
+    if (config->ha[0] != '\0' && sw_ha_address_parse(&address, config->ha, why, sizeof(why)) != 0) {
         return refuse(check, "ha", why);
     }
     const char *wrong = sw_config_shares_topology(config) ? sw_registry_wrong(config) : NULL;

@@ -37,7 +37,7 @@ struct watched {
 };
 
 struct sw_etcd {
-    const struct sw_etcd_where *where;
+    const struct sw_etcd_address *address;
     const struct sw_config *config;
     uint64_t limit_ms;
     uv_loop_t *uv;
@@ -75,7 +75,7 @@ static void pass_on(const struct sw_etcd_stream *request)
 {
     struct sw_etcd *etcd = request->etcd;
     if (etcd->endpoint == request->endpoint) {
-        etcd->endpoint = (request->endpoint + 1) % etcd->where->endpoints;
+        etcd->endpoint = (request->endpoint + 1) % etcd->address->endpoints;
     }
 }
 
@@ -90,7 +90,8 @@ static void finish(struct sw_etcd_stream *request, CURLcode code)
         answer = json_loadb(request->answer, request->size, 0, &wrong);
     }
     if (answer == NULL) {
-        snprintf(error, sizeof(error), "%s: %s", request->etcd->where->endpoint[request->endpoint],
+        snprintf(error, sizeof(error), "%s: %s",
+                 request->etcd->address->endpoint[request->endpoint],
                  code != CURLE_OK
                      ? (request->error[0] != '\0' ? request->error : curl_easy_strerror(code))
                  : status != 200         ? "it refuses, or has no quorum"
@@ -217,14 +218,14 @@ static size_t take_bytes(char *bytes, size_t one, size_t count, void *context)
 /* --- life --------------------------------------------------------------------------------------
  */
 
-struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_etcd_where *where, uint64_t limit_ms,
-                               const struct sw_config *config)
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_etcd_address *address,
+                               uint64_t limit_ms, const struct sw_config *config)
 {
     struct sw_etcd *etcd = calloc(1, sizeof(*etcd));
     if (etcd == NULL) {
         return NULL;
     }
-    etcd->where = where;
+    etcd->address = address;
     etcd->config = config;
     etcd->limit_ms = limit_ms;
     etcd->uv = uv;
@@ -277,11 +278,11 @@ static void set_tls(CURL *easy, const struct sw_config *config)
 
 static void set_options(struct sw_etcd_stream *request, const char *path)
 {
-    const struct sw_etcd_where *where = request->etcd->where;
+    const struct sw_etcd_address *address = request->etcd->address;
     const long limit_ms = (long)request->etcd->limit_ms;
     char url[SW_ETCD_NAME_BYTES + 64];
-    snprintf(url, sizeof(url), "%s://%s%s", where->is_tls ? "https" : "http",
-             where->endpoint[request->endpoint], path);
+    snprintf(url, sizeof(url), "%s://%s%s", address->is_tls ? "https" : "http",
+             address->endpoint[request->endpoint], path);
     curl_easy_setopt(request->easy, CURLOPT_URL, url);
     curl_easy_setopt(request->easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(request->easy, CURLOPT_NOPROXY, "*");
@@ -361,10 +362,10 @@ bool sw_etcd_is_built(void)
     return false;
 }
 
-struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_etcd_where *where, uint64_t limit_ms,
-                               const struct sw_config *config)
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_etcd_address *address,
+                               uint64_t limit_ms, const struct sw_config *config)
 {
-    (void)uv, (void)where, (void)limit_ms, (void)config;
+    (void)uv, (void)address, (void)limit_ms, (void)config;
     return NULL;
 }
 

@@ -12,16 +12,16 @@
 #include <uv.h>
 
 #include "server/config/config.h"
+#include "server/etcd/etcd_address.h"
 #include "server/etcd/lines.h"
-#include "server/etcd/where.h"
 
 struct sw_etcd;
 
 /* Returns true if the program was built with libcurl, which all requests need. */
 bool sw_etcd_is_built(void);
 /* `limit_ms`: time limit of a request. Returns NULL if memory is short. Borrows all arguments. */
-struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_etcd_where *where, uint64_t limit_ms,
-                               const struct sw_config *config);
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_etcd_address *address,
+                               uint64_t limit_ms, const struct sw_config *config);
 /* Ends all requests without calling `done`. The loop must run once more, to close the handles. */
 void sw_etcd_destroy(struct sw_etcd *etcd);
 

@@ -9,11 +9,11 @@
 
 void sw_ha_shard(const struct sw_config *config, char name[SW_HA_NAME_BYTES])
 {
-    struct sw_ha_where where;
+    struct sw_ha_address address;
     char reason[SW_HA_REASON_BYTES];
-    bool is_right =
-        config->ha[0] != '\0' && sw_ha_where_parse(&where, config->ha, reason, sizeof(reason)) == 0;
-    snprintf(name, SW_HA_NAME_BYTES, "%s", is_right ? where.shard : "");
+    bool is_right = config->ha[0] != '\0' &&
+                    sw_ha_address_parse(&address, config->ha, reason, sizeof(reason)) == 0;
+    snprintf(name, SW_HA_NAME_BYTES, "%s", is_right ? address.shard : "");
 }
 
 void sw_ha_tell(struct sw_ha *ha, void (*elected)(void *context), void *context)
@@ -29,7 +29,7 @@ bool sw_ha_fence(struct sw_ha *ha, char *key, size_t bytes, uint64_t *revision)
     if (ha == NULL) {
         return false;
     }
-    snprintf(key, bytes, "%s/%s/term", ha->where.etcd.prefix, ha->where.shard);
+    snprintf(key, bytes, "%s/%s/term", ha->address.etcd.prefix, ha->address.shard);
     pthread_mutex_lock(&ha->lock);
     bool serves = ha->member.serves > 0;
     *revision = ha->member.shard.term_revision;

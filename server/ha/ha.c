@@ -44,7 +44,7 @@ static void introduce(void *context, struct sw_repl_hello *hello)
 {
     struct sw_ha *ha = context;
     pthread_mutex_lock(&ha->lock);
-    memcpy(hello->shard, ha->where.shard, sizeof(hello->shard));
+    memcpy(hello->shard, ha->address.shard, sizeof(hello->shard));
     memcpy(hello->node, ha->self, sizeof(hello->node));
     hello->incarnation = ha->member.self.incarnation;
     hello->closed = ha->member.closed;
@@ -97,7 +97,7 @@ static bool serve(void *context, const struct sw_repl_hello *hello, struct sw_re
         wrong = "this member of the shard is not its primary";
     } else if (hello->shard[0] == '\0') {
         wrong = NULL; /* a replica outside the shard: its acknowledgements never count */
-    } else if (strcmp(hello->shard, ha->where.shard) != 0) {
+    } else if (strcmp(hello->shard, ha->address.shard) != 0) {
         wrong = "this is the primary of another shard";
     } else if (strcmp(hello->node, ha->self) == 0) {
         wrong = "the replica announces the address of this member: set announce in --ha";
@@ -146,7 +146,7 @@ static unsigned count(void *context, const struct sw_repl_ack *heard, unsigned h
 void sw_ha_answer_poll(struct sw_ha *ha, const char *shard, uint64_t term,
                        char line[SW_HA_LINE_BYTES])
 {
-    if (strcmp(shard, ha->where.shard) != 0) {
+    if (strcmp(shard, ha->address.shard) != 0) {
         snprintf(line, SW_HA_LINE_BYTES, "-ERR this is a member of another shard\r\n");
         return;
     }
@@ -247,7 +247,7 @@ const char *sw_ha_show_adoption(struct sw_ha *ha, char text[SW_HA_TEXT_BYTES])
         "Members with a data directory keep the old files aside.\n"
         "If another member has more writes and can come back, wait for it, or adopt it instead.\n"
         "To go on: HA ADOPT %" PRIu64 "\n",
-        ha->where.shard, position.sequence, position.term, ha->newest,
+        ha->address.shard, position.sequence, position.term, ha->newest,
         facts->primary[0] == '\0' ? "nobody" : facts->primary, facts->members, facts->in_sync,
         position.sequence, position.sequence);
     pthread_mutex_unlock(&ha->lock);
@@ -290,7 +290,7 @@ void sw_ha_status(struct sw_ha *ha, struct sw_ha_status *facts)
     facts->is_on = true;
     facts->is_primary = ha->member.serves > 0;
     facts->term = ha->newest;
-    snprintf(facts->shard, sizeof(facts->shard), "%s", ha->where.shard);
+    snprintf(facts->shard, sizeof(facts->shard), "%s", ha->address.shard);
     snprintf(facts->self, sizeof(facts->self), "%s", ha->self);
     facts->silent_ms = facts->silent_ms == 0 ? 0 : now / 1000000U - facts->silent_ms;
     facts->lonely_ms = facts->lonely_ms == 0 ? 0 : now / 1000000U - facts->lonely_ms;
@@ -352,7 +352,7 @@ static void close_handle(uv_handle_t *handle, void *context)
 static void run(void *context)
 {
     struct sw_ha *ha = context;
-    const uint64_t tick_ms = ha->where.ttl_ns / 1000000U / TICKS_A_TTL;
+    const uint64_t tick_ms = ha->address.ttl_ns / 1000000U / TICKS_A_TTL;
     uv_timer_start(&ha->tick, on_tick, 0, tick_ms);
     uv_run(&ha->uv, UV_RUN_DEFAULT);
     sw_etcd_destroy(ha->etcd);
@@ -379,7 +379,7 @@ int sw_ha_create(const struct sw_config *config, struct sw_repl *repl, struct sw
         return -1;
     }
     struct sw_ha *ha = calloc(1, sizeof(*ha));
-    if (ha == NULL || sw_ha_where_parse(&ha->where, config->ha, reason, sizeof(reason)) != 0) {
+    if (ha == NULL || sw_ha_address_parse(&ha->address, config->ha, reason, sizeof(reason)) != 0) {
         sw_log(SW_LOG_ERROR, "ha: %s", ha == NULL ? "no memory" : reason);
         free(ha);
         return -1;
@@ -395,7 +395,7 @@ int sw_ha_create(const struct sw_config *config, struct sw_repl *repl, struct sw
     uv_async_init(&ha->uv, &ha->wake, on_wake);
     ha->tick.data = ha->wake.data = ha;
     ha->etcd =
-        sw_etcd_create(&ha->uv, &ha->where.etcd, ha->where.ttl_ns / 1000000U * 3 / 10, config);
+        sw_etcd_create(&ha->uv, &ha->address.etcd, ha->address.ttl_ns / 1000000U * 3 / 10, config);
     repl->state.terms = &ha->terms;
     repl->state.is_replica = repl->state.is_down = true;
     *out = ha;
@@ -409,8 +409,8 @@ int sw_ha_create(const struct sw_config *config, struct sw_repl *repl, struct sw
 static int name_self(struct sw_ha *ha, uint16_t port)
 {
     const char *bind = ha->config->bind;
-    if (ha->where.announce[0] != '\0') {
-        memcpy(ha->self, ha->where.announce, sizeof(ha->self));
+    if (ha->address.announce[0] != '\0') {
+        memcpy(ha->self, ha->address.announce, sizeof(ha->self));
         return 0;
     }
     if (strcmp(bind, "0.0.0.0") == 0 || strcmp(bind, "::") == 0 || strchr(bind, ' ') != NULL ||

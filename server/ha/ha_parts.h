@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ha_parts.h - the thread of a member. ha.c calls stand.c, stand.c calls lead.c, and all of them
- * call asked.c. fence.c has functions for other modules.
+ * ha_parts.h - the thread of a member. ha.c calls candidate.c, candidate.c calls lead.c, and all of
+ * them call ha_shared.c. fence.c has functions for other modules.
  */
 #ifndef SHERWOOD_SERVER_HA_HA_PARTS_H
 #define SHERWOOD_SERVER_HA_HA_PARTS_H
@@ -26,7 +26,7 @@ struct sw_ha {
     const struct sw_config *config;
     struct sw_repl *repl;
     struct sw_repl_terms terms;
-    struct sw_ha_where where;
+    struct sw_ha_address address;
     char self[SW_HA_NAME_BYTES];
     uv_loop_t uv;
     uv_thread_t thread;
@@ -82,7 +82,7 @@ struct sw_ha {
     bool has_left; /* atomic: a requested hand-over is done, or was given up */
 };
 
-/* --- asked.c --- */
+/* --- ha_shared.c --- */
 
 /* Returns CLOCK_BOOTTIME, which also counts the time that a machine sleeps. */
 uint64_t sw_ha_now(void);
@@ -95,7 +95,7 @@ void sw_ha_failed(struct sw_ha *ha, const char *error);
 /* Reads an answer of etcd that has all keys of the shard. Returns false if its values are wrong. */
 bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shard);
 
-/* --- stand.c --- */
+/* --- candidate.c --- */
 
 /* Acts on the shard as read from etcd: follows, stands, or waits. */
 void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard);

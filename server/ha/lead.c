@@ -23,7 +23,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     pthread_mutex_lock(&state->lock);
     const uint64_t start = state->history.before_through + 1;
     pthread_mutex_unlock(&state->lock);
-    ha->deadline_ns = sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns);
+    ha->deadline_ns = sw_ha_deadline(ha->asked_ns, ha->address.ttl_ns);
     pthread_mutex_lock(&ha->lock);
     bool is_it = ha->member.stands && ha->member.round == ha->round;
     if (is_it) {
@@ -50,7 +50,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
         ha->following[0] = '\0';
         return;
     }
-    ha->next_renewal_ns = ha->asked_ns + ha->where.ttl_ns / 3;
+    ha->next_renewal_ns = ha->asked_ns + ha->address.ttl_ns / 3;
     ha->renewals = 0;
     ha->is_adopting = false;
     ha->is_frozen = ha->is_sending_change = false;
@@ -109,9 +109,9 @@ static void on_renewed(void *context, const json_t *answer, const char *error)
     }
     if (answer == NULL) {
         sw_ha_failed(ha, error);
-        ha->next_renewal_ns = sw_ha_now() + ha->where.ttl_ns / 50; /* at another etcd member */
+        ha->next_renewal_ns = sw_ha_now() + ha->address.ttl_ns / 50; /* at another etcd member */
     } else if (sw_etcd_succeeded(answer)) {
-        ha->deadline_ns = sw_ha_deadline(ha->renewal_sent_ns, ha->where.ttl_ns);
+        ha->deadline_ns = sw_ha_deadline(ha->renewal_sent_ns, ha->address.ttl_ns);
         sw_repl_set_lease(&ha->repl->state, ha->deadline_ns);
         pthread_mutex_lock(&ha->lock);
         ha->facts.silent_ms = sw_ha_now() / 1000000U;
@@ -124,12 +124,12 @@ static void on_renewed(void *context, const json_t *answer, const char *error)
 static void renew(struct sw_ha *ha, uint64_t now)
 {
     pthread_mutex_lock(&ha->lock);
-    json_t *body = sw_ha_ask_renewal(&ha->where, &ha->member.shard, ++ha->renewals);
+    json_t *body = sw_ha_ask_renewal(&ha->address, &ha->member.shard, ++ha->renewals);
     pthread_mutex_unlock(&ha->lock);
     ha->is_renewing = true;
     ha->renewal_sent_ns = now;
     ha->renewal_term = ha->was_serving;
-    ha->next_renewal_ns = now + ha->where.ttl_ns / 3;
+    ha->next_renewal_ns = now + ha->address.ttl_ns / 3;
     sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_renewed, ha);
 }
 
@@ -157,7 +157,7 @@ static void on_changed(void *context, const json_t *answer, const char *error)
 static void send_change(struct sw_ha *ha)
 {
     json_t *body =
-        sw_ha_ask_change(&ha->where, &ha->member.shard, &ha->member.changing, &ha->names);
+        sw_ha_ask_change(&ha->address, &ha->member.shard, &ha->member.changing, &ha->names);
     ha->is_sending_change = true;
     pthread_mutex_unlock(&ha->lock); /* without memory, post calls on_changed immediately */
     sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_changed, ha);
@@ -205,7 +205,7 @@ static void shrink(struct sw_ha *ha, struct sw_ha_sync *sync, uint64_t now)
     const struct sw_ha_sync before = *sync;
     for (uint64_t i = 0; i < before.count; i++) {
         const struct sw_ha_track *track = track_of(ha, before.in_sync[i], now);
-        if (now - track->heard_ns > ha->where.ttl_ns || now - track->whole_ns > LAG_NS ||
+        if (now - track->heard_ns > ha->address.ttl_ns || now - track->whole_ns > LAG_NS ||
             before.in_sync[i].node == ha->wants_forgotten) {
             drop_node(sync, before.in_sync[i].node);
         }
@@ -384,11 +384,11 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
         return;
     }
     pthread_mutex_lock(&ha->lock);
-    json_t *body = sw_ha_ask_end(&ha->where, &ha->member.shard);
+    json_t *body = sw_ha_ask_end(&ha->address, &ha->member.shard);
     pthread_mutex_unlock(&ha->lock);
     snprintf(why, sizeof(why), "it hands over to %s, which has every write", ha->heir);
     end_term(ha, why); /* on_ended sets has_left when etcd has answered */
-    ha->rests_until_ns = now + ha->where.ttl_ns;
+    ha->rests_until_ns = now + ha->address.ttl_ns;
     sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_ended, ha);
 }
 

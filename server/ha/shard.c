@@ -17,43 +17,44 @@
 /* --- texts -------------------------------------------------------------------------------------
  */
 
-static json_t *key_of(const struct sw_ha_where *where, const char *name)
+static json_t *key_of(const struct sw_ha_address *address, const char *name)
 {
     char key[KEY_BYTES];
-    int size = snprintf(key, sizeof(key), "%s/%s/%s", where->etcd.prefix, where->shard, name);
+    int size = snprintf(key, sizeof(key), "%s/%s/%s", address->etcd.prefix, address->shard, name);
     return sw_etcd_in_base64(key, (size_t)size);
 }
 
-static json_t *put_of(const struct sw_ha_where *where, const char *name, json_t *value)
+static json_t *put_of(const struct sw_ha_address *address, const char *name, json_t *value)
 {
     char *text = value == NULL ? NULL : json_dumps(value, JSON_COMPACT);
     json_t *base64 = text == NULL ? NULL : sw_etcd_in_base64(text, strlen(text));
     free(text);
     json_decref(value);
-    return json_pack("{s:{s:o,s:o}}", "request_put", "key", key_of(where, name), "value", base64);
+    return json_pack("{s:{s:o,s:o}}", "request_put", "key", key_of(address, name), "value", base64);
 }
 
-static json_t *comparison_of(const struct sw_ha_where *where, const char *name, uint64_t revision)
+static json_t *comparison_of(const struct sw_ha_address *address, const char *name,
+                             uint64_t revision)
 {
-    return sw_etcd_comparison(key_of(where, name), revision);
+    return sw_etcd_comparison(key_of(address, name), revision);
 }
 
 /* --- requests ----------------------------------------------------------------------------------
  */
 
-json_t *sw_ha_ask_all(const struct sw_ha_where *where)
+json_t *sw_ha_ask_all(const struct sw_ha_address *address)
 {
     char end[KEY_BYTES]; /* '0' is behind '/' */
-    int size = snprintf(end, sizeof(end), "%s/%s0", where->etcd.prefix, where->shard);
-    return json_pack("{s:o,s:o}", "key", key_of(where, ""), "range_end",
+    int size = snprintf(end, sizeof(end), "%s/%s0", address->etcd.prefix, address->shard);
+    return json_pack("{s:o,s:o}", "key", key_of(address, ""), "range_end",
                      sw_etcd_in_base64(end, (size_t)size));
 }
 
 /* Takes over the arrays. */
-static json_t *transaction(const struct sw_ha_where *where, json_t *compare, json_t *success)
+static json_t *transaction(const struct sw_ha_address *address, json_t *compare, json_t *success)
 {
     return json_pack("{s:o,s:o,s:[{s:o}]}", "compare", compare, "success", success, "failure",
-                     "request_range", sw_ha_ask_all(where));
+                     "request_range", sw_ha_ask_all(address));
 }
 
 static json_t *incarnation_of(struct sw_ha_id id)
@@ -75,49 +76,49 @@ static json_t *sync_value(const struct sw_ha_sync *sync, const struct sw_ha_name
                      "in_sync", in_sync);
 }
 
-static json_t *renewal_value(const struct sw_ha_where *where, uint64_t term, uint64_t number)
+static json_t *renewal_value(const struct sw_ha_address *address, uint64_t term, uint64_t number)
 {
     return json_pack("{s:I,s:I,s:I}", "term", (json_int_t)term, "renewals", (json_int_t)number,
-                     "ttl_ms", (json_int_t)(where->ttl_ns / 1000000U));
+                     "ttl_ms", (json_int_t)(address->ttl_ns / 1000000U));
 }
 
-json_t *sw_ha_ask_election(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+json_t *sw_ha_ask_election(const struct sw_ha_address *address, const struct sw_ha_shard *shard,
                            const struct sw_ha_sync *next, struct sw_ha_id self,
                            const struct sw_ha_names *names)
 {
     json_t *term = json_pack("{s:I,s:s,s:o}", "term", (json_int_t)(shard->term + 1), "primary",
                              sw_ha_name(names, self.node), "incarnation", incarnation_of(self));
-    json_t *compare = json_pack("[o,o,o]", comparison_of(where, "term", shard->term_revision),
-                                comparison_of(where, "sync", shard->sync_revision),
-                                comparison_of(where, "renewal", shard->renewal_revision));
-    json_t *success = json_pack("[o,o,o]", put_of(where, "term", term),
-                                put_of(where, "sync", sync_value(next, names)),
-                                put_of(where, "renewal", renewal_value(where, shard->term + 1, 0)));
-    return transaction(where, compare, success);
+    json_t *compare = json_pack("[o,o,o]", comparison_of(address, "term", shard->term_revision),
+                                comparison_of(address, "sync", shard->sync_revision),
+                                comparison_of(address, "renewal", shard->renewal_revision));
+    json_t *success = json_pack(
+        "[o,o,o]", put_of(address, "term", term), put_of(address, "sync", sync_value(next, names)),
+        put_of(address, "renewal", renewal_value(address, shard->term + 1, 0)));
+    return transaction(address, compare, success);
 }
 
-json_t *sw_ha_ask_renewal(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+json_t *sw_ha_ask_renewal(const struct sw_ha_address *address, const struct sw_ha_shard *shard,
                           uint64_t number)
 {
     return transaction(
-        where, json_pack("[o]", comparison_of(where, "term", shard->term_revision)),
-        json_pack("[o]", put_of(where, "renewal", renewal_value(where, shard->term, number))));
+        address, json_pack("[o]", comparison_of(address, "term", shard->term_revision)),
+        json_pack("[o]", put_of(address, "renewal", renewal_value(address, shard->term, number))));
 }
 
-json_t *sw_ha_ask_change(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+json_t *sw_ha_ask_change(const struct sw_ha_address *address, const struct sw_ha_shard *shard,
                          const struct sw_ha_sync *next, const struct sw_ha_names *names)
 {
-    return transaction(where,
-                       json_pack("[o,o]", comparison_of(where, "term", shard->term_revision),
-                                 comparison_of(where, "sync", shard->sync_revision)),
-                       json_pack("[o]", put_of(where, "sync", sync_value(next, names))));
+    return transaction(address,
+                       json_pack("[o,o]", comparison_of(address, "term", shard->term_revision),
+                                 comparison_of(address, "sync", shard->sync_revision)),
+                       json_pack("[o]", put_of(address, "sync", sync_value(next, names))));
 }
 
-json_t *sw_ha_ask_end(const struct sw_ha_where *where, const struct sw_ha_shard *shard)
+json_t *sw_ha_ask_end(const struct sw_ha_address *address, const struct sw_ha_shard *shard)
 {
     return transaction(
-        where, json_pack("[o]", comparison_of(where, "term", shard->term_revision)),
-        json_pack("[{s:{s:o}}]", "request_delete_range", "key", key_of(where, "renewal")));
+        address, json_pack("[o]", comparison_of(address, "term", shard->term_revision)),
+        json_pack("[{s:{s:o}}]", "request_delete_range", "key", key_of(address, "renewal")));
 }
 
 /* --- answers ------------------------------------------------------------------------------------
@@ -180,10 +181,10 @@ static bool read_renewal(const json_t *value, struct sw_ha_shard *shard)
 }
 
 /* Reads one key. Skips keys that Sherwood does not use. */
-static bool read_key(const struct sw_ha_where *where, const json_t *kv, struct sw_ha_shard *shard,
-                     struct sw_ha_names *names)
+static bool read_key(const struct sw_ha_address *address, const json_t *kv,
+                     struct sw_ha_shard *shard, struct sw_ha_names *names)
 {
-    const size_t folder = strlen(where->etcd.prefix) + strlen(where->shard) + 2;
+    const size_t folder = strlen(address->etcd.prefix) + strlen(address->shard) + 2;
     size_t size = 0;
     char *key = sw_etcd_from_base64(json_object_get(kv, "key"), &size);
     const char *which = key == NULL || size <= folder ? "" : key + folder;
@@ -206,7 +207,7 @@ static bool read_key(const struct sw_ha_where *where, const json_t *kv, struct s
     return is_right;
 }
 
-int sw_ha_read_shard(const struct sw_ha_where *where, const json_t *answer,
+int sw_ha_read_shard(const struct sw_ha_address *address, const json_t *answer,
                      struct sw_ha_shard *shard, struct sw_ha_names *names, char *reason,
                      size_t reason_bytes)
 {
@@ -215,20 +216,20 @@ int sw_ha_read_shard(const struct sw_ha_where *where, const json_t *answer,
         json_object_get(range == NULL ? answer : json_object_get(range, "response_range"), "kvs");
     memset(shard, 0, sizeof(*shard));
     for (size_t i = 0; i < json_array_size(kvs); i++) {
-        if (!read_key(where, json_array_get(kvs, i), shard, names)) {
+        if (!read_key(address, json_array_get(kvs, i), shard, names)) {
             snprintf(reason, reason_bytes,
                      "what etcd holds under %s/%s/ was not written by a "
                      "server of this version",
-                     where->etcd.prefix, where->shard);
+                     address->etcd.prefix, address->shard);
             return -1;
         }
     }
     if ((shard->term_revision == 0) != (shard->sync_revision == 0) ||
         (shard->term_revision == 0 && shard->renewal_revision != 0)) {
         snprintf(reason, reason_bytes, "etcd holds only a part of the keys under %s/%s/",
-                 where->etcd.prefix, where->shard);
+                 address->etcd.prefix, address->shard);
         return -1;
     }
-    shard->sync.quorum = shard->sync.quorum == 0 ? where->quorum : shard->sync.quorum;
+    shard->sync.quorum = shard->sync.quorum == 0 ? address->quorum : shard->sync.quorum;
     return 0;
 }

@@ -16,7 +16,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "server/etcd/where.h"
+#include "server/etcd/etcd_address.h"
 #include "server/ha/member.h"
 
 #define SW_HA_NAME_BYTES SW_ETCD_NAME_BYTES
@@ -25,8 +25,8 @@
 #define SW_HA_REASON_BYTES 256
 #define SW_HA_TTL_SECONDS_MAX 60
 
-struct sw_ha_where {
-    struct sw_etcd_where etcd;
+struct sw_ha_address {
+    struct sw_etcd_address etcd;
     char shard[SW_HA_NAME_BYTES];
     char announce[SW_HA_NAME_BYTES]; /* empty: bind and port */
     uint64_t ttl_ns;
@@ -35,8 +35,8 @@ struct sw_ha_where {
 
 /* Parses etcd://host:port,../prefix?shard=NAME[&ttl=SECONDS][&quorum=N][&announce=host:port].
  * Returns 0; or -1 and an error in `reason`. */
-int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
-                      size_t reason_bytes);
+int sw_ha_address_parse(struct sw_ha_address *address, const char *text, char *reason,
+                        size_t reason_bytes);
 
 /* The addresses of members, by their numbers. */
 struct sw_ha_names {
@@ -57,22 +57,22 @@ const char *sw_ha_name(const struct sw_ha_names *names, uint64_t node);
 
 /* Reads the answer to sw_ha_ask_all, or to a transaction that etcd refused. Adds the names in it to
  * `names`. Returns 0; or -1 and an error in `reason` if another program wrote the values. */
-int sw_ha_read_shard(const struct sw_ha_where *where, const json_t *answer,
+int sw_ha_read_shard(const struct sw_ha_address *address, const json_t *answer,
                      struct sw_ha_shard *shard, struct sw_ha_names *names, char *reason,
                      size_t reason_bytes);
 
 /* Return bodies of requests, which the caller frees. NULL: no memory. sw_ha_ask_all reads all keys.
  * The others are transactions: if the revisions differ from `shard`, etcd reads all keys instead.
  */
-json_t *sw_ha_ask_all(const struct sw_ha_where *where);
-json_t *sw_ha_ask_election(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+json_t *sw_ha_ask_all(const struct sw_ha_address *address);
+json_t *sw_ha_ask_election(const struct sw_ha_address *address, const struct sw_ha_shard *shard,
                            const struct sw_ha_sync *next, struct sw_ha_id self,
                            const struct sw_ha_names *names);
-json_t *sw_ha_ask_renewal(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+json_t *sw_ha_ask_renewal(const struct sw_ha_address *address, const struct sw_ha_shard *shard,
                           uint64_t number);
-json_t *sw_ha_ask_change(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+json_t *sw_ha_ask_change(const struct sw_ha_address *address, const struct sw_ha_shard *shard,
                          const struct sw_ha_sync *next, const struct sw_ha_names *names);
 /* A primary that hands over deletes its renewal. */
-json_t *sw_ha_ask_end(const struct sw_ha_where *where, const struct sw_ha_shard *shard);
+json_t *sw_ha_ask_end(const struct sw_ha_address *address, const struct sw_ha_shard *shard);
 
 #endif

@@ -11,11 +11,11 @@
 #include "server/etcd/values.h"
 #include "server/etcd/watch.h"
 
-void sw_registry_name_keys(struct sw_registry_key *key, const struct sw_etcd_where *where,
+void sw_registry_name_keys(struct sw_registry_key *key, const struct sw_etcd_address *address,
                            const char *node)
 {
-    snprintf(key->topology, sizeof(key->topology), "%s/topology", where->prefix);
-    snprintf(key->write, sizeof(key->write), "%s/topology-write/%s", where->prefix, node);
+    snprintf(key->topology, sizeof(key->topology), "%s/topology", address->prefix);
+    snprintf(key->write, sizeof(key->write), "%s/topology-write/%s", address->prefix, node);
 }
 
 static json_t *name(const char *key)

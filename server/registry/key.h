@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/etcd/where.h"
+#include "server/etcd/etcd_address.h"
 
 #define SW_REGISTRY_KEY_BYTES 160
 #define SW_REGISTRY_MARK_BYTES 17
@@ -26,7 +26,7 @@ struct sw_registry_key {
     char write[SW_REGISTRY_KEY_BYTES];
 };
 
-void sw_registry_name_keys(struct sw_registry_key *key, const struct sw_etcd_where *where,
+void sw_registry_name_keys(struct sw_registry_key *key, const struct sw_etcd_address *address,
                            const char *node);
 
 /* A condition of a write: another key, the term of a shard, must have this revision. */

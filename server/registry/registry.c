@@ -152,18 +152,18 @@ static void run(void *context)
  */
 
 /* Parses the options. Returns what is wrong, or NULL. */
-static const char *parse(struct sw_etcd_where *where, const struct sw_config *config)
+static const char *parse(struct sw_etcd_address *address, const struct sw_config *config)
 {
     const char *rest = "";
-    struct sw_ha_where shard;
+    struct sw_ha_address shard;
     char reason[SW_HA_REASON_BYTES];
-    const char *wrong = sw_etcd_where_parse(where, config->cluster_config, &rest);
+    const char *wrong = sw_etcd_address_parse(address, config->cluster_config, &rest);
     if (wrong != NULL || *rest != '\0') {
         return wrong != NULL ? wrong : "there is something behind the prefix";
     }
     if (config->ha[0] != '\0' &&
-        sw_ha_where_parse(&shard, config->ha, reason, sizeof(reason)) == 0 &&
-        !sw_etcd_same_members(&shard.etcd, where)) {
+        sw_ha_address_parse(&shard, config->ha, reason, sizeof(reason)) == 0 &&
+        !sw_etcd_same_members(&shard.etcd, address)) {
         return "--ha names other members of etcd: name the same ones, because one transaction "
                "compares the shard's term and writes the topology";
     }
@@ -172,8 +172,8 @@ static const char *parse(struct sw_etcd_where *where, const struct sw_config *co
 
 const char *sw_registry_wrong(const struct sw_config *config)
 {
-    struct sw_etcd_where where;
-    return parse(&where, config);
+    struct sw_etcd_address address;
+    return parse(&address, config);
 }
 
 int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluster, struct sw_ha *ha,
@@ -187,7 +187,7 @@ int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluste
     const char *wrong = !sw_etcd_is_built() ? "this server was built without libcurl (Debian's "
                                               "libcurl4-openssl-dev), which etcd needs"
                         : registry == NULL  ? "no memory"
-                                            : parse(&registry->where, config);
+                                            : parse(&registry->address, config);
     if (wrong != NULL) {
         sw_log(SW_LOG_ERROR,
                "cluster-config: %s: write etcd://host:port,host:port/prefix, or "
@@ -200,13 +200,13 @@ int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluste
     registry->cluster = cluster;
     registry->ha = ha;
     registry->owner = *owner;
-    sw_registry_name_keys(&registry->key, &registry->where, sw_cluster_id(cluster));
+    sw_registry_name_keys(&registry->key, &registry->address, sw_cluster_id(cluster));
     pthread_mutex_init(&registry->lock, NULL);
     uv_loop_init(&registry->uv);
     uv_timer_init(&registry->uv, &registry->tick);
     uv_async_init(&registry->uv, &registry->wake, on_wake);
     registry->tick.data = registry->wake.data = registry;
-    registry->etcd = sw_etcd_create(&registry->uv, &registry->where, REQUEST_MS, config);
+    registry->etcd = sw_etcd_create(&registry->uv, &registry->address, REQUEST_MS, config);
     sw_ha_tell(ha, on_elected, registry);
     *out = registry;
     if (registry->etcd == NULL) {

@@ -31,7 +31,7 @@ struct sw_registry {
     struct sw_cluster *cluster;
     struct sw_ha *ha;
     struct sw_registry_owner owner;
-    struct sw_etcd_where where;
+    struct sw_etcd_address address;
     struct sw_registry_key key;
     uv_loop_t uv;
     uv_thread_t thread;

@@ -221,9 +221,9 @@ Test(etcd, an_answer_tells_the_topology_and_the_mark_of_the_last_write)
 Test(etcd, a_write_compares_the_epoch_and_the_term)
 {
     struct sw_registry_key key;
-    const struct sw_etcd_where where = {.prefix = "p"};
+    const struct sw_etcd_address address = {.prefix = "p"};
     const struct sw_registry_fence fence = {"p/s/term", 17}, none = {"", 0};
-    sw_registry_name_keys(&key, &where, "me");
+    sw_registry_name_keys(&key, &address, "me");
     cr_assert_str_eq(key.topology, "p/topology");
     cr_assert_str_eq(key.write, "p/topology-write/me");
     json_t *body = sw_registry_ask_write(&key, 5, "{}", "mark", &fence);

@@ -10,7 +10,8 @@
 
 #include "server/etcd/values.h"
 
-static const struct sw_ha_where where = {.etcd.prefix = "p", .shard = "s", .ttl_ns = 7000000000U};
+static const struct sw_ha_address address = {
+    .etcd.prefix = "p", .shard = "s", .ttl_ns = 7000000000U};
 
 /* Returns etcd's value after the transaction, at this revision. Takes ownership of the body. */
 static json_t *held_after(json_t *body, const char *revision)
@@ -31,7 +32,7 @@ static int read_held(json_t *held, struct sw_ha_shard *shard)
 {
     struct sw_ha_names names = {0};
     char reason[SW_HA_REASON_BYTES];
-    int status = sw_ha_read_shard(&where, held, shard, &names, reason, sizeof(reason));
+    int status = sw_ha_read_shard(&address, held, shard, &names, reason, sizeof(reason));
     json_decref(held);
     return status;
 }
@@ -47,7 +48,7 @@ static json_t *election(void)
                                     .count = 1,
                                     .in_sync = {{sw_ha_node("b:2"), 99}}};
     const struct sw_ha_id self = {sw_ha_node("a:1"), 17};
-    return sw_ha_ask_election(&where, &before, &next, self, &names);
+    return sw_ha_ask_election(&address, &before, &next, self, &names);
 }
 
 Test(ha_shard, an_election_is_read_as_it_was_put)
@@ -60,14 +61,14 @@ Test(ha_shard, an_election_is_read_as_it_was_put)
     cr_assert(sw_ha_same_id(shard.sync.in_sync[0], (struct sw_ha_id){sw_ha_node("b:2"), 99}));
     cr_assert(shard.term_revision == 12 && shard.sync_revision == 12);
     cr_assert_eq(shard.renewal_revision, 12);
-    cr_assert_eq(shard.ttl_ns, where.ttl_ns, "others are patient for the primary's ttl");
+    cr_assert_eq(shard.ttl_ns, address.ttl_ns, "others are patient for the primary's ttl");
 }
 
 /* Reads the shard after a renewal by a primary with this ttl. */
 static int read_renewed(uint64_t ttl_ns, struct sw_ha_shard *shard)
 {
     static const struct sw_ha_shard before = {.term = 5};
-    struct sw_ha_where other = where;
+    struct sw_ha_address other = address;
     other.ttl_ns = ttl_ns;
     json_t *held = held_after(election(), "12");
     json_t *renewed = held_after(sw_ha_ask_renewal(&other, &before, 1), "13");
@@ -141,10 +142,10 @@ Test(ha_shard, a_newer_revision_refuses_what_was_decided_without_it)
         json_t *body;
         bool compares[3]; /* by `keys` */
     } asked[] = {
-        {"election", sw_ha_ask_election(&where, &read, &next, self, &names), {true, true, true}},
-        {"renewal", sw_ha_ask_renewal(&where, &read, 1), {true, false, false}},
-        {"change", sw_ha_ask_change(&where, &read, &next, &names), {true, true, false}},
-        {"end", sw_ha_ask_end(&where, &read), {true, false, false}},
+        {"election", sw_ha_ask_election(&address, &read, &next, self, &names), {true, true, true}},
+        {"renewal", sw_ha_ask_renewal(&address, &read, 1), {true, false, false}},
+        {"change", sw_ha_ask_change(&address, &read, &next, &names), {true, true, false}},
+        {"end", sw_ha_ask_end(&address, &read), {true, false, false}},
     };
     for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         uint64_t revisions[] = {21, 22, 23};

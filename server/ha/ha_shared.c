@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * asked.c - shared functions of the thread: its clock, the table's position, answers of etcd.
+ * ha_shared.c - shared functions of the thread: its clock, the table's position, answers of etcd.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,9 +63,9 @@ bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shar
     pthread_mutex_lock(&ha->lock);
     sw_ha_tidy_names(ha);
     bool is_right =
-        sw_ha_read_shard(&ha->where, answer, shard, &ha->names, reason, sizeof(reason)) == 0;
+        sw_ha_read_shard(&ha->address, answer, shard, &ha->names, reason, sizeof(reason)) == 0;
     ha->facts.silent_ms = sw_ha_now() / 1000000U;
-    bool is_other_quorum = is_right && shard->sync.quorum != ha->where.quorum &&
+    bool is_other_quorum = is_right && shard->sync.quorum != ha->address.quorum &&
                            shard->sync.quorum != ha->facts.quorum;
     if (is_right) {
         snprintf(ha->facts.primary, sizeof(ha->facts.primary), "%s",
@@ -79,7 +79,7 @@ bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shar
         sw_log(SW_LOG_WARNING,
                "quorum is %" PRIu64 " in --ha, and %" PRIu64 " in etcd since the shard began: that "
                "holds",
-               ha->where.quorum, shard->sync.quorum);
+               ha->address.quorum, shard->sync.quorum);
     }
     if (!is_right) {
         sw_ha_failed(ha, reason);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * where.c - the text that says where etcd is.
+ * etcd_address.c - parses the address of etcd.
  */
-#include "server/etcd/where.h"
+#include "server/etcd/etcd_address.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool sw_etcd_take_name(const char **at, const char *ends, const char *more,
-                       char out[SW_ETCD_NAME_BYTES])
+bool sw_etcd_address_take_name(const char **at, const char *ends, const char *more,
+                               char out[SW_ETCD_NAME_BYTES])
 {
     size_t size = strcspn(*at, ends);
     if (size == 0 || size >= SW_ETCD_NAME_BYTES) {
@@ -37,42 +37,44 @@ bool sw_etcd_is_address(const char *text)
     return *end == '\0' && port > 0 && port < 65536;
 }
 
-const char *sw_etcd_where_parse(struct sw_etcd_where *where, const char *text, const char **rest)
+const char *sw_etcd_address_parse(struct sw_etcd_address *address, const char *text,
+                                  const char **rest)
 {
-    *where = (struct sw_etcd_where){.is_tls = strncmp(text, "etcds://", 8) == 0};
-    if (!where->is_tls && strncmp(text, "etcd://", 7) != 0) {
+    *address = (struct sw_etcd_address){.is_tls = strncmp(text, "etcds://", 8) == 0};
+    if (!address->is_tls && strncmp(text, "etcd://", 7) != 0) {
         return "this does not begin with etcd:// or etcds://";
     }
-    const char *at = text + (where->is_tls ? 7 : 6);
+    const char *at = text + (address->is_tls ? 7 : 6);
     do {
         at++;
-        if (where->endpoints == SW_ETCD_ENDPOINTS_MAX) {
+        if (address->endpoints == SW_ETCD_ENDPOINTS_MAX) {
             return "there are more than 9 members of etcd";
         }
-        char *endpoint = where->endpoint[where->endpoints++];
-        if (!sw_etcd_take_name(&at, ",/", "-_.:[]", endpoint) || !sw_etcd_is_address(endpoint)) {
+        char *endpoint = address->endpoint[address->endpoints++];
+        if (!sw_etcd_address_take_name(&at, ",/", "-_.:[]", endpoint) ||
+            !sw_etcd_is_address(endpoint)) {
             return "a member of etcd is no host:port";
         }
     } while (*at == ',');
-    if (*at != '/' || !sw_etcd_take_name(&at, "?", "-_./", where->prefix) ||
-        where->prefix[strlen(where->prefix) - 1] == '/') {
+    if (*at != '/' || !sw_etcd_address_take_name(&at, "?", "-_./", address->prefix) ||
+        address->prefix[strlen(address->prefix) - 1] == '/') {
         return "the prefix is wrong";
     }
     *rest = at;
     return NULL;
 }
 
-static bool has(const struct sw_etcd_where *where, const char *endpoint)
+static bool has(const struct sw_etcd_address *address, const char *endpoint)
 {
-    for (unsigned i = 0; i < where->endpoints; i++) {
-        if (strcmp(where->endpoint[i], endpoint) == 0) {
+    for (unsigned i = 0; i < address->endpoints; i++) {
+        if (strcmp(address->endpoint[i], endpoint) == 0) {
             return true;
         }
     }
     return false;
 }
 
-bool sw_etcd_same_members(const struct sw_etcd_where *one, const struct sw_etcd_where *other)
+bool sw_etcd_same_members(const struct sw_etcd_address *one, const struct sw_etcd_address *other)
 {
     bool same = one->is_tls == other->is_tls;
     for (unsigned i = 0; i < one->endpoints; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * stand.c - a member that is not primary: it reads the shard's keys in etcd and follows the primary
- * named there. It stands for the next term once the primary has been silent for long enough.
+ * candidate.c - a member that is not primary: it reads the shard's keys in etcd and follows the
+ * primary named there. It stands for the next term once the primary has been silent for long
+ * enough.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,8 +34,8 @@ void sw_ha_read(struct sw_ha *ha)
 {
     if (!ha->is_reading) {
         ha->is_reading = true;
-        ha->next_read_ns = sw_ha_now() + ha->where.ttl_ns / READS_A_TTL;
-        sw_etcd_post(ha->etcd, "/v3/kv/range", sw_ha_ask_all(&ha->where), on_read, ha);
+        ha->next_read_ns = sw_ha_now() + ha->address.ttl_ns / READS_A_TTL;
+        sw_etcd_post(ha->etcd, "/v3/kv/range", sw_ha_ask_all(&ha->address), on_read, ha);
     }
 }
 
@@ -66,7 +67,7 @@ static void on_elected(void *context, const json_t *answer, const char *error)
         ha->elected_revision = sw_etcd_revision(answer);
         ha->election = SW_HA_PROMOTING;
         /* the member serves once replication has promoted it, at most until this deadline */
-        sw_repl_set_lease(&ha->repl->state, sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns));
+        sw_repl_set_lease(&ha->repl->state, sw_ha_deadline(ha->asked_ns, ha->address.ttl_ns));
         ha->promotion = sw_replica_promote(ha->repl->replica, ha->elected_term);
     }
 }
@@ -95,7 +96,7 @@ static void try_to_lead(struct sw_ha *ha)
         term = ha->member.shard.term + 1;
         sw_ha_next_sync(&ha->member, &next);
         body =
-            sw_ha_ask_election(&ha->where, &ha->member.shard, &next, ha->member.self, &ha->names);
+            sw_ha_ask_election(&ha->address, &ha->member.shard, &next, ha->member.self, &ha->names);
     }
     pthread_mutex_unlock(&ha->lock);
     if (basis != SW_HA_NOT_YET) {
@@ -134,7 +135,7 @@ static void on_answer(void *context, const char *line)
 static void ask_others(struct sw_ha *ha, const struct sw_ha_shard *shard)
 {
     char words[SW_HA_NAME_BYTES + 64], name[SW_HA_NAME_BYTES];
-    snprintf(words, sizeof(words), "HA POLL %s %" PRIu64, ha->where.shard, shard->term);
+    snprintf(words, sizeof(words), "HA POLL %s %" PRIu64, ha->address.shard, shard->term);
     for (uint64_t i = 0; i < shard->sync.members; i++) {
         struct poll *poll = calloc(1, sizeof(*poll));
         if (poll == NULL || shard->sync.member[i] == sw_ha_node(ha->self)) {
@@ -145,7 +146,8 @@ static void ask_others(struct sw_ha *ha, const struct sw_ha_shard *shard)
         pthread_mutex_lock(&ha->lock);
         snprintf(name, sizeof(name), "%s", sw_ha_name(&ha->names, shard->sync.member[i]));
         pthread_mutex_unlock(&ha->lock);
-        sw_peer_ask(&ha->peers, name, words, ha->where.ttl_ns / 1000000U * 3 / 10, on_answer, poll);
+        sw_peer_ask(&ha->peers, name, words, ha->address.ttl_ns / 1000000U * 3 / 10, on_answer,
+                    poll);
     }
 }
 
@@ -177,7 +179,7 @@ static void stand(struct sw_ha *ha, const struct sw_ha_shard *shard)
  * been started with another one. */
 static uint64_t patience(const struct sw_ha *ha, const struct sw_ha_shard *shard)
 {
-    const uint64_t own = ha->where.ttl_ns;
+    const uint64_t own = ha->address.ttl_ns;
     return sw_ha_patience(shard->ttl_ns > own ? shard->ttl_ns : own);
 }
 
@@ -285,7 +287,7 @@ static void finish_promotion(struct sw_ha *ha)
     } else if (outcome < 0) {
         sw_log(SW_LOG_ERROR, "this member was elected but cannot be primary: %s", reason);
         sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
-        ha->rests_until_ns = sw_ha_now() + 2 * ha->where.ttl_ns; /* another member may succeed */
+        ha->rests_until_ns = sw_ha_now() + 2 * ha->address.ttl_ns; /* another member may succeed */
         withdraw(ha);
     }
 }
@@ -296,7 +298,7 @@ void sw_ha_tick_other(struct sw_ha *ha, uint64_t now)
         finish_promotion(ha);
         return;
     }
-    if (ha->election == SW_HA_ASKING && now - ha->asked_ns > ha->where.ttl_ns / 10 * 4) {
+    if (ha->election == SW_HA_ASKING && now - ha->asked_ns > ha->address.ttl_ns / 10 * 4) {
         withdraw(ha);
     }
     if (now >= ha->next_read_ns && ha->election == SW_HA_NO_ELECTION) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * where.c - the text of --ha, and the names of members.
+ * ha_address.c - parses the value of --ha, and the names of members.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -33,18 +33,19 @@ static bool take_number(const char **at, uint64_t low, uint64_t high, uint64_t *
     return *out >= low && *out <= high;
 }
 
-static const char *take_choice(struct sw_ha_where *where, const char **at)
+static const char *take_choice(struct sw_ha_address *address, const char **at)
 {
     uint64_t number;
     if (strncmp(*at, "shard=", 6) == 0) {
         *at += 6;
-        return sw_etcd_take_name(at, "&", "-_.", where->shard) ? NULL
-                                                               : "the name of the shard is wrong";
+        return sw_etcd_address_take_name(at, "&", "-_.", address->shard)
+                   ? NULL
+                   : "the name of the shard is wrong";
     }
     if (strncmp(*at, "announce=", 9) == 0) {
         *at += 9;
-        return sw_etcd_take_name(at, "&", "-_.:[]", where->announce) &&
-                       sw_etcd_is_address(where->announce)
+        return sw_etcd_address_take_name(at, "&", "-_.:[]", address->announce) &&
+                       sw_etcd_is_address(address->announce)
                    ? NULL
                    : "announce is not a host:port";
     }
@@ -53,23 +54,23 @@ static const char *take_choice(struct sw_ha_where *where, const char **at)
         if (!take_number(at, TTL_SECONDS_MIN, SW_HA_TTL_SECONDS_MAX, &number)) {
             return "ttl is not a number from 1 to 60";
         }
-        where->ttl_ns = number * 1000000000U;
+        address->ttl_ns = number * 1000000000U;
         return NULL;
     }
     if (strncmp(*at, "quorum=", 7) == 0) {
         *at += 7;
-        return take_number(at, 1, SW_HA_MEMBERS_MAX - 1, &where->quorum)
+        return take_number(at, 1, SW_HA_MEMBERS_MAX - 1, &address->quorum)
                    ? NULL
                    : "quorum is not a number from 1 to 8";
     }
     return "unknown parameter after the question mark";
 }
 
-int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
-                      size_t reason_bytes)
+int sw_ha_address_parse(struct sw_ha_address *address, const char *text, char *reason,
+                        size_t reason_bytes)
 {
-    *where = (struct sw_ha_where){.ttl_ns = 3000000000U, .quorum = 1};
-    const char *at = NULL, *wrong = sw_etcd_where_parse(&where->etcd, text, &at);
+    *address = (struct sw_ha_address){.ttl_ns = 3000000000U, .quorum = 1};
+    const char *at = NULL, *wrong = sw_etcd_address_parse(&address->etcd, text, &at);
     if (wrong == NULL && *at != '?') {
         wrong = "the prefix is wrong";
     }
@@ -78,12 +79,12 @@ int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
     }
     do {
         at++;
-        wrong = take_choice(where, &at);
+        wrong = take_choice(address, &at);
         if (wrong != NULL) {
             return fail(reason, reason_bytes, wrong);
         }
     } while (*at == '&');
-    if (*at != '\0' || where->shard[0] == '\0') {
+    if (*at != '\0' || address->shard[0] == '\0') {
         return fail(reason, reason_bytes,
                     *at == '\0' ? "shard=NAME is missing" : "unexpected text at the end");
     }
