@@ -371,12 +371,12 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
         sw_net_set_users(net, loop->owner.users, loop->owner.unix_users);
     }
     if (loop->owner.cluster != NULL) {
-        sw_cluster_sit(loop->owner.cluster, &net->seat);
+        sw_cluster_seat_join(loop->owner.cluster, &net->seat);
     }
     net->inbox.wake = &loop->wake;
     net->clients = loop->owner.clients;
     if (net->clients != NULL) {
-        sw_pause_sit(&net->clients->pause, &net->pause, &loop->wake);
+        sw_pause_seat_join(&net->clients->pause, &net->pause, &loop->wake);
     }
     net->next_id = index + 1;
     net->id_step = loops;

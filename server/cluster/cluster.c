@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/cluster/carry.h"
 #include "server/cluster/cluster_parts.h"
 #include "server/cluster/fault.h"
-#include "server/cluster/succeed.h"
+#include "server/cluster/migration_state.h"
+#include "server/cluster/topology_change.h"
 #include "server/observe/log.h"
 #include "server/random_id.h"
 
@@ -40,7 +40,7 @@ void sw_cluster_settle(struct sw_cluster_seat *seat)
     }
 }
 
-void sw_cluster_sit(struct sw_cluster *cluster, struct sw_cluster_seat *seat)
+void sw_cluster_seat_join(struct sw_cluster *cluster, struct sw_cluster_seat *seat)
 {
     pthread_mutex_lock(&cluster->lock);
     seat->cluster = cluster;
@@ -240,7 +240,7 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, b
     bool holds_keys = cluster->owner.holds_keys(cluster->owner.server);
     const struct sw_slot_set *given = given_away(cluster, topology);
     struct sw_cluster_move move = cluster->move;
-    if (!sw_cluster_carry_move(now, topology, &move, error) ||
+    if (!sw_cluster_move_continue(now, topology, &move, error) ||
         !sw_cluster_may_follow(now, topology, holds_keys, given, is_decided, error)) {
         sw_topology_free(topology);
         return 0;
@@ -249,7 +249,7 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, b
     if (now->topology == NULL) {
         sw_cluster_lose_until(topology, cluster->id, topology->epoch - 1);
     } else {
-        sw_cluster_carry_losses(now->topology, topology);
+        sw_cluster_copy_losses(now->topology, topology);
         /* Keys may come until all loops have followed. */
         leaves = sw_cluster_lost_here(now, topology) > 0;
         if (leaves || now->shard == SW_CLUSTER_NO_SHARD) { /* what it refused before it takes */
@@ -398,7 +398,7 @@ static int open_file(struct sw_cluster *cluster)
     }
     struct sw_cluster_move move = cluster->move;
     if (topology != NULL && held != NULL && !sw_topology_equal(held, topology) &&
-        !sw_cluster_carry_move(cluster->newest, topology, &move, error)) {
+        !sw_cluster_move_continue(cluster->newest, topology, &move, error)) {
         sw_log(SW_LOG_WARNING, "cluster: %s is not taken now: %s", path, error);
         sw_topology_free(topology);
         return 0;

@@ -73,7 +73,7 @@ int sw_cluster_move_state(struct sw_cluster *cluster, char *error, size_t error_
 void sw_cluster_destroy(struct sw_cluster *cluster);
 
 /* Registers the seat of a loop, before its thread begins. Call sw_cluster_leave when it ends. */
-void sw_cluster_sit(struct sw_cluster *cluster, struct sw_cluster_seat *seat);
+void sw_cluster_seat_join(struct sw_cluster *cluster, struct sw_cluster_seat *seat);
 void sw_cluster_leave(struct sw_cluster_seat *seat);
 
 /* Returns true if there is a newer view. */

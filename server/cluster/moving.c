@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cluster/carry.h"
 #include "server/cluster/cluster_parts.h"
 #include "server/cluster/fault.h"
-#include "server/cluster/succeed.h"
+#include "server/cluster/migration_state.h"
+#include "server/cluster/topology_change.h"
 #include "server/observe/log.h"
 
 void sw_cluster_move_show(struct sw_cluster *cluster, struct sw_cluster_move *move)
@@ -176,7 +176,7 @@ bool sw_cluster_give_up(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_
     struct sw_cluster_move move = cluster->move;
     bool done = move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "no slots are taken");
     sw_cluster_add_leaving(&move);
-    sw_cluster_rest(&move);
+    sw_cluster_move_clear(&move);
     done = done && sw_cluster_change_move(cluster, &move, error) != 0;
     pthread_mutex_unlock(&cluster->change);
     return done;
@@ -205,7 +205,7 @@ static uint64_t decide(struct sw_cluster *cluster, uint64_t source_epoch,
     if (count_nodes(cluster) > 1) {
         move.role = SW_CLUSTER_DECIDES;
     } else {
-        sw_cluster_rest(&move);
+        sw_cluster_move_clear(&move);
     }
     return sw_cluster_install(cluster, after, &move, cluster->may_have_foreign, NULL, error);
 }
@@ -242,7 +242,7 @@ bool sw_cluster_decide_anew(struct sw_cluster *cluster, const char *text, size_t
     struct sw_cluster_move move = cluster->move;
     if ((move.role == SW_CLUSTER_DECIDES || sw_cluster_refuse(error, "nothing is decided")) &&
         sw_cluster_may_follow(now, after, false, NULL, false, error) &&
-        sw_cluster_carry_decision(now, after, &move, error)) {
+        sw_cluster_move_copy_decision(now, after, &move, error)) {
         done =
             sw_cluster_install(cluster, after, &move, cluster->may_have_foreign, NULL, error) != 0;
         after = NULL;
@@ -273,7 +273,7 @@ bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BY
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
     bool done = move.role == SW_CLUSTER_DECIDES || sw_cluster_refuse(error, "nothing is decided");
-    sw_cluster_rest(&move);
+    sw_cluster_move_clear(&move);
     done = done && sw_cluster_change_move(cluster, &move, error) != 0;
     pthread_mutex_unlock(&cluster->change);
     return done;
@@ -368,7 +368,7 @@ uint64_t sw_cluster_keep(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR
 {
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
-    sw_cluster_rest(&move);
+    sw_cluster_move_clear(&move);
     uint64_t number = sw_cluster_change_move(cluster, &move, error);
     pthread_mutex_unlock(&cluster->change);
     return number;
@@ -445,8 +445,8 @@ uint64_t sw_cluster_let_go(struct sw_cluster *cluster, const char *text, size_t 
         struct sw_cluster_move move = cluster->move;
         const struct sw_slot_set slots = move.slots;
         sw_cluster_add_leaving(&move);
-        sw_cluster_rest(&move);
-        sw_cluster_carry_losses(topology_of(cluster), after);
+        sw_cluster_move_clear(&move);
+        sw_cluster_copy_losses(topology_of(cluster), after);
         number =
             sw_cluster_install(cluster, after, &move, cluster->may_have_foreign, &slots, error);
     }

@@ -11,7 +11,7 @@
  *
  * Before the source reports the slots as handed over, its replicas have its state in their own
  * files (replicas.h). Before the target serves the slots, its replicas have its state. A replica
- * that becomes primary continues from there (carry.h).
+ * that becomes primary continues from there (migration_state.h).
  *
  * Threads: any. Functions that write the state file block meanwhile.
  */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "server/cluster/cluster_parts.h"
-#include "server/cluster/succeed.h"
+#include "server/cluster/topology_change.h"
 
 bool sw_cluster_replica(struct sw_cluster *cluster, unsigned number,
                         char ip[SW_TOPOLOGY_IP_MAX + 1], uint16_t *port)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "server/cluster/cluster_parts.h"
-#include "server/cluster/succeed.h"
+#include "server/cluster/topology_change.h"
 
 uint64_t sw_cluster_epoch(struct sw_cluster *cluster)
 {
@@ -83,7 +83,7 @@ static bool may_share(struct sw_cluster *cluster, struct sw_topology *after, uin
                                  taken, taken == 1 ? "" : "s");
     }
     if (now->topology != NULL) {
-        sw_cluster_carry_losses(now->topology, after);
+        sw_cluster_copy_losses(now->topology, after);
     }
     for (unsigned i = 0; i < after->shard_count; i++) { /* of another numbering they would be */
         struct sw_topology_shard *shard = &after->shards[i];

@@ -126,7 +126,7 @@ static void give(struct sw_mover *mover, struct sw_wire wire, const struct sw_mo
 {
     begin_facts(mover, SW_CLUSTER_HANDED, hello->attempt, hello->target, &hello->slots);
     uint64_t before = mover->facts.handed_over;
-    sw_mover_give(mover, wire, hello);
+    sw_mover_run_source(mover, wire, hello);
     bool failed = mover->facts.handed_over == before;
     if (failed) {
         tell_failure(mover, "slots were not handed over");
@@ -169,7 +169,7 @@ static void uncancel(struct sw_mover *mover)
  * each step of a move has sent the replicas what they need before it took effect. */
 static void tell_late(struct sw_mover *mover)
 {
-    mover->is_stale = sw_mover_tell(mover, 0) != 0;
+    mover->is_stale = sw_mover_notify_replicas(mover, 0) != 0;
     if (mover->is_stale) {
         sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING, "cluster: %s", mover->reason);
         sw_mover_pause_ms(mover, 1000);

@@ -46,8 +46,8 @@ void sw_mover_destroy(struct sw_mover *mover);
 
 /* Begins to take slots from the node with the id `source`. If it fails, returns false and an error.
  */
-bool sw_mover_take(struct sw_mover *mover, const char *source, const struct sw_slot_set *slots,
-                   char error[SW_CLUSTER_ERROR_BYTES]);
+bool sw_mover_run_target(struct sw_mover *mover, const char *source,
+                         const struct sw_slot_set *slots, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Stops taking slots, unless the move is decided. If it fails, returns false and an error. */
 bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Takes over a wire and sends slots on it. If it fails, returns false and an error, and the caller

@@ -102,22 +102,23 @@ bool sw_mover_has_key(const struct sw_mover *mover, const struct sw_slot_set *sl
  * no limit). */
 int sw_mover_secure(struct sw_mover *mover, uint64_t within_ms);
 
-/* --- tell.c --- */
+/* --- notify_replicas.c --- */
 /* Sends the state of this node to all replicas. Returns 0 once they have it, and have the writes up
  * to `sequence`. */
-int sw_mover_tell(struct sw_mover *mover, uint64_t sequence);
+int sw_mover_notify_replicas(struct sw_mover *mover, uint64_t sequence);
 /* Asks the replicas for a newer topology that lacks this node's decision, and decides again in it.
  * Returns true if a replica had one. */
 bool sw_mover_decide_anew(struct sw_mover *mover);
 
-/* --- take.c, give.c --- */
+/* --- target.c, source.c --- */
 /* Runs one attempt of the target. Returns 0 if it is decided, else -1. *for_good: another attempt
  * would also fail. */
 int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good);
 /* Serves the slots of a decided move, once the replicas know the decision. */
 int sw_mover_serve(struct sw_mover *mover);
 /* Sends slots to the target. The outcome is in the state. */
-void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_move_hello *hello);
+void sw_mover_run_source(struct sw_mover *mover, struct sw_wire wire,
+                         const struct sw_move_hello *hello);
 /* Asks the target for the outcome of an attempt in which slots were handed over. */
 void sw_mover_ask(struct sw_mover *mover, const struct sw_cluster_move *move);
 

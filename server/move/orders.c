@@ -52,8 +52,8 @@ static bool is_ready(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
     return why == NULL;
 }
 
-bool sw_mover_take(struct sw_mover *mover, const char *source, const struct sw_slot_set *slots,
-                   char error[SW_CLUSTER_ERROR_BYTES])
+bool sw_mover_run_target(struct sw_mover *mover, const char *source,
+                         const struct sw_slot_set *slots, char error[SW_CLUSTER_ERROR_BYTES])
 {
     pthread_mutex_lock(&mover->lock);
     bool begun = is_ready(mover, error) &&

@@ -29,7 +29,7 @@ void sw_pause_fini(struct sw_pause *pause)
     pthread_mutex_destroy(&pause->lock);
 }
 
-void sw_pause_sit(struct sw_pause *pause, struct sw_pause_seat *seat, uv_async_t *wake)
+void sw_pause_seat_join(struct sw_pause *pause, struct sw_pause_seat *seat, uv_async_t *wake)
 {
     *seat = (struct sw_pause_seat){.pause = pause, .wake = wake};
     sw_list_init(&seat->link);

@@ -44,7 +44,7 @@ void sw_pause_init(struct sw_pause *pause);
 void sw_pause_fini(struct sw_pause *pause);
 
 /* Registers a loop. Borrows the pause and `wake` until sw_pause_leave. The seat must not move. */
-void sw_pause_sit(struct sw_pause *pause, struct sw_pause_seat *seat, uv_async_t *wake);
+void sw_pause_seat_join(struct sw_pause *pause, struct sw_pause_seat *seat, uv_async_t *wake);
 /* Removes a loop that has ended: sw_pause_is_quiet no longer waits for it. Does nothing if the seat
  * is not registered. */
 void sw_pause_leave(struct sw_pause_seat *seat);

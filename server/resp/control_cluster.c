@@ -301,7 +301,7 @@ static bool run_move_take(struct sw_control *control, const struct sw_resp_argum
         return refuse(control, "ERR invalid slots: write ranges such as 0-99,200");
     }
     sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
-    if (sw_mover_take(control->resp->owner.mover, id, &slots, error)) {
+    if (sw_mover_run_target(control->resp->owner.mover, id, &slots, error)) {
         sw_text_simple(&control->keys, "OK");
     } else {
         sw_text_printf(&control->keys, "-ERR %s\r\n", error);

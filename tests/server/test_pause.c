@@ -30,7 +30,7 @@ static void open_world(struct world *world)
     for (int i = 0; i < SEATS; i++) {
         uv_async_init(&world->uv, &world->wake[i], on_wake);
         world->wake[i].data = &world->woken[i];
-        sw_pause_sit(&world->pause, &world->seats[i], &world->wake[i]);
+        sw_pause_seat_join(&world->pause, &world->seats[i], &world->wake[i]);
     }
 }
 

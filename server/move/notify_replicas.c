@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tell.c - a primary sends its state of moves to its replicas, and waits until they have it and all
- * earlier writes.
+ * notify_replicas.c - a primary sends its state of moves to its replicas, and waits until they have
+ * it and all earlier writes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static int tell_one(const struct telling *telling, const char *ip, uint16_t port
     return status > 0 ? 0 : -1;
 }
 
-int sw_mover_tell(struct sw_mover *mover, uint64_t sequence)
+int sw_mover_notify_replicas(struct sw_mover *mover, uint64_t sequence)
 {
     char ip[SW_TOPOLOGY_IP_MAX + 1];
     uint16_t port = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * give.c - the source of a move: its steps, until the target has decided, and asking it for that.
+ * source.c - the source of a move: its steps, until the target has decided, and asking it for that.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "server/cluster/fault.h"
 #include "server/limits.h"
 #include "server/log/clock.h"
-#include "server/move/giving.h"
+#include "server/move/source_stream.h"
 #include "server/observe/log.h"
 #include "table/image.h"
 #include "table/table.h"
@@ -24,27 +24,27 @@
 
 /* Sends the number of the last write, and waits until the target has applied all writes up to it.
  */
-static int await_ack(struct giving *giving, uint64_t at)
+static int await_ack(struct source *source, uint64_t at)
 {
-    struct sw_move_head head = {.kind = SW_MOVE_UP_TO, .from = giving->sent, .sequence = at};
+    struct sw_move_head head = {.kind = SW_MOVE_UP_TO, .from = source->sent, .sequence = at};
     char line[SW_MOVE_LINE_BYTES], end;
     uint64_t acknowledged = 0;
-    giving->sent = at;
-    if (sw_giving_send(giving, &head, NULL) != 0) {
+    source->sent = at;
+    if (sw_move_source_send(source, &head, NULL) != 0) {
         return -1;
     }
-    if (sw_link_line(&giving->link, line, sizeof(line)) != 0) {
-        return sw_giving_link_failed(giving);
+    if (sw_link_line(&source->link, line, sizeof(line)) != 0) {
+        return sw_move_source_link_failed(source);
     }
     return sscanf(line, "+ACK %" SCNu64 "%c", &acknowledged, &end) == 1 && acknowledged == at
                ? 0
-               : sw_mover_fail(giving->mover, "the target did not reply with +ACK <sequence>");
+               : sw_mover_fail(source->mover, "the target did not reply with +ACK <sequence>");
 }
 
 /* Sends writes until the target is close behind. */
-static int catch_up(struct giving *giving, uint64_t *at)
+static int catch_up(struct source *source, uint64_t *at)
 {
-    struct sw_mover *mover = giving->mover;
+    struct sw_mover *mover = source->mover;
     const uint64_t first_ns = sw_log_now_ns();
     for (;;) {
         uint64_t began_ns = sw_log_now_ns();
@@ -52,7 +52,7 @@ static int catch_up(struct giving *giving, uint64_t *at)
         pthread_mutex_lock(&mover->lock);
         mover->facts.lag_writes = through - *at;
         pthread_mutex_unlock(&mover->lock);
-        if (sw_giving_send_through(giving, at, through) != 0 || await_ack(giving, *at) != 0) {
+        if (sw_move_source_send_through(source, at, through) != 0 || await_ack(source, *at) != 0) {
             return -1;
         }
         uint64_t close_ns = CLOSE_NS + (began_ns - first_ns) / CLOSE_PART;
@@ -68,7 +68,7 @@ static int catch_up(struct giving *giving, uint64_t *at)
 
 /* The digest of the slots at one instant. Only sweeps change them still. */
 struct ending {
-    struct giving *giving;
+    struct source *source;
     struct sw_digest digest;
     uint64_t clock_ms;
 };
@@ -91,35 +91,35 @@ static int add_living(struct sw_mover *mover, uint32_t count, void *user)
             memmove(mover->keys + (size_t)dead++ * kb, mover->keys + (size_t)i * kb, kb);
         }
     }
-    return sw_giving_send_buried(ending->giving, mover->keys, dead);
+    return sw_move_source_send_buried(ending->source, mover->keys, dead);
 }
 
 /* No request is served from these slots any more. If an earlier reply treated a key as expired, the
  * key has also expired by the table's clock. */
-static int send_final(struct giving *giving, uint64_t at, uint64_t epoch)
+static int send_final(struct source *source, uint64_t at, uint64_t epoch)
 {
-    struct sw_mover *mover = giving->mover;
-    struct ending ending = {giving, {0}, sw_table_clock(mover->parts.table, sw_flight_wall_ms())};
+    struct sw_mover *mover = source->mover;
+    struct ending ending = {source, {0}, sw_table_clock(mover->parts.table, sw_flight_wall_ms())};
     struct sw_image *image = NULL;
     if (sw_mover_image(mover, SW_MOVE_STEP_MS, &image) != 0) {
         return -1;
     }
-    if (sw_giving_send_through(giving, &at, sw_image_sequence(image)) != 0) {
+    if (sw_move_source_send_through(source, &at, sw_image_sequence(image)) != 0) {
         sw_image_drop(image);
         mover->has_image = false;
         return -1;
     }
-    giving->of = at;
-    if (sw_mover_each_in(mover, image, &giving->hello->slots, add_living, &ending) != 0) {
+    source->of = at;
+    if (sw_mover_each_in(mover, image, &source->hello->slots, add_living, &ending) != 0) {
         return -1;
     }
     const struct sw_move_head head = {.kind = SW_MOVE_FINAL,
-                                      .from = giving->sent,
+                                      .from = source->sent,
                                       .sequence = at,
                                       .entries = ending.digest.entries,
                                       .sums = {ending.digest.sum[0], ending.digest.sum[1]},
                                       .epoch = epoch};
-    return sw_giving_send(giving, &head, NULL);
+    return sw_move_source_send(source, &head, NULL);
 }
 
 /* Takes the target's topology, in which the slots are the target's. */
@@ -152,81 +152,84 @@ static int take_topology(struct sw_mover *mover, struct sw_link_to *link, size_t
 }
 
 /* Waits for the target's decision. The target's topology follows it, with *size bytes. */
-static int await_decision(struct giving *giving, uint64_t *size)
+static int await_decision(struct source *source, uint64_t *size)
 {
     char line[SW_MOVE_LINE_BYTES], end;
-    if (sw_link_line(&giving->link, line, sizeof(line)) != 0) {
-        return sw_giving_link_failed(giving);
+    if (sw_link_line(&source->link, line, sizeof(line)) != 0) {
+        return sw_move_source_link_failed(source);
     }
     return sscanf(line, "+DONE %" SCNu64 "%c", size, &end) == 1
                ? 0
-               : sw_mover_fail(giving->mover, "the target did not reply with +DONE <bytes>");
+               : sw_mover_fail(source->mover, "the target did not reply with +DONE <bytes>");
 }
 
 /* Hands the slots over. No node serves them until the target has decided. */
-static int hand_over(struct giving *giving, uint64_t at)
+static int hand_over(struct source *source, uint64_t at)
 {
-    struct sw_mover *mover = giving->mover;
+    struct sw_mover *mover = source->mover;
     const struct sw_config *config = mover->parts.config;
-    const uint64_t epoch = giving->hello->epoch;
+    const uint64_t epoch = source->hello->epoch;
     char error[SW_CLUSTER_ERROR_BYTES];
     uint64_t number =
-        sw_cluster_hand_over(mover->parts.cluster, giving->hello->target, giving->hello->attempt,
-                             &giving->hello->slots, epoch, error);
+        sw_cluster_hand_over(mover->parts.cluster, source->hello->target, source->hello->attempt,
+                             &source->hello->slots, epoch, error);
     if (number == 0) {
         return sw_mover_fail(mover, "%s", error);
     }
     const uint64_t began_ns = sw_log_now_ns();
     sw_mover_phase(mover, SW_MOVE_HANDED);
     sw_fault_at(config, "move.source.frozen");
-    if (sw_mover_tell(mover, 0) != 0) { /* a new primary also asks the target */
+    if (sw_mover_notify_replicas(mover, 0) != 0) { /* a new primary also asks the target */
         return -1;
     }
     sw_fault_at(config, "move.source.told");
     if (sw_mover_settle(mover, number) != 0 ||
-        sw_giving_send_through(giving, &at, sw_table_last_sequence(mover->parts.table)) != 0 ||
-        send_final(giving, at, epoch) != 0) {
+        sw_move_source_send_through(source, &at, sw_table_last_sequence(mover->parts.table)) != 0 ||
+        send_final(source, at, epoch) != 0) {
         return -1;
     }
     sw_fault_at(config, "move.source.final");
     uint64_t size = 0;
-    int status = await_decision(giving, &size);
+    int status = await_decision(source, &size);
     pthread_mutex_lock(&mover->lock);
     mover->facts.freeze_us = (sw_log_now_ns() - began_ns) / 1000;
     pthread_mutex_unlock(&mover->lock);
-    return status != 0 ? -1 : take_topology(mover, &giving->link, (size_t)size);
+    return status != 0 ? -1 : take_topology(mover, &source->link, (size_t)size);
 }
 
-static int give(struct giving *giving)
+static int give(struct source *source)
 {
-    struct sw_mover *mover = giving->mover;
+    struct sw_mover *mover = source->mover;
     char line[48];
     uint64_t at = 0;
-    int size = snprintf(line, sizeof(line), "+EXPORT %" PRIu64 "\r\n", giving->salt);
-    if (sw_link_send(&giving->link, line, (size_t)size) != 0) {
-        return sw_giving_link_failed(giving);
+    int size = snprintf(line, sizeof(line), "+EXPORT %" PRIu64 "\r\n", source->salt);
+    if (sw_link_send(&source->link, line, (size_t)size) != 0) {
+        return sw_move_source_link_failed(source);
     }
-    if (sw_mover_tell(mover, 0) != 0) { /* before slots wait for replicas that do not answer */
+    if (sw_mover_notify_replicas(mover, 0) !=
+        0) { /* before slots wait for replicas that do not answer */
         return -1;
     }
     sw_feed_turn_on(mover->parts.repl->feed, mover->parts.table);
     sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
-    if (sw_mover_each(mover, &giving->hello->slots, 0, sw_giving_send_entries, giving, &at) != 0) {
+    if (sw_mover_each(mover, &source->hello->slots, 0, sw_move_source_send_entries, source, &at) !=
+        0) {
         return -1;
     }
     struct sw_move_head head = {.kind = SW_MOVE_BEGIN, .sequence = at};
-    giving->sent = at;
-    if (sw_giving_send(giving, &head, NULL) != 0) {
+    source->sent = at;
+    if (sw_move_source_send(source, &head, NULL) != 0) {
         return -1;
     }
     sw_mover_phase(mover, SW_MOVE_STREAM);
     sw_fault_at(mover->parts.config, "move.source.snapshot");
-    return catch_up(giving, &at) != 0 ? -1 : hand_over(giving, at);
+    return catch_up(source, &at) != 0 ? -1 : hand_over(source, at);
 }
 
-void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_move_hello *hello)
+void sw_mover_run_source(struct sw_mover *mover, struct sw_wire wire,
+                         const struct sw_move_hello *hello)
 {
-    struct giving giving = {.mover = mover,
+    struct source source = {.mover = mover,
                             .hello = hello,
                             .link = sw_mover_link(mover),
                             .salt = sw_feed_salt(mover->parts.repl->feed) ^ hello->attempt,
@@ -235,9 +238,9 @@ void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_
                                         : mover->at_once};
     struct sw_feed_stats figures;
     sw_feed_stats(mover->parts.repl->feed, &figures);
-    giving.link.wire = wire;
-    (void)give(&giving);
-    sw_link_close(&giving.link);
+    source.link.wire = wire;
+    (void)give(&source);
+    sw_link_close(&source.link);
     if (!figures.is_on) {
         sw_feed_turn_off(mover->parts.repl->feed);
     }

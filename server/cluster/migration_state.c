@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * carry.c - continues a move when the node takes another topology during the move.
+ * migration_state.c - continues a move when the node takes another topology during the move.
  */
-#include "server/cluster/carry.h"
+#include "server/cluster/migration_state.h"
 
 #include <string.h>
 
-#include "server/cluster/succeed.h"
+#include "server/cluster/topology_change.h"
 
-void sw_cluster_rest(struct sw_cluster_move *move)
+void sw_cluster_move_clear(struct sw_cluster_move *move)
 {
     move->role = SW_CLUSTER_RESTS;
     memset(&move->slots, 0, sizeof(move->slots));
@@ -107,12 +107,12 @@ static void stay_behind(const struct sw_topology *before, const struct sw_topolo
                         const char *mine, struct sw_cluster_move *move)
 {
     if (move->role == SW_CLUSTER_DECIDES) {
-        sw_cluster_rest(move);
+        sw_cluster_move_clear(move);
     } else if (move->role != SW_CLUSTER_RESTS && !same_owners_of(before, after, &move->slots)) {
         if (move->role == SW_CLUSTER_HANDED) {
             sw_cluster_add_leaving(move);
         }
-        sw_cluster_rest(move);
+        sw_cluster_move_clear(move);
     }
     for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
         if (strcmp(owner_of(after, slot), mine) == 0) { /* its keys are the primary's */
@@ -144,7 +144,7 @@ static const char *lead(const struct sw_topology *before, const struct sw_topolo
     if (!may && move->role == SW_CLUSTER_HANDED &&
         same_owners(before, after, &move->slots, theirs)) { /* it was decided, as others know */
         sw_cluster_add_leaving(move);
-        sw_cluster_rest(move);
+        sw_cluster_move_clear(move);
         may = true;
     }
     if (!may) {
@@ -159,8 +159,8 @@ static const char *lead(const struct sw_topology *before, const struct sw_topolo
                : NULL;
 }
 
-bool sw_cluster_carry_move(const struct sw_cluster_view *now, const struct sw_topology *after,
-                           struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES])
+bool sw_cluster_move_continue(const struct sw_cluster_view *now, const struct sw_topology *after,
+                              struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_topology *before = now->topology;
     const struct sw_topology_node *me = before == NULL ? NULL : sw_cluster_me(now);
@@ -196,8 +196,8 @@ static bool same_slots(const struct sw_topology *before, const struct sw_topolog
     return same;
 }
 
-bool sw_cluster_carry_decision(const struct sw_cluster_view *now, struct sw_topology *after,
-                               struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES])
+bool sw_cluster_move_copy_decision(const struct sw_cluster_view *now, struct sw_topology *after,
+                                   struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_topology *before = now->topology;
     const char *mine = shard_of(before, now->id), *theirs = shard_of(before, move->peer);
@@ -213,7 +213,7 @@ bool sw_cluster_carry_decision(const struct sw_cluster_view *now, struct sw_topo
     if (!sw_topology_give(after, &move->slots, after->nodes[place].shard)) {
         return sw_cluster_refuse(error, "there is no memory for a topology");
     }
-    sw_cluster_carry_losses(before, after);
+    sw_cluster_copy_losses(before, after);
     sw_cluster_lose_until(after, move->peer, after->epoch);
     after->epoch++;
     return true;

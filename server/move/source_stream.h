@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * giving.h - the messages of a migration source: entries of its table, then the parts of later
- * writes that concern the slots.
+ * source_stream.h - the messages of a migration source: entries of its table, then the parts of
+ * later writes that concern the slots.
  *
  * Functions return 0, or -1 and set the mover's reason. Threads: the mover's.
  */
-#ifndef SHERWOOD_SERVER_MOVE_GIVING_H
-#define SHERWOOD_SERVER_MOVE_GIVING_H
+#ifndef SHERWOOD_SERVER_MOVE_SOURCE_STREAM_H
+#define SHERWOOD_SERVER_MOVE_SOURCE_STREAM_H
 
 #include "server/move/mover_parts.h"
 
-struct giving {
+struct source {
     struct sw_mover *mover;
     const struct sw_move_hello *hello;
     struct sw_link_to link;
@@ -26,15 +26,15 @@ struct giving_columns {
     const uint64_t *times;
 };
 
-int sw_giving_link_failed(struct giving *giving);
+int sw_move_source_link_failed(struct source *source);
 /* Sends a message; `columns` NULL: the message has only a head. */
-int sw_giving_send(struct giving *giving, const struct sw_move_head *head,
-                   const struct giving_columns *columns);
+int sw_move_source_send(struct source *source, const struct sw_move_head *head,
+                        const struct giving_columns *columns);
 /* Sends entries from the mover's memory. A callback for sw_mover_each. */
-int sw_giving_send_entries(struct sw_mover *mover, uint32_t count, void *user);
-/* Sends expired keys, which the target removes before the operations of the write `giving->of`. */
-int sw_giving_send_buried(struct giving *giving, const uint8_t *keys, uint32_t count);
+int sw_move_source_send_entries(struct sw_mover *mover, uint32_t count, void *user);
+/* Sends expired keys, which the target removes before the operations of the write `source->of`. */
+int sw_move_source_send_buried(struct source *source, const uint8_t *keys, uint32_t count);
 /* Sends exactly the writes after *at up to `through`. Waits for those that the feed lacks still. */
-int sw_giving_send_through(struct giving *giving, uint64_t *at, uint64_t through);
+int sw_move_source_send_through(struct source *source, uint64_t *at, uint64_t through);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * giving.c - entries and records, as messages.
+ * source_stream.c - entries and records, as messages.
  */
-#include "server/move/giving.h"
+#include "server/move/source_stream.h"
 
 #include <string.h>
 
@@ -12,9 +12,9 @@
 #define RECORDS_AT_ONCE 64
 #define RECORDS_BYTES (4U << 20)
 
-int sw_giving_link_failed(struct giving *giving)
+int sw_move_source_link_failed(struct source *source)
 {
-    return sw_mover_fail(giving->mover, "the connection to the target: %s", giving->link.reason);
+    return sw_mover_fail(source->mover, "the connection to the target: %s", source->link.reason);
 }
 
 /* --- messages -----------------------------------------------------------------------------------
@@ -25,11 +25,11 @@ static struct iovec column(const void *at, size_t bytes)
     return (struct iovec){(void *)(uintptr_t)at, at == NULL ? 0 : bytes};
 }
 
-int sw_giving_send(struct giving *giving, const struct sw_move_head *head,
-                   const struct giving_columns *columns)
+int sw_move_source_send(struct source *source, const struct sw_move_head *head,
+                        const struct giving_columns *columns)
 {
     static const struct giving_columns none;
-    const struct sw_table_info *info = &giving->mover->info;
+    const struct sw_table_info *info = &source->mover->info;
     const struct giving_columns *all = columns == NULL ? &none : columns;
     const size_t n = head->count;
     const struct iovec parts[4] = {
@@ -41,42 +41,42 @@ int sw_giving_send(struct giving *giving, const struct sw_move_head *head,
     whole.flags = (uint16_t)((all->operands == NULL ? 0U : SW_MOVE_HAS_OPERANDS) |
                              (all->operations == NULL ? 0U : SW_MOVE_HAS_OPERATIONS) |
                              (all->times == NULL ? 0U : SW_MOVE_HAS_TIMES));
-    whole.columns_check = sw_check64_pieces(parts, 4, giving->salt);
-    sw_move_head_write(&whole, giving->salt, bytes);
-    if (sw_link_send(&giving->link, bytes, sizeof(bytes)) != 0) {
-        return sw_giving_link_failed(giving);
+    whole.columns_check = sw_check64_pieces(parts, 4, source->salt);
+    sw_move_head_write(&whole, source->salt, bytes);
+    if (sw_link_send(&source->link, bytes, sizeof(bytes)) != 0) {
+        return sw_move_source_link_failed(source);
     }
     for (int i = 0; i < 4; i++) {
         if (parts[i].iov_len > 0 &&
-            sw_link_send(&giving->link, parts[i].iov_base, parts[i].iov_len) != 0) {
-            return sw_giving_link_failed(giving);
+            sw_link_send(&source->link, parts[i].iov_base, parts[i].iov_len) != 0) {
+            return sw_move_source_link_failed(source);
         }
         sent += parts[i].iov_len;
     }
-    sw_mover_count(giving->mover, n, sent);
+    sw_mover_count(source->mover, n, sent);
     return 0;
 }
 
 /* Sends a message of the write `of`. */
-static int send_part(struct giving *giving, enum sw_move_kind kind, uint8_t operation, uint32_t n,
+static int send_part(struct source *source, enum sw_move_kind kind, uint8_t operation, uint32_t n,
                      const struct giving_columns *columns)
 {
     const struct sw_move_head head = {.kind = kind,
                                       .operation = operation,
                                       .count = n,
-                                      .from = giving->sent,
-                                      .sequence = giving->of};
-    giving->sent = giving->of;
-    return sw_giving_send(giving, &head, columns);
+                                      .from = source->sent,
+                                      .sequence = source->of};
+    source->sent = source->of;
+    return sw_move_source_send(source, &head, columns);
 }
 
 /* --- times --------------------------------------------------------------------------------------
  */
 
 /* Fails: keys got expiry times after the target was admitted. The next attempt is refused. */
-static int refuse_times(struct giving *giving)
+static int refuse_times(struct source *source)
 {
-    return sw_mover_fail(giving->mover, "keys of the slots have got expiry times, "
+    return sw_mover_fail(source->mover, "keys of the slots have got expiry times, "
                                         "and keys of the target's table cannot expire");
 }
 
@@ -91,16 +91,16 @@ static const uint64_t *times_of(const struct sw_mover *mover, uint32_t first, ui
     return any == 0 ? NULL : mover->times + first;
 }
 
-int sw_giving_send_buried(struct giving *giving, const uint8_t *keys, uint32_t count)
+int sw_move_source_send_buried(struct source *source, const uint8_t *keys, uint32_t count)
 {
-    if (count > 0 && giving->hello->expires == 0) {
-        return refuse_times(giving);
+    if (count > 0 && source->hello->expires == 0) {
+        return refuse_times(source);
     }
     for (uint32_t at = 0; at < count;) {
-        const uint32_t n = count - at < giving->most ? count - at : giving->most;
+        const uint32_t n = count - at < source->most ? count - at : source->most;
         const struct giving_columns columns = {.keys = keys +
-                                                       (size_t)at * giving->mover->info.key_bytes};
-        if (send_part(giving, SW_MOVE_BURIED, 0, n, &columns) != 0) {
+                                                       (size_t)at * source->mover->info.key_bytes};
+        if (send_part(source, SW_MOVE_BURIED, 0, n, &columns) != 0) {
             return -1;
         }
         at += n;
@@ -111,20 +111,20 @@ int sw_giving_send_buried(struct giving *giving, const uint8_t *keys, uint32_t c
 /* --- entries ------------------------------------------------------------------------------------
  */
 
-int sw_giving_send_entries(struct sw_mover *mover, uint32_t count, void *user)
+int sw_move_source_send_entries(struct sw_mover *mover, uint32_t count, void *user)
 {
-    struct giving *giving = user;
+    struct source *source = user;
     for (uint32_t at = 0; at < count;) {
-        const uint32_t n = count - at < giving->most ? count - at : giving->most;
+        const uint32_t n = count - at < source->most ? count - at : source->most;
         const struct sw_move_head head = {.kind = SW_MOVE_ENTRIES, .operation = SW_SET, .count = n};
         const struct giving_columns columns = {
             .keys = mover->keys + (size_t)at * mover->info.key_bytes,
             .operands = mover->values + (size_t)at * mover->info.value_bytes,
             .times = times_of(mover, at, n)};
-        if (columns.times != NULL && giving->hello->expires == 0) {
-            return refuse_times(giving);
+        if (columns.times != NULL && source->hello->expires == 0) {
+            return refuse_times(source);
         }
-        if (sw_giving_send(giving, &head, &columns) != 0) {
+        if (sw_move_source_send(source, &head, &columns) != 0) {
             return -1;
         }
         at += n;
@@ -167,24 +167,24 @@ static uint64_t time_at(const struct giving_record *record, uint32_t i)
 }
 
 /* Sends the first n operations that lie in the mover's memory, which are of this record. */
-static int send_writes(struct giving *giving, const struct giving_record *record, uint32_t n)
+static int send_writes(struct source *source, const struct giving_record *record, uint32_t n)
 {
-    const struct sw_mover *mover = giving->mover;
+    const struct sw_mover *mover = source->mover;
     const uint16_t flags = record->head.flags;
     const struct giving_columns columns = {
         .keys = mover->keys,
         .operands = flags & SW_WAL_HAS_OPERANDS ? mover->values : NULL,
         .operations = flags & SW_WAL_HAS_OPERATIONS ? mover->ops : NULL,
         .times = times_of(mover, 0, n)};
-    return send_part(giving, SW_MOVE_WRITES, record->head.operation, n, &columns);
+    return send_part(source, SW_MOVE_WRITES, record->head.operation, n, &columns);
 }
 
 /* Copies operation i to place n of the mover's memory. Returns false if the target knows no such.
  */
-static bool copy_one(struct giving *giving, const struct giving_record *record, uint32_t i,
+static bool copy_one(struct source *source, const struct giving_record *record, uint32_t i,
                      uint32_t n)
 {
-    struct sw_mover *mover = giving->mover;
+    struct sw_mover *mover = source->mover;
     const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
     const bool has_operations = (record->head.flags & SW_WAL_HAS_OPERATIONS) != 0;
     const uint8_t operation = has_operations ? record->operations[i] : record->head.operation;
@@ -194,14 +194,14 @@ static bool copy_one(struct giving *giving, const struct giving_record *record, 
     }
     mover->ops[n] = operation;
     mover->times[n] = time_at(record, i);
-    return giving->hello->expires != 0 || (mover->times[n] == 0 && !sw_op_expires(operation));
+    return source->hello->expires != 0 || (mover->times[n] == 0 && !sw_op_expires(operation));
 }
 
 /* Sends what the record has of the slots: first the keys that it removed for their time. */
-static int send_record(struct giving *giving, const struct giving_record *record)
+static int send_record(struct source *source, const struct giving_record *record)
 {
-    struct sw_mover *mover = giving->mover;
-    const struct sw_slot_set *slots = &giving->hello->slots;
+    struct sw_mover *mover = source->mover;
+    const struct sw_slot_set *slots = &source->hello->slots;
     const uint32_t kb = mover->info.key_bytes;
     uint32_t n = 0;
     int status = 0;
@@ -209,8 +209,8 @@ static int send_record(struct giving *giving, const struct giving_record *record
         if (sw_mover_has(mover, slots, record->buried, i)) {
             memcpy(mover->keys + (size_t)n++ * kb, record->buried + (size_t)i * kb, kb);
         }
-        if (n == giving->most || i + 1 == record->head.buried) {
-            status = sw_giving_send_buried(giving, mover->keys, n);
+        if (n == source->most || i + 1 == record->head.buried) {
+            status = sw_move_source_send_buried(source, mover->keys, n);
             n = 0;
         }
     }
@@ -218,63 +218,63 @@ static int send_record(struct giving *giving, const struct giving_record *record
         if (!sw_mover_has(mover, slots, record->keys, i)) {
             continue;
         }
-        if (!copy_one(giving, record, i, n)) {
-            return refuse_times(giving);
+        if (!copy_one(source, record, i, n)) {
+            return refuse_times(source);
         }
-        if (++n == giving->most) {
-            status = send_writes(giving, record, n);
+        if (++n == source->most) {
+            status = send_writes(source, record, n);
             n = 0;
         }
     }
-    return status != 0 || n == 0 ? status : send_writes(giving, record, n);
+    return status != 0 || n == 0 ? status : send_writes(source, record, n);
 }
 
 /* Sends what a write has of the slots. */
-static int send_kept(struct giving *giving, const struct sw_feed_record *kept)
+static int send_kept(struct source *source, const struct sw_feed_record *kept)
 {
     struct sw_wal_record head;
-    if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(giving->mover->parts.repl->feed), &head)) {
-        return sw_mover_fail(giving->mover, "a write that was kept is damaged");
+    if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(source->mover->parts.repl->feed), &head)) {
+        return sw_mover_fail(source->mover, "a write that was kept is damaged");
     }
-    giving->of = head.sequence;
+    source->of = head.sequence;
     if (head.kind != SW_WAL_OPERATIONS) {
-        return send_part(giving, SW_MOVE_CLEAR, 0, 0, NULL);
+        return send_part(source, SW_MOVE_CLEAR, 0, 0, NULL);
     }
     const struct giving_record record =
-        record_of(giving->mover, &head, kept->bytes + SW_WAL_RECORD_BYTES);
-    return send_record(giving, &record);
+        record_of(source->mover, &head, kept->bytes + SW_WAL_RECORD_BYTES);
+    return send_record(source, &record);
 }
 
 /* Sends the writes that the feed has after *at, up to `through`. Returns their number, or -1. */
-static int send_some(struct giving *giving, uint64_t *at, uint64_t through)
+static int send_some(struct source *source, uint64_t *at, uint64_t through)
 {
     struct sw_feed_record *records[RECORDS_AT_ONCE];
-    struct sw_mover *mover = giving->mover;
+    struct sw_mover *mover = source->mover;
     int status = 0, sent = 0;
     int n = sw_feed_take(mover->parts.repl->feed, *at, records, RECORDS_AT_ONCE, RECORDS_BYTES);
     if (n < 0) {
         return sw_mover_fail(mover, "the target is behind by more than repl-backlog-bytes");
     }
     for (; sent < n && status == 0 && records[sent]->sequence <= through; sent++) {
-        status = send_kept(giving, records[sent]);
+        status = send_kept(source, records[sent]);
         *at = records[sent]->sequence;
     }
     sw_feed_give(records, n);
     return status != 0 ? -1 : sent;
 }
 
-int sw_giving_send_through(struct giving *giving, uint64_t *at, uint64_t through)
+int sw_move_source_send_through(struct source *source, uint64_t *at, uint64_t through)
 {
     while (*at < through) {
-        int n = send_some(giving, at, through);
+        int n = send_some(source, at, through);
         if (n < 0) {
             return -1;
         }
-        if (sw_mover_is_over(giving->mover)) {
-            return sw_mover_fail(giving->mover, "the move was cancelled, or the server stops");
+        if (sw_mover_is_over(source->mover)) {
+            return sw_mover_fail(source->mover, "the move was cancelled, or the server stops");
         }
         if (n == 0) {
-            sw_mover_pause_ms(giving->mover, 1);
+            sw_mover_pause_ms(source->mover, 1);
         }
     }
     return 0;

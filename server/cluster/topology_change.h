@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * succeed.h - checks whether a topology may replace another one, and finds the slots that a node
- * loses by that. Threads: any.
+ * topology_change.h - checks whether a topology may replace another one, and finds the slots that a
+ * node loses by that. Threads: any.
  */
-#ifndef SHERWOOD_SERVER_CLUSTER_SUCCEED_H
-#define SHERWOOD_SERVER_CLUSTER_SUCCEED_H
+#ifndef SHERWOOD_SERVER_CLUSTER_TOPOLOGY_CHANGE_H
+#define SHERWOOD_SERVER_CLUSTER_TOPOLOGY_CHANGE_H
 
 #include "server/cluster/state_file.h"
 #include "server/cluster/view.h"
@@ -31,7 +31,7 @@ bool sw_cluster_shard_loses(const struct sw_cluster_view *view, const struct sw_
 
 /* Notes in `after` at which epoch each shard last lost a slot. Nodes refuse requests that clients
  * made with an older topology than that. */
-void sw_cluster_carry_losses(const struct sw_topology *before, struct sw_topology *after);
+void sw_cluster_copy_losses(const struct sw_topology *before, struct sw_topology *after);
 
 /* Notes that the shard of the node `id` refuses requests made with topologies up to this epoch. */
 void sw_cluster_lose_until(struct sw_topology *after, const char *id, uint64_t epoch);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * succeed.c - may a topology take the place of another one, and which slots are lost by that?
+ * topology_change.c - may a topology take the place of another one, and which slots are lost by
+ * that?
  */
-#include "server/cluster/succeed.h"
+#include "server/cluster/topology_change.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -41,7 +42,7 @@ static unsigned count_lost(const struct sw_topology *after, const struct sw_topo
     return lost;
 }
 
-void sw_cluster_carry_losses(const struct sw_topology *before, struct sw_topology *after)
+void sw_cluster_copy_losses(const struct sw_topology *before, struct sw_topology *after)
 {
     for (unsigned i = 0; i < after->shard_count; i++) {
         struct sw_topology_shard *shard = &after->shards[i];

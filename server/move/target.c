@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * take.c - the target of a move: one attempt.
+ * target.c - the target of a move: one attempt.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 #define NOFIT "-NOFIT " /* the source refuses, and will again */
 
-struct taking {
+struct target {
     struct sw_mover *mover;
     const struct sw_cluster_move *move;
     struct sw_link_to link;
@@ -29,43 +29,43 @@ struct taking {
     bool for_good;
 };
 
-static int link_failed(struct taking *taking)
+static int link_failed(struct target *target)
 {
-    return sw_mover_fail(taking->mover, "the connection to the source: %s", taking->link.reason);
+    return sw_mover_fail(target->mover, "the connection to the source: %s", target->link.reason);
 }
 
 /* --- the beginning ------------------------------------------------------------------------------
  */
 
-static int ask_for_slots(struct taking *taking)
+static int ask_for_slots(struct target *target)
 {
-    struct sw_mover *mover = taking->mover;
+    struct sw_mover *mover = target->mover;
     struct sw_move_hello hello = {.version = SW_MOVE_VERSION,
-                                  .attempt = taking->move->attempt,
+                                  .attempt = target->move->attempt,
                                   .key_bytes = mover->info.key_bytes,
                                   .value_bytes = mover->info.value_bytes,
                                   .value_format = sw_mover_format(mover),
                                   .message_ops_max = mover->at_once,
                                   .expires = sw_mover_expires(mover),
-                                  .slots = taking->move->slots};
+                                  .slots = target->move->slots};
     struct sw_cluster_status facts;
     char line[SW_MOVE_LINE_BYTES], end;
     sw_cluster_show(mover->parts.cluster, &facts);
     hello.epoch = facts.epoch;
     snprintf(hello.target, sizeof(hello.target), "%s", sw_cluster_id(mover->parts.cluster));
-    memcpy(hello.source, taking->move->peer, sizeof(hello.source));
-    if (sw_mover_dial(mover, &taking->link, hello.source) != 0) {
+    memcpy(hello.source, target->move->peer, sizeof(hello.source));
+    if (sw_mover_dial(mover, &target->link, hello.source) != 0) {
         return -1;
     }
     char *text = sw_move_hello_print(&hello);
-    int status = text == NULL ? -1 : sw_link_send(&taking->link, text, strlen(text));
+    int status = text == NULL ? -1 : sw_link_send(&target->link, text, strlen(text));
     free(text);
-    if (status != 0 || sw_link_line(&taking->link, line, sizeof(line)) != 0) {
-        return link_failed(taking);
+    if (status != 0 || sw_link_line(&target->link, line, sizeof(line)) != 0) {
+        return link_failed(target);
     }
-    taking->for_good = strncmp(line, NOFIT, strlen(NOFIT)) == 0;
-    const size_t code = taking->for_good ? strlen(NOFIT) : line[0] == '-';
-    return sscanf(line, "+EXPORT %" SCNu64 "%c", &taking->salt, &end) == 1
+    target->for_good = strncmp(line, NOFIT, strlen(NOFIT)) == 0;
+    const size_t code = target->for_good ? strlen(NOFIT) : line[0] == '-';
+    return sscanf(line, "+EXPORT %" SCNu64 "%c", &target->salt, &end) == 1
                ? 0
                : sw_mover_fail(mover, "the source: %.300s", line + code);
 }
@@ -74,9 +74,9 @@ static int ask_for_slots(struct taking *taking)
  */
 
 /* Receives the columns of a message into the mover's memory. */
-static int take_columns(struct taking *taking, const struct sw_move_head *head)
+static int take_columns(struct target *target, const struct sw_move_head *head)
 {
-    struct sw_mover *mover = taking->mover;
+    struct sw_mover *mover = target->mover;
     if (head->count > mover->at_once) {
         return sw_mover_fail(mover, "a message of the source is longer than any may be");
     }
@@ -91,26 +91,26 @@ static int take_columns(struct taking *taking, const struct sw_move_head *head)
     uint64_t bytes = 0;
     for (int i = 0; i < 4; i++) {
         size_t size = columns[i].iov_len;
-        if (size > 0 && sw_link_receive(&taking->link, columns[i].iov_base, size, size) < 0) {
-            return link_failed(taking);
+        if (size > 0 && sw_link_receive(&target->link, columns[i].iov_base, size, size) < 0) {
+            return link_failed(target);
         }
         bytes += size;
     }
-    if (sw_check64_pieces(columns, 4, taking->salt) != head->columns_check) {
+    if (sw_check64_pieces(columns, 4, target->salt) != head->columns_check) {
         return sw_mover_fail(mover, "a message of the source is damaged");
     }
     sw_mover_count(mover, head->count, bytes);
     return 0;
 }
 
-static int write_columns(struct taking *taking, const struct sw_move_head *head)
+static int write_columns(struct target *target, const struct sw_move_head *head)
 {
-    struct sw_mover *mover = taking->mover;
+    struct sw_mover *mover = target->mover;
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = (enum sw_op)head->operation,
                              .count = head->count,
                              .keys = mover->keys};
-    if (take_columns(taking, head) != 0) {
+    if (take_columns(target, head) != 0) {
         return -1;
     }
     if (head->flags & SW_MOVE_HAS_OPERANDS) {
@@ -128,47 +128,47 @@ static int write_columns(struct taking *taking, const struct sw_move_head *head)
         batch.expires = mover->times;
     }
     int status = sw_mover_run(mover, &batch);
-    taking->for_good |= status != 0 && batch.status == SW_E_FULL;
+    target->for_good |= status != 0 && batch.status == SW_E_FULL;
     return status;
 }
 
 /* Removes keys that have expired at the source. */
-static int bury_keys(struct taking *taking, const struct sw_move_head *head)
+static int bury_keys(struct target *target, const struct sw_move_head *head)
 {
-    struct sw_mover *mover = taking->mover;
+    struct sw_mover *mover = target->mover;
     struct sw_batch batch = {
         .kind = SW_BATCH_SWEEP, .bury = mover->keys, .bury_count = head->count};
-    return take_columns(taking, head) != 0 ? -1 : sw_mover_run(mover, &batch);
+    return take_columns(target, head) != 0 ? -1 : sw_mover_run(mover, &batch);
 }
 
 /* Checks that the message continues after the last one. */
-static int follows(struct taking *taking, const struct sw_move_head *head)
+static int follows(struct target *target, const struct sw_move_head *head)
 {
     bool is_next =
-        taking->has_begun && head->from == taking->through && head->sequence >= head->from;
+        target->has_begun && head->from == target->through && head->sequence >= head->from;
     if (!is_next) {
-        return sw_mover_fail(taking->mover, "a message of the source is out of order");
+        return sw_mover_fail(target->mover, "a message of the source is out of order");
     }
-    taking->through = head->sequence;
+    target->through = head->sequence;
     return 0;
 }
 
-static int acknowledge(struct taking *taking)
+static int acknowledge(struct target *target)
 {
     char line[48];
-    int size = snprintf(line, sizeof(line), "+ACK %" PRIu64 "\r\n", taking->through);
-    return sw_link_send(&taking->link, line, (size_t)size) == 0 ? 0 : link_failed(taking);
+    int size = snprintf(line, sizeof(line), "+ACK %" PRIu64 "\r\n", target->through);
+    return sw_link_send(&target->link, line, (size_t)size) == 0 ? 0 : link_failed(target);
 }
 
 /* --- the end ------------------------------------------------------------------------------------
  */
 
-static int compare(struct taking *taking, const struct sw_move_head *head)
+static int compare(struct target *target, const struct sw_move_head *head)
 {
     struct sw_digest digest;
     char here[SW_DIGEST_TEXT_BYTES], there[SW_DIGEST_TEXT_BYTES];
     struct sw_digest source = {.entries = head->entries, .sum = {head->sums[0], head->sums[1]}};
-    if (sw_mover_digest(taking->mover, &taking->move->slots, &digest) != 0) {
+    if (sw_mover_digest(target->mover, &target->move->slots, &digest) != 0) {
         return -1;
     }
     if (digest.entries == source.entries && digest.sum[0] == source.sum[0] &&
@@ -177,7 +177,7 @@ static int compare(struct taking *taking, const struct sw_move_head *head)
     }
     sw_digest_text(&digest, here);
     sw_digest_text(&source, there);
-    return sw_mover_fail(taking->mover,
+    return sw_mover_fail(target->mover,
                          "the received keys (%" PRIu64 " keys, %s) differ from the source's "
                          "(%" PRIu64 " keys, %s)",
                          digest.entries, here, source.entries, there);
@@ -186,17 +186,17 @@ static int compare(struct taking *taking, const struct sw_move_head *head)
 /* Decides the attempt. Once the state file may have the decision, the target repeats the write
  * until it is certain. While the file certainly lacks it, the target gives the move up after a
  * while. */
-static int decide(struct taking *taking, const struct sw_move_head *head)
+static int decide(struct target *target, const struct sw_move_head *head)
 {
-    struct sw_mover *mover = taking->mover;
+    struct sw_mover *mover = target->mover;
     char error[SW_CLUSTER_ERROR_BYTES];
     bool is_over = false;
     const uint64_t until_ns = sw_log_now_ns() + SW_MOVE_STEP_MS * 1000000ULL;
-    while (sw_cluster_decide(mover->parts.cluster, taking->move->attempt, head->epoch, &is_over,
+    while (sw_cluster_decide(mover->parts.cluster, target->move->attempt, head->epoch, &is_over,
                              error) == 0) {
         if (sw_log_now_ns() > until_ns &&
-            sw_cluster_abandon(mover->parts.cluster, taking->move->attempt)) {
-            taking->for_good = is_over = true;
+            sw_cluster_abandon(mover->parts.cluster, target->move->attempt)) {
+            target->for_good = is_over = true;
         }
         if (is_over) {
             return sw_mover_fail(mover, "%s", error);
@@ -220,7 +220,7 @@ int sw_mover_serve(struct sw_mover *mover)
         return 0;
     }
     sw_mover_phase(mover, SW_MOVE_DECIDES);
-    if (sw_mover_tell(mover, 0) == 0) {
+    if (sw_mover_notify_replicas(mover, 0) == 0) {
         sw_fault_at(mover->parts.config, "move.target.told");
         if (sw_cluster_serve(mover->parts.cluster, error)) {
             return 0;
@@ -236,39 +236,39 @@ int sw_mover_serve(struct sw_mover *mover)
 }
 
 /* The source takes this as its topology; if it does not get it, it asks. */
-static void tell(struct taking *taking)
+static void tell(struct target *target)
 {
     char line[48];
-    char *text = sw_cluster_topology(taking->mover->parts.cluster);
+    char *text = sw_cluster_topology(target->mover->parts.cluster);
     if (text == NULL) {
         return;
     }
     int size = snprintf(line, sizeof(line), "+DONE %zu\r\n", strlen(text));
-    if (sw_link_send(&taking->link, line, (size_t)size) == 0) {
-        (void)sw_link_send(&taking->link, text, strlen(text));
+    if (sw_link_send(&target->link, line, (size_t)size) == 0) {
+        (void)sw_link_send(&target->link, text, strlen(text));
     }
     free(text);
 }
 
-static int take_final(struct taking *taking, const struct sw_move_head *head)
+static int take_final(struct target *target, const struct sw_move_head *head)
 {
-    struct sw_mover *mover = taking->mover;
+    struct sw_mover *mover = target->mover;
     const struct sw_config *config = mover->parts.config;
-    if (follows(taking, head) != 0) {
+    if (follows(target, head) != 0) {
         return -1;
     }
     sw_mover_phase(mover, SW_MOVE_DECIDES);
     sw_fault_at(config, "move.target.final");
-    if (compare(taking, head) != 0) {
+    if (compare(target, head) != 0) {
         return -1;
     }
     if (sw_mover_secure(mover, SW_MOVE_STEP_MS) != 0 ||
-        sw_mover_tell(mover, sw_table_last_sequence(mover->parts.table)) != 0) {
-        taking->for_good = true; /* another attempt would freeze the slots again */
+        sw_mover_notify_replicas(mover, sw_table_last_sequence(mover->parts.table)) != 0) {
+        target->for_good = true; /* another attempt would freeze the slots again */
         return -1;
     }
     sw_fault_at(config, "move.target.secured");
-    if (decide(taking, head) != 0) {
+    if (decide(target, head) != 0) {
         return -1;
     }
     if (sw_mover_serve(mover) != 0) { /* the source asks */
@@ -278,47 +278,47 @@ static int take_final(struct taking *taking, const struct sw_move_head *head)
     if (mover->parts.saver != NULL && mover->parts.wal == NULL) {
         (void)sw_saver_ask(mover->parts.saver); /* it is in no snapshot yet */
     }
-    tell(taking);
+    tell(target);
     return 0;
 }
 
-static int take_begin(struct taking *taking, const struct sw_move_head *head)
+static int take_begin(struct target *target, const struct sw_move_head *head)
 {
-    taking->has_begun = true;
-    taking->through = head->sequence;
-    sw_mover_phase(taking->mover, SW_MOVE_STREAM);
-    sw_fault_at(taking->mover->parts.config, "move.target.snapshot");
+    target->has_begun = true;
+    target->through = head->sequence;
+    sw_mover_phase(target->mover, SW_MOVE_STREAM);
+    sw_fault_at(target->mover->parts.config, "move.target.snapshot");
     return 0;
 }
 
 /* Returns 1 if it was the last message, 0, or -1. */
-static int take_message(struct taking *taking)
+static int take_message(struct target *target)
 {
-    struct sw_mover *mover = taking->mover;
+    struct sw_mover *mover = target->mover;
     uint8_t bytes[SW_MOVE_HEAD_BYTES];
     struct sw_move_head head;
-    if (sw_link_receive(&taking->link, bytes, sizeof(bytes), sizeof(bytes)) < 0) {
-        return link_failed(taking);
+    if (sw_link_receive(&target->link, bytes, sizeof(bytes), sizeof(bytes)) < 0) {
+        return link_failed(target);
     }
-    if (!sw_move_head_read(&head, taking->salt, bytes)) {
+    if (!sw_move_head_read(&head, target->salt, bytes)) {
         return sw_mover_fail(mover, "a message of the source is damaged");
     }
     switch (head.kind) {
     case SW_MOVE_ENTRIES:
-        return taking->has_begun ? sw_mover_fail(mover, "the source sends a second snapshot")
-                                 : write_columns(taking, &head);
+        return target->has_begun ? sw_mover_fail(mover, "the source sends a second snapshot")
+                                 : write_columns(target, &head);
     case SW_MOVE_BEGIN:
-        return take_begin(taking, &head);
+        return take_begin(target, &head);
     case SW_MOVE_WRITES:
-        return follows(taking, &head) != 0 ? -1 : write_columns(taking, &head);
+        return follows(target, &head) != 0 ? -1 : write_columns(target, &head);
     case SW_MOVE_BURIED:
-        return follows(taking, &head) != 0 ? -1 : bury_keys(taking, &head);
+        return follows(target, &head) != 0 ? -1 : bury_keys(target, &head);
     case SW_MOVE_CLEAR:
-        return follows(taking, &head) != 0 ? -1 : sw_mover_remove(mover, &taking->move->slots);
+        return follows(target, &head) != 0 ? -1 : sw_mover_remove(mover, &target->move->slots);
     case SW_MOVE_UP_TO:
-        return follows(taking, &head) != 0 ? -1 : acknowledge(taking);
+        return follows(target, &head) != 0 ? -1 : acknowledge(target);
     case SW_MOVE_FINAL:
-        return take_final(taking, &head) != 0 ? -1 : 1;
+        return take_final(target, &head) != 0 ? -1 : 1;
     }
     return -1;
 }
@@ -326,31 +326,31 @@ static int take_message(struct taking *taking)
 /* Until this node serves the slots, the source alone says which of their keys have expired. */
 static bool is_held(const void *context, uint64_t key)
 {
-    const struct taking *taking = context;
-    return sw_mover_has_key(taking->mover, &taking->move->slots, key);
+    const struct target *target = context;
+    return sw_mover_has_key(target->mover, &target->move->slots, key);
 }
 
 int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good)
 {
-    struct taking taking = {.mover = mover, .move = move, .link = sw_mover_link(mover)};
-    int status = sw_mover_tell(mover, 0);
+    struct target target = {.mover = mover, .move = move, .link = sw_mover_link(mover)};
+    int status = sw_mover_notify_replicas(mover, 0);
     status = status != 0 ? status : sw_mover_remove(mover, &move->slots);
     sw_fault_at(mover->parts.config, "move.target.removed");
     if (status == 0) {
         sw_mover_phase(mover, SW_MOVE_CONNECTS);
-        status = ask_for_slots(&taking);
+        status = ask_for_slots(&target);
     }
     if (status == 0) {
-        sw_table_hold(mover->parts.table, is_held, &taking);
+        sw_table_hold(mover->parts.table, is_held, &target);
         sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
     }
     while (status == 0) {
         status = sw_mover_is_over(mover)
                      ? sw_mover_fail(mover, "the move was cancelled, or the server stops")
-                     : take_message(&taking);
+                     : take_message(&target);
     }
     sw_table_hold(mover->parts.table, NULL, NULL);
-    sw_link_close(&taking.link);
-    *for_good = taking.for_good;
+    sw_link_close(&target.link);
+    *for_good = target.for_good;
     return status > 0 ? 0 : -1;
 }
