@@ -16,14 +16,14 @@
 #include "table/info.h"
 
 /* Are the segments of the log that the snapshot is of? */
-static bool ids_agree(const struct sw_recover *recover, const struct sw_wal_survey *survey,
+static bool ids_agree(const struct sw_recover *recover, const struct sw_log_scan *scan,
                       char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_directory *directory = recover->directory;
-    if (survey->count == 0) {
+    if (scan->count == 0) {
         return true;
     }
-    const uint8_t *log_id = survey->found[0].segment.log_id;
+    const uint8_t *log_id = scan->found[0].segment.log_id;
     if (!recover->has_snapshot) {
         memcpy(directory->log_id, log_id, sizeof(directory->log_id));
     }
@@ -57,10 +57,10 @@ static bool may_cut(const struct sw_recover *recover, const struct sw_wal_plan *
 
 /* Returns the form in which RESP clients wrote the keys, from the newest file that has it. A
  * segment is newer than the snapshot, unless the snapshot has all writes that the segment knows. */
-static uint32_t form_of_files(const struct sw_recover *recover, const struct sw_wal_survey *survey)
+static uint32_t form_of_files(const struct sw_recover *recover, const struct sw_log_scan *scan)
 {
-    for (size_t i = survey->count; i-- > 0;) {
-        const struct sw_wal_found *found = &survey->found[i];
+    for (size_t i = scan->count; i-- > 0;) {
+        const struct sw_wal_found *found = &scan->found[i];
         const uint64_t last =
             found->run.last > found->segment.through ? found->run.last : found->segment.through;
         if (!found->is_alias && found->segment.key_form != 0 && last >= recover->base) {
@@ -71,14 +71,14 @@ static uint32_t form_of_files(const struct sw_recover *recover, const struct sw_
 }
 
 /* May this start serve keys that were written in the form of the files? */
-static bool form_fits(const struct sw_recover *recover, const struct sw_wal_survey *survey,
+static bool form_fits(const struct sw_recover *recover, const struct sw_log_scan *scan,
                       char reason[SW_WAL_REASON_BYTES])
 {
     const struct sw_recover_options *options = &recover->options;
-    const uint32_t told = form_of_files(recover, survey);
+    const uint32_t told = form_of_files(recover, scan);
     const char *now = sw_key_form_name(sw_key_form_told(options->resp_keys));
     const bool has_keys = recover->snapshot != NULL && recover->snapshot->entries > 0;
-    if (!options->has_form || (survey->plan.pieces == 0 && !has_keys)) {
+    if (!options->has_form || (scan->plan.pieces == 0 && !has_keys)) {
         return true; /* there are no keys */
     }
     if (told == 0) {
@@ -108,11 +108,11 @@ static bool form_fits(const struct sw_recover *recover, const struct sw_wal_surv
 
 /* Goes on without a log. What cannot be reached now must not be reached once a snapshot stands for
  * the writes before it. */
-static int go_without(const struct sw_recover *recover, const struct sw_wal_survey *survey,
+static int go_without(const struct sw_recover *recover, const struct sw_log_scan *scan,
                       char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_directory *directory = recover->directory;
-    if (sw_wal_remove_unreachable(survey, directory, reason) != 0) {
+    if (sw_wal_remove_unreachable(scan, directory, reason) != 0) {
         return -1;
     }
     if (directory->io->unlink(directory->fd, SW_WAL_NEW_NAME) != 0 && errno != ENOENT) {
@@ -128,12 +128,12 @@ static int go_without(const struct sw_recover *recover, const struct sw_wal_surv
 }
 
 /* Notes what the next snapshot tells of the log beside it, if no log begins. */
-static void note_segments(const struct sw_recover *recover, const struct sw_wal_survey *survey)
+static void note_segments(const struct sw_recover *recover, const struct sw_log_scan *scan)
 {
     const uint64_t segment = recover->snapshot != NULL ? recover->snapshot->segment : 0;
     recover->directory->segments_from =
-        survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 0;
-    if (survey->count == 0 && segment != 0) {
+        scan->count > 0 ? scan->found[scan->count - 1].number + 1 : 0;
+    if (scan->count == 0 && segment != 0) {
         sw_log(
             SW_LOG_WARNING,
             "%s: no log is beside the snapshot, and one was when it was written: unless this is a "
@@ -142,26 +142,26 @@ static void note_segments(const struct sw_recover *recover, const struct sw_wal_
     }
 }
 
-static int recover_surveyed(const struct sw_recover *recover, const struct sw_wal_survey *survey,
-                            char reason[SW_WAL_REASON_BYTES])
+static int recover_scanned(const struct sw_recover *recover, const struct sw_log_scan *scan,
+                           char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_replayed replayed;
     uint64_t began = sw_log_now_ns();
-    if (!ids_agree(recover, survey, reason) || !may_cut(recover, &survey->plan, reason) ||
-        !form_fits(recover, survey, reason) ||
-        sw_wal_replay_to_table(survey, recover->directory, recover->table, &recover->shape,
+    if (!ids_agree(recover, scan, reason) || !may_cut(recover, &scan->plan, reason) ||
+        !form_fits(recover, scan, reason) ||
+        sw_wal_replay_to_table(scan, recover->directory, recover->table, &recover->shape,
                                &recover->owner, &replayed, reason) != 0) {
         return -1;
     }
-    note_segments(recover, survey);
+    note_segments(recover, scan);
     if (replayed.writes > 0) {
         sw_log(
             SW_LOG_NOTICE, "replayed %llu writes of the log, %llu operations, %llu MiB, in %.3f s",
             (unsigned long long)replayed.writes, (unsigned long long)replayed.operations,
             (unsigned long long)(replayed.bytes >> 20), (double)(sw_log_now_ns() - began) * 1e-9);
     }
-    return recover->wal == NULL ? go_without(recover, survey, reason)
-                                : sw_wal_open(recover->wal, recover->directory, survey, reason);
+    return recover->wal == NULL ? go_without(recover, scan, reason)
+                                : sw_wal_open(recover->wal, recover->directory, scan, reason);
 }
 
 /* Without a log the loaded snapshot is the whole state, even if a newer snapshot is damaged. A new
@@ -193,7 +193,7 @@ static int recover_snapshot_only(const struct sw_recover *recover, uint64_t *nam
 
 int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES])
 {
-    struct sw_wal_survey survey;
+    struct sw_log_scan scan;
     uint64_t named = recover->named;
     const struct sw_snapshot_header *snapshot = recover->snapshot;
     const struct sw_wal_beside beside = {
@@ -203,12 +203,12 @@ int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES
     if (recover_snapshot_only(recover, &named, reason) != 0) {
         return -1;
     }
-    int status = sw_wal_survey(&survey, recover->directory, recover->base, named, &beside,
-                               &recover->shape, reason);
+    int status = sw_log_scan(&scan, recover->directory, recover->base, named, &beside,
+                             &recover->shape, reason);
     if (status == 0) {
-        status = recover_surveyed(recover, &survey, reason);
+        status = recover_scanned(recover, &scan, reason);
     }
-    sw_wal_survey_free(&survey);
+    sw_log_scan_free(&scan);
     return status;
 }
 

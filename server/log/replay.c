@@ -184,7 +184,7 @@ static int finish_all(void *context, char reason[SW_WAL_REASON_BYTES])
     return status;
 }
 
-int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_directory *directory,
+int sw_wal_replay_to_table(const struct sw_log_scan *scan, const struct sw_directory *directory,
                            struct sw_table *table, const struct sw_wal_shape *shape,
                            const struct sw_replay_owner *owner, struct sw_replayed *replayed,
                            char reason[SW_WAL_REASON_BYTES])
@@ -200,11 +200,11 @@ int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_d
         snprintf(reason, SW_WAL_REASON_BYTES, "no memory to replay the log");
         return -1;
     }
-    int status = sw_wal_replay(survey, directory, survey->plan.base, &memory, &taker, reason);
+    int status = sw_wal_replay(scan, directory, scan->plan.base, &memory, &taker, reason);
     sw_queue_destroy(replay.queue);
     free(replay.batches);
-    if (status == 0 && survey->count > 0) {
-        sw_table_set_sequence(table, survey->plan.end);
+    if (status == 0 && scan->count > 0) {
+        sw_table_set_sequence(table, scan->plan.end);
     }
     return status;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/log/survey.h"
+#include "server/log/log_scan.h"
 
 struct sw_table;
 struct sw_batch;
@@ -27,10 +27,10 @@ struct sw_replay_owner {
     void *context;
 };
 
-/* Applies the writes that the survey found after its snapshot. The table holds the snapshot and has
- * no other writer. Its sequence is then survey->plan.end. Returns 0; or -1 and an error in
+/* Applies the writes that the scan found after its snapshot. The table holds the snapshot and has
+ * no other writer. Its sequence is then scan->plan.end. Returns 0; or -1 and an error in
  * `reason`. */
-int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_directory *directory,
+int sw_wal_replay_to_table(const struct sw_log_scan *scan, const struct sw_directory *directory,
                            struct sw_table *table, const struct sw_wal_shape *shape,
                            const struct sw_replay_owner *owner, struct sw_replayed *replayed,
                            char reason[SW_WAL_REASON_BYTES]);

@@ -22,8 +22,8 @@
 #define RETRY_MS 5000        /* delay before the next automatic snapshot after a failed one */
 #define PROGRESS_LOG_MS 5000 /* interval of log lines about the progress of loading */
 /* A broken log is mended at once; if that fails, again after the first, then twice as long, .. */
-#define MEND_FIRST_MS 1000
-#define MEND_MAX_MS 32000
+#define RESTART_FIRST_MS 1000
+#define RESTART_MAX_MS 32000
 
 /* --- progress --------------------------------------------------------------------------------- */
 
@@ -153,23 +153,23 @@ static void log_outcome(const struct sw_saver *saver, int status, const struct s
 
 /* A log that is broken goes on behind a snapshot; if there is none, or it lacks a write that came
  * late, there will be another try. */
-static void mend_log(struct sw_saver *saver, int status, const struct sw_saved_file *saved)
+static void restart_log(struct sw_saver *saver, int status, const struct sw_saved_file *saved)
 {
     struct sw_wal *wal = saver->owner.wal;
     uint64_t wait_ms = 0;
-    if (status == 0 && sw_wal_mend(wal, saved->write.header.sequence) == 0) {
-        saver->mend_ms = saver->mend_wait_ms = 0;
+    if (status == 0 && sw_wal_restart(wal, saved->write.header.sequence) == 0) {
+        saver->restart_ms = saver->restart_wait_ms = 0;
         return;
     }
     if (status != 0) {
-        wait_ms = saver->mend_wait_ms == 0 ? MEND_FIRST_MS : saver->mend_wait_ms;
-        saver->mend_wait_ms = wait_ms * 2 < MEND_MAX_MS ? wait_ms * 2 : MEND_MAX_MS;
+        wait_ms = saver->restart_wait_ms == 0 ? RESTART_FIRST_MS : saver->restart_wait_ms;
+        saver->restart_wait_ms = wait_ms * 2 < RESTART_MAX_MS ? wait_ms * 2 : RESTART_MAX_MS;
         sw_log(SW_LOG_WARNING,
                "%s: the log is still broken, and writes are refused: a snapshot is tried again in "
                "%llu s, or by BGREWRITEAOF",
                saver->directory.path, (unsigned long long)(wait_ms / 1000));
     }
-    saver->mend_ms = sw_saver_now_ms() + wait_ms;
+    saver->restart_ms = sw_saver_now_ms() + wait_ms;
 }
 
 /* With the mutex held. Are writes refused because the last snapshot has failed? */
@@ -197,7 +197,7 @@ static int save(struct sw_saver *saver, bool borrow)
         saver->owner.held(saver->owner.server, saved.hold_us);
     }
     if (!borrow && sw_saver_log_is_broken(saver)) {
-        mend_log(saver, status, &saved);
+        restart_log(saver, status, &saved);
     }
     if (status == 0 && (borrow || !sw_saver_log_is_broken(saver)) &&
         sw_saver_finish_replacing(saver, reason) != 0) {
@@ -240,7 +240,7 @@ static bool is_due(const struct sw_saver *saver)
     if (saver->held) {
         return false;
     }
-    if (sw_saver_log_is_broken(saver) && now >= saver->mend_ms) {
+    if (sw_saver_log_is_broken(saver) && now >= saver->restart_ms) {
         return true;
     }
     if (saver->tried_ms != 0 && now - saver->tried_ms < RETRY_MS) {

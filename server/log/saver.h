@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
-#include "server/log/aside.h"
+#include "server/log/archived_files.h"
 #include "server/log/history_file.h"
 #include "server/log/role_file.h"
 #include "server/log/wal.h"
@@ -80,11 +80,11 @@ int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
                       char reason[SW_ROLE_REASON_BYTES]);
 
 /* Keeps the files, as they are, in a directory discarded-HISTORY-WRITE below the data directory
- * (aside.h), whose name it writes to `name`. Nobody writes to the files: the saver is held. Returns
- * 0; or -1 with a sentence in `reason`, if they cannot be kept or ha-discarded-max such directories
- * exist. */
-int sw_saver_keep_aside(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
-                        char reason[SW_HISTORY_REASON_BYTES]);
+ * (archived_files.h), whose name it writes to `name`. Nobody writes to the files: the saver is
+ * held. Returns 0; or -1 with a sentence in `reason`, if they cannot be kept or ha-discarded-max
+ * such directories exist. */
+int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
+                     char reason[SW_HISTORY_REASON_BYTES]);
 
 /* Begins no snapshot from now on, because the table is to be emptied and filled. Returns false
  * while a snapshot is being written: call again. */
@@ -93,8 +93,8 @@ bool sw_saver_hold(struct sw_saver *saver);
 void sw_saver_let_go(struct sw_saver *saver);
 /* Ends the hold. The table now has the writes up to `sequence` of another history. Removes the
  * files. A new snapshot and log replace them later; until then sw_saver_is_replacing returns true,
- * and no write may be added to the log. `aside`: the directory that keeps the old files (aside.h),
- * or NULL. Returns 0; or -1 and an error in `reason`: call again. */
+ * and no write may be added to the log. `aside`: the directory that keeps the old files
+ * (archived_files.h), or NULL. Returns 0; or -1 and an error in `reason`: call again. */
 int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
                      const char *aside, char reason[SW_HISTORY_REASON_BYTES]);
 bool sw_saver_is_replacing(struct sw_saver *saver);

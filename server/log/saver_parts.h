@@ -50,13 +50,13 @@ struct sw_saver {
     bool lacks_files;      /* the thread's: the directory that it went on in has no `history` yet */
     struct sw_load load;   /* the thread's; its progress is atomic */
     uint64_t base_changes; /* atomic: changes that the table had counted by the last snapshot */
-    uint64_t base_sequence; /* the table's last write that the files hold */
-    uint64_t saved_ms;      /* monotonic: when that began, or the start */
-    uint64_t tried_ms;      /* monotonic: when the last one failed; 0: it did not */
-    uint64_t base_log;      /* bytes of log that had been written by the last snapshot */
-    uint64_t mend_ms;       /* monotonic: when the log, if it is broken, is to be mended */
-    uint64_t mend_wait_ms;  /* how long before the next try, if this one fails */
-    uint64_t moved_ms;      /* monotonic: when owner.moves was last called */
+    uint64_t base_sequence;   /* the table's last write that the files hold */
+    uint64_t saved_ms;        /* monotonic: when that began, or the start */
+    uint64_t tried_ms;        /* monotonic: when the last one failed; 0: it did not */
+    uint64_t base_log;        /* bytes of log that had been written by the last snapshot */
+    uint64_t restart_ms;      /* monotonic: when the log, if it is broken, is to be mended */
+    uint64_t restart_wait_ms; /* how long before the next try, if this one fails */
+    uint64_t moved_ms;        /* monotonic: when owner.moves was last called */
     uint64_t logged_ms;
 };
 

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/log/aside.h"
+#include "server/log/archived_files.h"
 #include "server/log/saver_parts.h"
 #include "server/observe/log.h"
 
@@ -41,7 +41,7 @@ void sw_saver_let_go(struct sw_saver *saver)
 static void keep_aside(struct sw_saver *saver, const char *aside)
 {
     char reason[SW_HISTORY_REASON_BYTES] = "";
-    if (sw_aside_keep(&saver->directory, aside, saver->config->ha_discarded_max, reason) == 0) {
+    if (sw_archive_files(&saver->directory, aside, saver->config->ha_discarded_max, reason) == 0) {
         sw_log(SW_LOG_WARNING,
                "%s/%s keeps the files that are replaced: a data directory of its own",
                saver->directory.path, aside);
@@ -83,7 +83,7 @@ int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, u
     if (status == 0) {
         pthread_mutex_lock(&saver->mutex);
         saver->history = replaced;
-        saver->mend_ms = saver->tried_ms = 0;
+        saver->restart_ms = saver->tried_ms = 0;
         saver->load.damaged_count = 0; /* they are gone */
         pthread_mutex_unlock(&saver->mutex);
     }
@@ -167,8 +167,8 @@ int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
 
 /* If a directory of this name has the same files, or a part of them, it is of a time that ended by
  * a crash. With another file of the same name, it is of other writes with these numbers. */
-int sw_saver_keep_aside(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
-                        char reason[SW_HISTORY_REASON_BYTES])
+int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
+                     char reason[SW_HISTORY_REASON_BYTES])
 {
     struct sw_history history;
     uint64_t number = 0;
@@ -184,7 +184,7 @@ int sw_saver_keep_aside(struct sw_saver *saver, uint64_t sequence, char name[SW_
         if (next > 1) {
             snprintf(name + size, SW_ASIDE_NAME_MAX - (size_t)size, "-%u", next);
         }
-        status = sw_aside_keep(&saver->directory, name, saver->config->ha_discarded_max, reason);
+        status = sw_archive_files(&saver->directory, name, saver->config->ha_discarded_max, reason);
     }
     return status == 0 ? 0 : -1;
 }

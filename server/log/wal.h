@@ -18,7 +18,7 @@
 
 #include <sys/uio.h>
 
-#include "server/log/survey.h"
+#include "server/log/log_scan.h"
 #include "server/observe/counters.h"
 
 /* When a reply may be sent. */
@@ -33,7 +33,7 @@ enum sw_wal_state {
     SW_WAL_OK,
     SW_WAL_FULL,  /* the segment is full, and another one cannot be made now */
     SW_WAL_BROKEN /* a write or a sync has failed, so nothing more is written until a snapshot
-                     stands for everything that was applied: see sw_wal_mend */
+                     stands for everything that was applied: see sw_wal_restart */
 };
 
 struct sw_wal_config {
@@ -76,12 +76,12 @@ void sw_wal_destroy(struct sw_wal *wal);
 
 /* Begins the log behind what was recovered: makes a new segment with a copy of what may never have
  * been synced, and removes what is not to be read again. `log_id` is the directory's. Everything up
- * to survey->plan.end is durable then. If that cannot be written now, the log begins without a
+ * to scan->plan.end is durable then. If that cannot be written now, the log begins without a
  * segment: FULL, or BROKEN where something may never have been synced. That has been logged.
- * Returns 0; or -1 with a sentence in `reason`. The survey is only read. The directory is borrowed
+ * Returns 0; or -1 with a sentence in `reason`. The scan is only read. The directory is borrowed
  * until sw_wal_close. */
 int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
-                const struct sw_wal_survey *survey, char reason[SW_WAL_REASON_BYTES]);
+                const struct sw_log_scan *scan, char reason[SW_WAL_REASON_BYTES]);
 
 /* Writes what was handed in, syncs it, and ends the log, if it has begun. Returns 0, or -1 if it
  * was broken, something that was handed in is not durable, or its files were removed: that has been
@@ -131,12 +131,12 @@ void sw_wal_give_up(struct sw_wal *wal);
  * thereby become durable. Waits until all of them were added. Returns 0; or -1 if a later write was
  * added, so that another snapshot is needed, or the log is not broken, or was given up or closed.
  * One thread at a time. */
-int sw_wal_mend(struct sw_wal *wal, uint64_t sequence);
+int sw_wal_restart(struct sw_wal *wal, uint64_t sequence);
 
 /* The table has other writes than the log, up to `sequence`. The log drops its own writes, closes
- * its files, and is broken until sw_wal_mend. Its threads do not use the directory until
- * sw_wal_let_keep. Meanwhile no thread may call sw_wal_add or sw_wal_mend. Returns 0, or -1 if the
- * log was given up or closed. */
+ * its files, and is broken until sw_wal_restart. Its threads do not use the directory until
+ * sw_wal_let_keep. Meanwhile no thread may call sw_wal_add or sw_wal_restart. Returns 0, or -1 if
+ * the log was given up or closed. */
 int sw_wal_replace(struct sw_wal *wal, uint64_t sequence);
 void sw_wal_let_keep(struct sw_wal *wal);
 

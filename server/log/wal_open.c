@@ -63,13 +63,13 @@ static int copy_end(void *context, char reason[SW_WAL_REASON_BYTES])
     return 0;
 }
 
-static int copy_tail(struct copying *copying, const struct sw_wal_survey *survey,
+static int copy_tail(struct copying *copying, const struct sw_log_scan *scan,
                      char reason[SW_WAL_REASON_BYTES])
 {
-    const struct sw_wal_plan *plan = &survey->plan;
+    const struct sw_wal_plan *plan = &scan->plan;
     const struct sw_wal_taker taker = {copy_write, copy_end, copying};
     uint64_t after = plan->evidence > plan->base ? plan->evidence : plan->base;
-    return sw_wal_replay(survey, copying->wal->directory, after, sw_wal_heap(), &taker, reason);
+    return sw_wal_replay(scan, copying->wal->directory, after, sw_wal_heap(), &taker, reason);
 }
 
 static int say(const struct sw_wal *wal, const char *what, char reason[SW_WAL_REASON_BYTES])
@@ -80,20 +80,20 @@ static int say(const struct sw_wal *wal, const char *what, char reason[SW_WAL_RE
 }
 
 /* Notes the segments that stay until a snapshot stands for them, and those that are to go. */
-static int note_segments(struct sw_wal *wal, const struct sw_wal_survey *survey,
+static int note_segments(struct sw_wal *wal, const struct sw_log_scan *scan,
                          char reason[SW_WAL_REASON_BYTES])
 {
-    wal->ghosts = calloc(survey->count + 1, sizeof(*wal->ghosts));
+    wal->ghosts = calloc(scan->count + 1, sizeof(*wal->ghosts));
     if (wal->ghosts == NULL) {
         return say(wal, "the list of its segments", reason);
     }
-    for (size_t i = 0; i < survey->count; i++) {
-        const struct sw_wal_found *found = &survey->found[i];
+    for (size_t i = 0; i < scan->count; i++) {
+        const struct sw_wal_found *found = &scan->found[i];
         if (sw_wal_is_superfluous(found)) {
             wal->ghosts[wal->ghost_count++] = found->number;
         } else if (sw_wal_add_old(wal, found->number, found->run.last, found->run.end) != 0) {
             return say(wal, "the list of its segments", reason);
-        } else if (found->run.last > survey->plan.base) {
+        } else if (found->run.last > scan->plan.base) {
             wal->appended += found->run.end;
         }
     }
@@ -102,12 +102,12 @@ static int note_segments(struct sw_wal *wal, const struct sw_wal_survey *survey,
 
 /* Makes the first segment of this life: whatever was recovered is durable when it has its name.
  * Returns 0; or -1, with a sentence in `reason`, no file, and cannot_write as it is. */
-static int put_first(struct copying *copying, const struct sw_wal_survey *survey,
+static int put_first(struct copying *copying, const struct sw_log_scan *scan,
                      char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_wal *wal = copying->wal;
     struct sw_wal_file *file = &wal->current;
-    uint64_t end = survey->plan.end;
+    uint64_t end = scan->plan.end;
     uint64_t bytes = sw_wal_align(sw_wal_segment_bytes(wal) + copying->bytes, SW_WAL_PAGE);
     wal->follows = sw_wal_newest(wal);
     if (sw_wal_make_segment(wal, file, wal->next_number++, bytes, end) != 0) {
@@ -115,7 +115,7 @@ static int put_first(struct copying *copying, const struct sw_wal_survey *survey
         return say(wal, "the first segment of the log cannot be made", reason);
     }
     copying->file = file;
-    if (copy_tail(copying, survey, reason) != 0) {
+    if (copy_tail(copying, scan, reason) != 0) {
         sw_wal_drop_segment(wal, file);
         return -1;
     }
@@ -138,15 +138,15 @@ static int put_first(struct copying *copying, const struct sw_wal_survey *survey
 
 /* Begins the log. Where that cannot be written now it has no segment. What is evident was durable
  * before; if there is more, only a snapshot can make sure of it, so that the log is broken. */
-static int begin(struct sw_wal *wal, const struct sw_wal_survey *survey,
+static int begin(struct sw_wal *wal, const struct sw_log_scan *scan,
                  char reason[SW_WAL_REASON_BYTES])
 {
-    const struct sw_wal_plan *plan = &survey->plan;
+    const struct sw_wal_plan *plan = &scan->plan;
     struct copying copying = {.wal = wal};
-    if (note_segments(wal, survey, reason) != 0 || copy_tail(&copying, survey, reason) != 0) {
+    if (note_segments(wal, scan, reason) != 0 || copy_tail(&copying, scan, reason) != 0) {
         return -1;
     }
-    if (put_first(&copying, survey, reason) == 0) {
+    if (put_first(&copying, scan, reason) == 0) {
         return 0;
     }
     if (!copying.cannot_write) {
@@ -277,7 +277,7 @@ static uint64_t margin_of(const struct sw_wal *wal)
 static int start_threads(struct sw_wal *wal)
 {
     bool syncer = pthread_create(&wal->syncer, NULL, sw_wal_run_syncer, wal) == 0;
-    bool keeper = syncer && pthread_create(&wal->keeper, NULL, sw_wal_run_keeper, wal) == 0;
+    bool keeper = syncer && pthread_create(&wal->keeper, NULL, sw_wal_run_segment_thread, wal) == 0;
     bool writer = keeper && pthread_create(&wal->writer, NULL, sw_wal_run_writer, wal) == 0;
     if (!writer) {
         stop_others(wal, syncer, keeper);
@@ -287,18 +287,18 @@ static int start_threads(struct sw_wal *wal)
 
 /* Behind all segments that there are, and behind those that the snapshot names: these are not there
  * where it is a backup, and the next start must take the new one for a newer one. */
-static uint64_t first_number(const struct sw_wal_survey *survey)
+static uint64_t first_number(const struct sw_log_scan *scan)
 {
-    const struct sw_wal_beside *beside = &survey->plan.beside;
-    uint64_t next = survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 1;
+    const struct sw_wal_beside *beside = &scan->plan.beside;
+    uint64_t next = scan->count > 0 ? scan->found[scan->count - 1].number + 1 : 1;
     next = next > beside->segment ? next : beside->segment + 1;
     return next > beside->from ? next : beside->from;
 }
 
 int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
-                const struct sw_wal_survey *survey, char reason[SW_WAL_REASON_BYTES])
+                const struct sw_log_scan *scan, char reason[SW_WAL_REASON_BYTES])
 {
-    uint64_t end = survey->plan.end;
+    uint64_t end = scan->plan.end;
     wal->directory = directory;
     wal->io = directory->io;
     memcpy(wal->log_id, directory->log_id, sizeof(wal->log_id));
@@ -307,8 +307,8 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     __atomic_store_n(&wal->handed, end, __ATOMIC_RELEASE);
     wal->begun_at = end;
     wal->margin_bytes = margin_of(wal);
-    wal->next_number = first_number(survey);
-    if (begin(wal, survey, reason) != 0) {
+    wal->next_number = first_number(scan);
+    if (begin(wal, scan, reason) != 0) {
         close_files(wal);
         return -1;
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal_parts.h - internals of the log, shared by wal.c, writer.c, keeper.c and mend.c.
+ * wal_parts.h - internals of the log, shared by wal.c, writer.c, segments.c and log_restart.c.
  *
  * | thread | does                                                                  | file     |
  * | writer | writes records, begins syncs, does short ones, goes on to the next    | writer.c |
  * | syncer | syncs, oldest segment first, and closes segments that are full       | writer.c |
- * | keeper | makes the next segment, removes segments that a snapshot stands for  | keeper.c |
+ * | keeper | makes the next segment, removes segments that a snapshot stands for  | segments.c |
  *
- * While the log is broken, the writer waits in mend.c for the restart.
+ * While the log is broken, the writer waits in log_restart.c for the restart.
  */
 #ifndef SHERWOOD_SERVER_LOG_WAL_PARTS_H
 #define SHERWOOD_SERVER_LOG_WAL_PARTS_H
@@ -44,7 +44,7 @@ struct sw_wal_old {
 };
 
 /* A request of the saver to the writer, while the log is broken. */
-struct sw_wal_mend {
+struct sw_wal_restart {
     bool asked;
     uint64_t through; /* a durable snapshot has the writes up to here */
     bool replaces; /* the table has other writes up to here, and a snapshot of them will follow */
@@ -105,7 +105,7 @@ struct sw_wal {
     pthread_cond_t work;      /* for the writer */
     pthread_cond_t sync_work; /* .. the syncer */
     pthread_cond_t keep_work; /* .. the keeper */
-    pthread_cond_t moved;     /* for those who wait for the writer or the keeper in mend.c */
+    pthread_cond_t moved;     /* for those who wait for the writer or the keeper in log_restart.c */
 
     /* Under `lock`. */
     struct sw_wal_file prepared; /* the next segment; its fd is -1 until it is there */
@@ -128,7 +128,7 @@ struct sw_wal {
     bool needs_segment;  /* the writer waits for the next one */
     const char *trouble; /* what has failed, so that the log must be broken; or NULL */
     bool gives_up;
-    struct sw_wal_mend mend;
+    struct sw_wal_restart restart;
     bool writer_ended;
     bool keeping;     /* the keeper uses the directory */
     bool must_rest;   /* .. and is not to begin: the directory changes */
@@ -162,11 +162,11 @@ uint64_t sw_wal_write_check(const struct sw_wal_write *write, uint64_t salt);
 void *sw_wal_run_writer(void *wal);
 void *sw_wal_run_syncer(void *wal);
 
-/* mend.c: waits until the log that is broken goes on, which returns true, or is to end. */
-bool sw_wal_wait_for_mend(struct sw_wal *wal);
+/* log_restart.c: waits until the log that is broken goes on, which returns true, or is to end. */
+bool sw_wal_wait_for_restart(struct sw_wal *wal);
 
-/* keeper.c */
-void *sw_wal_run_keeper(void *wal);
+/* segments.c */
+void *sw_wal_run_segment_thread(void *wal);
 /* Makes a segment of `bytes` bytes under SW_WAL_NEW_NAME: a header with `through`, then zeros. Does
  * not sync it. Returns 0, or -1 with errno and no file. */
 int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t number,

@@ -54,8 +54,8 @@ static void break_log(struct sw_wal *wal, const char *what, int error)
 {
     pthread_mutex_lock(&wal->lock);
     wal->error = error;
-    bool is_meant = wal->gives_up || wal->mend.replaces;
-    wal->breaks += !wal->mend.replaces;
+    bool is_meant = wal->gives_up || wal->restart.replaces;
+    wal->breaks += !wal->restart.replaces;
     bool gives_up = wal->gives_up;
     pthread_mutex_unlock(&wal->lock);
     if (!is_meant) {
@@ -466,7 +466,7 @@ void *sw_wal_run_writer(void *argument)
     }
     while (goes_on) {
         if (wal->state == SW_WAL_BROKEN || !write_or_rotate(wal, piece)) {
-            goes_on = sw_wal_wait_for_mend(wal);
+            goes_on = sw_wal_wait_for_restart(wal);
             continue;
         }
         pthread_mutex_lock(&wal->lock);

@@ -182,7 +182,7 @@ int sw_keep_aside(struct sw_keep *keep, uint64_t sequence, char name[SW_ASIDE_NA
     if (!sw_keep_hold(keep)) {
         return -1;
     }
-    if (sw_saver_keep_aside(keep->saver, sequence, name, reason) != 0) {
+    if (sw_saver_archive(keep->saver, sequence, name, reason) != 0) {
         sw_saver_let_go(keep->saver);
         return -1;
     }

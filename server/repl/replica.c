@@ -181,7 +181,7 @@ static int take_history(struct sw_replica *replica, const struct sw_repl_welcome
     int status = welcome->resumes
                      ? sw_keep_history(&replica->keep, &history, replica->apply.reason)
                      : sw_keep_replace(&replica->keep, &history, replica->apply.applied,
-                                       sw_replica_choose_aside(replica, welcome, aside), beat,
+                                       sw_replica_choose_archive(replica, welcome, aside), beat,
                                        replica->apply.reason);
     if (status != 0) {
         replica->has_position = welcome->resumes;

@@ -65,9 +65,9 @@ bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_we
            sw_keep_wait_until_written(&replica->keep, last);
 }
 
-const char *sw_replica_choose_aside(struct sw_replica *replica,
-                                    const struct sw_repl_welcome *welcome,
-                                    char name[SW_ASIDE_NAME_MAX])
+const char *sw_replica_choose_archive(struct sw_replica *replica,
+                                      const struct sw_repl_welcome *welcome,
+                                      char name[SW_ASIDE_NAME_MAX])
 {
     const struct sw_repl_position *dropped = &replica->dropped;
     if (dropped->sequence == 0 || dropped->term == welcome->term) {

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "server/log/aside.h"
+#include "server/log/archived_files.h"
 #include "server/repl/apply.h"
 #include "server/repl/keep.h"
 #include "server/repl/link.h"
@@ -54,9 +54,9 @@ struct sw_replica {
 bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_welcome *welcome);
 /* Counts and logs dropped writes of another term, which the other members may lack. Returns the
  * name of the directory that keeps their files; NULL: no files. */
-const char *sw_replica_choose_aside(struct sw_replica *replica,
-                                    const struct sw_repl_welcome *welcome,
-                                    char name[SW_ASIDE_NAME_MAX]);
+const char *sw_replica_choose_archive(struct sw_replica *replica,
+                                      const struct sw_repl_welcome *welcome,
+                                      char name[SW_ASIDE_NAME_MAX]);
 
 /* --- replica_promote.c --- */
 

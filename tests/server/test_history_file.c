@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/log/aside.h"
+#include "server/log/archived_files.h"
 #include "server/log/history_file.h"
 #include "server/log/role_file.h"
 
@@ -182,13 +182,13 @@ Test(history_file, another_file_of_the_same_name_is_not_taken_for_the_one_aside)
     char reason[SW_HISTORY_REASON_BYTES] = "", path[512];
     open_place(&place);
     put(&place, "snapshot-0000000000000003", "first");
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
+    cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
+    cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
     snprintf(path, sizeof(path), "%s/snapshot-0000000000000003", place.path);
     cr_assert_eq(unlink(path), 0);
     put(&place, "snapshot-0000000000000003", "second");
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-a-3", 9, reason), 1);
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-a-3-2", 9, reason), 0, "%s", reason);
+    cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 1);
+    cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3-2", 9, reason), 0, "%s", reason);
     close_place(&place);
 }
 
@@ -201,14 +201,14 @@ Test(history_file, files_stay_aside_while_there_is_room)
     put(&place, "log-0000000000000007", "log");
     put(&place, "snapshot-0000000000000003", "snapshot");
     put(&place, "new-log", "not this");
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-1-9", 2, reason), 0, "%s", reason);
+    cr_assert_eq(sw_archive_files(&place.directory, "discarded-1-9", 2, reason), 0, "%s", reason);
     put(&place, SW_HISTORY_NAME, "history");
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-2-9", 2, reason), 0, "%s", reason);
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-3-9", 2, reason), -1);
+    cr_assert_eq(sw_archive_files(&place.directory, "discarded-2-9", 2, reason), 0, "%s", reason);
+    cr_assert_eq(sw_archive_files(&place.directory, "discarded-3-9", 2, reason), -1);
     cr_assert_not_null(strstr(reason, "2 directories"), "%s", reason);
     snprintf(path, sizeof(path), "%s/discarded-2-9/snapshot-0000000000000003", place.path);
     cr_assert_eq(unlink(path), 0); /* as a crash leaves it, before all links are there */
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-2-9", 2, reason), 0, "%s", reason);
+    cr_assert_eq(sw_archive_files(&place.directory, "discarded-2-9", 2, reason), 0, "%s", reason);
     cr_assert_eq(sw_history_remove_files(&place.directory, reason), 0, "%s", reason);
     const char *const kept[] = {"discarded-1-9/log-0000000000000007",
                                 "discarded-2-9/snapshot-0000000000000003", "discarded-2-9/history"};

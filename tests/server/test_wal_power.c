@@ -75,27 +75,26 @@ static const struct sw_wal_config *config_of(const struct world *world)
 }
 
 /* Opens the directory, and begins a log behind what it holds. Returns 0, or -1 if a call failed. */
-static int recover(struct world *world, struct sw_wal_survey *survey,
-                   char reason[SW_WAL_REASON_BYTES])
+static int recover(struct world *world, struct sw_log_scan *scan, char reason[SW_WAL_REASON_BYTES])
 {
     const struct sw_wal_taker taker = {take, end, world};
-    *survey = (struct sw_wal_survey){0};
+    *scan = (struct sw_log_scan){0};
     if (sw_directory_open(&world->directory, power_disk_io(), "/data", reason,
                           SW_WAL_REASON_BYTES) != 0) {
         return -1;
     }
-    if (sw_wal_survey(survey, &world->directory, world->base, world->base, &world->beside, &shape,
-                      reason) != 0 ||
-        sw_wal_replay(survey, &world->directory, world->base, sw_wal_heap(), &taker, reason) != 0) {
+    if (sw_log_scan(scan, &world->directory, world->base, world->base, &world->beside, &shape,
+                    reason) != 0 ||
+        sw_wal_replay(scan, &world->directory, world->base, sw_wal_heap(), &taker, reason) != 0) {
         sw_directory_close(&world->directory);
         return -1;
     }
-    if (survey->count > 0) {
-        memcpy(world->directory.log_id, survey->found[0].segment.log_id, 16);
+    if (scan->count > 0) {
+        memcpy(world->directory.log_id, scan->found[0].segment.log_id, 16);
     }
     world->wal = sw_wal_create(config_of(world));
     cr_assert_not_null(world->wal);
-    if (sw_wal_open(world->wal, &world->directory, survey, reason) != 0) {
+    if (sw_wal_open(world->wal, &world->directory, scan, reason) != 0) {
         sw_wal_destroy(world->wal);
         sw_directory_close(&world->directory);
         return -1;
@@ -108,10 +107,10 @@ static int recover(struct world *world, struct sw_wal_survey *survey,
 static bool start(struct world *world, uint64_t promised)
 {
     char reason[SW_WAL_REASON_BYTES] = "";
-    struct sw_wal_survey survey;
-    int status = recover(world, &survey, reason);
-    uint64_t end = survey.plan.end;
-    sw_wal_survey_free(&survey);
+    struct sw_log_scan scan;
+    int status = recover(world, &scan, reason);
+    uint64_t end = scan.plan.end;
+    sw_log_scan_free(&scan);
     if (status != 0 && (power_disk_is_dead() || strstr(reason, "cannot be synced: ") != NULL)) {
         world->died_starting++;
         return false;
@@ -159,7 +158,7 @@ static void save(struct world *world)
     sw_wal_beside(world->wal, &world->beside);
     world->base = world->next - 1;
     if (sw_wal_state(world->wal) == SW_WAL_BROKEN) {
-        world->mends += sw_wal_mend(world->wal, world->base) == 0;
+        world->mends += sw_wal_restart(world->wal, world->base) == 0;
     }
     sw_wal_forget(world->wal, world->base, world->beside.from);
 }

@@ -147,26 +147,26 @@ static inline void start(struct fixture *f, enum sw_wal_level level)
         .wake = wake,
         .context = f,
     };
-    struct sw_wal_survey survey;
+    struct sw_log_scan scan;
     char reason[SW_WAL_REASON_BYTES] = "";
     uint64_t next = f->base + 1;
     const struct sw_wal_taker taker = {take, end, &next};
     cr_assert_eq(sw_directory_open(&f->directory, &f->io, f->path, reason, sizeof(reason)), 0, "%s",
                  reason);
-    cr_assert_eq(sw_wal_survey(&survey, &f->directory, f->base, f->base,
-                               &(struct sw_wal_beside){0, 0}, &config.shape, reason),
+    cr_assert_eq(sw_log_scan(&scan, &f->directory, f->base, f->base, &(struct sw_wal_beside){0, 0},
+                             &config.shape, reason),
                  0, "%s", reason);
-    if (survey.count > 0) {
-        memcpy(f->directory.log_id, survey.found[0].segment.log_id, 16);
+    if (scan.count > 0) {
+        memcpy(f->directory.log_id, scan.found[0].segment.log_id, 16);
     }
-    cr_assert_eq(sw_wal_replay(&survey, &f->directory, f->base, sw_wal_heap(), &taker, reason), 0,
+    cr_assert_eq(sw_wal_replay(&scan, &f->directory, f->base, sw_wal_heap(), &taker, reason), 0,
                  "%s", reason);
-    cr_assert_eq(next, survey.plan.end + 1);
-    f->end = survey.plan.end;
+    cr_assert_eq(next, scan.plan.end + 1);
+    f->end = scan.plan.end;
     f->wal = sw_wal_create(&config);
     cr_assert_not_null(f->wal);
-    cr_assert_eq(sw_wal_open(f->wal, &f->directory, &survey, reason), 0, "%s", reason);
-    sw_wal_survey_free(&survey);
+    cr_assert_eq(sw_wal_open(f->wal, &f->directory, &scan, reason), 0, "%s", reason);
+    sw_log_scan_free(&scan);
 }
 
 static inline void begin(struct fixture *f, enum sw_wal_level level)

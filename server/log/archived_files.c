@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * aside.c - hard links, so that the files themselves may be removed as if nobody kept them.
+ * archived_files.c - hard links, so that the files themselves may be removed as if nobody kept
+ * them.
  */
-#include "server/log/aside.h"
+#include "server/log/archived_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,8 +77,8 @@ static int sync_both(const struct sw_directory *directory, const char *name)
     return status;
 }
 
-int sw_aside_keep(const struct sw_directory *directory, const char *name, uint64_t most,
-                  char reason[SW_HISTORY_REASON_BYTES])
+int sw_archive_files(const struct sw_directory *directory, const char *name, uint64_t most,
+                     char reason[SW_HISTORY_REASON_BYTES])
 {
     const struct sw_io *io = directory->io;
     struct others others = {name, 0};

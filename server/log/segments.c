@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * keeper.c - making segments, and removing those that a snapshot stands for.
+ * segments.c - making segments, and removing those that a snapshot stands for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -353,7 +353,7 @@ static void prepare_next(struct sw_wal *wal)
     }
 }
 
-void *sw_wal_run_keeper(void *argument)
+void *sw_wal_run_segment_thread(void *argument)
 {
     struct sw_wal *wal = argument;
     pthread_mutex_lock(&wal->lock);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * aside.h - keeps files of a data directory that are about to be replaced. They go to a directory
- * below it, which is a data directory of its own.
+ * archived_files.h - keeps files of a data directory that are about to be replaced. They go to a
+ * directory below it, which is a data directory of its own.
  *
  * Threads: one at a time.
  */
-#ifndef SHERWOOD_SERVER_LOG_ASIDE_H
-#define SHERWOOD_SERVER_LOG_ASIDE_H
+#ifndef SHERWOOD_SERVER_LOG_ARCHIVED_FILES_H
+#define SHERWOOD_SERVER_LOG_ARCHIVED_FILES_H
 
 #include "server/log/directory.h"
 #include "server/log/history_file.h"
@@ -18,7 +18,7 @@
  * directory exists with some of the files, a crash interrupted an earlier call: adds the others.
  * Returns 0. Returns 1 if the directory has a different file of the same name. Returns -1 and an
  * error in `reason` if a call fails or `most` other such directories exist. */
-int sw_aside_keep(const struct sw_directory *directory, const char *name, uint64_t most,
-                  char reason[SW_HISTORY_REASON_BYTES]);
+int sw_archive_files(const struct sw_directory *directory, const char *name, uint64_t most,
+                     char reason[SW_HISTORY_REASON_BYTES]);
 
 #endif

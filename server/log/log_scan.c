@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * survey.c - reading the segments of a data directory.
+ * log_scan.c - reading the segments of a data directory.
  */
-#include "server/log/survey.h"
+#include "server/log/log_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,25 +37,25 @@ static int read_segment(const struct sw_directory *directory, uint64_t number,
 
 /* Gives back the oldest files: those that are kept have SW_WAL_KEPT_BYTES without the oldest of
  * them. So the newest one with writes, which is needed up to three times more, is always kept. */
-static void keep_newest(struct sw_wal_survey *survey, size_t count)
+static void keep_newest(struct sw_log_scan *scan, size_t count)
 {
     uint64_t kept = 0;
     for (size_t i = count; i-- > 0;) {
         if (kept >= SW_WAL_KEPT_BYTES) {
-            sw_segment_file_free(&survey->file[i]);
+            sw_segment_file_free(&scan->file[i]);
         }
-        kept += survey->file[i].size;
+        kept += scan->file[i].size;
     }
 }
 
-static int look_at_all(struct sw_wal_survey *survey, const struct sw_directory *directory,
+static int look_at_all(struct sw_log_scan *scan, const struct sw_directory *directory,
                        const uint64_t *numbers, char reason[SW_WAL_REASON_BYTES])
 {
     uint8_t boot[SW_BOOT_ID_BYTES];
     directory->io->boot_id(boot);
-    for (size_t i = 0; i < survey->count; i++) {
-        struct sw_segment_file *file = &survey->file[i];
-        struct sw_wal_found *found = &survey->found[i];
+    for (size_t i = 0; i < scan->count; i++) {
+        struct sw_segment_file *file = &scan->file[i];
+        struct sw_wal_found *found = &scan->found[i];
         found->number = numbers[i];
         if (read_segment(directory, numbers[i], file, reason) != 0) {
             return -1;
@@ -67,51 +67,51 @@ static int look_at_all(struct sw_wal_survey *survey, const struct sw_directory *
             }
             sw_wal_look(found, file->bytes, file->size, file->file_bytes, boot);
         }
-        keep_newest(survey, i + 1);
+        keep_newest(scan, i + 1);
     }
     return 0;
 }
 
-int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *directory, uint64_t base,
-                  uint64_t named, const struct sw_wal_beside *beside,
-                  const struct sw_wal_shape *shape, char reason[SW_WAL_REASON_BYTES])
+int sw_log_scan(struct sw_log_scan *scan, const struct sw_directory *directory, uint64_t base,
+                uint64_t named, const struct sw_wal_beside *beside,
+                const struct sw_wal_shape *shape, char reason[SW_WAL_REASON_BYTES])
 {
     uint64_t *numbers;
     char refusal[SW_WAL_REFUSAL_BYTES];
-    *survey = (struct sw_wal_survey){.plan.beside = *beside};
-    if (sw_directory_numbers(directory, SW_WAL_NAME, &numbers, &survey->count) != 0) {
+    *scan = (struct sw_log_scan){.plan.beside = *beside};
+    if (sw_directory_numbers(directory, SW_WAL_NAME, &numbers, &scan->count) != 0) {
         return say(reason, directory, "", strerror(errno));
     }
-    survey->found = calloc(survey->count + 1, sizeof(*survey->found));
-    survey->file = calloc(survey->count + 1, sizeof(*survey->file));
-    survey->plan.piece = calloc(survey->count + 1, sizeof(*survey->plan.piece));
-    int status = survey->found == NULL || survey->file == NULL || survey->plan.piece == NULL
+    scan->found = calloc(scan->count + 1, sizeof(*scan->found));
+    scan->file = calloc(scan->count + 1, sizeof(*scan->file));
+    scan->plan.piece = calloc(scan->count + 1, sizeof(*scan->plan.piece));
+    int status = scan->found == NULL || scan->file == NULL || scan->plan.piece == NULL
                      ? say(reason, directory, "", "there is no memory for its list of segments")
-                     : look_at_all(survey, directory, numbers, reason);
+                     : look_at_all(scan, directory, numbers, reason);
     free(numbers);
     if (status == 0 &&
-        !sw_wal_plan(&survey->plan, survey->found, survey->count, base, named, shape, refusal)) {
+        !sw_wal_plan(&scan->plan, scan->found, scan->count, base, named, shape, refusal)) {
         return say(reason, directory, "", refusal);
     }
     return status;
 }
 
-void sw_wal_survey_free(struct sw_wal_survey *survey)
+void sw_log_scan_free(struct sw_log_scan *scan)
 {
-    for (size_t i = 0; survey->file != NULL && i < survey->count; i++) {
-        sw_segment_file_free(&survey->file[i]);
+    for (size_t i = 0; scan->file != NULL && i < scan->count; i++) {
+        sw_segment_file_free(&scan->file[i]);
     }
-    free(survey->file);
-    free(survey->found);
-    free(survey->plan.piece);
-    *survey = (struct sw_wal_survey){0};
+    free(scan->file);
+    free(scan->found);
+    free(scan->plan.piece);
+    *scan = (struct sw_log_scan){0};
 }
 
 /* Was a segment given up that has a lower number? */
-static bool follows_passed(const struct sw_wal_survey *survey, size_t segment)
+static bool follows_passed(const struct sw_log_scan *scan, size_t segment)
 {
     for (size_t i = 0; i < segment; i++) {
-        if (survey->found[i].is_passed) {
+        if (scan->found[i].is_passed) {
             return true;
         }
     }
@@ -119,13 +119,12 @@ static bool follows_passed(const struct sw_wal_survey *survey, size_t segment)
 }
 
 /* The newest first, each durably: a segment that names one that is gone must not stay. */
-int sw_wal_remove_unreachable(const struct sw_wal_survey *survey,
-                              const struct sw_directory *directory,
+int sw_wal_remove_unreachable(const struct sw_log_scan *scan, const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES])
 {
-    for (size_t i = survey->count; i-- > 0;) {
-        const struct sw_wal_found *found = &survey->found[i];
-        const bool is_empty = found->run.first == 0 && follows_passed(survey, i);
+    for (size_t i = scan->count; i-- > 0;) {
+        const struct sw_wal_found *found = &scan->found[i];
+        const bool is_empty = found->run.first == 0 && follows_passed(scan, i);
         char name[SW_WAL_NAME_BYTES];
         sw_wal_name(found->number, name);
         if ((found->is_alias || found->is_passed || is_empty) &&
@@ -174,18 +173,18 @@ struct loaded {
     void *taken;
 };
 
-static int load(struct loaded *loaded, const struct sw_wal_survey *survey, size_t segment,
+static int load(struct loaded *loaded, const struct sw_log_scan *scan, size_t segment,
                 const struct sw_directory *directory, const struct sw_wal_memory *memory,
                 char reason[SW_WAL_REASON_BYTES])
 {
-    const uint64_t number = survey->found[segment].number;
-    *loaded = (struct loaded){.file = survey->file[segment]};
+    const uint64_t number = scan->found[segment].number;
+    *loaded = (struct loaded){.file = scan->file[segment]};
     if (loaded->file.bytes == NULL) {
         if (read_segment(directory, number, &loaded->own, reason) != 0) {
             return -1;
         }
-        if (loaded->own.size < survey->found[segment].run.end &&
-            sw_segment_file_extend(&loaded->own, survey->found[segment].run.end) != 0) {
+        if (loaded->own.size < scan->found[segment].run.end &&
+            sw_segment_file_extend(&loaded->own, scan->found[segment].run.end) != 0) {
             sw_segment_file_free(&loaded->own);
             return say(reason, directory, "", "there is no memory for a segment");
         }
@@ -212,19 +211,19 @@ static void unload(struct loaded *loaded, const struct sw_wal_memory *memory)
     sw_segment_file_free(&loaded->own);
 }
 
-int sw_wal_replay(const struct sw_wal_survey *survey, const struct sw_directory *directory,
+int sw_wal_replay(const struct sw_log_scan *scan, const struct sw_directory *directory,
                   uint64_t after, const struct sw_wal_memory *memory,
                   const struct sw_wal_taker *taker, char reason[SW_WAL_REASON_BYTES])
 {
-    for (size_t i = 0; i < survey->plan.pieces; i++) {
-        const struct sw_wal_piece *piece = &survey->plan.piece[i];
-        const struct sw_wal_found *found = &survey->found[piece->segment];
+    for (size_t i = 0; i < scan->plan.pieces; i++) {
+        const struct sw_wal_piece *piece = &scan->plan.piece[i];
+        const struct sw_wal_found *found = &scan->found[piece->segment];
         uint64_t from = piece->from > after ? piece->from : after + 1;
         struct loaded loaded;
         if (from > piece->to) {
             continue;
         }
-        if (load(&loaded, survey, piece->segment, directory, memory, reason) != 0) {
+        if (load(&loaded, scan, piece->segment, directory, memory, reason) != 0) {
             return -1;
         }
         char ended[SW_WAL_REASON_BYTES] = "";

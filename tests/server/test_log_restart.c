@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_wal_mend.c - a log that broke, or could not begin, continues without a restart of the
+ * test_log_restart.c - a log that broke, or could not begin, continues without a restart of the
  * server, after a snapshot. This test sets the last write of the snapshot: f.base.
  */
 #include <pthread.h>
@@ -36,7 +36,7 @@ static uint64_t break_by_sync(struct fixture *f, uint64_t writes)
 static int mend(struct fixture *f, uint64_t through)
 {
     f->base = through;
-    return sw_wal_mend(f->wal, through);
+    return sw_wal_restart(f->wal, through);
 }
 
 /* Ends this life and begins the next one, which has all writes up to `last`. */
@@ -53,7 +53,7 @@ static void end_all(struct fixture *f)
     finish(f);
 }
 
-Test(wal_mend, goes_on_behind_a_snapshot)
+Test(log_restart, goes_on_behind_a_snapshot)
 {
     static const enum sw_wal_level levels[] = {SW_WAL_ALWAYS, SW_WAL_EVERYSEC, SW_WAL_NO};
     for (int l = 0; l < 3; l++) {
@@ -86,13 +86,13 @@ Test(wal_mend, goes_on_behind_a_snapshot)
 }
 
 /* repair_new: a snapshot that lacks a write which was handed in does not mend. */
-Test(wal_mend, a_snapshot_that_lacks_a_write)
+Test(log_restart, a_snapshot_that_lacks_a_write)
 {
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
     uint64_t last = break_by_sync(&f, 5);
     hand_in(f.wal, last + 1);
-    cr_assert_eq(sw_wal_mend(f.wal, last), -1);
+    cr_assert_eq(sw_wal_restart(f.wal, last), -1);
     cr_assert_eq(sw_wal_state(f.wal), SW_WAL_BROKEN);
     cr_assert_eq(sw_wal_durable(f.wal), 5);
     cr_assert_eq(mend(&f, last + 1), 0);
@@ -112,7 +112,7 @@ static void *hand_in_late(void *argument)
 
 /* The table had writes 11 and 12 when the snapshot was taken, and loops had not seen it: were the
  * log to go on before, they would be written behind others. */
-Test(wal_mend, waits_for_writes_on_their_way)
+Test(log_restart, waits_for_writes_on_their_way)
 {
     pthread_t thread;
     struct fixture f;
@@ -127,7 +127,7 @@ Test(wal_mend, waits_for_writes_on_their_way)
     end_all(&f);
 }
 
-Test(wal_mend, answers_wait_so_long_and_not_longer)
+Test(log_restart, answers_wait_so_long_and_not_longer)
 {
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
@@ -149,14 +149,14 @@ Test(wal_mend, answers_wait_so_long_and_not_longer)
     sw_wal_give_up(f.wal);
     wait_for_state(f.wal, SW_WAL_BROKEN);
     cr_assert(sw_wal_is_hopeless(f.wal));
-    cr_assert_eq(sw_wal_mend(f.wal, last), -1, "it was given up");
+    cr_assert_eq(sw_wal_restart(f.wal, last), -1, "it was given up");
     cr_assert_eq(stop(&f), -1);
     finish(&f);
 }
 
 /* Writes that the log admitted but that found no room on the disk: their waiters are woken when
  * patience is over, and a snapshot covers them. */
-Test(wal_mend, a_full_disk_has_the_same_patience)
+Test(log_restart, a_full_disk_has_the_same_patience)
 {
     struct fixture f;
     begin(&f, SW_WAL_EVERYSEC);
@@ -187,7 +187,7 @@ Test(wal_mend, a_full_disk_has_the_same_patience)
 
 /* EVERYSEC: what was answered becomes durable in time though another write waits for a segment, and
  * nothing else wakes the writer. */
-Test(wal_mend, a_write_without_room_keeps_no_sync_waiting)
+Test(log_restart, a_write_without_room_keeps_no_sync_waiting)
 {
     struct fixture f;
     begin(&f, SW_WAL_EVERYSEC);
@@ -212,7 +212,7 @@ Test(wal_mend, a_write_without_room_keeps_no_sync_waiting)
 }
 
 /* There is a snapshot, but no room for a segment: nothing is in doubt, so answers go out. */
-Test(wal_mend, without_space_for_a_segment)
+Test(log_restart, without_space_for_a_segment)
 {
     char command[128];
     struct fixture f;
@@ -240,7 +240,7 @@ static int follow(struct fixture *f)
 }
 
 /* Somebody removes the segments, or all files: that is noticed though nobody writes. */
-Test(wal_mend, files_that_are_removed)
+Test(log_restart, files_that_are_removed)
 {
     for (int turn = 0; turn < 2; turn++) {
         char command[128];
@@ -269,7 +269,7 @@ Test(wal_mend, files_that_are_removed)
 }
 
 /* Somebody moves the directory, with all files: a start would not find them. */
-Test(wal_mend, a_directory_that_is_moved)
+Test(log_restart, a_directory_that_is_moved)
 {
     char command[256];
     struct fixture f;
@@ -292,7 +292,7 @@ Test(wal_mend, a_directory_that_is_moved)
 
 /* The last snapshot goes to a directory that was made anew: what the log has closed stays closed.
  */
-Test(wal_mend, follows_behind_its_end)
+Test(log_restart, follows_behind_its_end)
 {
     char command[192];
     struct fixture f;
@@ -328,7 +328,7 @@ static void live_and_die(struct fixture *f, uint64_t writes)
 }
 
 /* Of a log that was ended, everything is known to be durable: it goes on when there is space. */
-Test(wal_mend, a_start_on_a_full_disk_behind_a_clean_end)
+Test(log_restart, a_start_on_a_full_disk_behind_a_clean_end)
 {
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
@@ -353,7 +353,7 @@ Test(wal_mend, a_start_on_a_full_disk_behind_a_clean_end)
 }
 
 /* Behind a kill it needs a snapshot. */
-Test(wal_mend, a_start_on_a_full_disk_behind_a_kill)
+Test(log_restart, a_start_on_a_full_disk_behind_a_kill)
 {
     struct fixture f;
     live_and_die(&f, 10);
@@ -376,7 +376,7 @@ Test(wal_mend, a_start_on_a_full_disk_behind_a_kill)
 }
 
 /* Whichever call of a start fails: nothing is lost, and a snapshot mends it. */
-Test(wal_mend, a_start_whose_calls_fail)
+Test(log_restart, a_start_whose_calls_fail)
 {
     int *const calls[] = {&opens_left, &syncs_left, &names_left};
     for (int c = 0; c < 3; c++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * survey.h - a scan of the segments of a data directory, and a replay of their writes in order.
+ * log_scan.h - a scan of the segments of a data directory, and a replay of their writes in order.
  *
  * The scan changes nothing. It reads the written part of each segment (segment_file.h) once. Up to
  * SW_WAL_KEPT_BYTES of the newest segments stay in memory for the replay, which reads older ones
  * again. Threads: one.
  */
-#ifndef SHERWOOD_SERVER_LOG_SURVEY_H
-#define SHERWOOD_SERVER_LOG_SURVEY_H
+#ifndef SHERWOOD_SERVER_LOG_LOG_SCAN_H
+#define SHERWOOD_SERVER_LOG_LOG_SCAN_H
 
 #include "proto/wal_plan.h"
 #include "server/log/segment_file.h"
@@ -24,7 +24,7 @@ struct sw_wal_memory {
 /* The heap. */
 const struct sw_wal_memory *sw_wal_heap(void);
 
-struct sw_wal_survey {
+struct sw_log_scan {
     struct sw_wal_found *found;   /* segments, by number */
     struct sw_segment_file *file; /* of each, if it is kept */
     size_t count;
@@ -33,18 +33,17 @@ struct sw_wal_survey {
 
 /* Reads all segments and decides what is to be replayed on top of a snapshot of sequence `base`;
  * see sw_wal_plan. Returns 0; or -1 and an error in `reason`. In both cases the caller frees the
- * result with sw_wal_survey_free. */
-int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *directory, uint64_t base,
-                  uint64_t named, const struct sw_wal_beside *beside,
-                  const struct sw_wal_shape *shape, char reason[SW_WAL_REASON_BYTES]);
-void sw_wal_survey_free(struct sw_wal_survey *survey);
+ * result with sw_log_scan_free. */
+int sw_log_scan(struct sw_log_scan *scan, const struct sw_directory *directory, uint64_t base,
+                uint64_t named, const struct sw_wal_beside *beside,
+                const struct sw_wal_shape *shape, char reason[SW_WAL_REASON_BYTES]);
+void sw_log_scan_free(struct sw_log_scan *scan);
 
 /* Removes segments that no later start may read, if no new segment follows: segments that begin
  * after a gap, whose sequences will be reused, and aliases of other segments. Keeps empty ones,
  * because the segment before may name them as its follower. Does not sync the directory. Returns 0,
  * or -1 and an error in `reason`. */
-int sw_wal_remove_unreachable(const struct sw_wal_survey *survey,
-                              const struct sw_directory *directory,
+int sw_wal_remove_unreachable(const struct sw_log_scan *scan, const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES]);
 /* Returns true if the segment is one of those, or empty. It may be removed once a newer one exists.
  */
@@ -66,7 +65,7 @@ struct sw_wal_taker {
 
 /* Passes the writes with sequences above `after` to the taker, in order. Returns 0; or -1 and an
  * error in `reason`. */
-int sw_wal_replay(const struct sw_wal_survey *survey, const struct sw_directory *directory,
+int sw_wal_replay(const struct sw_log_scan *scan, const struct sw_directory *directory,
                   uint64_t after, const struct sw_wal_memory *memory,
                   const struct sw_wal_taker *taker, char reason[SW_WAL_REASON_BYTES]);
 

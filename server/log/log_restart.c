@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mend.c - a log that is broken goes on behind a snapshot.
+ * log_restart.c - a log that is broken goes on behind a snapshot.
  *
  * A write or a sync of a segment has failed, so nobody knows what of it storage has. The table has
  * every write that was applied. Once a snapshot of it is durable, and stands for every write that
@@ -101,31 +101,31 @@ static void begin_anew(struct sw_wal *wal, uint64_t sequence)
     __atomic_store_n(&wal->durable, sequence, __ATOMIC_RELEASE);
 }
 
-static void answer_mend(struct sw_wal *wal, bool done)
+static void report_restart(struct sw_wal *wal, bool done)
 {
-    wal->mend.asked = false;
-    wal->mend.done = done;
+    wal->restart.asked = false;
+    wal->restart.done = done;
     pthread_cond_broadcast(&wal->moved);
 }
 
 /* Goes on, if everything that the snapshot holds was handed in, and nothing else was; `lock` is
  * held. */
-static void try_to_mend(struct sw_wal *wal)
+static void try_to_restart(struct sw_wal *wal)
 {
-    const uint64_t through = wal->mend.through;
-    if (wal->mend.replaces && !wal->gives_up) {
+    const uint64_t through = wal->restart.through;
+    if (wal->restart.replaces && !wal->gives_up) {
         if (!wal->syncing && !wal->keeping) {
             begin_anew(wal, through);
-            answer_mend(wal, true);
+            report_restart(wal, true);
         }
         return;
     }
     if (__atomic_load_n(&wal->handed, __ATOMIC_SEQ_CST) > through || wal->gives_up) {
-        answer_mend(wal, false);
+        report_restart(wal, false);
     } else if (!wal->syncing &&
                __atomic_load_n(&wal->taken, __ATOMIC_SEQ_CST) == through - wal->begun_at) {
         go_on_behind(wal, through);
-        answer_mend(wal, true);
+        report_restart(wal, true);
     }
 }
 
@@ -152,14 +152,14 @@ static void rest(struct sw_wal *wal)
     }
 }
 
-bool sw_wal_wait_for_mend(struct sw_wal *wal)
+bool sw_wal_wait_for_restart(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
     /* so that whoever hands in the last write that is waited for wakes this thread */
     __atomic_store_n(&wal->writer_sleeps, true, __ATOMIC_SEQ_CST);
     while (wal->state == SW_WAL_BROKEN && !wal->stopping) {
-        if (wal->mend.asked) {
-            try_to_mend(wal);
+        if (wal->restart.asked) {
+            try_to_restart(wal);
         }
         if (wal->state == SW_WAL_BROKEN) {
             rest(wal);
@@ -181,24 +181,24 @@ bool sw_wal_wait_for_mend(struct sw_wal *wal)
 
 /* Wakes the writer, and waits until it has done what was asked, or has ended. Gives `lock` back;
  * returns 0, or -1 if it was not done. */
-static int wait_for_mend(struct sw_wal *wal)
+static int wait_for_restart(struct sw_wal *wal)
 {
     pthread_cond_signal(&wal->work);
-    while (wal->mend.asked && !wal->writer_ended) {
+    while (wal->restart.asked && !wal->writer_ended) {
         pthread_cond_wait(&wal->moved, &wal->lock);
     }
-    int status = wal->mend.done ? 0 : -1;
-    wal->mend.asked = false;
+    int status = wal->restart.done ? 0 : -1;
+    wal->restart.asked = false;
     pthread_mutex_unlock(&wal->lock);
     return status;
 }
 
-int sw_wal_mend(struct sw_wal *wal, uint64_t sequence)
+int sw_wal_restart(struct sw_wal *wal, uint64_t sequence)
 {
     pthread_mutex_lock(&wal->lock);
     bool may = sw_wal_state(wal) == SW_WAL_BROKEN;
-    wal->mend = (struct sw_wal_mend){.asked = may, .through = sequence};
-    return wait_for_mend(wal);
+    wal->restart = (struct sw_wal_restart){.asked = may, .through = sequence};
+    return wait_for_restart(wal);
 }
 
 int sw_wal_replace(struct sw_wal *wal, uint64_t sequence)
@@ -208,9 +208,9 @@ int sw_wal_replace(struct sw_wal *wal, uint64_t sequence)
     while (wal->keeping) {
         pthread_cond_wait(&wal->moved, &wal->lock);
     }
-    wal->mend = (struct sw_wal_mend){.asked = true, .replaces = true, .through = sequence};
+    wal->restart = (struct sw_wal_restart){.asked = true, .replaces = true, .through = sequence};
     wal->trouble = wal->trouble != NULL ? wal->trouble : "another history takes its place";
-    return wait_for_mend(wal);
+    return wait_for_restart(wal);
 }
 
 void sw_wal_let_keep(struct sw_wal *wal)
