@@ -141,6 +141,24 @@ def versions():
 
 
 @case
+def documents():
+    """sherwood-doc has llms.txt, the pages and each file that they link to, uncompressed"""
+    have = {name.removeprefix("/usr/share/doc/sherwood-doc/") for name in names("sherwood-doc")}
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "deploy" / "docs").rglob("*.md")}
+    check(len(pages) > 20 and "deploy/docs/ref/options.md" in pages, pages)
+    equal({"README.md", "llms.txt", *pages} - have, set(), "pages")
+    with tempfile.TemporaryDirectory() as root:
+        run("dpkg-deb", "-x", packages()["sherwood-doc"], root)
+        folder = os.path.join(root, "usr/share/doc/sherwood-doc")
+        for name in sorted(name for name in have if name.endswith(".md")):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                text = re.sub(r"^```.*?^```", "", file.read(), flags=re.M | re.S)
+            for link in re.findall(r"\]\(([^)\s#]+)", text):
+                path = os.path.normpath(os.path.join(folder, os.path.dirname(name), link))
+                check("://" in link or os.path.isfile(path), f"{name} links to {link}")
+
+
+@case
 def python_module():
     """python3-sherwood has the module and its types, and needs OpenSSL, protobuf-c, numpy and cffi of Debian"""
     have = {name.removeprefix("/usr/lib/python3/dist-packages/") for name in names("python3-sherwood")}
