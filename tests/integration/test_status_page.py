@@ -225,6 +225,26 @@ OVER_CARDS = """(() => {
 })()"""
 
 
+# Heads of columns of numbers that do not end where the numbers end.
+SHIFTED_HEADS = """(() => {
+  const end = (cell) => getComputedStyle(cell).textAlign === 'right'
+    ? cell.getBoundingClientRect().right - parseFloat(getComputedStyle(cell).paddingRight) : null;
+  return [...document.querySelectorAll('.facts thead th')].filter((head) =>
+    end(head) === null || Math.abs(end(head) - end(head.closest('table').tBodies[0].rows[0].cells[head.cellIndex])) > 1)
+    .map((head) => head.textContent);
+})()"""
+
+
+@case
+def heads_of_columns():
+    """Chromium: the head of a column of numbers ends where the numbers end"""
+    with Server() as server, chromium() as tab:
+        for width in (1150, 1440, 1920):
+            page = tab.open(f"http://{server.host}:{server.http_port}/", width=width)
+            page.until("document.querySelectorAll('.facts thead th').length > 2")
+            equal(page.value(SHIFTED_HEADS), [], f"{width} pixels")
+
+
 @case
 def cards_of_figures():
     """Chromium: no table of figures runs over the next card, at the widths of phones, laptops and screens"""
