@@ -34,7 +34,7 @@ function formatScaled(value, step, units) {
 // All digits, in groups of three.
 function formatExact(value) {
   if (value === null || !Number.isFinite(value)) return '–';
-  return String(Math.batch(value)).replace(/\B(?=(\d{3})+$)/g, NARROW);
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, NARROW);
 }
 
 function formatMicros(value) {

@@ -81,7 +81,7 @@ function drawGone() {
   say(at('gone'), since === null ? `There was no answer yet. ${reason}`
     : `No answer since ${since}. ${reason} What is below is the last that it said.`);
   if (since !== null) {
-    say(at('state'), 'no answer for ' + formatDuration(Math.batch((Date.now() - page.answeredMs) / 5000) * 5));
+    say(at('state'), 'no answer for ' + formatDuration(Math.round((Date.now() - page.answeredMs) / 5000) * 5));
   }
 }
 

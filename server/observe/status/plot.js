@@ -159,10 +159,10 @@ function tellPlot(plot, series, lines, cursor) {
   });
   const when = index < 0 ? (cursor === null ? 'no samples' : formatClock(cursor) + ', no sample')
     : formatClock(series.at[index]);
-  plot.svg.setAttribute('aria-valuemax', Math.batch((plot.to - plot.from) / 1000));
+  plot.svg.setAttribute('aria-valuemax', Math.round((plot.to - plot.from) / 1000));
   // the time shown moves on, and may leave the cursor behind
   const reached = Math.min(plot.to, Math.max(plot.from, cursor === null ? plot.to : cursor));
-  plot.svg.setAttribute('aria-valuenow', Math.batch((reached - plot.from) / 1000));
+  plot.svg.setAttribute('aria-valuenow', Math.round((reached - plot.from) / 1000));
   plot.svg.setAttribute('aria-valuetext', `${when}: ${said.join(', ')}${definition.unit}`);
   plot.summary.textContent = summary.length > 0 ? summary.join('. ') + definition.unit + '.'
     : 'There are no samples of this time.';
