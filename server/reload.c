@@ -69,7 +69,7 @@ void sw_reload_changed(void *context, const struct sw_live_changes *changes, con
                 followers[j].follow(reload);
             }
         }
-        sw_log(SW_LOG_NOTICE, "%s: %s is %s now, and was %s", who, change->option->name,
+        sw_log(SW_LOG_NOTICE, "%s: %s is %s now (was %s)", who, change->option->name,
                shown(change->after), shown(change->before));
     }
 }
@@ -113,7 +113,7 @@ static int reload_users(struct sw_reload *reload, struct sw_live *live)
         return 0;
     }
     if (sw_users_load(*reload->users, error, sizeof(error)) != 0) {
-        sw_log(SW_LOG_ERROR, "SIGHUP: the users are as they were, because %s", error);
+        sw_log(SW_LOG_ERROR, "SIGHUP: the users are unchanged, because %s", error);
         return -1;
     }
     sw_log(SW_LOG_NOTICE, "SIGHUP: the users of %s were read", reload->config->acl_file);

@@ -145,8 +145,9 @@ int sw_server_join(struct sw_server *server)
     bool logged = server->wal != NULL && (loading || end_log(server));
     bool save = !failed && !logged && !__atomic_load_n(&server->unsaved, __ATOMIC_RELAXED);
     if (server->saver != NULL && sw_saver_stop(server->saver, save) != 0) {
-        sw_log(SW_LOG_ERROR, "what %s is lost",
-               server->wal == NULL ? "was written since the last snapshot" : "the log lacks");
+        sw_log(SW_LOG_ERROR, "%s are lost",
+               server->wal == NULL ? "writes since the last snapshot"
+                                   : "writes that the log lacks");
         failed = true;
     }
     failed |= loading && !end_log(server);
@@ -179,7 +180,7 @@ static int open_table(struct sw_server *server)
     char reason[256] = "";
     sw_config_table(config, &table);
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
-        sw_log(SW_LOG_ERROR, "no random seed for the table: set --seed");
+        sw_log(SW_LOG_ERROR, "cannot draw a random seed for the table: set --seed");
         return -1;
     }
     if (sw_table_create(&table, &server->table, reason, sizeof(reason)) != SW_OK) {
@@ -356,7 +357,7 @@ static int start_loops(struct sw_server *server)
 {
     for (; server->loops_running < server->loop_count; server->loops_running++) {
         if (sw_loop_start(&server->loops[server->loops_running]) != 0) {
-            sw_log(SW_LOG_ERROR, "an I/O thread could not be started: no memory for its stack?");
+            sw_log(SW_LOG_ERROR, "cannot start an I/O thread: not enough memory for its stack");
             return -1;
         }
     }

@@ -42,13 +42,13 @@ void sw_warn_of_open_address(const struct sw_config *config, bool is_open)
     }
     if (SW_LIVE(config->protected_mode) != 0) {
         sw_log(SW_LOG_WARNING,
-               "bind %s: there is no password, so only loopback addresses are served: see "
+               "bind %s: no password is set, so the server accepts loopback addresses only: see "
                "requirepass-file, acl-file and protected-mode",
                config->bind);
     } else {
         sw_log(SW_LOG_WARNING,
-               "bind %s: there is no password%s; whoever reaches this address can read, write and "
-               "delete everything, and stop the server",
+               "bind %s: no password is set%s; any client that reaches this address can read, "
+               "write and delete everything, and stop the server",
                config->bind, config->tls_only ? "" : " and the port is not encrypted");
     }
 }

@@ -153,7 +153,8 @@ static void tell(const struct sw_cluster *cluster, const struct sw_cluster_view 
                  uint64_t before)
 {
     if (view->topology != NULL && view->topology->epoch != before) {
-        sw_log(SW_LOG_NOTICE, "cluster: epoch %" PRIu64 " holds: %u of %u slots are here",
+        sw_log(SW_LOG_NOTICE,
+               "cluster: epoch %" PRIu64 " is in effect: this node serves %u of %u slots",
                view->topology->epoch,
                view->shard == SW_CLUSTER_NO_SHARD ? 0
                                                   : view->topology->shards[view->shard].slot_count,
@@ -184,7 +185,7 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
     uint64_t before = now == NULL || now->topology == NULL ? 0 : now->topology->epoch;
     if (view == NULL) {
         sw_topology_free(topology);
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "there is no memory for it");
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "not enough memory for it");
         return 0;
     }
     memcpy(state.id, cluster->id, sizeof(state.id));
@@ -311,7 +312,7 @@ int sw_cluster_reload(struct sw_cluster *cluster)
     free(text);
     if (number == 0) {
         __atomic_fetch_add(&cluster->reload_failures, !is_read, __ATOMIC_RELAXED);
-        sw_log(SW_LOG_ERROR, "SIGHUP: the topology is as it was, because of %s%s%s",
+        sw_log(SW_LOG_ERROR, "SIGHUP: the topology is unchanged, because of %s%s%s",
                is_read ? path : "", is_read ? ": " : "", error);
         return -1;
     }
@@ -333,7 +334,7 @@ static bool choose_id(struct sw_cluster *cluster, const struct sw_cluster_state 
         sw_random_id(cluster->id);
     }
     if (state->id[0] != '\0' && strcmp(state->id, cluster->id) != 0) {
-        sw_log(SW_LOG_ERROR, "%s is the state of node %s, and cluster-node-id is %s",
+        sw_log(SW_LOG_ERROR, "%s has the state of node %s, but --cluster-node-id is %s",
                cluster->state_path, state->id, cluster->id);
         return false;
     }
@@ -353,8 +354,8 @@ static int open_state(struct sw_cluster *cluster)
     bool is_moving = state.move.role != SW_CLUSTER_RESTS;
     if (is_moving && sw_config_shares_topology(cluster->config)) {
         sw_log(SW_LOG_ERROR,
-               "cluster: %s: slots are on their way to this node, or from it: end "
-               "that with the topology in a file, before it is in etcd",
+               "cluster: %s: slots migrate to this node or from it: finish that with the topology "
+               "in a file, then use etcd",
                cluster->state_path);
     }
     if ((is_moving && sw_config_shares_topology(cluster->config)) || !choose_id(cluster, &state)) {
@@ -391,7 +392,7 @@ static int open_file(struct sw_cluster *cluster)
     const struct sw_topology *held = cluster->newest->topology;
     if (topology != NULL && held != NULL && topology->epoch < held->epoch) {
         sw_log(SW_LOG_WARNING,
-               "cluster: %s has epoch %" PRIu64 ", and epoch %" PRIu64 " of %s holds", path,
+               "cluster: %s has epoch %" PRIu64 ", and epoch %" PRIu64 " of %s is in effect", path,
                topology->epoch, held->epoch, cluster->state_path);
         sw_topology_free(topology);
         return 0;
@@ -399,7 +400,7 @@ static int open_file(struct sw_cluster *cluster)
     struct sw_cluster_move move = cluster->move;
     if (topology != NULL && held != NULL && !sw_topology_equal(held, topology) &&
         !sw_cluster_move_continue(cluster->newest, topology, &move, error)) {
-        sw_log(SW_LOG_WARNING, "cluster: %s is not taken now: %s", path, error);
+        sw_log(SW_LOG_WARNING, "cluster: the topology of %s is refused: %s", path, error);
         sw_topology_free(topology);
         return 0;
     }
@@ -425,7 +426,7 @@ int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_ow
 {
     struct sw_cluster *cluster = calloc(1, sizeof(*cluster));
     if (cluster == NULL) {
-        sw_log(SW_LOG_ERROR, "no memory for the cluster's topology");
+        sw_log(SW_LOG_ERROR, "not enough memory for the cluster's topology");
         return -1;
     }
     cluster->config = config;
@@ -441,9 +442,10 @@ int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_ow
     pthread_mutex_init(&cluster->lock, NULL);
     sw_cluster_state_path(config, cluster->state_path);
     if (cluster->state_path[0] == '\0') {
-        sw_log(SW_LOG_WARNING,
-               "cluster: neither cluster-state nor data-dir is set: after a restart "
-               "the topology is that of cluster-config, and an id that was drawn is another");
+        sw_log(
+            SW_LOG_WARNING,
+            "cluster: neither --cluster-state nor --data-dir is set: a restart loads the topology "
+            "of --cluster-config again, and draws another id unless --cluster-node-id is set");
     }
     if (open_state(cluster) != 0 || open_file(cluster) != 0) {
         sw_cluster_destroy(cluster);

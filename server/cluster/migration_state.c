@@ -148,14 +148,14 @@ static const char *lead(const struct sw_topology *before, const struct sw_topolo
         may = true;
     }
     if (!may) {
-        return move->role == SW_CLUSTER_HANDED ? "slots are on their way from this node"
-                                               : "slots are on their way to this node";
+        return move->role == SW_CLUSTER_HANDED ? "slots migrate from this node"
+                                               : "slots migrate to this node";
     }
     if (move->role == SW_CLUSTER_TAKES) { /* from whom they came may be another one now */
         move->attempt = ++move->last;
     }
     return gives_leaving(after, mine, move)
-               ? "it gives this node slots whose keys, which have moved, are being removed here"
+               ? "the topology assigns slots to this node whose moved keys it is still removing"
                : NULL;
 }
 
@@ -178,7 +178,9 @@ bool sw_cluster_move_continue(const struct sw_cluster_view *now, const struct sw
     const char *early = lead(before, after, mine, move);
     return early == NULL ||
            sw_cluster_refuse(
-               error, "%s: a topology is taken when that is over (CLUSTER MOVE STATUS)", early);
+               error,
+               "%s: wait until that is done (CLUSTER MOVE STATUS), then send the topology again",
+               early);
 }
 
 /* Returns true if the shard `mine` has the same slots in both topologies. Slots of the move are the
@@ -207,11 +209,11 @@ bool sw_cluster_move_copy_decision(const struct sw_cluster_view *now, struct sw_
         !has_no_new(before, after, mine) ||
         !same_slots(before, after, &move->slots, mine, theirs) ||
         !follow_peer(after, theirs, move)) {
-        return sw_cluster_refuse(error, "a replica of this node has a newer topology, in which the "
-                                        "shards of the move have other nodes or slots");
+        return sw_cluster_refuse(error, "a replica of this node has a newer topology with other "
+                                        "nodes or slots for the shards of the migration");
     }
     if (!sw_topology_give(after, &move->slots, after->nodes[place].shard)) {
-        return sw_cluster_refuse(error, "there is no memory for a topology");
+        return sw_cluster_refuse(error, "not enough memory for a topology");
     }
     sw_cluster_copy_losses(before, after);
     sw_cluster_lose_until(after, move->peer, after->epoch);

@@ -38,7 +38,7 @@ static const struct sw_topology *topology_of(const struct sw_cluster *cluster)
 static struct sw_topology *copy(const struct sw_topology *topology,
                                 char error[SW_CLUSTER_ERROR_BYTES])
 {
-    char why[SW_TOPOLOGY_ERROR_BYTES] = "there is no memory for a topology";
+    char why[SW_TOPOLOGY_ERROR_BYTES] = "not enough memory for a topology";
     char *text = sw_topology_print(topology);
     struct sw_topology *made = text == NULL ? NULL : sw_topology_parse(text, strlen(text), why);
     free(text);
@@ -71,7 +71,7 @@ static bool is_primary(const struct sw_topology *topology, const char *id,
 {
     int place = topology == NULL ? -1 : sw_topology_find_node(topology, id);
     return (place >= 0 && topology->nodes[place].is_primary) ||
-           sw_cluster_refuse(error, "%s is no primary of the topology", id);
+           sw_cluster_refuse(error, "%s is not a primary in the topology: see CLUSTER NODES", id);
 }
 
 /* How many nodes has the shard of this node? */
@@ -87,20 +87,22 @@ static bool owns_all(const struct sw_topology *topology, const char *id,
     const uint16_t shard = topology->nodes[sw_topology_find_node(topology, id)].shard;
     for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
         if (sw_slot_set_has(slots, slot) && topology->owner[slot] != shard) {
-            return sw_cluster_refuse(error, "slot %u is not of node %s", slot, id);
+            return sw_cluster_refuse(error, "slot %u does not belong to node %s", slot, id);
         }
     }
-    return sw_slot_set_count(slots) > 0 || sw_cluster_refuse(error, "no slot is named");
+    return sw_slot_set_count(slots) > 0 || sw_cluster_refuse(error, "the list of slots is empty");
 }
 
 static bool is_free(const struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES])
 {
     if (sw_config_shares_topology(cluster->config)) {
-        return sw_cluster_refuse(error, "slots do not move while the topology is in etcd "
-                                        "(cluster-config)");
+        return sw_cluster_refuse(
+            error, "cannot move slots while the topology is in etcd (--cluster-config)");
     }
     return cluster->move.role == SW_CLUSTER_RESTS ||
-           sw_cluster_refuse(error, "slots are on their way %s this node already",
+           sw_cluster_refuse(error,
+                             "slots migrate %s this node already: wait (CLUSTER MOVE STATUS), or "
+                             "use CLUSTER MOVE CANCEL",
                              cluster->move.role == SW_CLUSTER_HANDED ? "from" : "to");
 }
 
@@ -141,12 +143,12 @@ uint64_t sw_cluster_take_slots(struct sw_cluster *cluster, const char *source,
     pthread_mutex_lock(&cluster->change);
     const struct sw_topology *topology = topology_of(cluster);
     if (is_free(cluster, error) && cluster->state_path[0] == '\0') {
-        sw_cluster_refuse(error,
-                          "a node without a state file (cluster-state, data-dir) takes no slots");
+        sw_cluster_refuse(
+            error, "cannot receive slots without a state file: set --cluster-state or --data-dir");
     } else if (is_free(cluster, error) && is_primary(topology, cluster->id, error) &&
                is_primary(topology, source, error) && owns_all(topology, source, slots, error) &&
                (strcmp(source, cluster->id) != 0 ||
-                sw_cluster_refuse(error, "the slots are here already"))) {
+                sw_cluster_refuse(error, "this node has the slots already"))) {
         struct sw_cluster_move move = cluster->move;
         move.role = SW_CLUSTER_TAKES;
         move.attempt = ++move.last;
@@ -163,7 +165,8 @@ bool sw_cluster_try_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERRO
 {
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
-    bool done = move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "no slots are taken");
+    bool done =
+        move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "this node receives no slots");
     move.attempt = ++move.last;
     done = done && sw_cluster_change_move(cluster, &move, error) != 0;
     pthread_mutex_unlock(&cluster->change);
@@ -174,7 +177,8 @@ bool sw_cluster_give_up(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_
 {
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
-    bool done = move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "no slots are taken");
+    bool done =
+        move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "this node receives no slots");
     sw_cluster_add_leaving(&move);
     sw_cluster_move_clear(&move);
     done = done && sw_cluster_change_move(cluster, &move, error) != 0;
@@ -196,7 +200,7 @@ static uint64_t decide(struct sw_cluster *cluster, uint64_t source_epoch,
     int other = sw_topology_find_node(after, move.peer);
     const uint64_t epoch = source_epoch > now->epoch ? source_epoch : now->epoch;
     if (!sw_topology_give(after, &move.slots, after->nodes[me].shard)) {
-        sw_cluster_refuse(error, "there is no memory for a topology");
+        sw_cluster_refuse(error, "not enough memory for a topology");
         sw_topology_free(after);
         return 0;
     }
@@ -218,7 +222,7 @@ uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_
     *is_over = cluster->move.role != SW_CLUSTER_TAKES || cluster->move.attempt != attempt ||
                attempt <= cluster->abandoned;
     if (*is_over) {
-        sw_cluster_refuse(error, "another topology has come");
+        sw_cluster_refuse(error, "another topology is in effect now");
     } else {
         number = decide(cluster, source_epoch, error);
     }
@@ -240,7 +244,8 @@ bool sw_cluster_decide_anew(struct sw_cluster *cluster, const char *text, size_t
     pthread_mutex_lock(&cluster->change);
     const struct sw_cluster_view *now = cluster->newest;
     struct sw_cluster_move move = cluster->move;
-    if ((move.role == SW_CLUSTER_DECIDES || sw_cluster_refuse(error, "nothing is decided")) &&
+    if ((move.role == SW_CLUSTER_DECIDES ||
+         sw_cluster_refuse(error, "this node has decided no migration")) &&
         sw_cluster_may_follow(now, after, false, NULL, false, error) &&
         sw_cluster_move_copy_decision(now, after, &move, error)) {
         done =
@@ -272,7 +277,8 @@ bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BY
 {
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
-    bool done = move.role == SW_CLUSTER_DECIDES || sw_cluster_refuse(error, "nothing is decided");
+    bool done = move.role == SW_CLUSTER_DECIDES ||
+                sw_cluster_refuse(error, "this node has decided no migration");
     sw_cluster_move_clear(&move);
     done = done && sw_cluster_change_move(cluster, &move, error) != 0;
     pthread_mutex_unlock(&cluster->change);
@@ -328,9 +334,8 @@ static bool may_give(const struct sw_cluster *cluster, const char *target,
 {
     const struct sw_topology *topology = topology_of(cluster);
     return (cluster->state_path[0] != '\0' ||
-            sw_cluster_refuse(
-                error,
-                "a node without a state file (cluster-state, data-dir) hands over no slots")) &&
+            sw_cluster_refuse(error, "cannot hand over slots without a state file: set "
+                                     "--cluster-state or --data-dir")) &&
            is_free(cluster, error) && is_primary(topology, cluster->id, error) &&
            is_primary(topology, target, error) && owns_all(topology, cluster->id, slots, error);
 }
@@ -352,7 +357,7 @@ uint64_t sw_cluster_hand_over(struct sw_cluster *cluster, const char *target, ui
     pthread_mutex_lock(&cluster->change);
     if (may_give(cluster, target, slots, error) &&
         (topology_of(cluster)->epoch == epoch ||
-         sw_cluster_refuse(error, "another topology has come"))) {
+         sw_cluster_refuse(error, "another topology is in effect now"))) {
         struct sw_cluster_move move = cluster->move;
         move.role = SW_CLUSTER_HANDED;
         move.attempt = attempt;
@@ -378,14 +383,14 @@ uint64_t sw_cluster_keep(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR
 static const char *wrong_with(const struct sw_cluster *cluster, const struct sw_topology *after)
 {
     if (cluster->move.role != SW_CLUSTER_HANDED) {
-        return "no slots are handed over";
+        return "this node hands over no slots";
     }
     if (strcmp(topology_of(cluster)->cluster, after->cluster) != 0) {
-        return "the topology of the target is of another cluster";
+        return "the target's topology belongs to another cluster";
     }
     return has_none(after, cluster->id, &cluster->move.slots)
                ? NULL
-               : "the topology of the target has the slots here";
+               : "the target's topology assigns the slots to this node";
 }
 
 /* Gives, in `mine`, the slots to the shards that have them in `theirs`, at an epoch above both. */
@@ -420,7 +425,8 @@ static struct sw_topology *outcome_of(const struct sw_cluster *cluster, struct s
     struct sw_topology *mine = copy(now, error);
     if (mine != NULL && (!join(mine, theirs, &cluster->move.slots) ||
                          !has_none(mine, cluster->id, &cluster->move.slots))) {
-        sw_cluster_refuse(error, "the slots are at a shard that is not known here");
+        sw_cluster_refuse(error,
+                          "the slots belong to a shard that this node's topology does not have");
         sw_topology_free(mine);
         mine = NULL;
     }

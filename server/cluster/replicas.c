@@ -62,14 +62,16 @@ static bool is_of_primary(const struct sw_cluster *cluster, const struct sw_clus
     int they = after == NULL ? -1 : sw_topology_find_node(after, state->id);
     if (me < 0 || they < 0 || after->nodes[me].is_primary || !after->nodes[they].is_primary ||
         after->nodes[me].shard != after->nodes[they].shard) {
-        return sw_cluster_refuse(error, "this node is no replica of %s", state->id);
+        return sw_cluster_refuse(error, "this node is not a replica of %s", state->id);
     }
     if (now != NULL && (after->epoch < now->epoch || strcmp(after->cluster, now->cluster) != 0)) {
-        return sw_cluster_refuse(error, "the epoch here is %" PRIu64 ", at the primary %" PRIu64,
-                                 now->epoch, after->epoch);
+        return sw_cluster_refuse(
+            error, "the epoch of this node is %" PRIu64 ", that of the primary %" PRIu64,
+            now->epoch, after->epoch);
     }
     return cluster->state_path[0] != '\0' ||
-           sw_cluster_refuse(error, "this replica has no state file (cluster-state, data-dir)");
+           sw_cluster_refuse(error,
+                             "this replica has no state file: set --cluster-state or --data-dir");
 }
 
 uint64_t sw_cluster_take_state(struct sw_cluster *cluster, const char *text, size_t size,

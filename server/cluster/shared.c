@@ -78,8 +78,8 @@ static bool may_share(struct sw_cluster *cluster, struct sw_topology *after, uin
     const unsigned taken = now->topology == NULL ? 0 : count_taken(now, after);
     if (taken > 0 && !after->is_forced) {
         return sw_cluster_refuse(error,
-                                 "it takes %u slot%s from other shards than that of this node, "
-                                 "which may hold keys: to leave these behind say \"force\": true",
+                                 "it takes %u slot%s from other shards, which may hold keys: move "
+                                 "the slots first, or set \"force\": true to abandon these keys",
                                  taken, taken == 1 ? "" : "s");
     }
     if (now->topology != NULL) {
@@ -105,7 +105,9 @@ static bool is_newer(const struct sw_cluster *cluster, const struct sw_topology 
         return false;
     }
     return after->epoch == seen
-               ? sw_cluster_refuse(error, "epoch %" PRIu64 " is another topology", seen)
+               ? sw_cluster_refuse(
+                     error, "epoch %" PRIu64 " exists with other contents: use a higher epoch",
+                     seen)
                : sw_cluster_refuse(
                      error, "epoch %" PRIu64 " is older than epoch %" PRIu64 ", which is in etcd",
                      after->epoch, seen);
@@ -123,7 +125,7 @@ char *sw_cluster_propose(struct sw_cluster *cluster, const char *text, size_t si
     if ((only_if || is_newer(cluster, topology, seen, error)) &&
         may_share(cluster, topology, seen, error)) {
         proposed = sw_topology_print_shared(topology);
-        sw_cluster_refuse(error, "%s", proposed == NULL ? "there is no memory for it" : "");
+        sw_cluster_refuse(error, "%s", proposed == NULL ? "not enough memory for it" : "");
     }
     pthread_mutex_unlock(&cluster->change);
     sw_topology_free(topology);

@@ -88,7 +88,7 @@ static bool take(json_t *root, struct sw_cluster_state *state, char error[SW_TOP
         !sw_topology_is_id(id) || !json_is_boolean(foreign) ||
         !take_move(json_object_get(root, "move"), &state->move) ||
         json_object_size(root) != (topology == NULL ? 5 : 6)) {
-        snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "it is not the state of a node of a cluster");
+        snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "it is not the state file of a cluster node");
         return false;
     }
     memcpy(state->id, id, sizeof(state->id));
@@ -98,7 +98,7 @@ static bool take(json_t *root, struct sw_cluster_state *state, char error[SW_TOP
     }
     char *text = json_dumps(topology, 0);
     if (text == NULL) {
-        snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "its topology is no object");
+        snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "its topology is not a JSON object");
         return false;
     }
     state->topology = sw_topology_parse(text, strlen(text), error);
@@ -125,9 +125,8 @@ bool sw_cluster_state_parse(const char *text, size_t size, struct sw_cluster_sta
     json_t *root =
         is_whole(text, size) ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &where) : NULL;
     if (root == NULL) {
-        snprintf(
-            error, SW_TOPOLOGY_ERROR_BYTES,
-            "its check does not hold: it is damaged, was changed, or an older version wrote it");
+        snprintf(error, SW_TOPOLOGY_ERROR_BYTES,
+                 "its checksum is wrong: it is damaged, was edited, or an older version wrote it");
     }
     bool done = root != NULL && take(root, state, error);
     json_decref(root);

@@ -90,23 +90,25 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
 {
     const struct sw_topology *before = now->topology;
     if (after->is_raw != (now->choices.raw_bytes > 0)) {
-        return sw_cluster_refuse(error, "$.keys: resp-keys of this node is %s",
+        return sw_cluster_refuse(error, "$.keys: differs from --resp-keys of this node, %s",
                                  after->is_raw ? "decimal" : "raw");
     }
     if (before == NULL) {
         return true;
     }
     if (strcmp(before->cluster, after->cluster) != 0) {
-        return sw_cluster_refuse(error, "$.cluster: this node is of the cluster \"%s\"",
+        return sw_cluster_refuse(error, "$.cluster: this node belongs to the cluster \"%s\"",
                                  before->cluster);
     }
     if (after->epoch < before->epoch) {
-        return sw_cluster_refuse(error,
-                                 "epoch %" PRIu64 " is older than epoch %" PRIu64 ", which holds",
-                                 after->epoch, before->epoch);
+        return sw_cluster_refuse(
+            error, "epoch %" PRIu64 " is older than epoch %" PRIu64 ", which is in effect",
+            after->epoch, before->epoch);
     }
     if (after->epoch == before->epoch) {
-        return sw_cluster_refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
+        return sw_cluster_refuse(error,
+                                 "epoch %" PRIu64 " exists with other contents: use a higher epoch",
+                                 after->epoch);
     }
     const struct sw_topology_node *me = sw_cluster_me(now);
     int place = sw_topology_find_node(after, now->id);
@@ -117,11 +119,10 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
                     : stays    ? count_lost(after, &before->shards[me->shard], given)
                                : sw_cluster_lost_here(now, after);
     return lost == 0 || after->is_forced || !holds_keys ||
-           sw_cluster_refuse(
-               error,
-               "it takes %u slot%s from this node, which holds keys: to leave these behind say "
-               "\"force\": true",
-               lost, lost == 1 ? "" : "s");
+           sw_cluster_refuse(error,
+                             "it takes %u slot%s from this node, which holds keys: move the slots "
+                             "first, or set \"force\": true to abandon these keys",
+                             lost, lost == 1 ? "" : "s");
 }
 
 void sw_cluster_lose_until(struct sw_topology *after, const char *id, uint64_t epoch)

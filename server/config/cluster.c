@@ -17,7 +17,8 @@ static const char *wrong(const struct sw_config *config)
     }
     if (config->cluster_announce_ip[0] != '\0' &&
         !sw_topology_is_ip(config->cluster_announce_ip, ip)) {
-        return "cluster-announce-ip is not a literal address: a name is cluster-announce-hostname";
+        return "cluster-announce-ip is not a literal address: for a name use "
+               "cluster-announce-hostname";
     }
     if (config->cluster_announce_hostname[0] != '\0' &&
         !sw_topology_is_hostname(config->cluster_announce_hostname)) {
@@ -26,17 +27,17 @@ static const char *wrong(const struct sw_config *config)
     if (!is_wanted &&
         (config->cluster_node_id[0] != '\0' || config->cluster_announce_ip[0] != '\0' ||
          config->cluster_announce_hostname[0] != '\0' || config->cluster_announce_port != 0)) {
-        return "options of a cluster are set, and neither cluster-config nor cluster-state is: "
-               "this "
-               "server would be in none";
+        return "options of a cluster are set without a cluster: set cluster-config or "
+               "cluster-state, or leave them out";
     }
     if (is_wanted && config->resp_keys == SW_RESP_KEYS_HASH) {
-        return "resp-keys is hash in a cluster: slots are those of texts, which the table does not "
-               "keep; choose --resp-keys decimal or raw";
+        return "resp-keys is hash in a cluster: slots are computed from key strings, which the "
+               "table does not store; choose --resp-keys decimal or raw";
     }
     if (is_wanted && config->resp_keys == SW_RESP_KEYS_AUTO) {
-        return "resp-keys is auto in a cluster: slots are those of texts, which the table does not "
-               "keep; leave --resp-keys out, which is decimal in a cluster, or choose raw";
+        return "resp-keys is auto in a cluster: slots are computed from key strings, which the "
+               "table does not store; leave --resp-keys out, which is decimal in a cluster, or "
+               "choose raw";
     }
     return NULL;
 }

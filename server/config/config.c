@@ -71,8 +71,8 @@ static int check_listeners(const struct sw_config *config, bool activated, char 
 {
     if (config->bind[0] == '\0' && config->unix_socket[0] == '\0' && !activated) {
         snprintf(error, error_bytes,
-                 "there is nothing to listen on: bind and unix-socket are both empty, and the "
-                 "service manager passed no socket");
+                 "the server has no address to listen on: set bind or unix-socket, or let the "
+                 "service manager pass a socket");
         return -1;
     }
     if (config->port != 0 && config->port == config->http_port && config->bind[0] != '\0' &&
@@ -95,10 +95,12 @@ static const char *wrong_certificates(const struct sw_config *config)
         return "http-tls is yes: tls-cert and tls-key are needed with it";
     }
     if (config->tls_auth_clients != SW_CONFIG_TLS_CLIENTS_ANY && config->tls_ca[0] == '\0') {
-        return "tls-auth-clients is set and tls-ca is not: nothing vouches for clients";
+        return "tls-auth-clients is set and tls-ca is not: set tls-ca to the roots of the clients' "
+               "certificates";
     }
     if (config->tls_user_from_cert != 0 && config->tls_auth_clients == SW_CONFIG_TLS_CLIENTS_ANY) {
-        return "tls-user-from-cert is yes and tls-auth-clients is no: nobody shows a certificate";
+        return "tls-user-from-cert is yes and tls-auth-clients is no: set tls-auth-clients, so "
+               "that clients send certificates";
     }
     return NULL;
 }
@@ -108,11 +110,11 @@ static const char *wrong_tls_ports(const struct sw_config *config, bool activate
 {
     if (config->tls_port == 0) {
         return config->tls_only != 0 && !activated
-                   ? "tls-only is yes and tls-port is not set: there would be no port at all"
+                   ? "tls-only is yes and tls-port is not set: set tls-port"
                    : NULL;
     }
     if (config->bind[0] == '\0') {
-        return "tls-port is set and bind is empty: there is no address to listen on";
+        return "tls-port is set and bind is empty: set bind";
     }
     if (config->tls_port == config->port && config->tls_only == 0) {
         return "port and tls-port are the same: set tls-only, or give each its own";
@@ -142,30 +144,27 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
     struct sw_save_point points[SW_SAVE_POINTS_MAX];
     int count = sw_save_points_parse(config->save, points, error, error_bytes);
     if (count > 0 && config->data_dir[0] == '\0') {
-        snprintf(error, error_bytes,
-                 "save is set and data-dir is not: there is nowhere to save to");
+        snprintf(error, error_bytes, "save is set and data-dir is not: set data-dir");
         return -1;
     }
     if (count < 0) {
         return -1;
     }
     if (config->appendonly != 0 && config->data_dir[0] == '\0') {
-        snprintf(error, error_bytes,
-                 "appendonly is yes and data-dir is not set: there is nowhere to put the log");
+        snprintf(error, error_bytes, "appendonly is yes and data-dir is not set: set data-dir");
         return -1;
     }
     if (config->read_durable != 0 &&
         (config->appendonly == 0 || config->appendfsync != SW_CONFIG_ALWAYS)) {
         snprintf(error, error_bytes,
-                 "read-durable is yes, which needs appendonly yes and appendfsync always: else no "
-                 "answer says that a write is on storage");
+                 "read-durable is yes: set appendonly yes and appendfsync always, because "
+                 "otherwise no reply means that a write is on storage");
         return -1;
     }
     if (config->appendonly != 0 && config->engine == SW_ENGINE_CACHE) {
-        snprintf(
-            error, error_bytes,
-            "appendonly is yes and the engine is cache: what it holds may leave at any time, so "
-            "it has snapshots only");
+        snprintf(error, error_bytes,
+                 "appendonly is yes and the engine is cache: a cache may evict any entry, so it "
+                 "has snapshots only");
         return -1;
     }
     return 0;
@@ -174,12 +173,12 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
 /* Returns the setting that a member of a shard cannot have, and why; NULL: none. */
 static const char *wrong_with_member(const struct sw_config *config)
 {
-    return config->replicaof[0] != '\0' ? "replicaof: etcd says who follows whom"
+    return config->replicaof[0] != '\0' ? "replicaof: etcd names the primary"
            : config->engine == SW_ENGINE_CACHE
-               ? "the cache engine: what it holds may leave at any time, so it has no replicas"
+               ? "the cache engine: a cache may evict any entry, so it has no replicas"
            : sw_config_in_cluster(config) && !sw_config_shares_topology(config)
-               ? "a cluster whose topology is in a file: the primary is elected, so the topology "
-                 "has to be in etcd, too (cluster-config etcd://..)"
+               ? "a topology in a file: the primary is elected, so the topology must also be in "
+                 "etcd (cluster-config etcd://..)"
                : NULL;
 }
 
@@ -187,11 +186,11 @@ static int check_ha(const struct sw_config *config, char *error, size_t error_by
 {
     const char *wrong = config->ha[0] == '\0' ? NULL : wrong_with_member(config);
     if (wrong != NULL) {
-        snprintf(error, error_bytes, "ha does not go with %s", wrong);
+        snprintf(error, error_bytes, "ha cannot be combined with %s", wrong);
         return -1;
     }
     if ((config->ha_tls_cert[0] == '\0') != (config->ha_tls_key[0] == '\0')) {
-        snprintf(error, error_bytes, "ha-tls-cert and ha-tls-key go together");
+        snprintf(error, error_bytes, "only one of ha-tls-cert and ha-tls-key is set: set both");
         return -1;
     }
     return 0;
@@ -204,13 +203,14 @@ static int check_replication(const struct sw_config *config, char *error, size_t
     }
     if (config->engine == SW_ENGINE_CACHE) {
         snprintf(error, error_bytes,
-                 "replicaof is set and the engine is cache: what it holds may leave at any time, "
-                 "so it has no replicas");
+                 "replicaof is set and the engine is cache: a cache may evict any entry, so it has "
+                 "no replicas");
         return -1;
     }
     if (sw_config_in_cluster(config)) {
         snprintf(error, error_bytes,
-                 "replicaof is set in cluster mode, in which a topology says who is what");
+                 "replicaof is set in cluster mode, in which the topology assigns the roles: leave "
+                 "it out");
         return -1;
     }
     return 0;

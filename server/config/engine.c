@@ -149,7 +149,7 @@ static int refuse_option(const struct sw_config *config, const char *name, const
                          char *error, size_t error_bytes)
 {
     snprintf(error, error_bytes,
-             "%s is no option of the %s engine: leave it out, or choose the %s engine", name,
+             "%s is not an option of the %s engine: leave it out, or choose the %s engine", name,
              sw_option_text(config, "engine"), other);
     return -1;
 }
@@ -181,15 +181,13 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
         if (config->engine != SW_ENGINE_ROBIN_HOOD || asked == NULL) {
             return 0;
         }
-        snprintf(error, error_bytes, "%s is about rows: say how many bytes one has, value-bytes",
-                 asked);
+        snprintf(error, error_bytes, "%s needs rows: set value-bytes to the size of a row", asked);
     } else if (number > 0 && config->value_bytes % number != 0) {
         snprintf(error, error_bytes, "value-bytes %u is not a multiple of the %u bytes of a %s",
                  config->value_bytes, number, sw_option_text(config, "value-type"));
     } else if (config->resp_key_text_bytes != 0 && config->resp_keys != SW_RESP_KEYS_HASH) {
         snprintf(error, error_bytes,
-                 "resp-key-text-bytes is about keys that are hashes of texts: add --resp-keys "
-                 "hash");
+                 "resp-key-text-bytes needs keys that are hashes of strings: add --resp-keys hash");
     } else {
         return 0;
     }
@@ -245,8 +243,8 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
     if ((config->resp_keys == SW_RESP_KEYS_HASH || config->resp_keys == SW_RESP_KEYS_AUTO) &&
         config->key_bits != 64) {
         snprintf(error, error_bytes,
-                 "resp-keys %s needs key-bits 64, because two hashes of 32 bits would soon be "
-                 "equal; choose --key-bits 64, or --resp-keys decimal or raw",
+                 "resp-keys %s needs key-bits 64, because hashes of 32 bits collide too often; "
+                 "choose --key-bits 64, or --resp-keys decimal or raw",
                  sw_option_text(config, "resp-keys"));
         return -1;
     }

@@ -83,7 +83,7 @@ static size_t read_bytes(struct file_reader *reader, char *out, size_t out_bytes
     reader->line++;
     for (; byte != EOF; byte = getc(reader->file)) {
         if (byte == '\0') {
-            fail(reader, "there is a NUL byte: this is not a text file");
+            fail(reader, "the file has a NUL byte: it is not a text file");
             return 0;
         }
         if (++reader->bytes > FILE_BYTES_MAX) {
@@ -171,7 +171,7 @@ int sw_config_read_file(const char *path, struct sw_config *config,
         fail(&reader, "cannot be read: %s", strerror(errno));
     } else if (bad_line != 0 && !reader.bad) {
         reader.line = bad_line > 0 ? (unsigned)bad_line : reader.line;
-        fail(&reader, "this is neither [section], name = value nor a comment (# or ;)");
+        fail(&reader, "the line is neither [section], name = value nor a comment (# or ;)");
     }
     fclose(reader.file);
     return reader.bad ? -1 : 0;

@@ -119,7 +119,8 @@ static int check_frames(const struct sw_config *config, char *error, size_t erro
     uint64_t request = 0, reply = 0;
     if (config->frame_ops_max < FRAME_OPS_MIN) {
         snprintf(error, error_bytes,
-                 "frame-ops-max %u is too few: clients split their arrays at multiples of %u",
+                 "frame-ops-max %u is too small: set at least %u, because clients split their "
+                 "arrays at multiples of it",
                  config->frame_ops_max, FRAME_OPS_MIN);
         return -1;
     }
@@ -155,7 +156,8 @@ static int check_batches(const struct sw_config *config, char *error, size_t err
         return -1;
     }
     if (config->resp_arguments_max < RESP_ARGUMENTS_MIN) {
-        snprintf(error, error_bytes, "resp-arguments-max %u is too few: some commands have %u",
+        snprintf(error, error_bytes,
+                 "resp-arguments-max %u is too small: set at least %u, which some commands have",
                  config->resp_arguments_max, RESP_ARGUMENTS_MIN);
         return -1;
     }
@@ -187,8 +189,8 @@ static int check_output(const struct sw_config *config, char *error, size_t erro
 {
     if (mget_reply_bytes(config) > config->output_bytes_max) {
         snprintf(error, error_bytes,
-                 "output-bytes-max %llu is less than what an MGET of resp-arguments-max %u may "
-                 "answer: raise it to %llu, or lower resp-arguments-max to %llu",
+                 "output-bytes-max %llu is smaller than the longest reply to an MGET of "
+                 "resp-arguments-max %u: raise it to %llu, or lower resp-arguments-max to %llu",
                  ULL(config->output_bytes_max), config->resp_arguments_max,
                  ULL(mget_reply_bytes(config)),
                  ULL(mget_arguments_in(config, config->output_bytes_max)));
@@ -196,8 +198,8 @@ static int check_output(const struct sw_config *config, char *error, size_t erro
     }
     if (config->output_bytes_pause > config->output_bytes_max) {
         snprintf(error, error_bytes,
-                 "output-bytes-pause %llu is more than output-bytes-max %llu: lower the one or "
-                 "raise the other",
+                 "output-bytes-pause %llu is more than output-bytes-max %llu: lower the former or "
+                 "raise the latter",
                  ULL(config->output_bytes_pause), ULL(config->output_bytes_max));
         return -1;
     }

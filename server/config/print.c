@@ -11,61 +11,44 @@
 #define HELP_INDENT 30
 
 static const char help_head[] =
-    "sherwoodd - a key-value server whose table lives in GPU memory, or in host memory\n"
-    "where there is no GPU. Keys are unsigned integers, and so are values; with the cache\n"
-    "engine these are byte strings. Clients speak RESP (redis-cli and every Redis client)\n"
-    "or bulk frames (sherwood-cli, libsherwood) on one port; a status page for browsers,\n"
-    "/metrics, /healthz and /readyz are HTTP on another.\n"
-    "\n"
-    "Usage: sherwoodd [--config FILE] [OPTION]...\n"
-    "\n"
-    "Try it:\n"
-    "  sherwoodd                                  in one terminal\n"
-    "  redis-cli -p 7379 set 42 7                 in another\n"
-    "  curl -s 127.0.0.1:9379/metrics\n"
-    "\n"
-    "More examples:\n"
-    "  sherwoodd --backend cpu --capacity 64M --max-load 0.9\n"
-    "      64 Mi slots of 16 bytes in host memory (1 GiB), filled to at most 90 %.\n"
-    "  sherwoodd --capacity 1M --max-capacity 1G\n"
-    "      begins with 1 Mi slots, doubles them when they are filled, up to 1 Gi.\n"
-    "  sherwoodd --engine cache --value-bytes 256 --policy lru\n"
-    "      strings of up to 256 bytes; where there is no room, what was not used longest leaves.\n"
-    "  sherwoodd --bind '' --unix-socket /run/sherwood/sherwood.sock\n"
-    "      no TCP port, a Unix socket instead.\n"
-    "  sherwoodd --config /etc/sherwood/sherwood.conf --check-config\n"
-    "      is this file right? Prints what it amounts to, starts nothing.\n"
-    "\n"
-    "Flags override the file, the file overrides the defaults. In the file the same names\n"
-    "stand under the sections below, such as [server]: 'port = 7379'. SLOTS, BYTES and most "
-    "counts\n"
-    "accept K, M, G and T (1024, 1024^2, ..), or Ki, Mi, Gi and Ti. Names are written whole.\n"
-    "Defaults are in brackets.\n"
-    "\n"
-    "General\n";
+    "sherwoodd - a key-value server whose table lives in GPU memory, or in host memory\nwhere "
+    "there is no GPU. Keys and values are unsigned integers; with the cache engine\nvalues are "
+    "byte strings. Clients speak RESP (redis-cli and every Redis client)\nor bulk frames "
+    "(sherwood-cli, libsherwood) on one port; a status page for browsers,\n/metrics, /healthz and "
+    "/readyz are HTTP on another.\n\nUsage: sherwoodd [--config FILE] [OPTION]...\n\nTry it:\n  "
+    "sherwoodd                                  in one terminal\n  redis-cli -p 7379 set 42 7      "
+    "           in another\n  curl -s 127.0.0.1:9379/metrics\n\nMore examples:\n  sherwoodd "
+    "--backend cpu --capacity 64M --max-load 0.9\n      64 Mi slots of 16 bytes in host memory (1 "
+    "GiB), filled to at most 90 %.\n  sherwoodd --capacity 1M --max-capacity 1G\n      begins with "
+    "1 Mi slots, doubles them when they are filled, up to 1 Gi.\n  sherwoodd --engine cache "
+    "--value-bytes 256 --policy lru\n      strings of up to 256 bytes; at the capacity, the least "
+    "recently used ones are evicted.\n  sherwoodd --bind '' --unix-socket "
+    "/run/sherwood/sherwood.sock\n      a Unix socket, and no TCP port.\n  sherwoodd --config "
+    "/etc/sherwood/sherwood.conf --check-config\n      checks the file and prints the resulting "
+    "configuration; starts nothing.\n\nFlags override the file, the file overrides the defaults. "
+    "In the file the same names\nstand under the sections below, such as [server]: 'port = 7379'. "
+    "SLOTS, BYTES and most counts\naccept K, M, G and T (1024, 1024^2, ..), or Ki, Mi, Gi and Ti. "
+    "Names are written whole.\nDefaults are in brackets.\n\nGeneral\n";
 
 static const struct {
     const char *flag, *help;
 } general[] = {
     {"--config FILE", "Read options from FILE first."},
     {"--check-config",
-     "Check the options, and the files, keys and folders that they name, as a start "
-     "does; print the configuration they amount to and the memory the table "
-     "takes, and exit: 0 if it is right, 2 if not. Run it as the user that runs "
-     "the server."},
-    {"--print-template", "Print every option with its default, commented out, as a file that "
-                         "--config reads once comments are taken off, and exit."},
+     "Check the options, and the files, keys and folders that they name, as a start does; print "
+     "the resulting configuration and the memory of the table, and exit with 0 if all is right, "
+     "else with 2. Run it as the user that runs the server."},
+    {"--print-template",
+     "Print a configuration file with every option and its default, commented out, and exit."},
     {"-h, --help", "Print this and exit."},
     {"--version", "Print the version and exit."},
 };
 
 static const char help_tail[] =
-    "\n"
-    "SIGHUP: read the file anew, and take over what is live; the log names the rest.\n"
-    "SIGTERM or SIGINT: reply to what was accepted, then exit 0. A second one: exit 1 at once.\n"
-    "Exit status: 0 stopped, 1 failed to start or lost the device, 2 wrong options, or a\n"
-    "wrong file that they name: another start would fail alike.\n"
-    "See sherwoodd(8).\n";
+    "\nSIGHUP: read the file again and apply the live options; the log names the others that "
+    "changed.\nSIGTERM or SIGINT: reply to what was accepted, then exit 0. A second one: exit 1 at "
+    "once.\nExit status: 0 stopped; 1 failed to start, or lost the device; 2 a wrong option, or "
+    "a\nwrong file that an option names: another start would fail as well.\nSee sherwoodd(8).\n";
 
 /* Prints `help` in the columns from HELP_INDENT on, and breaks lines between words. `column` is the
  * column of the cursor. */

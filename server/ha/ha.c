@@ -105,7 +105,7 @@ static bool serve(void *context, const struct sw_repl_hello *hello, struct sw_re
         ha->is_outdated = true;
         wrong = "the member has closed this term: a new term begins";
     } else if (!sw_ha_names_add(&ha->names, hello->node)) {
-        wrong = "the shard has too many names of members";
+        wrong = "the shard has too many member names: remove some by HA FORGET";
     } else {
         who->node = sw_ha_node(hello->node);
     }
@@ -158,7 +158,7 @@ void sw_ha_answer_poll(struct sw_ha *ha, const char *shard, uint64_t term,
     }
     if (term > ha->newest && term - ha->newest > TERMS_AHEAD) {
         pthread_mutex_unlock(&ha->lock);
-        snprintf(line, SW_HA_LINE_BYTES, "-ERR the term is further ahead than any can be\r\n");
+        snprintf(line, SW_HA_LINE_BYTES, "-ERR the term is too far ahead\r\n");
         return;
     }
     bool served = ha->member.serves > 0;

@@ -77,8 +77,8 @@ bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shar
     pthread_mutex_unlock(&ha->lock);
     if (is_other_quorum) {
         sw_log(SW_LOG_WARNING,
-               "quorum is %" PRIu64 " in --ha, and %" PRIu64 " in etcd since the shard began: that "
-               "holds",
+               "quorum is %" PRIu64 " in --ha, and %" PRIu64 " in etcd since the shard began: the "
+               "value in etcd is in effect",
                ha->address.quorum, shard->sync.quorum);
     }
     if (!is_right) {

@@ -386,7 +386,7 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
     pthread_mutex_lock(&ha->lock);
     json_t *body = sw_ha_ask_end(&ha->address, &ha->member.shard);
     pthread_mutex_unlock(&ha->lock);
-    snprintf(why, sizeof(why), "it hands over to %s, which has every write", ha->heir);
+    snprintf(why, sizeof(why), "this member hands over to %s, which has every write", ha->heir);
     end_term(ha, why); /* on_ended sets has_left when etcd has answered */
     ha->rests_until_ns = now + ha->address.ttl_ns;
     sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_ended, ha);
@@ -407,9 +407,9 @@ void sw_ha_tick_primary(struct sw_ha *ha, uint64_t now)
     } else if (is_outdated) {
         sw_ha_end_to_lead(ha, "a member has closed the term: a new term begins");
     } else if (now >= ha->deadline_ns) {
-        sw_ha_end_to_lead(ha, "it could not be renewed in time");
+        sw_ha_end_to_lead(ha, "the lease could not be renewed in time");
     } else if (sw_repl_is_lost(&ha->repl->state)) {
-        sw_ha_end_to_lead(ha, "its lease had run out before it was renewed");
+        sw_ha_end_to_lead(ha, "the lease expired before it was renewed");
     } else {
         if (!ha->is_renewing && now >= ha->next_renewal_ns) {
             renew(ha, now);

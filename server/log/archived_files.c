@@ -85,8 +85,7 @@ int sw_archive_files(const struct sw_directory *directory, const char *name, uin
     if (io->list(directory->fd, count_one, &others) == 0 && others.count >= most) {
         snprintf(reason, SW_HISTORY_REASON_BYTES,
                  "%s has %" PRIu64 " directories " SW_ASIDE_KIND
-                 "-.. already: remove those that are "
-                 "not wanted, or raise --ha-discarded-max",
+                 "-.. already: remove some, or raise --ha-discarded-max",
                  directory->path, others.count);
         return -1;
     }

@@ -111,7 +111,8 @@ static int open_and_lock(struct sw_directory *directory, char *reason, size_t re
         return -1;
     }
     if (getrandom(directory->log_id, SW_LOG_ID_BYTES, 0) != SW_LOG_ID_BYTES) {
-        snprintf(reason, reason_bytes, "no random id for the data directory %s", directory->path);
+        snprintf(reason, reason_bytes, "cannot draw a random id for the data directory %s",
+                 directory->path);
         return -1;
     }
     return 0;
@@ -157,8 +158,8 @@ int sw_directory_check(const struct sw_directory *directory, char *reason, size_
         snprintf(reason, reason_bytes, "the data directory %s was moved or removed: %s",
                  directory->path, strerror(errno));
     } else if (is_there == 0) {
-        snprintf(reason, reason_bytes,
-                 "the data directory %s was replaced: its path names another one", directory->path);
+        snprintf(reason, reason_bytes, "the data directory %s was replaced by another directory",
+                 directory->path);
     }
     return is_gone || is_there == 0 ? -1 : 0;
 }
@@ -192,8 +193,8 @@ static bool is_free(const struct sw_directory *directory, char *reason, size_t r
     }
     if (found[0] != '\0') {
         snprintf(reason, reason_bytes,
-                 "the data directory %s was replaced by one that has data (%s), which are left "
-                 "alone: move it away, and create an empty one",
+                 "the data directory %s was replaced by one that has data (%s): move it away, and "
+                 "create an empty one",
                  directory->path, found);
     }
     return found[0] == '\0';

@@ -100,8 +100,9 @@ int sw_history_read(const struct sw_directory *directory, struct sw_history *his
     }
     if (!parse(text, history)) {
         snprintf(reason, SW_HISTORY_REASON_BYTES,
-                 "%s/" SW_HISTORY_NAME " does not say whose writes the directory holds: without "
-                 "that file its data are those of a primary, and replicas begin anew",
+                 "%s/" SW_HISTORY_NAME
+                 " is damaged, so the history of the data is unknown: remove it to start as a "
+                 "primary, whose replicas begin again with a snapshot",
                  directory->path);
         return -1;
     }
@@ -141,9 +142,8 @@ int sw_history_remove_files(const struct sw_directory *directory,
 {
     if (remove_kind(directory, SW_SNAPSHOT_KIND) != 0 || remove_kind(directory, SW_WAL_NAME) != 0 ||
         directory->io->fsync(directory->fd) != 0) {
-        snprintf(reason, SW_HISTORY_REASON_BYTES,
-                 "%s: files of another history cannot be removed: %s", directory->path,
-                 strerror(errno));
+        snprintf(reason, SW_HISTORY_REASON_BYTES, "%s: cannot remove files of another history: %s",
+                 directory->path, strerror(errno));
         return -1;
     }
     return 0;

@@ -170,7 +170,8 @@ bool sw_wal_wait_for_restart(struct sw_wal *wal)
     uint64_t through = wal->durable;
     pthread_mutex_unlock(&wal->lock);
     if (goes_on) {
-        sw_log(SW_LOG_NOTICE, "%s: the log goes on behind write %llu, for which a snapshot stands",
+        sw_log(SW_LOG_NOTICE,
+               "%s: the log continues after write %llu; a snapshot covers the writes up to it",
                wal->directory->path, (unsigned long long)through);
         wal->config.wake(wal->config.context);
     }

@@ -63,7 +63,7 @@ static int look_at_all(struct sw_log_scan *scan, const struct sw_directory *dire
         sw_wal_look(found, file->bytes, file->size, file->file_bytes, boot);
         while (found->run.wants > file->size) { /* a record that ends with zeros */
             if (sw_segment_file_extend(file, found->run.wants) != 0) {
-                return say(reason, directory, "", "there is no memory for a segment");
+                return say(reason, directory, "", "not enough memory for a segment");
             }
             sw_wal_look(found, file->bytes, file->size, file->file_bytes, boot);
         }
@@ -86,7 +86,7 @@ int sw_log_scan(struct sw_log_scan *scan, const struct sw_directory *directory, 
     scan->file = calloc(scan->count + 1, sizeof(*scan->file));
     scan->plan.piece = calloc(scan->count + 1, sizeof(*scan->plan.piece));
     int status = scan->found == NULL || scan->file == NULL || scan->plan.piece == NULL
-                     ? say(reason, directory, "", "there is no memory for its list of segments")
+                     ? say(reason, directory, "", "not enough memory for its list of segments")
                      : look_at_all(scan, directory, numbers, reason);
     free(numbers);
     if (status == 0 &&
@@ -186,7 +186,7 @@ static int load(struct loaded *loaded, const struct sw_log_scan *scan, size_t se
         if (loaded->own.size < scan->found[segment].run.end &&
             sw_segment_file_extend(&loaded->own, scan->found[segment].run.end) != 0) {
             sw_segment_file_free(&loaded->own);
-            return say(reason, directory, "", "there is no memory for a segment");
+            return say(reason, directory, "", "not enough memory for a segment");
         }
         loaded->file = loaded->own;
     }
@@ -194,7 +194,7 @@ static int load(struct loaded *loaded, const struct sw_log_scan *scan, size_t se
         loaded->taken = memory->take(memory->context, loaded->file.size + 1);
         if (loaded->taken == NULL) {
             sw_segment_file_free(&loaded->own);
-            return say(reason, directory, "", "there is no I/O memory to read a segment to");
+            return say(reason, directory, "", "not enough I/O memory to read a segment");
         }
         memcpy(loaded->taken, loaded->file.bytes, loaded->file.size);
         loaded->file.bytes = loaded->taken;

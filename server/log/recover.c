@@ -29,7 +29,7 @@ static bool ids_agree(const struct sw_recover *recover, const struct sw_log_scan
     }
     if (memcmp(directory->log_id, log_id, sizeof(directory->log_id)) != 0) {
         snprintf(reason, SW_WAL_REASON_BYTES,
-                 "%s: its snapshots and its log are of different directories", directory->path);
+                 "%s: its snapshots and its log come from different directories", directory->path);
         return false;
     }
     return true;
@@ -43,15 +43,15 @@ static bool may_cut(const struct sw_recover *recover, const struct sw_wal_plan *
     }
     if (!recover->options.cuts_torn_tail) {
         snprintf(reason, SW_WAL_REASON_BYTES,
-                 "%s: behind write %llu the log is torn, and aof-load-truncated is no",
+                 "%s: the log is torn after write %llu: start with --aof-load-truncated yes to cut "
+                 "it there",
                  recover->directory->path, (unsigned long long)plan->end);
         return false;
     }
-    sw_log(
-        SW_LOG_WARNING,
-        "%s: behind write %llu the log is torn: the next write cannot be read, as after a crash, "
-        "and is cut; nothing shows that it was acknowledged",
-        recover->directory->path, (unsigned long long)plan->end);
+    sw_log(SW_LOG_WARNING,
+           "%s: the log is torn after write %llu: the next write cannot be read, as after a crash, "
+           "and is removed; nothing shows that it was acknowledged",
+           recover->directory->path, (unsigned long long)plan->end);
     return true;
 }
 
@@ -83,25 +83,24 @@ static bool form_fits(const struct sw_recover *recover, const struct sw_log_scan
     }
     if (told == 0) {
         sw_log(SW_LOG_NOTICE,
-               "%s: its files are of a version that did not note the form of keys; --resp-keys %s "
-               "is assumed",
+               "%s: its files have no form of keys, because an older version wrote them; the "
+               "server assumes --resp-keys %s",
                recover->directory->path, now);
     }
     if (sw_key_form_fits(told, options->resp_keys)) {
         return true;
     }
     if (options->takes_other_form) {
-        sw_log(
-            SW_LOG_WARNING,
-            "%s: clients by RESP wrote keys with --resp-keys %s; with --resp-keys %s they do not "
-            "find them",
-            recover->directory->path, sw_key_form_name(told), now);
+        sw_log(SW_LOG_WARNING,
+               "%s: RESP clients wrote keys with --resp-keys %s; with --resp-keys %s they do not "
+               "find them",
+               recover->directory->path, sw_key_form_name(told), now);
         return true;
     }
     snprintf(reason, SW_WAL_REASON_BYTES,
-             "%s: clients by RESP wrote keys with --resp-keys %s and would not find them with "
-             "--resp-keys %s: start with --resp-keys %s; if no client by RESP has written, start "
-             "with --resp-keys-change yes",
+             "%s: RESP clients wrote keys with --resp-keys %s and would not find them with "
+             "--resp-keys %s: start with --resp-keys %s; if no RESP client has written, start with "
+             "--resp-keys-change yes",
              recover->directory->path, sw_key_form_name(told), now, sw_key_form_name(told));
     return false;
 }
@@ -134,11 +133,10 @@ static void note_segments(const struct sw_recover *recover, const struct sw_log_
     recover->directory->segments_from =
         scan->count > 0 ? scan->found[scan->count - 1].number + 1 : 0;
     if (scan->count == 0 && segment != 0) {
-        sw_log(
-            SW_LOG_WARNING,
-            "%s: no log is beside the snapshot, and one was when it was written: unless this is a "
-            "backup of the snapshot alone, the writes behind it are lost",
-            recover->directory->path);
+        sw_log(SW_LOG_WARNING,
+               "%s: the log that was written with the snapshot is missing: unless this is a backup "
+               "of the snapshot alone, the writes after it are lost",
+               recover->directory->path);
     }
 }
 
@@ -183,7 +181,7 @@ static int recover_snapshot_only(const struct sw_recover *recover, uint64_t *nam
     *named = recover->base;
     if (recover->wal != NULL) {
         snprintf(reason, SW_WAL_REASON_BYTES,
-                 "%s: its newest snapshot is damaged, and a log cannot begin behind an older one: "
+                 "%s: its newest snapshot is damaged, and a log cannot begin after an older one: "
                  "start without appendonly, and SAVE",
                  recover->directory->path);
         return -1;

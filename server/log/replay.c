@@ -59,7 +59,7 @@ static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
         struct sw_table_stats stats;
         sw_table_stats(replay->table, &stats);
         snprintf(reason, SW_WAL_REASON_BYTES,
-                 "the log holds more keys than the table has room for: it had %" PRIu64
+                 "the log has more keys than the table has room for: it had %" PRIu64
                  " of them; raise --max-capacity",
                  stats.occupied);
         return -1;
@@ -128,7 +128,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
     struct sw_batch whole;
     if (sw_wal_needs_expiry(record) && (info->operations >> SW_EXPIRE & 1) == 0) {
         snprintf(reason, SW_WAL_REASON_BYTES,
-                 "the log has keys that expire, and in this table none does: start with the engine "
+                 "the log has keys that expire, but this table has no expiry: start with --engine "
                  "robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
         return -1;
     }

@@ -70,8 +70,8 @@ int sw_role_read(const struct sw_directory *directory, struct sw_role *role,
     }
     if (strlen(text) != (size_t)size || !parse(text, role)) {
         snprintf(reason, SW_ROLE_REASON_BYTES,
-                 "%s/" SW_ROLE_NAME " does not name the role that REPLICAOF set: remove it, and "
-                 "replicaof decides whether this server is a primary",
+                 "%s/" SW_ROLE_NAME " is damaged, so the role that REPLICAOF set is unknown: "
+                 "remove it to start with the role of --replicaof",
                  directory->path);
         return -1;
     }

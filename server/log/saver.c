@@ -165,8 +165,8 @@ static void restart_log(struct sw_saver *saver, int status, const struct sw_save
         wait_ms = saver->restart_wait_ms == 0 ? RESTART_FIRST_MS : saver->restart_wait_ms;
         saver->restart_wait_ms = wait_ms * 2 < RESTART_MAX_MS ? wait_ms * 2 : RESTART_MAX_MS;
         sw_log(SW_LOG_WARNING,
-               "%s: the log is still broken, and writes are refused: a snapshot is tried again in "
-               "%llu s, or by BGREWRITEAOF",
+               "%s: the log is still broken, and writes are refused: the server tries a snapshot "
+               "again in %llu s, or at once by BGREWRITEAOF",
                saver->directory.path, (unsigned long long)(wait_ms / 1000));
     }
     saver->restart_ms = sw_saver_now_ms() + wait_ms;

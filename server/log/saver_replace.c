@@ -43,10 +43,10 @@ static void keep_aside(struct sw_saver *saver, const char *aside)
     char reason[SW_HISTORY_REASON_BYTES] = "";
     if (sw_archive_files(&saver->directory, aside, saver->config->ha_discarded_max, reason) == 0) {
         sw_log(SW_LOG_WARNING,
-               "%s/%s keeps the files that are replaced: a data directory of its own",
+               "the replaced files are now in %s/%s, which a server can use as a data directory",
                saver->directory.path, aside);
     } else {
-        sw_log(SW_LOG_ERROR, "the files that are replaced are not kept: %s", reason);
+        sw_log(SW_LOG_ERROR, "cannot keep the replaced files: %s", reason);
     }
 }
 

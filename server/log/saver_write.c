@@ -110,7 +110,7 @@ static int follow(struct sw_saver *saver, bool at_end, char reason[SW_SNAPSHOT_R
     if (status == 0) {
         saver->lacks_files = true;
         saver->load.damaged_count = 0; /* they stay in the other one */
-        sw_log(SW_LOG_NOTICE, "%s is another directory now: snapshots go there",
+        sw_log(SW_LOG_NOTICE, "%s is another directory now: the server writes snapshots there",
                saver->directory.path);
     }
     return status;

@@ -275,7 +275,7 @@ static bool remove_one(struct sw_wal *wal)
     wal->old_count--;
     begin_keeping(wal);
     if (wal->io->unlink(wal->directory->fd, name) != 0 && errno != ENOENT) {
-        sw_log(SW_LOG_WARNING, "%s/%s cannot be removed: %s; the next start needs it no more",
+        sw_log(SW_LOG_WARNING, "%s/%s cannot be removed: %s; the next start does not need it",
                wal->directory->path, name, strerror(errno));
     }
     end_keeping(wal);
@@ -301,7 +301,7 @@ static void look_for_name(struct sw_wal *wal)
     uint64_t names;
     if (wal->current.fd >= 0 && wal->trouble == NULL && sw_wal_state(wal) != SW_WAL_BROKEN &&
         wal->io->links(wal->current.fd, &names) == 0 && names == 0) {
-        wal->trouble = "somebody has removed the files of the log";
+        wal->trouble = "the files of the log were removed";
         wal->error = ENOENT;
         pthread_cond_signal(&wal->work);
     }
@@ -342,10 +342,10 @@ static void prepare_next(struct sw_wal *wal)
         wal->prepared = file;
     } else {
         wal->error = error;
-        sw_log_limited(SW_LOG_WAL, SW_LOG_ERROR,
-                       "%s: the next segment of the log cannot be made: %s; it is tried again "
-                       "every second",
-                       wal->directory->path, strerror(error));
+        sw_log_limited(
+            SW_LOG_WAL, SW_LOG_ERROR,
+            "%s: cannot make the next segment of the log: %s; the server tries again every second",
+            wal->directory->path, strerror(error));
     }
     pthread_cond_signal(&wal->work);
     if (status != 0) {

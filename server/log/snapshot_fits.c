@@ -25,14 +25,14 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
         return false;
     }
     if (header->key_text_bytes != info->key_text_bytes) {
-        SAY("%s/%s has rows with %u bytes for the text of the key, and this table has rows "
-            "with %u: start with the resp-key-text-bytes it was written with",
+        SAY("%s/%s has rows with %u bytes for the key string, and this table has rows with %u: "
+            "start with the --resp-key-text-bytes it was written with",
             load->directory->path, name, header->key_text_bytes, info->key_text_bytes);
         return false;
     }
     fixed |= header->key_text_bytes > 0; /* what follows the value is where it was */
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0 && (info->operations >> SW_EXPIRE & 1) == 0) {
-        SAY("%s/%s has keys that expire, and in this table none does: start with the engine "
+        SAY("%s/%s has keys that expire, but this table has no expiry: start with --engine "
             "robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))",
             load->directory->path, name);
         return false;

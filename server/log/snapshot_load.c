@@ -332,7 +332,7 @@ static enum outcome prepare(struct loading *loading)
     loading->block = malloc((size_t)sw_snapshot_block_bytes(header, header->block_entries));
     loading->checks = calloc((size_t)blocks + 1, sizeof(*loading->checks));
     if (loading->block == NULL || loading->checks == NULL || !open_pieces(loading)) {
-        SAY(loading, "there is no memory to load %s/%s", load->directory->path, loading->name);
+        SAY(loading, "not enough memory to load %s/%s", load->directory->path, loading->name);
         return REFUSED;
     }
     struct sw_batch epoch = {.kind = SW_BATCH_EPOCH, .epoch = header->epoch};
@@ -397,7 +397,7 @@ static enum outcome load_file(struct loading *loading, uint64_t number)
     }
     enum outcome outcome = load_open(loading);
     if (outcome == WHOLE && load->header.sequence != number) {
-        outcome = damaged(loading, "is named after another snapshot", 32);
+        outcome = damaged(loading, "has the name of another snapshot", 32);
     }
     loading->io->close(loading->fd);
     return outcome;
@@ -410,7 +410,7 @@ static enum outcome step_over(struct loading *loading, uint64_t number)
 {
     struct sw_load *load = loading->load;
     struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    sw_log(SW_LOG_ERROR, "%s: it is left where it is, and the snapshot before it is tried",
+    sw_log(SW_LOG_ERROR, "%s: the server leaves it in place and tries the snapshot before it",
            loading->reason);
     if (load->damaged_count < SW_LOAD_DAMAGED_MAX) {
         load->damaged[load->damaged_count++] = number;
@@ -438,8 +438,7 @@ static int load_newest(struct loading *loading, const uint64_t *numbers, size_t 
         }
     }
     if (load->damaged_count > 0) {
-        SAY(loading,
-            "no snapshot in %s is whole: move the damaged ones away to start with an empty table",
+        SAY(loading, "all snapshots in %s are damaged: move them away to start with an empty table",
             load->directory->path);
         return -1;
     }
@@ -458,7 +457,7 @@ int sw_snapshot_load(struct sw_load *load, char reason[SW_LOAD_REASON_BYTES])
     }
     sw_table_info(load->table, &loading.info);
     if (sw_queue_create(load->table, &loading.queue) != SW_OK) {
-        SAY(&loading, "there is no memory to load snapshots");
+        SAY(&loading, "not enough memory to load snapshots");
         free(numbers);
         return -1;
     }

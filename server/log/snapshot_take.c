@@ -21,7 +21,7 @@
 static_assert((int)SW_VALUE_INTEGER == (int)SW_FRAME_VALUES_INTEGER &&
                   (int)SW_VALUE_STRING == (int)SW_FRAME_VALUES_STRING &&
                   (int)SW_VALUE_FIXED == (int)SW_FRAME_VALUES_FIXED,
-              "formats of values have the same numbers everywhere");
+              "a snapshot has the numbers of the table's value formats");
 
 static void fill_header(struct sw_snapshot_write *write, const struct sw_table *table,
                         const struct sw_config *config)
@@ -61,7 +61,7 @@ static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_
     sw_table_info(table, &info);
     if (status == SW_E_NOMEM) {
         snprintf(reason, SW_SNAPSHOT_REASON_BYTES,
-                 "a snapshot needs %llu MiB of %s memory, which are not free",
+                 "not enough memory for a snapshot: it needs %llu MiB of %s memory",
                  (unsigned long long)(sw_image_bytes(table) >> 20),
                  info.backend == SW_BACKEND_CUDA ? "device" : "host");
     } else {

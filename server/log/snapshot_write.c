@@ -97,8 +97,9 @@ static int64_t read_entries(struct writing *writing, uint8_t *block)
         sw_snapshot_fill_block(&writing->write->header, writing->write->image, block, &got);
     if (status != SW_OK) {
         snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "the table cannot be read: %s",
-                 status == SW_E_NOMEM ? "there is no memory for what is overwritten meanwhile"
-                                      : sw_status_text(status));
+                 status == SW_E_NOMEM
+                     ? "not enough memory for entries that are overwritten meanwhile"
+                     : sw_status_text(status));
         return -1;
     }
     return got;
@@ -249,7 +250,7 @@ int sw_snapshot_probe(const struct sw_directory *directory, uint64_t bytes,
 void sw_snapshot_remove_unfinished(const struct sw_directory *directory)
 {
     if (directory->io->unlink(directory->fd, SW_SNAPSHOT_NEW) == 0) {
-        sw_log(SW_LOG_NOTICE, "%s/%s, which was not finished, was removed", directory->path,
+        sw_log(SW_LOG_NOTICE, "%s/%s was removed, because it is incomplete", directory->path,
                SW_SNAPSHOT_NEW);
     } else if (errno != ENOENT) {
         sw_log(SW_LOG_WARNING, "%s/%s cannot be removed: %s", directory->path, SW_SNAPSHOT_NEW,

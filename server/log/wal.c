@@ -63,7 +63,7 @@ void sw_wal_skip(struct sw_wal *wal, uint64_t sequence)
 {
     pthread_mutex_lock(&wal->lock);
     wal->trouble =
-        wal->trouble != NULL ? wal->trouble : "memory for a record of the log is missing";
+        wal->trouble != NULL ? wal->trouble : "not enough memory for a record of the log";
     wal->error = ENOMEM;
     take_and_forget(wal, sequence);
     pthread_mutex_unlock(&wal->lock);

@@ -128,7 +128,7 @@ static int put_first(struct copying *copying, const struct sw_log_scan *scan,
         return -1;
     }
     if (sw_wal_remove_ghosts(wal) != 0) {
-        (void)say(wal, "segments that are not to be read again cannot be removed", reason);
+        (void)say(wal, "segments that the next start must not read cannot be removed", reason);
         sw_wal_leave_segment(wal, file);
         (void)sw_wal_add_old(wal, file->number, end, file->at);
         return -1;
@@ -328,7 +328,7 @@ static bool is_there(const struct sw_wal *wal)
 {
     uint64_t names;
     if (wal->current.fd >= 0 && wal->io->links(wal->current.fd, &names) == 0 && names == 0) {
-        sw_log(SW_LOG_ERROR, "%s: somebody has removed the files of the log", wal->directory->path);
+        sw_log(SW_LOG_ERROR, "%s: the files of the log were removed", wal->directory->path);
         return false;
     }
     char reason[SW_WAL_REASON_BYTES];
@@ -354,7 +354,7 @@ int sw_wal_close(struct sw_wal *wal)
     bool holds = wal->state != SW_WAL_BROKEN && is_there(wal);
     close_files(wal);
     if (wal->durable != wal->handed) {
-        sw_log(SW_LOG_ERROR, "%s: writes %llu to %llu were applied, and the log may lack them",
+        sw_log(SW_LOG_ERROR, "%s: writes %llu to %llu took effect, but the log may lack them",
                wal->directory->path, (unsigned long long)(wal->durable + 1),
                (unsigned long long)wal->handed);
         holds = false;

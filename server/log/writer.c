@@ -60,7 +60,8 @@ static void break_log(struct sw_wal *wal, const char *what, int error)
     pthread_mutex_unlock(&wal->lock);
     if (!is_meant) {
         sw_log(SW_LOG_ERROR,
-               "%s: %s: %s; writes are refused until a snapshot stands for those that were applied",
+               "%s: %s: %s; the server refuses writes until a snapshot covers the writes that took "
+               "effect",
                wal->directory->path, what, strerror(error));
     }
     wal->broke_ns = wal->stuck_ns != 0 ? wal->stuck_ns : sw_log_now_ns();
@@ -401,7 +402,7 @@ static bool write_or_rotate(struct sw_wal *wal, struct piece *piece)
 {
     pthread_mutex_lock(&wal->lock);
     const char *trouble = wal->gives_up     ? "the end"
-                          : has_waited(wal) ? "no room for a write that was applied"
+                          : has_waited(wal) ? "no room for a write that took effect"
                                             : wal->trouble;
     int error = wal->error;
     pthread_mutex_unlock(&wal->lock);

@@ -114,7 +114,7 @@ int sw_mover_dial(struct sw_mover *mover, struct sw_link_to *link, const char *i
     char ip[SW_TOPOLOGY_IP_MAX + 1];
     uint16_t port = 0;
     if (!sw_cluster_find(mover->parts.cluster, id, ip, &port)) {
-        return sw_mover_fail(mover, "%s is no primary of the topology", id);
+        return sw_mover_fail(mover, "%s is not a primary in the topology", id);
     }
     return sw_mover_dial_at(mover, link, ip, port);
 }

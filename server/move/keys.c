@@ -76,10 +76,9 @@ int sw_mover_secure(struct sw_mover *mover, uint64_t within_ms)
             return sw_mover_fail(mover, "the received keys cannot be made durable");
         }
         if (within_ms > 0 && sw_log_now_ns() > until_ns) {
-            return sw_mover_fail(mover,
-                                 "the log of this node has not synced what was received for "
-                                 "%" PRIu64 " ms",
-                                 within_ms);
+            return sw_mover_fail(
+                mover, "the log of this node has not synced the received keys for %" PRIu64 " ms",
+                within_ms);
         }
         sw_wal_want_durable(wal, last);
         sw_mover_pause_ms(mover, 1);
@@ -145,7 +144,7 @@ static int visit_all(struct sw_mover *mover, struct sw_image *image,
             return sw_mover_fail(mover, "the move was cancelled, or the server stops");
         }
         if (sw_image_is_claimed(mover->parts.table)) {
-            return sw_mover_fail(mover, "the snapshot that mends the log goes first");
+            return sw_mover_fail(mover, "the snapshot that repairs the log comes first");
         }
         uint32_t kept = keep(mover, slots, got);
         if (kept > 0 && visit(mover, kept, user) != 0) {
@@ -176,8 +175,8 @@ int sw_mover_image(struct sw_mover *mover, uint64_t within_ms, struct sw_image *
     if (status == SW_E_BUSY) {
         return sw_mover_is_over(mover)
                    ? sw_mover_fail(mover, "the move was cancelled, or the server stops")
-                   : sw_mover_fail(mover, "the table is being read by others (a snapshot, a "
-                                          "replica, DIGEST), for longer than slots may wait");
+                   : sw_mover_fail(mover, "a snapshot, a replica or DIGEST has read the table for "
+                                          "too long: the slots cannot wait any more");
     }
     if (status != SW_OK) {
         return sw_mover_fail(mover, "the table cannot be read at one instant: %s",

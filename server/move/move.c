@@ -77,7 +77,7 @@ static void end_taking(struct sw_mover *mover, const struct sw_cluster_move *mov
     mover->reason[0] = '\0';
     pthread_mutex_unlock(&mover->lock);
     end_facts(mover, false);
-    sw_log(SW_LOG_NOTICE, "cluster: %u slots have come from %s", sw_slot_set_count(&move->slots),
+    sw_log(SW_LOG_NOTICE, "cluster: received %u slots from %s", sw_slot_set_count(&move->slots),
            move->peer);
 }
 
@@ -112,8 +112,8 @@ static void take(struct sw_mover *mover, const struct sw_cluster_move *move)
     }
     (void)sw_cluster_abandon(mover->parts.cluster, move->attempt);
     sw_cluster_move_show(mover->parts.cluster, &now);
-    tell_failure(mover, now.role == SW_CLUSTER_TAKES ? "slots have not come"
-                                                     : "slots that have come are not served yet");
+    tell_failure(mover, now.role == SW_CLUSTER_TAKES ? "the migration to this node failed"
+                                                     : "received slots are not served yet");
     end_facts(mover, true);
     if (!sw_mover_is_stopping(mover) && now.role == SW_CLUSTER_TAKES &&
         now.attempt == move->attempt) {
@@ -129,9 +129,10 @@ static void give(struct sw_mover *mover, struct sw_wire wire, const struct sw_mo
     sw_mover_run_source(mover, wire, hello);
     bool failed = mover->facts.handed_over == before;
     if (failed) {
-        tell_failure(mover, "slots were not handed over");
+        tell_failure(mover, "the migration from this node failed");
     } else {
-        sw_log(SW_LOG_NOTICE, "cluster: %u slots are at %s now", mover->facts.slots, hello->target);
+        sw_log(SW_LOG_NOTICE, "cluster: handed over %u slots to %s", mover->facts.slots,
+               hello->target);
     }
     end_facts(mover, failed);
 }
@@ -148,7 +149,7 @@ static void remove_leaving(struct sw_mover *mover, const struct sw_cluster_move 
         sw_mover_fail(mover, "%s", error);
     }
     sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING,
-                   "cluster: keys of slots that are elsewhere are not removed yet: %s",
+                   "cluster: cannot remove the keys of slots that were handed over: %s",
                    mover->reason);
     sw_mover_pause_ms(mover, AGAIN_MS);
 }
@@ -304,7 +305,7 @@ static void *run(void *context)
         }
         if (mover->queue == NULL && !get_memory(mover)) {
             free_memory(mover);
-            sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: no memory to move slots");
+            sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: not enough memory to move slots");
             sw_mover_pause_ms(mover, AGAIN_MS);
             continue;
         }
@@ -351,7 +352,7 @@ int sw_mover_create(const struct sw_mover_parts *parts, struct sw_mover **out)
         mover->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
     if (parts->cluster != NULL && (mover == NULL || mover->wake_fd < 0)) {
-        sw_log(SW_LOG_ERROR, "no memory, or no descriptor, to move slots");
+        sw_log(SW_LOG_ERROR, "cannot move slots: no memory or no file descriptor");
         return -1;
     }
     return 0;
@@ -364,8 +365,8 @@ int sw_mover_start(struct sw_mover *mover)
     }
     mover->has_thread = pthread_create(&mover->thread, NULL, run, mover) == 0;
     if (!mover->has_thread) {
-        sw_log(SW_LOG_ERROR, "the thread that moves slots could not be started: no memory for its "
-                             "stack?");
+        sw_log(SW_LOG_ERROR,
+               "cannot start the thread that moves slots: not enough memory for its stack");
     }
     return mover->has_thread ? 0 : -1;
 }

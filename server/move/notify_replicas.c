@@ -71,7 +71,7 @@ int sw_mover_notify_replicas(struct sw_mover *mover, uint64_t sequence)
                               .state = sw_cluster_print_all(mover->parts.cluster),
                               .sequence = sequence,
                               .until_ns = sw_log_now_ns() + SW_MOVE_STEP_MS * 1000000ULL};
-    int status = telling.state == NULL ? sw_mover_fail(mover, "there is no memory") : 0;
+    int status = telling.state == NULL ? sw_mover_fail(mover, "not enough memory") : 0;
     for (unsigned i = 0; status == 0 && sw_cluster_replica(mover->parts.cluster, i, ip, &port);
          i++) {
         status = tell_one(&telling, ip, port);

@@ -32,7 +32,7 @@ bool sw_mover_is_quiet(struct sw_mover *mover)
 static const char *lacks(const struct sw_mover *mover)
 {
     if (mover->info.engine == SW_ENGINE_CACHE) {
-        return "slots of the cache engine are not moved: what it holds may leave at any time";
+        return "cannot move slots of the cache engine: a cache may evict any entry";
     }
     return sw_image_bytes(mover->parts.table) > 0
                ? NULL
@@ -44,7 +44,7 @@ static bool is_ready(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
 {
     const char *why = lacks(mover);
     why = why == NULL && (mover->is_sending || mover->wire.fd >= 0)
-              ? "this node sends slots already"
+              ? "this node sends slots already: wait for that migration"
               : why;
     if (why != NULL) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s", why);
@@ -72,7 +72,7 @@ bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
     struct sw_cluster_move move;
     sw_cluster_move_show(mover->parts.cluster, &move);
     if (move.role != SW_CLUSTER_TAKES) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "no slots are on their way to this node");
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "no slots migrate to this node");
         return false;
     }
     pthread_mutex_lock(&mover->lock);
@@ -102,15 +102,15 @@ static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello
                 hello->value_format == sw_mover_format(mover);
     if (!same) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "the nodes do not fit: they need the same version of moving slots, and the same "
-                 "widths and types of keys and values");
+                 "the nodes are not compatible: they need the same version of slot migration, and "
+                 "the same widths and types of keys and values");
     } else if (strcmp(hello->source, sw_cluster_id(mover->parts.cluster)) != 0) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "this node is %s",
                  sw_cluster_id(mover->parts.cluster));
         same = false;
     } else if (hello->epoch != facts.epoch) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "the epoch here is %" PRIu64 ", at the target %" PRIu64, facts.epoch,
+                 "the epoch of this node is %" PRIu64 ", that of the target %" PRIu64, facts.epoch,
                  hello->epoch);
         same = false;
     }
@@ -124,8 +124,8 @@ bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
     *for_good = would_lose_times(mover, hello);
     if (*for_good) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "keys of this node expire, and in the target's table no key does: it needs the "
-                 "engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
+                 "keys of this node expire, but the target's table has no expiry: start the target "
+                 "with --engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
         return false;
     }
     pthread_mutex_lock(&mover->lock);

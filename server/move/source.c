@@ -256,7 +256,7 @@ static int ask(struct sw_mover *mover, const struct sw_cluster_move *move, struc
     char number[24], head[256], *slots = sw_slot_set_print(&move->slots);
     size_t size = 0;
     if (slots == NULL) {
-        return sw_mover_fail(mover, "there is no memory");
+        return sw_mover_fail(mover, "not enough memory");
     }
     snprintf(number, sizeof(number), "%" PRIu64, move->attempt);
     snprintf(head, sizeof(head),
@@ -269,7 +269,7 @@ static int ask(struct sw_mover *mover, const struct sw_cluster_move *move, struc
                 sw_link_send(link, "\r\n", 2) == 0 && sw_link_line(link, line, sizeof(line)) == 0;
     free(slots);
     if (!sent) {
-        return sw_mover_fail(mover, "the target cannot be asked: %s", link->reason);
+        return sw_mover_fail(mover, "cannot reach the target: %s", link->reason);
     }
     if (sscanf(line, "$%zu%c", &size, &end) == 1) {
         return take_topology(mover, link, size);
@@ -287,10 +287,9 @@ void sw_mover_ask(struct sw_mover *mover, const struct sw_cluster_move *move)
     struct sw_link_to link = sw_mover_link(mover);
     sw_mover_phase(mover, SW_MOVE_HANDED);
     if (ask(mover, move, &link) != 0) {
-        sw_log_limited(
-            SW_LOG_MOVE, SW_LOG_WARNING,
-            "cluster: it is not known yet what became of slots that were handed over: %s",
-            mover->reason);
+        sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING,
+                       "cluster: the outcome of a migration from this node is not known yet: %s",
+                       mover->reason);
         sw_mover_pause_ms(mover, 50);
     }
     sw_link_close(&link);

@@ -76,8 +76,9 @@ static int send_part(struct source *source, enum sw_move_kind kind, uint8_t oper
 /* Fails: keys got expiry times after the target was admitted. The next attempt is refused. */
 static int refuse_times(struct source *source)
 {
-    return sw_mover_fail(source->mover, "keys of the slots have got expiry times, "
-                                        "and keys of the target's table cannot expire");
+    return sw_mover_fail(
+        source->mover,
+        "keys of the slots have expiry times now, and the target's table has no expiry");
 }
 
 /* Returns the expiry times of the mover's entries [first, first + n); NULL: none of them expires.
@@ -234,7 +235,7 @@ static int send_kept(struct source *source, const struct sw_feed_record *kept)
 {
     struct sw_wal_record head;
     if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(source->mover->parts.repl->feed), &head)) {
-        return sw_mover_fail(source->mover, "a write that was kept is damaged");
+        return sw_mover_fail(source->mover, "a queued write is damaged");
     }
     source->of = head.sequence;
     if (head.kind != SW_WAL_OPERATIONS) {

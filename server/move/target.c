@@ -78,7 +78,7 @@ static int take_columns(struct target *target, const struct sw_move_head *head)
 {
     struct sw_mover *mover = target->mover;
     if (head->count > mover->at_once) {
-        return sw_mover_fail(mover, "a message of the source is longer than any may be");
+        return sw_mover_fail(mover, "a message of the source is too long");
     }
     const struct iovec columns[4] = {
         {mover->keys, (size_t)head->count * mover->info.key_bytes},
@@ -201,7 +201,7 @@ static int decide(struct target *target, const struct sw_move_head *head)
         if (is_over) {
             return sw_mover_fail(mover, "%s", error);
         }
-        sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: a move cannot be decided: %s", error);
+        sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: cannot decide a migration: %s", error);
         sw_mover_pause_ms(mover, 100);
         if (sw_mover_is_stopping(
                 mover)) { /* the next start begins another attempt, or finds it decided */
@@ -227,8 +227,8 @@ int sw_mover_serve(struct sw_mover *mover)
         }
         sw_mover_fail(mover, "%s", error);
     }
-    sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING,
-                   "cluster: slots that have come are not served yet: %s", mover->reason);
+    sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING, "cluster: received slots are not served yet: %s",
+                   mover->reason);
     if (!sw_mover_decide_anew(mover)) {
         sw_mover_pause_ms(mover, 100);
     }

@@ -65,10 +65,10 @@ static void turn_away(struct sw_conn *conn, enum sw_refusal why)
     conn->net->turned_away++;
     if (why == SW_REFUSAL_PROTECTED) {
         SW_COUNT(conn->net->counters, protected_mode_refusals, 1);
-        sw_log_limited(SW_LOG_LOGIN, SW_LOG_WARNING,
-                       "%s was turned away: protected-mode is yes, and the user default has no "
-                       "password",
-                       conn->peer.address);
+        sw_log_limited(
+            SW_LOG_LOGIN, SW_LOG_WARNING,
+            "%s was refused: protected-mode is yes, and the user default has no password",
+            conn->peer.address);
     } else {
         SW_COUNT(conn->net->counters, login_limit_refusals, 1);
     }

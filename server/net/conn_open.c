@@ -129,8 +129,10 @@ static void log_in_by_certificate(struct sw_conn *conn)
         return;
     }
     if (!sw_conn_login_as(conn, name, strlen(name))) {
-        sw_log_limited(SW_LOG_TLS, SW_LOG_NOTICE, "%s has a certificate, and its name is no user's",
-                       conn->peer.address);
+        sw_log_limited(
+            SW_LOG_TLS, SW_LOG_NOTICE,
+            "%s sent a certificate whose name is not a user: it starts as other clients do",
+            conn->peer.address);
     }
 }
 

@@ -333,7 +333,7 @@ int sw_listener_start(struct sw_listener *listener)
     }
     error = uv_thread_create(&listener->thread, run, listener);
     if (error != 0) {
-        sw_log(SW_LOG_ERROR, "the listener's thread could not be started: %s", uv_strerror(error));
+        sw_log(SW_LOG_ERROR, "cannot start the listener's thread: %s", uv_strerror(error));
         on_stop(&listener->stop);
         uv_run(&listener->uv, UV_RUN_DEFAULT);
         uv_loop_close(&listener->uv);

@@ -16,7 +16,7 @@
 _Static_assert((int)SW_CONFIG_TLS_CLIENTS_ANY == (int)SW_TLS_CLIENTS_ANY &&
                    (int)SW_CONFIG_TLS_CLIENTS_OPTIONAL == (int)SW_TLS_CLIENTS_OPTIONAL &&
                    (int)SW_CONFIG_TLS_CLIENTS_REQUIRED == (int)SW_TLS_CLIENTS_REQUIRED,
-               "the option has the values of proto/tls/context.h");
+               "tls-auth-clients has the values of proto/tls/context.h");
 
 struct sw_tls_door {
     pthread_mutex_t lock; /* protects `context`, and is held for a few instructions */
@@ -99,7 +99,7 @@ int sw_tls_reload(struct sw_tls_door *door, const struct sw_config *config)
     char error[512];
     SSL_CTX *context = read_files(config, error, sizeof(error));
     if (context == NULL) {
-        sw_log(SW_LOG_ERROR, "the certificates stay as they are: %s", error);
+        sw_log(SW_LOG_ERROR, "the certificates are unchanged: %s", error);
         return -1;
     }
     warn_of_dates(context, config->tls_cert);
@@ -108,7 +108,7 @@ int sw_tls_reload(struct sw_tls_door *door, const struct sw_config *config)
     door->context = context;
     pthread_mutex_unlock(&door->lock);
     SSL_CTX_free(before); /* connections that use it keep it */
-    sw_log(SW_LOG_NOTICE, "new connections by TLS use '%s' as it is now", config->tls_cert);
+    sw_log(SW_LOG_NOTICE, "new TLS connections use '%s' as it is now", config->tls_cert);
     return 0;
 }
 

@@ -10,7 +10,7 @@
 static_assert(sizeof(struct sw_loop_counters) % sizeof(uint64_t) == 0 &&
                   offsetof(struct sw_loop_counters, batch_us_sum) + sizeof(uint64_t) ==
                       sizeof(struct sw_loop_counters),
-              "a struct of 64-bit counters and nothing else");
+              "the struct has 64-bit counters only");
 
 void sw_loop_counters_add(struct sw_loop_counters *to, const struct sw_loop_counters *from)
 {

@@ -63,10 +63,10 @@ static uint64_t now_ms(void)
 
 static void say(const struct sw_gpu *gpu, const char *why)
 {
-    sw_log(
-        SW_LOG_WARNING,
-        "memory and utilisation of the GPU at %s are not shown, for NVML (%s) cannot be used: %s",
-        gpu->bus_id, gpu->library, why);
+    sw_log(SW_LOG_WARNING,
+           "memory and utilisation of the GPU at %s are not shown, because NVML (%s) cannot be "
+           "used: %s",
+           gpu->bus_id, gpu->library, why);
 }
 
 /* Returns the library's handle, or NULL with a sentence logged. */
@@ -182,7 +182,7 @@ int sw_gpu_watch(const char *library, const char *bus_id, struct sw_gpu **out)
     pthread_mutex_init(&gpu->lock, NULL);
     init_condition(&gpu->stopped);
     if (pthread_create(&gpu->thread, NULL, run, gpu) != 0) {
-        sw_log(SW_LOG_ERROR, "the thread that watches the GPU could not be started");
+        sw_log(SW_LOG_ERROR, "cannot start the thread that watches the GPU");
         free_gpu(gpu);
         return -1;
     }

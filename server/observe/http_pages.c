@@ -24,19 +24,17 @@ static const char type_html[] = "text/html; charset=utf-8";
 static const char type_json[] = "application/json";
 
 static const char page_index[] =
-    "Sherwood, a key-value server.\n"
-    "\n"
-    "/             this text; for a browser, the status page\n"
-    "/metrics      counters and gauges for Prometheus\n"
-    "/status.json  figures of now and of the last ten minutes, and what is wrong\n"
-    "/healthz      200 while the process runs; degraded: .. while the disk has it refuse writes\n"
-    "/readyz       200 while it serves, if only reads; 503 before and during shutdown\n";
-static const char page_no_copy[] = "This replica has no whole copy of its primary's table yet.\n";
-static const char page_missing[] = "There is no such page. There are /, /metrics, /status.json, "
-                                   "/healthz and /readyz.\n";
+    "Sherwood, a key-value server.\n\n/             this text; for a browser, the status "
+    "page\n/metrics      counters and gauges for Prometheus\n/status.json  statistics of now and "
+    "of the last ten minutes, and current problems\n/healthz      200 while the process runs; "
+    "degraded: .. while it refuses writes because of the disk\n/readyz       200 while it serves "
+    "at least reads; 503 before that and during shutdown\n";
+static const char page_no_copy[] = "This replica has not received its primary's table yet.\n";
+static const char page_missing[] =
+    "The page does not exist. The pages are /, /metrics, /status.json, /healthz and /readyz.\n";
 static const char page_no_token[] = "This page needs a bearer token: --http-token-file.\n";
 static const char page_since[] = "since is the number of a sample: decimal digits.\n";
-static const char page_no_memory[] = "There was not enough memory to write the page.\n";
+static const char page_no_memory[] = "Not enough memory for the page.\n";
 
 static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const char *type,
                              struct MHD_Response *response)

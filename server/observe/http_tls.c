@@ -25,8 +25,8 @@
 
 /* Reply to a client that speaks HTTP without TLS. */
 static const char plain_reply[] =
-    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
-    "\r\nThis port speaks TLS: ask by https.\n";
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: "
+    "close\r\n\r\nThis port speaks TLS: use https.\n";
 
 enum state {
     HANDSHAKE,

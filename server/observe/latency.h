@@ -17,14 +17,14 @@
 /* X(id, name as LATENCY shows it, what an operator may do about it). */
 #define SW_LATENCY_MAP(X)                                                                          \
     X(COMMAND, "command",                                                                          \
-      "a RESP command, with the batch it was in: SLOWLOG GET has it; batches of fewer operations " \
-      "(round-ops-max) end sooner")                                                                \
+      "a RESP command with its batch: SLOWLOG GET shows it; smaller batches (round-ops-max) end "  \
+      "sooner")                                                                                    \
     X(FRAME, "frame",                                                                              \
       "a bulk frame, until its reply: smaller frames end sooner; with appendonly its write waits " \
       "for the log")                                                                               \
     X(LOOP, "loop-stall",                                                                          \
-      "an I/O loop did not come to its timer: a batch was carried out inside a submit (cpu "       \
-      "backend), or the machine has too few free cores")                                           \
+      "an I/O loop ran its timer late: a batch ran inside a submit (cpu backend), or the machine " \
+      "has too few free cores")                                                                    \
     X(FSYNC, "aof-fsync", "a sync of the log: the storage is slow, or shared; see appendfsync")    \
     X(SNAPSHOT, "snapshot", "writes waited for the image of a snapshot: save less often")          \
     X(GROWTH, "table-growth",                                                                      \

@@ -66,23 +66,20 @@ static void put_operations(struct page *page, const struct sw_counters *counters
             counters->by_class[SW_CLASS_GET].hits);
     counter(page, "sherwood_keyspace_misses", "Gets that did not find their key.",
             counters->by_class[SW_CLASS_GET].misses);
-    counter(page, "sherwood_inserted", "Keys that were absent and became present.",
-            counters->inserted);
-    counter(page, "sherwood_updated", "Writes to keys that were present.", counters->updated);
-    counter(page, "sherwood_deleted", "Keys that were present and became absent.",
-            counters->deleted);
+    counter(page, "sherwood_inserted", "Keys inserted.", counters->inserted);
+    counter(page, "sherwood_updated", "Writes to present keys.", counters->updated);
+    counter(page, "sherwood_deleted", "Keys removed.", counters->deleted);
     counter(page, "sherwood_failures",
-            "Entries that met the probe cap and went to the stash; nothing is lost.",
+            "Entries stored in the stash because they met the probe cap; nothing is lost.",
             counters->failures);
     counter(page, "sherwood_refused_operations",
             "Operations refused because the table would have passed its maximum load.",
             counters->refused);
-    counter(page, "sherwood_evictions", "Keys that left the cache to make room for others.",
-            counters->evicted);
-    counter(page, "sherwood_cache_refused",
-            "New keys that the cache did not take because every key they might have replaced had "
-            "a higher score.",
-            counters->not_admitted);
+    counter(page, "sherwood_evictions", "Keys evicted to make room for others.", counters->evicted);
+    counter(
+        page, "sherwood_cache_refused",
+        "New keys not stored because every key that they could have replaced had a higher score.",
+        counters->not_admitted);
 }
 
 static void put_ways(struct page *page, const struct sw_way_counters ways[SW_WAY_COUNT])
@@ -92,9 +89,8 @@ static void put_ways(struct page *page, const struct sw_way_counters ways[SW_WAY
         size_t offset;
     } rows[] = {
         {"sherwood_table_way_batches",
-         "Batches of writes, by the way in which a GPU carried them out "
-         "(table/robin_hood/README.md); 0 where "
-         "there is one way only.",
+         "Batches of writes by the write path on the GPU (table/robin_hood/README.md); 0 if there "
+         "is one path only.",
          offsetof(struct sw_way_counters, batches)},
         {"sherwood_table_way_operations", "Operations of these batches.",
          offsetof(struct sw_way_counters, operations)},
@@ -114,35 +110,35 @@ static void put_table(struct page *page, const struct sw_server_stats *snapshot)
 {
     const struct sw_table_info *info = &snapshot->info;
     const struct sw_table_stats *stats = &snapshot->stats;
-    gauge(page, "sherwood_db_keys", "Keys held, those of the stash included.", stats->occupied);
+    gauge(page, "sherwood_db_keys", "Keys in the table, including the stash.", stats->occupied);
     gauge(page, "sherwood_expiring_keys",
           "Keys with an expiry time, including expired keys that are not removed yet.",
           stats->expires);
     counter(page, "sherwood_expired", "Keys removed because they had expired.", stats->expired);
-    counter(page, "sherwood_clock_steps",
-            "Times the expiry clock was set back by more than a minute, because the system's clock "
-            "was.",
-            stats->clock_steps);
+    counter(
+        page, "sherwood_clock_steps",
+        "Times the expiry clock was set back by more than a minute because the system's clock was.",
+        stats->clock_steps);
     gauge(page, "sherwood_table_capacity_slots", "Slots of the table now.", info->capacity_slots);
-    gauge(page, "sherwood_table_max_capacity_slots", "Slots the table may have at most.",
+    gauge(page, "sherwood_table_max_capacity_slots", "Limit of the slots of the table.",
           info->max_capacity_slots);
     gauge(page, "sherwood_table_occupied_max",
           "Keys at which the table grows, or writes of new keys are refused.", info->occupied_max);
     gauge(page, "sherwood_table_rows_mapped", "Rows with memory; 0 if values are not rows.",
           info->rows_mapped);
-    family(page, "sherwood_table_row_bytes", "gauge", "Memory that rows have, by where it is.");
+    family(page, "sherwood_table_row_bytes", "gauge", "Memory of rows, by its location.");
     const char *const row_bytes = "sherwood_table_row_bytes{memory=\"%s\"} %" PRIu64 "\n";
     sw_text_printf(page->text, row_bytes, "gpu", info->row_bytes_gpu);
     sw_text_printf(page->text, row_bytes, "host", info->row_bytes_host);
-    gauge(page, "sherwood_table_rows_max", "Rows that the table may have at most.", info->rows_max);
-    gauge_ratio(page, "sherwood_table_max_load_ratio", "Load that occupied_max stands for.",
-                info->max_load);
-    gauge_ratio(page, "sherwood_table_load_ratio", "Keys held over slots of the table.",
+    gauge(page, "sherwood_table_rows_max", "Limit of the rows of the table.", info->rows_max);
+    gauge_ratio(page, "sherwood_table_max_load_ratio",
+                "Maximum load: the number that is occupied_max over slots.", info->max_load);
+    gauge_ratio(page, "sherwood_table_load_ratio", "Keys in the table divided by its slots.",
                 info->capacity_slots > 0 ? (double)stats->occupied / (double)info->capacity_slots
                                          : 0);
     gauge(page, "sherwood_table_max_probe_buckets",
-          "How far from its home bucket an entry may lie.", info->max_probe);
-    gauge(page, "sherwood_stash_keys", "Keys held in the stash.", stats->stash_occupied);
+          "Limit of the distance of an entry from its home bucket, in buckets.", info->max_probe);
+    gauge(page, "sherwood_stash_keys", "Keys in the stash.", stats->stash_occupied);
     gauge(page, "sherwood_stash_capacity_slots", "Slots of the stash.", info->stash_slots);
     gauge(page, "sherwood_table_bytes", "Memory of the table, on the device for the CUDA backend.",
           info->bytes_reserved);
@@ -194,7 +190,7 @@ static void put_persistence(struct page *page, const struct sw_persistence *fact
     gauge(page, "sherwood_persistence_enabled", "1 if there is a data directory.", facts->enabled);
     gauge(page, "sherwood_persistence_loading", "1 while a snapshot is being loaded.",
           facts->loading);
-    gauge(page, "sherwood_persistence_loading_percent", "How much of it is loaded.",
+    gauge(page, "sherwood_persistence_loading_percent", "Part of the snapshot that is loaded.",
           facts->enabled ? sw_persistence_percent(facts) : 0);
     gauge(page, "sherwood_persistence_saving", "1 while a snapshot is being written.",
           facts->saving);
@@ -206,18 +202,18 @@ static void put_persistence(struct page *page, const struct sw_persistence *fact
     gauge(page, "sherwood_persistence_writes_refused",
           "1 while writes are refused because the last snapshot failed.", facts->refuses_writes);
     gauge(page, "sherwood_persistence_last_save_timestamp_seconds",
-          "When the last snapshot was written, or the server started, seconds since 1970.",
-          facts->saved_at);
+          "Time of the last snapshot, or of the start, in seconds since 1970.", facts->saved_at);
     gauge_ratio(page, "sherwood_persistence_last_save_duration_seconds",
-                "How long the last snapshot took.", (double)facts->last_ms / 1e3);
+                "Duration of the last snapshot.", (double)facts->last_ms / 1e3);
     gauge_ratio(page, "sherwood_persistence_last_save_hold_seconds",
-                "How long writes waited for it.", (double)facts->last_hold_us / 1e6);
+                "Time that writes waited for the last snapshot.",
+                (double)facts->last_hold_us / 1e6);
     gauge(page, "sherwood_persistence_last_save_bytes", "Bytes of the newest snapshot.",
           facts->last_bytes);
-    gauge(page, "sherwood_persistence_last_save_keys", "Keys in it.", facts->last_keys);
+    gauge(page, "sherwood_persistence_last_save_keys", "Keys in the newest snapshot.",
+          facts->last_keys);
     gauge(page, "sherwood_persistence_changes_since_last_save",
-          "Changes of keys, and of their expiry times and scores, since it was taken.",
-          facts->changes);
+          "Changes of keys, expiry times and scores since the newest snapshot.", facts->changes);
 }
 
 /* The bounds of buckets are powers of two. The last bucket holds all larger values and appears only
@@ -258,18 +254,18 @@ static void put_log(struct page *page, const struct sw_wal_stats *log)
           log->log_bytes);
     gauge(page, "sherwood_persistence_log_segments", "Files of the log.", log->segments);
     gauge(page, "sherwood_persistence_log_backlog_bytes",
-          "Bytes that were changed and are not written to the log yet.", log->backlog_bytes);
+          "Bytes of changes that are not written to the log yet.", log->backlog_bytes);
     gauge(page, "sherwood_persistence_written_sequence",
-          "Writes up to this one are in the log, and survive the end of the server.", log->written);
+          "Sequence of the last write in the log, which survives the end of the server.",
+          log->written);
     gauge(page, "sherwood_persistence_durable_sequence",
-          "Writes up to this one are on storage, and survive a loss of power.", log->durable);
+          "Sequence of the last write on storage, which survives a loss of power.", log->durable);
     counter(page, "sherwood_persistence_log_breaks",
-            "How often a write or a sync of the log has failed, or its files were removed.",
-            log->breaks);
+            "Failed writes and syncs of the log, and removals of its files.", log->breaks);
     counter(page, "sherwood_persistence_log_mends",
-            "How often the log went on behind a snapshot after that.", log->mends);
+            "Restarts of the log behind a snapshot after a failure.", log->mends);
     counter(page, "sherwood_persistence_log_records", "Records written to the log.", log->records);
-    histogram(page, "sherwood_persistence_log_sync_seconds", "How long a sync of the log took.",
+    histogram(page, "sherwood_persistence_log_sync_seconds", "Duration of a sync of the log.",
               log->sync_took, true);
     sw_text_printf(page->text,
                    "sherwood_persistence_log_sync_seconds_sum %" PRIu64 ".%06" PRIu64 "\n",
@@ -284,36 +280,36 @@ static void put_replication(struct page *page, const struct sw_repl_status *fact
           "1 if a replica receives the writes of its primary; 1 of a primary.",
           !facts->is_replica || facts->link == SW_LINK_CONNECTED);
     gauge(page, "sherwood_replication_lacks_data",
-          "1 while a replica has no whole copy, and refuses reads.", facts->lacks_data);
-    gauge(page, "sherwood_replication_position", "The last write that was carried out.",
+          "1 while a replica has not received its primary's table, and refuses reads.",
+          facts->lacks_data);
+    gauge(page, "sherwood_replication_position", "Sequence of the last write that took effect.",
           facts->position);
     gauge(page, "sherwood_replication_lag_writes",
-          "Writes of the primary that a replica knows of and has not carried out.",
-          facts->lag_writes);
+          "Writes of the primary that have not taken effect on this replica.", facts->lag_writes);
     gauge_ratio(page, "sherwood_replication_lag_seconds",
                 "Time since a replica last had every write of its primary; 0 of a primary.",
                 (double)facts->lag_ms / 1e3);
-    gauge(page, "sherwood_replication_replicas", "Replicas that are connected.",
-          facts->senders.replicas);
-    gauge(page, "sherwood_replication_backlog_bytes", "Writes that are kept for replicas.",
-          facts->feed.bytes);
-    gauge(page, "sherwood_replication_backlog_max_bytes", "Of them at most (repl-backlog-bytes).",
-          facts->feed.bytes_max);
+    gauge(page, "sherwood_replication_replicas", "Connected replicas.", facts->senders.replicas);
+    gauge(page, "sherwood_replication_backlog_bytes",
+          "Bytes of writes in the backlog for replicas.", facts->feed.bytes);
+    gauge(page, "sherwood_replication_backlog_max_bytes",
+          "Limit of the backlog: repl-backlog-bytes.", facts->feed.bytes_max);
     counter(page, "sherwood_replication_sent_bytes", "Bytes sent to replicas.",
             facts->senders.sent_bytes);
     counter(page, "sherwood_replication_snapshots", "Snapshots sent to replicas.",
             facts->senders.snapshots);
-    counter(page, "sherwood_replication_resumes", "Replicas that went on without a snapshot.",
+    counter(page, "sherwood_replication_resumes", "Replicas that resumed without a snapshot.",
             facts->senders.resumes);
     counter(page, "sherwood_replication_dropped",
             "Connections to replicas that ended: they closed, were silent, or were behind by more "
             "than the backlog.",
             facts->senders.dropped);
-    counter(page, "sherwood_replication_errors",
-            "Connections of replication that ended for wrong bytes, or a write that did not fit.",
-            facts->senders.errors + facts->errors);
-    counter(page, "sherwood_replication_resyncs",
-            "Snapshots that this server, a replica, has taken.", facts->resyncs);
+    counter(
+        page, "sherwood_replication_errors",
+        "Replication connections closed because of malformed bytes or a write that did not fit.",
+        facts->senders.errors + facts->errors);
+    counter(page, "sherwood_replication_resyncs", "Snapshots that this replica has received.",
+            facts->resyncs);
 }
 
 static void put_shard(struct page *page, const struct sw_ha_status *facts)
@@ -324,19 +320,19 @@ static void put_shard(struct page *page, const struct sw_ha_status *facts)
     gauge(page, "sherwood_ha_stuck",
           "1 if etcd holds an older term than this member has seen: it was restored from a backup.",
           facts->is_stuck);
-    gauge(page, "sherwood_ha_term", "The highest term that it knows of.", facts->term);
+    gauge(page, "sherwood_ha_term", "Highest term that this member has seen.", facts->term);
     gauge(page, "sherwood_ha_members", "Members of the shard.", facts->members);
     gauge(page, "sherwood_ha_in_sync",
-          "Members beside the primary that hold every write which WAIT has found safe.",
+          "Members other than the primary that have every write which WAIT has counted.",
           facts->in_sync);
-    gauge_ratio(page, "sherwood_ha_lease_seconds", "What is left of the lease of a primary.",
+    gauge_ratio(page, "sherwood_ha_lease_seconds", "Time until the lease of this primary expires.",
                 (double)facts->lease_ms / 1e3);
     gauge_ratio(page, "sherwood_ha_etcd_silent_seconds", "Time since etcd last answered.",
                 (double)facts->silent_ms / 1e3);
-    counter(page, "sherwood_ha_elections", "Elections that this member has won.", facts->elections);
-    counter(page, "sherwood_ha_losses", "Times that it ceased to be primary.", facts->losses);
+    counter(page, "sherwood_ha_elections", "Elections won by this member.", facts->elections);
+    counter(page, "sherwood_ha_losses", "Times this member stopped being primary.", facts->losses);
     counter(page, "sherwood_ha_discards",
-            "Times that it dropped writes which the others may lack (ha-discarded-max).",
+            "Times this member dropped writes that the other members may lack (ha-discarded-max).",
             facts->discards);
     counter(page, "sherwood_ha_etcd_failures", "Requests to etcd without an answer.",
             facts->etcd_failures);
@@ -355,8 +351,7 @@ static void put_commands(struct page *page, const struct sw_loop_counters *count
         sw_text_printf(page->text, "sherwood_error_replies_total{error=\"%s\"} %" PRIu64 "\n",
                        sw_error_word((enum sw_error_word)i), counters->error_replies[i]);
     }
-    family(page, "sherwood_frames", "counter",
-           "Bulk frames that were begun and replied to, by operation.");
+    family(page, "sherwood_frames", "counter", "Bulk frames replied to, by operation.");
     for (uint32_t i = 0; i < SW_OPERATION_NUMBERS; i++) {
         if (sw_operation_is_known(i)) {
             sw_text_printf(page->text, "sherwood_frames_total{operation=\"%s\"} %" PRIu64 "\n",
@@ -383,8 +378,7 @@ static void put_batches(struct page *page, const struct sw_loop_counters *counte
 
 static void put_pause(struct page *page, const struct sw_server_stats *snapshot)
 {
-    gauge_ratio(page, "sherwood_client_pause_seconds",
-                "Time until CLIENT PAUSE ends; 0: it holds nothing back.",
+    gauge_ratio(page, "sherwood_client_pause_seconds", "Time until CLIENT PAUSE ends; 0: no pause.",
                 (double)snapshot->pause_left_ms / 1e3);
 }
 

@@ -59,15 +59,15 @@ static bool log_stopped(const struct facts *facts, char *text, size_t room)
     }
     switch (log->state) {
     case SW_WAL_FULL:
-        return SAY("The log cannot be written, and writes are refused: there is no room for its "
-                   "next segment in data-dir%s. Reads go on. Service returns when there is room.",
-                   why);
-    case SW_WAL_BROKEN:
         return SAY(
-            "The log cannot be written, and writes are refused: a write or a sync has "
-            "failed%s. The journal says which. Service returns when a snapshot could be written; "
-            "that is tried again and again, and by BGREWRITEAOF.",
+            "The log cannot be written, and writes are refused: data-dir has no room for its next "
+            "segment%s. Reads are served. The server accepts writes again when there is room.",
             why);
+    case SW_WAL_BROKEN:
+        return SAY("The log cannot be written, and writes are refused: a write or a sync has "
+                   "failed%s. The journal says which. The server accepts writes again after a "
+                   "snapshot, which it retries; BGREWRITEAOF retries at once.",
+                   why);
     default:
         return false;
     }
@@ -79,15 +79,15 @@ static bool snapshot_failed(const struct facts *facts, char *text, size_t room)
     return persistence->last_failed &&
            SAY("The last snapshot could not be written, and the journal says why. %s%s",
                facts->now->log.has_begun
-                   ? "Writes are in the log, which grows until one succeeds."
-                   : "What was written since the last good one would be lost with the process.",
-               persistence->refuses_writes ? " Writes are refused until one succeeds." : "");
+                   ? "Writes are in the log, which grows until a snapshot succeeds."
+                   : "Writes since the last good snapshot would be lost with the process.",
+               persistence->refuses_writes ? " Writes are refused until a snapshot succeeds." : "");
 }
 
 static bool not_ready(const struct facts *facts, char *text, size_t room)
 {
     if (facts->now->persistence.loading) {
-        return SAY("The server is loading its data, %u %% so far, and serves nothing yet.",
+        return SAY("The server loads its data, %u %% so far, and serves no requests yet.",
                    sw_persistence_percent(&facts->now->persistence));
     }
     return !facts->now->ready && SAY("The server is not ready: it is starting or shutting down.");
@@ -110,9 +110,9 @@ static bool replication_errors(const struct facts *facts, char *text, size_t roo
     uint64_t errors =
         increase(facts, SW_HISTORY_replication_errors, repl->errors + repl->senders.errors, 10);
     return errors > 0 &&
-           SAY("%" PRIu64 " connection%s of replication ended in the last 10 minutes for wrong "
-               "bytes, or a write that did not fit. Each begins anew, with a snapshot where need "
-               "be; the journal says why.",
+           SAY("%" PRIu64 " connection%s of replication ended in the last 10 minutes because of "
+               "malformed bytes or a write that did not fit. Each begins again, with a "
+               "snapshot if necessary; the journal says why.",
                errors, errors == 1 ? "" : "s");
 }
 
@@ -120,36 +120,35 @@ static bool not_in_topology(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_cluster_status *cluster = &facts->now->cluster;
     return cluster->is_enabled && !cluster->is_in_topology &&
-           SAY("This node of a cluster is not in the topology%s: it serves no key. CLUSTER "
-               "SETTOPOLOGY, or cluster-config and a reload, bring another one.",
-               cluster->has_topology ? "" : ", for there is none");
+           SAY("This node of a cluster is not in the topology%s: it serves no key. Send a topology "
+               "by CLUSTER SETTOPOLOGY, or change cluster-config and reload.",
+               cluster->has_topology ? "" : ", because it has none");
 }
 
 static bool topology_refused(const struct facts *facts, char *text, size_t room)
 {
     uint64_t refused =
         increase(facts, SW_HISTORY_topologies_refused, facts->now->cluster.reload_failures, 10);
-    return refused > 0 &&
-           SAY("%" PRIu64 " topolog%s refused in the last 10 minutes. The one before holds; the "
-               "journal says why.",
-               refused, refused == 1 ? "y was" : "ies were");
+    return refused > 0 && SAY("%" PRIu64 " topolog%s refused in the last 10 minutes. The one "
+                              "before stays in effect; the journal says why.",
+                              refused, refused == 1 ? "y was" : "ies were");
 }
 
 static bool registry_silent(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_registry_status *registry = &facts->now->registry;
     return registry->is_on && registry->silent_ms > 15000 &&
-           SAY("etcd has not told of the topology for %" PRIu64 " s: %s. This node goes on with "
-               "the one that it has.",
+           SAY("etcd has not reported the topology for %" PRIu64
+               " s: %s. This node keeps its topology.",
                registry->silent_ms / 1000,
-               registry->trouble[0] != '\0' ? registry->trouble : "nothing was heard");
+               registry->trouble[0] != '\0' ? registry->trouble : "no reply");
 }
 
 static bool registry_refused(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_registry_status *registry = &facts->now->registry;
     return registry->refused[0] != '\0' &&
-           SAY("The topology in etcd is not taken, and the one before holds: %s.",
+           SAY("This node refuses the topology in etcd, and keeps the one before: %s.",
                registry->refused);
 }
 
@@ -158,8 +157,8 @@ static bool rows_nearly_used(const struct facts *facts, char *text, size_t room)
     const double most = (double)facts->now->info.rows_max;
     const double keys = (double)facts->now->stats.occupied;
     return most > 0 && keys > 0.9 * most &&
-           SAY("%.0f %% of the rows that the table may have are in use. At 100 %% writes of new "
-               "keys are refused. Restart with a larger rows-max.",
+           SAY("%.0f %% of the limit of rows is in use. At 100 %% writes of new keys are refused. "
+               "Restart with a larger rows-max.",
                100 * keys / most);
 }
 
@@ -167,7 +166,7 @@ static bool paused(const struct facts *facts, char *text, size_t room)
 {
     const uint64_t left_ms = facts->now->pause_left_ms;
     return left_ms > 0 &&
-           SAY("CLIENT PAUSE holds %s back for another %" PRIu64 " s. CLIENT UNPAUSE ends it.",
+           SAY("CLIENT PAUSE delays %s for another %" PRIu64 " s. CLIENT UNPAUSE ends it.",
                facts->now->pauses_all ? "requests" : "writes", (left_ms + 999) / 1000);
 }
 
@@ -177,9 +176,8 @@ static bool shard_alone(const struct facts *facts, char *text, size_t room)
     const struct sw_ha_status *shard = &facts->now->shard;
     return shard->is_primary && shard->members > 1 && shard->in_sync == 0 &&
            shard->lonely_ms > 30000 &&
-           SAY("This primary has no member in sync: WAIT counts nobody, and nobody takes over if "
-               "it "
-               "is lost. The journal says why the others left.");
+           SAY("This primary has no member in sync: WAIT counts no member, and no member can take "
+               "over. The journal says why the others left.");
 }
 
 static bool shard_leaderless(const struct facts *facts, char *text, size_t room)
@@ -190,8 +188,9 @@ static bool shard_leaderless(const struct facts *facts, char *text, size_t room)
     }
     return shard->is_stuck
                ? SAY("etcd holds an older term of the shard than this member has seen: it was "
-                     "restored from a backup, and this member takes no part.")
-               : SAY("etcd has not answered this member for %" PRIu64 " s: %s. Nobody is elected.",
+                     "restored from a backup, and this member does not take part in elections.")
+               : SAY("etcd has not answered this member for %" PRIu64
+                     " s: %s. No member can be elected.",
                      shard->silent_ms / 1000, shard->trouble);
 }
 
@@ -202,8 +201,8 @@ static bool nearly_full(const struct facts *facts, char *text, size_t room)
     const double full =
         most > 0 ? (double)facts->now->stats.occupied * (double)info->capacity_slots / most : 0;
     return info->engine != SW_ENGINE_CACHE && full > 0.9 &&
-           SAY("The table holds %.0f %% of what it may. At 100 %% writes of new keys are refused. "
-               "Restart with a larger max-capacity.",
+           SAY("The table holds %.0f %% of its maximum number of keys. At 100 %% writes of new "
+               "keys are refused. Restart with a larger max-capacity.",
                full * 100);
 }
 
@@ -213,8 +212,8 @@ static bool stash_in_use(const struct facts *facts, char *text, size_t room)
     const uint64_t slots = facts->now->info.stash_slots;
     return (double)held > 0.1 * (double)slots && slots > 0 &&
            SAY("%" PRIu64 " keys meet the probe cap; the stash for them has %" PRIu64
-               " slots. Nothing is lost, but look-ups cost more. Either max-probe is too small for "
-               "the load, or keys are chosen to collide and the seed is known.",
+               " slots. Nothing is lost, but look-ups are slower. Either max-probe is too small "
+               "for the load, or an attacker knows the seed and chooses keys that collide.",
                held, slots);
 }
 
@@ -259,9 +258,9 @@ static bool tls_failures(const struct facts *facts, char *text, size_t room)
     uint64_t failures = increase(facts, SW_HISTORY_tls_failures,
                                  counters->tls_handshake_failures + counters->tls_failures, 5);
     return failures > 30 &&
-           SAY("%" PRIu64 " connections by TLS failed in the last 5 minutes: plain text, "
-               "certificates that will not do, or networks that break. The journal names the "
-               "peers.",
+           SAY("%" PRIu64
+               " connections by TLS failed in the last 5 minutes: plain text, certificates that "
+               "were not accepted, or broken networks. The journal names the peers.",
                failures);
 }
 
@@ -270,8 +269,8 @@ static bool login_failures(const struct facts *facts, char *text, size_t room)
     uint64_t failures =
         increase(facts, SW_HISTORY_login_failures, facts->now->counters.login_failures, 5);
     return failures > 300 &&
-           SAY("%" PRIu64 " logins failed in the last 5 minutes: somebody tries passwords, or a "
-               "client has an old one. The journal and ACL LOG name the peers.",
+           SAY("%" PRIu64 " logins failed in the last 5 minutes: an attacker guesses passwords, or "
+               "a client has an old one. The journal and ACL LOG name the peers.",
                failures);
 }
 
@@ -281,8 +280,8 @@ static bool regions_refused(const struct facts *facts, char *text, size_t room)
     uint64_t refused = increase(facts, SW_HISTORY_region_refusals,
                                 counters->region_refusals + counters->ring_errors, 5);
     return refused > 0 &&
-           SAY("%" PRIu64 " region%s or ring%s refused in the last 5 minutes, for a limit "
-               "(regions-max, region-bytes-max, rings-max) or what was in them.",
+           SAY("%" PRIu64 " region%s or ring%s refused in the last 5 minutes, because of a limit "
+               "(regions-max, region-bytes-max, rings-max) or of their contents.",
                refused, refused == 1 ? "" : "s", refused == 1 ? " was" : "s were");
 }
 
@@ -294,8 +293,8 @@ static bool restarted(const struct facts *facts, char *text, size_t room)
         snprintf(loaded, sizeof(loaded), "It loaded %" PRIu64 " keys.", persistence->loaded_keys);
     }
     return facts->now->uptime_seconds < RESTARTED_SECONDS && !persistence->loading &&
-           SAY("The server was started within the last ten minutes. %s If nobody meant that, the "
-               "journal says why it stopped before.",
+           SAY("The server was started within the last ten minutes. %s If that was not intended, "
+               "the journal says why it stopped.",
                loaded);
 }
 

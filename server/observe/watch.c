@@ -55,9 +55,9 @@ static void say_failures(struct sw_watch *watch, const struct sw_table_info *inf
         return;
     }
     sw_log(SW_LOG_WARNING,
-           "the table could not grow or be resized (%llu %s): there is no memory for the old and "
-           "the new slots at once, or too many keys would meet the probe cap; it stays at %llu "
-           "slots and refuses what does not fit",
+           "the table could not grow or be resized (%llu %s): not enough memory for the old and "
+           "the new slots at once, or too many keys would meet the probe cap; it keeps %llu slots "
+           "and refuses new keys at its maximum load",
            (unsigned long long)failed, times(failed), (unsigned long long)info->capacity_slots);
     watch->resize_failed = stats->resize_failed;
     watch->warned_ms = now_ms;

@@ -29,23 +29,23 @@ static const char *check_memfd(int fd, uint64_t bytes)
     struct statfs system;
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0) {
-        return "the descriptor is not of a memfd";
+        return "the file descriptor is not a memfd";
     }
     if ((seals & (F_SEAL_SHRINK | F_SEAL_SEAL)) == F_SEAL_SEAL) { /* also any file of tmpfs */
-        return "the descriptor is not of a memfd that can be sealed against shrinking: "
-               "MFD_ALLOW_SEALING makes one";
+        return "the memfd cannot be sealed against shrinking: create it with "
+               "MFD_ALLOW_SEALING";
     }
     if ((seals & F_SEAL_SHRINK) == 0) {
         return "the memfd is not sealed against shrinking: set F_SEAL_SHRINK";
     }
     if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC) {
-        return "the memfd is not of ordinary pages";
+        return "the memfd has huge pages: use ordinary pages";
     }
     if (fstat(fd, &status) != 0 || (uint64_t)status.st_size != bytes) {
-        return "the memfd has another size than the request says";
+        return "the size of the memfd differs from the size in the request";
     }
     return (uint64_t)status.st_blocks * 512 < bytes
-               ? "the memfd has no pages for all of its bytes: use fallocate"
+               ? "the memfd does not have all of its pages: allocate them by fallocate"
                : NULL;
 }
 
@@ -212,7 +212,7 @@ struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
     }
     region = calloc(1, sizeof(*region));
     if (region == NULL) {
-        snprintf(reason, SW_FRAME_TEXT_BYTES_MAX, "no memory for a region");
+        snprintf(reason, SW_FRAME_TEXT_BYTES_MAX, "not enough memory for a region");
         discharge_region(budget, requested);
         if (fd >= 0) {
             close(fd);

@@ -40,8 +40,7 @@ void sw_registry_failed(struct sw_registry *registry, const char *error)
     registry->facts.failures++;
     snprintf(registry->facts.trouble, sizeof(registry->facts.trouble), "%s", error);
     pthread_mutex_unlock(&registry->lock);
-    sw_log_limited(SW_LOG_ETCD, SW_LOG_WARNING, "the topology in etcd cannot be asked for: %s",
-                   error);
+    sw_log_limited(SW_LOG_ETCD, SW_LOG_WARNING, "cannot read the topology in etcd: %s", error);
 }
 
 void sw_registry_answered(struct sw_registry *registry)
@@ -72,9 +71,7 @@ static void note(struct sw_registry *registry, uint64_t epoch, const char *why)
                why);
     } else if (is_new) {
         sw_cluster_count_refusal(registry->cluster);
-        sw_log(SW_LOG_ERROR,
-               "cluster: the topology in etcd (%s, epoch %" PRIu64 ") is not taken: "
-               "%s",
+        sw_log(SW_LOG_ERROR, "cluster: the topology in etcd (%s, epoch %" PRIu64 ") is refused: %s",
                registry->key.topology, epoch, why);
     }
 }
@@ -87,8 +84,8 @@ static void take(struct sw_registry *registry, const struct sw_registry_held *he
         note(registry, 0, "the key is absent: CLUSTER SETTOPOLOGY writes it");
     } else if (held->epoch < own) {
         snprintf(error, sizeof(error),
-                 "this node has had epoch %" PRIu64 ": was etcd restored from a backup, or is it "
-                 "another one?",
+                 "this node has had epoch %" PRIu64
+                 ": etcd was restored from a backup, or --cluster-config names another etcd",
                  own);
         note(registry, held->epoch, error);
     } else if (held->text == NULL) {
@@ -240,8 +237,8 @@ void sw_registry_tick_look(struct sw_registry *registry, uint64_t now)
     if (is_late || is_silent) {
         sw_etcd_cut(registry->watch);
         watch_is_over(registry);
-        sw_registry_failed(registry,
-                           is_late ? "a watch does not begin" : "a watch has fallen silent");
+        sw_registry_failed(registry, is_late ? "a watch did not start in time"
+                                             : "a watch sends no more events");
     }
     if (!registry->is_reading && now >= registry->next_read_ns) {
         read_key(registry, now);

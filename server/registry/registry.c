@@ -47,7 +47,7 @@ uint64_t sw_registry_order(struct sw_registry *registry, const char *text, size_
     struct sw_registry_wanted *order = calloc(1, sizeof(*order));
     char *copy = malloc(size + 1);
     if (order == NULL || copy == NULL) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "there is no memory for it");
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "not enough memory for it");
         free(order);
         free(copy);
         return 0;
@@ -81,7 +81,7 @@ enum sw_registry_outcome sw_registry_outcome(struct sw_registry *registry, uint6
     } else if (done->order > order) {
         outcome = SW_REGISTRY_REFUSED;
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "what became of it is forgotten: see CLUSTER TOPOLOGY");
+                 "the outcome is not known any more: see CLUSTER TOPOLOGY");
     }
     pthread_mutex_unlock(&registry->lock);
     return outcome;
@@ -159,7 +159,7 @@ static const char *parse(struct sw_etcd_address *address, const struct sw_config
     char reason[SW_HA_REASON_BYTES];
     const char *wrong = sw_etcd_address_parse(address, config->cluster_config, &rest);
     if (wrong != NULL || *rest != '\0') {
-        return wrong != NULL ? wrong : "there is something behind the prefix";
+        return wrong != NULL ? wrong : "unexpected text after the prefix";
     }
     if (config->ha[0] != '\0' &&
         sw_ha_address_parse(&shard, config->ha, reason, sizeof(reason)) == 0 &&
@@ -210,7 +210,7 @@ int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluste
     sw_ha_tell(ha, on_elected, registry);
     *out = registry;
     if (registry->etcd == NULL) {
-        sw_log(SW_LOG_ERROR, "cluster-config: no memory for requests to etcd");
+        sw_log(SW_LOG_ERROR, "cluster-config: not enough memory for requests to etcd");
         return -1;
     }
     return 0;

@@ -60,7 +60,7 @@ static void was_written(struct sw_registry *registry, uint64_t epoch)
     *(write->order != 0 ? &registry->facts.writes : &registry->facts.claims) += 1;
     pthread_mutex_unlock(&registry->lock);
     if (write->order == 0) {
-        sw_log(SW_LOG_NOTICE, "cluster: epoch %" PRIu64 " has this node as primary of its shard",
+        sw_log(SW_LOG_NOTICE, "cluster: epoch %" PRIu64 " names this node as primary of its shard",
                epoch);
     }
     uint64_t view =
@@ -76,7 +76,7 @@ static void was_overtaken(struct sw_registry *registry, uint64_t epoch)
     pthread_mutex_lock(&registry->lock);
     registry->facts.conflicts++;
     pthread_mutex_unlock(&registry->lock);
-    snprintf(error, sizeof(error), "the epoch is %" PRIu64, epoch);
+    snprintf(error, sizeof(error), "the current epoch is %" PRIu64, epoch);
     finish(registry, 0, error);
 }
 
@@ -216,7 +216,7 @@ static void expire_orders(struct sw_registry *registry, uint64_t now)
             return;
         }
         struct sw_registry_wanted *order = pop(registry);
-        note(registry, order->number, 0, "etcd does not answer: nothing was written");
+        note(registry, order->number, 0, "etcd does not reply; nothing was written");
         free_order(order);
     }
 }
@@ -245,8 +245,7 @@ void sw_registry_tick_write(struct sw_registry *registry, uint64_t now)
     expire_orders(registry, now);
     if (write->is_waiting && now >= write->until_ns) {
         finish(registry, 0,
-               "etcd has not answered: whether the topology was taken is not known; "
-               "see CLUSTER TOPOLOGY");
+               "etcd has not replied, so the outcome is unknown: see CLUSTER TOPOLOGY");
     } else if (write->is_waiting && now >= write->next_ns) {
         write->is_waiting = false;
         sw_etcd_post(registry->etcd, "/v3/kv/txn", sw_registry_ask_read(&registry->key), on_looked,

@@ -54,10 +54,11 @@ static int finish_one(struct applying *applying)
         return 0;
     }
     applying->is_whole = false;
-    return refuse(applying->apply, status == SW_OK
-                                       ? "got another number here: the table has another writer"
-                                   : status == SW_E_FULL ? "does not fit: raise --max-capacity"
-                                                         : sw_status_text(status));
+    return refuse(applying->apply,
+                  status == SW_OK
+                      ? "got another sequence on this replica: something else writes to the table"
+                  : status == SW_E_FULL ? "does not fit: raise --max-capacity"
+                                        : sw_status_text(status));
 }
 
 static int finish_all(struct applying *applying)
@@ -151,8 +152,8 @@ static const char *wrong_with(const struct applying *applying, const struct sw_w
         return "has an unknown operation";
     }
     if (sw_wal_needs_expiry(record) && !applying->expires) {
-        return "has keys that expire, and in this table none does: it needs the engine robin_hood "
-               "(see KEYS THAT EXPIRE in sherwoodd(8))";
+        return "has keys that expire, but this table has no expiry: start the replica with "
+               "--engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))";
     }
     return NULL;
 }
@@ -165,7 +166,7 @@ static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_r
         return 0;
     }
     if (!sw_wal_record_decode(bytes, applying->apply->salt, record)) {
-        return refuse(applying->apply, "is damaged, or of another history");
+        return refuse(applying->apply, "is damaged, or belongs to another history");
     }
     const char *wrong = wrong_with(applying, record);
     if (wrong != NULL) {
@@ -272,7 +273,7 @@ int sw_apply_records(struct sw_apply *apply, bool *is_whole)
     applying.room = applying.record_max < ROOM_LEAST ? ROOM_LEAST : applying.record_max;
     applying.bytes = sw_io_alloc(apply->table, applying.room);
     if (applying.bytes == NULL || sw_queue_create(apply->table, &applying.queue) != SW_OK) {
-        snprintf(apply->reason, SW_REPL_REASON_BYTES, "no memory to receive records");
+        snprintf(apply->reason, SW_REPL_REASON_BYTES, "not enough memory to receive records");
     } else {
         (void)run(&applying);
     }

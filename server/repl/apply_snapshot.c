@@ -73,8 +73,9 @@ static int take_header(struct loading *loading)
     }
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0 &&
         (apply->info.operations >> SW_EXPIRE & 1) == 0) {
-        return refuse(apply, "has keys that expire, and in this table none does: it needs the "
-                             "engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
+        return refuse(apply,
+                      "has keys that expire, but this table has no expiry: start the replica with "
+                      "--engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
     }
     header->entries = 0;
     return 0;

@@ -121,8 +121,7 @@ int sw_digest_of(struct sw_table *table, struct sw_digest *digest, char *reason,
     free(memory);
     if (status != SW_OK) {
         snprintf(reason, reason_bytes, "the table cannot be read at one instant: %s",
-                 status == SW_E_NOMEM ? "there is not enough memory for it"
-                                      : sw_status_text(status));
+                 status == SW_E_NOMEM ? "not enough memory for DIGEST" : sw_status_text(status));
         return -1;
     }
     return 0;

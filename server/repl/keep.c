@@ -248,8 +248,8 @@ int sw_keep_loaded(struct sw_keep *keep, struct sw_repl_state *state, uint64_t s
     sw_saver_history(keep->saver, &history);
     if (history.kind == SW_HISTORY_REPLACED) {
         snprintf(reason, SW_REPL_REASON_BYTES,
-                 "the data directory was to get the data of a primary, and has not: start with "
-                 "replicaof, or with another directory");
+                 "a copy of a primary's data into the data directory was interrupted: start with "
+                 "--replicaof, or with another directory");
         (void)sw_repl_close_reads(state);
         return is_replica ? 0 : -1;
     }

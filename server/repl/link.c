@@ -36,11 +36,11 @@ static int wait_for(struct sw_link_to *link, short events)
         ready = poll(fds, 2, (int)some);
         left -= some;
         if (link->is_over != NULL && link->is_over(link->context)) {
-            return fail(link, "the snapshot that mends the log goes first");
+            return fail(link, "the snapshot that repairs the log comes first");
         }
     }
     if (ready > 0 && fds[1].revents != 0) {
-        return fail(link, "a newer order, or the server's stop, ended this connection");
+        return fail(link, "REPLICAOF, or the stop of the server, ended this connection");
     }
     if (ready == 0) {
         return fail(link, "no byte arrived within repl-timeout");
@@ -186,5 +186,5 @@ int sw_link_line(struct sw_link_to *link, char *line, size_t room)
             return 0;
         }
     }
-    return fail(link, "the primary's answer is longer than a line");
+    return fail(link, "the primary's reply is too long");
 }

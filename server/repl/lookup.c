@@ -93,8 +93,8 @@ static const char *wait_for(struct request *request, int wake_fd, uint64_t timeo
     uint64_t told;
     if (ready <= 0 || fds[0].revents == 0 ||
         read(request->done_fd, &told, sizeof(told)) != (ssize_t)sizeof(told)) {
-        return ready == 0 ? "the resolver has not answered in time"
-                          : "a newer order, or the server's stop, ended this connection";
+        return ready == 0 ? "the resolver did not reply in time"
+                          : "REPLICAOF, or the stop of the server, ended this connection";
     }
     if (request->error != 0) {
         return gai_strerror(request->error);
@@ -135,10 +135,10 @@ const char *sw_lookup(struct sw_lookups *lookups, const char *host, const char *
         return NULL;
     }
     if (lookups == NULL) {
-        return "the host is no address";
+        return "the host is not an address";
     }
     if (__atomic_load_n(&lookups->users, __ATOMIC_ACQUIRE) > SW_LOOKUPS_MAX) {
-        return "the resolver has not answered earlier questions";
+        return "the resolver has not replied to earlier requests";
     }
     struct request *request = calloc(1, sizeof(*request));
     const int done_fd = request == NULL ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -148,13 +148,13 @@ const char *sw_lookup(struct sw_lookups *lookups, const char *host, const char *
             close(done_fd);
         }
         free(request);
-        return "no memory, or no descriptor, to look a host name up";
+        return "cannot look up a host name: no memory or no file descriptor";
     }
     request->lookups = lookups;
     request->done_fd = done_fd;
     snprintf(request->host, sizeof(request->host), "%s", host);
     snprintf(request->port, sizeof(request->port), "%s", port);
-    const char *wrong = "no thread to look a host name up";
+    const char *wrong = "cannot look up a host name: no thread";
     if (start(request)) {
         wrong = wait_for(request, wake_fd, timeout_ms, found);
     }

@@ -42,7 +42,7 @@ static void on_history_changed(void *context)
 static const char *lack_of(const struct sw_config *config)
 {
     if (config->engine == SW_ENGINE_CACHE) {
-        return "the engine is cache: what it holds may leave at any time, so it has no replicas";
+        return "the engine is cache: a cache may evict any entry, so it has no replicas";
     }
     return NULL;
 }
@@ -102,8 +102,8 @@ int sw_repl_start(struct sw_repl *repl, struct sw_cluster *cluster)
     }
     sw_repl_take_role(repl, cluster);
     if (sw_replica_start(repl->replica) != 0) {
-        sw_log(SW_LOG_ERROR, "the thread of replication could not be started: no memory for its "
-                             "stack?");
+        sw_log(SW_LOG_ERROR,
+               "cannot start the replication thread: not enough memory for its stack");
         return -1;
     }
     return 0;
@@ -212,7 +212,7 @@ void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster)
     }
     sw_cluster_show(cluster, &facts);
     if (facts.is_replica && repl->lacks != NULL) {
-        sw_log(SW_LOG_WARNING, "cluster: this node is a replica and holds nothing: %s",
+        sw_log(SW_LOG_WARNING, "cluster: this node is a replica and has no data yet: %s",
                repl->lacks);
     } else if (facts.is_replica) {
         snprintf(primary, sizeof(primary), "%s %u", facts.primary_ip, facts.primary_port);
@@ -234,7 +234,7 @@ int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const struct
         return -1;
     }
     if (sw_repl_is_replica(&repl->state)) {
-        snprintf(reason, reason_bytes, "this server is a replica itself: replicate its primary");
+        snprintf(reason, reason_bytes, "this server is a replica: replicate its primary");
         return -1;
     }
     if (!sw_repl_hello_fits(hello, &own, reason, reason_bytes)) {
@@ -243,7 +243,7 @@ int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const struct
     struct sw_repl_ack who = {0};
     const struct sw_repl_terms *terms = repl->state.terms;
     if (terms == NULL && hello->shard[0] != '\0') {
-        snprintf(reason, reason_bytes, "this server is no member of a shard (--ha)");
+        snprintf(reason, reason_bytes, "this server is not a member of a shard (--ha)");
         return -1;
     }
     if (terms != NULL && !terms->serve(terms->context, hello, &who, reason, reason_bytes)) {

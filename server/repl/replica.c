@@ -66,7 +66,8 @@ static void set_link(struct sw_replica *replica, enum sw_link link)
 static int refuse_term(struct sw_replica *replica)
 {
     snprintf(replica->link.reason, sizeof(replica->link.reason),
-             "the term of this primary is over: a member of the shard stands for the next one");
+             "the term of this primary has ended: a member of the shard is a candidate for the "
+             "next one");
     return -1;
 }
 
@@ -139,7 +140,7 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
         return -1;
     }
     if (welcome->resumes && welcome->sequence != hello.sequence) {
-        snprintf(link->reason, sizeof(link->reason), "the primary goes on at another place");
+        snprintf(link->reason, sizeof(link->reason), "the primary continues at another write");
         return -1;
     }
     replica->term = welcome->term;
@@ -235,7 +236,7 @@ static void follow(struct sw_replica *replica)
     sw_repl_open_reads(state);
     sw_log(SW_LOG_NOTICE, "this server replicates %s%s%.0u from write %" PRIu64 " on, %s", host,
            port == 0 ? "" : ":", port, replica->apply.applied,
-           welcome.resumes ? "where it was" : "behind a snapshot");
+           welcome.resumes ? "without a snapshot" : "after a snapshot");
     if (on_moved(replica) == 0) {
         (void)sw_apply_records(&replica->apply, &replica->has_position);
         if (!replica->has_position) {
@@ -256,7 +257,7 @@ static void note_end(struct sw_replica *replica)
     pthread_mutex_unlock(&state->lock);
     if (!is_over(replica) && reason[0] != '\0' && strcmp(replica->last, reason) != 0) {
         memcpy(replica->last, reason, sizeof(replica->last));
-        sw_log(SW_LOG_WARNING, "replication has stopped, and will be tried again: %s", reason);
+        sw_log(SW_LOG_WARNING, "replication stopped and is tried again: %s", reason);
     }
 }
 

@@ -35,14 +35,14 @@ static bool keep_own(struct sw_replica *replica)
             return false; /* it is over */
         }
         snprintf(replica->apply.reason, SW_REPL_REASON_BYTES,
-                 "the primary lacks writes of this server, whose files cannot be kept aside, so "
-                 "they stay: %.200s",
+                 "the primary lacks writes of this server, whose files cannot be archived, so the "
+                 "server keeps them: %.200s",
                  reason);
         return false;
     }
     sw_log(SW_LOG_WARNING,
            "the primary lacks writes of this server, up to write %" PRIu64
-           ": its files stay in %s/%s, a data directory of its own",
+           ": its files are now in %s/%s, which a server can use as a data directory",
            last, replica->parts.config->data_dir, name);
     return true;
 }
@@ -76,7 +76,7 @@ const char *sw_replica_choose_archive(struct sw_replica *replica,
     __atomic_fetch_add(&replica->parts.state->discards, 1, __ATOMIC_RELAXED);
     sw_log(SW_LOG_WARNING,
            "the last write of this member, %" PRIu64 ", was of term %" PRIu64 ", and term %" PRIu64
-           " began at write %" PRIu64 ": what the others lack of it is dropped",
+           " began at write %" PRIu64 ": the writes that the others lack are dropped",
            dropped->sequence, dropped->term, welcome->term, welcome->start);
     snprintf(name, SW_ASIDE_NAME_MAX, SW_ASIDE_KIND "-%" PRIu64 "-%" PRIu64, dropped->term,
              dropped->sequence);

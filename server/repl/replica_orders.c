@@ -82,7 +82,7 @@ int sw_replica_outcome(struct sw_replica *replica, uint64_t number, char *reason
             reason, reason_bytes, "%s",
             replica->why_not[0] != '\0'
                 ? replica->why_not
-                : "this replica has no whole copy of its primary's table: it cannot take over");
+                : "this replica cannot become a primary: it has not received its primary's table");
     }
     pthread_mutex_unlock(&replica->lock);
     return outcome;

@@ -87,7 +87,7 @@ static bool promote(struct sw_replica *replica)
     memcpy(replica->why_not, reason, sizeof(replica->why_not));
     if (!done) {
         sw_log(SW_LOG_WARNING, "this replica does not become a primary: %s",
-               reason[0] != '\0' ? reason : "it has no whole copy of one");
+               reason[0] != '\0' ? reason : "it has not received a primary's table");
     } else if (was_replica) {
         begin(replica, &next);
     }

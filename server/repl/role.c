@@ -53,14 +53,14 @@ int sw_role_at_start(struct sw_role_keeper *keeper, bool has_terms,
     if (strcmp(role.replicaof, keeper->replicaof) != 0) {
         sw_log(SW_LOG_NOTICE,
                "replicaof is %s, and was %s when REPLICAOF set the role of this server: the option "
-               "is newer, and decides",
+               "is newer and takes precedence",
                shown(keeper->replicaof), shown(role.replicaof));
         return forget(keeper, reason);
     }
     if (strcmp(role.primary, keeper->replicaof) != 0) {
         sw_log(SW_LOG_NOTICE,
-               "%s%s, as REPLICAOF set it, though replicaof is %s: REPLICAOF changes it, or start "
-               "without %s/" SW_ROLE_NAME,
+               "%s%s, as REPLICAOF set it, although replicaof is %s: to change that send "
+               "REPLICAOF, or start without %s/" SW_ROLE_NAME,
                role.primary[0] == '\0' ? "this server is a primary"
                                        : "this server is a replica of ",
                role.primary, shown(keeper->replicaof), keeper->config->data_dir);

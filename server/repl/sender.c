@@ -80,10 +80,10 @@ static int refuse_if_cut(struct sw_sender *sender)
 {
     return __atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE)
                ? fail(sender, &sender->senders->dropped,
-                      "this server is not the replica's primary any more")
-           : sw_sender_has_right(sender)
-               ? 0
-               : fail(sender, &sender->senders->dropped, "its user may not run REPLICATE any more");
+                      "this server is no longer the replica's primary")
+           : sw_sender_has_right(sender) ? 0
+                                         : fail(sender, &sender->senders->dropped,
+                                                "its user lost the right to run REPLICATE");
 }
 
 /* Waits until the socket takes more (POLLOUT), or there is something to do. */
@@ -137,7 +137,7 @@ static int refuse_if_slow(struct sw_sender *sender)
     }
     return fail(sender, &sender->senders->dropped,
                 is_late ? "the snapshot took longer than repl-snapshot-timeout"
-                        : "the snapshot that mends the log goes before that of a replica");
+                        : "the snapshot that repairs the log comes before that of a replica");
 }
 
 static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
@@ -210,7 +210,7 @@ static int send_welcome(struct sw_sender *sender, bool resumes)
     pthread_mutex_unlock(&parts->state->lock);
     welcome.start = terms == NULL ? 0 : terms->start(terms->context, welcome.term);
     if (terms != NULL && welcome.start == 0) {
-        return fail(sender, &sender->senders->dropped, "the term is over");
+        return fail(sender, &sender->senders->dropped, "the term has ended");
     }
     return send_bytes(sender, line, sw_repl_welcome_write(&welcome, line, sizeof(line)));
 }
@@ -311,7 +311,7 @@ static int send_records(struct sw_sender *sender)
         sw_feed_take(sender->senders->parts.feed, sender->sent, records, AT_ONCE, AT_ONCE_BYTES);
     if (n < 0) {
         return fail(sender, &sender->senders->dropped,
-                    "it is behind by more than repl-backlog-bytes and must begin anew");
+                    "the replica is behind by more than repl-backlog-bytes and must begin again");
     }
     for (int i = 0; i < n; i++) {
         pieces[i] = (struct iovec){records[i]->bytes, records[i]->size};
@@ -371,7 +371,7 @@ static void *run(void *context)
     serve(sender);
     sw_feed_leave(senders->parts.feed, &sender->reader);
     sw_log(sender->reason[0] == '\0' ? SW_LOG_NOTICE : SW_LOG_WARNING,
-           "%s: the replica is not served any more: %s", sender->address,
+           "%s: the connection to the replica ended: %s", sender->address,
            sender->reason[0] == '\0' ? "the server stops" : sender->reason);
     sw_wire_close(&sender->wire);
     pthread_mutex_lock(&senders->lock);
@@ -452,7 +452,8 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
     int event = sender == NULL ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (event < 0) {
         free(sender);
-        snprintf(reason, reason_bytes, "no memory, or no descriptor, for another replica");
+        snprintf(reason, reason_bytes,
+                 "cannot serve another replica: no memory or no file descriptor");
         return -1;
     }
     sender->senders = senders;
@@ -474,8 +475,8 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
     if (!started) {
         sw_sender_free(sender);
         snprintf(reason, reason_bytes, "%s",
-                 full ? "the server has replicas-max replicas already"
-                      : "no thread for another replica could be started");
+                 full ? "the server has replicas-max replicas already: raise --replicas-max"
+                      : "cannot serve another replica: no thread");
         return -1;
     }
     return 0;

@@ -52,7 +52,7 @@ static int send_blocks(struct sending *sending, char reason[SW_SNAPSHOT_REASON_B
         }
         if (add_check(sending, sw_snapshot_seal_block(header, sending->blocks, entries,
                                                       sending->block)) != 0) {
-            snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "no memory to send a snapshot");
+            snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "not enough memory to send a snapshot");
             return -1;
         }
         uint64_t bytes = sw_snapshot_block_bytes(header, entries);
@@ -86,7 +86,7 @@ static int send_all(struct sending *sending, char reason[SW_SNAPSHOT_REASON_BYTE
     sending->block = aligned_alloc(SW_SNAPSHOT_ALIGN, (room + SW_SNAPSHOT_ALIGN - 1) /
                                                           SW_SNAPSHOT_ALIGN * SW_SNAPSHOT_ALIGN);
     if (sending->block == NULL) {
-        snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "no memory to send a snapshot");
+        snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "not enough memory to send a snapshot");
         return -1;
     }
     memset(sending->block, 0, room);

@@ -94,7 +94,7 @@ static void read_user(struct reader *reader, const struct sw_word *name, const c
         return;
     }
     if (sw_user_list_find(reader->list, name->text, name->size) != NULL) {
-        refuse(reader, "this user is there already");
+        refuse(reader, "this user exists already");
         return;
     }
     sw_user_init(&user, name->text, name->size);
@@ -123,14 +123,14 @@ static void read_line(struct reader *reader, const char *at, const char *end)
 {
     struct sw_word word;
     if (memchr(at, '\0', (size_t)(end - at)) != NULL) {
-        refuse(reader, "there is a NUL in this line");
+        refuse(reader, "the line has a NUL byte");
         return;
     }
     if (!next_word(&at, end, &word) || word.text[0] == '#') {
         return;
     }
     if (word.size != 4 || memcmp(word.text, "user", 4) != 0) {
-        refuse(reader, "a line begins with the word user");
+        refuse(reader, "the line does not begin with the word user");
     } else if (!next_word(&at, end, &word)) {
         refuse(reader, "the user has no name");
     } else {
@@ -243,7 +243,7 @@ int sw_acl_file_write(const char *name, const struct sw_user_list *list, char *e
         unlink(beside);
     }
     if (done && !sync_folder(path)) {
-        snprintf(error, error_bytes, "%s was written, and a loss of power may take it: %s", name,
+        snprintf(error, error_bytes, "%s was written, but a loss of power may undo that: %s", name,
                  strerror(errno));
         return -1;
     }

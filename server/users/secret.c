@@ -34,10 +34,10 @@ int sw_secret_path(const char *name, char out[SW_SECRET_PATH_BYTES])
 static const char *status_fault(const struct stat *status)
 {
     if ((status->st_mode & S_IROTH) != 0) {
-        return "may be read by everybody, so it is no secret: chmod o= it";
+        return "is readable by everybody: run chmod o= on it";
     }
     if ((status->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        return "may be written by others than its owner: chmod go-w it";
+        return "is writable by others than its owner: run chmod go-w on it";
     }
     return (uint64_t)status->st_size > SW_SECRET_BYTES_MAX ? "is larger than 4 MiB" : NULL;
 }

@@ -41,7 +41,7 @@ int sw_unix_users_parse(const char *text, struct sw_unix_users *out, char *error
             return -1;
         }
         if (sw_unix_users_find(out, one.uid) != NULL) {
-            snprintf(error, error_bytes, "unix-users: uid %llu is there twice",
+            snprintf(error, error_bytes, "unix-users: uid %llu occurs twice",
                      (unsigned long long)one.uid);
             return -1;
         }

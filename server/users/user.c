@@ -9,7 +9,7 @@
 #include <strings.h>
 
 static const char syntax[] = "Syntax error";
-static const char no_memory[] = "There is no memory for the hash of the password";
+static const char no_memory[] = "Not enough memory for the hash of the password";
 static const char too_long[] =
     "The rules about commands are too long: begin again with nocommands or allcommands";
 

@@ -11,7 +11,7 @@
 
 void sw_user_copy(struct sw_user *to, const struct sw_user *from)
 {
-    static_assert(offsetof(struct sw_user, refs) == 0, "the rest of a user is one piece");
+    static_assert(offsetof(struct sw_user, refs) == 0, "refs is the first field of a user");
     memcpy((char *)to + sizeof(to->refs), (const char *)from + sizeof(from->refs),
            sizeof(*to) - sizeof(to->refs));
 }

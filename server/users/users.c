@@ -104,8 +104,8 @@ static int add_default(const struct sw_users *users, struct sw_user_list *list, 
     bool is_there = sw_user_list_find(list, "default", strlen("default")) != NULL;
     if (is_there && users->has_requirepass) {
         snprintf(error, error_bytes,
-                 "requirepass-file gives the user default a password, and acl-file speaks of it as "
-                 "well: which of them is right?");
+                 "requirepass-file and acl-file both define the user default: remove one of the "
+                 "definitions");
         return -1;
     }
     if (is_there) {
@@ -264,7 +264,7 @@ static int take_options(struct sw_users *users, const struct sw_users_options *o
     users->has_requirepass = sw_hash_password(password, strlen(password), &users->requirepass);
     sw_forget(password, sizeof(password));
     if (!users->has_requirepass) {
-        snprintf(error, error_bytes, "requirepass-file: there is no memory for the hash");
+        snprintf(error, error_bytes, "requirepass-file: not enough memory for the hash");
     }
     return users->has_requirepass ? 0 : -1;
 }
@@ -275,7 +275,7 @@ int sw_users_create(const struct sw_users_options *options, struct sw_users **ou
     struct sw_users *users = aligned_alloc(64, sizeof(*users));
     *out = NULL;
     if (users == NULL) {
-        snprintf(error, error_bytes, "there is no memory for users");
+        snprintf(error, error_bytes, "not enough memory for users");
         return -1;
     }
     memset(users, 0, sizeof(*users));
@@ -283,7 +283,7 @@ int sw_users_create(const struct sw_users_options *options, struct sw_users **ou
     pthread_mutex_init(&users->lock, NULL);
     users->log = sw_acl_log_create();
     if (users->log == NULL) {
-        snprintf(error, error_bytes, "there is no memory for the log of refusals");
+        snprintf(error, error_bytes, "not enough memory for the ACL log");
     }
     if (users->log == NULL || take_options(users, options, error, error_bytes) != 0 ||
         load(users, error, error_bytes) != 0) {
@@ -391,7 +391,7 @@ int sw_users_set(struct sw_users *users, const char *name, size_t size, const st
         if (result == 0) {
             raise_version(users);
         } else {
-            snprintf(error, error_bytes, "there is no memory for another user, or there are %d",
+            snprintf(error, error_bytes, "cannot add a user: not enough memory, or %d users exist",
                      SW_USERS_MAX);
         }
     }
@@ -423,7 +423,7 @@ int sw_users_save(struct sw_users *users, char *error, size_t error_bytes)
     }
     pthread_mutex_unlock(&users->lock);
     if (!copied) {
-        snprintf(error, error_bytes, "there is no memory to write the users down");
+        snprintf(error, error_bytes, "not enough memory to write the users");
     }
     int result = copied ? sw_acl_file_write(users->acl_file, &list, error, error_bytes) : -1;
     sw_user_list_free(&list);

@@ -165,16 +165,16 @@ def epochs():
             return server.ask("CLUSTER", "SETTOPOLOGY", *before, text)
         equal(push(topology(1, [whole])), "OK", "the same again")
         equal(push(topology(1, [{**whole, "hostname": "c.example"}])),
-              Error("ERR epoch 1 is another topology"), "the same epoch")
+              Error("ERR epoch 1 exists with other contents: use a higher epoch"), "the same epoch")
         equal(push(topology(5, [whole]), "IFEPOCH", 2), Error("ERR the epoch is 1"), "IFEPOCH")
         equal(push(topology(5, [whole]), "IFEPOCH", 1), "OK", "IFEPOCH")
-        equal(push(topology(4, [whole])), Error("ERR epoch 4 is older than epoch 5, which holds"), "an older one")
+        equal(push(topology(4, [whole])), Error("ERR epoch 4 is older than epoch 5, which is in effect"), "an older one")
         equal(push("{}"), Error("ERR $.format: it is missing"), "a wrong one")
         equal(push("\r\n+"), Error("ERR line 2, column 1: '[' or '{' expected near '+'"), "no JSON")
         equal(push(topology(6, [whole]).replace("decimal", "raw")),
-              Error("ERR $.keys: resp-keys of this node is decimal"), "raw keys")
+              Error("ERR $.keys: differs from --resp-keys of this node, decimal"), "raw keys")
         equal(push(topology(6, [whole]).replace('"test"', '"prod"')),
-              Error('ERR $.cluster: this node is of the cluster "test"'), "another cluster")
+              Error('ERR $.cluster: this node belongs to the cluster "test"'), "another cluster")
         equal(push(topology(6, [whole]), "IFEPOCH", "x"),
               Error("ERR value is not an integer or out of range"), "IFEPOCH")
         equal(push(topology(6, [whole]), "EPOCH", 1), Error("ERR syntax error"), "a wrong word")
@@ -184,11 +184,11 @@ def epochs():
         equal(server.metrics()["sherwood_cluster_epoch"], 5, "the epoch")
         equal(server.ask("SET", 1, 2), "OK", "a key")
         less = {**whole, "slots": [[0, 16382]]}
-        equal(push(topology(6, [less])), Error("ERR it takes 1 slot from this node, which holds keys: to leave "
-                                               'these behind say "force": true'), "slots from under keys")
+        equal(push(topology(6, [less])), Error("ERR it takes 1 slot from this node, which holds keys: move "
+                                               'the slots first, or set "force": true to abandon these keys'), "slots from under keys")
         equal(push(topology(6, [{**whole, "id": node_id(9)}])),
-              Error("ERR it takes 16384 slots from this node, which holds keys: to leave these behind say "
-                    '"force": true'), "another node in its place")
+              Error("ERR it takes 16384 slots from this node, which holds keys: move the slots first, "
+                    'or set "force": true to abandon these keys'), "another node in its place")
         equal(push(topology(6, [less], force=True)), "OK", "by force")
         for word in ("MEET", "SETSLOT", "ADDSLOTS", "FAILOVER", "REPLICAS"):
             check(server.ask("CLUSTER", word, 1).startswith(f"ERR CLUSTER {word}: "), word)
@@ -374,7 +374,7 @@ def changes_under_load():
 @case
 def files():
     """the file is read at the start and at SIGHUP; the state survives, and its epoch wins"""
-    with Node(0, "--cluster-announce-port", "1234", errors="SIGHUP: the topology is as it was") as server:
+    with Node(0, "--cluster-announce-port", "1234", errors="SIGHUP: the topology is unchanged") as server:
         path = server.directory / "topology.json"
         whole = {"port": server.port, "slots": [[0, 16383]]}
         server.stop()
@@ -422,7 +422,7 @@ def refused_start(server, what):
 @case
 def starts_that_are_refused():
     """a start with a wrong file, a state of another node, or another topology of its epoch says so"""
-    with Node(0, errors="cluster: |is the state of node") as server:
+    with Node(0, errors="cluster: |has the state of node") as server:
         server.set_topology(topology(2, [{"port": server.port, "slots": [[0, 16383]]}]))
         server.stop()
         path = server.directory / "topology.json"
@@ -430,21 +430,21 @@ def starts_that_are_refused():
         server.flags = flags + ["--cluster-config", str(path)]
         refused_start(server, "topology.json: No such file or directory")
         path.write_text(topology(2, [{"port": server.port, "slots": [[0, 100]]}]))
-        refused_start(server, "epoch 2 is another topology")
+        refused_start(server, "epoch 2 exists with other contents: use a higher epoch")
         path.write_text('{"format": 2}')
         refused_start(server, "$.format: it is not 1")
         server.flags = [node_id(3) if f == node_id(0) else f for f in flags]
-        refused_start(server, f"is the state of node {node_id(0)}, and cluster-node-id is {node_id(3)}")
+        refused_start(server, f"has the state of node {node_id(0)}, but --cluster-node-id is {node_id(3)}")
         server.flags = flags
         state = server.directory / "cluster.json"
         whole = state.read_text()
         body = whole[:whole.rindex(',"check"')]
         for wrong in (whole[:-20], "", whole.replace(node_id(0), node_id(1), 1), body + "}\n", whole + "\n"):
             state.write_text(wrong)
-            refused_start(server, "its check does not hold")
+            refused_start(server, "its checksum is wrong")
         for field_ in ("node", "may_have_foreign", "topology"):
             state.write_text(checked(body.replace(f'"{field_}":', f'"a{field_}":', 1)))
-            refused_start(server, "it is not the state of a node of a cluster")
+            refused_start(server, "it is not the state file of a cluster node")
         state.write_text(whole)
         server.ready = 200
         server.start()
@@ -471,7 +471,7 @@ def raw_keys():
     braces = b"\x01{ab}\x02\x03\x04"
     raw = topology(1, [{"port": 1, "slots": []}, {"port": 2, "slots": [[0, 16383]]}])
     with Node(0, "--resp-keys", "raw") as server:
-        equal(server.ask("CLUSTER", "SETTOPOLOGY", raw), Error("ERR $.keys: resp-keys of this node is raw"), "decimal")
+        equal(server.ask("CLUSTER", "SETTOPOLOGY", raw), Error("ERR $.keys: differs from --resp-keys of this node, raw"), "decimal")
         server.set_topology(raw.replace("decimal", "raw"))
         for each in (braces, key(42), key(0)):
             equal(server.ask("GET", each), Error(f"MOVED {slot_of(each)} 127.0.0.1:2"), each)
@@ -493,7 +493,7 @@ def no_cluster():
         equal(replies.ask("SET", "0042", 1), "OK", "zeros in front")
         equal(replies.ask("MGET", 42, 43), [b"1", None], "any keys")
         equal(server.metrics()["sherwood_cluster_enabled"], 0, "the metric")
-    check("would be in none" in refusal("--cluster-announce-port", "1"), "options of no cluster")
+    check("without a cluster" in refusal("--cluster-announce-port", "1"), "options of no cluster")
 
 
 if __name__ == "__main__":

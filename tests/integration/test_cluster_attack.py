@@ -222,7 +222,7 @@ def half_targets():
         equal(source.ask("SET", key_in(0, 0), 7), "OK", "SET")
         slot = slot_of(key_in(0, 0))
         older = source.ask("EXPORTSLOTS", 2, 1, node_id(1), node_id(0), 1, 8, 8, 0, 1 << 12, 1, slot)
-        check("they need the same version of moving slots" in older, older)
+        check("they need the same version of slot migration" in older, older)
         for answer in (b"", b"+AC", b"+ACK 99999999999\r\n", b"+DONE 5\r\nhello", RANDOM.randbytes(600), b"-ERR no\r\n",
                        b"+DONE 99999999999999999999\r\n"):
             with contextlib.closing(source.connect()) as connection:

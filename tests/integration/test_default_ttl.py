@@ -256,7 +256,7 @@ def refused():
     """a backend or an engine whose keys do not expire says so before it serves"""
     for program, flags, words in (
             (BUILD / "sherwoodd-null", (), "default-ttl: keys do not expire with the null backend: choose --backend cpu"),
-            (DAEMON, ("--backend", "cpu", "--engine", "cuckoo"), "default-ttl is no option of the cuckoo engine"),
+            (DAEMON, ("--backend", "cpu", "--engine", "cuckoo"), "default-ttl is not an option of the cuckoo engine"),
             (DAEMON, ("--backend", "cpu", "--default-ttl", "-1"), "default-ttl: '-1' is not a whole number")):
         done = subprocess.run([str(program), "--port", "0", "--http-port", "0", "--capacity", "64K", *DEFAULT, *flags], text=True,
                               timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)

@@ -171,7 +171,7 @@ def other_files_come_along():
 def renamed_only():
     """mv D D.old: SAVE and the stop fail in words; moved back it is used as before"""
     with Moving() as path:
-        with serve(path, errors="was moved or removed|is lost") as server:
+        with serve(path, errors="was moved or removed|are lost") as server:
             r = client(server)
             r.set(1, 2)
             old = moved(path)
@@ -306,7 +306,7 @@ def a_mend_goes_first():
                 connection.sendall(wire.command("SET", 1, 5))
                 equal(replies.read(), "OK", "the write that waited for the snapshot")
                 eventually(lambda: replies.ask("SET", 2, 5) == "OK", "writes go on")
-                check("the snapshot that mends the log goes before" in server.log(), "why the replica went")
+                check("the snapshot that repairs the log comes before" in server.log(), "why the replica went")
                 digests = [wire.Replies(reader).read() for _ in range(1)]
                 check(all(not str(each).startswith("ERR") for each in digests), f"DIGEST began anew: {digests}")
             server.kill()

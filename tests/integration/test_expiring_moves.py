@@ -264,7 +264,7 @@ def target_is_behind():
 @case
 def targets_without_times():
     """a target whose keys do not expire takes slots while no key of the source does; then it is refused in one sentence"""
-    says = ("keys of this node expire, and in the target's table no key does: it needs the engine robin_hood "
+    says = ("keys of this node expire, but the target's table has no expiry: start the target with --engine robin_hood "
             "(see KEYS THAT EXPIRE in sherwoodd(8))")
     with cluster(2, *CPU) as (one, two):
         two.flags += ["--engine", "cuckoo"]

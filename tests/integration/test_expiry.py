@@ -214,14 +214,14 @@ def where_keys_do_not_expire():
         files = ("--data-dir", directory, "--appendonly", "yes")
         with to_be_killed(Server(*CPU, *files)) as server, Server(*cuckoo, "--replicaof", f"127.0.0.1 {server.port}") as replica:
             equal(ask(server, "SET", 1, 5, "EX", 500), "OK", "SET")
-            eventually(lambda: "in this table none does" in replica.log(), "the replica says why", 30)
+            eventually(lambda: "this table has no expiry" in replica.log(), "the replica says why", 30)
         said = refuses_to_start(*cuckoo, *files)
         check("of another width, format, type or engine" in said, said)
         with Server(*CPU, *files) as server:
             equal(ask(server, "SAVE"), "OK", "SAVE")
         snapshot = str(next(pathlib.Path(directory).glob("snapshot-*")))
         said = refuses_to_start(*cuckoo, *files)
-        check("in this table none does" in said, said)
+        check("this table has no expiry" in said, said)
         check("expires:yes\n" in run(CLI, "snapshot", "info", snapshot), "info")
         run(CLI, "snapshot", "verify", snapshot)
         run(CLI, "snapshot", "export", snapshot, directory + "/columns")
@@ -403,9 +403,9 @@ def nobody_is_told_of_no_times():
         equal([replies.read() for _ in sent], [0, "OK", 0, b"5", "OK", 0, "OK"], "of none, or refused")
         eventually(lambda: others.ask("GET", 3) == b"3", "it follows still", 20)
         caught_up(server, replica)
-        check("in this table none does" not in replica.log(), replica.log())
+        check("this table has no expiry" not in replica.log(), replica.log())
         equal(replies.ask("EXPIRE", 3, 500), 1, "EXPIRE")
-        eventually(lambda: "in this table none does" in replica.log(), "that it cannot follow", 20)
+        eventually(lambda: "this table has no expiry" in replica.log(), "that it cannot follow", 20)
 
 
 @case

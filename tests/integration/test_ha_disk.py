@@ -50,7 +50,7 @@ def fail_overs():
 @case
 @needs_etcd
 def comes_back():
-    """a member that was away goes on where it was, and a whole shard has everything, with whoever has most as primary"""
+    """a member that was away resumes without a snapshot, and a whole shard has everything, with whoever has most as primary"""
     with Etcd(1) as etcd, Shard(etcd, "back", 3, Kept) as shard:
         primary = shard.whole()
         equal(primary.ask("MSET", *range(3000, 5000)), "OK", "writes")
@@ -115,7 +115,7 @@ def discarded():
         agree(shard)
         kept = eventually(lambda: list(old.directory.glob("discarded-*")), "a directory aside")
         log = old.log()
-        check("is dropped" in log and f"{kept[0].name} keeps the files" in log, log)
+        check("are dropped" in log and f"{kept[0].name}, which a server can use" in log, log)
         equal(old.status()["ha_discards"], "1", "it is counted")
         with Directory() as copy:
             shutil.copytree(kept[0], copy / "data")

@@ -90,7 +90,7 @@ def not_tls():
     with HttpsServer() as server:
         with Moves(server, tls_handshake_failures=1):
             said = server.curl("/healthz", "-i", scheme="http")
-            check(said.startswith("HTTP/1.1 400 ") and said.endswith("This port speaks TLS: ask by https.\n"), said)
+            check(said.startswith("HTTP/1.1 400 ") and said.endswith("This port speaks TLS: use https.\n"), said)
         check("does not speak TLS (first byte 0x47)" in server.log(), server.log())
         with Moves(server, tls_handshake_failures=2):
             for noise in (b"\x16\x03\x01\x00\x05hello", b"\x16\x03\x01"):

@@ -243,8 +243,8 @@ def namespaces():
 def refused_in_words():
     """where texts cannot be kept the start says so; frames, which have numbers for keys, are told to use RESP"""
     for flags, words in (
-            (("--resp-keys", "raw"), "resp-key-text-bytes is about keys that are hashes of texts: add --resp-keys hash"),
-            (("--value-bytes", "0", "--value-type", "bytes"), "resp-key-text-bytes is about rows"),
+            (("--resp-keys", "raw"), "resp-key-text-bytes needs keys that are hashes of strings: add --resp-keys hash"),
+            (("--value-bytes", "0", "--value-type", "bytes"), "resp-key-text-bytes needs rows"),
             (("--value-bytes", "4092"), "value-bytes 4092 and resp-key-text-bytes 30 take 4128 bytes of a row")):
         said = run(DAEMON, "--port", "0", "--http-port", "0", *STRING, *flags, rc=2)
         check(words in said, said)

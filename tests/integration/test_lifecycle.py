@@ -325,11 +325,11 @@ def address_space():
 
 @case
 def open_to_others():
-    """an address that others can reach: a warning that there is no password; none for loopback"""
+    """an address that others can reach: a warning that no password is set; none for loopback"""
     for address, warned in (("0.0.0.0", True), ("127.0.0.1", False), ("127.1.2.3", False),
                             ("::", True), ("::1", False)):
         with Server("--bind", address) as server:
-            equal("there is no password" in server.log(), warned, f"--bind {address}")
+            equal("no password is set" in server.log(), warned, f"--bind {address}")
 
 
 class Manager:

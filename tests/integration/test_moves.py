@@ -164,7 +164,7 @@ def frozen():
         equal(source.ask("SET", own, 2), "OK", "another slot")
         equal(source.ask("DBSIZE"), 2, "its keys are still here")
         equal(sorted(entries(source)), sorted([own, frozen_key]), "SCAN")
-        check("are on their way from this node" in source.ask("CLUSTER", "SETTOPOLOGY", topology(
+        check("slots migrate from this node" in source.ask("CLUSTER", "SETTOPOLOGY", topology(
             9, [{"port": s.port, "slots": []} for s in servers])), "no topology is taken")
         said = run(CLI, "-p", source.port, "cluster", "slots")
         check("s0" in said, said)
@@ -198,27 +198,27 @@ def refusals():
         def refused(server, what, *words):
             reply = server.ask("CLUSTER", "MOVE", *words)
             check(isinstance(reply, Error) and what in reply, f"{words}: {reply}")
-        refused(one, "is no primary of the topology", "TAKE", "f" * 40, "0")
-        refused(one, "is not of node", "TAKE", node_id(0), "16000")
-        refused(one, "are here already", "TAKE", node_id(1), "6000")
-        refused(one, "no slot is named", "TAKE", node_id(0), "")
+        refused(one, "is not a primary in the topology", "TAKE", "f" * 40, "0")
+        refused(one, "does not belong to node", "TAKE", node_id(0), "16000")
+        refused(one, "this node has the slots already", "TAKE", node_id(1), "6000")
+        refused(one, "the list of slots is empty", "TAKE", node_id(0), "")
         refused(one, "40 hex digits", "TAKE", "s0", "0")
         for wrong in ("x", "1-", "5-3", "16384", "1,,2", "1,"):
             refused(one, "invalid slots: write ranges", "TAKE", node_id(0), wrong)
-        refused(one, "no slots are on their way", "CANCEL")
+        refused(one, "no slots migrate to this node", "CANCEL")
         refused(one, "syntax error", "GIVE")
         equal(one.ask("EXPORTSLOTS", *"abcdefghijk"), Error("ERR syntax error: EXPORTSLOTS is sent by a node that receives slots"), "words")
         for words, said in ((("0-10", "s0", "s9"), "no primary of the cluster is called s9"),
-                            (("a", "s0", "s1"), "is no list of slots"), (("16000", "s0", "s1"), "is not of node")):
+                            (("a", "s0", "s1"), "is no list of slots"), (("16000", "s0", "s1"), "does not belong to node")):
             check(said in run(CLI, "-q", "-p", one.port, "cluster", "move", *words, rc=1), said)
         # a source that is gone: the target goes on trying, takes no topology, and does not remove everything
         zero.kill()
         equal(one.ask("CLUSTER", "MOVE", "TAKE", node_id(0), "5-7"), "OK", "TAKE")
         eventually(lambda: one.status()["trouble"], "the first attempt fails")
         check("Connection refused" in one.status()["trouble"], one.status())
-        refused(one, "on their way to this node already", "TAKE", node_id(0), "8")
+        refused(one, "slots migrate to this node already", "TAKE", node_id(0), "8")
         check("while slots migrate to this node" in one.ask("FLUSHALL"), "FLUSHALL")
-        check("a topology is taken when" in one.ask("CLUSTER", "SETTOPOLOGY", topology(
+        check("wait until that is done" in one.ask("CLUSTER", "SETTOPOLOGY", topology(
             9, [{"port": s.port, "slots": []} for s in servers])), "SETTOPOLOGY")
         check("it is the target of a move" in run(CLI, "-p", two.port, "cluster", "check", rc=1), "check")
         equal(one.ask("CLUSTER", "MOVE", "CANCEL"), "OK", "CANCEL")
@@ -252,7 +252,7 @@ def given_back():
         one.flags += ["--cluster-config", str(path)]
         one.restart()
         equal(one.ask("SET", keys[0], 2), Error(f"MOVED {slot_of(keys[0])} 127.0.0.1:{two.port}"), "not yet")
-        check("whose keys, which have moved, are being removed here" in one.log(), one.log()[-500:])
+        check("whose moved keys it is still removing" in one.log(), one.log()[-500:])
         eventually(one.rests, "the keys are removed")
         one.hang_up()
         eventually(lambda: one.ask("SET", keys[0], 2) == "OK", "it is taken")
@@ -330,7 +330,7 @@ def gives_back():
             check(one.rests(), one.status())
         log.end()
         (moves[1][1].directory / "cluster.json.new").rmdir()
-        for (_, two, _, process), why in zip(moves, ("has not synced what was received", "cannot be written")):
+        for (_, two, _, process), why in zip(moves, ("has not synced the received keys", "cannot be written")):
             said = process.communicate(timeout=60)[0]
             check("the slots were not moved" in said and why in said, said)
             eventually(two.rests, two.status())

@@ -59,7 +59,7 @@ def sighup_takes_over_what_is_live():
         equal(setting(replies, "write-timeout-ms"), "60000", "what CONFIG SET had set is forgotten")
         equal(setting(replies, "unix-socket-mode"), "0660", "an option that is not live")
         log = server.log()
-        check("SIGHUP: connections-max is 60 now, and was 50" in log, log)
+        check("SIGHUP: connections-max is 60 now (was 50)" in log, log)
         check("SIGHUP: unix-socket-mode is 0600 in the configuration and 0660 here" in log, log)
         equal(int(server.metrics()["sherwood_clients_max"]), 60, "/metrics")
 

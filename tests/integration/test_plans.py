@@ -98,7 +98,7 @@ def one_life(rng, path, engine, number, before):
         may_refuse = any([disturb(rng, server, faults) for _ in range(rng.randrange(4))])
         time.sleep(rng.uniform(0.01, 0.15))
         if end_of_life(rng, server, clients, faults) == "stopped":
-            eventually(lambda: server.metrics()["sherwood_persistence_log_broken"] == 0, "the log goes on")
+            eventually(lambda: server.metrics()["sherwood_persistence_log_broken"] == 0, "the log continues")
         equal(faults.repeated, 0, "files were used again of which a sync had failed")
     return clients, may_refuse
 

@@ -66,7 +66,7 @@ def refuses_and_tells():
         equal(redis.Redis(port=primary.port).role()[0], b"master", "ROLE of a primary")
         status, *_, text = replica.http("/metrics")
         check(status == 200 and "sherwood_replication_is_replica 1" in str(text).replace("\\n", "\n"), "metrics")
-        check("replica itself" in str(ask(replica, "REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 20)), "no chains")
+        check("is a replica: replicate its primary" in str(ask(replica, "REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 20)), "no chains")
 
 
 @case
@@ -380,7 +380,7 @@ def lying_primaries():
         if ask(server, "EXISTS", 1) == 1:
             equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "a primary again")
         else:  # the second lie but two was a snapshot: it came for the table's place
-            check("no whole copy" in str(ask(server, "REPLICAOF", "NO", "ONE")), "it cannot take over")
+            check("not received" in str(ask(server, "REPLICAOF", "NO", "ONE")), "this replica cannot become a primary")
 
 
 @case

@@ -213,9 +213,9 @@ def half_replaced():
     """files that are neither the old nor the new primary's are no primary's: the start says what to do"""
     with Directory() as directory:
         (directory / "history").write_text(f"sherwood-history 1 replaced {'a' * 40} {'0' * 40} 0\n", encoding="ascii")
-        refuses_to_start(directory, "was to get the data of a primary, and has not: start with replicaof")
+        refuses_to_start(directory, "into the data directory was interrupted: start with --replicaof")
         (directory / "history").write_text("sherwood-history 2\n", encoding="ascii")
-        refuses_to_start(directory, "does not say whose writes")
+        refuses_to_start(directory, "is damaged, so the history")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def by_tls():
             for turn in range(3):
                 passed = relay.passed
                 eventually(lambda p=passed: relay.passed > p + 50000, "the stream goes on")
-                check(int(info(replica)["sherwood_resumes"]) >= turn, "it goes on where it was")
+                check(int(info(replica)["sherwood_resumes"]) >= turn, "it goes on without a snapshot")
                 relay.cut()
                 eventually(lambda t=turn: int(info(replica)["sherwood_resumes"]) > t, "it comes back")
             load.end()

@@ -82,7 +82,7 @@ def rights_that_end():
             while data := gone.recv(1 << 16):
                 got += data
             check(value.to_bytes(8, "little") not in got, f"{ends}: the write was sent")
-        eventually(lambda: "its user may not run REPLICATE any more" in server.log(), "the log says why")
+        eventually(lambda: "its user lost the right to run REPLICATE" in server.log(), "the log says why")
         got = b""
         while value.to_bytes(8, "little") not in got:
             got += stays.recv(1 << 16)

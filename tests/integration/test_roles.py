@@ -301,7 +301,7 @@ def started_as_a_replica():
         (path / "discarded-other").mkdir()
         flags = ("--replicaof", f"127.0.0.1 {primary.port}", "--ha-discarded-max")
         with node(path, *flags, "1") as server:
-            eventually(lambda: "cannot be kept aside, so they stay" in server.log(), "in words")
+            eventually(lambda: "cannot be archived, so the server keeps them" in server.log(), "in words")
             check("raise --ha-discarded-max" in server.log(), "what to do")
             equal(ask(server, "MGET", 100, 1), [b"7", None], "it has its own data, and serves them")
         with node(path, *flags, "2") as server:
@@ -385,7 +385,7 @@ def role_file():
             try:
                 node(path).start()
             except AssertionError as error:
-                check("does not name the role that REPLICAOF set: remove it" in str(error), error)
+                check("is damaged, so the role that REPLICAOF set is unknown: remove it" in str(error), error)
             else:
                 check(False, f"it started with {text!r}")
 

@@ -133,11 +133,11 @@ def rows_refused():
             (("--value-bytes", "62"), "value-bytes 62 is not a multiple of 4: 64 would be"),
             (("--value-bytes", "12", "--value-type", "u64"), "not a multiple of the 8 bytes of a u64"),
             (("--value-bytes", "4096", "--value-type", "string"), "strings have at most 4092"),
-            (("--value-type", "f32"), "value-type is about rows"),
-            (("--rows-max", "5"), "rows-max is about rows"),
-            (("--rows-in", "host"), "rows-in is about rows"),
-            (("--engine", "cuckoo", "--value-bytes", "64"), "value-bytes is no option of the cuckoo engine"),
-            (("--engine", "cache", "--rows-max", "5"), "rows-max is no option of the cache engine")):
+            (("--value-type", "f32"), "value-type needs rows"),
+            (("--rows-max", "5"), "rows-max needs rows"),
+            (("--rows-in", "host"), "rows-in needs rows"),
+            (("--engine", "cuckoo", "--value-bytes", "64"), "value-bytes is not an option of the cuckoo engine"),
+            (("--engine", "cache", "--rows-max", "5"), "rows-max is not an option of the cache engine")):
         check(words in refusal(*flags), f"{flags}: {refusal(*flags)}")
 
 

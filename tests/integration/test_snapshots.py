@@ -335,7 +335,7 @@ def damage_is_stepped_over():
             byte = file.read(1)
             file.seek(4096 + 64)
             file.write(bytes([byte[0] ^ 1]))
-        with place.server(errors="has a damaged block, at byte 4096: it is left where it is") as server:
+        with place.server(errors="has a damaged block, at byte 4096: the server leaves it in place") as server:
             r = client(server)
             equal(r.get(1), b"10", "the one before")
             r.set(1, 30)
@@ -421,7 +421,7 @@ def look_early(r, path, http_port):
 
 @case
 def no_memory():
-    """Where there is no memory for a snapshot SAVE says how much it needs; the last one needs none"""
+    """Without enough memory for a snapshot SAVE says how much it needs; the last one needs none"""
     if harness.SANITIZED or harness.BACKEND != "cpu":
         raise harness.Skip("limits of addresses are for plain builds on the CPU backend")
     with Place() as place:
@@ -436,7 +436,7 @@ def no_memory():
                 r.save()
                 check(False, "SAVE")
             except redis.ResponseError as error:
-                check(re.search(r"a snapshot needs \d+ MiB of host memory, which are not free",
+                check(re.search(r"not enough memory for a snapshot: it needs \d+ MiB of host memory",
                                 str(error)), str(error))
             check(r.set(3, 4), "without --save writes go on")
         with place.server() as server:

@@ -38,7 +38,7 @@ def wrong_options(folder, authority):
     tls = ("--tls-port", str(free_port()), "--tls-cert", cert)
     yield from (
         (("--requirepass-file", absent), absent),
-        (("--requirepass-file", folder.file("open", "word\n", 0o644)), "may be read by everybody"),
+        (("--requirepass-file", folder.file("open", "word\n", 0o644)), "is readable by everybody"),
         (("--primary-password-file", absent), "--primary-password-file"),
         (("--acl-file", absent), absent), (("--acl-file", folder.file("acl", "nonsense\n")), "acl"),
         (("--http-token-file", absent), absent), (("--unix-users", "nonsense"), "unix-users"),

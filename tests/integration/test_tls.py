@@ -238,7 +238,7 @@ def users_by_certificate():
             check("NOPERM" in ask("reader", "SET", "1", "2"), "a reader may not write")
             for other in ("stranger", "gone", None):
                 check("NOAUTH" in ask(other, "GET", "1"), f"{other} is nobody")
-            check("its name is no user's" in server.log(), server.log())
+            check("whose name is not a user" in server.log(), server.log())
 
 
 @case
@@ -263,13 +263,13 @@ def reload_of_certificates():
 
     cert, key = authority.sign("first")
     files = ["--tls-cert", str(cert), "--tls-key", str(key)]
-    with TlsServer(*files, errors="the certificates stay as they are") as server, server.tls() as old:
+    with TlsServer(*files, errors="the certificates are unchanged") as server, server.tls() as old:
         first = serial(server)
         second = authority.sign("second")
         whole = key.read_bytes()
         cert.write_bytes(second[0].read_bytes()) # with the key of the first: nonsense
         server.process.send_signal(signal.SIGHUP)
-        eventually(lambda: "the certificates stay as they are" in server.log(), "the refusal")
+        eventually(lambda: "the certificates are unchanged" in server.log(), "the refusal")
         equal(serial(server), first, "the certificate after a reload that failed")
         key.write_bytes(second[1].read_bytes())
         check(key.read_bytes() != whole, "the test's own files")
@@ -473,7 +473,7 @@ def load_beside_reloads():
         said, _ = load.communicate(timeout=120)
         equal(load.returncode, 0, said)
         check("0 missing, 0 wrong" in said, said)
-        eventually(lambda: server.log().count("new connections by TLS use") >= 1, "the reload")
+        eventually(lambda: server.log().count("new TLS connections use") >= 1, "the reload")
 
 
 if __name__ == "__main__":

@@ -256,7 +256,7 @@ def file_of_users():
         check(f"{path}:4: Syntax error" in reply and "None of the users were changed" in reply, reply)
         equal(alice.ask("GET", "1000"), None, "alice is as she was")
         os.kill(server.pid(), 1)
-        eventually(lambda: "the users are as they were" in server.log(), "SIGHUP")
+        eventually(lambda: "the users are unchanged" in server.log(), "SIGHUP")
         path.write_text(ACL.replace("~1000-1999", "~7").replace("user reader", "user author"),
                         encoding="ascii")
         reader = session(server, "reader", "pw")
@@ -291,7 +291,7 @@ def secrets_stay_secret():
             shown += pathlib.Path(f"/proc/{server.pid()}/{name}").read_bytes().decode()
         shown += server.log() + server.line + str(admin.ask("ACL", "LOG"))
     check("Correct-Horse" not in shown and "Battery-Staple" not in shown, "a secret was shown")
-    for mode, sentence in ((0o644, "may be read by everybody"), (0o660, "may be written by others")):
+    for mode, sentence in ((0o644, "is readable by everybody"), (0o660, "is writable by others")):
         os.chmod(password, mode)
         check(sentence in cannot_start("--requirepass-file", password), sentence)
     os.unlink(password)

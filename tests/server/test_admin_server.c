@@ -114,9 +114,8 @@ Test(admin_server, config)
         {"CONFIG|SET|port|1", "-ERR CONFIG SET failed (possibly related to argument 'port') - "
                               "can't set immutable config\r\n"},
         {"CONFIG|SET|SAVE|", "+OK\r\n"},
-        {"CONFIG|SET|SAVE|60 1",
-         "-ERR CONFIG SET failed (possibly related to argument 'SAVE') - "
-         "save is set and data-dir is not: there is nowhere to save to\r\n"},
+        {"CONFIG|SET|SAVE|60 1", "-ERR CONFIG SET failed (possibly related to argument 'SAVE') - "
+                                 "save is set and data-dir is not: set data-dir\r\n"},
         {"CONFIG|SET|maxclients|12|Timeout|3", "+OK\r\n"},
         {"CONFIG|GET|maxclients|connections-max",
          "*4\r\n$15\r\nconnections-max\r\n$2\r\n12\r\n$10\r\nmaxclients\r\n$2\r\n12\r\n"},

@@ -146,7 +146,7 @@ Test(config, contradictions)
         const char *flags[11];
         const char *error;
     } rows[] = {
-        {{"--bind", ""}, "there is nothing to listen on: bind and unix-socket are both empty"},
+        {{"--bind", ""}, "the server has no address to listen on: set bind or unix-socket"},
         {{"--port", "9379"}, "port and http-port are both 9379 on 127.0.0.1"},
         {{"--tls-only", "yes"}, "tls-only is yes and tls-port is not set"},
         {{"--tls-port", "7380"}, "tls-port is set: tls-cert and tls-key are needed with it"},
@@ -167,19 +167,21 @@ Test(config, contradictions)
          "resp-arguments-max 131072 is more than round-ops-max 65536: a command's keys go into one "
          "batch; raise round-ops-max or lower resp-arguments-max\n"},
         {{"--frame-ops-max", "63"},
-         "frame-ops-max 63 is too few: clients split their arrays at multiples of 64\n"},
+         "frame-ops-max 63 is too small: set at least 64, because clients split their arrays at "
+         "multiples of it\n"},
         {{"--round-ops-max", "7"}, "resp-arguments-max 8 is more than round-ops-max 7"},
-        {{"--resp-arguments-max", "7"}, "resp-arguments-max 7 is too few: some commands have 8"},
+        {{"--resp-arguments-max", "7"},
+         "resp-arguments-max 7 is too small: set at least 8, which some commands have"},
         {{"--resp-request-bytes-max", "128M"},
          "resp-request-bytes-max 134217728 is more than a quarter of arena-bytes 268435456: lower "
          "it or "
          "raise arena-bytes\n"},
         {{"--output-bytes-max", "2M", "--resp-arguments-max", "128K"},
-         "output-bytes-max 2097152 is less than what an MGET of resp-arguments-max 131072 may "
-         "answer: raise it to 3670016, or lower resp-arguments-max to 74898"},
+         "output-bytes-max 2097152 is smaller than the longest reply to an MGET of "
+         "resp-arguments-max 131072: raise it to 3670016, or lower resp-arguments-max to 74898"},
         {{"--output-bytes-pause", "65M"},
-         "output-bytes-pause 68157440 is more than output-bytes-max 67108864: lower the one or "
-         "raise the other\n"},
+         "output-bytes-pause 68157440 is more than output-bytes-max 67108864: lower the former or "
+         "raise the latter\n"},
         {{"--capacity", "2K", "--max-capacity", "1K"},
          "max-capacity 1024 is less than capacity 2048: the table starts with capacity slots"},
         {{"--capacity", "16M", "--max-capacity", "16777215"},
@@ -244,7 +246,7 @@ Test(config, file_errors)
         {"[server]\nrequirepass my=s3cret\n",
          ":2: unknown option 'requirepass'; did you mean 'requirepass-file' in [server]?\n"},
         {"[server]\nrequirepass s3cret\n",
-         ":2: this is neither [section], name = value nor a comment (# or ;)\n"},
+         ":2: the line is neither [section], name = value nor a comment (# or ;)\n"},
         {"[requirepass s3cret]\n",
          ":1: unknown section [requirepass]; did you mean [persistence]?\n"},
         {"[server]\n\n# x\ncapacity = 1\n", ":4: option 'capacity' belongs in section [table]\n"},
@@ -254,7 +256,7 @@ Test(config, file_errors)
         {"[server]\n[limit]\nx=1\n", ":2: unknown section [limit]; did you mean [limits]?\n"},
         {"[server\nport = 1\n", ":1: a section is missing its ']'\n"},
         {"[server]\nport\n",
-         ":2: this is neither [section], name = value nor a comment (# or ;)\n"},
+         ":2: the line is neither [section], name = value nor a comment (# or ;)\n"},
         {"[server]\nport = 1\nport = 2\n", ":3: option 'port' was already set in line 2\n"},
         {"[server]\nport = 70000\n", ":2: port: '70000' is not a whole number from 0 to 65535\n"},
         {"[server]\nport = \"1\"\n", ":2: port: '\"1\"' is not a whole number from 0 to 65535\n"},
@@ -286,7 +288,7 @@ Test(config, no_option_is_lost)
         char flag[128];
         snprintf(flag, sizeof(flag), "--%s=%s", option->name, option->standard);
         enum sw_config_action action = load(&config, &output, FLAGS(flag, "--check-config"));
-        bool other_engine = strstr(output.err, "is no option of the robin_hood engine") != NULL;
+        bool other_engine = strstr(output.err, "is not an option of the robin_hood engine") != NULL;
         cr_assert(action == SW_CONFIG_EXIT || other_engine, "%s: %s", flag, output.err);
         if (strcmp(section, option->section) != 0) {
             section = option->section;

@@ -17,15 +17,15 @@ Test(config_cluster, what_contradicts_is_refused)
         {{"--cluster-config", "c.json", "--cluster-node-id", "0123"},
          "cluster-node-id is not 40 hex digits in lower case"},
         {{"--cluster-config", "c.json", "--cluster-announce-ip", "a.example"},
-         "cluster-announce-ip is not a literal address: a name is cluster-announce-hostname"},
+         "cluster-announce-ip is not a literal address: for a name use cluster-announce-hostname"},
         {{"--cluster-state", "c.json", "--cluster-announce-hostname", "10.0.0.1"},
          "cluster-announce-hostname is not a host name"},
         {{"--cluster-config", "c.json", "--resp-keys", "hash"},
-         "resp-keys is hash in a cluster: slots are those of texts"},
+         "resp-keys is hash in a cluster: slots are computed from key strings"},
         {{"--cluster-state", "c.json", "--resp-keys", "auto"},
-         "resp-keys is auto in a cluster: slots are those of texts"},
-        {{"--cluster-announce-port", "7379"}, "options of a cluster are set, and neither"},
-        {{"--cluster-node-id", ID}, "this server would be in none"},
+         "resp-keys is auto in a cluster: slots are computed from key strings"},
+        {{"--cluster-announce-port", "7379"}, "options of a cluster are set without a cluster"},
+        {{"--cluster-node-id", ID}, "or leave them out"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;

@@ -152,30 +152,47 @@ Test(config_engine, stated_limits_are_kept)
     cr_assert_eq(config.resp_arguments_max, 60 << 10);
 }
 
+struct refusal {
+    const char *flags[9];
+    const char *error;
+};
+
+/* Expects that each row's flags are refused by one line that contains its text. */
+static void expect_refusals(const struct refusal *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct sw_config config;
+        cr_assert_eq(load(&config, &output, rows[i].flags), SW_CONFIG_ERROR, "row %zu", i);
+        cr_assert_not_null(strstr(output.err, rows[i].error), "row %zu: %s", i, output.err);
+        cr_assert_eq(strchr(output.err, '\n') - output.err, (long)strlen(output.err) - 1);
+    }
+}
+
 Test(config_engine, contradictions)
 {
-    static const struct {
-        const char *flags[9];
-        const char *error;
-    } rows[] = {
+    static const struct refusal rows[] = {
         {{"--engine", "robin"}, "engine: 'robin' is not one of robin_hood cuckoo cache"},
         {{"--value-format", "fixed"},
-         "value-format is no option of the robin_hood engine: leave it out, or choose the cache "
-         "engine"},
-        {{"--engine", "cuckoo", "--policy", "lfu"}, "policy is no option of the cuckoo engine"},
+         "value-format is not an option of the robin_hood engine: leave it out, or choose the "
+         "cache engine"},
+        {{"--engine", "cuckoo", "--policy", "lfu"}, "policy is not an option of the cuckoo engine"},
         {{"--engine", "cache", "--hash-functions", "2"},
-         "hash-functions is no option of the cache engine: leave it out, or choose the cuckoo"},
-        {{"--cache-mode", "throughput"}, "cache-mode is no option of the robin_hood engine"},
+         "hash-functions is not an option of the cache engine: leave it out, or choose the cuckoo"},
+        {{"--cache-mode", "throughput"}, "cache-mode is not an option of the robin_hood engine"},
         {{"--engine", "cache", "--default-ttl", "60"},
-         "default-ttl is no option of the cache engine: leave it out, or choose the robin_hood"},
-        {{"--policy", "lru"}, "policy is no option of the robin_hood engine"},
-        {{"--engine", "cache", "--stash", "64K"}, "stash is no option of the cache engine"},
-        {{"--value-format", "fixed"}, "value-format is no option of the robin_hood engine"},
+         "default-ttl is not an option of the cache engine: leave it out, or choose the "
+         "robin_hood"},
+        {{"--policy", "lru"}, "policy is not an option of the robin_hood engine"},
+        {{"--engine", "cache", "--stash", "64K"}, "stash is not an option of the cache engine"},
+        {{"--value-format", "fixed"}, "value-format is not an option of the robin_hood engine"},
         {{"--engine", "cuckoo", "--max-capacity", "32M"},
-         "max-capacity is no option of the cuckoo engine: leave it out, or choose the robin_hood"},
-        {{"--engine", "cache", "--max-probe", "9"}, "max-probe is no option of the cache engine"},
-        {{"--engine", "cache", "--max-load", "0.5"}, "max-load is no option of the cache engine"},
-        {{"--engine", "cache", "--stash", "128"}, "stash is no option of the cache engine"},
+         "max-capacity is not an option of the cuckoo engine: leave it out, or choose the "
+         "robin_hood"},
+        {{"--engine", "cache", "--max-probe", "9"},
+         "max-probe is not an option of the cache engine"},
+        {{"--engine", "cache", "--max-load", "0.5"},
+         "max-load is not an option of the cache engine"},
+        {{"--engine", "cache", "--stash", "128"}, "stash is not an option of the cache engine"},
         {{"--engine", "cache", "--value-bytes", "1020", "--frame-ops-max", "128K"},
          "arena-bytes 268435456 cannot hold one frame of frame-ops-max 131072 keys, 1024 bytes a "
          "value, and its reply: raise it to 269502464, or lower frame-ops-max to 130497"},
@@ -188,8 +205,8 @@ Test(config_engine, contradictions)
          "and 536870912 is the most: lower round-ops-max to 261123"},
         {{"--engine", "cache", "--value-bytes", "1020", "--round-ops-max", "128K",
           "--resp-arguments-max", "128K"},
-         "output-bytes-max 67108864 is less than what an MGET of resp-arguments-max 131072 may "
-         "answer: raise it to "},
+         "output-bytes-max 67108864 is smaller than the longest reply to an MGET of "
+         "resp-arguments-max 131072: raise it to "},
         {{"--engine", "cuckoo", "--capacity", "1", "--max-load", "0.3"},
          "a cuckoo table of 3 slots holds no key at a load of 0.3: raise the capacity"},
         {{"--engine", "cuckoo", "--hash-functions", "4"}, "hash-functions: '4' is not one of 2 3"},
@@ -201,26 +218,28 @@ Test(config_engine, contradictions)
          "value-bytes 1024 is too many: strings have at most 1020, for their length takes 4 more"},
         {{"--engine", "cache", "--value-bytes", "1028"},
          "value-bytes 1028 is too many: strings have at most 1020, for their length takes 4 more"},
+    };
+    expect_refusals(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+Test(config_engine, rows_that_are_refused)
+{
+    static const struct refusal rows[] = {
         {{"--value-bytes", "4100"}, "value-bytes: '4100' is not a whole number from 0 to 4096"},
         {{"--value-bytes", "4096", "--value-type", "string"},
          "value-bytes 4096 is too many: strings have at most 4092, for their length takes 4 more "
          "(value-type bytes has 4096)"},
         {{"--value-bytes", "12", "--value-type", "u64"},
          "value-bytes 12 is not a multiple of the 8 bytes of a u64"},
-        {{"--value-type", "f32"}, "value-type is about rows"},
-        {{"--rows-max", "9"}, "rows-max is about rows"},
-        {{"--rows-in", "host"}, "rows-in is about rows"},
+        {{"--value-type", "f32"}, "value-type needs rows"},
+        {{"--rows-max", "9"}, "rows-max needs rows"},
+        {{"--rows-in", "host"}, "rows-in needs rows"},
         {{"--value-bytes", "64", "--rows-in", "both"},
          "rows-in: 'both' is not one of gpu host gpu+host"},
-        {{"--rows-gpu-bytes", "1G"}, "rows-gpu-bytes is about rows"},
+        {{"--rows-gpu-bytes", "1G"}, "rows-gpu-bytes needs rows"},
         {{"--value-bytes", "64", "--rows-gpu-bytes", "1G"}, "rows-in gpu+host"},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct sw_config config;
-        cr_assert_eq(load(&config, &output, rows[i].flags), SW_CONFIG_ERROR, "row %zu", i);
-        cr_assert_not_null(strstr(output.err, rows[i].error), "row %zu: %s", i, output.err);
-        cr_assert_eq(strchr(output.err, '\n') - output.err, (long)strlen(output.err) - 1);
-    }
+    expect_refusals(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 /* Texts need 64 bits and no cluster: without resp-keys, the form is the widest that there is. */
@@ -253,7 +272,7 @@ Test(config_engine, forms_of_keys_that_are_refused)
         const char *error;
     } rows[] = {
         {{"--key-bits", "32", "--resp-keys", "auto"},
-         "resp-keys auto needs key-bits 64, because two hashes of 32 bits would soon be equal; "
+         "resp-keys auto needs key-bits 64, because hashes of 32 bits collide too often; "
          "choose --key-bits 64, or --resp-keys decimal or raw"},
         {{"--resp-keys", "hash", "--key-bits", "32"}, "resp-keys hash needs key-bits 64"},
         {{"--value-bytes", "64", "--resp-key-text-bytes", "30"}, "add --resp-keys hash"},

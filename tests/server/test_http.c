@@ -92,7 +92,7 @@ Test(http, pages)
     expect(port, "GET /metrics", "Accept: application/openmetrics-text\r\n", "HTTP/1.1 200 ",
            "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n");
     expect(port, "GET /nosuch", "", "HTTP/1.1 404 ", "/healthz and /readyz.\n");
-    expect(port, "GET /metrics/", "", "HTTP/1.1 404 ", "There is no such page");
+    expect(port, "GET /metrics/", "", "HTTP/1.1 404 ", "The page does not exist");
     expect(port, "POST /metrics", "Content-Length: 0\r\n", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
     expect(port, "DELETE /", "", "HTTP/1.1 405 ", "Only GET and HEAD");
     expect(port, "GET /healthz", "Content-Length: 3\r\n\r\nabc", "HTTP/1.1 200 ", "ok\n");

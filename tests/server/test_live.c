@@ -153,7 +153,7 @@ Test(live, a_bad_file_changes_nothing)
         {"[limits]\nconnections-max = 60\nconnections-max = 61\n", "already set in line 2"},
         {"[limits]\nconnections-max = 60\nnonsense = 1\n", "unknown option 'nonsense'"},
         {"[limits]\nconnections-max = 60\noutput-bytes-pause = 1G\n", "is more than"},
-        {"[server]\nbind =\n[limits]\nconnections-max = 60\n", "nothing to listen on"},
+        {"[server]\nbind =\n[limits]\nconnections-max = 60\n", "no address to listen on"},
         {"[limits]\nconnections-max = 60\n[server\n", "missing its ']'"},
     };
     struct place place;

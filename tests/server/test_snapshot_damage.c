@@ -129,7 +129,7 @@ Test(snapshot_damage, what_cannot_be_loaded_is_refused_in_words)
     expect_refused(&damage, "has keys of 8 bytes and fixed values of 8 bytes, which do not fit");
     write_file(&damage.place, "snapshot-0000000000000002", damage.file.bytes, 100);
     write_file(&damage.place, "snapshot-0000000000000001", damage.file.bytes, 100);
-    expect_refused(&damage, "no snapshot in ");
+    expect_refused(&damage, "all snapshots in ");
     close_damage(&damage);
 }
 

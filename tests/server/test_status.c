@@ -208,23 +208,23 @@ Test(status, problems_of_strangers_and_operators)
     expect_problem("SherwoodRegionsRefused", "warning", "3 regions or rings were");
     calm();
     facts.pause_left_ms = 1001;
-    expect_problem("SherwoodPaused", "warning", "holds writes back for another 2 s");
+    expect_problem("SherwoodPaused", "warning", "delays writes for another 2 s");
     facts.pauses_all = true;
-    expect_problem("SherwoodPaused", "warning", "holds requests back");
+    expect_problem("SherwoodPaused", "warning", "delays requests");
     calm();
     facts.pause_left_ms = 0;
     facts.stats.occupied = 9;
     facts.info.rows_max = 10;
     cr_assert_null(only_problem());
     facts.stats.occupied++;
-    expect_problem("SherwoodRowsNearlyUsed", "warning", "100 % of the rows");
+    expect_problem("SherwoodRowsNearlyUsed", "warning", "100 % of the limit of rows");
 }
 
 Test(status, problems_of_other_servers)
 {
     calm();
     facts.cluster.is_enabled = true;
-    expect_problem("SherwoodNotInTopology", "critical", "for there is none");
+    expect_problem("SherwoodNotInTopology", "critical", "because it has none");
     facts.cluster.has_topology = true;
     expect_problem("SherwoodNotInTopology", "critical", "not in the topology: it serves no key");
     facts.cluster.is_in_topology = true;
@@ -233,9 +233,9 @@ Test(status, problems_of_other_servers)
     expect_problem("SherwoodTopologyRefused", "warning", "1 topology was refused");
     facts.cluster.reload_failures = 0;
     facts.registry = (struct sw_registry_status){.is_on = true, .silent_ms = 15001};
-    expect_problem("SherwoodRegistrySilent", "warning", "for 15 s: nothing was heard");
+    expect_problem("SherwoodRegistrySilent", "warning", "for 15 s: no reply");
     facts.registry = (struct sw_registry_status){.is_on = true, .refused = "it is empty"};
-    expect_problem("SherwoodRegistryRefused", "critical", "holds: it is empty.");
+    expect_problem("SherwoodRegistryRefused", "critical", "keeps the one before: it is empty.");
     facts.registry.refused[0] = '\0';
     facts.replication.errors = 1;
     facts.replication.senders.errors = 1;
@@ -249,14 +249,15 @@ Test(status, problems_of_persistence)
     expect_problem("SherwoodSnapshotFailed", "critical", "would be lost");
     facts.log.has_begun = true;
     facts.persistence.refuses_writes = true;
-    expect_problem("SherwoodSnapshotFailed", "critical", "Writes are refused until one succeeds.");
+    expect_problem("SherwoodSnapshotFailed", "critical",
+                   "Writes are refused until a snapshot succeeds.");
     facts.persistence.last_failed = false;
     facts.log.state = SW_WAL_FULL;
     facts.log.error = 28; /* ENOSPC */
     expect_problem("SherwoodNotDurable", "critical", "(No space left on device)");
     facts.log.state = SW_WAL_BROKEN;
     facts.log.error = 123456; /* no such error */
-    expect_problem("SherwoodNotDurable", "critical", "tried again and again");
+    expect_problem("SherwoodNotDurable", "critical", "retries at once");
 }
 
 static json_t *render(uint64_t since, size_t *size)

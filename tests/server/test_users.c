@@ -191,7 +191,7 @@ Test(users, files_are_all_or_nothing)
     write_file(folder.acl, "user alice on gurk\nuser carol on\nuser carol off\nusr dave\n", 0600);
     cr_assert_eq(sw_users_load(users, error, sizeof(error)), -1);
     cr_assert_not_null(strstr(error, "acl:1: Syntax error: 'gurk'"), "%s", error);
-    cr_assert_not_null(strstr(error, "acl:3: this user is there already"), "%s", error);
+    cr_assert_not_null(strstr(error, "acl:3: this user exists already"), "%s", error);
     cr_assert_not_null(strstr(error, "acl:4: "), "%s", error);
     cr_assert_not(sw_users_find(users, "carol", 5, &user));
     cr_assert(sw_users_find(users, "bob", 3, &user));
@@ -315,9 +315,9 @@ Test(users, files_of_secrets)
     unsetenv("CREDENTIALS_DIRECTORY");
     expect_refusal("", "password", "No such file");
     chmod(folder.password, 0644);
-    expect_refusal("", folder.password, "may be read by everybody");
+    expect_refusal("", folder.password, "is readable by everybody");
     chmod(folder.password, 0660);
-    expect_refusal("", folder.password, "may be written by others");
+    expect_refusal("", folder.password, "is writable by others");
     chmod(folder.password, 0440);
     sw_users_destroy(create("", folder.password));
     write_file(folder.password, "\nhunter2\n", 0600);
@@ -325,7 +325,7 @@ Test(users, files_of_secrets)
     expect_refusal("", folder.name, "a directory, not a regular file");
     write_file(folder.password, "hunter2\n", 0600);
     write_file(folder.acl, "user default on >hunter2\n", 0600);
-    expect_refusal(folder.acl, folder.password, "which of them is right?");
+    expect_refusal(folder.acl, folder.password, "remove one of the definitions");
     write_file(folder.acl, "user default on ~hunter2\n", 0600);
     expect_refusal(folder.acl, "", ":1: Keys are integers");
     remove_folder(&folder);
