@@ -4,8 +4,10 @@
 
 test_metrics.py compares metrics.md, test_status.py status.md, and test_word_table.py operations.md."""
 
+import importlib
 import re
 import subprocess
+import sys
 
 from harness import BUILD, ROOT, case, check, equal, main, run
 
@@ -41,6 +43,23 @@ def complete():
     package = (ROOT / "client/python/src/sherwood/_many.py").read_text(encoding="utf-8")
     for method in re.findall(r"^    def ([a-z]\w+)\(self", package, re.M):
         check(f"#### Client.{method}\n" in python, method)
+
+
+@case
+def errors_have_entries():
+    """an error text in the sources, or a status of frames, without a cause and an action is found"""
+    sys.path.insert(0, str(ROOT / "deploy" / "reference"))
+    sys.dont_write_bytecode = True
+    made = importlib.import_module("errors")
+    texts = made.resp_texts()
+    check(len(texts) > 150 and "READONLY You can't write against a read only replica." in texts, texts)
+    made.resp_texts = lambda: [*texts, "ERR xyzzy"]
+    try:
+        made.page(BUILD)
+    except SystemExit as reason:
+        check("xyzzy" in str(reason), reason)
+    else:
+        check(False, "no failure")
 
 
 if __name__ == "__main__":
