@@ -11,7 +11,7 @@
 #include "table/batch.h"
 #include "table/configuration.h"
 #include "table/memory.h"
-#include "table/ways.h"
+#include "table/write_path.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,29 +41,29 @@ struct sw_backend_facts {
     uint64_t expires_next;
     uint64_t expires_mean; /* mean expiry time of the entries that expire; 0: unknown */
     uint64_t clock_steps;
-    struct sw_way_counters ways[SW_WAY_COUNT]; /* of the batches already polled */
-    uint32_t together_ops_max;  /* most operations of a launch by submit_together, at least 1; 0:
-                                   the backend has no submit_together. Constant */
-    uint32_t collected_ops_max; /* most operations of one batch in submit_together, at least
-                                   together_ops_max; constant */
-    bool collects_all;  /* submit takes no writes: each write goes to submit_together, and has no
+    struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT]; /* of the batches already polled */
+    uint32_t combined_ops_max;  /* most operations of a launch by submit_combined, at least 1; 0:
+                                   the backend has no submit_combined. Constant */
+    uint32_t collected_ops_max; /* most operations of one batch in submit_combined, at least
+                                   combined_ops_max; constant */
+    bool collects_all;  /* submit takes no writes: each write goes to submit_combined, and has no
                            more groups than operations; constant */
     bool filters_slots; /* GET may have a filter; constant */
 };
 
 /* Batches of operations that one launch carries out, as if one after the other. Each of them
- * writes, and has no arrays for left-overs. Either their counts sum to at most together_ops_max, or
- * to what together_ops returns, or there is one batch of at most collected_ops_max operations. No
+ * writes, and has no arrays for left-overs. Either their counts sum to at most combined_ops_max, or
+ * to what combined_ops returns, or there is one batch of at most collected_ops_max operations. No
  * batch has more groups than operations. */
-#define SW_READS_MAX 64      /* batches of reads in flight on a queue; at most one is a scan */
-#define SW_TOGETHERS 2       /* launches in flight */
-#define SW_TOGETHER_MAX 1024 /* batches of a launch */
-struct sw_together {
-    uint32_t number; /* 0 .. SW_TOGETHERS - 1, unique among the launches in flight */
+#define SW_READS_MAX 64        /* batches of reads in flight on a queue; at most one is a scan */
+#define SW_COMBINED_LAUNCHES 2 /* launches in flight */
+#define SW_COMBINED_BATCHES_MAX 1024 /* batches of a launch */
+struct sw_combined_launch {
+    uint32_t number; /* 0 .. SW_COMBINED_LAUNCHES - 1, unique among the launches in flight */
     uint32_t count;  /* at least 1 */
-    bool alone;      /* combine.c: the only part was submitted by backend->submit */
-    struct sw_batch *parts[SW_TOGETHER_MAX];
-    struct sw_batch whole; /* the backend's, from submit_together to the end of poll_together */
+    bool alone;      /* write_combiner.c: the only part was submitted by backend->submit */
+    struct sw_batch *parts[SW_COMBINED_BATCHES_MAX];
+    struct sw_batch whole; /* the backend's, from submit_combined to the end of poll_combined */
 };
 
 /* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). It has a place in the order of the
@@ -139,19 +139,20 @@ struct sw_backend {
     int (*submit)(void *queue, struct sw_batch *batch);
     int (*poll)(void *queue, struct sw_batch *batch);
 
-    /* For a backend that carries out batches after submit has returned (combine.h). table.c submits
-     * all writes to one queue, with at most SW_TOGETHERS launches in flight, and reads to the other
-     * queues. Each of those takes SW_READS_MAX reads. If facts.together_ops_max is 0, these members
-     * are NULL, writes are submitted to any queue, and submit sets write_sequence. submit_together
-     * and poll_together work like submit and poll. poll_together sets the outputs of the parts;
-     * their counters sum to what the launch counted. flush launches the reads of this stream that
-     * the queue holds back; NULL: the queue never holds reads back. */
-    int (*submit_together)(void *queue, struct sw_together *together);
+    /* For a backend that carries out batches after submit has returned (write_combiner.h). table.c
+     * submits all writes to one queue, with at most SW_COMBINED_LAUNCHES launches in flight, and
+     * reads to the other queues. Each of those takes SW_READS_MAX reads. If facts.combined_ops_max
+     * is 0, these members are NULL, writes are submitted to any queue, and submit sets
+     * write_sequence. submit_combined and poll_combined work like submit and poll. poll_combined
+     * sets the outputs of the parts; their counters sum to what the launch counted. flush launches
+     * the reads of this stream that the queue holds back; NULL: the queue never holds reads back.
+     */
+    int (*submit_combined)(void *queue, struct sw_combined_launch *combined);
     /* Returns how many operations the next launch may have if all of them are `op` and none wants
-     * `previous`: together_ops_max, or more if one launch costs much the same for any number of
-     * operations. The leader calls it before a launch. NULL: always together_ops_max. */
-    uint32_t (*together_ops)(void *table, enum sw_op op);
-    int (*poll_together)(void *queue, struct sw_together *together);
+     * `previous`: combined_ops_max, or more if one launch costs much the same for any number of
+     * operations. The leader calls it before a launch. NULL: always combined_ops_max. */
+    uint32_t (*combined_ops)(void *table, enum sw_op op);
+    int (*poll_combined)(void *queue, struct sw_combined_launch *combined);
     void (*flush)(void *queue, uint32_t stream);
 
     /* Implement sw_table_check and sw_table_raw_copy. Blocking; no batch in flight. NULL: not
@@ -182,7 +183,7 @@ struct sw_backend {
     const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
     /* Returns whether some entry has an expiry time, in a table where writes are combined and
      * entries may expire. If so, or if sw_batch._times is set, a batch of writes goes to
-     * submit_together without other batches. A SWEEP without `bury` is done when submit returns. */
+     * submit_combined without other batches. A SWEEP without `bury` is done when submit returns. */
     bool (*keeps_times)(const void *table) SW_NONE_BY_DEFAULT;
 };
 

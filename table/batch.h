@@ -105,7 +105,7 @@ struct sw_batch {
     bool some_expire;  /* out, writes: some entry had a time before or after the batch */
 
     /* The backend's, from submit to completion. */
-    int _stage; /* atomic: combine.c */
+    int _stage; /* atomic: write_combiner.c */
     struct sw_batch *_next;
     uint64_t _ticket;
     int64_t _stash_change; /* entries of the stash after the batch, minus before it */
@@ -183,7 +183,7 @@ struct sw_batch {
             uint32_t leftover_count;   /* out */
 
             uint32_t _upserts; /* operations of the batch that may insert */
-            uint32_t _way;     /* CUDA: 1 + enum sw_way; 0: another strategy */
+            uint32_t _way;     /* CUDA: 1 + enum sw_write_path; 0: another strategy */
             bool _adjusts;     /* the batch has an EXPIRE, or SET_SCORE */
             bool _times;       /* the batch has an EXPIRE, gives or returns times, or has `bury` */
         };

@@ -10,7 +10,7 @@
 
 #include "table/configuration.h"
 #include "table/counters.h"
-#include "table/ways.h"
+#include "table/write_path.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,9 +72,9 @@ struct sw_table_stats {
                                 the stash has room for the entries that meet the cap; the table
                                 stayed as it was */
     uint64_t epoch;          /* cache with an EPOCH policy: the current epoch */
-    struct sw_way_counters ways[SW_WAY_COUNT]; /* batches with writes, by execution strategy; 0
-                                                  except for Robin Hood on CUDA */
-    uint64_t expired;                          /* entries removed because they had expired */
+    struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT]; /* batches with writes, by execution
+                                                  strategy; 0 except for Robin Hood on CUDA */
+    uint64_t expired;      /* entries removed because they had expired */
     uint64_t expires;      /* entries with an expiry time, including expired ones */
     uint64_t expires_next; /* no entry expires before this time; 0: no entry expires */
     uint64_t ttl_mean_ms;  /* approximate mean time to live of the entries that expire */

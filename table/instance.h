@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "table/combine.h"
+#include "table/write_combiner.h"
 
 #define SW_REASON_BYTES 512
 
@@ -42,7 +42,7 @@ struct sw_table {
 struct sw_queue {
     struct sw_table *table;
     void *memory; /* the backend's */
-    struct sw_combine_queue combined;
+    struct sw_combiner_queue combined;
 };
 
 static inline struct sw_backend_facts sw_table_facts_of(const struct sw_table *table)

@@ -17,13 +17,13 @@ const char *sw_status_text(int status)
     }
 }
 
-const char *sw_way_name(enum sw_way way)
+const char *sw_write_path_name(enum sw_write_path way)
 {
     switch (way) {
 #define SW_WAY_CASE(name, text) \
     case name:                  \
         return text;
-        SW_WAY_MAP(SW_WAY_CASE)
+        SW_WRITE_PATH_MAP(SW_WAY_CASE)
 #undef SW_WAY_CASE
     default:
         return "unknown";

@@ -100,7 +100,7 @@ static bool may_keep_times(const struct sw_table *table, const struct sw_backend
     if (config->stash_slots == 0) {
         return false; /* an entry that is handed back would lose its time */
     }
-    return facts->together_ops_max == 0 || config->batch_ops_max <= facts->collected_ops_max;
+    return facts->combined_ops_max == 0 || config->batch_ops_max <= facts->collected_ops_max;
 }
 
 /* Limits the operations and kinds of batch to those that this configuration supports. */
@@ -151,14 +151,14 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     }
     struct sw_backend_facts facts = sw_table_facts_of(table);
     limit_operations(table, &facts);
-    assert(facts.together_ops_max == 0 || facts.collected_ops_max >= facts.together_ops_max);
+    assert(facts.combined_ops_max == 0 || facts.collected_ops_max >= facts.combined_ops_max);
     table->capacity_max = facts.max_capacity_slots;
-    table->combines = facts.together_ops_max > 0;
+    table->combines = facts.combined_ops_max > 0;
     table->filters_slots = facts.filters_slots;
     if (table->combines) {
         status =
             sw_combiner_open(&table->combiner, table->backend, table->memory,
-                             facts.together_ops_max, facts.collected_ops_max, facts.collects_all);
+                             facts.combined_ops_max, facts.collected_ops_max, facts.collects_all);
     }
     if (status != SW_OK) {
         snprintf(reason, reason_size, "the queue of the writes: %s", sw_status_text(status));
@@ -310,7 +310,7 @@ int sw_queue_create(struct sw_table *table, struct sw_queue **out)
         free(queue);
         return status;
     }
-    sw_combine_queue_init(&queue->combined, &table->combiner, queue->memory);
+    sw_combiner_queue_init(&queue->combined, &table->combiner, queue->memory);
     *out = queue;
     return SW_OK;
 }
@@ -409,13 +409,13 @@ int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     spoil_other_kinds(batch);
     clear_answers(batch);
-    return queue->table->combines ? sw_combine_submit(&queue->combined, batch)
+    return queue->table->combines ? sw_combiner_submit(&queue->combined, batch)
                                   : queue->table->backend->submit(queue->memory, batch);
 }
 
 int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
 {
-    int status = queue->table->combines ? sw_combine_poll(&queue->combined, batch)
+    int status = queue->table->combines ? sw_combiner_poll(&queue->combined, batch)
                                         : queue->table->backend->poll(queue->memory, batch);
     if (status != SW_PENDING) {
         sw_table_account(queue->table, batch);

@@ -14,7 +14,7 @@
  * other in array order, repeated keys included. Batches of one stream of one queue take effect in
  * the order of their submission. All others take effect in some one order: a write never overlaps
  * another write or a read, reads may overlap. Writes that wait for a device are launched together,
- * from all queues (combine.h); each is admitted and reported by itself.
+ * from all queues (write_combiner.h); each is admitted and reported by itself.
  *
  * Threads: a table may be used by any number of threads; a queue by one thread at a time. Memory:
  * sw_table_create and sw_queue_create allocate everything; batches allocate nothing. Growth and

@@ -82,7 +82,8 @@ static void put_operations(struct page *page, const struct sw_counters *counters
         counters->not_admitted);
 }
 
-static void put_ways(struct page *page, const struct sw_way_counters ways[SW_WAY_COUNT])
+static void put_ways(struct page *page,
+                     const struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT])
 {
     static const struct {
         const char *name, *help;
@@ -91,16 +92,16 @@ static void put_ways(struct page *page, const struct sw_way_counters ways[SW_WAY
         {"sherwood_table_way_batches",
          "Batches of writes by the write path on the GPU (table/robin_hood/README.md); 0 if there "
          "is one path only.",
-         offsetof(struct sw_way_counters, batches)},
+         offsetof(struct sw_write_path_counters, batches)},
         {"sherwood_table_way_operations", "Operations of these batches.",
-         offsetof(struct sw_way_counters, operations)},
+         offsetof(struct sw_write_path_counters, operations)},
     };
     for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
         family(page, rows[row].name, "counter", rows[row].help);
-        for (unsigned w = 0; w < SW_WAY_COUNT; w++) {
+        for (unsigned w = 0; w < SW_WRITE_PATH_COUNT; w++) {
             const char *base = (const char *)&ways[w];
             sw_text_printf(page->text, "%s_total{way=\"%s\"} %" PRIu64 "\n", rows[row].name,
-                           sw_way_name((enum sw_way)w),
+                           sw_write_path_name((enum sw_write_path)w),
                            *(const uint64_t *)(const void *)(base + rows[row].offset));
         }
     }

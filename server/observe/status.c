@@ -103,12 +103,13 @@ static json_t *table_of(const struct sw_server_stats *snapshot)
         integer(stats->write_launches));
 }
 
-static json_t *ways_of(const struct sw_way_counters ways[SW_WAY_COUNT])
+static json_t *ways_of(const struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT])
 {
     json_t *list = json_array();
-    for (unsigned i = 0; i < SW_WAY_COUNT; i++) {
-        put(&list, json_pack("{s:s, s:I, s:I}", "way", sw_way_name((enum sw_way)i), "batches",
-                             integer(ways[i].batches), "operations", integer(ways[i].operations)));
+    for (unsigned i = 0; i < SW_WRITE_PATH_COUNT; i++) {
+        put(&list, json_pack("{s:s, s:I, s:I}", "way", sw_write_path_name((enum sw_write_path)i),
+                             "batches", integer(ways[i].batches), "operations",
+                             integer(ways[i].operations)));
     }
     return list;
 }

@@ -91,7 +91,7 @@ void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *
             batch->status = SW_E_NOMEM;
             return;
         }
-        batch->image.sequence = sw_phase_lock_enter_alone(&table->phases);
+        batch->image.sequence = sw_phase_lock_enter_uncounted(&table->phases);
         uint64_t began_ns = sw_now_ns();
         batch->image.epoch = table->epoch;
         filled = fill(table, image);

@@ -10,7 +10,7 @@
  */
 #include "table/cache/acts.h"
 #include "table/cache/bucket.inl"
-#include "table/once.h"
+#include "table/load_once.h"
 
 struct sw_cache_step {
     uint32_t acts;

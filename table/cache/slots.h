@@ -89,7 +89,7 @@ sw_cache_candidates_of(const struct sw_cache_slots *slots, uint64_t key)
 /* A value of at most this many bytes lies directly after its entry if its size is a multiple of 16:
  * then code that finds the entry has the value nearby. Larger values would cross the 256-byte
  * boundaries of memory interleaving, and copying them would cost more time than that saves. */
-#define SW_CACHE_VALUE_TOGETHER_MAX 48U
+#define SW_CACHE_VALUE_COMBINED_MAX 48U
 
 /* Bytes of the entries and values of one bucket. */
 SW_HD static inline uint64_t sw_cache_entries_bytes(uint32_t value_bytes)
@@ -102,12 +102,12 @@ SW_HD static inline uint64_t sw_cache_entries_bytes(uint32_t value_bytes)
 SW_HD static inline void sw_cache_lay_out(struct sw_cache_slots *slots, uint8_t *memory)
 {
     uint32_t bytes = slots->value_bytes;
-    bool together = bytes % 16 == 0 && bytes <= SW_CACHE_VALUE_TOGETHER_MAX;
-    slots->entry_stride = (uint32_t)sizeof(struct sw_cache_entry) + (together ? bytes : 0);
-    slots->value_stride = together ? slots->entry_stride : bytes;
+    bool combined = bytes % 16 == 0 && bytes <= SW_CACHE_VALUE_COMBINED_MAX;
+    slots->entry_stride = (uint32_t)sizeof(struct sw_cache_entry) + (combined ? bytes : 0);
+    slots->value_stride = combined ? slots->entry_stride : bytes;
     slots->entries = memory;
     slots->values = memory + sizeof(struct sw_cache_entry) *
-                                 (together ? 1 : slots->buckets * SW_CACHE_BUCKET_SLOTS);
+                                 (combined ? 1 : slots->buckets * SW_CACHE_BUCKET_SLOTS);
 }
 
 SW_HD static inline struct sw_cache_entry *sw_cache_entry_at(const struct sw_cache_slots *slots,

@@ -7,7 +7,7 @@
 
 #include "table/cache/acts.h"
 #include "table/cache/score.h"
-#include "table/once.h"
+#include "table/load_once.h"
 
 SW_HD static inline uint32_t sw_cache_table_acts(uint32_t op, bool previous)
 {

@@ -43,9 +43,9 @@ static void CK(run_reads)(struct cuckoo *cuckoo, struct sw_batch *batch)
     struct CK(work) work = CK(work_of)(batch);
     struct CK(reads) reads = {.table = &table, .work = &work};
     if (batch->count >= PARALLEL_MIN && sw_pool_threads(cuckoo->pool) > 1 &&
-        sw_pool_try_take(cuckoo->pool)) {
+        sw_pool_try_lock(cuckoo->pool)) {
         sw_pool_run(cuckoo->pool, CK(read_part), &reads);
-        sw_pool_give_back(cuckoo->pool);
+        sw_pool_unlock(cuckoo->pool);
     } else {
         CK(get_range)(&table, &work, 0, batch->count, &reads.counters[0]);
     }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "table/cuckoo/cuckoo.h"
-#include "table/once.h"
+#include "table/load_once.h"
 #include "table/operation.h"
 
 #ifdef __cplusplus

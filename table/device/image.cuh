@@ -3,8 +3,8 @@
  * image.cuh - images of a table on a device. The device copies the table's arrays between two write
  * batches. The host then reads the copy piece by piece, on a separate stream.
  *
- * Threads: the channel's thread, which submits all writes of the table (combine.h), takes and polls
- * images. Any one thread reads and drops an image.
+ * Threads: the channel's thread, which submits all writes of the table (write_combiner.h), takes
+ * and polls images. Any one thread reads and drops an image.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_IMAGE_CUH
 #define SHERWOOD_TABLE_DEVICE_IMAGE_CUH

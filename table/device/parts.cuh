@@ -6,12 +6,12 @@
 #ifndef SHERWOOD_TABLE_DEVICE_PARTS_CUH
 #define SHERWOOD_TABLE_DEVICE_PARTS_CUH
 
+#include "table/device/combined_launch.cuh"
 #include "table/device/reduce.cuh"
-#include "table/device/together.cuh"
 
 /* The parameters of these kernels. */
 struct arrays {
-    struct sw_cuda_together memory;
+    struct sw_cuda_combined memory;
     struct sw_cuda_collected in;
     uint32_t parts;
     bool counts; /* count each part separately; false: one part, which has the whole batch's

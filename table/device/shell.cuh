@@ -5,7 +5,7 @@
  *
  * An engine E derives from sw_cuda_shell_defaults and has these types and static functions:
  *
- *   Table    derives from sw_cuda_channel_owner; has `struct sw_cuda_together together`
+ *   Table    derives from sw_cuda_channel_owner; has `struct sw_cuda_combined combined`
  *   Queue    derives from sw_cuda_channel; has `Table *table` and `Tally *tallies` [TALLIES], which
  *            are device memory
  *   Record   what the device reports of a batch
@@ -20,7 +20,7 @@
  *
  *   prepare_image(queue, batch, parts)       `prepare` of sw_cuda_image_submit (image.cuh)
  *   enqueue(queue, batch, ticket)            under the mutex
- *   write(queue, together, record, ticket)   the same for a gathered launch, after all reads
+ *   write(queue, combined, record, ticket)   the same for a gathered launch, after all reads
  *   status(record)                           address of the status; NULL: never SW_E_FULL
  *   collect(queue, batch, record)            copies the results; returns the status
  *
@@ -33,9 +33,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/device/combined_launch.cuh"
 #include "table/device/image.cuh"
 #include "table/device/memory.cuh"
-#include "table/device/together.cuh"
 
 struct sw_cuda_shell_defaults {
     static int valid(const struct sw_table_config *, char *, size_t)
@@ -200,42 +200,44 @@ template <typename E> int sw_cuda_shell_poll(void *context, struct sw_batch *bat
 
 /* Under the mutex. */
 template <typename E>
-cudaError_t sw_cuda_shell_enqueue_together(typename E::Queue *queue, struct sw_together *together,
-                                           uint64_t ticket)
+cudaError_t sw_cuda_shell_enqueue_combined(typename E::Queue *queue,
+                                           struct sw_combined_launch *combined, uint64_t ticket)
 {
-    struct sw_cuda_together *memory = &queue->table->together;
+    struct sw_cuda_combined *memory = &queue->table->combined;
     typename E::Record *record = (typename E::Record *)memory->record;
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
-        error = sw_cuda_together_collect(memory, together, queue->stream);
+        error = sw_cuda_combined_gather(memory, combined, queue->stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
     }
     if (error == cudaSuccess) {
-        error = E::write(queue, together, record, ticket);
+        error = E::write(queue, combined, record, ticket);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_together_deal(memory, together, E::status(record),
-                                      sw_cuda_channel_record(queue, ticket), queue->stream);
+        error = sw_cuda_combined_scatter(memory, combined, E::status(record),
+                                         sw_cuda_channel_record(queue, ticket), queue->stream);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-template <typename E> int sw_cuda_shell_submit_together(void *context, struct sw_together *together)
+template <typename E>
+int sw_cuda_shell_submit_combined(void *context, struct sw_combined_launch *combined)
 {
     typename E::Queue *queue = (typename E::Queue *)context;
-    return sw_cuda_together_submit(queue, together, [=](uint64_t ticket) {
-        return sw_cuda_shell_enqueue_together<E>(queue, together, ticket);
+    return sw_cuda_combined_submit(queue, combined, [=](uint64_t ticket) {
+        return sw_cuda_shell_enqueue_combined<E>(queue, combined, ticket);
     });
 }
 
-template <typename E> int sw_cuda_shell_poll_together(void *context, struct sw_together *together)
+template <typename E>
+int sw_cuda_shell_poll_combined(void *context, struct sw_combined_launch *combined)
 {
     typename E::Queue *queue = (typename E::Queue *)context;
-    const int status = sw_cuda_shell_poll<E>(queue, &together->whole);
+    const int status = sw_cuda_shell_poll<E>(queue, &combined->whole);
     if (status != SW_PENDING) {
-        sw_cuda_together_finish(&queue->table->together, together);
+        sw_cuda_combined_finish(&queue->table->combined, combined);
     }
     return status;
 }

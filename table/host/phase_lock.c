@@ -75,7 +75,7 @@ uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock)
     return enter(lock, 1);
 }
 
-uint64_t sw_phase_lock_enter_alone(struct sw_phase_lock *lock)
+uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock)
 {
     return enter(lock, 0);
 }

@@ -34,8 +34,8 @@ uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock);
 /* Enters as a writer without being counted; leave with sw_phase_lock_leave_write. Returns the
  * number of counted writers that have entered so far. */
-uint64_t sw_phase_lock_enter_alone(struct sw_phase_lock *lock);
-/* Counts a writer that holds the lock by sw_phase_lock_enter_alone. Returns the number that
+uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock);
+/* Counts a writer that holds the lock by sw_phase_lock_enter_uncounted. Returns the number that
  * sw_phase_lock_enter_write would have returned. */
 uint64_t sw_phase_lock_count(struct sw_phase_lock *lock);
 

@@ -128,12 +128,12 @@ uint32_t sw_pool_threads(const struct sw_pool *pool)
     return pool->threads;
 }
 
-bool sw_pool_try_take(struct sw_pool *pool)
+bool sw_pool_try_lock(struct sw_pool *pool)
 {
     return pthread_mutex_trylock(&pool->taken) == 0;
 }
 
-void sw_pool_give_back(struct sw_pool *pool)
+void sw_pool_unlock(struct sw_pool *pool)
 {
     pthread_mutex_unlock(&pool->taken);
 }

@@ -5,7 +5,7 @@
  * The workers start once and sleep between jobs. A pool executes one job at a time. A caller that
  * finds the pool taken does its work on its own thread.
  *
- * Threads: sw_pool_try_take from any thread; sw_pool_run and sw_pool_give_back by the thread that
+ * Threads: sw_pool_try_lock from any thread; sw_pool_run and sw_pool_unlock by the thread that
  * took the pool.
  */
 #ifndef SHERWOOD_TABLE_HOST_POOL_H
@@ -34,8 +34,8 @@ void sw_pool_destroy(struct sw_pool *pool);
 uint32_t sw_pool_threads(const struct sw_pool *pool);
 
 /* Returns true if the caller has taken the pool. Never blocks. */
-bool sw_pool_try_take(struct sw_pool *pool);
-void sw_pool_give_back(struct sw_pool *pool);
+bool sw_pool_try_lock(struct sw_pool *pool);
+void sw_pool_unlock(struct sw_pool *pool);
 
 /* Runs the job on every thread of the pool and on the caller's; returns when all have finished. The
  * caller and every thread of the next job see what they wrote. */

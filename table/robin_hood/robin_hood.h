@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "table/load_once.h"
 #include "table/mix.h"
-#include "table/once.h"
 #include "table/operation.h"
 
 /* Slots per bucket. 4 x 8 bytes is one 32-byte sector of GPU memory; 4 x 16 bytes is one CPU cache
@@ -131,12 +131,12 @@ SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 #ifdef __cplusplus
 #define SW_KEEP(view, slot) ((void)0)
 #else
-#include "table/host/guard.h"
-#define SW_KEEP(view, slot)                               \
-    do {                                                  \
-        if (__builtin_expect((view)->guard != NULL, 0)) { \
-            sw_guard_before_write((view)->guard, (slot)); \
-        }                                                 \
+#include "table/host/cow_guard.h"
+#define SW_KEEP(view, slot)                                   \
+    do {                                                      \
+        if (__builtin_expect((view)->guard != NULL, 0)) {     \
+            sw_cow_guard_before_write((view)->guard, (slot)); \
+        }                                                     \
     } while (0)
 #endif
 

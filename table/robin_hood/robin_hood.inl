@@ -19,7 +19,7 @@ struct RH(view) {
     uint64_t buckets_total; /* with the tail for displaced entries */
     uint64_t max_probe;     /* largest displacement, in buckets */
 #ifndef __cplusplus
-    struct sw_guard *guard; /* keeps data that an image still reads; NULL: none. Not on CUDA */
+    struct sw_cow_guard *guard; /* keeps data that an image still reads; NULL: none. Not on CUDA */
 #endif
 };
 

@@ -148,7 +148,7 @@ int emu_barrier(emu_barrier_kind kind, int predicate)
 void emu_grid_barrier(void)
 {
     emu_grid *g = now->home->grid;
-    if (!g->launched.together) {
+    if (!g->launched.combined) {
         emu_fail("grid.sync in a launch that is not cooperative");
     }
     g->waiting++;

@@ -218,7 +218,7 @@ void end_block(block *b)
 /* Blocks begin in the order of their numbers, which kernels rely on. */
 void begin_blocks(emu_grid *g)
 {
-    const size_t most = g->launched.together ? g->total : emu_options_read()->blocks;
+    const size_t most = g->launched.combined ? g->total : emu_options_read()->blocks;
     while (g->begun < g->total && g->resident.size() < most) {
         begin_block(g);
     }

@@ -196,7 +196,7 @@ template <int BITS> struct trial {
         control.mode = SW_CUDA_ADMITTED;
         control.long_inserts = control.long_removals = walks;
         emu_launched shape = emu_shape(walks, LANES);
-        shape.together = true;
+        shape.combined = true;
         if (removes) {
             emu_launch(shape, "removal_kernel", removal_kernel<BITS>, device);
         } else {

@@ -105,7 +105,7 @@ void run(trial *trial)
         trial->cells[c] = entry_of(c);
     }
     emu_launched shape = emu_shape(trial->threads, 1);
-    shape.together = true;
+    shape.combined = true;
     emu_launch(shape, "put_kernel", put_kernel, trial);
 }
 

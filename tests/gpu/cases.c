@@ -82,7 +82,7 @@ bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
         }
     }
     pair->answers = PAIR_ANSWERS_DRAWN;
-    return ways_taken(pair, &before, way_where_certain(pair) | WAY(SW_WAY_STREAM)) &&
+    return ways_taken(pair, &before, way_where_certain(pair) | WAY(SW_WRITE_PATH_STREAM)) &&
            pair_lookup(pair, 0, entries) && pair_range(pair, SW_SET, 0, entries) &&
            pair_compare(pair, false) && pair_lookup(pair, 0, entries) &&
            pair_range(pair, SW_DELETE, 0, entries) && pair_compare(pair, false) &&

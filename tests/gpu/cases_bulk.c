@@ -149,7 +149,7 @@ bool case_beyond_ranges(struct pair *pair, const struct scale *scale, double loa
         }
     }
     return pair_lookup(pair, 0, old + pair->n_max) &&
-           ways_of_bulk(pair, &before, WAY(SW_WAY_GENERAL));
+           ways_of_bulk(pair, &before, WAY(SW_WRITE_PATH_GENERAL));
 }
 
 /* Every upsert of keys that no segment has too many of, asking whether they were there: into the

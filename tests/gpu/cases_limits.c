@@ -114,6 +114,6 @@ bool case_full(struct pair *pair, const struct scale *scale, double load)
     return pair_run(pair, false) && pair_compare(pair, false) &&
            (refused > 0 || pair_fail(pair, "no group was refused")) &&
            pair_lookup(pair, 0, limit + limit / 3) &&
-           ways_taken(pair, &before, WAY(SW_WAY_GENERAL)) &&
-           ways_not_taken(pair, &before, WAY(SW_WAY_SERIAL));
+           ways_taken(pair, &before, WAY(SW_WRITE_PATH_GENERAL)) &&
+           ways_not_taken(pair, &before, WAY(SW_WRITE_PATH_SERIAL));
 }

@@ -114,8 +114,8 @@ bool case_together_at_limit(struct pair *pair, const struct scale *scale, double
         good = good && fill_up(pair, universe);
     }
     good = good && (refused > 0 || pair_fail(pair, "no group of a round was refused")) &&
-           ways_taken(pair, &ways_before, WAY(SW_WAY_GENERAL)) &&
-           ways_not_taken(pair, &ways_before, WAY(SW_WAY_SERIAL));
+           ways_taken(pair, &ways_before, WAY(SW_WRITE_PATH_GENERAL)) &&
+           ways_not_taken(pair, &ways_before, WAY(SW_WRITE_PATH_SERIAL));
     return close_rounds(pair, &together, good);
 }
 

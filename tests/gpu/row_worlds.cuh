@@ -194,7 +194,7 @@ template <int BITS> void draw_parts(struct world<BITS> *w)
         part->count = count;
         part->first = first;
         part->first_chunk = batch->chunks;
-        for (uint32_t c = 0; c < count; c += SW_TOGETHER_CHUNK) {
+        for (uint32_t c = 0; c < count; c += SW_COMBINED_CHUNK) {
             w->parts->of_chunk[batch->chunks++] = (uint16_t)p;
         }
         first += count;

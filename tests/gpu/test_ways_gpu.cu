@@ -60,7 +60,7 @@ void fill(const struct arrays *arrays, const struct trial *trial)
 int run_all(const struct sw_backend *backend, struct sw_cuda_table *table, void *queue,
             const struct arrays *arrays, const struct trial *trial)
 {
-    const struct sw_way_counters *way = &table->ways[SW_WAY_RANGES];
+    const struct sw_write_path_counters *way = &table->ways[SW_WRITE_PATH_RANGES];
     uint64_t before = 0;
     fill(arrays, trial);
     for (int b = 0; b < BATCHES; b++) {

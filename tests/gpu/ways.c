@@ -20,7 +20,7 @@ struct ways ways_now(const struct pair *pair)
 
 uint32_t way_where_certain(const struct pair *pair)
 {
-    return pair->ranges == SW_CHOICE_NEVER ? WAY(SW_WAY_GENERAL) : WAY(SW_WAY_RANGES);
+    return pair->ranges == SW_CHOICE_NEVER ? WAY(SW_WRITE_PATH_GENERAL) : WAY(SW_WRITE_PATH_RANGES);
 }
 
 /* Batches that went one of the ways. */
@@ -28,7 +28,7 @@ static uint64_t batches_since(const struct pair *pair, const struct ways *since,
 {
     const struct ways now = ways_now(pair);
     uint64_t batches = 0;
-    for (unsigned w = 0; w < SW_WAY_COUNT; w++) {
+    for (unsigned w = 0; w < SW_WRITE_PATH_COUNT; w++) {
         if ((ways & WAY(w)) != 0) {
             batches += now.counted[w].batches - since->counted[w].batches;
         }
@@ -41,10 +41,10 @@ static bool fail(struct pair *pair, const struct ways *since, const char *what, 
 {
     const struct ways now = ways_now(pair);
     char text[256] = "";
-    for (unsigned w = 0; w < SW_WAY_COUNT; w++) {
+    for (unsigned w = 0; w < SW_WRITE_PATH_COUNT; w++) {
         size_t used = strlen(text);
         snprintf(text + used, sizeof(text) - used, "%s%s %" PRIu64,
-                 (ways & WAY(w)) != 0 ? " *" : " ", sw_way_name((enum sw_way)w),
+                 (ways & WAY(w)) != 0 ? " *" : " ", sw_write_path_name((enum sw_write_path)w),
                  now.counted[w].batches - since->counted[w].batches);
     }
     return pair_fail(pair, "%s went a way marked *; batches:%s", what, text);
@@ -65,7 +65,7 @@ bool ways_not_taken(struct pair *pair, const struct ways *since, uint32_t ways)
 
 bool ways_of_bulk(struct pair *pair, const struct ways *since, uint32_t others)
 {
-    const uint32_t streamed = WAY(SW_WAY_STREAM);
+    const uint32_t streamed = WAY(SW_WRITE_PATH_STREAM);
     switch (pair->bulk) {
     case SW_CHOICE_ALWAYS:
         return ways_taken(pair, since, streamed);

@@ -10,7 +10,7 @@
 
 #define WAY(way) (1U << (way))
 struct ways {
-    struct sw_way_counters counted[SW_WAY_COUNT];
+    struct sw_write_path_counters counted[SW_WRITE_PATH_COUNT];
 };
 
 /* Returns the counters of side 1. */

@@ -52,8 +52,8 @@ static inline void make_facts(struct sw_config *config, struct sw_server_stats *
     snapshot->stats.grown = 6;
     snapshot->stats.resized = 8;
     snapshot->stats.resize_failed = 9;
-    for (uint64_t w = 0; w < SW_WAY_COUNT; w++) {
-        snapshot->stats.ways[w] = (struct sw_way_counters){600 + w, 7000 + w};
+    for (uint64_t w = 0; w < SW_WRITE_PATH_COUNT; w++) {
+        snapshot->stats.ways[w] = (struct sw_write_path_counters){600 + w, 7000 + w};
     }
     snapshot->counters.connected_clients = 5;
     snapshot->counters.arena_bytes = 1 << 20;

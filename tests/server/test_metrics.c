@@ -206,7 +206,7 @@ Test(metrics, every_counter_has_its_value)
                  (double)snapshot.stats.ways[way].batches);                              \
     cr_assert_eq(sample(&page, "sherwood_table_way_operations_total{way=\"" name "\"}"), \
                  (double)snapshot.stats.ways[way].operations);
-    SW_WAY_MAP(CHECK_WAY)
+    SW_WRITE_PATH_MAP(CHECK_WAY)
 #undef CHECK_WAY
     cr_assert_eq(sample(&page, "sherwood_keyspace_hits_total"), (double)table->by_class[0].hits);
     cr_assert_eq(sample(&page, "sherwood_keyspace_misses_total"),

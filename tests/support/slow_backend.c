@@ -90,7 +90,8 @@ static int slow_submit(void *context, struct sw_batch *batch)
         expect(fake, fake->writes_in_flight == 0, "an image with nothing in flight");
         fake->images++;
     } else if (batch->write_sequence != 0) {
-        expect(fake, fake->writes_in_flight < SW_TOGETHERS, "at most SW_TOGETHERS write launches");
+        expect(fake, fake->writes_in_flight < SW_COMBINED_LAUNCHES,
+               "at most SW_COMBINED_LAUNCHES write launches");
         fake->writes_in_flight++;
         carry_out(fake, batch);
     } else if (queue->reads == SW_READS_MAX || random_below(&fake->random, 8) == 0) {
@@ -118,7 +119,7 @@ static int slow_poll(void *context, struct sw_batch *batch)
     return SW_OK;
 }
 
-static int slow_submit_together(void *context, struct sw_together *together)
+static int slow_submit_together(void *context, struct sw_combined_launch *together)
 {
     struct slow *fake = ((struct slow_queue *)context)->fake;
     uint32_t operations = 0;
@@ -127,8 +128,10 @@ static int slow_submit_together(void *context, struct sw_together *together)
         pthread_mutex_unlock(&fake->lock);
         return SW_E_DEVICE;
     }
-    expect(fake, fake->writes_in_flight < SW_TOGETHERS, "at most SW_TOGETHERS write launches");
-    expect(fake, together->count >= 2 && together->count <= SW_TOGETHER_MAX, "several batches");
+    expect(fake, fake->writes_in_flight < SW_COMBINED_LAUNCHES,
+           "at most SW_COMBINED_LAUNCHES write launches");
+    expect(fake, together->count >= 2 && together->count <= SW_COMBINED_BATCHES_MAX,
+           "several batches");
     for (uint32_t i = 0; i < together->count; i++) {
         struct sw_batch *part = together->parts[i];
         expect(fake, part->kind == SW_BATCH_OPERATIONS && part->op == SW_SET, "writes only");
@@ -145,7 +148,7 @@ static int slow_submit_together(void *context, struct sw_together *together)
     return SW_OK;
 }
 
-static int slow_poll_together(void *context, struct sw_together *together)
+static int slow_poll_together(void *context, struct sw_combined_launch *together)
 {
     struct slow *fake = ((struct slow_queue *)context)->fake;
     if (fake->stalled || together->whole._ticket > 0) {
@@ -163,8 +166,8 @@ const struct sw_backend slow_backend = {
     .queue_close = slow_queue_close,
     .submit = slow_submit,
     .poll = slow_poll,
-    .submit_together = slow_submit_together,
-    .together_ops = slow_together_ops,
-    .poll_together = slow_poll_together,
+    .submit_combined = slow_submit_together,
+    .combined_ops = slow_together_ops,
+    .poll_combined = slow_poll_together,
     .flush = slow_flush,
 };

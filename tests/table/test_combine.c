@@ -51,7 +51,7 @@ static void draw(struct client *client, struct random *random, struct request *r
     memset(request, 0, sizeof(*request));
     request->busy = true;
     struct sw_batch *batch = &request->batch;
-    batch->stream = stream + (random_below(random, 2) == 0 ? SW_COMBINE_STREAMS : 0);
+    batch->stream = stream + (random_below(random, 2) == 0 ? SW_COMBINER_STREAMS : 0);
     batch->kind = random_below(random, 30) == 0 ? SW_BATCH_RESIZE : SW_BATCH_OPERATIONS;
     batch->op = random_below(random, 3) == 0 ? SW_GET : SW_SET;
     batch->count = (uint32_t)random_below(random, OPS_MAX) + 1;
@@ -81,12 +81,12 @@ static void check(struct client *client, const struct request *request, int stat
 }
 
 /* Polls each request of `requests` once. Returns whether any is still busy. */
-static bool poll_all(struct client *client, struct sw_combine_queue *own, struct request *requests)
+static bool poll_all(struct client *client, struct sw_combiner_queue *own, struct request *requests)
 {
     bool busy = false;
     for (int r = 0; r < IN_FLIGHT; r++) {
         if (requests[r].busy) {
-            int status = sw_combine_poll(own, &requests[r].batch);
+            int status = sw_combiner_poll(own, &requests[r].batch);
             requests[r].busy = status == SW_PENDING;
             busy |= status == SW_PENDING;
             if (status != SW_PENDING) {
@@ -102,17 +102,17 @@ static void *run_client(void *argument)
     struct client *client = argument;
     struct random random = random_of(client->number + 1);
     struct request *requests = calloc(IN_FLIGHT, sizeof(*requests));
-    struct sw_combine_queue own;
+    struct sw_combiner_queue own;
     void *queue;
     slow_queue_open(client->fake, &queue);
-    sw_combine_queue_init(&own, client->combiner, queue);
+    sw_combiner_queue_init(&own, client->combiner, queue);
     for (uint32_t n = 0; n < client->requests; n++) {
         struct request *request = &requests[random_below(&random, IN_FLIGHT)];
         while (request->busy) {
             poll_all(client, &own, requests);
         }
         draw(client, &random, request, (uint32_t)random_below(&random, STREAMS));
-        while (sw_combine_submit(&own, &request->batch) == SW_E_BUSY) {
+        while (sw_combiner_submit(&own, &request->batch) == SW_E_BUSY) {
             request->busy = false;
             poll_all(client, &own, requests);
             request->busy = true;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "table/batch.h"
-#include "table/combine.h"
+#include "table/write_combiner.h"
 
 TestSuite(combine_alone, .timeout = 60);
 
@@ -43,14 +43,14 @@ static int poll(void *queue, struct sw_batch *batch)
     return SW_OK;
 }
 
-static int submit_together(void *queue, struct sw_together *together)
+static int submit_combined(void *queue, struct sw_combined_launch *together)
 {
     cr_assert_eq(together->count, 1);
     ((struct counts *)queue)->together++;
     return SW_OK;
 }
 
-static int poll_together(void *queue, struct sw_together *together)
+static int poll_combined(void *queue, struct sw_combined_launch *together)
 {
     (void)queue;
     (void)together;
@@ -62,8 +62,8 @@ static const struct sw_backend backend = {
     .queue_close = close_queue,
     .submit = submit,
     .poll = poll,
-    .submit_together = submit_together,
-    .poll_together = poll_together,
+    .submit_combined = submit_combined,
+    .poll_combined = poll_combined,
 };
 
 /* Runs one write of `count` operations where a launch takes `most`. */
@@ -71,7 +71,7 @@ static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers
 {
     struct counts counts = {0, 0};
     struct sw_combiner combiner;
-    struct sw_combine_queue own;
+    struct sw_combiner_queue own;
     uint64_t unused = 0;
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = SW_SET,
@@ -81,9 +81,9 @@ static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers
                              .values = &unused,
                              .leftover_keys = leftovers};
     cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, most, 2 * most, false), SW_OK);
-    sw_combine_queue_init(&own, &combiner, &counts);
-    cr_assert_eq(sw_combine_submit(&own, &batch), SW_OK);
-    while (sw_combine_poll(&own, &batch) == SW_PENDING) {
+    sw_combiner_queue_init(&own, &combiner, &counts);
+    cr_assert_eq(sw_combiner_submit(&own, &batch), SW_OK);
+    while (sw_combiner_poll(&own, &batch) == SW_PENDING) {
     }
     cr_assert_eq(sw_combiner_launches(&combiner), 1);
     sw_combiner_close(&combiner);
@@ -142,7 +142,7 @@ static int launch_groups(bool expire, struct counts *counts)
 {
     struct sw_backend timed = backend;
     struct sw_combiner combiner;
-    struct sw_combine_queue own;
+    struct sw_combiner_queue own;
     uint64_t unused[2] = {0, 0};
     const uint32_t ends[3] = {1, 1, 2};
     uint8_t refused[3];
@@ -157,11 +157,11 @@ static int launch_groups(bool expire, struct counts *counts)
     timed.keeps_times = expire ? always : NULL;
     *counts = (struct counts){0, 0};
     cr_assert_eq(sw_combiner_open(&combiner, &timed, counts, 64, 128, false), SW_OK);
-    sw_combine_queue_init(&own, &combiner, counts);
-    cr_assert_eq(sw_combine_submit(&own, &batch), SW_OK);
-    int status = sw_combine_poll(&own, &batch);
+    sw_combiner_queue_init(&own, &combiner, counts);
+    cr_assert_eq(sw_combiner_submit(&own, &batch), SW_OK);
+    int status = sw_combiner_poll(&own, &batch);
     while (status == SW_PENDING) {
-        status = sw_combine_poll(&own, &batch);
+        status = sw_combiner_poll(&own, &batch);
     }
     sw_combiner_close(&combiner);
     return status;

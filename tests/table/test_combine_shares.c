@@ -19,11 +19,11 @@ TestSuite(combine_shares, .timeout = 120);
 struct gathered {
     struct slow fake;
     struct sw_combiner combiner;
-    struct sw_combine_queue own;
+    struct sw_combiner_queue own;
     void *queue;
     uint32_t keys[SLOW_TOGETHER_OPS + 1];
     uint64_t values[SLOW_TOGETHER_OPS + 1], previous[SLOW_TOGETHER_OPS + 1];
-    struct sw_batch first[SW_TOGETHERS], batches[BATCHES];
+    struct sw_batch first[SW_COMBINED_LAUNCHES], batches[BATCHES];
 };
 
 static struct sw_batch sets(struct gathered *g, uint32_t count)
@@ -46,12 +46,12 @@ static struct gathered *gather(void)
     cr_assert_eq(sw_combiner_open(&g->combiner, &slow_backend, &g->fake, SLOW_TOGETHER_OPS,
                                   SLOW_TOGETHER_OPS, false),
                  SW_OK);
-    sw_combine_queue_init(&g->own, &g->combiner, g->queue);
-    for (int i = 0; i < SW_TOGETHERS; i++) {
+    sw_combiner_queue_init(&g->own, &g->combiner, g->queue);
+    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         g->first[i] = sets(g, 1);
-        cr_assert_eq(sw_combine_submit(&g->own, &g->first[i]), SW_OK);
+        cr_assert_eq(sw_combiner_submit(&g->own, &g->first[i]), SW_OK);
     }
-    cr_assert_eq(g->combiner.launches, SW_TOGETHERS, "with room, each is launched at once");
+    cr_assert_eq(g->combiner.launches, SW_COMBINED_LAUNCHES, "with room, each is launched at once");
     for (int i = 0; i < BATCHES; i++) {
         g->batches[i] = sets(g, 10);
     }
@@ -61,24 +61,24 @@ static struct gathered *gather(void)
 static void submit_all(struct gathered *g)
 {
     for (int i = 0; i < BATCHES; i++) {
-        cr_assert_eq(sw_combine_submit(&g->own, &g->batches[i]), SW_OK);
+        cr_assert_eq(sw_combiner_submit(&g->own, &g->batches[i]), SW_OK);
     }
-    cr_assert_eq(g->combiner.launches, SW_TOGETHERS, "they wait");
+    cr_assert_eq(g->combiner.launches, SW_COMBINED_LAUNCHES, "they wait");
 }
 
 static void finish(struct gathered *g, uint64_t launches)
 {
     g->fake.stalled = false;
-    for (int i = 0; i < SW_TOGETHERS; i++) {
-        while (sw_combine_poll(&g->own, &g->first[i]) == SW_PENDING) {
+    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
+        while (sw_combiner_poll(&g->own, &g->first[i]) == SW_PENDING) {
         }
     }
     for (int i = 0; i < BATCHES; i++) {
-        while (sw_combine_poll(&g->own, &g->batches[i]) == SW_PENDING) {
+        while (sw_combiner_poll(&g->own, &g->batches[i]) == SW_PENDING) {
         }
     }
     cr_assert_null(g->fake.broken, "%s", g->fake.broken);
-    cr_assert_eq(g->combiner.launches, SW_TOGETHERS + launches, "%llu launches",
+    cr_assert_eq(g->combiner.launches, SW_COMBINED_LAUNCHES + launches, "%llu launches",
                  (unsigned long long)g->combiner.launches);
     sw_combiner_close(&g->combiner);
     pthread_mutex_destroy(&g->fake.lock);
@@ -102,11 +102,11 @@ Test(combine_shares, no_more_operations_than_fit)
 }
 
 /* Polls a batch `polls` times; whether it is done. */
-static bool is_done(struct sw_combine_queue *queue, struct sw_batch *batch, int polls)
+static bool is_done(struct sw_combiner_queue *queue, struct sw_batch *batch, int polls)
 {
     int status = SW_PENDING;
     for (int i = 0; i < polls && status == SW_PENDING; i++) {
-        status = sw_combine_poll(queue, batch);
+        status = sw_combiner_poll(queue, batch);
     }
     return status == SW_OK;
 }
@@ -115,15 +115,15 @@ static bool is_done(struct sw_combine_queue *queue, struct sw_batch *batch, int 
 Test(combine_shares, an_image_is_launched_by_who_asks_for_it)
 {
     struct gathered *g = gather();
-    struct sw_combine_queue other;
+    struct sw_combiner_queue other;
     struct sw_batch image = {.kind = SW_BATCH_IMAGE};
     void *queue;
     slow_queue_open(&g->fake, &queue);
-    sw_combine_queue_init(&other, &g->combiner, queue);
-    cr_assert_eq(sw_combine_submit(&other, &image), SW_OK);
+    sw_combiner_queue_init(&other, &g->combiner, queue);
+    cr_assert_eq(sw_combiner_submit(&other, &image), SW_OK);
     submit_all(g);
     g->fake.stalled = false;
-    for (int i = 0; i < SW_TOGETHERS; i++) {
+    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         cr_assert(is_done(&g->own, &g->first[i], 1000));
     }
     cr_assert_not(is_done(&g->own, &g->batches[0], 1000));
@@ -142,15 +142,15 @@ Test(combine_shares, an_image_waits_for_what_is_in_flight)
     g->fake.stalled = false;
     cr_assert(is_done(&g->own, &g->first[0], 1000));
     g->fake.stalled = true;
-    cr_assert_eq(sw_combine_submit(&g->own, &g->first[0]), SW_OK);
-    cr_assert_eq(sw_combine_submit(&g->own, &image), SW_OK);
+    cr_assert_eq(sw_combiner_submit(&g->own, &g->first[0]), SW_OK);
+    cr_assert_eq(sw_combiner_submit(&g->own, &image), SW_OK);
     cr_assert_not(is_done(&g->own, &image, 1000));
     cr_assert_eq(g->fake.images, 0);
     g->fake.stalled = false;
     cr_assert(is_done(&g->own, &image, 1000));
     cr_assert_null(g->fake.broken, "%s", g->fake.broken);
     for (int i = 0; i < BATCHES; i++) {
-        cr_assert_eq(sw_combine_submit(&g->own, &g->batches[i]), SW_OK);
+        cr_assert_eq(sw_combiner_submit(&g->own, &g->batches[i]), SW_OK);
     }
     while (g->combiner.flying > 0) {
         is_done(&g->own, &g->batches[BATCHES - 1], 1);
@@ -226,7 +226,7 @@ static unsigned fill(struct gathered *g, struct sw_batch *reads, uint32_t stream
         reads[count] = sets(g, 1);
         reads[count].op = SW_GET;
         reads[count].stream = stream;
-        count += sw_combine_submit(&g->own, &reads[count]) == SW_OK;
+        count += sw_combiner_submit(&g->own, &reads[count]) == SW_OK;
     }
     return count;
 }
@@ -238,13 +238,13 @@ Test(combine_shares, later_reads_take_no_place_of_a_deferred_one)
     struct sw_batch deferred = sets(g, 1);
     deferred.op = SW_GET;
     submit_all(g);
-    cr_assert_eq(sw_combine_submit(&g->own, &deferred), SW_OK);
+    cr_assert_eq(sw_combiner_submit(&g->own, &deferred), SW_OK);
     cr_assert_eq(fill(g, reads, 1), SW_READS_MAX - 1, "one place is the deferred read's");
     g->fake.stalled = false;
-    while (sw_combine_poll(&g->own, &deferred) == SW_PENDING) { /* and no other */
+    while (sw_combiner_poll(&g->own, &deferred) == SW_PENDING) { /* and no other */
     }
     for (int i = 0; i < SW_READS_MAX - 1; i++) {
-        while (sw_combine_poll(&g->own, &reads[i]) == SW_PENDING) {
+        while (sw_combiner_poll(&g->own, &reads[i]) == SW_PENDING) {
         }
     }
     free(reads);
@@ -261,7 +261,7 @@ Test(combine_shares, a_lost_device_completes_everything)
     g->fake.stalled = false;
     for (int i = 0; i < BATCHES; i++) {
         int status;
-        while ((status = sw_combine_poll(&g->own, &g->batches[i])) == SW_PENDING) {
+        while ((status = sw_combiner_poll(&g->own, &g->batches[i])) == SW_PENDING) {
         }
         cr_assert_eq(status, SW_E_DEVICE);
     }

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/host/guard.h"
+#include "table/host/cow_guard.h"
 
 /* Words of 1 MiB and a partial piece: more than the first chunks hold. */
 #define WORDS ((1U << 17) + 5U)
-#define PIECE_WORDS (SW_GUARD_PIECE / sizeof(uint64_t))
+#define PIECE_WORDS (SW_COW_GUARD_PIECE / sizeof(uint64_t))
 #define WRITERS 3U
 
 static uint64_t *new_array(void)
@@ -23,20 +23,20 @@ static uint64_t *new_array(void)
     return array;
 }
 
-static void write_word(struct sw_guard *guard, uint64_t *array, uint64_t at)
+static void write_word(struct sw_cow_guard *guard, uint64_t *array, uint64_t at)
 {
-    sw_guard_before_write(guard, array + at);
+    sw_cow_guard_before_write(guard, array + at);
     __atomic_store_n(array + at, UINT64_MAX - 1, __ATOMIC_RELAXED);
 }
 
 /* Reads all that is left: each word as it was, once. Returns how many. */
-static uint64_t read_all(struct sw_guard *guard, uint8_t *seen)
+static uint64_t read_all(struct sw_cow_guard *guard, uint8_t *seen)
 {
     const void *part = NULL;
     uint64_t bytes = 0, words = 0;
-    while (sw_guard_read(guard, &part, &bytes)) {
+    while (sw_cow_guard_read(guard, &part, &bytes)) {
         const uint64_t *word = part;
-        cr_assert_eq(bytes % SW_GUARD_PIECE, 0);
+        cr_assert_eq(bytes % SW_COW_GUARD_PIECE, 0);
         for (uint64_t i = 0; i < bytes / sizeof(*word); i++) {
             if (word[i] != UINT64_MAX) {
                 cr_assert_lt(word[i], WORDS, "as it was, not as it is");
@@ -52,7 +52,7 @@ Test(guard, what_is_written_before_it_is_read_is_copied)
 {
     uint64_t *array = new_array();
     uint8_t *seen = calloc(WORDS, 1);
-    struct sw_guard *guard = sw_guard_create(array, WORDS * sizeof(*array));
+    struct sw_cow_guard *guard = sw_cow_guard_create(array, WORDS * sizeof(*array));
     cr_assert_not_null(guard);
     for (uint64_t at = 0; at < WORDS; at += 7 * PIECE_WORDS) {
         write_word(guard, array, at);
@@ -62,14 +62,14 @@ Test(guard, what_is_written_before_it_is_read_is_copied)
     uint64_t outside = 0;
     write_word(guard, &outside, 0);
     cr_assert_eq(read_all(guard, seen), WORDS);
-    cr_assert_not(sw_guard_is_lost(guard));
-    sw_guard_destroy(guard);
+    cr_assert_not(sw_cow_guard_is_lost(guard));
+    sw_cow_guard_destroy(guard);
     free(seen);
     free(array);
 }
 
 struct writing {
-    struct sw_guard *guard;
+    struct sw_cow_guard *guard;
     uint64_t *array;
     unsigned first;
 };
@@ -89,7 +89,7 @@ static void check_beside_writers(bool reads_at_once)
 {
     uint64_t *array = new_array();
     uint8_t *seen = calloc(WORDS, 1);
-    struct sw_guard *guard = sw_guard_create(array, WORDS * sizeof(*array));
+    struct sw_cow_guard *guard = sw_cow_guard_create(array, WORDS * sizeof(*array));
     struct writing writing[WRITERS];
     pthread_t threads[WRITERS];
     uint64_t words = 0;
@@ -105,7 +105,7 @@ static void check_beside_writers(bool reads_at_once)
     }
     words += reads_at_once ? 0 : read_all(guard, seen);
     cr_assert_eq(words, WORDS);
-    sw_guard_destroy(guard);
+    sw_cow_guard_destroy(guard);
     free(seen);
     free(array);
 }
@@ -122,15 +122,15 @@ Test(guard, one_that_is_lost_stops_nobody)
     uint8_t *seen = calloc(WORDS, 1);
     const void *part = NULL;
     uint64_t bytes = 0;
-    struct sw_guard *guard = sw_guard_create(array, WORDS * sizeof(*array));
+    struct sw_cow_guard *guard = sw_cow_guard_create(array, WORDS * sizeof(*array));
     write_word(guard, array, 1);
-    cr_assert(sw_guard_read(guard, &part, &bytes));
-    sw_guard_abandon(guard);
+    cr_assert(sw_cow_guard_read(guard, &part, &bytes));
+    sw_cow_guard_abandon(guard);
     memset(array, 0, WORDS * sizeof(*array)); /* nobody reads it any more */
-    cr_assert(sw_guard_is_lost(guard));
-    cr_assert_not(sw_guard_read(guard, &part, &bytes));
+    cr_assert(sw_cow_guard_is_lost(guard));
+    cr_assert_not(sw_cow_guard_read(guard, &part, &bytes));
     cr_assert_eq(read_all(guard, seen), 0);
-    sw_guard_destroy(guard);
+    sw_cow_guard_destroy(guard);
     free(seen);
     free(array);
 }

@@ -34,9 +34,9 @@ Test(pool, every_thread_once_a_job)
         cr_assert_eq(sw_pool_create(threads, &pool), SW_OK);
         cr_assert_eq(sw_pool_threads(pool), threads);
         for (uint32_t round = 1; round <= 300; round++) {
-            cr_assert(sw_pool_try_take(pool));
+            cr_assert(sw_pool_try_lock(pool));
             sw_pool_run(pool, count_job, &job);
-            sw_pool_give_back(pool);
+            sw_pool_unlock(pool);
             for (uint32_t t = 0; t < threads; t++) {
                 cr_assert_eq(job.runs[t], round, "thread %u of %u", t, threads);
             }
@@ -57,13 +57,13 @@ static void *contest_main(void *argument)
 {
     struct contest *contest = argument;
     for (int i = 0; i < 2000; i++) {
-        if (!sw_pool_try_take(contest->pool)) {
+        if (!sw_pool_try_lock(contest->pool)) {
             continue;
         }
         contest->errors += contest->inside++ != 0;
         contest->taken++;
         contest->inside--;
-        sw_pool_give_back(contest->pool);
+        sw_pool_unlock(contest->pool);
     }
     return NULL;
 }

@@ -20,12 +20,13 @@ Test(status, texts)
 
 Test(status, ways)
 {
-    for (int a = 0; a < SW_WAY_COUNT; a++) {
-        cr_assert_str_neq(sw_way_name((enum sw_way)a), "unknown");
+    for (int a = 0; a < SW_WRITE_PATH_COUNT; a++) {
+        cr_assert_str_neq(sw_write_path_name((enum sw_write_path)a), "unknown");
         for (int b = 0; b < a; b++) {
-            cr_assert_str_neq(sw_way_name((enum sw_way)a), sw_way_name((enum sw_way)b));
+            cr_assert_str_neq(sw_write_path_name((enum sw_write_path)a),
+                              sw_write_path_name((enum sw_write_path)b));
         }
     }
-    cr_assert_str_eq(sw_way_name(SW_WAY_STREAM), "stream");
-    cr_assert_str_eq(sw_way_name(SW_WAY_COUNT), "unknown");
+    cr_assert_str_eq(sw_write_path_name(SW_WRITE_PATH_STREAM), "stream");
+    cr_assert_str_eq(sw_write_path_name(SW_WRITE_PATH_COUNT), "unknown");
 }

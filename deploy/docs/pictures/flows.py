@@ -26,7 +26,7 @@ def timeline(picture, y):
 
 
 def request():
-    launches = constant("table/backend.h", "SW_TOGETHERS")
+    launches = constant("table/backend.h", "SW_COMBINED_LAUNCHES")
     picture = Picture(760, 560, "The life of a request",
                       "A request travels from the socket of a client through an event loop, a batch and a launch on the GPU, and its "
                       "reply travels back. Eight numbered steps name the rooms and files of the source code.")

@@ -64,7 +64,7 @@ void table_close(void *context)
     struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)context;
     sw_cuda_owner_close(table);
     sw_cache_arrays_close(&table->arrays);
-    sw_cuda_together_close(&table->together);
+    sw_cuda_combined_close(&table->combined);
     (void)cudaFree(table->scratch_memory);
     free(table);
 }
@@ -98,15 +98,15 @@ cudaError_t allocate_arrays(struct sw_cache_cuda_table *table, const struct sw_c
 
 cudaError_t open_together(struct sw_cache_cuda_table *table)
 {
-    struct sw_cuda_together *together = &table->together;
-    together->key_bytes = table->key_bytes;
-    together->value_bytes = table->arrays.slots.value_bytes;
-    together->record_bytes = sizeof(struct sw_cache_record);
-    together->operations_max =
-        sw_cuda_together_max(SW_TOGETHER_OPERATIONS_MAX, table->batch_ops_max, together->key_bytes,
-                             together->value_bytes);
-    cudaError_t error = sw_cuda_together_open(together, true);
-    table->bytes += together->bytes;
+    struct sw_cuda_combined *combined = &table->combined;
+    combined->key_bytes = table->key_bytes;
+    combined->value_bytes = table->arrays.slots.value_bytes;
+    combined->record_bytes = sizeof(struct sw_cache_record);
+    combined->operations_max =
+        sw_cuda_combined_max(SW_COMBINED_OPERATIONS_MAX, table->batch_ops_max, combined->key_bytes,
+                             combined->value_bytes);
+    cudaError_t error = sw_cuda_combined_open(combined, true);
+    table->bytes += combined->bytes;
     return error;
 }
 
@@ -146,7 +146,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     const struct sw_cache_cuda_table *table = (const struct sw_cache_cuda_table *)context;
     sw_cache_growth_facts(&table->growth, facts);
     facts->bus_id = table->bus_id;
-    facts->together_ops_max = facts->collected_ops_max = table->together.operations_max;
+    facts->combined_ops_max = facts->collected_ops_max = table->combined.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
     facts->image_bytes = sw_cache_cuda_image_bytes(table);
 }
@@ -291,18 +291,18 @@ cudaError_t enqueue_batch(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-cudaError_t write_together(struct sw_cache_cuda_queue *queue, struct sw_together *together,
+cudaError_t write_together(struct sw_cache_cuda_queue *queue, struct sw_combined_launch *combined,
                            struct sw_cache_record *record, uint64_t ticket)
 {
     uint64_t upserts = 0;
-    for (uint32_t p = 0; p < together->count; p++) {
-        upserts += sw_cache_cuda_upserts(queue->table, together->parts[p]);
+    for (uint32_t p = 0; p < combined->count; p++) {
+        upserts += sw_cache_cuda_upserts(queue->table, combined->parts[p]);
     }
     const cudaError_t error = sw_cache_cuda_grow_for(queue, upserts);
     if (error != cudaSuccess) {
         return error;
     }
-    const struct sw_cache_table_batch all = typed(queue, &together->whole, record, ticket);
+    const struct sw_cache_table_batch all = typed(queue, &combined->whole, record, ticket);
     return sw_cache_table_write(&all, &queue->table->arrays.rows, queue->stream);
 }
 
@@ -360,9 +360,9 @@ const struct sw_backend backend = {
     sw_cuda_shell_queue_close<cache>,
     sw_cuda_shell_submit<cache>,
     sw_cuda_shell_poll<cache>,
-    sw_cuda_shell_submit_together<cache>,
+    sw_cuda_shell_submit_combined<cache>,
     NULL,
-    sw_cuda_shell_poll_together<cache>,
+    sw_cuda_shell_poll_combined<cache>,
     NULL,
     table_check,
     NULL,

@@ -9,15 +9,15 @@
 #include "table/cache/cuda/arrays.cuh"
 #include "table/cache/cuda/table.cuh"
 #include "table/cache/growth.h"
+#include "table/device/combined_launch.cuh"
 #include "table/device/image.cuh"
 #include "table/device/memory.cuh"
-#include "table/device/together.cuh"
 
 struct sw_cache_cuda_table : sw_cuda_channel_owner {
     struct sw_cache_arrays arrays;
     struct sw_cache_scratch scratch;
     void *scratch_memory;
-    struct sw_cuda_together together; /* of the queue of the writes */
+    struct sw_cuda_combined combined; /* of the queue of the writes */
     uint64_t bytes;
     uint32_t batch_ops_max;
     uint32_t key_bytes;

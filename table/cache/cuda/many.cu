@@ -7,7 +7,7 @@
 #include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/fold.cuh"
 #include "table/device/follow.cuh"
-#include "table/device/resident.cuh"
+#include "table/device/occupancy.cuh"
 
 #define BLOCKS_MAX 264U
 

@@ -5,7 +5,7 @@
  */
 #include "table/cache/cuda/copy.cuh"
 #include "table/cache/cuda/places.cuh"
-#include "table/device/resident.cuh"
+#include "table/device/occupancy.cuh"
 
 /* Where the value of operation `id` goes; from NULL: nowhere. */
 static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cache_slice *slice,

@@ -22,7 +22,7 @@ void table_close(void *context)
     (void)cudaFree(table->stash);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
-    sw_cuda_together_close(&table->together);
+    sw_cuda_combined_close(&table->combined);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->device_table);
     free(table);
@@ -166,14 +166,14 @@ template <int BITS> cudaError_t warm_up(struct sw_cuckoo_device_table *table)
 
 cudaError_t open_together(struct sw_cuckoo_device_table *table)
 {
-    struct sw_cuda_together *together = &table->together;
-    together->key_bytes = together->value_bytes = table->config.slot_bits / 16;
-    together->record_bytes = sizeof(struct sw_cuckoo_record);
-    together->operations_max =
-        sw_cuda_together_max(SW_TOGETHER_OPERATIONS_MAX, table->config.batch_ops_max,
-                             together->key_bytes, together->value_bytes);
-    cudaError_t error = sw_cuda_together_open(together, false);
-    table->bytes += together->bytes;
+    struct sw_cuda_combined *combined = &table->combined;
+    combined->key_bytes = combined->value_bytes = table->config.slot_bits / 16;
+    combined->record_bytes = sizeof(struct sw_cuckoo_record);
+    combined->operations_max =
+        sw_cuda_combined_max(SW_COMBINED_OPERATIONS_MAX, table->config.batch_ops_max,
+                             combined->key_bytes, combined->value_bytes);
+    cudaError_t error = sw_cuda_combined_open(combined, false);
+    table->bytes += combined->bytes;
     return error;
 }
 
@@ -198,7 +198,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     facts->bus_id = table->bus_id;
     facts->image_bytes =
         (table->geometry.cells + table->geometry.stash_room) * (table->config.slot_bits / 8);
-    facts->together_ops_max = facts->collected_ops_max = table->together.operations_max;
+    facts->combined_ops_max = facts->collected_ops_max = table->combined.operations_max;
 }
 
 /* --- audit ------------------------------------------------------------------------------------ */
@@ -264,7 +264,7 @@ struct cuckoo : sw_cuda_shell_defaults {
     static constexpr auto close = table_close;
     static constexpr auto prepare_image = sw_cuckoo_prepare_image;
     static constexpr auto enqueue = sw_cuckoo_enqueue;
-    static constexpr auto write = sw_cuckoo_write_together;
+    static constexpr auto write = sw_cuckoo_write_combined;
     static constexpr auto collect = sw_cuckoo_collect;
     static uint64_t bytes(const Table *table, const struct sw_table_config *)
     {
@@ -290,9 +290,9 @@ const struct sw_backend backend = {
     sw_cuda_shell_queue_close<cuckoo>,
     sw_cuda_shell_submit<cuckoo>,
     sw_cuda_shell_poll<cuckoo>,
-    sw_cuda_shell_submit_together<cuckoo>,
+    sw_cuda_shell_submit_combined<cuckoo>,
     NULL, /* a launch costs by its operations */
-    sw_cuda_shell_poll_together<cuckoo>,
+    sw_cuda_shell_poll_combined<cuckoo>,
     NULL,
     table_check,
     NULL,

@@ -9,8 +9,8 @@
 #define SHERWOOD_TABLE_CUCKOO_CUDA_BACKEND_CUH
 
 #include "table/cuckoo/cuda/engine.cuh"
+#include "table/device/combined_launch.cuh"
 #include "table/device/image.cuh"
-#include "table/device/together.cuh"
 
 struct sw_cuckoo_device_table : sw_cuda_channel_owner {
     struct sw_table_config config;
@@ -21,7 +21,7 @@ struct sw_cuckoo_device_table : sw_cuda_channel_owner {
     struct sw_state *state;
     struct sw_cuckoo_engine_control *control;
     void *scratch;
-    struct sw_cuda_together together; /* used by the queue of the writes */
+    struct sw_cuda_combined combined; /* used by the queue of the writes */
     void *device_table;               /* device: struct sw_cuckoo_table_s64 or _s128 */
     uint64_t bytes;                   /* bytes of device memory */
 #define PARTS(bits, word, suffix) struct sw_cuckoo_write<bits> suffix;
@@ -56,7 +56,8 @@ cudaError_t sw_cuckoo_prepare_image(struct sw_cuckoo_queue *queue, struct sw_bat
 /* Enqueue a batch, or the gathered writes of a combined launch. Under the mutex. */
 cudaError_t sw_cuckoo_enqueue(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
                               uint64_t ticket);
-cudaError_t sw_cuckoo_write_together(struct sw_cuckoo_queue *queue, struct sw_together *together,
+cudaError_t sw_cuckoo_write_combined(struct sw_cuckoo_queue *queue,
+                                     struct sw_combined_launch *combined,
                                      struct sw_cuckoo_record *record, uint64_t ticket);
 /* Copies the results of a batch from its record. Returns its status. */
 int sw_cuckoo_collect(struct sw_cuckoo_queue *queue, struct sw_batch *batch,

@@ -114,10 +114,11 @@ cudaError_t sw_cuckoo_enqueue(struct sw_cuckoo_queue *queue, const struct sw_bat
     return SW_BY_BITS(queue->table->config.slot_bits, enqueue, queue, batch, ticket);
 }
 
-cudaError_t sw_cuckoo_write_together(struct sw_cuckoo_queue *queue, struct sw_together *together,
+cudaError_t sw_cuckoo_write_combined(struct sw_cuckoo_queue *queue,
+                                     struct sw_combined_launch *combined,
                                      struct sw_cuckoo_record *record, uint64_t ticket)
 {
-    return SW_BY_BITS(queue->table->config.slot_bits, launch_write, queue, &together->whole, record,
+    return SW_BY_BITS(queue->table->config.slot_bits, launch_write, queue, &combined->whole, record,
                       ticket);
 }
 

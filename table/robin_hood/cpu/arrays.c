@@ -50,9 +50,9 @@ static void fill_job(void *context, uint32_t thread, uint32_t threads)
 void sw_cpu_arrays_empty(struct sw_cpu *cpu, const struct sw_geometry *geometry, void *slots)
 {
     struct fill fill = {slots, geometry->bytes_total, 0};
-    if (geometry->bytes_total > FILL_BYTES && sw_pool_try_take(cpu->pool)) {
+    if (geometry->bytes_total > FILL_BYTES && sw_pool_try_lock(cpu->pool)) {
         sw_pool_run(cpu->pool, fill_job, &fill);
-        sw_pool_give_back(cpu->pool);
+        sw_pool_unlock(cpu->pool);
     } else {
         fill_job(&fill, 0, 1);
     }

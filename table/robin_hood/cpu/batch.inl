@@ -24,7 +24,7 @@ static void RH(run_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
     struct RH(work) work = RH(work_of)(batch);
     if (batch->count >= SW_PARALLEL_GETS_MIN && sw_cpu_try_parallel(cpu)) {
         RH(parallel_get)(cpu, &work, &batch->counters);
-        sw_pool_give_back(cpu->pool);
+        sw_pool_unlock(cpu->pool);
     } else {
         RH(get_range)(table, &work, 0, batch->count, &batch->counters);
     }
@@ -65,7 +65,7 @@ static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool
     if (fits) {
         RH(parallel_upsert)(cpu, work, counters);
     }
-    sw_pool_give_back(cpu->pool);
+    sw_pool_unlock(cpu->pool);
     return fits;
 }
 

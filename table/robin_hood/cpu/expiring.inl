@@ -71,7 +71,7 @@ void RH(run_expiring_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
     struct expiring_reads reads = {.cpu = cpu, .batch = batch};
     if (batch->count >= SW_PARALLEL_GETS_MIN && sw_cpu_try_parallel(cpu)) {
         sw_pool_run(cpu->pool, RH(read_job), &reads);
-        sw_pool_give_back(cpu->pool);
+        sw_pool_unlock(cpu->pool);
     } else {
         RH(read_job)(&reads, 0, 1);
     }

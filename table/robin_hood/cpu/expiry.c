@@ -326,7 +326,7 @@ static void survey(struct sw_cpu *cpu, uint64_t clock_ms)
 static void follow_back(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
 {
     if (goes_back) {
-        (void)sw_phase_lock_enter_alone(&cpu->lock);
+        (void)sw_phase_lock_enter_uncounted(&cpu->lock);
         __atomic_store_n(&cpu->clock_ms, wall_ms, __ATOMIC_RELAXED);
         sw_phase_lock_leave_write(&cpu->lock);
     }
@@ -415,7 +415,7 @@ void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
     if (batch->clock_ms == 0 || !some_are_due(cpu, batch->clock_ms, goes_back)) {
         return;
     }
-    (void)sw_phase_lock_enter_alone(&cpu->lock);
+    (void)sw_phase_lock_enter_uncounted(&cpu->lock);
     if (is_due(cpu, batch->clock_ms, goes_back)) {
         sweep(cpu, batch, wall_ms, goes_back);
     } else {

@@ -61,7 +61,7 @@ void sw_expiry_hold(void *table, bool (*holds)(const void *context, uint64_t key
                     const void *context)
 {
     struct sw_cpu *cpu = table;
-    (void)sw_phase_lock_enter_alone(&cpu->lock);
+    (void)sw_phase_lock_enter_uncounted(&cpu->lock);
     cpu->holds = holds;
     cpu->holds_context = context;
     sw_phase_lock_leave_write(&cpu->lock);

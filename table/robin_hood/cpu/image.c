@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/host/guard.h"
+#include "table/host/cow_guard.h"
 #include "table/host/image.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
@@ -24,8 +24,8 @@
 struct sw_cpu_image {
     struct sw_cpu *cpu;
     struct sw_image_slots kind;
-    struct sw_guard *guard; /* NULL: the arrays are borrowed, and no thread writes them */
-    bool side;              /* the entry without a slot exists and was not read yet */
+    struct sw_cow_guard *guard; /* NULL: the arrays are borrowed, and no thread writes them */
+    bool side;                  /* the entry without a slot exists and was not read yet */
     uint64_t side_value;
     const void *part; /* the slots being read, and the index of the next slot */
     uint64_t part_slots, at;
@@ -44,7 +44,7 @@ struct sw_cpu_image {
 
 static void guard_table(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
-    struct sw_guard *guard = image != NULL ? image->guard : NULL;
+    struct sw_cow_guard *guard = image != NULL ? image->guard : NULL;
     cpu->image = image;
     if (cpu->config.slot_bits == 64) {
         cpu->table.s64.main.guard = cpu->table.s64.stash.guard = guard;
@@ -68,7 +68,7 @@ void sw_cpu_release_arrays(struct sw_cpu *cpu, void *slots, uint64_t bytes)
 void sw_cpu_abandon_image(struct sw_cpu *cpu)
 {
     if (cpu->image != NULL) {
-        sw_guard_abandon(cpu->image->guard);
+        sw_cow_guard_abandon(cpu->image->guard);
         guard_table(cpu, NULL);
     }
     if (cpu->row_image != NULL) {
@@ -111,7 +111,7 @@ static bool create_guards(struct sw_cpu *cpu, struct sw_cpu_image *image)
     const uint64_t bytes = cpu->geometry.bytes_total;
     const uint64_t rows = cpu->arena.mapped;
     sw_phase_lock_leave_read(&cpu->lock);
-    image->guard = sw_guard_create(slots, bytes);
+    image->guard = sw_cow_guard_create(slots, bytes);
     if (cpu->config.value_bytes > 0) {
         image->rows = sw_row_image_create(cpu->config.value_bytes, rows);
     }
@@ -157,7 +157,7 @@ static void free_image(struct sw_cpu_image *image)
         free_image(image->times);
     }
     if (image->guard != NULL) {
-        sw_guard_destroy(image->guard);
+        sw_cow_guard_destroy(image->guard);
     }
     if (image->rows != NULL) {
         sw_row_image_destroy(image->rows);
@@ -181,7 +181,7 @@ static bool begin_times(const struct sw_cpu *cpu, struct sw_cpu_image *image)
     if (image->times == NULL) {
         return false;
     }
-    (void)sw_phase_lock_enter_alone(&times->lock);
+    (void)sw_phase_lock_enter_uncounted(&times->lock);
     image->times_count = times->state.occupied;
     const bool fits = begin(times, image->times);
     sw_phase_lock_leave_write(&times->lock);
@@ -223,7 +223,7 @@ static bool is_guarded(struct sw_cpu *cpu)
  * cover the current arrays. */
 static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_image *image)
 {
-    batch->image.sequence = sw_phase_lock_enter_alone(&cpu->lock);
+    batch->image.sequence = sw_phase_lock_enter_uncounted(&cpu->lock);
     uint64_t began_ns = sw_now_ns();
     bool busy = image->guard != NULL && is_guarded(cpu);
     bool begun = !busy && begin_all(cpu, image);
@@ -277,7 +277,7 @@ void sw_cpu_take_image(struct sw_cpu *cpu, struct sw_batch *batch)
 static bool next_part(struct sw_cpu_image *image)
 {
     uint64_t bytes = 0;
-    if (image->guard == NULL || !sw_guard_read(image->guard, &image->part, &bytes)) {
+    if (image->guard == NULL || !sw_cow_guard_read(image->guard, &image->part, &bytes)) {
         return false;
     }
     image->part_slots = bytes / (image->kind.slot_bits / 8);
@@ -287,8 +287,8 @@ static bool next_part(struct sw_cpu_image *image)
 
 static bool is_lost(const struct sw_cpu_image *image)
 {
-    return (image->guard != NULL && sw_guard_is_lost(image->guard)) ||
-           (image->rows != NULL && sw_copies_are_lost(image->rows->copies));
+    return (image->guard != NULL && sw_cow_guard_is_lost(image->guard)) ||
+           (image->rows != NULL && sw_cow_copies_are_lost(image->rows->copies));
 }
 
 /* Adds entries until the columns are full. The entry without a slot comes first. */
@@ -445,11 +445,11 @@ void sw_cpu_image_drop(void *context)
         image->times = NULL;
     }
     if (image->guard != NULL) {
-        sw_guard_lose(image->guard); /* no writer waits for the chunks of this image any more */
+        sw_cow_guard_lose(image->guard); /* no writer waits for the chunks of this image any more */
         if (image->rows != NULL) {
-            sw_copies_lose(image->rows->copies);
+            sw_cow_copies_lose(image->rows->copies);
         }
-        (void)sw_phase_lock_enter_alone(&cpu->lock);
+        (void)sw_phase_lock_enter_uncounted(&cpu->lock);
         if (cpu->image == image) {
             guard_table(cpu, NULL);
         }

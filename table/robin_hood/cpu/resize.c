@@ -4,7 +4,7 @@
  */
 #include "table/robin_hood/cpu/resize.h"
 
-#include "table/host/guard.h"
+#include "table/host/cow_guard.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/robin_hood/cpu/arrays.h"
@@ -92,7 +92,7 @@ static void describe(struct sw_cpu *cpu)
     sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
     cpu->facts.bytes_reserved = cpu->geometry.bytes_total + cpu->scratch.bytes +
                                 (cpu->expiry != NULL ? cpu->expiry->bytes : 0);
-    cpu->facts.image_bytes = sw_guard_bytes(cpu->geometry.bytes_total);
+    cpu->facts.image_bytes = sw_cow_guard_bytes(cpu->geometry.bytes_total);
     if (cpu->arena.rows != NULL) {
         cpu->facts.bytes_reserved += sw_arena_bytes(&cpu->arena, cpu->arena.mapped);
         cpu->facts.image_bytes += sw_row_image_bytes(cpu->arena.value_bytes, cpu->arena.mapped);

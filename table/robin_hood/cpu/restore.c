@@ -77,7 +77,7 @@ int sw_cpu_restore_begin(void *table, uint64_t entries, void **out)
     }
     restore->cpu = cpu;
     pthread_mutex_init(&restore->mutex, NULL);
-    (void)sw_phase_lock_enter_alone(&cpu->lock);
+    (void)sw_phase_lock_enter_uncounted(&cpu->lock);
     int status = prepare(restore, entries);
     if (status != SW_OK) {
         sw_phase_lock_leave_write(&cpu->lock);
@@ -166,9 +166,9 @@ static int finish(struct sw_cpu_restore *restore)
 {
     struct sw_cpu *cpu = restore->cpu;
     uint64_t total = restore->side;
-    if (sw_pool_try_take(cpu->pool)) {
+    if (sw_pool_try_lock(cpu->pool)) {
         sw_pool_run(cpu->pool, lay_out_job, restore);
-        sw_pool_give_back(cpu->pool);
+        sw_pool_unlock(cpu->pool);
     } else {
         lay_out_job(restore, 0, 1);
     }

@@ -10,7 +10,7 @@
 
 bool sw_cpu_try_parallel(struct sw_cpu *cpu)
 {
-    return sw_pool_threads(cpu->pool) > 1 && sw_pool_try_take(cpu->pool);
+    return sw_pool_threads(cpu->pool) > 1 && sw_pool_try_lock(cpu->pool);
 }
 
 void sw_cpu_admit_all(struct sw_batch *batch)

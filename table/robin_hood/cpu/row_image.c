@@ -24,7 +24,7 @@ static uint64_t rows_bytes(uint32_t value_bytes, uint64_t rows)
 
 uint64_t sw_row_image_bytes(uint32_t value_bytes, uint64_t rows)
 {
-    return rows + sw_copies_bytes(copy_bytes(value_bytes), rows_bytes(value_bytes, rows));
+    return rows + sw_cow_copies_bytes(copy_bytes(value_bytes), rows_bytes(value_bytes, rows));
 }
 
 /* --- writers ---------------------------------------------------------------------------------- */
@@ -57,11 +57,11 @@ void sw_row_image_keep(struct sw_row_image *image, uint64_t m, uint64_t row)
         wait_for(image, row);
         return;
     }
-    uint8_t *place = sw_copies_reserve(image->copies, &chunk);
+    uint8_t *place = sw_cow_copies_reserve(image->copies, &chunk);
     if (place != NULL) {
         memcpy(place, &m, sizeof(m));
         memcpy(place + sizeof(m), image->rows + row * image->stride, image->value_bytes);
-        sw_copies_filled(chunk);
+        sw_cow_copies_filled(chunk);
     }
     finish(image, row);
 }
@@ -81,7 +81,7 @@ bool sw_row_image_take(struct sw_row_image *image, uint64_t row, uint8_t *to)
 const uint8_t *sw_row_image_next(struct sw_row_image *image, bool any, uint64_t *m)
 {
     if (image->reading == NULL || image->next == image->reading->used) {
-        image->reading = sw_copies_take(image->copies, image->reading, any);
+        image->reading = sw_cow_copies_take(image->copies, image->reading, any);
         image->next = 0;
     }
     if (image->reading == NULL) {
@@ -104,7 +104,7 @@ struct sw_row_image *sw_row_image_create(uint32_t value_bytes, uint64_t rows)
     image->value_bytes = value_bytes;
     image->room = rows;
     image->states = sw_memory_map_touched(rows);
-    image->copies = sw_copies_create(copy_bytes(value_bytes), rows_bytes(value_bytes, rows));
+    image->copies = sw_cow_copies_create(copy_bytes(value_bytes), rows_bytes(value_bytes, rows));
     if (image->states == NULL || image->copies == NULL) {
         sw_row_image_destroy(image);
         return NULL;
@@ -116,7 +116,7 @@ void sw_row_image_destroy(struct sw_row_image *image)
 {
     sw_memory_unmap(image->states, image->room);
     if (image->copies != NULL) {
-        sw_copies_destroy(image->copies);
+        sw_cow_copies_destroy(image->copies);
     }
     sw_arena_close(&image->left);
     free(image);
@@ -137,7 +137,7 @@ void sw_row_image_leave(struct sw_row_image *image, const struct sw_arena *arena
 
 void sw_row_image_abandon(struct sw_row_image *image)
 {
-    sw_copies_lose(image->copies);
+    sw_cow_copies_lose(image->copies);
     for (uint64_t row = 0; row < image->high; row++) {
         if (claim(image, row)) {
             finish(image, row);

@@ -3,8 +3,8 @@
  * row_image.h - keeps rows as they were at one instant, while writers change them and an image
  * reads them.
  *
- * The slots of the image, which a guard keeps (table/host/guard.h), map entries to rows. Every row
- * that an entry had at the instant is delivered once. Either the reader copies the row when it
+ * The slots of the image, which a guard keeps (table/host/cow_guard.h), map entries to rows. Every
+ * row that an entry had at the instant is delivered once. Either the reader copies the row when it
  * reads the slot. Or a writer copies entry and row before it changes or frees the row, and the
  * reader takes the copy. So the image is complete when it has the number of entries that the table
  * had at the instant.
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "table/host/copies.h"
+#include "table/host/cow_copies.h"
 #include "table/robin_hood/cpu/arena.h"
 
 /* The state of a row; atomic, one byte each. */
@@ -35,7 +35,7 @@ struct sw_row_image {
     uint64_t high; /* the image has no rows from here on */
     uint64_t room; /* number of rows with a state */
     uint8_t *states;
-    struct sw_copies *copies;
+    struct sw_cow_copies *copies;
     struct sw_arena left; /* arena that the table left to the image; .rows NULL: none */
 
     /* Used by the reader only. */

@@ -174,7 +174,7 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
 }
 
 /* The effect of an operation on the bytes of a row. */
-struct row_act {
+struct row_effect {
     uint32_t row; /* SW_NO_ROW: the key has no row */
     bool found;   /* the key was present and had this row */
     bool writes;
@@ -184,7 +184,7 @@ struct row_act {
 #define SW_NO_ROW UINT32_MAX /* never used as a row number */
 
 static inline void carry_out(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
-                             struct row_act act)
+                             struct row_effect act)
 {
     uint8_t *row = act.row != SW_NO_ROW ? sw_arena_row(arena, act.row) : NULL;
     if (act.answers) {
@@ -195,19 +195,19 @@ static inline void carry_out(const struct sw_arena *arena, const struct sw_batch
     }
 }
 
-struct row_acts {
+struct row_effects {
     const struct sw_arena *arena;
     const struct sw_batch *batch;
-    struct row_act *acts; /* [batch->count], filled from `first` on; NULL: nothing is deferred */
+    struct row_effect *acts; /* [batch->count], filled from `first` on; NULL: nothing is deferred */
     uint32_t first, left;
 };
 
 /* Number of neighbouring rows, which may share a cache line, that one thread processes. */
-#define SW_ROWS_TOGETHER 64U
+#define SW_ROWS_COMBINED 64U
 
-static bool is_of(struct row_act act, uint32_t i, uint32_t thread, uint32_t threads)
+static bool is_of(struct row_effect act, uint32_t i, uint32_t thread, uint32_t threads)
 {
-    const uint32_t lot = (act.row != SW_NO_ROW ? act.row : i) / SW_ROWS_TOGETHER;
+    const uint32_t lot = (act.row != SW_NO_ROW ? act.row : i) / SW_ROWS_COMBINED;
     return (uint64_t)(lot * 0x9e3779b1U) * threads >> 32 == thread;
 }
 
@@ -215,8 +215,8 @@ static bool is_of(struct row_act act, uint32_t i, uint32_t thread, uint32_t thre
  * keeps its thread, so the thread answers from the row before it writes the row. */
 static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
 {
-    const struct row_acts *all = context;
-    const struct row_act *acts = all->acts;
+    const struct row_effects *all = context;
+    const struct row_effect *acts = all->acts;
     const uint32_t count = all->batch->count;
     for (uint32_t i = all->first; i < count; i++) {
         const uint32_t ahead = i + SW_CPU_AHEAD;
@@ -233,7 +233,7 @@ static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
 /* Carries out the effect of operation i on its row, or defers it to all threads. A fresh row is
  * written immediately, since no deferred effect concerns it. This is cheap, since such rows are
  * neighbours; several threads would wait for the same new pages. */
-static inline void carry_out_or_leave(struct row_acts *all, uint32_t i, struct row_act act)
+static inline void carry_out_or_leave(struct row_effects *all, uint32_t i, struct row_effect act)
 {
     const bool leave = all->acts != NULL && !act.fresh && (act.writes || act.answers);
     if (!leave) {
@@ -242,12 +242,12 @@ static inline void carry_out_or_leave(struct row_acts *all, uint32_t i, struct r
         all->first = i;
     }
     if (all->left > 0) {
-        all->acts[i] = leave ? act : (struct row_act){.row = SW_NO_ROW};
+        all->acts[i] = leave ? act : (struct row_effect){.row = SW_NO_ROW};
     }
 }
 
 /* Carries out the deferred effects, on all threads if they copy enough bytes. */
-static void carry_out_left(struct sw_cpu *cpu, struct row_acts *all)
+static void carry_out_left(struct sw_cpu *cpu, struct row_effects *all)
 {
     if ((uint64_t)all->left * cpu->arena.value_bytes >= SW_ROWS_PARALLEL_BYTES) {
         sw_pool_run(cpu->pool, carry_out_job, all);

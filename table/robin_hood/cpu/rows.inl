@@ -100,7 +100,7 @@ void RH(run_row_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
     if ((batch->count >= SW_PARALLEL_GETS_MIN || bytes >= SW_ROWS_PARALLEL_BYTES) &&
         sw_cpu_try_parallel(cpu)) {
         sw_pool_run(cpu->pool, RH(read_job), &reads);
-        sw_pool_give_back(cpu->pool);
+        sw_pool_unlock(cpu->pool);
     } else {
         RH(read_job)(&reads, 0, 1);
     }
@@ -109,8 +109,8 @@ void RH(run_row_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
 /* --- writes ----------------------------------------------------------------------------------- */
 
 /* Carries out the admitted operation i, except for the bytes of its row. */
-static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
-                                       RH_WORD m, struct sw_counters *counters)
+static struct row_effect RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch,
+                                          uint32_t i, RH_WORD m, struct sw_counters *counters)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     struct sw_arena *arena = &cpu->arena;
@@ -123,10 +123,10 @@ static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch
         effect =
             sw_expiry_apply(cpu->expiry, batch, i, op, RH(unmix)(table, m), place.found, effect);
     }
-    struct row_act act = {.row = place.found ? (uint32_t)place.value : SW_NO_ROW,
-                          .found = place.found,
-                          .writes = effect == SW_EFFECT_WRITE,
-                          .answers = batch->previous != NULL};
+    struct row_effect act = {.row = place.found ? (uint32_t)place.value : SW_NO_ROW,
+                             .found = place.found,
+                             .writes = effect == SW_EFFECT_WRITE,
+                             .answers = batch->previous != NULL};
     if (effect != SW_EFFECT_NONE && place.found) {
         sw_row_image_before_write(cpu->row_image, m, place.value);
     }
@@ -150,11 +150,12 @@ static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch
     return act;
 }
 
-static_assert(sizeof(struct RH(slot)) >= sizeof(struct row_act), "the scratch has room for acts");
+static_assert(sizeof(struct RH(slot)) >= sizeof(struct row_effect),
+              "the scratch has room for acts");
 
 /* Carries out the batch. Returns whether every group was admitted. The keys are mixed already. */
 static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const RH_WORD *m,
-                             struct row_acts *acts)
+                             struct row_effects *acts)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const bool stash_full = table->state->stash_occupied > table->stash_max;
@@ -177,7 +178,7 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
             if (batch->count - i > SW_CPU_AHEAD) {
                 RH(prefetch_entry)(cpu, m[i + SW_CPU_AHEAD], times);
             }
-            struct row_act act = {.row = SW_NO_ROW};
+            struct row_effect act = {.row = SW_NO_ROW};
             if (admitted) {
                 act = RH(apply_to_row)(cpu, batch, i, m[i], &batch->counters);
             }
@@ -213,13 +214,13 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
     const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;
     const bool parallel =
         bytes >= SW_ROWS_PARALLEL_BYTES && cpu->arena.text_bytes == 0 && sw_cpu_try_parallel(cpu);
-    struct row_acts acts = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL, 0, 0};
+    struct row_effects acts = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL, 0, 0};
     if (!RH(execute_rows)(cpu, batch, m, &acts)) {
         batch->status = SW_E_FULL;
     }
     if (parallel) {
         carry_out_left(cpu, &acts);
-        sw_pool_give_back(cpu->pool);
+        sw_pool_unlock(cpu->pool);
     }
     batch->_stash_change = (int64_t)(table->state->stash_occupied - stash_before);
 }

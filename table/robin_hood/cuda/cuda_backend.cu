@@ -97,7 +97,7 @@ static uint32_t scratch_ops(const struct sw_table_config *config,
 {
     const uint64_t slots = geometry->buckets * SW_BUCKET_SLOTS;
     uint64_t streamed = slots / SLOTS_PER_STREAMED;
-    streamed = streamed < SW_TOGETHER_STREAMED_MAX ? streamed : SW_TOGETHER_STREAMED_MAX;
+    streamed = streamed < SW_COMBINED_STREAMED_MAX ? streamed : SW_COMBINED_STREAMED_MAX;
     if (config->value_bytes != 0) {
         return config->batch_ops_max; /* the arena reserves only the rows that one batch may need */
     }
@@ -171,16 +171,16 @@ static uint32_t multiprocessors_of(int device)
 
 static cudaError_t open_together(struct sw_cuda_table *table, uint32_t ops_max)
 {
-    struct sw_cuda_together *together = &table->together;
-    together->key_bytes = table->slot_bits / 16;
-    together->value_bytes = table->config.value_bytes != 0 ? 0 : together->key_bytes;
-    together->counts_alone = table->config.key_text_bytes > 0; /* the engine does not compare key
+    struct sw_cuda_combined *combined = &table->combined;
+    combined->key_bytes = table->slot_bits / 16;
+    combined->value_bytes = table->config.value_bytes != 0 ? 0 : combined->key_bytes;
+    combined->counts_alone = table->config.key_text_bytes > 0; /* the engine does not compare key
                                                                   strings */
-    together->record_bytes = sizeof(struct sw_cuda_record);
-    together->operations_max = sw_cuda_together_max(SW_TOGETHER_STREAMED_MAX, ops_max,
-                                                    together->key_bytes, together->value_bytes);
-    cudaError_t error = sw_cuda_together_open(together, false);
-    table->scratch_bytes += together->bytes;
+    combined->record_bytes = sizeof(struct sw_cuda_record);
+    combined->operations_max = sw_cuda_combined_max(SW_COMBINED_STREAMED_MAX, ops_max,
+                                                    combined->key_bytes, combined->value_bytes);
+    cudaError_t error = sw_cuda_combined_open(combined, false);
+    table->scratch_bytes += combined->bytes;
     return error;
 }
 
@@ -192,7 +192,7 @@ static cudaError_t open_rows(struct sw_cuda_table *table, const struct sw_geomet
         return cudaSuccess;
     }
     cudaError_t error =
-        sw_cuda_arena_open(&table->arena, &table->config, geometry, table->together.operations_max);
+        sw_cuda_arena_open(&table->arena, &table->config, geometry, table->combined.operations_max);
     return error == cudaSuccess ? sw_cuda_rows_load<BITS>(&table->arena.view, multiprocessors)
                                 : error;
 }
@@ -248,7 +248,7 @@ static void cuda_close(void *context)
     (void)cudaStreamSynchronize(cudaStreamPerThread);
     sw_cuda_pool_close(&table->pool);
     pthread_mutex_destroy(&table->growth);
-    sw_cuda_together_close(&table->together);
+    sw_cuda_combined_close(&table->combined);
     sw_cuda_arena_close(&table->arena);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->state);
@@ -432,10 +432,10 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->grown = table->grown;
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
-    facts->together_ops_max = sw_cuda_together_usual(table);
-    facts->collected_ops_max = table->together.operations_max;
+    facts->combined_ops_max = sw_cuda_combined_usual(table);
+    facts->collected_ops_max = table->combined.operations_max;
     facts->filters_slots = true;
-    for (int w = 0; w < SW_WAY_COUNT; w++) {
+    for (int w = 0; w < SW_WRITE_PATH_COUNT; w++) {
         facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
         facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);
     }
@@ -460,9 +460,9 @@ template <bool ROWS> static const struct sw_backend *backend_of()
         sw_cuda_shell_queue_close<robin_hood>,
         sw_cuda_submit,
         sw_cuda_poll,
-        sw_cuda_submit_together,
-        sw_cuda_together_ops,
-        sw_cuda_poll_together,
+        sw_cuda_submit_combined,
+        sw_cuda_combined_ops,
+        sw_cuda_poll_combined,
         sw_cuda_flush,
         sw_cuda_audit,
         sw_cuda_raw_copy,

@@ -11,8 +11,8 @@
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_HOST_CUH
 
 #include "table/device/channel.cuh"
+#include "table/device/combined_launch.cuh"
 #include "table/device/pool.cuh"
-#include "table/device/together.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/rebuild/arrays.cuh"
 #include "table/robin_hood/cuda/rows/arena.cuh"
@@ -37,7 +37,7 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     struct sw_state *state;             /* device */
     struct sw_cuda_control *control;    /* device */
     void *scratch;                      /* device: memory of the arrays of sw_cuda_scratch */
-    struct sw_cuda_together together;   /* combined launches of writes */
+    struct sw_cuda_combined combined;   /* combined launches of writes */
     struct sw_cuda_arena arena;         /* arena of a table with rows; otherwise zero */
     uint64_t scratch_bytes;             /* device memory except the arrays */
     struct sw_cuda_expiry *expiry;      /* atomic: expiry.cuh; NULL: no key ever had an expiry
@@ -59,7 +59,8 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     uint64_t resized;
     uint64_t resize_failed;
 
-    struct sw_way_counters ways[SW_WAY_COUNT]; /* atomic: counters of the batches polled so far */
+    struct sw_write_path_counters
+        ways[SW_WRITE_PATH_COUNT]; /* atomic: counters of the batches polled so far */
     uint64_t stash;    /* atomic: entries of the stash after the batches polled so far */
     uint64_t entries;  /* atomic: upper bound of the entries after all submitted batches */
     uint32_t new_keys; /* atomic: share of the upserts that inserted, over recent batches of at
@@ -116,9 +117,9 @@ void sw_cuda_queue_free(struct sw_cuda_queue *queue);
 /* Members of sw_backend. */
 int sw_cuda_submit(void *queue, struct sw_batch *batch);
 int sw_cuda_poll(void *queue, struct sw_batch *batch);
-uint32_t sw_cuda_together_ops(void *table, enum sw_op op);
-int sw_cuda_submit_together(void *queue, struct sw_together *together);
-int sw_cuda_poll_together(void *queue, struct sw_together *together);
+uint32_t sw_cuda_combined_ops(void *table, enum sw_op op);
+int sw_cuda_submit_combined(void *queue, struct sw_combined_launch *combined);
+int sw_cuda_poll_combined(void *queue, struct sw_combined_launch *combined);
 void sw_cuda_flush(void *queue, uint32_t stream);
 
 int sw_cuda_audit(void *table, char *violation, size_t violation_size);
@@ -166,17 +167,17 @@ struct sw_cuda_mix {
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows);
 
 /* Combined launches of several writes (carry_out.cu); under `order`. sw_cuda_carry_out enqueues the
- * operations that were gathered in `memory`: the combined batch is together->whole, and the kernels
- * report to memory->record. sw_cuda_enqueue_together enqueues all steps, from the gather to the
+ * operations that were gathered in `memory`: the combined batch is combined->whole, and the kernels
+ * report to memory->record. sw_cuda_enqueue_combined enqueues all steps, from the gather to the
  * scatter of the answers. `record` is the channel's or another record that the device can
  * access. */
 template <int BITS>
-cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
-                              struct sw_together *together, struct sw_cuda_mix mix,
+cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
+                              struct sw_combined_launch *combined, struct sw_cuda_mix mix,
                               uint64_t ticket);
 template <int BITS>
-cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
-                                     struct sw_together *together, struct sw_cuda_mix mix,
+cudaError_t sw_cuda_enqueue_combined(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
+                                     struct sw_combined_launch *combined, struct sw_cuda_mix mix,
                                      uint64_t ticket, void *record);
 
 /* Writes (choose_write_path.cu); under `order`. Enqueues a batch with at least one operation that
@@ -189,8 +190,8 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
  * gathered, into a batch on row numbers, and describes the rows to be moved. If no operation may
  * delete, looks its keys up. */
 template <int BITS>
-cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
-                               struct sw_together *together, struct sw_cuda_mix mix,
+cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda_combined *memory,
+                               struct sw_combined_launch *combined, struct sw_cuda_mix mix,
                                struct sw_cuda_row_batch<BITS> *rows);
 /* Enqueues the moves of rows, after the engine's kernels. */
 template <int BITS>
@@ -204,8 +205,8 @@ static inline bool sw_cuda_has_rows(const struct sw_cuda_table *table)
 
 /* Adds `batches` and `operations` to the counters of the write path of `batch`, which has been
  * polled (poll.cu). */
-void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch, uint64_t batches,
-                       uint64_t operations);
+void sw_cuda_count_write_path(struct sw_cuda_table *table, const struct sw_batch *batch,
+                              uint64_t batches, uint64_t operations);
 
 /* Submission (queue.cu). Enqueues the deferred reads, then `batch` unless it is NULL. */
 bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket);
@@ -223,10 +224,10 @@ static inline double sw_cuda_load(const struct sw_cuda_table *table)
 }
 
 /* The most operations of a launch that does not stream the table. */
-static inline uint32_t sw_cuda_together_usual(const struct sw_cuda_table *table)
+static inline uint32_t sw_cuda_combined_usual(const struct sw_cuda_table *table)
 {
-    const uint32_t most = table->together.operations_max;
-    return most < SW_TOGETHER_OPERATIONS_MAX ? most : SW_TOGETHER_OPERATIONS_MAX;
+    const uint32_t most = table->combined.operations_max;
+    return most < SW_COMBINED_OPERATIONS_MAX ? most : SW_COMBINED_OPERATIONS_MAX;
 }
 
 /* Returns the batch with the types of BITS, and with the record that it reports to. */

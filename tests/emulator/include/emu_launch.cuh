@@ -28,7 +28,7 @@ struct emu_launched {
     dim3 blocks, threads;
     size_t shared_bytes;
     cudaStream_t stream;
-    bool together; /* all blocks run at once: a cooperative launch */
+    bool combined; /* all blocks run at once: a cooperative launch */
     bool follows;  /* may begin once the kernel before it on the stream lets it: programmatic
                       dependent launch */
     const char *name, *file;
@@ -69,7 +69,7 @@ template <typename... PARAMETERS, size_t... I>
 static inline cudaError_t emu_launch_together(emu_launched launched, void (*kernel)(PARAMETERS...),
                                               void **arguments, std::index_sequence<I...>)
 {
-    launched.together = true;
+    launched.combined = true;
     return emu_launch_at("", 0, launched, "a cooperative kernel", kernel,
                          *(std::remove_cv_t<PARAMETERS> *)arguments[I]...);
 }

@@ -30,7 +30,7 @@
  */
 #include "table/device/follow.cuh"
 #include "table/device/lock_bits.cuh"
-#include "table/device/resident.cuh"
+#include "table/device/occupancy.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * carry_out.cu - combined launches of several writes: enqueues all steps, from the gather of the
- * operations to the scatter of the answers (device/together.cuh).
+ * operations to the scatter of the answers (device/combined_launch.cuh).
  */
 #include "table/robin_hood/cuda/host.cuh"
 
 /* Carries out the combined batch. Unless `looked_up` is NULL, the engine skips the operations that
  * it marks, whose keys were looked up before. */
 template <int BITS>
-static cudaError_t carry_out(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
-                             struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket,
-                             const uint64_t *looked_up)
+static cudaError_t carry_out(struct sw_cuda_queue *queue, const struct sw_cuda_combined *memory,
+                             struct sw_combined_launch *combined, struct sw_cuda_mix mix,
+                             uint64_t ticket, const uint64_t *looked_up)
 {
-    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, &together->whole, ticket);
+    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, &combined->whole, ticket);
     typed.record = (struct sw_cuda_record *)memory->record;
     typed.collected = true;
     typed.skips = (const uint32_t *)looked_up;
@@ -20,31 +20,32 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, const struct sw_cuda_t
         return sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,
                                           queue->stream);
     }
-    return sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
+    return sw_cuda_write<BITS>(queue, &combined->whole, &typed, mix.upserts, mix.deletes);
 }
 
 /* The same for a table with rows, including the moves of row bytes. */
 template <int BITS>
 static cudaError_t
-carry_out_on_rows(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
-                  struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket)
+carry_out_on_rows(struct sw_cuda_queue *queue, const struct sw_cuda_combined *memory,
+                  struct sw_combined_launch *combined, struct sw_cuda_mix mix, uint64_t ticket)
 {
     struct sw_cuda_row_batch<BITS> rows;
-    cudaError_t error = sw_cuda_rows_begin<BITS>(queue, memory, together, mix, &rows);
+    cudaError_t error = sw_cuda_rows_begin<BITS>(queue, memory, combined, mix, &rows);
     if (error == cudaSuccess) {
-        error = carry_out<BITS>(queue, memory, together, mix, ticket,
+        error = carry_out<BITS>(queue, memory, combined, mix, ticket,
                                 rows.looked_up ? rows.found : NULL);
     }
     return error == cudaSuccess ? sw_cuda_rows_end<BITS>(queue, &rows) : error;
 }
 
 template <int BITS>
-cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
-                              struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket)
+cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
+                              struct sw_combined_launch *combined, struct sw_cuda_mix mix,
+                              uint64_t ticket)
 {
     return sw_cuda_has_rows(queue->table)
-               ? carry_out_on_rows<BITS>(queue, memory, together, mix, ticket)
-               : carry_out<BITS>(queue, memory, together, mix, ticket, NULL);
+               ? carry_out_on_rows<BITS>(queue, memory, combined, mix, ticket)
+               : carry_out<BITS>(queue, memory, combined, mix, ticket, NULL);
 }
 
 /* For a batch that sets no expiry time in a table without expiring entries: reports "no expiry
@@ -59,33 +60,33 @@ static cudaError_t answer_no_times(struct sw_cuda_queue *queue, const struct sw_
 }
 
 template <int BITS>
-cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
-                                     struct sw_together *together, struct sw_cuda_mix mix,
+cudaError_t sw_cuda_enqueue_combined(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
+                                     struct sw_combined_launch *combined, struct sw_cuda_mix mix,
                                      uint64_t ticket, void *record)
 {
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
-        error = sw_cuda_together_collect(memory, together, queue->stream);
+        error = sw_cuda_combined_gather(memory, combined, queue->stream);
     }
-    if (error == cudaSuccess && together->parts[0]->_times) {
-        error = answer_no_times(queue, together->parts[0]);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_carry_out<BITS>(queue, memory, together, mix, ticket);
+    if (error == cudaSuccess && combined->parts[0]->_times) {
+        error = answer_no_times(queue, combined->parts[0]);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_together_deal(memory, together,
-                                      &((struct sw_cuda_record *)memory->record)->status, record,
-                                      queue->stream);
+        error = sw_cuda_carry_out<BITS>(queue, memory, combined, mix, ticket);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_combined_scatter(memory, combined,
+                                         &((struct sw_cuda_record *)memory->record)->status, record,
+                                         queue->stream);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-#define INSTANTIATE(BITS, ...)                                                                    \
-    template cudaError_t sw_cuda_carry_out<BITS>(struct sw_cuda_queue *,                          \
-                                                 struct sw_cuda_together *, struct sw_together *, \
-                                                 struct sw_cuda_mix, uint64_t);                   \
-    template cudaError_t sw_cuda_enqueue_together<BITS>(                                          \
-        struct sw_cuda_queue *, struct sw_cuda_together *, struct sw_together *,                  \
+#define INSTANTIATE(BITS, ...)                                                          \
+    template cudaError_t sw_cuda_carry_out<BITS>(                                       \
+        struct sw_cuda_queue *, struct sw_cuda_combined *, struct sw_combined_launch *, \
+        struct sw_cuda_mix, uint64_t);                                                  \
+    template cudaError_t sw_cuda_enqueue_combined<BITS>(                                \
+        struct sw_cuda_queue *, struct sw_cuda_combined *, struct sw_combined_launch *, \
         struct sw_cuda_mix, uint64_t, void *);
 SW_WIDTHS(INSTANTIATE)

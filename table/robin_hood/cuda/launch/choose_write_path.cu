@@ -97,10 +97,10 @@ static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *b
 
 /* Reads table->arrays without `order`: only the leader replaces the arrays, and only the leader
  * calls this function. */
-uint32_t sw_cuda_together_ops(void *context, enum sw_op op)
+uint32_t sw_cuda_combined_ops(void *context, enum sw_op op)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
-    const uint32_t most = table->together.operations_max;
+    const uint32_t most = table->combined.operations_max;
     const uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED);
     struct sw_batch batch = {};
     batch.op = op;
@@ -108,7 +108,7 @@ uint32_t sw_cuda_together_ops(void *context, enum sw_op op)
     const bool has_room = entries + most <= table->arrays.geometry.occupied_max;
     const bool streams = is_large_delete(table, &batch, entries) ||
                          (has_room && is_mergeable(&batch) && is_large(table, &batch, entries));
-    return streams ? most : sw_cuda_together_usual(table);
+    return streams ? most : sw_cuda_combined_usual(table);
 }
 
 /* Up to this load removals do not clear hints. Hints are not used before the load is higher, and
@@ -268,7 +268,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes)
 {
     struct sw_cuda_table *table = queue->table;
-    enum sw_way way = SW_WAY_STREAM;
+    enum sw_write_path way = SW_WRITE_PATH_STREAM;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     cudaError_t error = choose_hints<BITS>(queue, deletes);
     const bool is_sure = is_certain(table, batch, typed->collected, before, upserts);
@@ -291,12 +291,12 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         unhinted = 0;
         answered = true;
     } else if (error == cudaSuccess && is_sure && is_ranged(table, batch)) {
-        way = SW_WAY_RANGES;
+        way = SW_WRITE_PATH_RANGES;
         error = by_ranges<BITS>(queue, typed, upserts, deletes);
         answered = true;
     } else if (error == cudaSuccess) {
         const bool has_room = before + upserts <= table->arrays.geometry.occupied_max;
-        way = SW_WAY_GENERAL;
+        way = SW_WRITE_PATH_GENERAL;
         error = general<BITS>(queue, typed, deletes, has_room);
     }
     batch->_way = 1 + (uint32_t)way;

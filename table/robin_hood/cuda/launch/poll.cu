@@ -62,7 +62,7 @@ static void correct_bound(struct sw_cuda_table *table, const struct sw_batch *ba
 /* Counts inserts that make hints inexact. A batch that rewrote the table does not count. */
 static void age_hints(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
-    if (batch->_way != 1 + (uint32_t)SW_WAY_STREAM) {
+    if (batch->_way != 1 + (uint32_t)SW_WRITE_PATH_STREAM) {
         __atomic_fetch_add(&table->hints_age, batch->counters.inserted, __ATOMIC_RELAXED);
     }
 }
@@ -86,23 +86,25 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
 /* Returns the write path that finally carried out the batch. Upserts that a rebuild could not merge
  * count as a batch by ranges. If the refused groups could not be determined, one thread carried out
  * the whole batch. */
-static enum sw_way way_taken(const struct sw_batch *batch, const struct sw_cuda_record *record)
+static enum sw_write_path way_taken(const struct sw_batch *batch,
+                                    const struct sw_cuda_record *record)
 {
-    const enum sw_way way = (enum sw_way)(batch->_way - 1);
+    const enum sw_write_path way = (enum sw_write_path)(batch->_way - 1);
     if (record->serial != 0) {
-        return SW_WAY_SERIAL;
+        return SW_WRITE_PATH_SERIAL;
     }
-    return way == SW_WAY_STREAM && batch->op != SW_DELETE && record->fell_back != 0 ? SW_WAY_RANGES
-                                                                                    : way;
+    return way == SW_WRITE_PATH_STREAM && batch->op != SW_DELETE && record->fell_back != 0
+               ? SW_WRITE_PATH_RANGES
+               : way;
 }
 
-void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch, uint64_t batches,
-                       uint64_t operations)
+void sw_cuda_count_write_path(struct sw_cuda_table *table, const struct sw_batch *batch,
+                              uint64_t batches, uint64_t operations)
 {
     if (batch->_way == 0) { /* the combined batch only looked up rows */
         return;
     }
-    struct sw_way_counters *way = &table->ways[batch->_way - 1];
+    struct sw_write_path_counters *way = &table->ways[batch->_way - 1];
     __atomic_fetch_add(&way->batches, batches, __ATOMIC_RELAXED);
     __atomic_fetch_add(&way->operations, operations, __ATOMIC_RELAXED);
 }
@@ -115,7 +117,7 @@ static void take_answers(struct sw_cuda_table *table, struct sw_batch *batch,
     batch->first_outside = record->first_outside;
     if (batch->_way != 0) {
         batch->_way = 1 + (uint32_t)way_taken(batch, record);
-        sw_cuda_count_way(table, batch, 1, batch->count);
+        sw_cuda_count_write_path(table, batch, 1, batch->count);
     }
     age_hints(table, batch);
 }

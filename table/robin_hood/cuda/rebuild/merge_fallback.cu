@@ -3,7 +3,7 @@
  * merge_fallback.cu - upserts a batch of any size that a rebuild could not merge. All blocks do it
  * together, by key slots (overfull_range.cuh). Keys to insert are listed for displace.cu.
  */
-#include "table/device/at_once.cuh"
+#include "table/device/cooperative_blocks.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range.cuh"
 
 template <int BITS>
@@ -67,8 +67,8 @@ cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
     void *arguments[] = {&to, &what};
     uint32_t blocks;
     cudaError_t error =
-        sw_cuda_blocks_at_once(unmerged_kernel<BITS>, CROWD_THREADS, device->multiprocessors,
-                               CROWD_BLOCKS_PER_SM, &blocks);
+        sw_cuda_cooperative_blocks(unmerged_kernel<BITS>, CROWD_THREADS, device->multiprocessors,
+                                   CROWD_BLOCKS_PER_SM, &blocks);
     if (error != cudaSuccess) {
         return error;
     }

@@ -14,7 +14,7 @@
  * second pass goes from right to left. A block waits until the segments that it overwrites have
  * been read; their blocks started before it.
  */
-#include "table/device/resident.cuh"
+#include "table/device/occupancy.cuh"
 #include "table/robin_hood/cuda/rebuild/merge.cuh"
 #include "table/robin_hood/cuda/rebuild/segment_borders.cuh"
 #include "table/robin_hood/cuda/rebuild/segment_ends.cuh"

@@ -22,7 +22,7 @@
 #include "table/robin_hood/geometry.h"
 
 /* Maximum number of operations of a batch. */
-#define SW_CUDA_ROW_OPERATIONS_MAX SW_TOGETHER_STREAMED_MAX
+#define SW_CUDA_ROW_OPERATIONS_MAX SW_COMBINED_STREAMED_MAX
 
 struct sw_cuda_arena {
     struct sw_cuda_rows view; /* passed to kernels; value_bytes 0: the values are integers */

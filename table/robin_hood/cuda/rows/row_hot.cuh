@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * row_hot.cuh - a contended row: a segment that has a large part of all steps, all of them sums of
- * f32 without answers. All blocks carry it out together. row_long.cuh would leave it to a few
+ * f32 without answers. All blocks carry it out together. row_long_runs.cuh would leave it to a few
  * blocks, which cannot load operands fast enough. The steps are cut into tiles:
  *
  *   1. The blocks sum up the numbers of each tile, in any order. These sums give an estimate of the

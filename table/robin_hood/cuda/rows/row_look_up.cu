@@ -4,8 +4,8 @@
  * stay present and keep their rows, so the engine processes only the other keys.
  */
 #include "table/device/follow.cuh"
-#include "table/robin_hood/cuda/rows/row_acts.cuh"
 #include "table/robin_hood/cuda/rows/row_claims.cuh"
+#include "table/robin_hood/cuda/rows/row_effects.cuh"
 #include "table/robin_hood/cuda/rows/row_find.cuh"
 
 /* Operations of a thread, and threads of a block. A block processes one piece. */

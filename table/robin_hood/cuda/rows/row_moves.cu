@@ -4,7 +4,7 @@
  * operands to the table. It also frees rows that were not used or whose entries were deleted.
  */
 #include "table/device/follow.cuh"
-#include "table/robin_hood/cuda/rows/row_acts.cuh"
+#include "table/robin_hood/cuda/rows/row_effects.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
 
 #define WARPS (SW_CUDA_BLOCK / 32)
@@ -116,10 +116,10 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     const bool mine = due && !repeated;
     const uint32_t at = (i - piece.begin) * bytes; /* inside a piece: less than 2^21 */
     const uint8_t *operand = piece.values + (SUMS == WIDE_SUMS ? 2 : 1) * at;
-    struct row_act act = {};
+    struct row_effect act = {};
     uint8_t *row = NULL;
     if (mine) {
-        act = row_act_of<BITS>(batch, i);
+        act = row_effect_of<BITS>(batch, i);
         row = row_at(rows, rows.scratch.rows[i]); /* dereferenced only if the row exists */
     }
     const bool answers = mine && !act.refused && piece.previous != NULL;
@@ -159,7 +159,7 @@ template <int BITS>
 static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
                                           const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
-    const struct row_act act = row_act_of<BITS>(batch, i);
+    const struct row_effect act = row_effect_of<BITS>(batch, i);
     const uint64_t used_before = rows.stack->free_count + rows.scratch.control->fresh;
     const bool unused = batch.inserts && !act.inserts && i < used_before;
     return make_uint2(unused ? (uint32_t)batch.tentative[i] : SW_CUDA_NO_ROW,

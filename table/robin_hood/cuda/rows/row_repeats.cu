@@ -16,9 +16,9 @@
  *
  * Memory order: a grid barrier completes each step in all blocks before the next step begins (M4).
  */
-#include "table/device/at_once.cuh"
+#include "table/device/cooperative_blocks.cuh"
 #include "table/robin_hood/cuda/rows/row_hot.cuh"
-#include "table/robin_hood/cuda/rows/row_long.cuh"
+#include "table/robin_hood/cuda/rows/row_long_runs.cuh"
 #include "table/robin_hood/cuda/rows/row_order.cuh"
 #include "table/robin_hood/cuda/rows/row_short.cuh"
 
@@ -129,19 +129,19 @@ template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessor
     uint32_t wide = 0;
     uint32_t texts = 0;
     uint32_t strings = 0;
-    cudaError_t error = sw_cuda_blocks_at_once(repeats_kernel<BITS, PLAIN>, CROWD_THREADS,
-                                               multiprocessors, CROWD_BLOCKS_PER_SM, blocks);
+    cudaError_t error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, PLAIN>, CROWD_THREADS,
+                                                   multiprocessors, CROWD_BLOCKS_PER_SM, blocks);
     if (error == cudaSuccess) {
-        error = sw_cuda_blocks_at_once(repeats_kernel<BITS, WIDE>, CROWD_THREADS, multiprocessors,
-                                       CROWD_BLOCKS_PER_SM, &wide);
+        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, WIDE>, CROWD_THREADS,
+                                           multiprocessors, CROWD_BLOCKS_PER_SM, &wide);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_blocks_at_once(repeats_kernel<BITS, TEXTS>, CROWD_THREADS, multiprocessors,
-                                       CROWD_BLOCKS_PER_SM, &texts);
+        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, TEXTS>, CROWD_THREADS,
+                                           multiprocessors, CROWD_BLOCKS_PER_SM, &texts);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_blocks_at_once(repeats_kernel<BITS, STRINGS>, CROWD_THREADS,
-                                       multiprocessors, CROWD_BLOCKS_PER_SM, &strings);
+        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, STRINGS>, CROWD_THREADS,
+                                           multiprocessors, CROWD_BLOCKS_PER_SM, &strings);
     }
     wide = wide < texts ? wide : texts;
     wide = wide < strings ? wide : strings;

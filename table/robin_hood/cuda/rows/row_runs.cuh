@@ -6,7 +6,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_RUNS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_RUNS_CUH
 
-#include "table/robin_hood/cuda/rows/row_acts.cuh"
+#include "table/robin_hood/cuda/rows/row_effects.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range_sort.cuh"
 
@@ -63,7 +63,7 @@ static __device__ inline step step_of(const struct sw_cuda_rows &rows,
 {
     const uint32_t i = one.number;
     const struct sw_cuda_part *part = part_of(batch.parts, batch.part_count, i);
-    const struct row_act act = row_act_of<BITS>(batch, i);
+    const struct row_effect act = row_effect_of<BITS>(batch, i);
     const uint64_t at = i - part->first;
     step made;
     made.operand =

@@ -34,14 +34,14 @@ static cudaError_t look_up(struct sw_cuda_queue *queue, const struct sw_batch *w
 }
 
 template <int BITS>
-cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
-                               struct sw_together *together, struct sw_cuda_mix mix,
+cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda_combined *memory,
+                               struct sw_combined_launch *combined, struct sw_cuda_mix mix,
                                struct sw_cuda_row_batch<BITS> *rows)
 {
     typedef typename sw_width<BITS>::word word;
     struct sw_cuda_arena *arena = &queue->table->arena;
-    struct sw_batch *whole = &together->whole;
-    const struct sw_cuda_collected *collected = &memory->collected[together->number];
+    struct sw_batch *whole = &combined->whole;
+    const struct sw_cuda_collected *collected = &memory->collected[combined->number];
     const uint64_t entries = __atomic_load_n(&queue->table->entries, __ATOMIC_RELAXED);
     const bool texts = arena->view.text_bytes > 0;
     *rows = {};
@@ -50,7 +50,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     rows->collides = texts && !mix.decided;
     rows->ops = rows->collides ? collected->ops : whole->ops;
     rows->inserts = mix.upserts > 0;
-    rows->wide = together->parts[0]->wide_operands;
+    rows->wide = combined->parts[0]->wide_operands;
     rows->strings = mix.strings;
     rows->engine_ops = rows->ops != NULL ? arena->engine_ops : NULL;
     rows->tentative = (word *)arena->tentative;
@@ -66,8 +66,8 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     rows->group_refused = whole->group_refused;
     rows->status = &((struct sw_cuda_record *)memory->record)->status;
     rows->parts = collected->parts;
-    rows->part_count = together->count;
-    rows->chunks = sw_cuda_together_chunks(memory, together);
+    rows->part_count = combined->count;
+    rows->chunks = sw_cuda_combined_chunks(memory, combined);
 
     whole->op = (enum sw_op)sw_cuda_row_engine_op(rows->op);
     whole->ops = rows->engine_ops;
@@ -100,10 +100,10 @@ cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
                                 : error;
 }
 
-#define INSTANTIATE(BITS, ...)                                                         \
-    template cudaError_t sw_cuda_rows_begin<BITS>(                                     \
-        struct sw_cuda_queue *, const struct sw_cuda_together *, struct sw_together *, \
-        struct sw_cuda_mix, struct sw_cuda_row_batch<BITS> *);                         \
-    template cudaError_t sw_cuda_rows_end<BITS>(struct sw_cuda_queue *,                \
+#define INSTANTIATE(BITS, ...)                                                                \
+    template cudaError_t sw_cuda_rows_begin<BITS>(                                            \
+        struct sw_cuda_queue *, const struct sw_cuda_combined *, struct sw_combined_launch *, \
+        struct sw_cuda_mix, struct sw_cuda_row_batch<BITS> *);                                \
+    template cudaError_t sw_cuda_rows_end<BITS>(struct sw_cuda_queue *,                       \
                                                 const struct sw_cuda_row_batch<BITS> *);
 SW_WIDTHS(INSTANTIATE)

@@ -44,7 +44,7 @@ cudaError_t sw_cuda_rows_load(struct sw_cuda_rows *rows, uint32_t multiprocessor
         error = sw_cuda_load_row_look_up<BITS>();
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_load_row_acts<BITS>();
+        error = sw_cuda_load_row_effects<BITS>();
     }
     if (error == cudaSuccess) {
         error = sw_cuda_load_row_moves<BITS>();
@@ -65,7 +65,7 @@ cudaError_t sw_cuda_launch_row_data(struct sw_cuda_rows *rows,
 {
     cudaError_t error = cudaSuccess;
     if (batch->count > 0 && (!batch->looked_up || batch->engine_found != NULL)) {
-        error = sw_cuda_launch_row_acts<BITS>(rows, batch, stream);
+        error = sw_cuda_launch_row_effects<BITS>(rows, batch, stream);
     }
     if (error == cudaSuccess && batch->count > 0) {
         error = sw_cuda_launch_row_moves<BITS>(rows, batch, stream);

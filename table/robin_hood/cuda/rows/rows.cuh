@@ -29,8 +29,8 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROWS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROWS_CUH
 
+#include "table/device/combined_launch.cuh"
 #include "table/device/cutter.cuh"
-#include "table/device/together.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/rows.h"
 
@@ -177,7 +177,7 @@ template <int BITS> struct sw_cuda_row_batch {
      * are aligned to 8 bytes, others at least to 4. */
     const struct sw_cuda_parts *parts;
     uint32_t part_count;
-    uint32_t chunks; /* of all parts: SW_TOGETHER_CHUNK operations of one part, or fewer */
+    uint32_t chunks; /* of all parts: SW_COMBINED_CHUNK operations of one part, or fewer */
 };
 
 /* The engine's operation for one on rows. */
@@ -266,9 +266,9 @@ cudaError_t sw_cuda_launch_row_gather(const struct sw_cuda_rows *rows, const voi
 
 /* Parts of sw_cuda_launch_row_data, in this order. */
 template <int BITS>
-cudaError_t sw_cuda_launch_row_acts(struct sw_cuda_rows *rows,
-                                    const struct sw_cuda_row_batch<BITS> *batch,
-                                    cudaStream_t stream);
+cudaError_t sw_cuda_launch_row_effects(struct sw_cuda_rows *rows,
+                                       const struct sw_cuda_row_batch<BITS> *batch,
+                                       cudaStream_t stream);
 template <int BITS>
 cudaError_t sw_cuda_launch_row_moves(const struct sw_cuda_rows *rows,
                                      const struct sw_cuda_row_batch<BITS> *batch,
@@ -282,7 +282,7 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
 template <int BITS> cudaError_t sw_cuda_load_row_texts(void);
 template <int BITS> cudaError_t sw_cuda_load_row_prepare(void);
 template <int BITS> cudaError_t sw_cuda_load_row_look_up(void);
-template <int BITS> cudaError_t sw_cuda_load_row_acts(void);
+template <int BITS> cudaError_t sw_cuda_load_row_effects(void);
 template <int BITS> cudaError_t sw_cuda_load_row_moves(void);
 template <int BITS>
 cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessors, uint32_t *blocks);

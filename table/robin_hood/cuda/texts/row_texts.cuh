@@ -7,7 +7,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
 
-#include "table/robin_hood/cuda/rows/row_acts.cuh"
+#include "table/robin_hood/cuda/rows/row_effects.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
 
 /* The state of a key in the walk: absent; present without a key string; with the key string of the

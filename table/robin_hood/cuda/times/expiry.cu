@@ -163,7 +163,7 @@ static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
     expiry->launch.count = 1;
     expiry->launch.parts[0] = &batch;
     cudaError_t error =
-        SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_together, queue, &expiry->inner,
+        SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_combined, queue, &expiry->inner,
                    &expiry->launch, mix, 1, &expiry->pinned->record);
     if (error == cudaSuccess) {
         error = cudaStreamSynchronize(queue->stream);

@@ -108,10 +108,10 @@ struct sw_cuda_expiry {
     /* Memory that open allocates: from here to `pinned`. */
     struct sw_cuda_table *times; /* NULL: it is not open */
     struct sw_cuda_queue *times_queue;
-    struct sw_cuda_together inner; /* removals from the first table */
-    struct sw_together launch;     /* of these removals */
-    void *memory;                  /* device: the arrays of the view */
-    uint64_t bytes;                /* bytes of device memory, without the second table */
+    struct sw_cuda_combined inner;    /* removals from the first table */
+    struct sw_combined_launch launch; /* of these removals */
+    void *memory;                     /* device: the arrays of the view */
+    uint64_t bytes;                   /* bytes of device memory, without the second table */
     struct sw_cuda_expiry_view view;
     struct sw_cuda_dead *dead; /* [dead_room] */
     uint32_t dead_room;
@@ -126,7 +126,7 @@ struct sw_cuda_expiry {
     uint32_t buried_count, buried_room;
     uint32_t doomed; /* number of keys to be removed, in pinned->keys */
     uint64_t expired;
-    struct sw_cuda_expiry_after now, after[SW_TOGETHERS];
+    struct sw_cuda_expiry_after now, after[SW_COMBINED_LAUNCHES];
     uint64_t piece_keys[SW_EXPIRY_PIECE], piece_times[SW_EXPIRY_PIECE];
 };
 
@@ -171,10 +171,10 @@ void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch);
 void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *facts);
 
 /* Launches one batch that concerns expiry times. May release `order` while a table grows. */
-cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_together *together,
+cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_combined_launch *combined,
                                 struct sw_cuda_mix mix, uint64_t ticket);
 /* Finishes the batch of such a launch after it was polled. */
-void sw_cuda_timed_polled(struct sw_cuda_table *table, struct sw_together *together);
+void sw_cuda_timed_polled(struct sw_cuda_table *table, struct sw_combined_launch *combined);
 
 /* Steps of such a launch that others also use; under `order`, when no reads run. activate sets the
  * current batch. */

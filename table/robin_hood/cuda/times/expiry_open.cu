@@ -22,8 +22,8 @@ static struct sw_table_config config_of(const struct sw_cuda_table *table)
     config.max_capacity_slots = most;
     config.max_load = table->config.max_load;
     config.seed = table->config.seed;
-    config.batch_ops_max = table->together.operations_max < SW_CUDA_TIMES_OPS_MAX
-                               ? table->together.operations_max
+    config.batch_ops_max = table->combined.operations_max < SW_CUDA_TIMES_OPS_MAX
+                               ? table->combined.operations_max
                                : SW_CUDA_TIMES_OPS_MAX;
     config.stash_slots = SW_EXPIRY_STASH_SLOTS;
     config.tuning.hints = SW_CHOICE_NEVER; /* they do not pay next to other look-ups */
@@ -55,8 +55,8 @@ static size_t cut(struct sw_cuda_expiry_view *view, void *base, uint64_t n)
 
 static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *expiry)
 {
-    const uint64_t n = table->together.operations_max;
-    struct sw_cuda_together *inner = &expiry->inner;
+    const uint64_t n = table->combined.operations_max;
+    struct sw_cuda_combined *inner = &expiry->inner;
     expiry->bytes = cut(&expiry->view, NULL, n);
     cudaError_t error = cudaMalloc(&expiry->memory, expiry->bytes);
     if (error == cudaSuccess) {
@@ -72,10 +72,10 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *
     }
     if (error == cudaSuccess) {
         inner->operations_max = n < SW_CUDA_DOOMED_MAX ? (uint32_t)n : SW_CUDA_DOOMED_MAX;
-        inner->key_bytes = table->together.key_bytes;
-        inner->value_bytes = table->together.value_bytes;
-        inner->record_bytes = table->together.record_bytes;
-        error = sw_cuda_together_open(inner, false);
+        inner->key_bytes = table->combined.key_bytes;
+        inner->value_bytes = table->combined.value_bytes;
+        inner->record_bytes = table->combined.record_bytes;
+        error = sw_cuda_combined_open(inner, false);
         expiry->bytes += inner->bytes;
     }
     return error;
@@ -87,7 +87,7 @@ static void close_memory(struct sw_cuda_expiry *expiry)
     if (expiry->times != NULL) {
         expiry->times->times_of->close(expiry->times_queue);
     }
-    sw_cuda_together_close(&expiry->inner);
+    sw_cuda_combined_close(&expiry->inner);
     (void)cudaFreeHost(expiry->pinned);
     (void)cudaFree(expiry->memory);
     free(expiry->dead);

@@ -11,8 +11,8 @@
 /* The parameters of a launch, for its steps. */
 struct timed {
     struct sw_cuda_queue *queue;
-    struct sw_together *together;
-    struct sw_batch *batch; /* the only part of `together` */
+    struct sw_combined_launch *combined;
+    struct sw_batch *batch; /* the only part of `combined` */
     struct sw_cuda_mix mix;
     uint64_t ticket;
 };
@@ -29,8 +29,8 @@ static bool keeps_texts(const struct sw_cuda_table *table)
 
 template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct timed *launch) {
     typedef typename sw_width<BITS>::word word;
-    const struct sw_batch *whole = &launch->together->whole;
-    const struct sw_cuda_together *memory = &table_of(launch)->together;
+    const struct sw_batch *whole = &launch->combined->whole;
+    const struct sw_cuda_combined *memory = &table_of(launch)->combined;
     struct sw_cuda_timed<BITS> timed = {
     };
     timed.count = whole->count;
@@ -41,8 +41,8 @@ template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct time
     timed.operands = timed.rows ? NULL : (const word *)whole->values;
     timed.group_count = whole->group_count;
     timed.group_ends = whole->group_ends;
-    timed.parts = memory->collected[launch->together->number].parts;
-    timed.part_count = launch->together->count;
+    timed.parts = memory->collected[launch->combined->number].parts;
+    timed.part_count = launch->combined->count;
     timed.disputed =
         keeps_texts(table_of(launch)) ? table_of(launch)->arena.view.texts.disputed : NULL;
     return timed;
@@ -323,8 +323,8 @@ template <int BITS> static cudaError_t carry_out(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
     struct sw_cuda_expiry *expiry = table->expiry;
-    struct sw_cuda_together *memory = &table->together;
-    struct sw_batch *whole = &launch->together->whole;
+    struct sw_cuda_combined *memory = &table->combined;
+    struct sw_batch *whole = &launch->combined->whole;
     const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
     const bool rows = sw_cuda_has_rows(table);
     const uint32_t upserts = rows ? launch->mix.upserts : (uint32_t)control->inserts;
@@ -333,7 +333,7 @@ template <int BITS> static cudaError_t carry_out(const struct timed *launch)
     whole->previous = rows ? whole->previous : memory->previous;
     whole->found = memory->found;
     cudaError_t error =
-        sw_cuda_carry_out<BITS>(launch->queue, memory, launch->together, mix, launch->ticket);
+        sw_cuda_carry_out<BITS>(launch->queue, memory, launch->combined, mix, launch->ticket);
     whole->found = memory->found; /* for rows it was the engine's array */
     if (error == cudaSuccess && control->refused > 0) {
         error = sw_cuda_launch_times_refuse(
@@ -357,11 +357,11 @@ static cudaError_t answer_nothing(const struct timed *launch)
     const struct sw_batch *batch = launch->batch;
     const uint64_t count = batch->count;
     const bool rows = sw_cuda_has_rows(table);
-    void *previous = rows ? batch->previous : table->together.previous;
-    const uint64_t value_bytes = rows ? table->config.value_bytes : table->together.value_bytes;
+    void *previous = rows ? batch->previous : table->combined.previous;
+    const uint64_t value_bytes = rows ? table->config.value_bytes : table->combined.value_bytes;
     const cudaStream_t stream = launch->queue->stream;
     cudaError_t error =
-        cudaMemsetAsync(table->together.found, 0, (count + 63) / 64 * sizeof(uint64_t), stream);
+        cudaMemsetAsync(table->combined.found, 0, (count + 63) / 64 * sizeof(uint64_t), stream);
     if (error == cudaSuccess && previous != NULL) {
         error = cudaMemsetAsync(previous, 0, count * value_bytes, stream);
     }
@@ -375,8 +375,8 @@ static cudaError_t answer_nothing(const struct timed *launch)
 template <int BITS> static cudaError_t refuse_all(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
-    struct sw_cuda_together *memory = &table->together;
-    struct sw_batch *whole = &launch->together->whole;
+    struct sw_cuda_combined *memory = &table->combined;
+    struct sw_batch *whole = &launch->combined->whole;
     struct sw_cuda_record *record = (struct sw_cuda_record *)memory->record;
     static const int32_t full = SW_E_FULL;
     const cudaStream_t stream = launch->queue->stream;
@@ -414,20 +414,20 @@ static cudaError_t carry_out_all(const struct timed *launch)
         error = SW_BY_BITS(table->slot_bits, carry_out, launch);
     }
     sw_cuda_expiry_deactivate(table, launch->batch);
-    launch->together->whole.some_expire = true;
-    table->expiry->after[launch->together->number] = table->expiry->now;
+    launch->combined->whole.some_expire = true;
+    table->expiry->after[launch->combined->number] = table->expiry->now;
     return error;
 }
 
-cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_together *together,
+cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_combined_launch *combined,
                                 struct sw_cuda_mix mix, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
-    struct sw_cuda_together *memory = &table->together;
-    const struct timed launch = {queue, together, together->parts[0], mix, ticket};
+    struct sw_cuda_combined *memory = &table->combined;
+    const struct timed launch = {queue, combined, combined->parts[0], mix, ticket};
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
-        error = sw_cuda_together_collect(memory, together, queue->stream);
+        error = sw_cuda_combined_gather(memory, combined, queue->stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_settle(queue);
@@ -436,21 +436,21 @@ cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_together 
         error = carry_out_all(&launch);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_together_deal(memory, together,
-                                      &((struct sw_cuda_record *)memory->record)->status,
-                                      sw_cuda_record_of(queue, ticket), queue->stream);
+        error = sw_cuda_combined_scatter(memory, combined,
+                                         &((struct sw_cuda_record *)memory->record)->status,
+                                         sw_cuda_record_of(queue, ticket), queue->stream);
     }
     memory->silent = NULL;
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-void sw_cuda_timed_polled(struct sw_cuda_table *table, struct sw_together *together)
+void sw_cuda_timed_polled(struct sw_cuda_table *table, struct sw_combined_launch *combined)
 {
-    if (!together->whole.some_expire) {
+    if (!combined->whole.some_expire) {
         return;
     }
-    struct sw_batch *batch = together->parts[0];
-    const struct sw_cuda_expiry_after *after = &table->expiry->after[together->number];
+    struct sw_batch *batch = combined->parts[0];
+    const struct sw_cuda_expiry_after *after = &table->expiry->after[combined->number];
     batch->_stash_change += after->stash_change;
     if (batch->status == SW_OK && after->invalid) {
         batch->status = SW_E_INVALID;

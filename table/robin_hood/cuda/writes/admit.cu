@@ -14,7 +14,7 @@
  * second round assumes that all groups after the first refused one are refused. On a full table
  * that is nearly always right.
  */
-#include "table/device/at_once.cuh"
+#include "table/device/cooperative_blocks.cuh"
 #include "table/robin_hood/cuda/writes/decide.cuh"
 
 /* Limits of the number of rounds. More rounds would take as long as one thread. */
@@ -275,8 +275,8 @@ cudaError_t sw_cuda_launch_groups(const struct sw_cuda_device<BITS> *device,
     struct sw_cuda_batch<BITS> what = *batch;
     void *arguments[] = {&to, &what};
     uint32_t blocks;
-    cudaError_t error = sw_cuda_blocks_at_once(groups_kernel<BITS>, ADMIT_BLOCK,
-                                               device->multiprocessors, 1, &blocks);
+    cudaError_t error = sw_cuda_cooperative_blocks(groups_kernel<BITS>, ADMIT_BLOCK,
+                                                   device->multiprocessors, 1, &blocks);
     if (error != cudaSuccess) {
         return error;
     }

@@ -10,7 +10,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_KEY_SLOTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_KEY_SLOTS_CUH
 
-#include "table/device/alike.cuh"
+#include "table/device/warp_aggregate.cuh"
 #include "table/robin_hood/cuda/writes/upsert.cuh"
 
 /* The operation has no key slot. */
@@ -109,18 +109,18 @@ static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &dev
     }
     const uint32_t alike = __match_any_sync(SW_WARP_ALL, key_slot);
     if (batch.op == SW_SUM) {
-        operand = sw_combine_alike(alike, operand, [](word a, word b) { return (word)(a + b); });
+        operand = sw_warp_combine(alike, operand, [](word a, word b) { return (word)(a + b); });
     } else if (combines(batch.op)) {
         operand = batch.op == SW_MIN ? (word)~operand : operand;
-        operand = sw_combine_alike(alike, operand, [](word a, word b) { return a > b ? a : b; });
+        operand = sw_warp_combine(alike, operand, [](word a, word b) { return a > b ? a : b; });
     }
     if (!mine) {
         return;
     }
-    if (sw_is_last_alike(alike)) {
+    if (sw_warp_is_last(alike)) {
         atomicMax(key_slots->last + key_slot, (uint32_t)i + 1);
     }
-    if (!sw_is_first_alike(alike)) {
+    if (!sw_warp_is_first(alike)) {
         return;
     }
     if (batch.found != NULL) {

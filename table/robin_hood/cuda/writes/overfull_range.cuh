@@ -173,13 +173,13 @@ static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct crowded),
 /* Records that the key of an operation was present before it, if `found`. All threads of a warp
  * must call it. */
 template <int BITS>
-static __device__ inline void set_found_alike(const struct sw_cuda_device<BITS> &device,
-                                              uint32_t operation, bool found)
+static __device__ inline void set_found_by_warp(const struct sw_cuda_device<BITS> &device,
+                                                uint32_t operation, bool found)
 {
     const uint32_t alike = __match_any_sync(SW_WARP_ALL, operation / 32);
-    const uint32_t bits = sw_combine_alike(alike, found ? 1U << operation % 32 : 0U,
-                                           [](uint32_t a, uint32_t b) { return a | b; });
-    if (bits != 0 && sw_is_first_alike(alike)) { /* M6: other warps set other bits of the word */
+    const uint32_t bits = sw_warp_combine(alike, found ? 1U << operation % 32 : 0U,
+                                          [](uint32_t a, uint32_t b) { return a | b; });
+    if (bits != 0 && sw_warp_is_first(alike)) { /* M6: other warps set other bits of the word */
         atomicOr((uint32_t *)device.scratch.found + operation / 32, bits);
     }
 }
@@ -222,7 +222,7 @@ fold_slice(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &run
         found = wanted.found && before.exists;
         fold_operation<BITS>(runs.device, {wanted.previous, false}, operation, &before, counts);
     }
-    set_found_alike<BITS>(runs.device, i, found);
+    set_found_by_warp<BITS>(runs.device, i, found);
 }
 
 /* Carries out the operations whose key slots are in index_sorted. */

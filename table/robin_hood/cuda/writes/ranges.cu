@@ -12,7 +12,7 @@
  * A range may have far more operations than its share, because keys are repeated (a crowd). The
  * last kernel carries out such ranges, with all blocks together (overfull_range.cuh).
  */
-#include "table/device/at_once.cuh"
+#include "table/device/cooperative_blocks.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range.cuh"
 #include "table/robin_hood/cuda/writes/range_in_order.cuh"
 #include "table/robin_hood/cuda/writes/range_layout.cuh"
@@ -446,8 +446,8 @@ cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
 
 template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, uint32_t *blocks)
 {
-    cudaError_t error = sw_cuda_blocks_at_once(rest_kernel<BITS>, CROWD_THREADS, multiprocessors,
-                                               CROWD_BLOCKS_PER_SM, blocks);
+    cudaError_t error = sw_cuda_cooperative_blocks(rest_kernel<BITS>, CROWD_THREADS,
+                                                   multiprocessors, CROWD_BLOCKS_PER_SM, blocks);
     *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
     return error;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * combine.h - the order of the writes of all queues, and their grouping into launches.
+ * write_combiner.h - the order of the writes of all queues, and their grouping into launches.
  *
  * A launch of writes costs a device much the same whether it has one operation or ten thousand, and
  * launches of writes run one after the other. So write batches of all queues wait here in the order
- * of their submission while SW_TOGETHERS launches are in flight. The next launch takes the batches
- * that wait. Each batch keeps its own groups, results and counters. The order here is the order of
- * the writes; write_sequence is a batch's number in it.
+ * of their submission while SW_COMBINED_LAUNCHES launches are in flight. The next launch takes the
+ * batches that wait. Each batch keeps its own groups, results and counters. The order here is the
+ * order of the writes; write_sequence is a batch's number in it.
  *
  * Reads are not combined here. A read goes to its queue at once, unless a write of its stream still
  * waits. Then the read, and everything its stream submits after it, is deferred until that write is
@@ -32,12 +32,12 @@
  * Only the leader calls the backend with the queue of the launches, and no other queue gets writes.
  * So no write begins while submit runs on that queue, even if the backend unlocks a mutex.
  *
- * Threads: struct sw_combine_queue belongs to the queue's thread; a combiner is shared. `lock` is
+ * Threads: struct sw_combiner_queue belongs to the queue's thread; a combiner is shared. `lock` is
  * locked for a few instructions, never during a launch. A sweep is the exception: `lock` stays
  * locked during it.
  */
-#ifndef SHERWOOD_TABLE_COMBINE_H
-#define SHERWOOD_TABLE_COMBINE_H
+#ifndef SHERWOOD_TABLE_WRITE_COMBINER_H
+#define SHERWOOD_TABLE_WRITE_COMBINER_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -47,7 +47,7 @@
 
 /* Streams are tracked modulo this number. Two streams with the same remainder may wait for each
  * other's writes; results do not change. */
-#define SW_COMBINE_STREAMS 64
+#define SW_COMBINER_STREAMS 64
 
 /* A batch of at least this many operations is collected even if it is launched alone: loading its
  * operations then overlaps the previous launch. */
@@ -77,20 +77,20 @@ struct sw_combiner {
     bool is_led;       /* atomic: some thread leads */
 
     /* Used by the leader only. */
-    struct sw_together together[SW_TOGETHERS];
+    struct sw_combined_launch combined[SW_COMBINED_LAUNCHES];
     uint32_t oldest; /* index of the oldest launch in flight */
     uint32_t flying; /* launches in flight */
 };
 
 /* The combiner's state of a queue of the table. */
-struct sw_combine_queue {
+struct sw_combiner_queue {
     struct sw_combiner *combiner;
     void *backend_queue;       /* for its reads */
     struct sw_batch *deferred; /* oldest first */
     struct sw_batch **deferred_end;
-    uint64_t last_write[SW_COMBINE_STREAMS]; /* sequence of the stream's last write; 0: none */
-    uint64_t era;                            /* the combiner's era of `last_write` */
-    uint32_t deferred_of[SW_COMBINE_STREAMS];
+    uint64_t last_write[SW_COMBINER_STREAMS]; /* sequence of the stream's last write; 0: none */
+    uint64_t era;                             /* the combiner's era of `last_write` */
+    uint32_t deferred_of[SW_COMBINER_STREAMS];
     uint32_t reads; /* reads deferred, or in the queue and not yet polled done */
     bool scans;     /* one of them is a scan */
 };
@@ -117,11 +117,11 @@ static inline uint64_t sw_combiner_launches(const struct sw_combiner *combiner)
     return __atomic_load_n(&combiner->launches, __ATOMIC_RELAXED);
 }
 
-void sw_combine_queue_init(struct sw_combine_queue *queue, struct sw_combiner *combiner,
-                           void *backend_queue);
+void sw_combiner_queue_init(struct sw_combiner_queue *queue, struct sw_combiner *combiner,
+                            void *backend_queue);
 
 /* Submit and poll a valid batch, as in struct sw_backend. Only a read may return SW_E_BUSY. */
-int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch);
-int sw_combine_poll(struct sw_combine_queue *queue, struct sw_batch *batch);
+int sw_combiner_submit(struct sw_combiner_queue *queue, struct sw_batch *batch);
+int sw_combiner_poll(struct sw_combiner_queue *queue, struct sw_batch *batch);
 
 #endif

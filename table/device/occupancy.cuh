@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * resident.cuh - occupancy limits of a multiprocessor: its threads, for the architecture being
+ * occupancy.cuh - occupancy limits of a multiprocessor: its threads, for the architecture being
  * compiled, and a block's shared memory, for the current device.
  */
-#ifndef SHERWOOD_TABLE_DEVICE_RESIDENT_CUH
-#define SHERWOOD_TABLE_DEVICE_RESIDENT_CUH
+#ifndef SHERWOOD_TABLE_DEVICE_OCCUPANCY_CUH
+#define SHERWOOD_TABLE_DEVICE_OCCUPANCY_CUH
 
 #include <stddef.h>
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * copies.h - a copy queue: threads that are about to overwrite parts of an array pass copies of
+ * cow_copies.h - a copy queue: threads that are about to overwrite parts of an array pass copies of
  * them to the thread that reads an image.
  *
  * All copies have the same size and lie in chunks, which the reader returns for reuse. If writers
  * are faster than the reader, they wait briefly for a free chunk and then allocate more memory. If
  * memory is short, the image is lost and writing continues.
  *
- * Threads: sw_copies_reserve, sw_copies_filled and sw_copies_lose from any number; sw_copies_take
- * and sw_copies_destroy only from the reader's thread.
+ * Threads: sw_cow_copies_reserve, sw_cow_copies_filled and sw_cow_copies_lose from any number;
+ * sw_cow_copies_take and sw_cow_copies_destroy only from the reader's thread.
  */
-#ifndef SHERWOOD_TABLE_HOST_COPIES_H
-#define SHERWOOD_TABLE_HOST_COPIES_H
+#ifndef SHERWOOD_TABLE_HOST_COW_COPIES_H
+#define SHERWOOD_TABLE_HOST_COW_COPIES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sw_copies;
+struct sw_cow_copies;
 
 /* Consecutive copies. */
 struct sw_chunk {
@@ -30,24 +30,24 @@ struct sw_chunk {
 
 /* Creates a queue of copies of `copy_bytes` each, for an array of `array_bytes`. NULL: no
  * memory. */
-struct sw_copies *sw_copies_create(uint32_t copy_bytes, uint64_t array_bytes);
-void sw_copies_destroy(struct sw_copies *copies);
-/* Bytes that sw_copies_create allocates for the first chunks. */
-uint64_t sw_copies_bytes(uint32_t copy_bytes, uint64_t array_bytes);
+struct sw_cow_copies *sw_cow_copies_create(uint32_t copy_bytes, uint64_t array_bytes);
+void sw_cow_copies_destroy(struct sw_cow_copies *copies);
+/* Bytes that sw_cow_copies_create allocates for the first chunks. */
+uint64_t sw_cow_copies_bytes(uint32_t copy_bytes, uint64_t array_bytes);
 
 /* Returns room for one copy and sets *of to its chunk; NULL if the image is lost. May wait for the
- * reader. The caller fills the copy, then calls sw_copies_filled. */
-uint8_t *sw_copies_reserve(struct sw_copies *copies, struct sw_chunk **of);
-void sw_copies_filled(struct sw_chunk *chunk);
+ * reader. The caller fills the copy, then calls sw_cow_copies_filled. */
+uint8_t *sw_cow_copies_reserve(struct sw_cow_copies *copies, struct sw_chunk **of);
+void sw_cow_copies_filled(struct sw_chunk *chunk);
 
 /* Returns `last` (may be NULL) for reuse. Returns the next full chunk; if no chunk is full and
  * `any` is true, the chunk in use by writers. NULL: no such chunk, or its reserved copies are not
  * all filled yet. */
-struct sw_chunk *sw_copies_take(struct sw_copies *copies, struct sw_chunk *last, bool any);
+struct sw_chunk *sw_cow_copies_take(struct sw_cow_copies *copies, struct sw_chunk *last, bool any);
 
 /* Marks the image as lost: it is no longer wanted or cannot be kept. Writers stop waiting for the
  * reader. */
-void sw_copies_lose(struct sw_copies *copies);
-bool sw_copies_are_lost(const struct sw_copies *copies);
+void sw_cow_copies_lose(struct sw_cow_copies *copies);
+bool sw_cow_copies_are_lost(const struct sw_cow_copies *copies);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * copies.c - the chunks of a copy queue, and the wait for a free chunk.
+ * cow_copies.c - the chunks of a copy queue, and the wait for a free chunk.
  */
-#include "table/host/copies.h"
+#include "table/host/cow_copies.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@
 /* 1/20 (5 %) of the available memory stays free for others. */
 #define AVAILABLE_MARGIN 20
 
-struct sw_copies {
+struct sw_cow_copies {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint8_t *pool;
@@ -49,13 +49,13 @@ static uint64_t chunk_bytes_for(uint32_t copy_bytes, uint64_t array_bytes)
     return chunk > least ? chunk : least;
 }
 
-uint64_t sw_copies_bytes(uint32_t copy_bytes, uint64_t array_bytes)
+uint64_t sw_cow_copies_bytes(uint32_t copy_bytes, uint64_t array_bytes)
 {
     return CHUNKS * chunk_bytes_for(copy_bytes, array_bytes);
 }
 
 /* Adds a chunk to the free list. False: no memory for its struct. */
-static bool add_chunk(struct sw_copies *copies, uint8_t *data, uint64_t mapped)
+static bool add_chunk(struct sw_cow_copies *copies, uint8_t *data, uint64_t mapped)
 {
     struct sw_chunk *chunk = calloc(1, sizeof(*chunk));
     if (chunk != NULL) {
@@ -66,7 +66,7 @@ static bool add_chunk(struct sw_copies *copies, uint8_t *data, uint64_t mapped)
     return chunk != NULL;
 }
 
-static bool grow(struct sw_copies *copies)
+static bool grow(struct sw_cow_copies *copies)
 {
     uint64_t available = sw_memory_available();
     uint8_t *data = copies->chunk_bytes <= available - available / AVAILABLE_MARGIN
@@ -79,7 +79,7 @@ static bool grow(struct sw_copies *copies)
     return true;
 }
 
-void sw_copies_destroy(struct sw_copies *copies)
+void sw_cow_copies_destroy(struct sw_cow_copies *copies)
 {
     while (copies->newest != NULL) {
         struct sw_chunk *chunk = copies->newest;
@@ -93,10 +93,10 @@ void sw_copies_destroy(struct sw_copies *copies)
     free(copies);
 }
 
-struct sw_copies *sw_copies_create(uint32_t copy_bytes, uint64_t array_bytes)
+struct sw_cow_copies *sw_cow_copies_create(uint32_t copy_bytes, uint64_t array_bytes)
 {
     pthread_condattr_t monotonic;
-    struct sw_copies *copies = calloc(1, sizeof(*copies));
+    struct sw_cow_copies *copies = calloc(1, sizeof(*copies));
     if (copies == NULL) {
         return NULL;
     }
@@ -116,7 +116,7 @@ struct sw_copies *sw_copies_create(uint32_t copy_bytes, uint64_t array_bytes)
         added = add_chunk(copies, copies->pool + at, 0);
     }
     if (!added) {
-        sw_copies_destroy(copies);
+        sw_cow_copies_destroy(copies);
         return NULL;
     }
     return copies;
@@ -126,7 +126,7 @@ struct sw_copies *sw_copies_create(uint32_t copy_bytes, uint64_t array_bytes)
 
 /* Waits until the reader returns a chunk, at most patience_ns; then allocates another chunk.
  * Returns false if the image is to be lost. The caller holds the mutex. */
-static bool wait_for_chunk(struct sw_copies *copies)
+static bool wait_for_chunk(struct sw_cow_copies *copies)
 {
     uint64_t began_ns = sw_now_ns();
     uint64_t until = began_ns + copies->patience_ns;
@@ -148,7 +148,7 @@ static bool wait_for_chunk(struct sw_copies *copies)
     return copies->waited_ns < WAIT_MAX_NS;
 }
 
-static void put_full(struct sw_copies *copies)
+static void put_full(struct sw_cow_copies *copies)
 {
     struct sw_chunk *chunk = copies->filling;
     assert(chunk != NULL && chunk->used > 0);
@@ -158,14 +158,14 @@ static void put_full(struct sw_copies *copies)
     copies->filling = NULL;
 }
 
-uint8_t *sw_copies_reserve(struct sw_copies *copies, struct sw_chunk **of)
+uint8_t *sw_cow_copies_reserve(struct sw_cow_copies *copies, struct sw_chunk **of)
 {
     uint8_t *place = NULL;
-    if (sw_copies_are_lost(copies)) {
+    if (sw_cow_copies_are_lost(copies)) {
         return NULL;
     }
     pthread_mutex_lock(&copies->mutex);
-    while (place == NULL && !sw_copies_are_lost(copies)) {
+    while (place == NULL && !sw_cow_copies_are_lost(copies)) {
         if (copies->filling == NULL && copies->free != NULL) {
             copies->filling = copies->free;
             copies->free = copies->filling->next;
@@ -189,7 +189,7 @@ uint8_t *sw_copies_reserve(struct sw_copies *copies, struct sw_chunk **of)
     return place;
 }
 
-void sw_copies_filled(struct sw_chunk *chunk)
+void sw_cow_copies_filled(struct sw_chunk *chunk)
 {
     __atomic_fetch_add(&chunk->filled, 1, __ATOMIC_RELEASE);
 }
@@ -201,7 +201,7 @@ static bool is_filled(const struct sw_chunk *chunk)
     return chunk != NULL && __atomic_load_n(&chunk->filled, __ATOMIC_ACQUIRE) == chunk->used;
 }
 
-struct sw_chunk *sw_copies_take(struct sw_copies *copies, struct sw_chunk *last, bool any)
+struct sw_chunk *sw_cow_copies_take(struct sw_cow_copies *copies, struct sw_chunk *last, bool any)
 {
     struct sw_chunk *taken = NULL;
     pthread_mutex_lock(&copies->mutex);
@@ -225,7 +225,7 @@ struct sw_chunk *sw_copies_take(struct sw_copies *copies, struct sw_chunk *last,
 
 /* --- losing ----------------------------------------------------------------------------------- */
 
-void sw_copies_lose(struct sw_copies *copies)
+void sw_cow_copies_lose(struct sw_cow_copies *copies)
 {
     pthread_mutex_lock(&copies->mutex);
     __atomic_store_n(&copies->lost, true, __ATOMIC_RELEASE);
@@ -233,7 +233,7 @@ void sw_copies_lose(struct sw_copies *copies)
     pthread_mutex_unlock(&copies->mutex);
 }
 
-bool sw_copies_are_lost(const struct sw_copies *copies)
+bool sw_cow_copies_are_lost(const struct sw_cow_copies *copies)
 {
     return __atomic_load_n(&copies->lost, __ATOMIC_ACQUIRE);
 }

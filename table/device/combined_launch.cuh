@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * together.cuh - combined launches on CUDA: several write batches executed as one, for all engines.
+ * combined_launch.cuh - combined launches on CUDA: several write batches executed as one, for all
+ * engines.
  *
  * A part is one batch of the launch. Before the engine's kernels, one kernel gathers the operations
  * of all parts from their own arrays into arrays of device memory. After them, another kernel
@@ -8,15 +9,15 @@
  * one batch, in which each part is one or more groups. The host copies nothing. Each key and
  * operand is loaded once.
  *
- *   sw_cuda_together_collect(memory, together, stream)     fills in together->whole
+ *   sw_cuda_combined_gather(memory, combined, stream)     fills in combined->whole
  *   the engine enqueues whole, with memory->record as its record
- *   sw_cuda_together_deal(memory, together, record, ..)    completes the channel's record
- *   poll of the record; sw_cuda_together_finish(memory, together)
+ *   sw_cuda_combined_scatter(memory, combined, record, ..)    completes the channel's record
+ *   poll of the record; sw_cuda_combined_finish(memory, combined)
  *
  * Threads: one call at a time for one table, in the order of the launches, with one stream.
  */
-#ifndef SHERWOOD_TABLE_DEVICE_TOGETHER_CUH
-#define SHERWOOD_TABLE_DEVICE_TOGETHER_CUH
+#ifndef SHERWOOD_TABLE_DEVICE_COMBINED_LAUNCH_CUH
+#define SHERWOOD_TABLE_DEVICE_COMBINED_LAUNCH_CUH
 
 #include <cuda_runtime.h>
 
@@ -26,15 +27,16 @@
 static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a channel takes the reads of a queue");
 
 /* Operations of one part, and groups of it, that a block gathers or scatters at a time. */
-#define SW_TOGETHER_CHUNK 1024
+#define SW_COMBINED_CHUNK 1024
 /* Maximum operations gathered for a launch. No read runs during the launch, so this bounds the wait
  * of a read. */
-#define SW_TOGETHER_OPERATIONS_MAX (512U * 1024)
+#define SW_COMBINED_OPERATIONS_MAX (512U * 1024)
 /* Maximum operations of a launch that streams the table: a launch of half the size takes almost as
  * long. */
-#define SW_TOGETHER_STREAMED_MAX (4096U * 1024)
+#define SW_COMBINED_STREAMED_MAX (4096U * 1024)
 /* Maximum chunks of a launch: each part may have one that is not full. */
-#define SW_TOGETHER_CHUNKS_MAX (SW_TOGETHER_STREAMED_MAX / SW_TOGETHER_CHUNK + SW_TOGETHER_MAX)
+#define SW_COMBINED_CHUNKS_MAX \
+    (SW_COMBINED_STREAMED_MAX / SW_COMBINED_CHUNK + SW_COMBINED_BATCHES_MAX)
 
 /* One part, as kernels see it. */
 struct sw_cuda_part {
@@ -56,8 +58,8 @@ struct sw_cuda_part {
 
 /* All parts of a launch. */
 struct sw_cuda_parts {
-    uint16_t of_chunk[SW_TOGETHER_CHUNKS_MAX]; /* the part of each chunk */
-    struct sw_cuda_part parts[SW_TOGETHER_MAX];
+    uint16_t of_chunk[SW_COMBINED_CHUNKS_MAX]; /* the part of each chunk */
+    struct sw_cuda_part parts[SW_COMBINED_BATCHES_MAX];
 };
 
 /* Counters of one part. */
@@ -82,7 +84,7 @@ struct sw_cuda_collected {
 };
 
 /* A table's memory for combined launches. All arrays are device memory, except those in `host`. */
-struct sw_cuda_together {
+struct sw_cuda_combined {
     uint32_t operations_max; /* operations that fit */
     uint32_t key_bytes;
     uint32_t value_bytes; /* 0: values and previous values stay in the parts' own arrays */
@@ -90,7 +92,7 @@ struct sw_cuda_together {
     size_t record_bytes;  /* bytes of an engine's record, a multiple of 8 */
     size_t bytes;         /* bytes of device memory */
     void *memory;         /* device; contains the arrays from here to `blocks_done` */
-    struct sw_cuda_collected collected[SW_TOGETHERS]; /* one for each launch in flight */
+    struct sw_cuda_collected collected[SW_COMBINED_LAUNCHES]; /* one for each launch in flight */
     uint8_t *previous;
     uint64_t *found, *not_admitted;
     const uint8_t *silent;     /* [operations] 1: the operation is counted as one without an effect;
@@ -99,48 +101,49 @@ struct sw_cuda_together {
     uint32_t *words;           /* [parts][SW_PART_WORDS], zero between launches */
     unsigned int *blocks_done; /* zero between launches */
     void *host;                /* pinned and mapped; contains the next two, one for each launch */
-    struct sw_cuda_parts *staged[SW_TOGETHERS];
-    uint32_t *results[SW_TOGETHERS]; /* [parts][SW_PART_WORDS] */
-    cudaStream_t stream;             /* stream of the gather kernels */
-    cudaEvent_t done[SW_TOGETHERS];  /* recorded after the gather kernel */
+    struct sw_cuda_parts *staged[SW_COMBINED_LAUNCHES];
+    uint32_t *results[SW_COMBINED_LAUNCHES]; /* [parts][SW_PART_WORDS] */
+    cudaStream_t stream;                     /* stream of the gather kernels */
+    cudaEvent_t done[SW_COMBINED_LAUNCHES];  /* recorded after the gather kernel */
 };
 
 /* Returns the maximum operations of a launch for keys and values of these sizes, at most `most`. A
  * pure function. */
-uint32_t sw_cuda_together_max(uint32_t most, uint32_t batch_ops_max, uint32_t key_bytes,
+uint32_t sw_cuda_combined_max(uint32_t most, uint32_t batch_ops_max, uint32_t key_bytes,
                               uint32_t value_bytes);
 
 /* Allocates the memory. The caller has set operations_max, key_bytes, value_bytes and record_bytes.
- * After a failure, call sw_cuda_together_close. */
-cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache);
-void sw_cuda_together_close(struct sw_cuda_together *memory);
+ * After a failure, call sw_cuda_combined_close. */
+cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache);
+void sw_cuda_combined_close(struct sw_cuda_combined *memory);
 
-/* Fills in together->whole, whose arrays are device memory (also `ops`), and enqueues the kernel
+/* Fills in combined->whole, whose arrays are device memory (also `ops`), and enqueues the kernel
  * that fills these arrays. The kernel has a separate stream, so that it overlaps the previous
  * launch: that one changes the table, this kernel only reads the parts. Work enqueued on `stream`
  * afterwards runs after the kernel. The launch before the previous one must be done. */
-cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_together *together,
-                                     cudaStream_t stream);
+cudaError_t sw_cuda_combined_gather(struct sw_cuda_combined *memory,
+                                    struct sw_combined_launch *combined, cudaStream_t stream);
 /* Returns the number of chunks of all parts. */
-uint32_t sw_cuda_together_chunks(const struct sw_cuda_together *memory,
-                                 const struct sw_together *together);
+uint32_t sw_cuda_combined_chunks(const struct sw_cuda_combined *memory,
+                                 const struct sw_combined_launch *combined);
 /* Enqueues the kernel that scatters the results and copies memory->record to `record`, its first
  * word last. `status` points to the status in memory->record, where the engine reports SW_E_FULL;
  * NULL: the engine never refuses operations. */
-cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
-                                  const struct sw_together *together, const int32_t *status,
-                                  void *record, cudaStream_t stream);
+cudaError_t sw_cuda_combined_scatter(const struct sw_cuda_combined *memory,
+                                     const struct sw_combined_launch *combined,
+                                     const int32_t *status, void *record, cudaStream_t stream);
 /* Sets status and counters of the parts; call it once the whole batch is done. Counters that exist
  * only for the whole batch (probes, failures, evictions, the change of the stash) go to the first
  * part. The scatter kernel counts parts from whole.found. A single part that does not request
  * `found` has the engine's counters, and whole.found is NULL, unless counts_alone is set or the
  * table is a cache. */
-void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_together *together);
+void sw_cuda_combined_finish(const struct sw_cuda_combined *memory,
+                             struct sw_combined_launch *combined);
 
-/* Implements submit_together of an engine: calls enqueue(ticket) under the mutex. */
+/* Implements submit_combined of an engine: calls enqueue(ticket) under the mutex. */
 template <typename ENQUEUE>
-static inline int sw_cuda_together_submit(struct sw_cuda_channel *channel,
-                                          struct sw_together *together, ENQUEUE enqueue)
+static inline int sw_cuda_combined_submit(struct sw_cuda_channel *channel,
+                                          struct sw_combined_launch *combined, ENQUEUE enqueue)
 {
     uint64_t ticket = sw_cuda_channel_ticket(channel);
     if (ticket == 0) {
@@ -154,7 +157,7 @@ static inline int sw_cuda_together_submit(struct sw_cuda_channel *channel,
         return SW_E_DEVICE;
     }
     sw_cuda_channel_submitted(channel, ticket);
-    together->whole._ticket = ticket;
+    combined->whole._ticket = ticket;
     return SW_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * together.cu - combined launches: their memory, and the scatter of their results.
+ * combined_launch.cu - combined launches: their memory, and the scatter of their results.
  */
 #include <string.h>
 
@@ -84,7 +84,7 @@ static __device__ inline void count_operation(const struct arrays &all,
                                               bool found, bool not_admitted, bool some_refused,
                                               uint32_t *words)
 {
-    const struct sw_cuda_together *memory = &all.memory;
+    const struct sw_cuda_combined *memory = &all.memory;
     const uint32_t at = part->first + i;
     const uint32_t op = all.in.ops[at];
     uint64_t old = 0;
@@ -112,9 +112,9 @@ static __device__ inline void deal_bits(const struct arrays &all, const struct s
                                         uint32_t begin, uint32_t end, bool some_refused,
                                         uint32_t *words)
 {
-    __shared__ uint32_t found_bits[SW_TOGETHER_CHUNK / 32];
-    __shared__ uint32_t not_admitted_bits[SW_TOGETHER_CHUNK / 32];
-    const struct sw_cuda_together *memory = &all.memory;
+    __shared__ uint32_t found_bits[SW_COMBINED_CHUNK / 32];
+    __shared__ uint32_t not_admitted_bits[SW_COMBINED_CHUNK / 32];
+    const struct sw_cuda_combined *memory = &all.memory;
     const uint32_t lane = threadIdx.x % 32;
     for (uint32_t base = begin + threadIdx.x / 32 * 32; base < end; base += SW_CUDA_BLOCK) {
         const uint32_t i = base + lane;
@@ -166,13 +166,13 @@ static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
     deal_kernel(const struct arrays all, const int32_t *status, uint32_t *results, uint64_t *record)
 {
-    const struct sw_cuda_together *memory = &all.memory;
+    const struct sw_cuda_combined *memory = &all.memory;
     sw_cuda_follow();
     const uint32_t number = all.in.parts->of_chunk[blockIdx.x];
     const struct sw_cuda_part part = all.in.parts->parts[number];
-    const uint32_t begin = (blockIdx.x - part.first_chunk) * SW_TOGETHER_CHUNK;
+    const uint32_t begin = (blockIdx.x - part.first_chunk) * SW_COMBINED_CHUNK;
     const uint32_t end =
-        part.count - begin < SW_TOGETHER_CHUNK ? part.count : begin + SW_TOGETHER_CHUNK;
+        part.count - begin < SW_COMBINED_CHUNK ? part.count : begin + SW_COMBINED_CHUNK;
     uint32_t words[SW_PART_WORDS] = {};
     if (all.counts) {
         deal_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
@@ -209,7 +209,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
 
 /* --- the host's side -------------------------------------------------------------------------- */
 
-uint32_t sw_cuda_together_max(uint32_t most, uint32_t batch_ops_max, uint32_t key_bytes,
+uint32_t sw_cuda_combined_max(uint32_t most, uint32_t batch_ops_max, uint32_t key_bytes,
                               uint32_t value_bytes)
 {
     const uint32_t bytes_allow = VALUE_BYTES_MAX / (key_bytes + value_bytes);
@@ -218,11 +218,11 @@ uint32_t sw_cuda_together_max(uint32_t most, uint32_t batch_ops_max, uint32_t ke
 }
 
 /* Cuts the arrays from `base` and returns their bytes; with NULL it only counts. */
-static size_t cut(struct sw_cuda_together *memory, void *base, bool is_cache)
+static size_t cut(struct sw_cuda_combined *memory, void *base, bool is_cache)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
     const uint64_t n = memory->operations_max;
-    for (int i = 0; i < SW_TOGETHERS; i++) {
+    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         struct sw_cuda_collected *in = &memory->collected[i];
         sw_cuda_cut(&cutter, &in->keys, n * memory->key_bytes);
         sw_cuda_cut(&cutter, &in->values, n * memory->value_bytes);
@@ -235,7 +235,7 @@ static size_t cut(struct sw_cuda_together *memory, void *base, bool is_cache)
     sw_cuda_cut(&cutter, &memory->found, (n + 63) / 64);
     sw_cuda_cut(&cutter, &memory->not_admitted, is_cache ? (n + 63) / 64 : 0);
     sw_cuda_cut(&cutter, &memory->record, memory->record_bytes / sizeof(uint64_t));
-    sw_cuda_cut(&cutter, &memory->words, (uint64_t)SW_TOGETHER_MAX * SW_PART_WORDS);
+    sw_cuda_cut(&cutter, &memory->words, (uint64_t)SW_COMBINED_BATCHES_MAX * SW_PART_WORDS);
     sw_cuda_cut(&cutter, &memory->blocks_done, 1);
     if (!is_cache) {
         memory->not_admitted = NULL;
@@ -243,12 +243,13 @@ static size_t cut(struct sw_cuda_together *memory, void *base, bool is_cache)
     return cutter.used;
 }
 
-static size_t cut_host(struct sw_cuda_together *memory, void *base)
+static size_t cut_host(struct sw_cuda_combined *memory, void *base)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
-    for (int i = 0; i < SW_TOGETHERS; i++) {
+    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         sw_cuda_cut(&cutter, &memory->staged[i], 1);
-        sw_cuda_cut(&cutter, &memory->results[i], (uint64_t)SW_TOGETHER_MAX * SW_PART_WORDS);
+        sw_cuda_cut(&cutter, &memory->results[i],
+                    (uint64_t)SW_COMBINED_BATCHES_MAX * SW_PART_WORDS);
     }
     return cutter.used;
 }
@@ -261,7 +262,7 @@ static cudaError_t load(void)
     return error == cudaSuccess ? sw_cuda_load_collect_parts() : error;
 }
 
-cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache)
+cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache)
 {
     memory->bytes = cut(memory, NULL, is_cache);
     cudaError_t error = load();
@@ -280,16 +281,16 @@ cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache
         cut_host(memory, memory->host);
         error = cudaStreamCreateWithFlags(&memory->stream, cudaStreamNonBlocking);
     }
-    for (int i = 0; i < SW_TOGETHERS && error == cudaSuccess; i++) {
+    for (int i = 0; i < SW_COMBINED_LAUNCHES && error == cudaSuccess; i++) {
         error = cudaEventCreateWithFlags(&memory->done[i], cudaEventDisableTiming);
     }
     return error;
 }
 
-void sw_cuda_together_close(struct sw_cuda_together *memory)
+void sw_cuda_combined_close(struct sw_cuda_combined *memory)
 {
     /* every launch is done; nobody receives an error here */
-    for (int i = 0; i < SW_TOGETHERS; i++) {
+    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         if (memory->done[i] != NULL) {
             (void)cudaEventDestroy(memory->done[i]);
         }
@@ -303,44 +304,44 @@ void sw_cuda_together_close(struct sw_cuda_together *memory)
 
 static uint32_t chunks_of(uint32_t count)
 {
-    return (count + SW_TOGETHER_CHUNK - 1) / SW_TOGETHER_CHUNK;
+    return (count + SW_COMBINED_CHUNK - 1) / SW_COMBINED_CHUNK;
 }
 
-uint32_t sw_cuda_together_chunks(const struct sw_cuda_together *memory,
-                                 const struct sw_together *together)
+uint32_t sw_cuda_combined_chunks(const struct sw_cuda_combined *memory,
+                                 const struct sw_combined_launch *combined)
 {
-    const struct sw_cuda_part *last = &memory->staged[together->number]->parts[together->count - 1];
+    const struct sw_cuda_part *last = &memory->staged[combined->number]->parts[combined->count - 1];
     return last->first_chunk + chunks_of(last->count);
 }
 
 /* Whether the scatter kernel counts the parts, from the bits of whole.found. */
-static bool counts_parts(const struct sw_together *together)
+static bool counts_parts(const struct sw_combined_launch *combined)
 {
-    return together->whole.found != NULL;
+    return combined->whole.found != NULL;
 }
 
-static struct arrays arrays_of(const struct sw_cuda_together *memory,
-                               const struct sw_together *together)
+static struct arrays arrays_of(const struct sw_cuda_combined *memory,
+                               const struct sw_combined_launch *combined)
 {
-    struct arrays all = {*memory, memory->collected[together->number], together->count,
-                         counts_parts(together)};
+    struct arrays all = {*memory, memory->collected[combined->number], combined->count,
+                         counts_parts(combined)};
     return all;
 }
 
 /* Describes the parts for the kernels, and fills in the whole batch. */
-static void describe(const struct sw_cuda_together *memory, struct sw_together *together)
+static void describe(const struct sw_cuda_combined *memory, struct sw_combined_launch *combined)
 {
-    const struct sw_cuda_collected *in = &memory->collected[together->number];
-    struct sw_cuda_parts *staged = memory->staged[together->number];
-    const enum sw_op op = together->parts[0]->op;
+    const struct sw_cuda_collected *in = &memory->collected[combined->number];
+    struct sw_cuda_parts *staged = memory->staged[combined->number];
+    const enum sw_op op = combined->parts[0]->op;
     bool uniform = true;
     bool values = false;
     bool previous = SW_OPS_HAS(SW_OPS_REFUSE, op); /* counting them needs the old values */
     uint32_t first = 0;
     uint32_t first_group = 0;
     uint32_t first_chunk = 0;
-    for (uint32_t p = 0; p < together->count; p++) {
-        const struct sw_batch *batch = together->parts[p];
+    for (uint32_t p = 0; p < combined->count; p++) {
+        const struct sw_batch *batch = combined->parts[p];
         struct sw_cuda_part *part = &staged->parts[p];
         *part = {batch->keys,
                  (const uint8_t *)batch->values,
@@ -365,7 +366,7 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
             staged->of_chunk[first_chunk++] = (uint16_t)p;
         }
     }
-    struct sw_batch *whole = &together->whole;
+    struct sw_batch *whole = &combined->whole;
     memset(whole, 0, sizeof(*whole));
     whole->kind = SW_BATCH_OPERATIONS;
     whole->op = op;
@@ -374,8 +375,8 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     whole->keys = in->keys;
     whole->values = values ? in->values : NULL;
     whole->previous = previous || !uniform ? memory->previous : NULL;
-    const bool one = together->count == 1 && memory->not_admitted == NULL && !memory->counts_alone;
-    whole->found = one && together->parts[0]->found == NULL ? NULL : memory->found;
+    const bool one = combined->count == 1 && memory->not_admitted == NULL && !memory->counts_alone;
+    whole->found = one && combined->parts[0]->found == NULL ? NULL : memory->found;
     whole->not_admitted = memory->not_admitted;
     whole->group_count = first_group;
     whole->group_ends = in->group_ends;
@@ -383,46 +384,46 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
 }
 
 /* Whether the keys and values of all parts are in device memory. */
-static bool on_device(const struct sw_together *together)
+static bool on_device(const struct sw_combined_launch *combined)
 {
-    for (uint32_t p = 0; p < together->count; p++) {
-        if (!together->parts[p]->on_device) {
+    for (uint32_t p = 0; p < combined->count; p++) {
+        if (!combined->parts[p]->on_device) {
             return false;
         }
     }
     return true;
 }
 
-cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_together *together,
-                                     cudaStream_t stream)
+cudaError_t sw_cuda_combined_gather(struct sw_cuda_combined *memory,
+                                    struct sw_combined_launch *combined, cudaStream_t stream)
 {
-    describe(memory, together);
-    const struct arrays all = arrays_of(memory, together);
-    cudaError_t error = cudaMemcpyAsync(all.in.parts, memory->staged[together->number],
+    describe(memory, combined);
+    const struct arrays all = arrays_of(memory, combined);
+    cudaError_t error = cudaMemcpyAsync(all.in.parts, memory->staged[combined->number],
                                         sizeof(all.in.parts->of_chunk) +
-                                            together->count * sizeof(struct sw_cuda_part),
+                                            combined->count * sizeof(struct sw_cuda_part),
                                         cudaMemcpyHostToDevice, memory->stream);
     if (error != cudaSuccess) {
         return error;
     }
-    error = sw_cuda_launch_collect_parts(all, sw_cuda_together_chunks(memory, together),
-                                         on_device(together), memory->stream);
+    error = sw_cuda_launch_collect_parts(all, sw_cuda_combined_chunks(memory, combined),
+                                         on_device(combined), memory->stream);
     if (error == cudaSuccess) {
-        error = cudaEventRecord(memory->done[together->number], memory->stream);
+        error = cudaEventRecord(memory->done[combined->number], memory->stream);
     }
     if (error == cudaSuccess) {
-        error = cudaStreamWaitEvent(stream, memory->done[together->number], 0);
+        error = cudaStreamWaitEvent(stream, memory->done[combined->number], 0);
     }
     return error;
 }
 
-cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
-                                  const struct sw_together *together, const int32_t *status,
-                                  void *record, cudaStream_t stream)
+cudaError_t sw_cuda_combined_scatter(const struct sw_cuda_combined *memory,
+                                     const struct sw_combined_launch *combined,
+                                     const int32_t *status, void *record, cudaStream_t stream)
 {
-    return sw_cuda_launch_following(true, deal_kernel, sw_cuda_together_chunks(memory, together),
-                                    SW_CUDA_BLOCK, stream, arrays_of(memory, together), status,
-                                    memory->results[together->number], (uint64_t *)record);
+    return sw_cuda_launch_following(true, deal_kernel, sw_cuda_combined_chunks(memory, combined),
+                                    SW_CUDA_BLOCK, stream, arrays_of(memory, combined), status,
+                                    memory->results[combined->number], (uint64_t *)record);
 }
 
 /* The counters of one part. */
@@ -443,16 +444,17 @@ static struct sw_counters counters_of(const uint32_t *words)
     return counters;
 }
 
-void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_together *together)
+void sw_cuda_combined_finish(const struct sw_cuda_combined *memory,
+                             struct sw_combined_launch *combined)
 {
-    const struct sw_batch *whole = &together->whole;
+    const struct sw_batch *whole = &combined->whole;
     const bool good = whole->status == SW_OK || whole->status == SW_E_FULL;
-    for (uint32_t p = 0; p < together->count; p++) {
-        struct sw_batch *part = together->parts[p];
+    for (uint32_t p = 0; p < combined->count; p++) {
+        struct sw_batch *part = combined->parts[p];
         part->status = whole->status;
         if (good) {
-            const uint32_t *words = memory->results[together->number] + p * SW_PART_WORDS;
-            const bool counts = counts_parts(together);
+            const uint32_t *words = memory->results[combined->number] + p * SW_PART_WORDS;
+            const bool counts = counts_parts(combined);
             part->counters = counts ? counters_of(words) : whole->counters;
             part->status = part->counters.refused != 0 || (counts && words[SW_PART_COLLIDED] != 0)
                                ? SW_E_FULL
@@ -460,7 +462,7 @@ void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_to
         }
     }
     if (good) {
-        struct sw_batch *first = together->parts[0];
+        struct sw_batch *first = combined->parts[0];
         for (int c = 0; c < SW_CLASS_COUNT; c++) {
             first->counters.by_class[c].probes = whole->counters.by_class[c].probes;
         }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_long.cuh - long segments (row_runs.cuh): each block carries out a slice of the row. Half of
- * its warps load the operands of tiles into shared memory, some tiles ahead. Each of the other
+ * row_long_runs.cuh - long segments (row_runs.cuh): each block carries out a slice of the row. Half
+ * of its warps load the operands of tiles into shared memory, some tiles ahead. Each of the other
  * warps applies the steps of a tile to one number of the slice. Adding f32 in order takes four
  * cycles a step, which would limit a row that half of a batch adds to. So each lane computes the
  * change by a piece of the tile, and the warp joins the pieces (binade.h). Where joining fails,
  * some pieces are added in order.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_LONG_CUH
-#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_LONG_CUH
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_LONG_RUNS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_LONG_RUNS_CUH
 
 #include <cuda_pipeline.h>
 

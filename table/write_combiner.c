@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * combine.c - gathering write batches, and launching them in order.
+ * write_combiner.c - gathering write batches, and launching them in order.
  */
-#include "table/combine.h"
+#include "table/write_combiner.h"
 
 #include <assert.h>
 #include <string.h>
@@ -37,8 +37,8 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
     combiner->collects_all = collects_all;
     combiner->waiting_end = &combiner->waiting;
     combiner->sweeps_end = &combiner->sweeps;
-    for (uint32_t i = 0; i < SW_TOGETHERS; i++) {
-        combiner->together[i].number = i;
+    for (uint32_t i = 0; i < SW_COMBINED_LAUNCHES; i++) {
+        combiner->combined[i].number = i;
     }
     int status = backend->queue_open(table, &combiner->queue);
     if (status == SW_OK) {
@@ -69,8 +69,8 @@ uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner)
     return __atomic_load_n(&combiner->sequence, __ATOMIC_ACQUIRE);
 }
 
-void sw_combine_queue_init(struct sw_combine_queue *queue, struct sw_combiner *combiner,
-                           void *backend_queue)
+void sw_combiner_queue_init(struct sw_combiner_queue *queue, struct sw_combiner *combiner,
+                            void *backend_queue)
 {
     memset(queue, 0, sizeof(*queue));
     queue->combiner = combiner;
@@ -125,20 +125,20 @@ static uint32_t operation_of(const struct sw_batch *batch)
 
 /* A launch to which batches are being added. */
 struct gathering {
-    struct sw_together *together;
+    struct sw_combined_launch *combined;
     const struct sw_batch *own; /* the batch that the leader submits or polls */
     uint32_t operations;
     bool is_plain; /* all have one operation, and no batch wants `previous` */
-    uint32_t most; /* most operations of a plain launch; 0: together_ops() was not called yet */
+    uint32_t most; /* most operations of a plain launch; 0: combined_ops() was not called yet */
 };
 
 static bool stays_plain(const struct gathering *launch, const struct sw_batch *batch)
 {
     return launch->is_plain && batch->kind == SW_BATCH_OPERATIONS && batch->previous == NULL &&
-           batch->ops == NULL && batch->op == launch->together->parts[0]->op;
+           batch->ops == NULL && batch->op == launch->combined->parts[0]->op;
 }
 
-/* Returns whether the launch has room for a batch. Calls together_ops() only if the launch exceeds
+/* Returns whether the launch has room for a batch. Calls combined_ops() only if the launch exceeds
  * the limit of all launches. */
 static bool has_room(const struct sw_combiner *combiner, struct gathering *launch,
                      const struct sw_batch *batch)
@@ -148,11 +148,11 @@ static bool has_room(const struct sw_combiner *combiner, struct gathering *launc
     if (operations <= combiner->operations_max) {
         return true;
     }
-    if (backend->together_ops == NULL || !stays_plain(launch, batch)) {
+    if (backend->combined_ops == NULL || !stays_plain(launch, batch)) {
         return false;
     }
     if (launch->most == 0) {
-        launch->most = backend->together_ops(combiner->table, launch->together->parts[0]->op);
+        launch->most = backend->combined_ops(combiner->table, launch->combined->parts[0]->op);
     }
     return operations <= launch->most;
 }
@@ -163,31 +163,31 @@ static bool has_room(const struct sw_combiner *combiner, struct gathering *launc
 static bool takes(const struct sw_combiner *combiner, struct gathering *launch,
                   const struct sw_batch *batch)
 {
-    const struct sw_together *together = launch->together;
-    if (together->count == 0) {
+    const struct sw_combined_launch *combined = launch->combined;
+    if (combined->count == 0) {
         return batch->kind != SW_BATCH_IMAGE || (batch == launch->own && combiner->flying == 0);
     }
-    return together->count < SW_TOGETHER_MAX && shares(combiner, together->parts[0]) &&
-           shares(combiner, batch) && batch->wide_operands == together->parts[0]->wide_operands &&
+    return combined->count < SW_COMBINED_BATCHES_MAX && shares(combiner, combined->parts[0]) &&
+           shares(combiner, batch) && batch->wide_operands == combined->parts[0]->wide_operands &&
            (launch->operations < APART_MIN ||
-            operation_of(batch) == operation_of(together->parts[0])) &&
+            operation_of(batch) == operation_of(combined->parts[0])) &&
            has_room(combiner, launch, batch);
 }
 
 static void add(struct gathering *launch, struct sw_batch *batch)
 {
-    struct sw_together *together = launch->together;
-    together->parts[together->count++] = batch;
+    struct sw_combined_launch *combined = launch->combined;
+    combined->parts[combined->count++] = batch;
     launch->operations += batch->count;
     launch->is_plain = stays_plain(launch, batch);
 }
 
 /* Takes waiting batches, the oldest first. Returns false if none may be launched. */
-static bool take(struct sw_combiner *combiner, struct sw_together *together,
+static bool take(struct sw_combiner *combiner, struct sw_combined_launch *combined,
                  const struct sw_batch *own)
 {
-    struct gathering gathering = {.together = together, .own = own, .is_plain = true};
-    together->count = 0;
+    struct gathering gathering = {.combined = combined, .own = own, .is_plain = true};
+    combined->count = 0;
     if (__atomic_load_n(&combiner->gathered, __ATOMIC_ACQUIRE) == 0) {
         return false;
     }
@@ -200,16 +200,16 @@ static bool take(struct sw_combiner *combiner, struct sw_together *together,
     if (combiner->waiting == NULL) {
         combiner->waiting_end = &combiner->waiting;
     }
-    __atomic_fetch_sub(&combiner->gathered, together->count, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&combiner->gathered, combined->count, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&combiner->lock);
-    return together->count > 0;
+    return combined->count > 0;
 }
 
 /* Returns the batches of a launch to their owners. */
-static void release(const struct sw_together *together)
+static void release(const struct sw_combined_launch *combined)
 {
-    for (uint32_t i = 0; i < together->count; i++) {
-        set_stage(together->parts[i], DONE);
+    for (uint32_t i = 0; i < combined->count; i++) {
+        set_stage(combined->parts[i], DONE);
     }
 }
 
@@ -225,48 +225,48 @@ static uint64_t place_of(const struct sw_batch *batch)
     return batch->kind == SW_BATCH_IMAGE ? batch->image.sequence : batch->write_sequence;
 }
 
-static int launch_on(const struct sw_combiner *combiner, struct sw_together *together)
+static int launch_on(const struct sw_combiner *combiner, struct sw_combined_launch *combined)
 {
     const struct sw_backend *backend = combiner->backend;
-    struct sw_batch *first = together->parts[0];
+    struct sw_batch *first = combined->parts[0];
     /* The arrays of collected batches have room for one group per operation. A batch with more
      * groups is refused when it is submitted if times concern it (valid.c). If another batch gave
      * the first time since then, it is refused here. */
     if (concerns_times(combiner, first) && first->group_count > first->count) {
         return SW_E_INVALID;
     }
-    together->alone = together->count == 1 && !is_collected_alone(combiner, first);
-    return together->alone ? backend->submit(combiner->queue, first)
-                           : backend->submit_together(combiner->queue, together);
+    combined->alone = combined->count == 1 && !is_collected_alone(combiner, first);
+    return combined->alone ? backend->submit(combiner->queue, first)
+                           : backend->submit_combined(combiner->queue, combined);
 }
 
-static void launch(struct sw_combiner *combiner, struct sw_together *together)
+static void launch(struct sw_combiner *combiner, struct sw_combined_launch *combined)
 {
-    uint64_t sequence = place_of(together->parts[together->count - 1]);
-    int status = launch_on(combiner, together);
+    uint64_t sequence = place_of(combined->parts[combined->count - 1]);
+    int status = launch_on(combiner, combined);
     __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
     __atomic_fetch_add(&combiner->launches, 1, __ATOMIC_RELAXED);
     if (status == SW_OK) {
         combiner->flying++;
         return;
     }
-    for (uint32_t i = 0; i < together->count; i++) {
-        together->parts[i]->status = status;
+    for (uint32_t i = 0; i < combined->count; i++) {
+        combined->parts[i]->status = status;
     }
-    release(together);
+    release(combined);
 }
 
 /* Completes the oldest launch. Returns false if it still runs. */
 static bool complete(struct sw_combiner *combiner)
 {
-    struct sw_together *together = &combiner->together[combiner->oldest];
-    int status = together->alone ? combiner->backend->poll(combiner->queue, together->parts[0])
-                                 : combiner->backend->poll_together(combiner->queue, together);
+    struct sw_combined_launch *combined = &combiner->combined[combiner->oldest];
+    int status = combined->alone ? combiner->backend->poll(combiner->queue, combined->parts[0])
+                                 : combiner->backend->poll_combined(combiner->queue, combined);
     if (status == SW_PENDING) {
         return false;
     }
-    release(together);
-    combiner->oldest = (combiner->oldest + 1) % SW_TOGETHERS;
+    release(combined);
+    combiner->oldest = (combiner->oldest + 1) % SW_COMBINED_LAUNCHES;
     combiner->flying--;
     return true;
 }
@@ -319,12 +319,12 @@ static void lead(struct sw_combiner *combiner, const struct sw_batch *own)
     }
     while (combiner->flying > 0 && complete(combiner)) {
     }
-    while (combiner->flying < SW_TOGETHERS) {
-        uint32_t next = (combiner->oldest + combiner->flying) % SW_TOGETHERS;
-        if (!take(combiner, &combiner->together[next], own)) {
+    while (combiner->flying < SW_COMBINED_LAUNCHES) {
+        uint32_t next = (combiner->oldest + combiner->flying) % SW_COMBINED_LAUNCHES;
+        if (!take(combiner, &combiner->combined[next], own)) {
             break;
         }
-        launch(combiner, &combiner->together[next]);
+        launch(combiner, &combiner->combined[next]);
     }
     if (__atomic_load_n(&combiner->sweeping, __ATOMIC_ACQUIRE) > 0) {
         sweep(combiner);
@@ -336,12 +336,12 @@ static void lead(struct sw_combiner *combiner, const struct sw_batch *own)
 
 static uint32_t stream_of(const struct sw_batch *batch)
 {
-    return batch->stream % SW_COMBINE_STREAMS;
+    return batch->stream % SW_COMBINER_STREAMS;
 }
 
 /* Appends a write to the order. First flushes earlier reads of its stream that the backend still
  * holds back. */
-static void push(struct sw_combine_queue *queue, struct sw_batch *batch)
+static void push(struct sw_combiner_queue *queue, struct sw_batch *batch)
 {
     struct sw_combiner *combiner = queue->combiner;
     if (combiner->backend->flush != NULL) {
@@ -368,14 +368,14 @@ static void push(struct sw_combine_queue *queue, struct sw_batch *batch)
 
 /* Returns whether a batch may be submitted, given that its stream has no deferred batch before
  * it. */
-static bool may_go(const struct sw_combine_queue *queue, const struct sw_batch *batch)
+static bool may_go(const struct sw_combiner_queue *queue, const struct sw_batch *batch)
 {
     return !sw_batch_is_read(batch) ||
            queue->last_write[stream_of(batch)] <=
                __atomic_load_n(&queue->combiner->launched, __ATOMIC_ACQUIRE);
 }
 
-static int go(struct sw_combine_queue *queue, struct sw_batch *batch)
+static int go(struct sw_combiner_queue *queue, struct sw_batch *batch)
 {
     if (!sw_batch_is_read(batch)) {
         push(queue, batch);
@@ -385,7 +385,7 @@ static int go(struct sw_combine_queue *queue, struct sw_batch *batch)
     return queue->combiner->backend->submit(queue->backend_queue, batch);
 }
 
-static void defer(struct sw_combine_queue *queue, struct sw_batch *batch)
+static void defer(struct sw_combiner_queue *queue, struct sw_batch *batch)
 {
     batch->_next = NULL;
     set_stage(batch, DEFERRED);
@@ -396,9 +396,9 @@ static void defer(struct sw_combine_queue *queue, struct sw_batch *batch)
 
 /* Submits the deferred batches that may go. A batch stays deferred if an earlier batch of its
  * stream stays. */
-static void send_deferred(struct sw_combine_queue *queue)
+static void send_deferred(struct sw_combiner_queue *queue)
 {
-    bool stays[SW_COMBINE_STREAMS] = {false};
+    bool stays[SW_COMBINER_STREAMS] = {false};
     struct sw_batch **at = &queue->deferred;
     while (*at != NULL) {
         struct sw_batch *batch = *at;
@@ -425,7 +425,7 @@ static void send_deferred(struct sw_combine_queue *queue)
 }
 
 /* Takes a place in the queue for a read. Returns false if the queue is full. */
-static bool take_place(struct sw_combine_queue *queue, const struct sw_batch *batch)
+static bool take_place(struct sw_combiner_queue *queue, const struct sw_batch *batch)
 {
     bool scan = batch->kind == SW_BATCH_SCAN;
     if (queue->reads == SW_READS_MAX || (scan && queue->scans)) {
@@ -436,7 +436,7 @@ static bool take_place(struct sw_combine_queue *queue, const struct sw_batch *ba
     return true;
 }
 
-static void leave_place(struct sw_combine_queue *queue, const struct sw_batch *batch)
+static void leave_place(struct sw_combiner_queue *queue, const struct sw_batch *batch)
 {
     assert(queue->reads > 0 && (batch->kind != SW_BATCH_SCAN || queue->scans));
     queue->reads--;
@@ -444,7 +444,7 @@ static void leave_place(struct sw_combine_queue *queue, const struct sw_batch *b
 }
 
 /* Forgets the numbers of earlier eras: they are invalid after the sequence decreased. */
-static void forget_other_eras(struct sw_combine_queue *queue)
+static void forget_other_eras(struct sw_combiner_queue *queue)
 {
     uint64_t era = __atomic_load_n(&queue->combiner->era, __ATOMIC_ACQUIRE);
     if (queue->era != era) {
@@ -453,7 +453,7 @@ static void forget_other_eras(struct sw_combine_queue *queue)
     }
 }
 
-int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch)
+int sw_combiner_submit(struct sw_combiner_queue *queue, struct sw_batch *batch)
 {
     bool reads = sw_batch_is_read(batch);
     forget_other_eras(queue);
@@ -474,7 +474,7 @@ int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch)
 }
 
 /* Returns the status of a batch. Leads if the batch still waits. */
-static int status_of(struct sw_combine_queue *queue, struct sw_batch *batch)
+static int status_of(struct sw_combiner_queue *queue, struct sw_batch *batch)
 {
     if (stage_of(batch) == IN_QUEUE) {
         return queue->combiner->backend->poll(queue->backend_queue, batch);
@@ -485,7 +485,7 @@ static int status_of(struct sw_combine_queue *queue, struct sw_batch *batch)
     return stage_of(batch) == DONE ? batch->status : SW_PENDING;
 }
 
-int sw_combine_poll(struct sw_combine_queue *queue, struct sw_batch *batch)
+int sw_combiner_poll(struct sw_combiner_queue *queue, struct sw_batch *batch)
 {
     if (queue->deferred != NULL) {
         send_deferred(queue);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_acts.cu - after the engine: finds the row of each operation of a batch. If keys were looked
- * up before the engine, the rows of present keys are known and claimed already.
+ * row_effects.cu - after the engine: finds the row of each operation of a batch. If keys were
+ * looked up before the engine, the rows of present keys are known and claimed already.
  */
 #include "table/device/follow.cuh"
-#include "table/robin_hood/cuda/rows/row_acts.cuh"
 #include "table/robin_hood/cuda/rows/row_claims.cuh"
+#include "table/robin_hood/cuda/rows/row_effects.cuh"
 
 /* Whether an earlier operation of the batch inserted the key of operation i, which was absent at
  * the look-up. */
@@ -24,14 +24,14 @@ act_piece(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
 {
     const uint32_t base = piece.begin + threadIdx.x / 32 * 32;
     const uint32_t i = piece.begin + threadIdx.x;
-    struct row_act act = {};
+    struct row_effect act = {};
     uint32_t row = SW_CUDA_NO_ROW;
     bool known = false;
     bool came = false;
     if (i < piece.end) {
         const bool found = row_found<BITS>(batch, i);
         came = batch.looked_up && !found && row_came<BITS>(batch, i);
-        act = row_act_of<BITS>(batch, i, found || came);
+        act = row_effect_of<BITS>(batch, i, found || came);
         known = batch.looked_up && found && !act.refused;
         row = act.found     ? (uint32_t)batch.previous[i]
               : act.inserts ? (uint32_t)batch.tentative[i]
@@ -81,9 +81,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_row_acts(struct sw_cuda_rows *rows,
-                                    const struct sw_cuda_row_batch<BITS> *batch,
-                                    cudaStream_t stream)
+cudaError_t sw_cuda_launch_row_effects(struct sw_cuda_rows *rows,
+                                       const struct sw_cuda_row_batch<BITS> *batch,
+                                       cudaStream_t stream)
 {
     cudaError_t error = batch->looked_up ? cudaSuccess : row_next_epoch(rows, stream);
     if (error == cudaSuccess) {
@@ -95,14 +95,14 @@ cudaError_t sw_cuda_launch_row_acts(struct sw_cuda_rows *rows,
     return error;
 }
 
-template <int BITS> cudaError_t sw_cuda_load_row_acts(void)
+template <int BITS> cudaError_t sw_cuda_load_row_effects(void)
 {
     struct cudaFuncAttributes attributes;
     return cudaFuncGetAttributes(&attributes, acts_kernel<BITS>);
 }
 
 #define INSTANTIATE(BITS, ...)                                                        \
-    template cudaError_t sw_cuda_launch_row_acts<BITS>(                               \
+    template cudaError_t sw_cuda_launch_row_effects<BITS>(                            \
         struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t); \
-    template cudaError_t sw_cuda_load_row_acts<BITS>(void);
+    template cudaError_t sw_cuda_load_row_effects<BITS>(void);
 SW_WIDTHS(INSTANTIATE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * collect.cu - gathers the operations of several batches in arrays of device memory.
+ * gather.cu - gathers the operations of several batches in arrays of device memory.
  */
 #include "table/device/parts.cuh"
 
@@ -13,11 +13,11 @@
 /* Gathers one chunk. All threads of the block call it. */
 static __device__ inline void collect_chunk(const struct arrays &all, uint32_t chunk)
 {
-    const struct sw_cuda_together *memory = &all.memory;
+    const struct sw_cuda_combined *memory = &all.memory;
     const struct sw_cuda_part part = all.in.parts->parts[all.in.parts->of_chunk[chunk]];
-    const uint32_t begin = (chunk - part.first_chunk) * SW_TOGETHER_CHUNK;
+    const uint32_t begin = (chunk - part.first_chunk) * SW_COMBINED_CHUNK;
     const uint32_t end =
-        part.count - begin < SW_TOGETHER_CHUNK ? part.count : begin + SW_TOGETHER_CHUNK;
+        part.count - begin < SW_COMBINED_CHUNK ? part.count : begin + SW_COMBINED_CHUNK;
     copy_elements(all.in.keys, (const uint8_t *)part.keys, part.first + begin, begin, end - begin,
                   memory->key_bytes);
     if (part.values != NULL) {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * alike.cuh - warp-level aggregation. Threads of a warp that work on the same key or word combine
- * their values, and one of them acts for all. The device executes atomic operations on one address
- * one after the other, so one is faster than 32.
+ * warp_aggregate.cuh - warp-level aggregation. Threads of a warp that work on the same key or word
+ * combine their values, and one of them acts for all. The device executes atomic operations on one
+ * address one after the other, so one is faster than 32.
  */
-#ifndef SHERWOOD_TABLE_DEVICE_ALIKE_CUH
-#define SHERWOOD_TABLE_DEVICE_ALIKE_CUH
+#ifndef SHERWOOD_TABLE_DEVICE_WARP_AGGREGATE_CUH
+#define SHERWOOD_TABLE_DEVICE_WARP_AGGREGATE_CUH
 
 #include "table/device/reduce.cuh"
 
-static __device__ inline bool sw_is_first_alike(uint32_t alike)
+static __device__ inline bool sw_warp_is_first(uint32_t alike)
 {
     return __ffs((int)alike) - 1 == (int)(threadIdx.x % 32);
 }
 
-static __device__ inline bool sw_is_last_alike(uint32_t alike)
+static __device__ inline bool sw_warp_is_last(uint32_t alike)
 {
     return 31 - __clz((int)alike) == (int)(threadIdx.x % 32);
 }
@@ -24,7 +24,7 @@ static __device__ inline bool sw_is_last_alike(uint32_t alike)
  * Shuffling to Optimize Atomic Operations", NVIDIA developer blog, 2015: in each round every second
  * thread combines its value with that of its successor, which then drops out. */
 template <typename T, typename COMBINE>
-static __device__ inline T sw_combine_alike(uint32_t alike, T value, COMBINE combine)
+static __device__ inline T sw_warp_combine(uint32_t alike, T value, COMBINE combine)
 {
     const uint32_t lane = threadIdx.x % 32;
     uint32_t rank = (uint32_t)__popc(alike & ((1U << lane) - 1));

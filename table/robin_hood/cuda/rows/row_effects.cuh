@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_acts.cuh - the effect of an operation of a batch on the bytes of a row.
+ * row_effects.cuh - the effect of an operation of a batch on the bytes of a row.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_ACTS_CUH
-#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_ACTS_CUH
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_EFFECTS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_EFFECTS_CUH
 
 #include "table/robin_hood/cuda/rows/rows.cuh"
 
@@ -28,15 +28,15 @@ static __device__ inline struct row_chunk row_chunk_of(const struct sw_cuda_row_
 {
     const struct sw_cuda_parts *parts = batch.parts;
     const struct sw_cuda_part *part = &parts->parts[parts->of_chunk[chunk]];
-    const uint32_t begin = (chunk - part->first_chunk) * SW_TOGETHER_CHUNK;
-    const uint32_t count = min(part->count - begin, (uint32_t)SW_TOGETHER_CHUNK);
+    const uint32_t begin = (chunk - part->first_chunk) * SW_COMBINED_CHUNK;
+    const uint32_t count = min(part->count - begin, (uint32_t)SW_COMBINED_CHUNK);
     return {part->values + (uint64_t)begin * row_operand_bytes<BITS>(batch, value_bytes),
             part->previous != NULL ? part->previous + (uint64_t)begin * value_bytes : NULL,
             part->first + begin, part->first + begin + count};
 }
 
 /* A chunk consists of ROW_PIECES pieces. A piece has one operation for each thread of a block. */
-#define ROW_PIECES (SW_TOGETHER_CHUNK / SW_CUDA_BLOCK)
+#define ROW_PIECES (SW_COMBINED_CHUNK / SW_CUDA_BLOCK)
 
 /* The operations of piece `number`; numbers run through all chunks. */
 template <int BITS>
@@ -107,7 +107,7 @@ static __device__ inline uint32_t row_group(const struct sw_cuda_row_batch<BITS>
     return low;
 }
 
-struct row_act {
+struct row_effect {
     bool found;   /* the key was present */
     bool refused; /* all other fields except `op` are false */
     bool writes;  /* the operation writes the row */
@@ -124,10 +124,10 @@ static __device__ inline bool row_found(const struct sw_cuda_row_batch<BITS> &ba
 
 /* The effect of operation i. `found`: its key is present. */
 template <int BITS>
-static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batch<BITS> &batch,
-                                                   uint32_t i, bool found)
+static __device__ inline struct row_effect
+row_effect_of(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i, bool found)
 {
-    struct row_act act = {};
+    struct row_effect act = {};
     act.op = batch.ops != NULL ? batch.ops[i] : batch.op;
     act.refused = batch.status != NULL && *batch.status == SW_E_FULL &&
                   batch.group_refused[row_group<BITS>(batch, i)] != 0;
@@ -143,10 +143,10 @@ static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batc
 }
 
 template <int BITS>
-static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batch<BITS> &batch,
-                                                   uint32_t i)
+static __device__ inline struct row_effect
+row_effect_of(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
-    return row_act_of<BITS>(batch, i, row_found<BITS>(batch, i));
+    return row_effect_of<BITS>(batch, i, row_found<BITS>(batch, i));
 }
 
 /* Number of free rows that the batch took off the stack as tentative rows. */
