@@ -49,8 +49,8 @@ static inline void sw_obstacles_pause(struct sw_obstacles *obstacles, bool write
                                  : 0;
 }
 
-/* Returns the obstacles of `heeded` that exist now. If the log is full, it wakes the loop when it
- * has room. */
+/* Returns the obstacles of `heeded` that exist now. If it returns SW_OBSTACLE_LOG_FULL, the log
+ * wakes the loop when the log has room again. */
 unsigned sw_obstacles_met(struct sw_batches *batches, unsigned heeded);
 
 #endif

@@ -92,7 +92,7 @@ def absent(server, why):
         check(f"# TYPE sherwood_{name} gauge\n" in server.http("/metrics")[2], name)
     lines = [line for line in server.log().splitlines() if "NVML" in line]
     equal(len(lines), 1, lines)
-    check(re.search(r"warning: memory and utilisation of the GPU at 0000:0e:00.0 are not shown, for NVML "
+    check(re.search(r"warning: memory and utilisation of the GPU at 0000:0e:00.0 are not shown, because NVML "
                     r"\(libnvidia-ml.so.1\) cannot be used: " + why, lines[0]), lines)
 
 
