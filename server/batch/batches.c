@@ -91,11 +91,11 @@ void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)
 void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *saver,
                           const struct sw_repl *repl)
 {
-    struct sw_feed *feed = repl == NULL ? NULL : repl->feed;
+    struct sw_backlog *backlog = repl == NULL ? NULL : repl->backlog;
     batches->obstacles.saver = saver;
     batches->obstacles.role = repl == NULL ? NULL : &repl->state;
-    batches->write_flights.feed = batches->resp_flights.feed = feed;
-    batches->rmw_flights.feed = feed;
+    batches->write_flights.backlog = batches->resp_flights.backlog = backlog;
+    batches->rmw_flights.backlog = backlog;
 }
 
 void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context), void *context)

@@ -52,16 +52,17 @@ void sw_batches_fini(struct sw_batches *batches);
  * sw_batches_fini. Call this before the first batch. */
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait);
 
-/* From now on writes also go to the feed of `repl`, and requests meet the obstacles of both. They
- * are borrowed until sw_batches_fini; NULL: there is none. To be called before the first batch. */
+/* From now on writes also go to the backlog of `repl`, and requests meet the obstacles of both.
+ * They are borrowed until sw_batches_fini; NULL: there is none. To be called before the first
+ * batch. */
 void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *saver,
                           const struct sw_repl *repl);
 
 /* Returns true if the log or replicas read the writes. */
 static inline bool sw_batches_are_followed(const struct sw_batches *batches)
 {
-    const struct sw_feed *feed = batches->write_flights.feed;
-    return batches->wal != NULL || (feed != NULL && sw_feed_is_on(feed));
+    const struct sw_backlog *backlog = batches->write_flights.backlog;
+    return batches->wal != NULL || (backlog != NULL && sw_backlog_is_on(backlog));
 }
 
 /* Lets writes pass this gate from now on, and mark the watchers of the keys that they change.

@@ -174,8 +174,8 @@ static bool is_logged(const struct sw_flights *flights, const struct sw_flight *
     return flights->wal != NULL && flight->submitted && flight->batch.write_sequence != 0;
 }
 
-/* Hands a write that is done to the log, and to the feed. Returns false if the log has no room for
- * it now. */
+/* Hands a write that is done to the log, and to the backlog. Returns false if the log has no room
+ * for it now. */
 static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
 {
     const bool copies = flights->copies && !flight->lends;
@@ -184,10 +184,10 @@ static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
                             copies)) {
         return false;
     }
-    if (flights->feed != NULL && flight->submitted && flight->batch.write_sequence != 0 &&
-        sw_feed_is_on(flights->feed)) {
-        sw_logging_feed(flights->feed, &flight->batch, flights->key_bytes, flights->value_bytes,
-                        copies);
+    if (flights->backlog != NULL && flight->submitted && flight->batch.write_sequence != 0 &&
+        sw_backlog_is_on(flights->backlog)) {
+        sw_logging_add_to_backlog(flights->backlog, &flight->batch, flights->key_bytes,
+                                  flights->value_bytes, copies);
     }
     return true;
 }

@@ -22,7 +22,7 @@
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
 #include "server/observe/timings.h"
-#include "server/repl/feed.h"
+#include "server/repl/backlog.h"
 #include "table/batch.h"
 
 struct sw_flights;
@@ -70,8 +70,8 @@ struct sw_flights {
 
     /* The write-ahead log. `done` of a write is called when it may be answered; with `copies` when
      * the log has a copy of it. */
-    struct sw_wal *wal;   /* borrowed; NULL: there is none */
-    struct sw_feed *feed; /* borrowed; of what replicas are sent; NULL: there are none */
+    struct sw_wal *wal;         /* borrowed; NULL: there is none */
+    struct sw_backlog *backlog; /* borrowed; of what replicas are sent; NULL: there are none */
     bool copies;
     uint32_t key_bytes, value_bytes;
     struct sw_table *reads_wait; /* borrowed; reads of this list are held until what they may show

@@ -296,15 +296,15 @@ bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32
     return true;
 }
 
-void sw_logging_feed(struct sw_feed *feed, const struct sw_batch *batch, uint32_t key_bytes,
-                     uint32_t value_bytes, bool copies)
+void sw_logging_add_to_backlog(struct sw_backlog *backlog, const struct sw_batch *batch,
+                               uint32_t key_bytes, uint32_t value_bytes, bool copies)
 {
     struct sw_wal_write write;
     if ((batch->kind == SW_BATCH_OPERATIONS && batch->shared) ||
         !describe(batch, key_bytes, value_bytes, copies, &write)) {
-        sw_feed_skip(feed, batch->write_sequence);
+        sw_backlog_skip(backlog, batch->write_sequence);
         return;
     }
-    sw_feed_add(feed, &write);
+    sw_backlog_add(backlog, &write);
     free(write.owned);
 }

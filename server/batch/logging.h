@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "server/log/wal.h"
-#include "server/repl/feed.h"
+#include "server/repl/backlog.h"
 
 struct sw_batch;
 
@@ -23,9 +23,9 @@ bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32
                         uint32_t value_bytes, bool copies);
 
 /* Adds the batch to the replication backlog, always as a copy. Skips it as a write of unknown
- * effect (sw_feed_skip) if a client may have changed its memory meanwhile (batch->shared), or if
+ * effect (sw_backlog_skip) if a client may have changed its memory meanwhile (batch->shared), or if
  * there is no memory for the copy. */
-void sw_logging_feed(struct sw_feed *feed, const struct sw_batch *batch, uint32_t key_bytes,
-                     uint32_t value_bytes, bool copies);
+void sw_logging_add_to_backlog(struct sw_backlog *backlog, const struct sw_batch *batch,
+                               uint32_t key_bytes, uint32_t value_bytes, bool copies);
 
 #endif

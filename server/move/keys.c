@@ -54,8 +54,8 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
         while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, kb, vb, true)) {
             sw_mover_pause_ms(mover, 1); /* an applied write must be added to the log */
         }
-        if (sw_feed_is_on(parts->repl->feed)) {
-            sw_logging_feed(parts->repl->feed, batch, kb, vb, true);
+        if (sw_backlog_is_on(parts->repl->backlog)) {
+            sw_logging_add_to_backlog(parts->repl->backlog, batch, kb, vb, true);
         }
     }
     pthread_mutex_unlock(&mover->writing);

@@ -4,7 +4,7 @@
  * takes slots, sends them, or removes keys of slots that have left.
  *
  * server/cluster/moving.h has the stored state, and decides which node serves a slot. This module
- * moves the data: the keys of the slots at one instant, then the later writes from the feed of
+ * moves the data: the keys of the slots at one instant, then the later writes from the backlog of
  * server/repl. If the connection ends, the attempt has failed, and the target begins another one.
  *
  * Threads: any. Create, start, stop and destroy are the exceptions: only the owner calls them.

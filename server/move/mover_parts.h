@@ -75,7 +75,7 @@ int sw_mover_dial_at(struct sw_mover *mover, struct sw_link_to *link, const char
                      uint16_t port);
 
 /* --- keys.c --- */
-/* Runs a batch without expiring any key by the clock, and adds it to the log and the feed. */
+/* Runs a batch without expiring any key by the clock, and adds it to the log and the backlog. */
 int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch);
 /* Takes an image of the table. Waits while others have one, at most `within_ms` (0: no limit). */
 int sw_mover_image(struct sw_mover *mover, uint64_t within_ms, struct sw_image **image);

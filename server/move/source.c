@@ -210,7 +210,7 @@ static int give(struct source *source)
         0) { /* before slots wait for replicas that do not answer */
         return -1;
     }
-    sw_feed_turn_on(mover->parts.repl->feed, mover->parts.table);
+    sw_backlog_turn_on(mover->parts.repl->backlog, mover->parts.table);
     sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
     if (sw_mover_each(mover, &source->hello->slots, 0, sw_move_source_send_entries, source, &at) !=
         0) {
@@ -232,17 +232,17 @@ void sw_mover_run_source(struct sw_mover *mover, struct sw_wire wire,
     struct source source = {.mover = mover,
                             .hello = hello,
                             .link = sw_mover_link(mover),
-                            .salt = sw_feed_salt(mover->parts.repl->feed) ^ hello->attempt,
+                            .salt = sw_backlog_salt(mover->parts.repl->backlog) ^ hello->attempt,
                             .most = hello->message_ops_max < mover->at_once
                                         ? (uint32_t)hello->message_ops_max
                                         : mover->at_once};
-    struct sw_feed_stats figures;
-    sw_feed_stats(mover->parts.repl->feed, &figures);
+    struct sw_backlog_stats figures;
+    sw_backlog_stats(mover->parts.repl->backlog, &figures);
     source.link.wire = wire;
     (void)give(&source);
     sw_link_close(&source.link);
     if (!figures.is_on) {
-        sw_feed_turn_off(mover->parts.repl->feed);
+        sw_backlog_turn_off(mover->parts.repl->backlog);
     }
 }
 

@@ -231,10 +231,11 @@ static int send_record(struct source *source, const struct giving_record *record
 }
 
 /* Sends what a write has of the slots. */
-static int send_kept(struct source *source, const struct sw_feed_record *kept)
+static int send_kept(struct source *source, const struct sw_backlog_record *kept)
 {
     struct sw_wal_record head;
-    if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(source->mover->parts.repl->feed), &head)) {
+    if (!sw_wal_record_decode(kept->bytes, sw_backlog_salt(source->mover->parts.repl->backlog),
+                              &head)) {
         return sw_mover_fail(source->mover, "a queued write is damaged");
     }
     source->of = head.sequence;
@@ -246,13 +247,14 @@ static int send_kept(struct source *source, const struct sw_feed_record *kept)
     return send_record(source, &record);
 }
 
-/* Sends the writes that the feed has after *at, up to `through`. Returns their number, or -1. */
+/* Sends the writes that the backlog has after *at, up to `through`. Returns their number, or -1. */
 static int send_some(struct source *source, uint64_t *at, uint64_t through)
 {
-    struct sw_feed_record *records[RECORDS_AT_ONCE];
+    struct sw_backlog_record *records[RECORDS_AT_ONCE];
     struct sw_mover *mover = source->mover;
     int status = 0, sent = 0;
-    int n = sw_feed_take(mover->parts.repl->feed, *at, records, RECORDS_AT_ONCE, RECORDS_BYTES);
+    int n =
+        sw_backlog_take(mover->parts.repl->backlog, *at, records, RECORDS_AT_ONCE, RECORDS_BYTES);
     if (n < 0) {
         return sw_mover_fail(mover, "the target is behind by more than repl-backlog-bytes");
     }
@@ -260,7 +262,7 @@ static int send_some(struct source *source, uint64_t *at, uint64_t through)
         status = send_kept(source, records[sent]);
         *at = records[sent]->sequence;
     }
-    sw_feed_give(records, n);
+    sw_backlog_release(records, n);
     return status != 0 ? -1 : sent;
 }
 

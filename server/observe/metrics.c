@@ -292,9 +292,9 @@ static void put_replication(struct page *page, const struct sw_repl_status *fact
                 (double)facts->lag_ms / 1e3);
     gauge(page, "sherwood_replication_replicas", "Connected replicas.", facts->senders.replicas);
     gauge(page, "sherwood_replication_backlog_bytes",
-          "Bytes of writes in the backlog for replicas.", facts->feed.bytes);
+          "Bytes of writes in the backlog for replicas.", facts->backlog.bytes);
     gauge(page, "sherwood_replication_backlog_max_bytes",
-          "Limit of the backlog: repl-backlog-bytes.", facts->feed.bytes_max);
+          "Limit of the backlog: repl-backlog-bytes.", facts->backlog.bytes_max);
     counter(page, "sherwood_replication_sent_bytes", "Bytes sent to replicas.",
             facts->senders.sent_bytes);
     counter(page, "sherwood_replication_snapshots", "Snapshots sent to replicas.",

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "server/log/wal.h"
-#include "server/repl/feed.h"
+#include "server/repl/backlog.h"
 #include "server/repl/keep.h"
 #include "server/repl/link.h"
 #include "table/info.h"
@@ -30,8 +30,8 @@ struct sw_apply {
     uint32_t value_format;
     uint32_t value_type;
     struct sw_source source;
-    struct sw_keep *keep; /* logs applied writes; NULL: no log */
-    struct sw_feed *feed; /* gets applied writes; NULL: no feed */
+    struct sw_keep *keep;       /* logs applied writes; NULL: no log */
+    struct sw_backlog *backlog; /* gets applied writes; NULL: no backlog */
     uint64_t salt;
     uint64_t applied;    /* the last write that was applied */
     uint64_t primary_at; /* the primary's last write, as it has reported */

@@ -3,7 +3,7 @@
  * apply_records.c - the records of the stream become batches, in their order, as at a replay.
  *
  * Bytes lie in I/O memory, and batches point into them. All records that have come whole are
- * carried out together; then they are handed to the feed and acknowledged, and the rest of the
+ * carried out together; then they are handed to the backlog and acknowledged, and the rest of the
  * bytes moves to the beginning.
  */
 #include <inttypes.h>
@@ -184,7 +184,7 @@ static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_r
     return (int64_t)size;
 }
 
-/* Hands records that were carried out to the log and to the feed. Returns 0; or -1 if it is over
+/* Hands records that were carried out to the log and to the backlog. Returns 0; or -1 if it is over
  * before the log has them all. */
 static int hand_on(struct applying *applying, size_t size)
 {
@@ -197,8 +197,8 @@ static int hand_on(struct applying *applying, size_t size)
             const struct sw_wal_write write =
                 write_of(applying, &record, applying->bytes + at + SW_WAL_RECORD_BYTES);
             is_kept = (apply->keep == NULL || sw_keep_add(apply->keep, &write)) && is_kept;
-            if (apply->feed != NULL) {
-                sw_feed_add(apply->feed, &write);
+            if (apply->backlog != NULL) {
+                sw_backlog_add(apply->backlog, &write);
             }
         }
     }

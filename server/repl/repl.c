@@ -62,12 +62,12 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
     sw_repl_state_init(&repl->state);
     sw_role_init(&repl->role, config, owner->saver);
     snprintf(repl->replicaof, sizeof(repl->replicaof), "%s", config->replicaof);
-    repl->feed = sw_feed_create(config->repl_backlog_bytes);
-    const struct sw_senders_parts senders = {config,       table,           repl->feed,
+    repl->backlog = sw_backlog_create(config->repl_backlog_bytes);
+    const struct sw_senders_parts senders = {config,       table,           repl->backlog,
                                              &repl->state, on_acknowledged, repl};
     const struct sw_replica_parts replica = {.config = config,
                                              .table = table,
-                                             .feed = repl->feed,
+                                             .backlog = repl->backlog,
                                              .state = &repl->state,
                                              .saver = owner->saver,
                                              .wal = owner->wal,
@@ -76,7 +76,7 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
                                              .history_changed = on_history_changed,
                                              .promoted = on_promoted,
                                              .context = repl};
-    repl->senders = repl->feed == NULL ? NULL : sw_senders_create(&senders);
+    repl->senders = repl->backlog == NULL ? NULL : sw_senders_create(&senders);
     repl->replica = repl->senders == NULL ? NULL : sw_replica_create(&replica);
     if (repl->replica == NULL) {
         sw_log(SW_LOG_ERROR, "no memory, or no descriptor, for replication");
@@ -146,7 +146,7 @@ void sw_repl_destroy(struct sw_repl *repl)
         }
         sw_replica_destroy(repl->replica);
         sw_senders_destroy(repl->senders);
-        sw_feed_destroy(repl->feed);
+        sw_backlog_destroy(repl->backlog);
         sw_role_fini(&repl->role);
         sw_repl_state_fini(&repl->state);
         free(repl);
@@ -294,6 +294,6 @@ void sw_repl_status(struct sw_repl *repl, struct sw_repl_status *facts)
     facts->lag_writes = facts->is_replica && facts->primary_at > facts->position
                             ? facts->primary_at - facts->position
                             : 0;
-    sw_feed_stats(repl->feed, &facts->feed);
+    sw_backlog_stats(repl->backlog, &facts->backlog);
     sw_senders_stats(repl->senders, &facts->senders);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * repl.h - replication as one object, the interface for the rest of the server: the feed, the
+ * repl.h - replication as one object, the interface for the rest of the server: the backlog, the
  * senders, and the thread that follows a primary.
  *
  * Threads: any. Create, start, stop and destroy are the exceptions: only the owner calls them.
@@ -9,7 +9,7 @@
 #define SHERWOOD_SERVER_REPL_REPL_H
 
 #include "server/cluster/cluster.h"
-#include "server/repl/feed.h"
+#include "server/repl/backlog.h"
 #include "server/repl/repl_status.h"
 #include "server/repl/replica.h"
 #include "server/repl/sender.h"
@@ -30,7 +30,7 @@ struct sw_repl {
     struct sw_repl_state state;
     struct sw_role_keeper role;
     char replicaof[SW_ROLE_PRIMARY_BYTES]; /* the option at the start */
-    struct sw_feed *feed;
+    struct sw_backlog *backlog;
     struct sw_senders *senders;
     struct sw_replica *replica;
     const char *lacks; /* why such a table cannot have replicas; NULL: it can */

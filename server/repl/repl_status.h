@@ -5,7 +5,7 @@
 #ifndef SHERWOOD_SERVER_REPL_REPL_STATUS_H
 #define SHERWOOD_SERVER_REPL_REPL_STATUS_H
 
-#include "server/repl/feed.h"
+#include "server/repl/backlog.h"
 #include "server/repl/sender.h"
 #include "server/repl/state.h"
 
@@ -25,7 +25,7 @@ struct sw_repl_status {
     uint64_t down_ms;    /* since it lost the connection */
     uint64_t synced_bytes;
     uint64_t resyncs, resumed, errors;
-    struct sw_feed_stats feed;
+    struct sw_backlog_stats backlog;
     struct sw_senders_stats senders;
 };
 

@@ -198,8 +198,8 @@ static int take_history(struct sw_replica *replica, const struct sw_repl_welcome
     if (is_other) {
         replica->parts.history_changed(replica->parts.context);
     }
-    if (!welcome->resumes || !sw_feed_is_on(replica->parts.feed)) {
-        sw_feed_restart(replica->parts.feed, replica->apply.applied);
+    if (!welcome->resumes || !sw_backlog_is_on(replica->parts.backlog)) {
+        sw_backlog_restart(replica->parts.backlog, replica->apply.applied);
     }
     replica->has_position = true;
     return 0;
@@ -388,7 +388,7 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
         .value_format = (uint32_t)sw_config_value_format(parts->config),
         .value_type = sw_config_value_type(parts->config),
         .source = {receive, &replica->link},
-        .feed = parts->feed,
+        .backlog = parts->backlog,
         .moved = on_moved,
         .loaded = on_loaded,
         .context = replica,

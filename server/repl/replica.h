@@ -13,7 +13,7 @@
 
 #include "server/config/config.h"
 #include "server/log/saver.h"
-#include "server/repl/feed.h"
+#include "server/repl/backlog.h"
 #include "server/repl/role.h"
 #include "server/repl/stream.h"
 
@@ -24,7 +24,7 @@ struct sw_replica;
 struct sw_replica_parts {
     const struct sw_config *config;
     struct sw_table *table;
-    struct sw_feed *feed;
+    struct sw_backlog *backlog;
     struct sw_repl_state *state;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_wal *wal;     /* NULL: writes are not logged */

@@ -17,10 +17,10 @@ static void begin_term(struct sw_replica *replica)
     const struct sw_wal_write first = {
         .sequence = last + 1, .kind = SW_WAL_OPERATIONS, .operation = SW_SET};
     sw_table_set_sequence(replica->parts.table, first.sequence);
-    if (!sw_feed_is_on(replica->parts.feed)) {
-        sw_feed_restart(replica->parts.feed, last);
+    if (!sw_backlog_is_on(replica->parts.backlog)) {
+        sw_backlog_restart(replica->parts.backlog, last);
     }
-    sw_feed_add(replica->parts.feed, &first);
+    sw_backlog_add(replica->parts.backlog, &first);
     (void)sw_keep_add(&replica->keep, &first);
 }
 

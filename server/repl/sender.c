@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sender.c - a snapshot if it must be, then the records of the feed.
+ * sender.c - a snapshot if it must be, then the records of the backlog.
  */
 #include "server/repl/sender_parts.h"
 
@@ -23,7 +23,7 @@
 #define AT_ONCE 64
 #define AT_ONCE_BYTES (4U << 20)
 #define MARK_NS 1000000000ULL
-#define LAST_WORDS_NS 2000000000ULL /* for what is in the feed when the server stops */
+#define LAST_WORDS_NS 2000000000ULL /* for what is in the backlog when the server stops */
 
 static void count(uint64_t *counter, uint64_t by)
 {
@@ -62,7 +62,7 @@ static int take_acks(struct sw_sender *sender)
         }
         uint64_t applied = 0, incarnation = 0;
         sender->ack_size = 0;
-        if (!sw_repl_ack_parse(sender->ack, sw_feed_salt(senders->parts.feed), &applied,
+        if (!sw_repl_ack_parse(sender->ack, sw_backlog_salt(senders->parts.backlog), &applied,
                                &incarnation) ||
             applied > sender->sent || applied < sender->acknowledged ||
             (sender->incarnation != 0 && incarnation != sender->incarnation)) {
@@ -201,7 +201,7 @@ static int send_welcome(struct sw_sender *sender, bool resumes)
     struct sw_repl_welcome welcome = {.resumes = resumes,
                                       .sequence =
                                           sw_sender_is_known(sender) ? sender->hello.sequence : 0,
-                                      .salt = sw_feed_salt(parts->feed),
+                                      .salt = sw_backlog_salt(parts->backlog),
                                       .term = sender->who.term};
     const struct sw_repl_terms *terms = parts->state->terms;
     char line[SW_REPL_LINE_BYTES];
@@ -215,16 +215,16 @@ static int send_welcome(struct sw_sender *sender, bool resumes)
     return send_bytes(sender, line, sw_repl_welcome_write(&welcome, line, sizeof(line)));
 }
 
-/* Is the next write of the replica in the feed, and of a history that this server has? */
+/* Is the next write of the replica in the backlog, and of a history that this server has? */
 static bool can_resume(const struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
-    struct sw_feed_record *record;
+    struct sw_backlog_record *record;
     int got = sw_sender_is_known(sender)
-                  ? sw_feed_take(parts->feed, sender->hello.sequence, &record, 1, 1)
+                  ? sw_backlog_take(parts->backlog, sender->hello.sequence, &record, 1, 1)
                   : -1;
     if (got > 0) {
-        sw_feed_give(&record, got);
+        sw_backlog_release(&record, got);
     }
     return got >= 0;
 }
@@ -242,16 +242,16 @@ static bool goes_on(void *context)
     return refuse_if_cut(sender) == 0 && take_acks(sender) == 0;
 }
 
-/* The image of a snapshot may have a write that its loop has done, and not handed in to the feed
- * yet. Waits until the feed has it: else the replica would seem to be ahead of the feed. */
-static int wait_for_feed(struct sw_sender *sender)
+/* The image of a snapshot may have a write that its loop has done, and not handed in to the backlog
+ * yet. Waits until the backlog has it: else the replica would seem to be ahead of the backlog. */
+static int wait_for_backlog(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     sender->moved_ns = sw_log_now_ns();
-    while (!sw_feed_has(senders->parts.feed, sender->sent)) {
+    while (!sw_backlog_has(senders->parts.backlog, sender->sent)) {
         if (is_late(sender)) {
             return fail(sender, &senders->dropped,
-                        "the feed lacks the last write of the snapshot after repl-timeout");
+                        "the backlog lacks the last write of the snapshot after repl-timeout");
         }
         if (wait_for(sender, 0, 2) != 0) {
             return -1;
@@ -263,8 +263,8 @@ static int wait_for_feed(struct sw_sender *sender)
 static int begin(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
-    bool was_on = sw_feed_is_on(senders->parts.feed);
-    sw_feed_turn_on(senders->parts.feed, senders->parts.table);
+    bool was_on = sw_backlog_is_on(senders->parts.backlog);
+    sw_backlog_turn_on(senders->parts.backlog, senders->parts.table);
     if (was_on && can_resume(sender)) {
         count(&senders->resumes, 1);
         sender->sent = sender->hello.sequence;
@@ -283,32 +283,32 @@ static int begin(struct sw_sender *sender)
     }
     sender->sends_snapshot = false;
     sender->snapshot_ns = 0;
-    return wait_for_feed(sender);
+    return wait_for_backlog(sender);
 }
 
 static int send_mark(struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     uint8_t bytes[SW_WAL_RECORD_BYTES];
-    struct sw_feed_stats figures;
-    sw_feed_stats(parts->feed, &figures);
+    struct sw_backlog_stats figures;
+    sw_backlog_stats(parts->backlog, &figures);
     const struct sw_wal_record mark = {.kind = SW_WAL_MARK,
                                        .sequence = figures.last,
                                        .wall_us = sw_log_wall_us(),
                                        .units = SW_WAL_RECORD_BYTES / SW_WAL_ALIGN,
                                        .columns_check = 0};
-    sw_wal_record_encode(&mark, sw_feed_salt(parts->feed), bytes);
+    sw_wal_record_encode(&mark, sw_backlog_salt(parts->backlog), bytes);
     struct iovec piece = {bytes, sizeof(bytes)};
     return send_pieces(sender, &piece, 1);
 }
 
-/* Sends what the feed has. Returns how many records; -1: it is over. */
+/* Sends what the backlog has. Returns how many records; -1: it is over. */
 static int send_records(struct sw_sender *sender)
 {
-    struct sw_feed_record *records[AT_ONCE];
+    struct sw_backlog_record *records[AT_ONCE];
     struct iovec pieces[AT_ONCE];
-    int n =
-        sw_feed_take(sender->senders->parts.feed, sender->sent, records, AT_ONCE, AT_ONCE_BYTES);
+    int n = sw_backlog_take(sender->senders->parts.backlog, sender->sent, records, AT_ONCE,
+                            AT_ONCE_BYTES);
     if (n < 0) {
         return fail(sender, &sender->senders->dropped,
                     "the replica is behind by more than repl-backlog-bytes and must begin again");
@@ -319,10 +319,10 @@ static int send_records(struct sw_sender *sender)
     if (n > 0) {
         sender->sent = records[n - 1]->sequence; /* acknowledgements come while it sends */
         if (refuse_if_cut(sender) != 0 || send_pieces(sender, pieces, n) != 0) {
-            sw_feed_give(records, n);
+            sw_backlog_release(records, n);
             return -1;
         }
-        sw_feed_give(records, n);
+        sw_backlog_release(records, n);
     }
     return n;
 }
@@ -353,7 +353,8 @@ static void serve(struct sw_sender *sender)
             fail(sender, &senders->dropped, "no acknowledgement arrived within repl-timeout");
             return;
         }
-        bool rests = sent == 0 && sw_feed_ask(senders->parts.feed, &sender->reader, sender->sent);
+        bool rests =
+            sent == 0 && sw_backlog_ask(senders->parts.backlog, &sender->reader, sender->sent);
         if (wait_for(sender, 0, rests ? 200 : 0) != 0) {
             return;
         }
@@ -367,9 +368,9 @@ static void *run(void *context)
     struct sw_sender *sender = context;
     struct sw_senders *senders = sender->senders;
     sw_log(SW_LOG_NOTICE, "%s: a replica has connected", sender->address);
-    sw_feed_join(senders->parts.feed, &sender->reader);
+    sw_backlog_join(senders->parts.backlog, &sender->reader);
     serve(sender);
-    sw_feed_leave(senders->parts.feed, &sender->reader);
+    sw_backlog_leave(senders->parts.backlog, &sender->reader);
     sw_log(sender->reason[0] == '\0' ? SW_LOG_NOTICE : SW_LOG_WARNING,
            "%s: the connection to the replica ended: %s", sender->address,
            sender->reason[0] == '\0' ? "the server stops" : sender->reason);

@@ -2,7 +2,7 @@
  *
  * sender.h - the senders of a primary: one thread for each replica.
  *
- * A sender never blocks a writer. Unsent records stay in the feed. If the feed drops one, the
+ * A sender never blocks a writer. Unsent records stay in the backlog. If the backlog drops one, the
  * sender closes the connection.
  *
  * Threads: any. Create, stop and destroy are the exceptions: only the owner calls them.
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
-#include "server/repl/feed.h"
+#include "server/repl/backlog.h"
 #include "server/repl/stream.h"
 #include "server/repl/terms.h"
 #include "server/repl/wire.h"
@@ -36,14 +36,14 @@ struct sw_repl_peer {
 struct sw_senders_parts {
     const struct sw_config *config;
     struct sw_table *table;
-    struct sw_feed *feed;
+    struct sw_backlog *backlog;
     struct sw_repl_state *state;
     void (*wake)(void *context); /* a replica has acknowledged: a client may wait for that */
     void *context;
 };
 
 struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts);
-/* Sends the records in the feed, for two seconds at most, and ends the threads. */
+/* Sends the records in the backlog, for two seconds at most, and ends the threads. */
 void sw_senders_stop(struct sw_senders *senders);
 void sw_senders_destroy(struct sw_senders *senders);
 

@@ -15,7 +15,7 @@ struct sw_sender {
     struct sw_senders *senders;
     pthread_t thread;
     struct sw_wire wire;
-    struct sw_feed_reader reader;
+    struct sw_backlog_reader reader;
     char address[64];
     struct sw_users *users; /* borrowed; NULL: the server has no users */
     struct sw_login login;  /* of the replica; only the thread uses it, until the thread ends */

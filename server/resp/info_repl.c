@@ -77,7 +77,7 @@ void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text 
 {
     const struct sw_repl_status *facts = &snapshot->replication;
     const struct sw_lineage *history = &facts->history;
-    const struct sw_feed_stats *feed = &facts->feed;
+    const struct sw_backlog_stats *backlog = &facts->backlog;
     const struct sw_cluster_status *cluster = &snapshot->cluster;
     if (facts->is_replica) {
         put_replica(facts, text);
@@ -102,8 +102,8 @@ void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text 
     if (snapshot->shard.is_on) {
         sw_info_shard(&snapshot->shard, text);
     }
-    put(text, "repl_backlog_active", feed->is_on);
-    put(text, "repl_backlog_size", feed->bytes_max);
-    put(text, "repl_backlog_first_byte_offset", feed->first);
-    put(text, "repl_backlog_histlen", feed->bytes);
+    put(text, "repl_backlog_active", backlog->is_on);
+    put(text, "repl_backlog_size", backlog->bytes_max);
+    put(text, "repl_backlog_first_byte_offset", backlog->first);
+    put(text, "repl_backlog_histlen", backlog->bytes);
 }

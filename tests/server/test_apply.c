@@ -42,7 +42,7 @@ struct sample {
     struct random random;
     struct sw_table *table;
     struct sw_queue *queue;
-    struct sw_feed *feed;
+    struct sw_backlog *backlog;
     uint64_t *memory;
     uint8_t *bytes;
     size_t size, room;
@@ -95,7 +95,7 @@ static void write_once(struct sample *s)
     }
     cr_assert_eq(sw_batch_run(s->queue, &batch), SW_OK);
     if (batch.write_sequence > 0) {
-        sw_logging_feed(s->feed, &batch, 8, 8, true);
+        sw_logging_add_to_backlog(s->backlog, &batch, 8, 8, true);
     }
     note_digest(s);
 }
@@ -109,30 +109,30 @@ static void make(struct sample *s)
     s->table = make_table(CAPACITY);
     cr_assert_eq(sw_queue_create(s->table, &s->queue), SW_OK);
     s->memory = sw_io_alloc(s->table, OPS_MAX * 24);
-    s->feed = sw_feed_create(1 << 24);
+    s->backlog = sw_backlog_create(1 << 24);
     note_digest(s);
     while (sw_table_last_sequence(s->table) < WRITES / 2) {
         write_once(s);
     }
-    sw_feed_turn_on(s->feed, s->table);
+    sw_backlog_turn_on(s->backlog, s->table);
     cr_assert_eq(sw_snapshot_send(s->table, &config, NULL, keep, s, &s->snapshot_at, reason), 0,
                  "%s", reason);
     s->snapshot_size = s->size;
     while (sw_table_last_sequence(s->table) < WRITES) {
         write_once(s);
     }
-    struct sw_feed_record *records[WRITES];
-    int count = sw_feed_take(s->feed, s->snapshot_at, records, WRITES, 1 << 24);
+    struct sw_backlog_record *records[WRITES];
+    int count = sw_backlog_take(s->backlog, s->snapshot_at, records, WRITES, 1 << 24);
     cr_assert_eq(count, (int)(WRITES - s->snapshot_at));
     for (int i = 0; i < count; i++) {
         keep(s, records[i]->bytes, records[i]->size);
     }
-    sw_feed_give(records, count);
+    sw_backlog_release(records, count);
 }
 
 static void unmake(struct sample *s)
 {
-    sw_feed_destroy(s->feed);
+    sw_backlog_destroy(s->backlog);
     sw_io_free(s->table, s->memory, OPS_MAX * 24);
     sw_queue_destroy(s->queue);
     sw_table_destroy(s->table);
@@ -188,7 +188,7 @@ static void replicate_to(uint64_t slots, struct sample *s, const uint8_t *bytes,
     outcome->table = make_table(slots);
     struct sw_apply apply = {.table = outcome->table,
                              .source = {from_tape, &tape},
-                             .salt = sw_feed_salt(s->feed),
+                             .salt = sw_backlog_salt(s->backlog),
                              .moved = moved,
                              .loaded = loaded,
                              .reason = outcome->reason};
@@ -333,7 +333,7 @@ Test(apply, lying_records)
                                              .sequence = s.snapshot_at + lies[i].ahead,
                                              .count = lies[i].count,
                                              .units = lies[i].units};
-        sw_wal_record_encode(&record, sw_feed_salt(s.feed), copy + s.snapshot_size);
+        sw_wal_record_encode(&record, sw_backlog_salt(s.backlog), copy + s.snapshot_size);
         replicate(&s, copy, s.snapshot_size + 4096, &outcome);
         cr_assert(outcome.has_snapshot);
         cr_assert_eq(outcome.applied, s.snapshot_at, "lie %zu", i);
@@ -345,77 +345,79 @@ Test(apply, lying_records)
     unmake(&s);
 }
 
-/* --- the feed --------------------------------------------------------------------------------- */
+/* --- the backlog ------------------------------------------------------------------------------ */
 
-Test(apply, feed_is_bounded_and_in_order)
+Test(apply, backlog_is_bounded_and_in_order)
 {
     struct sw_table *table = make_table(CAPACITY);
-    struct sw_feed *feed = sw_feed_create(1 << 20);
-    struct sw_feed_record *records[8];
-    struct sw_feed_stats figures;
+    struct sw_backlog *backlog = sw_backlog_create(1 << 20);
+    struct sw_backlog_record *records[8];
+    struct sw_backlog_stats figures;
     static uint8_t column[4096];
     struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS,
                                  .operation = SW_DELETE,
                                  .count = 512,
                                  .columns = {{column, sizeof(column)}}};
     write.sequence = 1;
-    sw_feed_add(feed, &write);
-    sw_feed_stats(feed, &figures);
+    sw_backlog_add(backlog, &write);
+    sw_backlog_stats(backlog, &figures);
     cr_assert(!figures.is_on && figures.bytes == 0);
-    sw_feed_turn_on(feed, table);
+    sw_backlog_turn_on(backlog, table);
     for (write.sequence = 3; write.sequence > 0; write.sequence--) { /* 3, 2, 1 */
-        cr_assert_eq(sw_feed_take(feed, 0, records, 8, 1 << 20), 0, "a gap hides what is behind");
-        sw_feed_add(feed, &write);
+        cr_assert_eq(sw_backlog_take(backlog, 0, records, 8, 1 << 20), 0,
+                     "a gap hides what is behind");
+        sw_backlog_add(backlog, &write);
     }
-    cr_assert_eq(sw_feed_take(feed, 0, records, 8, 1 << 20), 3);
+    cr_assert_eq(sw_backlog_take(backlog, 0, records, 8, 1 << 20), 3);
     for (write.sequence = 4; write.sequence <= 1000; write.sequence++) {
-        sw_feed_add(feed, &write);
+        sw_backlog_add(backlog, &write);
     }
     cr_assert_eq(records[0]->sequence, 1, "what was taken stays");
-    sw_feed_give(records, 3);
-    sw_feed_stats(feed, &figures);
+    sw_backlog_release(records, 3);
+    sw_backlog_stats(backlog, &figures);
     cr_assert_leq(figures.bytes, 1 << 20);
     cr_assert_eq(figures.last, 1000);
-    cr_assert_eq(sw_feed_take(feed, 0, records, 8, 1 << 20), -1, "it is gone");
-    cr_assert_eq(sw_feed_take(feed, 1001, records, 8, 1 << 20), -1, "it was never there");
-    cr_assert_eq(sw_feed_take(feed, 1000, records, 8, 1 << 20), 0);
-    sw_feed_skip(feed, 1001);
-    cr_assert_eq(sw_feed_take(feed, 1000, records, 8, 1 << 20), -1, "the skipped write is unknown");
-    sw_feed_restart(feed, 5);
+    cr_assert_eq(sw_backlog_take(backlog, 0, records, 8, 1 << 20), -1, "it is gone");
+    cr_assert_eq(sw_backlog_take(backlog, 1001, records, 8, 1 << 20), -1, "it was never there");
+    cr_assert_eq(sw_backlog_take(backlog, 1000, records, 8, 1 << 20), 0);
+    sw_backlog_skip(backlog, 1001);
+    cr_assert_eq(sw_backlog_take(backlog, 1000, records, 8, 1 << 20), -1,
+                 "the skipped write is unknown");
+    sw_backlog_restart(backlog, 5);
     write.sequence = 6;
-    sw_feed_add(feed, &write);
-    cr_assert_eq(sw_feed_take(feed, 5, records, 8, 1 << 20), 1);
-    sw_feed_give(records, 1);
-    sw_feed_destroy(feed);
+    sw_backlog_add(backlog, &write);
+    cr_assert_eq(sw_backlog_take(backlog, 5, records, 8, 1 << 20), 1);
+    sw_backlog_release(records, 1);
+    sw_backlog_destroy(backlog);
     sw_table_destroy(table);
 }
 
-Test(apply, feed_keeps_a_record_larger_than_the_backlog)
+Test(apply, backlog_keeps_a_record_larger_than_its_limit)
 {
     struct sw_table *table = make_table(CAPACITY);
-    struct sw_feed *feed = sw_feed_create(1 << 20);
-    struct sw_feed_record *records[8];
-    struct sw_feed_stats figures;
+    struct sw_backlog *backlog = sw_backlog_create(1 << 20);
+    struct sw_backlog_record *records[8];
+    struct sw_backlog_stats figures;
     static uint8_t column[3 << 20];
     struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS, .operation = SW_DELETE, .count = 512};
-    sw_feed_turn_on(feed, table);
+    sw_backlog_turn_on(backlog, table);
     for (write.sequence = 1; write.sequence <= 9; write.sequence++) {
         const size_t size = write.sequence % 3 == 0 ? sizeof(column) : 4096;
         write.columns[0] = (struct iovec){column, size};
-        sw_feed_add(feed, &write);
-        cr_assert(sw_feed_has(feed, write.sequence));
-        cr_assert_not(sw_feed_has(feed, write.sequence + 1));
+        sw_backlog_add(backlog, &write);
+        cr_assert(sw_backlog_has(backlog, write.sequence));
+        cr_assert_not(sw_backlog_has(backlog, write.sequence + 1));
         /* a replica that had everything gets it */
-        cr_assert_eq(sw_feed_take(feed, write.sequence - 1, records, 8, 8 << 20), 1);
+        cr_assert_eq(sw_backlog_take(backlog, write.sequence - 1, records, 8, 8 << 20), 1);
         cr_assert_eq(records[0]->sequence, write.sequence);
-        sw_feed_give(records, 1);
+        sw_backlog_release(records, 1);
     }
     write.sequence = 10;
     write.columns[0].iov_len = 4096;
-    sw_feed_add(feed, &write);
-    sw_feed_stats(feed, &figures);
+    sw_backlog_add(backlog, &write);
+    sw_backlog_stats(backlog, &figures);
     cr_assert_leq(figures.bytes, 1 << 20, "it goes once there is another");
-    sw_feed_destroy(feed);
+    sw_backlog_destroy(backlog);
     sw_table_destroy(table);
 }
 

@@ -12,7 +12,7 @@
 
 #include "server/batch/logging.h"
 #include "server/log/replay.h"
-#include "server/repl/feed.h"
+#include "server/repl/backlog.h"
 #include "table/expiring.h"
 #include "table/image.h"
 #include "table/table.h"
@@ -39,7 +39,7 @@ struct side {
 
 struct world {
     struct side primary, replica;
-    struct sw_feed *feed;
+    struct sw_backlog *backlog;
     struct random random;
     uint64_t clock;
     bool wide; /* sums of rows of 16 bits, whose operands have 32 */
@@ -186,15 +186,15 @@ static void tell(struct world *world, const struct sw_batch *batch, bool copies,
     const struct side *replica = &world->replica;
     const struct sw_wal_shape shape = {.key_bytes = replica->info.key_bytes,
                                        .value_bytes = replica->info.value_bytes};
-    struct sw_feed_record *kept = NULL;
+    struct sw_backlog_record *kept = NULL;
     struct sw_wal_record record;
     if (batch->write_sequence == 0) {
         return;
     }
-    sw_logging_feed(world->feed, batch, shape.key_bytes, shape.value_bytes, copies);
-    cr_assert_eq(sw_feed_take(world->feed, batch->write_sequence - 1, &kept, 1, 1), 1,
+    sw_logging_add_to_backlog(world->backlog, batch, shape.key_bytes, shape.value_bytes, copies);
+    cr_assert_eq(sw_backlog_take(world->backlog, batch->write_sequence - 1, &kept, 1, 1), 1,
                  "seed %llu, step %d", SEED, step);
-    cr_assert(sw_wal_record_decode(kept->bytes, sw_feed_salt(world->feed), &record));
+    cr_assert(sw_wal_record_decode(kept->bytes, sw_backlog_salt(world->backlog), &record));
     cr_assert(sw_wal_record_is_known(&record, &shape));
     cr_assert_leq((uint64_t)record.units * SW_WAL_ALIGN - SW_WAL_RECORD_BYTES,
                   sw_wal_columns_bytes_max(&shape, 64, true));
@@ -214,7 +214,7 @@ static void tell(struct world *world, const struct sw_batch *batch, bool copies,
         free(made.buried);
     }
     world->buried += record.buried;
-    sw_feed_give(&kept, 1);
+    sw_backlog_release(&kept, 1);
 }
 
 static void write_some(struct world *world, int step)
@@ -309,8 +309,8 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
     world.clock = 1000000000000;
     open_side(&world.primary, slot_bits, value_bytes, 24, 1);
     open_side(&world.replica, slot_bits, value_bytes, 256, 2);
-    world.feed = sw_feed_create(1 << 20);
-    sw_feed_turn_on(world.feed, world.primary.table);
+    world.backlog = sw_backlog_create(1 << 20);
+    sw_backlog_turn_on(world.backlog, world.primary.table);
     uint8_t **const arrays[] = {&world.keys, &world.values, &world.previous, &world.ops,
                                 &world.refused};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
@@ -336,7 +336,7 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
     free(world.found);
     free(world.expires);
     free(world.ends);
-    sw_feed_destroy(world.feed);
+    sw_backlog_destroy(world.backlog);
     close_side(&world.primary);
     close_side(&world.replica);
 }

@@ -197,29 +197,29 @@ Test(string_tails, streams_of_replicas)
     const struct sw_config config = {
         .key_bits = 64, .value_bytes = ROW - SW_STRING_LENGTH_BYTES, .value_type = SW_TYPE_STRING};
     struct sw_table *primary = table_of(ROW), *replica = table_of(ROW);
-    struct sw_feed *feed = sw_feed_create(1 << 20);
-    struct sw_feed_record *record = NULL;
+    struct sw_backlog *backlog = sw_backlog_create(1 << 20);
+    struct sw_backlog_record *record = NULL;
     struct sw_queue *queue = NULL;
     struct sw_batch batch;
     uint64_t at = 0;
     bool is_whole = true;
     fill(primary, 0, ROW, 0xee);
     fill(primary, BATCH, ROW, 0xee);
-    sw_feed_turn_on(feed, primary);
+    sw_backlog_turn_on(backlog, primary);
     cr_assert_eq(sw_snapshot_send(primary, &config, NULL, keep, &tape, &at, text), 0, "%s", text);
     fill_batch(&batch, 2 * BATCH, ROW, 0xee);
     cr_assert_eq(sw_queue_create(primary, &queue), SW_OK);
     cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
-    sw_logging_feed(feed, &batch, 8, ROW, true);
-    cr_assert_eq(sw_feed_take(feed, at, &record, 1, 1 << 20), 1);
+    sw_logging_add_to_backlog(backlog, &batch, 8, ROW, true);
+    cr_assert_eq(sw_backlog_take(backlog, at, &record, 1, 1 << 20), 1);
     keep(&tape, record->bytes, record->size);
-    sw_feed_give(&record, 1);
+    sw_backlog_release(&record, 1);
 
     struct sw_apply apply = {.table = replica,
                              .source = {take, &tape},
                              .value_format = SW_FRAME_VALUES_STRING,
                              .value_type = SW_TYPE_STRING,
-                             .salt = sw_feed_salt(feed),
+                             .salt = sw_backlog_salt(backlog),
                              .moved = moved,
                              .loaded = loaded,
                              .reason = reason};
@@ -229,7 +229,7 @@ Test(string_tails, streams_of_replicas)
     cr_assert_eq(apply.applied, at + 1, "%s", reason);
     cr_assert(is_whole && equals_clean(replica, ROW, 3));
     sw_queue_destroy(queue);
-    sw_feed_destroy(feed);
+    sw_backlog_destroy(backlog);
     sw_table_destroy(primary);
     sw_table_destroy(replica);
 }
