@@ -14,8 +14,8 @@
 
 #include "server/log/wal.h"
 #include "server/repl/backlog.h"
-#include "server/repl/keep.h"
 #include "server/repl/link.h"
+#include "server/repl/replica_files.h"
 #include "table/info.h"
 
 /* Source of the bytes, with the contract of sw_link_receive. Tests use another source. */
@@ -30,8 +30,8 @@ struct sw_apply {
     uint32_t value_format;
     uint32_t value_type;
     struct sw_source source;
-    struct sw_keep *keep;       /* logs applied writes; NULL: no log */
-    struct sw_backlog *backlog; /* gets applied writes; NULL: no backlog */
+    struct sw_replica_files *files; /* logs applied writes; NULL: no log */
+    struct sw_backlog *backlog;     /* gets applied writes; NULL: no backlog */
     uint64_t salt;
     uint64_t applied;    /* the last write that was applied */
     uint64_t primary_at; /* the primary's last write, as it has reported */

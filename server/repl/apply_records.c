@@ -196,14 +196,15 @@ static int hand_on(struct applying *applying, size_t size)
         if (sw_wal_is_write(&record)) {
             const struct sw_wal_write write =
                 write_of(applying, &record, applying->bytes + at + SW_WAL_RECORD_BYTES);
-            is_kept = (apply->keep == NULL || sw_keep_add(apply->keep, &write)) && is_kept;
+            is_kept =
+                (apply->files == NULL || sw_replica_files_add(apply->files, &write)) && is_kept;
             if (apply->backlog != NULL) {
                 sw_backlog_add(apply->backlog, &write);
             }
         }
     }
-    return is_kept &&
-                   (apply->keep == NULL || sw_keep_wait_until_safe(apply->keep, applying->next - 1))
+    return is_kept && (apply->files == NULL ||
+                       sw_replica_files_wait_until_safe(apply->files, applying->next - 1))
                ? 0
                : -1;
 }
@@ -251,7 +252,7 @@ static int run(struct applying *applying)
             return -1;
         }
         applying->size += (size_t)got;
-        const bool has_room = apply->keep == NULL || sw_keep_wait_for_room(apply->keep);
+        const bool has_room = apply->files == NULL || sw_replica_files_wait_for_room(apply->files);
         status = has_room ? take_records(applying) : -1;
     }
     return status;

@@ -18,9 +18,9 @@
 #include "server/log/clock.h"
 #include "server/observe/log.h"
 #include "server/repl/apply.h"
-#include "server/repl/keep.h"
 #include "server/repl/link.h"
 #include "server/repl/login.h"
+#include "server/repl/replica_files.h"
 #include "server/repl/terms.h"
 #include "table/table.h"
 
@@ -157,7 +157,8 @@ static int take_snapshot(struct sw_replica *replica, const struct sw_repl_welcom
         return -1;
     }
     replica->has_position = false;
-    if (!wait_for_quiet(replica, sw_repl_close_reads(state)) || !sw_keep_hold(&replica->keep)) {
+    if (!wait_for_quiet(replica, sw_repl_close_reads(state)) ||
+        !sw_replica_files_hold_snapshots(&replica->files)) {
         return -1;
     }
     set_link(replica, SW_LINK_SYNC);
@@ -179,9 +180,10 @@ static int take_history(struct sw_replica *replica, const struct sw_repl_welcome
         pthread_mutex_unlock(&state->lock);
         sw_terms_begin(&history.terms, welcome->term, welcome->start);
     }
-    int status = welcome->resumes
-                     ? sw_keep_history(&replica->keep, &history, replica->apply.reason)
-                     : sw_keep_replace(&replica->keep, &history, replica->apply.applied,
+    int status =
+        welcome->resumes
+            ? sw_replica_files_set_history(&replica->files, &history, replica->apply.reason)
+            : sw_replica_files_replace(&replica->files, &history, replica->apply.applied,
                                        sw_replica_choose_archive(replica, welcome, aside), beat,
                                        replica->apply.reason);
     if (status != 0) {
@@ -278,7 +280,7 @@ static void pause_before_retry(struct sw_replica *replica)
  * the server drew at its start. */
 static bool begin_to_follow(struct sw_replica *replica)
 {
-    if (!sw_keep_wait_for_loading(&replica->keep) ||
+    if (!sw_replica_files_wait_for_loading(&replica->files) ||
         !wait_for_quiet(replica, sw_repl_close_writes(replica->parts.state))) {
         return false;
     }
@@ -300,7 +302,7 @@ static bool prepare_term(struct sw_replica *replica, bool *was_replica)
     }
     pthread_mutex_unlock(&replica->lock);
     *was_replica = *was_replica || begin_to_follow(replica);
-    bool is_ready = *was_replica && sw_keep_wait_for_room(&replica->keep);
+    bool is_ready = *was_replica && sw_replica_files_wait_for_room(&replica->files);
     pthread_mutex_lock(&replica->lock);
     return is_ready && replica->orders == replica->carried_out && !replica->stopping;
 }
@@ -343,20 +345,20 @@ static void *run(void *context)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static bool keep_is_over(void *context)
+static bool waits_are_over(void *context)
 {
     return is_over(context);
 }
 
 void sw_replica_log_moved(struct sw_replica *replica)
 {
-    sw_keep_log_moved(&replica->keep);
+    sw_replica_files_log_moved(&replica->files);
 }
 
 int sw_replica_loaded(struct sw_replica *replica, char reason[SW_REPL_REASON_BYTES])
 {
-    return sw_keep_loaded(&replica->keep, replica->parts.state,
-                          sw_table_last_sequence(replica->parts.table), reason);
+    return sw_replica_files_adopt_history(&replica->files, replica->parts.state,
+                                          sw_table_last_sequence(replica->parts.table), reason);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -393,8 +395,8 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
         .loaded = on_loaded,
         .context = replica,
     };
-    sw_keep_init(&replica->keep, parts->saver, parts->wal, keep_is_over, replica);
-    replica->apply.keep = &replica->keep;
+    sw_replica_files_init(&replica->files, parts->saver, parts->wal, waits_are_over, replica);
+    replica->apply.files = &replica->files;
     replica->apply.reason = calloc(1, SW_REPL_REASON_BYTES);
     sw_table_info(parts->table, &replica->apply.info);
     if (replica->apply.reason == NULL || replica->link.lookups == NULL) {
@@ -427,7 +429,7 @@ void sw_replica_destroy(struct sw_replica *replica)
     if (replica != NULL) {
         sw_replica_stop(replica);
         close(replica->wake_fd);
-        sw_keep_fini(&replica->keep);
+        sw_replica_files_fini(&replica->files);
         pthread_cond_destroy(&replica->changed);
         pthread_mutex_destroy(&replica->lock);
         free(replica->apply.reason);

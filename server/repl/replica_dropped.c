@@ -29,7 +29,7 @@ static bool keep_own(struct sw_replica *replica)
                last);
         return true;
     }
-    if (sw_keep_aside(&replica->keep, last, name, reason) != 0) {
+    if (sw_replica_files_archive(&replica->files, last, name, reason) != 0) {
         replica->apply.lacks_room = true; /* it asks for a snapshot less often */
         if (reason[0] == '\0') {
             return false; /* it is over */
@@ -62,7 +62,7 @@ bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_we
         (struct sw_repl_position){sw_terms_of(&state->history.terms, last).term, last};
     pthread_mutex_unlock(&state->lock);
     return replica->dropped.term == replica->term ||
-           sw_keep_wait_until_written(&replica->keep, last);
+           sw_replica_files_wait_until_written(&replica->files, last);
 }
 
 const char *sw_replica_choose_archive(struct sw_replica *replica,

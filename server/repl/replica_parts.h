@@ -9,9 +9,9 @@
 
 #include "server/log/archived_files.h"
 #include "server/repl/apply.h"
-#include "server/repl/keep.h"
 #include "server/repl/link.h"
 #include "server/repl/replica.h"
+#include "server/repl/replica_files.h"
 
 struct sw_repl_position {
     uint64_t term, sequence;
@@ -41,7 +41,7 @@ struct sw_replica {
                                         and the table has lost */
     struct sw_link_to link;
     struct sw_apply apply;
-    struct sw_keep keep;
+    struct sw_replica_files files;
     char last[SW_REPL_REASON_BYTES]; /* the reason that was logged last */
 };
 

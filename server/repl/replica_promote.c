@@ -21,7 +21,7 @@ static void begin_term(struct sw_replica *replica)
         sw_backlog_restart(replica->parts.backlog, last);
     }
     sw_backlog_add(replica->parts.backlog, &first);
-    (void)sw_keep_add(&replica->keep, &first);
+    (void)sw_replica_files_add(&replica->files, &first);
 }
 
 static void draw_history(struct sw_replica *replica, struct sw_lineage *next)
@@ -43,7 +43,7 @@ static bool write_files(struct sw_replica *replica, const struct sw_lineage *nex
 {
     const bool is_free =
         replica->parts.state->terms == NULL && sw_role_is_free(replica->parts.config);
-    return sw_keep_history(&replica->keep, next, reason) == 0 &&
+    return sw_replica_files_set_history(&replica->files, next, reason) == 0 &&
            (!is_free || sw_role_keep(replica->parts.role, "", reason) == 0);
 }
 
