@@ -106,7 +106,7 @@ static void look_at_lease(void *context)
     struct sw_loop *loop = context;
     struct sw_repl_state *state = &loop->owner.repl->state;
     if (!sw_repl_is_lost(state) && sw_repl_lease_is_over(state)) {
-        sw_repl_lose(state);
+        sw_repl_stop_serving(state);
     }
     const uint64_t losses = sw_repl_losses(state);
     if (losses != loop->losses) {

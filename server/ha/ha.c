@@ -79,7 +79,7 @@ static bool advance(void *context, uint64_t term, uint64_t *incarnation)
     bool takes = sw_ha_takes(&ha->member, term);
     *incarnation = ha->member.self.incarnation;
     if (takes && sw_repl_is_down(&ha->repl->state)) {
-        sw_repl_rise(&ha->repl->state); /* a replica, whose reads are served */
+        sw_repl_resume_serving(&ha->repl->state); /* a replica, whose reads are served */
     }
     pthread_mutex_unlock(&ha->lock);
     return takes;
@@ -164,7 +164,7 @@ void sw_ha_answer_poll(struct sw_ha *ha, const char *shard, uint64_t term,
     bool served = ha->member.serves > 0;
     bool answers = sw_ha_close(&ha->member, term);
     if (served && ha->member.serves == 0) {
-        sw_repl_lose(&ha->repl->state); /* atomics: nobody waits under the lock */
+        sw_repl_stop_serving(&ha->repl->state); /* atomics: nobody waits under the lock */
     }
     const struct sw_ha_position position = sw_ha_position(ha);
     const uint64_t incarnation = ha->member.self.incarnation;

@@ -29,7 +29,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     if (is_it) {
         /* under the lock: a poll that closes the term comes before this, or ends the term again */
         sw_repl_set_lease(state, ha->deadline_ns);
-        sw_repl_rise(state);
+        sw_repl_resume_serving(state);
         const uint64_t before = ha->member.answer[0].position.term;
         sw_ha_elected(&ha->member, ha->elected_revision, start);
         ha->history = (struct sw_ha_history){ha->member.serves, start, before};
@@ -44,7 +44,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     }
     pthread_mutex_unlock(&ha->lock);
     if (!is_it) { /* the member has closed the term meanwhile: another one stands */
-        sw_repl_lose(state);
+        sw_repl_stop_serving(state);
         (void)sw_replica_hold(ha->repl->replica);
         sw_repl_set_lease(state, UINT64_MAX);
         ha->following[0] = '\0';
@@ -67,7 +67,7 @@ static void end_term(struct sw_ha *ha, const char *why)
 {
     pthread_mutex_lock(&ha->lock);
     sw_ha_step_down(&ha->member);
-    sw_repl_lose(&ha->repl->state);
+    sw_repl_stop_serving(&ha->repl->state);
     ha->facts.losses++;
     pthread_mutex_unlock(&ha->lock);
     sw_log(SW_LOG_WARNING, "this member is not primary of term %" PRIu64 " any more: %s",
@@ -363,7 +363,7 @@ static void stay(struct sw_ha *ha)
     ha->is_frozen = false;
     pthread_mutex_lock(&ha->lock);
     if (ha->member.serves > 0) {
-        sw_repl_rise(&ha->repl->state);
+        sw_repl_resume_serving(&ha->repl->state);
     }
     pthread_mutex_unlock(&ha->lock);
 }

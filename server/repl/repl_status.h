@@ -12,7 +12,7 @@
 struct sw_repl_status {
     bool is_replica;
     bool lacks_data;
-    struct sw_lineage history;
+    struct sw_repl_history history;
     uint64_t position; /* the last write that this server has applied */
     char host[SW_REPL_ADDRESS_BYTES];
     uint16_t port;

@@ -170,7 +170,7 @@ static int take_snapshot(struct sw_replica *replica, const struct sw_repl_welcom
 static int take_history(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
-    struct sw_lineage history = {.before_through = 0, .own_from = SW_OWNS_NOTHING};
+    struct sw_repl_history history = {.before_through = 0, .own_from = SW_OWNS_NOTHING};
     char aside[SW_ASIDE_NAME_MAX];
     memcpy(history.id, welcome->history, sizeof(history.id));
     memset(history.before, '0', SW_HISTORY_ID_BYTES - 1);

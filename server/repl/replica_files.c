@@ -120,14 +120,14 @@ bool sw_replica_files_wait_for_loading(struct sw_replica_files *files)
 
 /* --- whose writes ----------------------------------------------------------------------------- */
 
-static struct sw_history history_of(const struct sw_lineage *lineage)
+static struct sw_history history_of(const struct sw_repl_history *repl_history)
 {
     struct sw_history history = {.kind = SW_HISTORY_WHOLE,
-                                 .before_through = lineage->before_through,
-                                 .own_from = lineage->own_from,
-                                 .terms = lineage->terms};
-    memcpy(history.id, lineage->id, sizeof(history.id));
-    memcpy(history.before, lineage->before, sizeof(history.before));
+                                 .before_through = repl_history->before_through,
+                                 .own_from = repl_history->own_from,
+                                 .terms = repl_history->terms};
+    memcpy(history.id, repl_history->id, sizeof(history.id));
+    memcpy(history.before, repl_history->before, sizeof(history.before));
     return history;
 }
 
@@ -193,15 +193,16 @@ int sw_replica_files_archive(struct sw_replica_files *files, uint64_t sequence,
     return 0;
 }
 
-int sw_replica_files_replace(struct sw_replica_files *files, const struct sw_lineage *lineage,
-                             uint64_t sequence, const char *aside, int (*beat)(void *context),
+int sw_replica_files_replace(struct sw_replica_files *files,
+                             const struct sw_repl_history *repl_history, uint64_t sequence,
+                             const char *aside, int (*beat)(void *context),
                              char reason[SW_REPL_REASON_BYTES])
 {
     uint64_t beaten_ns = sw_log_now_ns();
     if (files->saver == NULL) {
         return 0;
     }
-    const struct sw_history history = history_of(lineage);
+    const struct sw_history history = history_of(repl_history);
     if (sw_saver_replace(files->saver, &history, sequence, aside, reason) != 0) {
         return -1;
     }
@@ -225,10 +226,11 @@ int sw_replica_files_replace(struct sw_replica_files *files, const struct sw_lin
     return 0;
 }
 
-int sw_replica_files_set_history(struct sw_replica_files *files, const struct sw_lineage *lineage,
+int sw_replica_files_set_history(struct sw_replica_files *files,
+                                 const struct sw_repl_history *repl_history,
                                  char reason[SW_REPL_REASON_BYTES])
 {
-    const struct sw_history history = history_of(lineage);
+    const struct sw_history history = history_of(repl_history);
     return files->saver == NULL ? 0 : sw_saver_set_history(files->saver, &history, reason);
 }
 
@@ -247,7 +249,7 @@ int sw_replica_files_adopt_history(struct sw_replica_files *files, struct sw_rep
                                    uint64_t sequence, char reason[SW_REPL_REASON_BYTES])
 {
     struct sw_history history;
-    struct sw_lineage next;
+    struct sw_repl_history next;
     const bool is_replica = sw_repl_is_replica(state);
     sw_saver_history(files->saver, &history);
     if (history.kind == SW_HISTORY_REPLACED) {

@@ -47,12 +47,13 @@ int sw_replica_files_archive(struct sw_replica_files *files, uint64_t sequence,
  * Keeps the old files in the directory `aside` unless it is NULL. Calls `beat` twice a second, and
  * gives up if that does not return 0. Returns 0; or -1, with an error in `reason` if files were the
  * cause. */
-int sw_replica_files_replace(struct sw_replica_files *files, const struct sw_lineage *history,
+int sw_replica_files_replace(struct sw_replica_files *files, const struct sw_repl_history *history,
                              uint64_t sequence, const char *aside, int (*beat)(void *context),
                              char reason[SW_REPL_REASON_BYTES]);
 /* Writes `history` to the directory: later writes belong to it. The history includes every write of
  * the table. Returns 0; or -1 and an error in `reason`. */
-int sw_replica_files_set_history(struct sw_replica_files *files, const struct sw_lineage *history,
+int sw_replica_files_set_history(struct sw_replica_files *files,
+                                 const struct sw_repl_history *history,
                                  char reason[SW_REPL_REASON_BYTES]);
 /* The files are loaded, up to `sequence`. The state gets the history that they name; on a primary a
  * new one that comes from it. Returns 0; or -1 and an error in `reason`. */

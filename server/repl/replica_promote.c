@@ -24,7 +24,7 @@ static void begin_term(struct sw_replica *replica)
     (void)sw_replica_files_add(&replica->files, &first);
 }
 
-static void draw_history(struct sw_replica *replica, struct sw_lineage *next)
+static void draw_history(struct sw_replica *replica, struct sw_repl_history *next)
 {
     struct sw_repl_state *state = replica->parts.state;
     const uint64_t last = sw_table_last_sequence(replica->parts.table);
@@ -38,7 +38,7 @@ static void draw_history(struct sw_replica *replica, struct sw_lineage *next)
 }
 
 /* Writes the history, and where an operator decides the role, to the data directory. */
-static bool write_files(struct sw_replica *replica, const struct sw_lineage *next,
+static bool write_files(struct sw_replica *replica, const struct sw_repl_history *next,
                         char reason[SW_REPL_REASON_BYTES])
 {
     const bool is_free =
@@ -53,7 +53,7 @@ static bool is_last(const struct sw_replica *replica)
 }
 
 /* With the lock. */
-static void begin(struct sw_replica *replica, const struct sw_lineage *next)
+static void begin(struct sw_replica *replica, const struct sw_repl_history *next)
 {
     struct sw_repl_state *state = replica->parts.state;
     if (state->terms != NULL) {
@@ -72,7 +72,7 @@ static bool promote(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;
     char reason[SW_REPL_REASON_BYTES] = "";
-    struct sw_lineage next;
+    struct sw_repl_history next;
     const bool was_replica = sw_repl_is_replica(state);
     bool done = !sw_repl_lacks_data(state);
     if (done && was_replica) {

@@ -72,7 +72,7 @@ bool sw_sender_is_known(const struct sw_sender *sender)
 {
     struct sw_repl_state *state = sender->senders->parts.state;
     pthread_mutex_lock(&state->lock);
-    bool has = sw_lineage_has(&state->history, sender->hello.history, sender->hello.sequence);
+    bool has = sw_repl_history_has(&state->history, sender->hello.history, sender->hello.sequence);
     pthread_mutex_unlock(&state->lock);
     return has;
 }

@@ -40,7 +40,7 @@ void sw_repl_set_lease(struct sw_repl_state *state, uint64_t until_ns)
     __atomic_store_n(&state->lease, until_ns, __ATOMIC_SEQ_CST);
 }
 
-void sw_repl_lose(struct sw_repl_state *state)
+void sw_repl_stop_serving(struct sw_repl_state *state)
 {
     if (!__atomic_exchange_n(&state->is_down, true, __ATOMIC_SEQ_CST)) {
         __atomic_fetch_add(&state->losses, 1, __ATOMIC_SEQ_CST);
@@ -54,7 +54,7 @@ uint64_t sw_repl_pause(struct sw_repl_state *state)
     return __atomic_add_fetch(&state->fence, 1, __ATOMIC_SEQ_CST);
 }
 
-void sw_repl_rise(struct sw_repl_state *state)
+void sw_repl_resume_serving(struct sw_repl_state *state)
 {
     __atomic_store_n(&state->is_paused, false, __ATOMIC_SEQ_CST);
     __atomic_store_n(&state->is_down, false, __ATOMIC_SEQ_CST);
@@ -79,7 +79,7 @@ void sw_repl_open_reads(struct sw_repl_state *state)
     __atomic_store_n(&state->lacks_data, false, __ATOMIC_SEQ_CST);
 }
 
-bool sw_lineage_has(const struct sw_lineage *history, const char *id, uint64_t sequence)
+bool sw_repl_history_has(const struct sw_repl_history *history, const char *id, uint64_t sequence)
 {
     /* zeros are no history: a replica says them that has none, and a primary that came from none */
     if (strspn(id, "0") == SW_HISTORY_ID_BYTES - 1) {
@@ -89,7 +89,8 @@ bool sw_lineage_has(const struct sw_lineage *history, const char *id, uint64_t s
            (strcmp(history->before, id) == 0 && sequence <= history->before_through);
 }
 
-void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence, struct sw_lineage *next)
+void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence,
+                          struct sw_repl_history *next)
 {
     pthread_mutex_lock(&state->lock);
     memcpy(next->before, state->history.id, SW_HISTORY_ID_BYTES);
@@ -101,7 +102,7 @@ void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence, struct
     sw_random_id(next->id);
 }
 
-void sw_repl_promote(struct sw_repl_state *state, const struct sw_lineage *next)
+void sw_repl_promote(struct sw_repl_state *state, const struct sw_repl_history *next)
 {
     pthread_mutex_lock(&state->lock);
     state->history = *next;

@@ -24,7 +24,7 @@ struct sw_repl_terms;
 #define SW_REPL_ADDRESS_BYTES 256
 #define SW_REPL_REASON_BYTES 320
 
-struct sw_lineage {
+struct sw_repl_history {
     char id[SW_HISTORY_ID_BYTES];
     char before[SW_HISTORY_ID_BYTES]; /* the history that it came from; zeros: none */
     uint64_t before_through;          /* the last write that it has of that history */
@@ -56,7 +56,7 @@ struct sw_repl_state {
     const struct sw_repl_terms *terms; /* set before any thread starts; NULL: an operator decides */
 
     pthread_mutex_t lock;
-    struct sw_lineage history;
+    struct sw_repl_history history;
     char host[SW_REPL_ADDRESS_BYTES]; /* of the primary; a path for a Unix socket */
     uint16_t port;                    /* 0: a Unix socket */
     enum sw_link link;
@@ -119,17 +119,17 @@ static inline uint64_t sw_repl_losses(const struct sw_repl_state *state)
 bool sw_repl_lease_is_over(const struct sw_repl_state *state);
 /* Sets the end of the lease, in CLOCK_BOOTTIME nanoseconds. */
 void sw_repl_set_lease(struct sw_repl_state *state, uint64_t until_ns);
-/* Stops reads and writes until sw_repl_rise. Counts one loss, unless the server had stopped
- * already.
+/* Stops reads and writes until sw_repl_resume_serving. Counts one loss, unless the server had
+ * stopped already.
  */
-void sw_repl_lose(struct sw_repl_state *state);
-/* Pauses reads and writes until sw_repl_rise or sw_repl_lose. Requests in flight have ended once
- * every loop has seen the fence that this returns. */
+void sw_repl_stop_serving(struct sw_repl_state *state);
+/* Pauses reads and writes until sw_repl_resume_serving or sw_repl_stop_serving. Requests in flight
+ * have ended once every loop has seen the fence that this returns. */
 uint64_t sw_repl_pause(struct sw_repl_state *state);
 /* Serves again: reads on a replica that follows, reads and writes on a primary. The caller holds
- * the lock under which it found that role (server/ha). It calls sw_repl_lose under the same lock
- * when the role ends. */
-void sw_repl_rise(struct sw_repl_state *state);
+ * the lock under which it found that role (server/ha). It calls sw_repl_stop_serving under the same
+ * lock when the role ends. */
+void sw_repl_resume_serving(struct sw_repl_state *state);
 
 /* Refuse reads, or writes, from now on. Those in flight have ended once every loop has seen the
  * fence that is returned. DIGEST is the exception: see sw_repl_closures. */
@@ -139,11 +139,12 @@ uint64_t sw_repl_close_writes(struct sw_repl_state *state);
 void sw_repl_open_reads(struct sw_repl_state *state);
 
 /* Returns true if a replica at this position needs no snapshot, only later writes. */
-bool sw_lineage_has(const struct sw_lineage *history, const char *id, uint64_t sequence);
+bool sw_repl_history_has(const struct sw_repl_history *history, const char *id, uint64_t sequence);
 /* Draws the history that begins after this write. */
-void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence, struct sw_lineage *next);
+void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence,
+                          struct sw_repl_history *next);
 /* Makes a replica a primary, with the history `next`. */
-void sw_repl_promote(struct sw_repl_state *state, const struct sw_lineage *next);
+void sw_repl_promote(struct sw_repl_state *state, const struct sw_repl_history *next);
 
 /* Writes the primary's "host:port" or path. */
 void sw_repl_primary(struct sw_repl_state *state, char *text, size_t bytes);

@@ -76,7 +76,7 @@ void sw_info_shard(const struct sw_ha_status *facts, struct sw_text *text)
 void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     const struct sw_repl_status *facts = &snapshot->replication;
-    const struct sw_lineage *history = &facts->history;
+    const struct sw_repl_history *history = &facts->history;
     const struct sw_backlog_stats *backlog = &facts->backlog;
     const struct sw_cluster_status *cluster = &snapshot->cluster;
     if (facts->is_replica) {

@@ -432,15 +432,16 @@ Test(apply, histories)
     memset(none, '0', sizeof(none));
     none[SW_HISTORY_ID_BYTES - 1] = '\0';
     memcpy(first, state.history.id, sizeof(first));
-    cr_assert(sw_lineage_has(&state.history, first, 1000));
-    cr_assert_not(sw_lineage_has(&state.history, none, 0), "nobody has no history");
-    struct sw_lineage next;
+    cr_assert(sw_repl_history_has(&state.history, first, 1000));
+    cr_assert_not(sw_repl_history_has(&state.history, none, 0), "nobody has no history");
+    struct sw_repl_history next;
     sw_repl_next_history(&state, 7, &next);
     sw_repl_promote(&state, &next);
-    cr_assert(sw_lineage_has(&state.history, state.history.id, 8));
-    cr_assert(sw_lineage_has(&state.history, first, 7));
-    cr_assert_not(sw_lineage_has(&state.history, first, 8), "what came after was another one's");
-    cr_assert_not(sw_lineage_has(&state.history, none, 0));
+    cr_assert(sw_repl_history_has(&state.history, state.history.id, 8));
+    cr_assert(sw_repl_history_has(&state.history, first, 7));
+    cr_assert_not(sw_repl_history_has(&state.history, first, 8),
+                  "what came after was another one's");
+    cr_assert_not(sw_repl_history_has(&state.history, none, 0));
     sw_repl_state_fini(&state);
 }
 
