@@ -289,7 +289,7 @@ static void close_handles(struct sw_loop *loop)
     uv_run(&loop->uv, UV_RUN_DEFAULT);
 }
 
-static void run(void *argument)
+static void run_loop(void *argument)
 {
     struct sw_loop *loop = argument;
     bool moved = false;
@@ -439,7 +439,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
 
 int sw_loop_start(struct sw_loop *loop)
 {
-    return uv_thread_create(&loop->thread, run, loop);
+    return uv_thread_create(&loop->thread, run_loop, loop);
 }
 
 void sw_loop_wake(struct sw_loop *loop)

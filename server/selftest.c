@@ -33,7 +33,7 @@ struct test {
 /* Returned by a step whose result is wrong. Other steps return SW_OK or an error of the table. */
 #define WRONG 1
 
-static int run(const struct test *test, enum sw_op op)
+static int run_operation(const struct test *test, enum sw_op op)
 {
     struct sw_batch batch = {
         .kind = SW_BATCH_OPERATIONS,
@@ -66,7 +66,7 @@ static bool is_right(const struct test *test, bool found)
  * false. */
 static int step(const struct test *test, enum sw_op op, bool found)
 {
-    int status = run(test, op);
+    int status = run_operation(test, op);
     return status == SW_OK && !is_right(test, found) ? WRONG : status;
 }
 

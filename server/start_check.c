@@ -37,7 +37,7 @@ struct check {
 };
 
 /* Writes "--option: why"; returns -1. */
-static int refuse(const struct check *check, const char *option, const char *why)
+static int start_check_failed(const struct check *check, const char *option, const char *why)
 {
     snprintf(check->error, SW_START_ERROR_BYTES, "--%s: %s", option, why);
     return -1;
@@ -48,7 +48,7 @@ static int refuse_path(const struct check *check, const char *option, const char
 {
     char why[WHY_BYTES];
     snprintf(why, sizeof(why), "'%.400s': %s%s", path, strerror(errno), cure);
-    return refuse(check, option, why);
+    return start_check_failed(check, option, why);
 }
 
 /* --- who may do what -------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static int check_primary_password(const struct check *check)
     const int status = sw_secret_line("the password for the primary", file, password,
                                       sizeof(password), why, sizeof(why));
     sw_forget(password, sizeof(password));
-    return status == 0 ? 0 : refuse(check, "primary-password-file", why);
+    return status == 0 ? 0 : start_check_failed(check, "primary-password-file", why);
 }
 
 /* --- TLS -------------------------------------------------------------------------------------- */
@@ -96,7 +96,7 @@ static int check_client(const struct check *check, const char *option, const cha
     char why[WHY_BYTES] = "";
     SSL_CTX *context = sw_tls_client_context(&settings, why, sizeof(why));
     SSL_CTX_free(context);
-    return context != NULL ? 0 : refuse(check, option, why);
+    return context != NULL ? 0 : start_check_failed(check, option, why);
 }
 
 static int check_tls(const struct check *check)
@@ -129,13 +129,13 @@ static int check_peers(const struct check *check)
     char host[SW_REPL_ADDRESS_BYTES], why[SW_HA_REASON_BYTES] = "";
     uint16_t port = 0;
     if (config->replicaof[0] != '\0' && sw_login_parse(config->replicaof, host, &port) != 0) {
-        return refuse(check, "replicaof", "say \"host port\" or unix:/path");
+        return start_check_failed(check, "replicaof", "say \"host port\" or unix:/path");
     }
     if (config->ha[0] != '\0' && sw_ha_address_parse(&address, config->ha, why, sizeof(why)) != 0) {
-        return refuse(check, "ha", why);
+        return start_check_failed(check, "ha", why);
     }
     const char *wrong = sw_config_shares_topology(config) ? sw_registry_wrong(config) : NULL;
-    return wrong == NULL ? 0 : refuse(check, "cluster-config", wrong);
+    return wrong == NULL ? 0 : start_check_failed(check, "cluster-config", wrong);
 }
 
 /* The topology of a file. A node whose state has a later one starts with that. */
@@ -152,7 +152,7 @@ static int check_topology(const struct check *check)
     const bool good = topology != NULL;
     free(text);
     sw_topology_free(topology);
-    return good ? 0 : refuse(check, "cluster-config", why);
+    return good ? 0 : start_check_failed(check, "cluster-config", why);
 }
 
 static int check_state(const struct check *check)
@@ -165,14 +165,14 @@ static int check_state(const struct check *check)
     }
     sw_cluster_state_path(config, path);
     if (path[0] != '\0' && sw_cluster_state_read(path, &state, why) < 0) {
-        return refuse(check, "cluster-state", why);
+        return start_check_failed(check, "cluster-state", why);
     }
     sw_topology_free(state.topology);
     if (state.id[0] != '\0' && config->cluster_node_id[0] != '\0' &&
         strcmp(state.id, config->cluster_node_id) != 0) {
         snprintf(why, sizeof(why), "%.160s has the state of node %s, but --cluster-node-id is %s",
                  path, state.id, config->cluster_node_id);
-        return refuse(check, "cluster-node-id", why);
+        return start_check_failed(check, "cluster-node-id", why);
     }
     return 0;
 }
@@ -234,7 +234,7 @@ static int check_unix_socket(const struct check *check)
              "'%s' cannot be made: folder '%s': %s; choose a folder that exists and that the user "
              "that runs the server may write",
              path, folder, strerror(errno));
-    return refuse(check, "unix-socket", why);
+    return start_check_failed(check, "unix-socket", why);
 }
 
 int sw_start_check(const struct sw_config *config, const struct sw_activated *activated,

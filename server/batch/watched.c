@@ -108,7 +108,7 @@ static bool is_watched_by(struct sw_watched *watched, const struct sw_watcher *w
     return false;
 }
 
-static void add(struct sw_watched *watched, struct sw_watcher *watcher, uint64_t key)
+static void add_watched_key(struct sw_watched *watched, struct sw_watcher *watcher, uint64_t key)
 {
     uint32_t i = watched->free;
     struct entry *entry = &watched->entries[i];
@@ -179,7 +179,7 @@ int64_t sw_watched_add(struct sw_watched *watched, struct sw_watcher *watcher, c
             give_back(watched, watcher, (uint32_t)added);
             added = -1;
         } else {
-            add(watched, watcher, key);
+            add_watched_key(watched, watcher, key);
             added++;
         }
     }

@@ -210,7 +210,7 @@ static bool names_region(uint32_t operation)
 
 /* Begins to receive the frame whose head is at `bytes`. Returns the bytes consumed: the head and
  * the received part of the body. Returns 0 if the head is incomplete or the connection stalls. */
-static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+static size_t begin_frame(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     struct head head;
     int result = decode_head(conn, bytes, size, &head);
@@ -273,7 +273,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
             at += drop;
             continue;
         }
-        size_t consumed = begin(conn, bytes + at, size - at);
+        size_t consumed = begin_frame(conn, bytes + at, size - at);
         at += consumed;
         if (consumed == 0 || conn->state > SW_CONN_DRAINING || conn->stall != SW_STALL_NONE) {
             break;
@@ -335,7 +335,7 @@ static void body_received(struct sw_conn *conn, size_t bytes)
     }
 }
 
-static bool refuse(struct sw_conn *conn, enum sw_refusal why)
+static bool refuse_bulk_conn(struct sw_conn *conn, enum sw_refusal why)
 {
     static const struct {
         enum sw_reply_status status;
@@ -403,7 +403,7 @@ const struct sw_protocol sw_bulk_protocol = {
     .resumed = resumed,
     .body_room = body_room,
     .body_received = body_received,
-    .refuse = refuse,
+    .refuse = refuse_bulk_conn,
     .written = sw_bulk_written,
     .drop_input = drop_input,
     .drop_output = sw_bulk_drop_unsent,

@@ -54,7 +54,7 @@ static uint64_t lost_after(const struct sw_cluster_view *view)
     return me == NULL ? 0 : view->topology->shards[me->shard].lost_after;
 }
 
-static void refuse(struct sw_bulk_frame *frame, struct sw_reply *reply)
+static void refuse_wrong_shard(struct sw_bulk_frame *frame, struct sw_reply *reply)
 {
     SW_COUNT(frame->bulk->net->counters, cluster_wrong_shard, 1);
     reply->request_id = frame->request.request_id;
@@ -94,7 +94,7 @@ static void refuse_foreign(struct sw_bulk_frame *frame, const struct sw_cluster_
              "key %u of the frame, %" PRIu64
              ", belongs to another node (%.100s): load the topology again; nothing was changed",
              at, key, line);
-    refuse(frame, &reply);
+    refuse_wrong_shard(frame, &reply);
 }
 
 /* May the table look at the keys of a frame itself? Not while slots are frozen: what is sent behind
@@ -125,7 +125,7 @@ bool sw_bulk_owns_keys(struct sw_bulk_frame *frame)
                  "this node may have lost slots since epoch %" PRIu64
                  ": load the topology again; nothing was done",
                  request->map_epoch);
-        refuse(frame, &reply);
+        refuse_wrong_shard(frame, &reply);
         return false;
     }
     if (is_filtered(frame, view)) {

@@ -83,8 +83,8 @@ void sw_bulk_send_bell(struct sw_conn *conn)
 
 /* --- the reply to a batch --------------------------------------------------------------------- */
 
-static void refuse(struct sw_bulk_frame *frame, struct sw_reply *reply, enum sw_reply_status status,
-                   const char *message)
+static void reply_with_error(struct sw_bulk_frame *frame, struct sw_reply *reply,
+                             enum sw_reply_status status, const char *message)
 {
     reply->status = status;
     strncpy(reply->message, message, sizeof(reply->message) - 1);
@@ -266,17 +266,20 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
                        flight->batch.write_sequence);
     note_time(frame);
     if (flight->is_unknown && flight->batch.write_sequence == 0) {
-        refuse(frame, &reply, SW_REPLY_NOT_DURABLE,
-               "the write that was read is not on storage (--read-durable yes): the write-ahead "
-               "log failed, or the server became a replica");
+        reply_with_error(
+            frame, &reply, SW_REPLY_NOT_DURABLE,
+            "the write that was read is not on storage (--read-durable yes): the write-ahead "
+            "log failed, or the server became a replica");
     } else if (flight->is_unknown) {
-        refuse(frame, &reply, SW_REPLY_OUTCOME_UNKNOWN,
-               "the write-ahead log failed, or the server became a replica, before the write was "
-               "on storage: it may be undone");
+        reply_with_error(
+            frame, &reply, SW_REPLY_OUTCOME_UNKNOWN,
+            "the write-ahead log failed, or the server became a replica, before the write was "
+            "on storage: it may be undone");
     } else if (flight->batch.status == SW_E_FULL) {
-        refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, sw_table_full(&frame->bulk->batches->shape));
+        reply_with_error(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
+                         sw_table_full(&frame->bulk->batches->shape));
     } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind == SW_BATCH_RESIZE) {
-        refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_FAILED);
+        reply_with_error(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_FAILED);
     } else if (flight->batch.status == SW_E_INVALID && flight->batch.kind == SW_BATCH_EPOCH) {
         snprintf(reply.message, sizeof(reply.message),
                  "epoch %llu has passed: the current epoch is %llu; send that one or a higher one",
@@ -284,7 +287,8 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
         reply.status = SW_REPLY_BAD_REQUEST;
         sw_bulk_reply(frame, &reply, NULL, 0);
     } else if (flight->batch.status != SW_OK) {
-        refuse(frame, &reply, SW_REPLY_SERVER_ERROR, sw_status_text(flight->batch.status));
+        reply_with_error(frame, &reply, SW_REPLY_SERVER_ERROR,
+                         sw_status_text(flight->batch.status));
     } else if (flight->batch.kind == SW_BATCH_SCAN) {
         reply_to_scan(frame, &reply);
     } else if (flight->batch.kind != SW_BATCH_OPERATIONS) { /* the others have no body */

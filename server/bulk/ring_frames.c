@@ -145,7 +145,8 @@ static void count_users(const struct sw_bulk_frame *frame)
 }
 
 /* Replies with a refusal to a record that was taken; no region is used. */
-static void refuse(struct sw_bulk_frame *frame, enum sw_reply_status status, const char *message)
+static void refuse_ring_frame(struct sw_bulk_frame *frame, enum sw_reply_status status,
+                              const char *message)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id, .status = status};
     memset(frame->regions, 0, sizeof(frame->regions));
@@ -156,7 +157,7 @@ static void refuse(struct sw_bulk_frame *frame, enum sw_reply_status status, con
 }
 
 /* Begins a record. Returns false, with the record not taken, if the connection has to wait. */
-static bool begin(struct sw_bulk_shared *shared, const struct sw_submission *submission)
+static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_submission *submission)
 {
     struct sw_conn *conn = shared->conn;
     struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
@@ -200,7 +201,7 @@ static bool begin(struct sw_bulk_shared *shared, const struct sw_submission *sub
         snprintf(message, sizeof(message), "%s", sw_status_text(SW_E_DEVICE));
     }
     if (status != SW_REPLY_OK) {
-        refuse(frame, status, message);
+        refuse_ring_frame(frame, status, message);
     } else {
         count_users(frame);
         sw_bulk_start(frame);
@@ -225,7 +226,7 @@ static void refuse_ring(struct sw_conn *conn)
 
 /* Begins what is in one ring, up to its share of an iteration. Returns true if there was anything.
  */
-static bool take(struct sw_bulk_shared *shared)
+static bool take_ring_frames(struct sw_bulk_shared *shared)
 {
     struct sw_conn *conn = shared->conn;
     uint64_t keys = 0;
@@ -237,7 +238,7 @@ static bool take(struct sw_bulk_shared *shared)
            !sw_iteration_must_yield(&conn->net->iteration, &conn->share)) {
         struct sw_submission submission;
         found = sw_ring_peek(&shared->ring, &submission);
-        if (found <= 0 || !begin(shared, &submission)) {
+        if (found <= 0 || !begin_ring_frame(shared, &submission)) {
             break;
         }
         keys += submission.count;
@@ -262,7 +263,7 @@ bool sw_bulk_take_rings(struct sw_bulk *bulk)
     while (!sw_list_is_empty(&bulk->rings) && link != last && !bulk->net->iteration.is_spent) {
         struct sw_list *first = sw_list_pop(&bulk->rings);
         sw_list_push(&bulk->rings, first);
-        took |= take(SW_CONTAINER(first, struct sw_bulk_shared, link));
+        took |= take_ring_frames(SW_CONTAINER(first, struct sw_bulk_shared, link));
         link = first;
     }
     return took;
@@ -272,7 +273,7 @@ void sw_bulk_resumed(struct sw_conn *conn)
 {
     struct sw_bulk_shared *shared = sw_bulk_of(conn)->shared;
     if (shared != NULL && shared->ring.memory != NULL) {
-        (void)take(shared);
+        (void)take_ring_frames(shared);
     }
 }
 

@@ -150,7 +150,7 @@ static bool is_still_admitted(struct sw_bulk_frame *frame)
 }
 
 /* The gate is closed, and nobody is inside. */
-static void begin(struct sw_bulk *bulk)
+static void begin_rmw(struct sw_bulk *bulk)
 {
     struct sw_bulk_rmw *rmw = &bulk->rmw;
     struct sw_bulk_frame *frame = sw_bulk_frame_at(sw_list_pop(&rmw->frames));
@@ -190,6 +190,6 @@ bool sw_bulk_rmw_poll(struct sw_bulk *bulk)
     if (rmw->state != SW_BULK_RMW_HOLDS || !sw_gate_is_empty(side)) {
         return false;
     }
-    begin(bulk);
+    begin_rmw(bulk);
     return true;
 }

@@ -17,7 +17,7 @@ static bool is_set(const uint64_t *bits, uint32_t i)
     return (bits[i / 64] >> (i % 64) & 1) != 0;
 }
 
-static void put(uint64_t *bits, uint32_t i, bool value)
+static void set_row_bit(uint64_t *bits, uint32_t i, bool value)
 {
     bits[i / 64] = (bits[i / 64] & ~(1ULL << (i % 64))) | (uint64_t)value << (i % 64);
 }
@@ -170,7 +170,7 @@ static uint32_t *place_of(const struct sw_rmw_values *rmw, uint64_t key, uint64_
     return &rmw->map[at];
 }
 
-static void run(struct sw_rmw_values *rmw, uint64_t *steps)
+static void compute_next_value(struct sw_rmw_values *rmw, uint64_t *steps)
 {
     const uint32_t i = rmw->at++, bytes = rmw->shape->value_bytes;
     uint32_t *place = place_of(rmw, sw_integer_at(rmw->keys, rmw->shape->key_bytes, i), steps);
@@ -181,16 +181,16 @@ static void run(struct sw_rmw_values *rmw, uint64_t *steps)
                bytes);
         has_changed = is_set(rmw->last, before);
         found |= has_changed; /* what writes leaves the key there */
-        put(rmw->last, before, false);
+        set_row_bit(rmw->last, before, false);
     }
     *place = i + 1;
     if (rmw->default_at != 0 && !is_set(rmw->found, i)) {
         rmw->expires[i] = rmw->default_at;
     }
     const bool writes = make_value(rmw, i, found);
-    put(rmw->last, i, has_changed || writes);
+    set_row_bit(rmw->last, i, has_changed || writes);
     found = rmw->operation == SW_OPERATION_CAS ? writes : found;
-    put(rmw->found, i, found);
+    set_row_bit(rmw->found, i, found);
     rmw->hits += found;
 }
 
@@ -225,7 +225,7 @@ bool sw_rmw_values_step(struct sw_rmw_values *rmw, uint64_t bytes)
          left -= left < 1 + steps ? left : 1 + steps) {
         steps = 0;
         if (rmw->at < rmw->count) {
-            run(rmw, &steps);
+            compute_next_value(rmw, &steps);
         } else {
             gather(rmw);
         }

@@ -23,7 +23,7 @@ static void reply_ok(struct sw_bulk_frame *frame)
     sw_bulk_reply(frame, &reply, NULL, 0);
 }
 
-static void refuse(struct sw_bulk_frame *frame, const char *why)
+static void refuse_region(struct sw_bulk_frame *frame, const char *why)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id,
                              .status = SW_REPLY_BAD_REQUEST};
@@ -70,7 +70,7 @@ void sw_bulk_attach(struct sw_bulk_frame *frame)
         why = "not enough memory, or no file descriptor left, for shared memory";
     }
     if (why != NULL) {
-        refuse(frame, why);
+        refuse_region(frame, why);
         return;
     }
     struct sw_reply reply = {.request_id = frame->request.request_id,
@@ -168,7 +168,7 @@ static void on_registered(struct sw_region *region)
     char reason[SW_FRAME_TEXT_BYTES_MAX];
     snprintf(reason, sizeof(reason), "%s", region->reason);
     sw_region_free(region);
-    refuse(frame, reason);
+    refuse_region(frame, reason);
 }
 
 /* Begins to register a region. Returns NULL, or why not. Takes the descriptor. */
@@ -257,7 +257,7 @@ void sw_bulk_register(struct sw_bulk_frame *frame)
         close(fd);
     }
     if (why != NULL) {
-        refuse(frame, why);
+        refuse_region(frame, why);
     } else {
         reply_ok(frame);
     }
@@ -283,7 +283,7 @@ void sw_bulk_release(struct sw_bulk_frame *frame)
         region = shared->regions[shared->requested.index];
     }
     if (region == NULL) {
-        refuse(frame, why != NULL ? why : "no region has this index");
+        refuse_region(frame, why != NULL ? why : "no region has this index");
         return;
     }
     shared->pending = frame;

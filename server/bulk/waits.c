@@ -15,7 +15,8 @@
 #include "server/repl/repl.h"
 #include "table/image.h"
 
-static void refuse(struct sw_bulk_frame *frame, enum sw_reply_status status, const char *message)
+static void refuse_wait(struct sw_bulk_frame *frame, enum sw_reply_status status,
+                        const char *message)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id, .status = status};
     snprintf(reply.message, sizeof(reply.message), "%s", message);
@@ -53,17 +54,18 @@ static void say_durable(struct sw_bulk_frame *frame)
         return;
     }
     sw_conn_drain(frame->conn, false);
-    refuse(frame, SW_REPLY_BAD_REQUEST,
-           "the server was restarted, or replaced its data by those of a primary: earlier sequence "
-           "numbers are invalid");
+    refuse_wait(
+        frame, SW_REPLY_BAD_REQUEST,
+        "the server was restarted, or replaced its data by those of a primary: earlier sequence "
+        "numbers are invalid");
 }
 
 static void wait_durable(struct sw_bulk_frame *frame)
 {
     struct sw_wal *wal = frame->bulk->batches->wal;
     if (wal == NULL) {
-        refuse(frame, SW_REPLY_BAD_REQUEST,
-               "waiting for durability needs a log: start the server with --appendonly yes");
+        refuse_wait(frame, SW_REPLY_BAD_REQUEST,
+                    "waiting for durability needs a log: start the server with --appendonly yes");
         return;
     }
     frame->deadline_ms = sw_net_now_ms(frame->bulk->net) + frame->request.timeout_ms;
@@ -217,13 +219,14 @@ static void read_table(struct sw_bulk_frame *frame)
 {
     struct sw_table *table = frame->bulk->batches->table;
     if (sw_image_bytes(table) == 0) {
-        refuse(frame, SW_REPLY_UNKNOWN_OPERATION,
-               "a table of this engine cannot be read at one instant on this backend");
+        refuse_wait(frame, SW_REPLY_UNKNOWN_OPERATION,
+                    "a table of this engine cannot be read at one instant on this backend");
         return;
     }
     struct sw_bulk_reading *reading = frame->reading = calloc(1, sizeof(*reading));
     if (reading == NULL) {
-        refuse(frame, SW_REPLY_OUT_OF_MEMORY, "not enough memory to read the table: try again");
+        refuse_wait(frame, SW_REPLY_OUT_OF_MEMORY,
+                    "not enough memory to read the table: try again");
         return;
     }
     reading->table = table;

@@ -230,8 +230,8 @@ static const struct sw_slot_set *given_away(const struct sw_cluster *cluster,
 /* Takes over the topology and installs it. A node without a topology will refuse requests of older
  * ones, which may have given it slots that it does not have. The node may also lose slots to
  * another shard. The caller holds `change`. */
-static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, bool is_decided,
-                     char error[SW_CLUSTER_ERROR_BYTES])
+static uint64_t install_topology(struct sw_cluster *cluster, struct sw_topology *topology,
+                                 bool is_decided, char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_cluster_view *now = cluster->newest;
     if (now->topology != NULL && sw_topology_equal(now->topology, topology)) {
@@ -265,7 +265,7 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, b
 uint64_t sw_cluster_take_parsed(struct sw_cluster *cluster, struct sw_topology *topology,
                                 bool is_decided, char error[SW_CLUSTER_ERROR_BYTES])
 {
-    uint64_t number = take(cluster, topology, is_decided, error);
+    uint64_t number = install_topology(cluster, topology, is_decided, error);
     if (number != 0) {
         cluster->owner.roles(cluster->owner.server);
     }
@@ -404,7 +404,7 @@ static int open_file(struct sw_cluster *cluster)
         sw_topology_free(topology);
         return 0;
     }
-    if (topology == NULL || take(cluster, topology, false, error) == 0) {
+    if (topology == NULL || install_topology(cluster, topology, false, error) == 0) {
         sw_log(SW_LOG_ERROR, "cluster: %s: %s", path, error);
         return -1;
     }

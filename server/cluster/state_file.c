@@ -79,7 +79,8 @@ static bool take_move(json_t *object, struct sw_cluster_move *move)
 }
 
 /* Takes the state out of its JSON. Returns false with a sentence about what is wrong. */
-static bool take(json_t *root, struct sw_cluster_state *state, char error[SW_TOPOLOGY_ERROR_BYTES])
+static bool parse_state(json_t *root, struct sw_cluster_state *state,
+                        char error[SW_TOPOLOGY_ERROR_BYTES])
 {
     const char *id = json_string_value(json_object_get(root, "node"));
     json_t *topology = json_object_get(root, "topology");
@@ -128,7 +129,7 @@ bool sw_cluster_state_parse(const char *text, size_t size, struct sw_cluster_sta
         snprintf(error, SW_TOPOLOGY_ERROR_BYTES,
                  "its checksum is wrong: it is damaged, was edited, or an older version wrote it");
     }
-    bool done = root != NULL && take(root, state, error);
+    bool done = root != NULL && parse_state(root, state, error);
     json_decref(root);
     return done;
 }

@@ -36,7 +36,7 @@ struct rewrite {
 };
 
 /* Writes the sentence of a failed call. Returns -1. */
-static int fail(const struct rewrite *rewrite, const char *what)
+static int rewrite_failed(const struct rewrite *rewrite, const char *what)
 {
     snprintf(rewrite->error, rewrite->error_bytes, "%s: %s", what, sw_file_error(errno));
     return -1;
@@ -206,7 +206,7 @@ static int write_beside(struct rewrite *rewrite, FILE *file, const struct stat *
         sw_open_regular(AT_FDCWD, rewrite->beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (out == NULL) {
-        int status = fail(rewrite, rewrite->beside);
+        int status = rewrite_failed(rewrite, rewrite->beside);
         if (fd >= 0) {
             close(fd);
         }
@@ -217,9 +217,9 @@ static int write_beside(struct rewrite *rewrite, FILE *file, const struct stat *
     (void)changed;
     bool bad = ferror(file) || fflush(out) != 0 || ferror(out) ||
                fchmod(fd, old->st_mode & 07777) != 0 || fsync(fd) != 0;
-    int status = bad ? fail(rewrite, rewrite->beside) : 0;
+    int status = bad ? rewrite_failed(rewrite, rewrite->beside) : 0;
     if (fclose(out) != 0 && status == 0) {
-        status = fail(rewrite, rewrite->beside);
+        status = rewrite_failed(rewrite, rewrite->beside);
     }
     return status;
 }
@@ -230,7 +230,7 @@ static int sync_directory(struct rewrite *rewrite)
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s", rewrite->path);
     int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int status = fd < 0 || fsync(fd) != 0 ? fail(rewrite, path) : 0;
+    int status = fd < 0 || fsync(fd) != 0 ? rewrite_failed(rewrite, path) : 0;
     if (fd >= 0) {
         close(fd);
     }
@@ -242,7 +242,7 @@ static int replace_file(struct rewrite *rewrite)
     struct stat old;
     FILE *file = sw_fopen_regular(rewrite->path);
     if (file == NULL || fstat(fileno(file), &old) != 0) {
-        int status = fail(rewrite, rewrite->path);
+        int status = rewrite_failed(rewrite, rewrite->path);
         if (file != NULL) {
             fclose(file);
         }
@@ -256,7 +256,7 @@ static int replace_file(struct rewrite *rewrite)
         status = check_new_file(rewrite);
     }
     if (status == 0 && rename(rewrite->beside, rewrite->path) != 0) {
-        status = fail(rewrite, rewrite->path);
+        status = rewrite_failed(rewrite, rewrite->path);
     }
     if (status != 0) {
         unlink(rewrite->beside);
@@ -274,7 +274,7 @@ int sw_live_rewrite(struct sw_live *live, char *error, size_t error_bytes)
         return -1;
     }
     if (realpath(path, rewrite.path) == NULL) {
-        return fail(&rewrite, path);
+        return rewrite_failed(&rewrite, path);
     }
     snprintf(rewrite.beside, sizeof(rewrite.beside), "%s.rewrite", rewrite.path);
     pthread_mutex_lock(&live->lock); /* one rewrites at a time, and values stay as they are */

@@ -301,8 +301,8 @@ static void set_options(struct sw_etcd_stream *request, const char *path)
 
 /* Fills in the rest of a request from the arguments, and sends it. Takes over the body. If it
  * fails, frees the request and returns false. */
-static bool begin(struct sw_etcd *etcd, struct sw_etcd_stream *request, const char *path,
-                  json_t *body)
+static bool begin_request(struct sw_etcd *etcd, struct sw_etcd_stream *request, const char *path,
+                          json_t *body)
 {
     char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
     json_decref(body);
@@ -332,7 +332,7 @@ void sw_etcd_post(struct sw_etcd *etcd, const char *path, json_t *body, sw_etcd_
         request->done = done;
         request->context = context;
     }
-    if (!begin(etcd, request, path, body)) {
+    if (!begin_request(etcd, request, path, body)) {
         done(context, NULL, "no memory for a request to etcd");
     }
 }
@@ -346,7 +346,7 @@ struct sw_etcd_stream *sw_etcd_follow(struct sw_etcd *etcd, const char *path, js
         request->ended = ended;
         request->context = context;
     }
-    return begin(etcd, request, path, body) ? request : NULL;
+    return begin_request(etcd, request, path, body) ? request : NULL;
 }
 
 void sw_etcd_cut(struct sw_etcd_stream *stream)

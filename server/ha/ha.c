@@ -349,7 +349,7 @@ static void close_handle(uv_handle_t *handle, void *context)
     }
 }
 
-static void run(void *context)
+static void run_ha_thread(void *context)
 {
     struct sw_ha *ha = context;
     const uint64_t tick_ms = ha->address.ttl_ns / 1000000U / TICKS_A_TTL;
@@ -445,7 +445,7 @@ int sw_ha_start(struct sw_ha *ha, uint16_t port)
         return -1;
     }
     (void)sw_replica_hold(ha->repl->replica);
-    ha->started = uv_thread_create(&ha->thread, run, ha) == 0;
+    ha->started = uv_thread_create(&ha->thread, run_ha_thread, ha) == 0;
     return ha->started ? 0 : -1;
 }
 

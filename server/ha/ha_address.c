@@ -12,7 +12,7 @@
 
 #define TTL_SECONDS_MIN 1
 
-static int fail(char *reason, size_t bytes, const char *what)
+static int bad_ha_address(char *reason, size_t bytes, const char *what)
 {
     snprintf(
         reason, bytes,
@@ -75,18 +75,18 @@ int sw_ha_address_parse(struct sw_ha_address *address, const char *text, char *r
         wrong = "the prefix is wrong";
     }
     if (wrong != NULL) {
-        return fail(reason, reason_bytes, wrong);
+        return bad_ha_address(reason, reason_bytes, wrong);
     }
     do {
         at++;
         wrong = take_choice(address, &at);
         if (wrong != NULL) {
-            return fail(reason, reason_bytes, wrong);
+            return bad_ha_address(reason, reason_bytes, wrong);
         }
     } while (*at == '&');
     if (*at != '\0' || address->shard[0] == '\0') {
-        return fail(reason, reason_bytes,
-                    *at == '\0' ? "shard=NAME is missing" : "unexpected text at the end");
+        return bad_ha_address(reason, reason_bytes,
+                              *at == '\0' ? "shard=NAME is missing" : "unexpected text at the end");
     }
     return 0;
 }

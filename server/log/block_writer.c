@@ -71,7 +71,7 @@ static int write_one(struct sw_block_writer *writer, unsigned which)
     return 0;
 }
 
-static void *run(void *context)
+static void *run_block_writer(void *context)
 {
     struct sw_block_writer *writer = context;
     pthread_mutex_lock(&writer->mutex);
@@ -119,7 +119,7 @@ struct sw_block_writer *sw_block_writer_create(const struct sw_io *io, int fd, s
         writer->blocks[i] = aligned_alloc(SW_BLOCK_ALIGN, block_bytes);
         error = writer->blocks[i] == NULL ? ENOMEM : 0;
     }
-    error = error == 0 ? pthread_create(&writer->thread, NULL, run, writer) : error;
+    error = error == 0 ? pthread_create(&writer->thread, NULL, run_block_writer, writer) : error;
     if (error != 0) {
         free_all(writer);
         errno = error;

@@ -18,8 +18,8 @@
 
 #define TEXT_BYTES 1024
 
-static int fail(const struct sw_directory *directory, const char *what,
-                char reason[SW_HISTORY_REASON_BYTES])
+static int history_file_failed(const struct sw_directory *directory, const char *what,
+                               char reason[SW_HISTORY_REASON_BYTES])
 {
     snprintf(reason, SW_HISTORY_REASON_BYTES, "%s/" SW_HISTORY_NAME " cannot be %s: %s",
              directory->path, what, sw_file_error(errno));
@@ -96,7 +96,7 @@ int sw_history_read(const struct sw_directory *directory, struct sw_history *his
     char text[TEXT_BYTES];
     memset(history, 0, sizeof(*history));
     if (sw_small_file_read(directory, SW_HISTORY_NAME, text, sizeof(text)) < 0) {
-        return errno == ENOENT ? 0 : fail(directory, "read", reason);
+        return errno == ENOENT ? 0 : history_file_failed(directory, "read", reason);
     }
     if (!parse(text, history)) {
         snprintf(reason, SW_HISTORY_REASON_BYTES,
@@ -120,7 +120,7 @@ int sw_history_write(const struct sw_directory *directory, const struct sw_histo
     size += write_terms(&history->terms, text + size, sizeof(text) - (size_t)size);
     return sw_small_file_write(directory, SW_HISTORY_NAME, SW_HISTORY_NEW, text, (size_t)size) == 0
                ? 0
-               : fail(directory, "written", reason);
+               : history_file_failed(directory, "written", reason);
 }
 
 static int remove_kind(const struct sw_directory *directory, const char *kind)

@@ -16,8 +16,8 @@
 #define REPLICA "replica of "
 #define OPTION "replicaof "
 
-static int fail(const struct sw_directory *directory, const char *what,
-                char reason[SW_ROLE_REASON_BYTES])
+static int role_file_failed(const struct sw_directory *directory, const char *what,
+                            char reason[SW_ROLE_REASON_BYTES])
 {
     snprintf(reason, SW_ROLE_REASON_BYTES, "%s/" SW_ROLE_NAME " cannot be %s: %s", directory->path,
              what, strerror(errno));
@@ -66,7 +66,7 @@ int sw_role_read(const struct sw_directory *directory, struct sw_role *role,
     memset(role, 0, sizeof(*role));
     const ssize_t size = sw_small_file_read(directory, SW_ROLE_NAME, text, sizeof(text));
     if (size < 0) {
-        return errno == ENOENT ? 0 : fail(directory, "read", reason);
+        return errno == ENOENT ? 0 : role_file_failed(directory, "read", reason);
     }
     if (strlen(text) != (size_t)size || !parse(text, role)) {
         snprintf(reason, SW_ROLE_REASON_BYTES,
@@ -86,12 +86,12 @@ int sw_role_write(const struct sw_directory *directory, const struct sw_role *ro
     if (!role->is_set) {
         return sw_small_file_remove(directory, SW_ROLE_NAME) == 0
                    ? 0
-                   : fail(directory, "removed", reason);
+                   : role_file_failed(directory, "removed", reason);
     }
     const bool is_primary = role->primary[0] == '\0';
     const int size = snprintf(text, sizeof(text), FIRST "%s%s\n" OPTION "%s\n",
                               is_primary ? "primary" : REPLICA, role->primary, role->replicaof);
     return sw_small_file_write(directory, SW_ROLE_NAME, SW_ROLE_NEW, text, (size_t)size) == 0
                ? 0
-               : fail(directory, "written", reason);
+               : role_file_failed(directory, "written", reason);
 }

@@ -286,7 +286,7 @@ static bool is_saved(const struct sw_saver *saver)
            sw_table_last_sequence(saver->table) == saver->base_sequence;
 }
 
-static void *run(void *context)
+static void *run_saver(void *context)
 {
     struct sw_saver *saver = context;
     if (!load_newest(saver)) {
@@ -370,7 +370,7 @@ int sw_saver_create(const struct sw_config *config, struct sw_table *table,
 
 int sw_saver_start(struct sw_saver *saver)
 {
-    if (pthread_create(&saver->thread, NULL, run, saver) != 0) {
+    if (pthread_create(&saver->thread, NULL, run_saver, saver) != 0) {
         sw_log(SW_LOG_ERROR,
                "the thread that saves could not be started: no memory for its stack?");
         return -1;

@@ -34,7 +34,8 @@ struct reader {
 };
 
 /* Of several blocks that fail, the first in the file counts. */
-static void fail(struct restoring *restoring, uint64_t at, int error, const char *wrong)
+static void note_failed_block(struct restoring *restoring, uint64_t at, int error,
+                              const char *wrong)
 {
     struct sw_snapshot_restore *job = restoring->job;
     pthread_mutex_lock(&restoring->mutex);
@@ -94,13 +95,13 @@ static void restore_block(struct restoring *restoring, struct reader *reader, ui
     const uint64_t at = sw_snapshot_block_at(header, number);
     const size_t bytes = (size_t)sw_snapshot_block_bytes(header, entries);
     if (sw_io_read(job->io, job->fd, reader->block, bytes, at) != 0) {
-        fail(restoring, at, errno, NULL);
+        note_failed_block(restoring, at, errno, NULL);
         return;
     }
     const char *wrong =
         sw_snapshot_check_block(header, number, reader->block, &job->checks[number]);
     if (wrong != NULL) {
-        fail(restoring, at, 0, wrong);
+        note_failed_block(restoring, at, 0, wrong);
         return;
     }
     uint8_t *columns = reader->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
@@ -112,7 +113,7 @@ static void restore_block(struct restoring *restoring, struct reader *reader, ui
                                      job->value_bytes - header->key_text_bytes, entries);
     }
     if (sw_restore_add(job->restore, keys, values, entries) != SW_OK) {
-        fail(restoring, at, ENOMEM, NULL);
+        note_failed_block(restoring, at, ENOMEM, NULL);
     }
     __atomic_fetch_add(job->done_bytes, bytes, __ATOMIC_RELAXED);
 }
@@ -122,7 +123,7 @@ static void restore_blocks(struct restoring *restoring, bool tells)
     struct sw_snapshot_restore *job = restoring->job;
     struct reader reader;
     if (!open_reader(job, &reader)) {
-        fail(restoring, 0, ENOMEM, NULL);
+        note_failed_block(restoring, 0, ENOMEM, NULL);
     }
     while (!__atomic_load_n(&restoring->failed, __ATOMIC_RELAXED) &&
            !__atomic_load_n(job->stop, __ATOMIC_RELAXED)) {
@@ -138,7 +139,7 @@ static void restore_blocks(struct restoring *restoring, bool tells)
     close_reader(&reader);
 }
 
-static void *run(void *context)
+static void *run_restore_thread(void *context)
 {
     restore_blocks(context, false);
     return NULL;
@@ -163,7 +164,8 @@ bool sw_snapshot_restore(struct sw_snapshot_restore *job)
     job->wrong = NULL;
     __atomic_store_n(job->done_bytes, SW_SNAPSHOT_HEADER_BYTES, __ATOMIC_RELAXED);
     pthread_mutex_init(&restoring.mutex, NULL);
-    while (started < wanted && pthread_create(&threads[started], NULL, run, &restoring) == 0) {
+    while (started < wanted &&
+           pthread_create(&threads[started], NULL, run_restore_thread, &restoring) == 0) {
         started++; /* one that cannot be started leaves more to the others */
     }
     restore_blocks(&restoring, true);

@@ -28,7 +28,7 @@ struct writing {
     char *reason;
 };
 
-static int fail(const struct writing *writing, const char *what)
+static int snapshot_write_failed(const struct writing *writing, const char *what)
 {
     snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "%s/%s cannot be %s: %s",
              writing->write->directory->path, SW_SNAPSHOT_NEW, what, sw_file_error(errno));
@@ -41,7 +41,7 @@ static int add_check(struct writing *writing, uint64_t check)
         uint64_t room = writing->room == 0 ? 256 : writing->room * 2;
         uint64_t *checks = realloc(writing->checks, room * sizeof(*checks));
         if (checks == NULL) {
-            return fail(writing, "written");
+            return snapshot_write_failed(writing, "written");
         }
         writing->checks = checks;
         writing->room = room;
@@ -133,14 +133,15 @@ static int write_blocks(struct writing *writing)
         }
         uint8_t *block = sw_block_writer_next(writing->writer);
         if (block == NULL) {
-            return fail(writing, "written");
+            return snapshot_write_failed(writing, "written");
         }
         entries = read_entries(writing, block);
         if (entries < 0 || (entries > 0 && put_block(writing, block, (uint32_t)entries) != 0)) {
             return -1;
         }
     }
-    return sw_block_writer_flush(writing->writer) == 0 ? 0 : fail(writing, "written");
+    return sw_block_writer_flush(writing->writer) == 0 ? 0
+                                                       : snapshot_write_failed(writing, "written");
 }
 
 /* The memory of a block serves for both: the writer is idle. The header comes last, so that an
@@ -158,14 +159,14 @@ static int write_ends(struct writing *writing)
     };
     sw_snapshot_put_footer(&footer, bytes);
     if (sw_io_write(writing->io, writing->fd, bytes, SW_SNAPSHOT_FOOTER_BYTES, writing->at) != 0) {
-        return fail(writing, "written");
+        return snapshot_write_failed(writing, "written");
     }
     sw_snapshot_put_header(&write->header, bytes);
     if (sw_io_write(writing->io, writing->fd, bytes, SW_SNAPSHOT_HEADER_BYTES, 0) != 0) {
-        return fail(writing, "written");
+        return snapshot_write_failed(writing, "written");
     }
     write->file_bytes = footer.file_bytes;
-    return writing->io->fdatasync(writing->fd) == 0 ? 0 : fail(writing, "synced");
+    return writing->io->fdatasync(writing->fd) == 0 ? 0 : snapshot_write_failed(writing, "synced");
 }
 
 static int write_file(struct writing *writing)
@@ -174,19 +175,19 @@ static int write_file(struct writing *writing)
     const struct sw_snapshot_header *header = &write->header;
     writing->fd = sw_block_writer_file(writing->io, write->directory->fd, SW_SNAPSHOT_NEW);
     if (writing->fd < 0) {
-        return fail(writing, "created");
+        return snapshot_write_failed(writing, "created");
     }
     writing->at = SW_SNAPSHOT_HEADER_BYTES;
     writing->writer = sw_block_writer_create(
         writing->io, writing->fd, (size_t)sw_snapshot_block_bytes(header, header->block_entries),
         writing->at);
-    int status = writing->writer == NULL ? fail(writing, "written") : 0;
+    int status = writing->writer == NULL ? snapshot_write_failed(writing, "written") : 0;
     if (status == 0) {
         status = write_blocks(writing) != 0 || write_ends(writing) != 0 ? -1 : 0;
     }
     sw_block_writer_destroy(writing->writer);
     if (writing->io->close(writing->fd) != 0 && status == 0) {
-        status = fail(writing, "closed");
+        status = snapshot_write_failed(writing, "closed");
     }
     free(writing->checks);
     return status;
@@ -203,7 +204,7 @@ int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_R
         sw_directory_name(SW_SNAPSHOT_KIND, write->header.sequence, name);
         status = directory->io->rename(directory->fd, SW_SNAPSHOT_NEW, name) == 0
                      ? 0
-                     : fail(&writing, "renamed");
+                     : snapshot_write_failed(&writing, "renamed");
     }
     if (status != 0) {
         (void)directory->io->unlink(directory->fd, SW_SNAPSHOT_NEW);

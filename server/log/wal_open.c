@@ -138,8 +138,8 @@ static int put_first(struct copying *copying, const struct sw_log_scan *scan,
 
 /* Begins the log. Where that cannot be written now it has no segment. What is evident was durable
  * before; if there is more, only a snapshot can make sure of it, so that the log is broken. */
-static int begin(struct sw_wal *wal, const struct sw_log_scan *scan,
-                 char reason[SW_WAL_REASON_BYTES])
+static int begin_log(struct sw_wal *wal, const struct sw_log_scan *scan,
+                     char reason[SW_WAL_REASON_BYTES])
 {
     const struct sw_wal_plan *plan = &scan->plan;
     struct copying copying = {.wal = wal};
@@ -308,7 +308,7 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     wal->begun_at = end;
     wal->margin_bytes = margin_of(wal);
     wal->next_number = first_number(scan);
-    if (begin(wal, scan, reason) != 0) {
+    if (begin_log(wal, scan, reason) != 0) {
         close_files(wal);
         return -1;
     }

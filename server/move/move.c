@@ -97,7 +97,7 @@ static void end_attempt(struct sw_mover *mover)
     sw_mover_pause_ms(mover, mover->gives_up && done ? 0 : AGAIN_MS);
 }
 
-static void take(struct sw_mover *mover, const struct sw_cluster_move *move)
+static void begin_to_receive(struct sw_mover *mover, const struct sw_cluster_move *move)
 {
     struct sw_cluster_move now;
     if (mover->failed == move->attempt) { /* that could not be written */
@@ -238,7 +238,7 @@ static bool work(struct sw_mover *mover)
     } else if (removes) {
         remove_leaving(mover, &move);
     } else if (move.role == SW_CLUSTER_TAKES) {
-        take(mover, &move);
+        begin_to_receive(mover, &move);
         mover->is_stale = true;
     } else if (mover->is_stale && has_moved(&move)) {
         tell_late(mover);
@@ -294,7 +294,7 @@ static void free_memory(struct sw_mover *mover)
     mover->times = NULL;
 }
 
-static void *run(void *context)
+static void *run_mover(void *context)
 {
     struct sw_mover *mover = context;
     renew_attempt(mover);
@@ -363,7 +363,7 @@ int sw_mover_start(struct sw_mover *mover)
     if (mover == NULL) {
         return 0;
     }
-    mover->has_thread = pthread_create(&mover->thread, NULL, run, mover) == 0;
+    mover->has_thread = pthread_create(&mover->thread, NULL, run_mover, mover) == 0;
     if (!mover->has_thread) {
         sw_log(SW_LOG_ERROR,
                "cannot start the thread that moves slots: not enough memory for its stack");

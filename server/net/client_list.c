@@ -135,7 +135,7 @@ bool sw_clients_unblock(struct sw_clients *clients, uint64_t id, bool with_error
     return ended;
 }
 
-static void put(uint64_t *figure, uint64_t value)
+static void publish_figure(uint64_t *figure, uint64_t value)
 {
     __atomic_store_n(figure, value, __ATOMIC_RELAXED);
 }
@@ -168,13 +168,13 @@ void sw_clients_publish(struct sw_conn *conn)
     sw_clients_publish_user(conn);
     struct sw_clients_stats *figures = &conn->shown.figures;
     uint64_t unsent = sw_conn_unsent_bytes(conn);
-    put(&figures->active_ms, conn->times.input_at);
-    put(&figures->input_bytes, sw_input_held(&conn->input));
-    put(&figures->output_bytes, unsent);
-    put(&figures->memory_bytes,
-        sizeof(*conn) + conn->net->state_bytes + conn->input.capacity + unsent);
-    put(&figures->last_request, conn->last_request);
-    put(&figures->is_paused, conn->stall == SW_STALL_PAUSED);
-    put(&figures->is_monitor, conn->is_shown_commands);
+    publish_figure(&figures->active_ms, conn->times.input_at);
+    publish_figure(&figures->input_bytes, sw_input_held(&conn->input));
+    publish_figure(&figures->output_bytes, unsent);
+    publish_figure(&figures->memory_bytes,
+                   sizeof(*conn) + conn->net->state_bytes + conn->input.capacity + unsent);
+    publish_figure(&figures->last_request, conn->last_request);
+    publish_figure(&figures->is_paused, conn->stall == SW_STALL_PAUSED);
+    publish_figure(&figures->is_monitor, conn->is_shown_commands);
     __atomic_store_n(&figures->queued, conn->queued_commands, __ATOMIC_RELAXED);
 }

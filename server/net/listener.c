@@ -198,7 +198,7 @@ static void on_stop(uv_async_t *async)
     uv_close((uv_handle_t *)&listener->stop, NULL);
 }
 
-static void run(void *argument)
+static void run_listener(void *argument)
 {
     struct sw_listener *listener = argument;
     uv_run(&listener->uv, UV_RUN_DEFAULT);
@@ -331,7 +331,7 @@ int sw_listener_start(struct sw_listener *listener)
         socket->poll.data = socket;
         uv_poll_start(&socket->poll, UV_READABLE, on_acceptable);
     }
-    error = uv_thread_create(&listener->thread, run, listener);
+    error = uv_thread_create(&listener->thread, run_listener, listener);
     if (error != 0) {
         sw_log(SW_LOG_ERROR, "cannot start the listener's thread: %s", uv_strerror(error));
         on_stop(&listener->stop);

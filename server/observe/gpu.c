@@ -121,7 +121,7 @@ static bool wait(struct sw_gpu *gpu)
     return goes_on;
 }
 
-static void *run(void *argument)
+static void *run_gpu_sampler(void *argument)
 {
     struct sw_gpu *gpu = argument;
     struct nvml nvml;
@@ -181,7 +181,7 @@ int sw_gpu_watch(const char *library, const char *bus_id, struct sw_gpu **out)
     gpu->facts = unknown;
     pthread_mutex_init(&gpu->lock, NULL);
     init_condition(&gpu->stopped);
-    if (pthread_create(&gpu->thread, NULL, run, gpu) != 0) {
+    if (pthread_create(&gpu->thread, NULL, run_gpu_sampler, gpu) != 0) {
         sw_log(SW_LOG_ERROR, "cannot start the thread that watches the GPU");
         free_gpu(gpu);
         return -1;

@@ -294,7 +294,7 @@ static int pause_left(struct sw_http *http, int most_ms)
     return (int)(http->pause_ms - now) < most_ms ? (int)(http->pause_ms - now) : most_ms;
 }
 
-static void run(void *argument)
+static void run_http(void *argument)
 {
     struct sw_http *http = argument;
     struct pollfd fds[] = {
@@ -349,7 +349,7 @@ static int start_daemon(struct sw_http *http, const struct sw_config *config)
     http->epoll_fd = info != NULL ? info->epoll_fd : -1;
     http->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (http->epoll_fd < 0 || http->stop_fd < 0 ||
-        uv_thread_create(&http->thread, run, http) != 0) {
+        uv_thread_create(&http->thread, run_http, http) != 0) {
         return -1;
     }
     http->running = true;

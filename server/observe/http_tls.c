@@ -101,7 +101,8 @@ static void drop(struct sw_http_tls *tls, struct connection *connection)
     free(connection);
 }
 
-static void refuse(struct sw_http_tls *tls, struct connection *connection, const char *why)
+static void refuse_handshake(struct sw_http_tls *tls, struct connection *connection,
+                             const char *why)
 {
     struct sockaddr_storage address;
     socklen_t size = sizeof(address);
@@ -122,7 +123,7 @@ static void make_room(struct sw_http_tls *tls)
     struct connection *oldest = connection_at(tls->waiting.next);
     SW_COUNT(tls->options.counters, http_evictions, 1);
     if (oldest->state == HANDSHAKE) {
-        refuse(tls, oldest, "others came while it took its time");
+        refuse_handshake(tls, oldest, "others came while it took its time");
     } else {
         drop(tls, oldest);
     }
@@ -189,14 +190,14 @@ static bool shake_hands(struct sw_http_tls *tls, struct connection *connection, 
             sw_tls_first_byte(connection->peer, plain_reply, text, sizeof(text));
         connection->first_byte_known = first == SW_TLS_FIRST_RECORD;
         if (first == SW_TLS_FIRST_OTHER) {
-            refuse(tls, connection, text);
+            refuse_handshake(tls, connection, text);
             return false;
         }
     }
     int result =
         connection->first_byte_known ? sw_tls_handshake(&connection->stream) : SW_TLS_AGAIN;
     if (result == SW_TLS_FAILED) {
-        refuse(tls, connection, tls->scratch.trouble);
+        refuse_handshake(tls, connection, tls->scratch.trouble);
         return false;
     }
     if (result == 1) {
@@ -464,7 +465,7 @@ int sw_http_tls_expire(struct sw_http_tls *tls, uint64_t now_ms, int most_ms)
         }
         SW_COUNT(tls->options.counters, http_timeouts, 1);
         if (oldest->state == HANDSHAKE) {
-            refuse(tls, oldest, "it took longer than http-timeout-ms");
+            refuse_handshake(tls, oldest, "it took longer than http-timeout-ms");
         } else {
             drop(tls, oldest);
         }

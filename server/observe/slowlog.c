@@ -51,7 +51,8 @@ void sw_slowlog_begin(struct sw_slowlog_draft *draft, uint64_t us, const char *a
 }
 
 /* Appends an argument and what stands behind it. */
-static void put(struct sw_slowlog_draft *draft, const void *text, size_t size, const char *rest)
+static void slowlog_put(struct sw_slowlog_draft *draft, const void *text, size_t size,
+                        const char *rest)
 {
     uint32_t length = (uint32_t)(size + strlen(rest));
     memcpy(draft->bytes + draft->size, &length, sizeof(length));
@@ -74,14 +75,14 @@ bool sw_slowlog_argument(struct sw_slowlog_draft *draft, const void *text, size_
     if (draft->count == most - 1 && draft->arguments > most) {
         snprintf(rest, sizeof(rest), "... (%" PRIu64 " more arguments)",
                  draft->arguments - most + 1);
-        put(draft, NULL, 0, rest);
+        slowlog_put(draft, NULL, 0, rest);
         return false;
     }
     size_t kept = size < SW_SLOWLOG_ARGUMENT_BYTES ? size : SW_SLOWLOG_ARGUMENT_BYTES;
     if (kept < size) {
         snprintf(rest, sizeof(rest), "... (%zu more bytes)", size - kept);
     }
-    put(draft, text, kept, rest);
+    slowlog_put(draft, text, kept, rest);
     return true;
 }
 

@@ -32,7 +32,7 @@ static double ratio(uint64_t part, uint64_t whole)
 }
 
 /* A list that lacks an element is none at all: NULL, as for lack of memory everywhere here. */
-static void put(json_t **list, json_t *value)
+static void list_put(json_t **list, json_t *value)
 {
     if (json_array_append_new(*list, value) != 0) {
         json_decref(*list);
@@ -107,9 +107,10 @@ static json_t *ways_of(const struct sw_write_path_counters ways[SW_WRITE_PATH_CO
 {
     json_t *list = json_array();
     for (unsigned i = 0; i < SW_WRITE_PATH_COUNT; i++) {
-        put(&list, json_pack("{s:s, s:I, s:I}", "way", sw_write_path_name((enum sw_write_path)i),
-                             "batches", integer(ways[i].batches), "operations",
-                             integer(ways[i].operations)));
+        list_put(&list,
+                 json_pack("{s:s, s:I, s:I}", "way", sw_write_path_name((enum sw_write_path)i),
+                           "batches", integer(ways[i].batches), "operations",
+                           integer(ways[i].operations)));
     }
     return list;
 }
@@ -199,8 +200,8 @@ static json_t *problems_of(const struct sw_server_stats *snapshot, const struct 
     unsigned count = sw_problems_find(snapshot, history, now_ms, problems);
     json_t *list = json_array();
     for (unsigned i = 0; i < count; i++) {
-        put(&list, json_pack("{s:s, s:s, s:s}", "alert", problems[i].alert, "severity",
-                             problems[i].severity, "text", problems[i].text));
+        list_put(&list, json_pack("{s:s, s:s, s:s}", "alert", problems[i].alert, "severity",
+                                  problems[i].severity, "text", problems[i].text));
     }
     return list;
 }
@@ -235,7 +236,7 @@ static json_t *rates(const struct span *span, enum sw_history_counter counter)
         const double moved = (double)(to->counters[counter] - from->counters[counter]);
         const double seconds = (double)(to->at_ms - from->at_ms) / 1e3;
         /* Most columns are idle most of the time, and 0 is shorter than 0.0. */
-        put(&list, moved > 0 ? real(moved / seconds) : json_integer(0));
+        list_put(&list, moved > 0 ? real(moved / seconds) : json_integer(0));
     }
     return list;
 }
@@ -244,7 +245,7 @@ static json_t *gauges(const struct span *span, enum sw_history_gauge gauge)
 {
     json_t *list = json_array();
     for (uint64_t n = span->first; n <= span->newest; n++) {
-        put(&list, json_integer(integer(sw_history_at(span->history, n)->gauges[gauge])));
+        list_put(&list, json_integer(integer(sw_history_at(span->history, n)->gauges[gauge])));
     }
     return list;
 }
@@ -259,8 +260,8 @@ static json_t *latencies(const struct span *span, double share)
 {
     json_t *list = json_array();
     for (uint64_t n = span->first; n <= span->newest; n++) {
-        put(&list, quantile(sw_history_at(span->history, n - 1)->batch_us,
-                            sw_history_at(span->history, n)->batch_us, share));
+        list_put(&list, quantile(sw_history_at(span->history, n - 1)->batch_us,
+                                 sw_history_at(span->history, n)->batch_us, share));
     }
     return list;
 }
@@ -271,7 +272,7 @@ static json_t *times(const struct span *span, const struct sw_status_query *quer
     for (uint64_t n = span->first; n <= span->newest; n++) {
         /* by the monotonic clock, so that a wall clock that was set leaves no gap */
         uint64_t age_ms = query->now_ms - sw_history_at(span->history, n)->at_ms;
-        put(&list, json_integer(integer(query->wall_ms - age_ms)));
+        list_put(&list, json_integer(integer(query->wall_ms - age_ms)));
     }
     return list;
 }

@@ -76,7 +76,7 @@ static void note(struct sw_registry *registry, uint64_t epoch, const char *why)
     }
 }
 
-static void take(struct sw_registry *registry, const struct sw_registry_held *held)
+static void adopt_topology(struct sw_registry *registry, const struct sw_registry_held *held)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
     const uint64_t own = sw_cluster_epoch(registry->cluster);
@@ -104,7 +104,7 @@ void sw_registry_saw(struct sw_registry *registry, struct sw_registry_held *held
         registry->revision = held->revision;
         registry->epoch = held->epoch;
         registry->is_known = true;
-        take(registry, held);
+        adopt_topology(registry, held);
     }
     free(held->text);
     held->text = NULL;

@@ -141,7 +141,7 @@ static void close_handle(uv_handle_t *handle, void *context)
     }
 }
 
-static void run(void *context)
+static void run_registry(void *context)
 {
     struct sw_registry *registry = context;
     uv_timer_start(&registry->tick, on_tick, 0, TICK_MS);
@@ -232,7 +232,7 @@ int sw_registry_start(struct sw_registry *registry)
         return 0;
     }
     sw_registry_answered(registry); /* etcd is silent from now on, until it answers */
-    registry->started = uv_thread_create(&registry->thread, run, registry) == 0;
+    registry->started = uv_thread_create(&registry->thread, run_registry, registry) == 0;
     for (int i = 0; i < FIRST_LOOKS && registry->started && !has_looked(registry); i++) {
         nanosleep(&rest, NULL);
     }

@@ -149,8 +149,8 @@ static void send_write(struct sw_registry *registry)
 }
 
 /* Takes over the text. */
-static void begin(struct sw_registry *registry, uint64_t order, uint64_t epoch, uint64_t until_ns,
-                  char *text)
+static void begin_write(struct sw_registry *registry, uint64_t order, uint64_t epoch,
+                        uint64_t until_ns, char *text)
 {
     struct sw_registry_write *write = &registry->write;
     uint64_t drawn = 0;
@@ -195,7 +195,7 @@ static void begin_order(struct sw_registry *registry, struct sw_registry_wanted 
     char *text = sw_cluster_propose(registry->cluster, order->text, order->size, order->has_epoch,
                                     epoch, error);
     if (text != NULL) {
-        begin(registry, order->number, epoch, order->until_ns, text);
+        begin_write(registry, order->number, epoch, order->until_ns, text);
     } else if (error[0] == '\0') { /* it lies there */
         note(registry, order->number, 1, "");
     } else {
@@ -235,7 +235,7 @@ static bool begin_claim(struct sw_registry *registry, uint64_t now)
         return false;
     }
     registry->write.fence = fence;
-    begin(registry, 0, epoch, now + SW_REGISTRY_ORDER_NS, text);
+    begin_write(registry, 0, epoch, now + SW_REGISTRY_ORDER_NS, text);
     return true;
 }
 

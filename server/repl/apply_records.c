@@ -34,7 +34,7 @@ struct applying {
     bool is_whole;
 };
 
-static int refuse(const struct sw_apply *apply, const char *what)
+static int refuse_record(const struct sw_apply *apply, const char *what)
 {
     snprintf(apply->reason, SW_REPL_REASON_BYTES, "a record of the primary %s", what);
     return -1;
@@ -54,11 +54,11 @@ static int finish_one(struct applying *applying)
         return 0;
     }
     applying->is_whole = false;
-    return refuse(applying->apply,
-                  status == SW_OK
-                      ? "got another sequence on this replica: something else writes to the table"
-                  : status == SW_E_FULL ? "does not fit: raise --max-capacity"
-                                        : sw_status_text(status));
+    return refuse_record(
+        applying->apply,
+        status == SW_OK ? "got another sequence on this replica: something else writes to the table"
+        : status == SW_E_FULL ? "does not fit: raise --max-capacity"
+                              : sw_status_text(status));
 }
 
 static int finish_all(struct applying *applying)
@@ -81,7 +81,7 @@ static int submit(struct applying *applying, const struct sw_batch *made, uint64
     int status = sw_batch_submit(applying->queue, &applying->batches[at]);
     if (status != SW_OK) {
         applying->is_whole = false;
-        return refuse(applying->apply, sw_status_text(status));
+        return refuse_record(applying->apply, sw_status_text(status));
     }
     applying->in_flight++;
     return 0;
@@ -166,11 +166,11 @@ static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_r
         return 0;
     }
     if (!sw_wal_record_decode(bytes, applying->apply->salt, record)) {
-        return refuse(applying->apply, "is damaged, or belongs to another history");
+        return refuse_record(applying->apply, "is damaged, or belongs to another history");
     }
     const char *wrong = wrong_with(applying, record);
     if (wrong != NULL) {
-        return refuse(applying->apply, wrong);
+        return refuse_record(applying->apply, wrong);
     }
     size_t size = (size_t)record->units * SW_WAL_ALIGN;
     if (applying->size - at < size) {
@@ -179,7 +179,7 @@ static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_r
     if (sw_wal_is_write(record) &&
         record->columns_check != sw_check64(bytes + SW_WAL_RECORD_BYTES, size - SW_WAL_RECORD_BYTES,
                                             applying->apply->salt)) {
-        return refuse(applying->apply, "is damaged");
+        return refuse_record(applying->apply, "is damaged");
     }
     return (int64_t)size;
 }
@@ -240,7 +240,7 @@ static int take_records(struct applying *applying)
     return status;
 }
 
-static int run(struct applying *applying)
+static int apply_stream(struct applying *applying)
 {
     const struct sw_apply *apply = applying->apply;
     const struct sw_source *source = &apply->source;
@@ -276,7 +276,7 @@ int sw_apply_records(struct sw_apply *apply, bool *is_whole)
     if (applying.bytes == NULL || sw_queue_create(apply->table, &applying.queue) != SW_OK) {
         snprintf(apply->reason, SW_REPL_REASON_BYTES, "not enough memory to receive records");
     } else {
-        (void)run(&applying);
+        (void)apply_stream(&applying);
     }
     sw_queue_destroy(applying.queue);
     if (applying.bytes != NULL) {

@@ -23,7 +23,7 @@ struct loading {
     uint64_t blocks, checks_room, bytes;
 };
 
-static int refuse(const struct sw_apply *apply, const char *what)
+static int refuse_snapshot(const struct sw_apply *apply, const char *what)
 {
     snprintf(apply->reason, SW_REPL_REASON_BYTES, "the primary's snapshot %s", what);
     return -1;
@@ -41,10 +41,11 @@ static int run_batch(struct loading *loading, struct sw_batch *batch)
         return 0;
     }
     loading->apply->lacks_room = status == SW_E_FULL;
-    return refuse(loading->apply, status == SW_E_FULL
-                                      ? "has more entries than this table has room for: raise "
-                                        "--max-capacity"
-                                      : sw_status_text(status));
+    return refuse_snapshot(loading->apply,
+                           status == SW_E_FULL
+                               ? "has more entries than this table has room for: raise "
+                                 "--max-capacity"
+                               : sw_status_text(status));
 }
 
 static int take_header(struct loading *loading)
@@ -58,7 +59,7 @@ static int take_header(struct loading *loading)
     }
     const char *wrong = sw_snapshot_get_header(bytes, header, &is_newer);
     if (wrong != NULL) {
-        return refuse(apply, wrong);
+        return refuse_snapshot(apply, wrong);
     }
     if (header->key_bytes != apply->info.key_bytes ||
         header->value_bytes != apply->info.value_bytes ||
@@ -69,13 +70,14 @@ static int take_header(struct loading *loading)
             (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) ||
         header->block_entries !=
             sw_snapshot_block_entries(header->key_bytes, header->value_bytes, header->columns)) {
-        return refuse(apply, "does not fit this table: its keys, values or columns differ");
+        return refuse_snapshot(apply,
+                               "does not fit this table: its keys, values or columns differ");
     }
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0 &&
         (apply->info.operations >> SW_EXPIRE & 1) == 0) {
-        return refuse(apply,
-                      "has keys that expire, but this table has no expiry: start the replica with "
-                      "--engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
+        return refuse_snapshot(
+            apply, "has keys that expire, but this table has no expiry: start the replica with "
+                   "--engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
     }
     header->entries = 0;
     return 0;
@@ -87,7 +89,7 @@ static int add_check(struct loading *loading, uint64_t check)
         uint64_t room = loading->checks_room == 0 ? 256 : loading->checks_room * 2;
         uint64_t *checks = realloc(loading->checks, room * sizeof(*checks));
         if (checks == NULL) {
-            return refuse(loading->apply, "needs more memory than is free");
+            return refuse_snapshot(loading->apply, "needs more memory than is free");
         }
         loading->checks = checks;
         loading->checks_room = room;
@@ -136,7 +138,7 @@ static int take_block(struct loading *loading)
     memcpy(&entries, loading->block + 4, sizeof(entries));
     if (entries == 0 || entries > header->block_entries ||
         header->entries != loading->blocks * header->block_entries) {
-        return refuse(apply, "has a block of a wrong length");
+        return refuse_snapshot(apply, "has a block of a wrong length");
     }
     header->entries += entries;
     size_t bytes = (size_t)sw_snapshot_block_bytes(header, entries);
@@ -146,7 +148,7 @@ static int take_block(struct loading *loading)
     }
     const char *wrong = sw_snapshot_check_block(header, loading->blocks, loading->block, &check);
     if (wrong != NULL) {
-        return refuse(apply, wrong);
+        return refuse_snapshot(apply, wrong);
     }
     loading->bytes += bytes;
     if (add_check(loading, check) != 0 || add_entries(loading, entries) != 0) {
@@ -163,7 +165,7 @@ static int take_footer(struct loading *loading)
         return -1;
     }
     const char *wrong = sw_snapshot_check_footer(&loading->header, loading->checks, loading->block);
-    return wrong == NULL ? 0 : refuse(loading->apply, wrong);
+    return wrong == NULL ? 0 : refuse_snapshot(loading->apply, wrong);
 }
 
 static int take_all(struct loading *loading)
@@ -197,7 +199,7 @@ int sw_apply_snapshot(struct sw_apply *apply)
         loading.room < SW_SNAPSHOT_FOOTER_BYTES ? SW_SNAPSHOT_FOOTER_BYTES : loading.room;
     loading.block = sw_io_alloc(apply->table, loading.room);
     int status = loading.block == NULL || sw_queue_create(apply->table, &loading.queue) != SW_OK
-                     ? refuse(apply, "needs more memory than there is")
+                     ? refuse_snapshot(apply, "needs more memory than there is")
                      : take_all(&loading);
     sw_queue_destroy(loading.queue);
     if (loading.block != NULL) {

@@ -19,7 +19,7 @@
 
 #define LOOK_MS 100 /* how often is_over is called */
 
-static int fail(struct sw_link_to *link, const char *what)
+static int link_to_failed(struct sw_link_to *link, const char *what)
 {
     snprintf(link->reason, sizeof(link->reason), "%s", what);
     return -1;
@@ -36,16 +36,16 @@ static int wait_for(struct sw_link_to *link, short events)
         ready = poll(fds, 2, (int)some);
         left -= some;
         if (link->is_over != NULL && link->is_over(link->context)) {
-            return fail(link, "the snapshot that repairs the log comes first");
+            return link_to_failed(link, "the snapshot that repairs the log comes first");
         }
     }
     if (ready > 0 && fds[1].revents != 0) {
-        return fail(link, "REPLICAOF, or the stop of the server, ended this connection");
+        return link_to_failed(link, "REPLICAOF, or the stop of the server, ended this connection");
     }
     if (ready == 0) {
-        return fail(link, "no byte arrived within repl-timeout");
+        return link_to_failed(link, "no byte arrived within repl-timeout");
     }
-    return ready < 0 && errno != EINTR ? fail(link, strerror(errno)) : 0;
+    return ready < 0 && errno != EINTR ? link_to_failed(link, strerror(errno)) : 0;
 }
 
 static int try_address(struct sw_link_to *link, const struct sockaddr *address, socklen_t size)
@@ -54,7 +54,7 @@ static int try_address(struct sw_link_to *link, const struct sockaddr *address, 
     socklen_t room = sizeof(error);
     link->wire.fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (link->wire.fd < 0) {
-        return fail(link, strerror(errno));
+        return link_to_failed(link, strerror(errno));
     }
     if (address->sa_family != AF_UNIX) {
         setsockopt(link->wire.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -70,14 +70,14 @@ static int try_address(struct sw_link_to *link, const struct sockaddr *address, 
             getsockopt(link->wire.fd, SOL_SOCKET, SO_ERROR, &error, &room);
         }
     }
-    return error == 0 ? 0 : fail(link, strerror(error));
+    return error == 0 ? 0 : link_to_failed(link, strerror(error));
 }
 
 static int dial_unix(struct sw_link_to *link, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(address.sun_path)) {
-        return fail(link, "the path of the socket is longer than 107 bytes");
+        return link_to_failed(link, "the path of the socket is longer than 107 bytes");
     }
     memcpy(address.sun_path, path, strlen(path));
     return try_address(link, (const struct sockaddr *)&address, sizeof(address));
@@ -94,7 +94,7 @@ int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port)
     const char *wrong =
         sw_lookup(link->lookups, host, digits, link->wake_fd, link->timeout_ms, &found);
     if (wrong != NULL) {
-        return fail(link, wrong);
+        return link_to_failed(link, wrong);
     }
     int status = -1;
     for (const struct addrinfo *next = found; next != NULL && status != 0; next = next->ai_next) {
@@ -134,7 +134,7 @@ int sw_link_secure(struct sw_link_to *link, SSL_CTX *context, const char *name)
         sw_tls_stream_open(&tls->stream, context, link->wire.fd, false, &tls->scratch) != 0 ||
         sw_tls_expect(tls->stream.ssl, name) != 0) {
         sw_wire_tls_free(tls);
-        return fail(link, "no memory for a connection by TLS");
+        return link_to_failed(link, "no memory for a connection by TLS");
     }
     link->wire.tls = tls;
     return shake_hands(link, tls);
@@ -146,10 +146,10 @@ int64_t sw_link_receive(struct sw_link_to *link, void *out, size_t least, size_t
     while (got < least) {
         ssize_t n = sw_wire_receive(&link->wire, (uint8_t *)out + got, room - got);
         if (n == 0) {
-            return fail(link, "the primary has closed the connection");
+            return link_to_failed(link, "the primary has closed the connection");
         }
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            return fail(link, sw_wire_trouble(&link->wire, errno));
+            return link_to_failed(link, sw_wire_trouble(&link->wire, errno));
         }
         if (n < 0 && wait_for(link, POLLIN) != 0) {
             return -1;
@@ -165,7 +165,7 @@ int sw_link_send(struct sw_link_to *link, const void *bytes, size_t size)
         struct iovec piece = {(uint8_t *)(uintptr_t)bytes + sent, size - sent};
         ssize_t n = sw_wire_send(&link->wire, &piece, 1);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            return fail(link, sw_wire_trouble(&link->wire, errno));
+            return link_to_failed(link, sw_wire_trouble(&link->wire, errno));
         }
         if (n < 0 && wait_for(link, POLLOUT) != 0) {
             return -1;
@@ -186,5 +186,5 @@ int sw_link_line(struct sw_link_to *link, char *line, size_t room)
             return 0;
         }
     }
-    return fail(link, "the primary's reply is too long");
+    return link_to_failed(link, "the primary's reply is too long");
 }

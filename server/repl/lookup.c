@@ -51,7 +51,7 @@ static void leave_request(struct request *request)
     }
 }
 
-static void *run(void *context)
+static void *run_lookup(void *context)
 {
     struct request *request = context;
     struct sw_lookups *lookups = request->lookups;
@@ -72,7 +72,7 @@ static bool start(struct request *request)
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     request->users = 2;
     __atomic_add_fetch(&request->lookups->users, 1, __ATOMIC_ACQ_REL);
-    const bool started = pthread_create(&thread, &detached, run, request) == 0;
+    const bool started = pthread_create(&thread, &detached, run_lookup, request) == 0;
     pthread_attr_destroy(&detached);
     if (!started) {
         request->users = 1;

@@ -307,7 +307,7 @@ static bool prepare_term(struct sw_replica *replica, bool *was_replica)
     return is_ready && replica->orders == replica->carried_out && !replica->stopping;
 }
 
-static void *run(void *context)
+static void *run_replica(void *context)
 {
     struct sw_replica *replica = context;
     bool was_replica = false;
@@ -408,7 +408,7 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
 
 int sw_replica_start(struct sw_replica *replica)
 {
-    replica->started = pthread_create(&replica->thread, NULL, run, replica) == 0;
+    replica->started = pthread_create(&replica->thread, NULL, run_replica, replica) == 0;
     return replica->started ? 0 : -1;
 }
 

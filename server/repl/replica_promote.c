@@ -53,7 +53,7 @@ static bool is_last(const struct sw_replica *replica)
 }
 
 /* With the lock. */
-static void begin(struct sw_replica *replica, const struct sw_repl_history *next)
+static void begin_as_primary(struct sw_replica *replica, const struct sw_repl_history *next)
 {
     struct sw_repl_state *state = replica->parts.state;
     if (state->terms != NULL) {
@@ -89,7 +89,7 @@ static bool promote(struct sw_replica *replica)
         sw_log(SW_LOG_WARNING, "this replica does not become a primary: %s",
                reason[0] != '\0' ? reason : "it has not received a primary's table");
     } else if (was_replica) {
-        begin(replica, &next);
+        begin_as_primary(replica, &next);
     }
     replica->could_not = replica->follows = !done;
     replica->promoted = replica->carried_out;

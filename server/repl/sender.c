@@ -30,7 +30,7 @@ static void count(uint64_t *counter, uint64_t by)
     __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
 
-static int fail(struct sw_sender *sender, uint64_t *counter, const char *reason)
+static int sender_failed(struct sw_sender *sender, uint64_t *counter, const char *reason)
 {
     if (sender->reason[0] == '\0') {
         snprintf(sender->reason, sizeof(sender->reason), "%s", reason);
@@ -52,9 +52,9 @@ static int take_acks(struct sw_sender *sender)
             return 0;
         }
         if (got <= 0) {
-            return fail(sender, &senders->dropped,
-                        got == 0 ? "the replica has closed the connection"
-                                 : sw_wire_trouble(&sender->wire, errno));
+            return sender_failed(sender, &senders->dropped,
+                                 got == 0 ? "the replica has closed the connection"
+                                          : sw_wire_trouble(&sender->wire, errno));
         }
         sender->ack_size += (size_t)got;
         if (sender->ack_size < sizeof(sender->ack)) {
@@ -66,8 +66,8 @@ static int take_acks(struct sw_sender *sender)
                                &incarnation) ||
             applied > sender->sent || applied < sender->acknowledged ||
             (sender->incarnation != 0 && incarnation != sender->incarnation)) {
-            return fail(sender, &senders->errors,
-                        "the replica sent bytes that are not an acknowledgement");
+            return sender_failed(sender, &senders->errors,
+                                 "the replica sent bytes that are not an acknowledgement");
         }
         __atomic_store_n(&sender->acknowledged, applied, __ATOMIC_SEQ_CST);
         __atomic_store_n(&sender->incarnation, incarnation, __ATOMIC_SEQ_CST);
@@ -79,11 +79,12 @@ static int take_acks(struct sw_sender *sender)
 static int refuse_if_cut(struct sw_sender *sender)
 {
     return __atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE)
-               ? fail(sender, &sender->senders->dropped,
-                      "this server is no longer the replica's primary")
-           : sw_sender_has_right(sender) ? 0
-                                         : fail(sender, &sender->senders->dropped,
-                                                "its user lost the right to run REPLICATE");
+               ? sender_failed(sender, &sender->senders->dropped,
+                               "this server is no longer the replica's primary")
+           : sw_sender_has_right(sender)
+               ? 0
+               : sender_failed(sender, &sender->senders->dropped,
+                               "its user lost the right to run REPLICATE");
 }
 
 /* Waits until the socket takes more (POLLOUT), or there is something to do. */
@@ -94,11 +95,11 @@ static int wait_for(struct sw_sender *sender, short events, int timeout_ms)
     uint64_t told;
     int ready = poll(fds, events == 0 ? 2 : 1, timeout_ms);
     if (ready < 0 && errno != EINTR) {
-        return fail(sender, &sender->senders->errors, strerror(errno));
+        return sender_failed(sender, &sender->senders->errors, strerror(errno));
     }
     if (ready > 0 && fds[1].revents != 0 && read(sender->reader.fd, &told, sizeof(told)) < 0 &&
         errno != EAGAIN) {
-        return fail(sender, &sender->senders->errors, strerror(errno));
+        return sender_failed(sender, &sender->senders->errors, strerror(errno));
     }
     if (refuse_if_cut(sender) != 0) {
         return -1;
@@ -135,9 +136,10 @@ static int refuse_if_slow(struct sw_sender *sender)
     if (sender->snapshot_ns == 0 || (!is_late && !sw_image_is_claimed(parts->table))) {
         return 0;
     }
-    return fail(sender, &sender->senders->dropped,
-                is_late ? "the snapshot took longer than repl-snapshot-timeout"
-                        : "the snapshot that repairs the log comes before that of a replica");
+    return sender_failed(sender, &sender->senders->dropped,
+                         is_late
+                             ? "the snapshot took longer than repl-snapshot-timeout"
+                             : "the snapshot that repairs the log comes before that of a replica");
 }
 
 static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
@@ -146,12 +148,13 @@ static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
     while (n > 0) {
         ssize_t took = sw_wire_send(&sender->wire, pieces, n);
         if (took < 0 && errno != EAGAIN && errno != EINTR) {
-            return fail(sender, &sender->senders->dropped, sw_wire_trouble(&sender->wire, errno));
+            return sender_failed(sender, &sender->senders->dropped,
+                                 sw_wire_trouble(&sender->wire, errno));
         }
         if (took <= 0) {
             if (is_late(sender)) {
-                return fail(sender, &sender->senders->dropped,
-                            "the replica read no byte within repl-timeout");
+                return sender_failed(sender, &sender->senders->dropped,
+                                     "the replica read no byte within repl-timeout");
             }
             if (refuse_if_slow(sender) != 0 || wait_for(sender, POLLOUT, 100) != 0) {
                 return -1;
@@ -179,8 +182,8 @@ static int send_bytes(void *context, const void *bytes, size_t size)
         return -1;
     }
     if (__atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE)) {
-        return fail(sender, &sender->senders->dropped,
-                    "the server stops before the replica has a snapshot");
+        return sender_failed(sender, &sender->senders->dropped,
+                             "the server stops before the replica has a snapshot");
     }
     if (sender->sends_snapshot && sender->snapshot_ns == 0) {
         sender->snapshot_ns = sw_log_now_ns();
@@ -210,7 +213,7 @@ static int send_welcome(struct sw_sender *sender, bool resumes)
     pthread_mutex_unlock(&parts->state->lock);
     welcome.start = terms == NULL ? 0 : terms->start(terms->context, welcome.term);
     if (terms != NULL && welcome.start == 0) {
-        return fail(sender, &sender->senders->dropped, "the term has ended");
+        return sender_failed(sender, &sender->senders->dropped, "the term has ended");
     }
     return send_bytes(sender, line, sw_repl_welcome_write(&welcome, line, sizeof(line)));
 }
@@ -234,8 +237,8 @@ static bool goes_on(void *context)
 {
     struct sw_sender *sender = context;
     if (__atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE)) {
-        return fail(sender, &sender->senders->dropped,
-                    "the server stops before the replica has a snapshot") == 0;
+        return sender_failed(sender, &sender->senders->dropped,
+                             "the server stops before the replica has a snapshot") == 0;
     }
     /* it says nothing meanwhile */
     __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
@@ -250,8 +253,9 @@ static int wait_for_backlog(struct sw_sender *sender)
     sender->moved_ns = sw_log_now_ns();
     while (!sw_backlog_has(senders->parts.backlog, sender->sent)) {
         if (is_late(sender)) {
-            return fail(sender, &senders->dropped,
-                        "the backlog lacks the last write of the snapshot after repl-timeout");
+            return sender_failed(
+                sender, &senders->dropped,
+                "the backlog lacks the last write of the snapshot after repl-timeout");
         }
         if (wait_for(sender, 0, 2) != 0) {
             return -1;
@@ -260,7 +264,7 @@ static int wait_for_backlog(struct sw_sender *sender)
     return 0;
 }
 
-static int begin(struct sw_sender *sender)
+static int begin_to_send(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     bool was_on = sw_backlog_is_on(senders->parts.backlog);
@@ -279,7 +283,7 @@ static int begin(struct sw_sender *sender)
     sender->sends_snapshot = true;
     if (sw_snapshot_send(senders->parts.table, senders->parts.config, goes_on, send_bytes, sender,
                          &sender->sent, reason) != 0) {
-        return fail(sender, &senders->errors, reason);
+        return sender_failed(sender, &senders->errors, reason);
     }
     sender->sends_snapshot = false;
     sender->snapshot_ns = 0;
@@ -310,8 +314,9 @@ static int send_records(struct sw_sender *sender)
     int n = sw_backlog_take(sender->senders->parts.backlog, sender->sent, records, AT_ONCE,
                             AT_ONCE_BYTES);
     if (n < 0) {
-        return fail(sender, &sender->senders->dropped,
-                    "the replica is behind by more than repl-backlog-bytes and must begin again");
+        return sender_failed(
+            sender, &sender->senders->dropped,
+            "the replica is behind by more than repl-backlog-bytes and must begin again");
     }
     for (int i = 0; i < n; i++) {
         pieces[i] = (struct iovec){records[i]->bytes, records[i]->size};
@@ -331,7 +336,7 @@ static void serve(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     uint64_t marked_ns = 0;
-    if (begin(sender) != 0) {
+    if (begin_to_send(sender) != 0) {
         return;
     }
     __atomic_store_n(&sender->is_online, true, __ATOMIC_RELEASE);
@@ -350,7 +355,8 @@ static void serve(struct sw_sender *sender)
         }
         sender->moved_ns = now;
         if (is_late(sender)) {
-            fail(sender, &senders->dropped, "no acknowledgement arrived within repl-timeout");
+            sender_failed(sender, &senders->dropped,
+                          "no acknowledgement arrived within repl-timeout");
             return;
         }
         bool rests =
@@ -363,7 +369,7 @@ static void serve(struct sw_sender *sender)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static void *run(void *context)
+static void *run_sender(void *context)
 {
     struct sw_sender *sender = context;
     struct sw_senders *senders = sender->senders;
@@ -467,7 +473,7 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
     sw_sender_take_right(sender, peer);
     pthread_mutex_lock(&senders->lock);
     bool full = length(senders) >= senders->parts.config->replicas_max;
-    bool started = !full && pthread_create(&sender->thread, NULL, run, sender) == 0;
+    bool started = !full && pthread_create(&sender->thread, NULL, run_sender, sender) == 0;
     if (started) {
         sender->next = senders->list;
         senders->list = sender;

@@ -30,14 +30,14 @@ static const struct sw_cluster_view *view_of(const struct sw_control *control)
 }
 
 /* Frees a command that is refused. Returns true: it is done. */
-static bool refuse(struct sw_control *control, const char *error)
+static bool refuse_cluster_command(struct sw_control *control, const char *error)
 {
     sw_resp_error(control->conn, control->command, "%s", error);
     free(control);
     return true;
 }
 
-static void put(const struct sw_control *control, struct sw_text *text)
+static void put_cluster_reply(const struct sw_control *control, struct sw_text *text)
 {
     const bool lists = control->keys_wanted > 0 || control->is_list;
     if (control->is_text) {
@@ -105,10 +105,10 @@ static void on_scanned(struct sw_flight *flight)
 static bool scan(struct sw_control *control, int slot, uint64_t wanted)
 {
     if (control->resp->unsupported.has[SW_COMMAND_SCAN]) {
-        return refuse(control,
-                      "ERR the engine cannot count keys of a slot, because it has no SCAN");
+        return refuse_cluster_command(
+            control, "ERR the engine cannot count keys of a slot, because it has no SCAN");
     }
-    control->put = put;
+    control->put = put_cluster_reply;
     control->slot = slot;
     control->keys_wanted = wanted;
     /* If all loops have followed this view, no loop writes keys that are foreign by it. */
@@ -141,10 +141,10 @@ static bool run_count(struct sw_control *control, const struct sw_resp_argument 
 {
     int64_t slot;
     if (!sw_argument_integer(&words[2], &slot)) {
-        return refuse(control, "ERR value is not an integer or out of range");
+        return refuse_cluster_command(control, "ERR value is not an integer or out of range");
     }
     if (slot < 0 || slot >= (int64_t)SW_SLOTS) {
-        return refuse(control, "ERR Invalid slot");
+        return refuse_cluster_command(control, "ERR Invalid slot");
     }
     return scan(control, (int)slot, 0);
 }
@@ -159,14 +159,14 @@ static bool run_get(struct sw_control *control, const struct sw_resp_argument *w
 {
     int64_t slot, most;
     if (!sw_argument_integer(&words[2], &slot) || !sw_argument_integer(&words[3], &most)) {
-        return refuse(control, "ERR value is not an integer or out of range");
+        return refuse_cluster_command(control, "ERR value is not an integer or out of range");
     }
     if (slot < 0 || slot >= (int64_t)SW_SLOTS || most < 0) {
-        return refuse(control, "ERR Invalid slot or number of keys");
+        return refuse_cluster_command(control, "ERR Invalid slot or number of keys");
     }
     if (most > sw_control_scan_count_max(control->conn->net->config)) {
-        return refuse(control,
-                      "ERR the reply may be longer than output-bytes-max: use a smaller count");
+        return refuse_cluster_command(
+            control, "ERR the reply may be longer than output-bytes-max: use a smaller count");
     }
     if (most == 0) {
         sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
@@ -228,10 +228,10 @@ static bool run_settopology(struct sw_control *control, const struct sw_resp_com
     bool has_epoch = arguments->count == 5;
     char error[SW_CLUSTER_ERROR_BYTES];
     if (arguments->count != 3 && (!has_epoch || !sw_argument_is(&words[2], "IFEPOCH"))) {
-        return refuse(control, "ERR syntax error");
+        return refuse_cluster_command(control, "ERR syntax error");
     }
     if (has_epoch && !sw_decimal_parse(words[3].text, words[3].size, INT64_MAX, &only_if)) {
-        return refuse(control, "ERR value is not an integer or out of range");
+        return refuse_cluster_command(control, "ERR value is not an integer or out of range");
     }
     if (control->resp->owner.registry != NULL) {
         return run_order(control, text, has_epoch ? &only_if : NULL);
@@ -295,10 +295,11 @@ static bool run_move_take(struct sw_control *control, const struct sw_resp_argum
     char id[SW_TOPOLOGY_ID + 1], error[SW_CLUSTER_ERROR_BYTES];
     struct sw_slot_set slots = {{0}};
     if (!read_id(&words[3], id)) {
-        return refuse(control, "ERR invalid node id: write its 40 hex digits (CLUSTER MYID)");
+        return refuse_cluster_command(
+            control, "ERR invalid node id: write its 40 hex digits (CLUSTER MYID)");
     }
     if (!sw_slot_set_parse(&slots, (const char *)words[4].text, words[4].size)) {
-        return refuse(control, "ERR invalid slots: write ranges such as 0-99,200");
+        return refuse_cluster_command(control, "ERR invalid slots: write ranges such as 0-99,200");
     }
     sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
     if (sw_mover_run_target(control->resp->owner.mover, id, &slots, error)) {
@@ -317,7 +318,7 @@ static bool run_move_outcome(struct sw_control *control, const struct sw_resp_ar
     if (!read_id(&words[3], id) ||
         !sw_decimal_parse(words[4].text, words[4].size, INT64_MAX, &attempt) ||
         !sw_slot_set_parse(&slots, (const char *)words[5].text, words[5].size)) {
-        return refuse(control, "ERR syntax error");
+        return refuse_cluster_command(control, "ERR syntax error");
     }
     sw_text_init(&control->keys, SW_TOPOLOGY_BYTES_MAX + 64);
     switch (sw_cluster_outcome(control->conn->net->seat.cluster, id, attempt, &slots, &topology)) {
@@ -345,7 +346,7 @@ static bool run_move_follow(struct sw_control *control, const struct sw_resp_arg
     struct sw_repl_status facts;
     uint64_t sequence = 0;
     if (!sw_decimal_parse(words[3].text, words[3].size, UINT64_MAX, &sequence)) {
-        return refuse(control, "ERR syntax error");
+        return refuse_cluster_command(control, "ERR syntax error");
     }
     sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
     sw_repl_status(control->resp->owner.repl, &facts);
@@ -395,9 +396,9 @@ bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_com
 {
     const struct sw_resp_argument *words = arguments->arguments;
     if (view_of(control) == NULL) {
-        return refuse(control, SW_NO_CLUSTER);
+        return refuse_cluster_command(control, SW_NO_CLUSTER);
     }
-    control->put = put;
+    control->put = put_cluster_reply;
     if (sw_argument_is(&words[1], "COUNTKEYSINSLOT") && arguments->count == 3) {
         return run_count(control, words);
     }

@@ -426,8 +426,8 @@ static const struct values integers = {add_integer, false};
 static const struct values blobs = {add_blob, true};
 
 /* Fills in `data`. Returns false, with the connection stalled, if the batch has no room. */
-static bool begin(struct data *data, struct sw_conn *conn, const struct sw_command *command,
-                  const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
+static bool begin_data(struct data *data, struct sw_conn *conn, const struct sw_command *command,
+                       const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
     struct sw_resp_batch *batch = &resp->filling->batch;
@@ -459,12 +459,12 @@ bool sw_data_run_integers(struct sw_conn *conn, const struct sw_command *command
                           const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct data data;
-    return begin(&data, conn, command, arguments, purpose) && run_begun(&data, &integers);
+    return begin_data(&data, conn, command, arguments, purpose) && run_begun(&data, &integers);
 }
 
 bool sw_data_run_blobs(struct sw_conn *conn, const struct sw_command *command,
                        const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct data data;
-    return begin(&data, conn, command, arguments, purpose) && run_begun(&data, &blobs);
+    return begin_data(&data, conn, command, arguments, purpose) && run_begun(&data, &blobs);
 }

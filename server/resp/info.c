@@ -13,7 +13,7 @@
 #include "server/config/options.h"
 #include "server/resp/session.h"
 
-static void put(struct sw_text *text, const char *name, uint64_t value)
+static void info_put(struct sw_text *text, const char *name, uint64_t value)
 {
     sw_text_printf(text, "%s:%" PRIu64 "\r\n", name, value);
 }
@@ -24,7 +24,7 @@ static void put_bytes(struct sw_text *text, const char *name, uint64_t bytes)
     static const char units[] = "BKMGTP";
     double shown = (double)bytes;
     size_t unit = 0;
-    put(text, name, bytes);
+    info_put(text, name, bytes);
     while (shown >= 1024 && unit + 2 < sizeof(units)) {
         shown /= 1024;
         unit++;
@@ -42,28 +42,28 @@ static void section_server(const struct sw_server_stats *snapshot, struct sw_tex
     if (uname(&os) == 0) {
         sw_text_printf(text, "os:%s %s %s\r\n", os.sysname, os.release, os.machine);
     }
-    put(text, "arch_bits", sizeof(void *) * 8);
-    put(text, "process_id", snapshot->process_id);
+    info_put(text, "arch_bits", sizeof(void *) * 8);
+    info_put(text, "process_id", snapshot->process_id);
     sw_text_printf(text, "run_id:%s\r\n", snapshot->run_id);
-    put(text, "tcp_port", snapshot->tcp_port);
-    put(text, "uptime_in_seconds", snapshot->uptime_seconds);
-    put(text, "uptime_in_days", snapshot->uptime_seconds / 86400);
-    put(text, "io_threads_active", snapshot->loops > 1);
+    info_put(text, "tcp_port", snapshot->tcp_port);
+    info_put(text, "uptime_in_seconds", snapshot->uptime_seconds);
+    info_put(text, "uptime_in_days", snapshot->uptime_seconds / 86400);
+    info_put(text, "io_threads_active", snapshot->loops > 1);
 }
 
 static void section_clients(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
-    put(text, "connected_clients", snapshot->counters.connected_clients);
-    put(text, "maxclients", sw_config_connections(snapshot->config));
-    put(text, "blocked_clients", 0);
-    put(text, "paused_clients", snapshot->counters.paused_clients);
+    info_put(text, "connected_clients", snapshot->counters.connected_clients);
+    info_put(text, "maxclients", sw_config_connections(snapshot->config));
+    info_put(text, "blocked_clients", 0);
+    info_put(text, "paused_clients", snapshot->counters.paused_clients);
     bool paused = snapshot->pause_left_ms > 0;
     sw_text_printf(text, "paused_reason:%s\r\npaused_actions:%s\r\n",
                    paused ? "client_pause" : "none",
                    !paused                ? "none"
                    : snapshot->pauses_all ? "all"
                                           : "write");
-    put(text, "paused_timeout_milliseconds", snapshot->pause_left_ms);
+    info_put(text, "paused_timeout_milliseconds", snapshot->pause_left_ms);
 }
 
 static void section_memory(const struct sw_server_stats *snapshot, struct sw_text *text)
@@ -79,10 +79,10 @@ static void section_memory(const struct sw_server_stats *snapshot, struct sw_tex
 
 static void put_loading(const struct sw_persistence *facts, struct sw_text *text)
 {
-    put(text, "loading_start_time", facts->loading_since);
-    put(text, "loading_total_bytes", facts->loading_bytes);
-    put(text, "loading_loaded_bytes", facts->loaded_bytes);
-    put(text, "loading_loaded_perc", sw_persistence_percent(facts));
+    info_put(text, "loading_start_time", facts->loading_since);
+    info_put(text, "loading_total_bytes", facts->loading_bytes);
+    info_put(text, "loading_loaded_bytes", facts->loaded_bytes);
+    info_put(text, "loading_loaded_perc", sw_persistence_percent(facts));
 }
 
 /* A rewrite of the log is a snapshot. */
@@ -90,18 +90,18 @@ static void put_log(const struct sw_server_stats *snapshot, struct sw_text *text
 {
     const struct sw_wal_stats *log = &snapshot->log;
     const bool failed = log->state != SW_WAL_OK;
-    put(text, "aof_enabled", log->has_begun);
-    put(text, "aof_rewrite_in_progress", log->has_begun && snapshot->persistence.saving);
-    put(text, "aof_rewrite_scheduled", 0);
+    info_put(text, "aof_enabled", log->has_begun);
+    info_put(text, "aof_rewrite_in_progress", log->has_begun && snapshot->persistence.saving);
+    info_put(text, "aof_rewrite_scheduled", 0);
     sw_text_printf(text, "aof_last_bgrewrite_status:%s\r\n",
                    snapshot->persistence.last_failed ? "err" : "ok");
     sw_text_printf(text, "aof_last_write_status:%s\r\n", failed ? "err" : "ok");
     if (log->has_begun) {
-        put(text, "aof_current_size", log->log_bytes);
-        put(text, "aof_base_size", snapshot->persistence.last_bytes);
-        put(text, "aof_buffer_length", log->backlog_bytes);
-        put(text, "sherwood_written_sequence", log->written);
-        put(text, "sherwood_durable_sequence", log->durable);
+        info_put(text, "aof_current_size", log->log_bytes);
+        info_put(text, "aof_base_size", snapshot->persistence.last_bytes);
+        info_put(text, "aof_buffer_length", log->backlog_bytes);
+        info_put(text, "sherwood_written_sequence", log->written);
+        info_put(text, "sherwood_durable_sequence", log->durable);
     }
 }
 
@@ -112,12 +112,12 @@ static void section_persistence(const struct sw_server_stats *snapshot, struct s
     const uint64_t written = snapshot->stats.changes;
     const bool saved = facts->saves > 0;
     const int64_t saving_for = (int64_t)time(NULL) - (int64_t)facts->saving_since;
-    put(text, "loading", facts->loading);
-    put(text, "async_loading", 0);
-    put(text, "sherwood_data_dir_set", facts->enabled);
-    put(text, "rdb_changes_since_last_save", facts->enabled ? facts->changes : written);
-    put(text, "rdb_bgsave_in_progress", facts->saving);
-    put(text, "rdb_last_save_time", facts->saved_at);
+    info_put(text, "loading", facts->loading);
+    info_put(text, "async_loading", 0);
+    info_put(text, "sherwood_data_dir_set", facts->enabled);
+    info_put(text, "rdb_changes_since_last_save", facts->enabled ? facts->changes : written);
+    info_put(text, "rdb_bgsave_in_progress", facts->saving);
+    info_put(text, "rdb_last_save_time", facts->saved_at);
     sw_text_printf(text, "rdb_last_bgsave_status:%s\r\n", facts->last_failed ? "err" : "ok");
     sw_text_printf(text, "rdb_last_bgsave_time_sec:%" PRId64 "\r\n",
                    saved ? (int64_t)(facts->last_ms / 1000) : -1);
@@ -126,9 +126,9 @@ static void section_persistence(const struct sw_server_stats *snapshot, struct s
                    !facts->saving   ? -1
                    : saving_for > 0 ? saving_for
                                     : 0);
-    put(text, "rdb_saves", facts->saves);
-    put(text, "sherwood_last_save_hold_usec", facts->last_hold_us);
-    put(text, "rdb_last_load_keys_loaded", facts->loaded_keys);
+    info_put(text, "rdb_saves", facts->saves);
+    info_put(text, "sherwood_last_save_hold_usec", facts->last_hold_us);
+    info_put(text, "rdb_last_load_keys_loaded", facts->loaded_keys);
     put_log(snapshot, text);
     if (facts->loading) {
         put_loading(facts, text);
@@ -139,19 +139,19 @@ static void section_stats(const struct sw_server_stats *snapshot, struct sw_text
 {
     const struct sw_loop_counters *counters = &snapshot->counters;
     const struct sw_op_counters *get = &snapshot->stats.counters.by_class[SW_CLASS_GET];
-    put(text, "total_connections_received", counters->connections_accepted);
-    put(text, "total_commands_processed", counters->commands_processed);
-    put(text, "total_net_input_bytes", counters->net_input_bytes);
-    put(text, "total_net_output_bytes", counters->net_output_bytes);
-    put(text, "rejected_connections", counters->connections_rejected);
-    put(text, "expired_keys", snapshot->stats.expired);
-    put(text, "evicted_keys", snapshot->stats.counters.evicted);
-    put(text, "keyspace_hits", get->hits);
-    put(text, "keyspace_misses", get->misses);
-    put(text, "pubsub_channels", 0);
-    put(text, "pubsub_patterns", 0);
-    put(text, "latest_fork_usec", 0);
-    put(text, "total_error_replies", counters->command_errors);
+    info_put(text, "total_connections_received", counters->connections_accepted);
+    info_put(text, "total_commands_processed", counters->commands_processed);
+    info_put(text, "total_net_input_bytes", counters->net_input_bytes);
+    info_put(text, "total_net_output_bytes", counters->net_output_bytes);
+    info_put(text, "rejected_connections", counters->connections_rejected);
+    info_put(text, "expired_keys", snapshot->stats.expired);
+    info_put(text, "evicted_keys", snapshot->stats.counters.evicted);
+    info_put(text, "keyspace_hits", get->hits);
+    info_put(text, "keyspace_misses", get->misses);
+    info_put(text, "pubsub_channels", 0);
+    info_put(text, "pubsub_patterns", 0);
+    info_put(text, "latest_fork_usec", 0);
+    info_put(text, "total_error_replies", counters->command_errors);
 }
 
 static void section_cpu(const struct sw_server_stats *snapshot, struct sw_text *text)
@@ -190,26 +190,26 @@ static void section_errorstats(const struct sw_server_stats *snapshot, struct sw
 static void put_registry(const struct sw_registry_status *facts, struct sw_text *text)
 {
     sw_text_printf(text, "cluster_registry_watch:%s\r\n", facts->is_watching ? "up" : "down");
-    put(text, "cluster_registry_epoch", facts->epoch);
-    put(text, "cluster_registry_silent_ms", facts->silent_ms);
-    put(text, "cluster_registry_watch_restarts", facts->watch_restarts);
-    put(text, "cluster_registry_failures", facts->failures);
-    put(text, "cluster_registry_writes", facts->writes);
-    put(text, "cluster_registry_conflicts", facts->conflicts);
-    put(text, "cluster_registry_claims", facts->claims);
+    info_put(text, "cluster_registry_epoch", facts->epoch);
+    info_put(text, "cluster_registry_silent_ms", facts->silent_ms);
+    info_put(text, "cluster_registry_watch_restarts", facts->watch_restarts);
+    info_put(text, "cluster_registry_failures", facts->failures);
+    info_put(text, "cluster_registry_writes", facts->writes);
+    info_put(text, "cluster_registry_conflicts", facts->conflicts);
+    info_put(text, "cluster_registry_claims", facts->claims);
     sw_text_printf(text, "cluster_registry_refused:%s\r\n", facts->refused);
     sw_text_printf(text, "cluster_registry_trouble:%s\r\n", facts->trouble);
 }
 
 static void section_cluster(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
-    put(text, "cluster_enabled", snapshot->cluster.is_enabled);
+    info_put(text, "cluster_enabled", snapshot->cluster.is_enabled);
     if (snapshot->cluster.is_enabled) {
-        put(text, "cluster_moving", snapshot->move.phase != SW_MOVE_RESTS);
-        put(text, "cluster_moves_taken", snapshot->move.taken);
-        put(text, "cluster_moves_handed_over", snapshot->move.handed_over);
-        put(text, "cluster_move_failures", snapshot->move.failures);
-        put(text, "cluster_move_freeze_us", snapshot->move.freeze_us);
+        info_put(text, "cluster_moving", snapshot->move.phase != SW_MOVE_RESTS);
+        info_put(text, "cluster_moves_taken", snapshot->move.taken);
+        info_put(text, "cluster_moves_handed_over", snapshot->move.handed_over);
+        info_put(text, "cluster_move_failures", snapshot->move.failures);
+        info_put(text, "cluster_move_freeze_us", snapshot->move.freeze_us);
         sw_text_printf(text, "cluster_topology_from:%s\r\n",
                        snapshot->registry.is_on ? "etcd" : "file");
     }
@@ -247,8 +247,8 @@ static void put_keys(const struct sw_server_stats *snapshot, struct sw_text *tex
         sw_text_printf(text, "resp_keys_collision_odds:%.3g\r\n", keys * keys / 0x1p65);
     }
     if (snapshot->config->resp_keys == SW_RESP_KEYS_HASH) {
-        put(text, "resp_key_text_bytes", snapshot->config->resp_key_text_bytes);
-        put(text, "resp_key_collisions", snapshot->counters.key_collisions);
+        info_put(text, "resp_key_text_bytes", snapshot->config->resp_key_text_bytes);
+        info_put(text, "resp_key_collisions", snapshot->counters.key_collisions);
     }
 }
 
@@ -260,44 +260,44 @@ static void section_sherwood(const struct sw_server_stats *snapshot, struct sw_t
         [SW_VALUE_INTEGER] = "integer", [SW_VALUE_STRING] = "string", [SW_VALUE_FIXED] = "fixed"};
     sw_text_printf(text, "engine:%s\r\nbackend:%s\r\nbackend_reason:%s\r\n", info->engine_name,
                    info->backend_name, info->backend_reason);
-    put(text, "ready", snapshot->ready);
-    put(text, "loops", snapshot->loops);
-    put(text, "key_bits", (uint64_t)info->key_bytes * 8);
-    put(text, "value_bits", (uint64_t)(info->value_bytes - info->key_text_bytes) * 8);
+    info_put(text, "ready", snapshot->ready);
+    info_put(text, "loops", snapshot->loops);
+    info_put(text, "key_bits", (uint64_t)info->key_bytes * 8);
+    info_put(text, "value_bits", (uint64_t)(info->value_bytes - info->key_text_bytes) * 8);
     sw_text_printf(text, "value_format:%s\r\n", formats[sw_config_value_format(snapshot->config)]);
     put_keys(snapshot, text);
-    put(text, "bucket_slots", info->bucket_slots);
-    put(text, "capacity_slots", info->capacity_slots);
-    put(text, "max_capacity_slots", info->max_capacity_slots);
-    put(text, "occupied", stats->occupied);
-    put(text, "occupied_max", info->occupied_max);
+    info_put(text, "bucket_slots", info->bucket_slots);
+    info_put(text, "capacity_slots", info->capacity_slots);
+    info_put(text, "max_capacity_slots", info->max_capacity_slots);
+    info_put(text, "occupied", stats->occupied);
+    info_put(text, "occupied_max", info->occupied_max);
     sw_text_printf(text, "load:%.6f\r\n",
                    info->capacity_slots > 0 ? (double)stats->occupied / (double)info->capacity_slots
                                             : 0.0);
     sw_text_printf(text, "max_load:%.6f\r\n", info->max_load);
-    put(text, "growths", stats->grown);
-    put(text, "resizes", stats->resized);
-    put(text, "resize_failures", stats->resize_failed);
-    put(text, "max_probe", info->max_probe);
-    put(text, "stash_slots", info->stash_slots);
-    put(text, "stash_occupied", stats->stash_occupied);
-    put(text, "table_bytes", info->bytes_reserved);
-    put(text, "row_bytes_gpu", info->row_bytes_gpu);
-    put(text, "row_bytes_host", info->row_bytes_host);
-    put(text, "arena_bytes", snapshot->counters.arena_bytes);
-    put(text, "arena_used_bytes", snapshot->counters.arena_used_bytes);
+    info_put(text, "growths", stats->grown);
+    info_put(text, "resizes", stats->resized);
+    info_put(text, "resize_failures", stats->resize_failed);
+    info_put(text, "max_probe", info->max_probe);
+    info_put(text, "stash_slots", info->stash_slots);
+    info_put(text, "stash_occupied", stats->stash_occupied);
+    info_put(text, "table_bytes", info->bytes_reserved);
+    info_put(text, "row_bytes_gpu", info->row_bytes_gpu);
+    info_put(text, "row_bytes_host", info->row_bytes_host);
+    info_put(text, "arena_bytes", snapshot->counters.arena_bytes);
+    info_put(text, "arena_used_bytes", snapshot->counters.arena_used_bytes);
     put_operation(text, "get", &stats->counters.by_class[SW_CLASS_GET]);
     put_operation(text, "upsert", &stats->counters.by_class[SW_CLASS_UPSERT]);
     put_operation(text, "delete", &stats->counters.by_class[SW_CLASS_DELETE]);
-    put(text, "inserted", stats->counters.inserted);
-    put(text, "updated", stats->counters.updated);
-    put(text, "deleted", stats->counters.deleted);
-    put(text, "failures", stats->counters.failures);
-    put(text, "refused", stats->counters.refused);
-    put(text, "evicted", stats->counters.evicted);
-    put(text, "not_admitted", stats->counters.not_admitted);
-    put(text, "batches", stats->batches);
-    put(text, "bulk_frames", snapshot->counters.frames_processed);
+    info_put(text, "inserted", stats->counters.inserted);
+    info_put(text, "updated", stats->counters.updated);
+    info_put(text, "deleted", stats->counters.deleted);
+    info_put(text, "failures", stats->counters.failures);
+    info_put(text, "refused", stats->counters.refused);
+    info_put(text, "evicted", stats->counters.evicted);
+    info_put(text, "not_admitted", stats->counters.not_admitted);
+    info_put(text, "batches", stats->batches);
+    info_put(text, "bulk_frames", snapshot->counters.frames_processed);
 }
 
 static const struct {

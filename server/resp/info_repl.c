@@ -7,7 +7,7 @@
 
 #include "server/resp/session.h"
 
-static void put(struct sw_text *text, const char *name, uint64_t value)
+static void info_repl_put(struct sw_text *text, const char *name, uint64_t value)
 {
     sw_text_printf(text, "%s:%" PRIu64 "\r\n", name, value);
 }
@@ -15,31 +15,31 @@ static void put(struct sw_text *text, const char *name, uint64_t value)
 static void put_replica(const struct sw_repl_status *facts, struct sw_text *text)
 {
     sw_text_printf(text, "role:slave\r\nmaster_host:%s\r\n", facts->host);
-    put(text, "master_port", facts->port);
+    info_repl_put(text, "master_port", facts->port);
     sw_text_printf(text, "master_link_status:%s\r\n",
                    facts->link == SW_LINK_CONNECTED ? "up" : "down");
-    put(text, "master_last_io_seconds_ago", facts->silent_ms / 1000);
-    put(text, "master_sync_in_progress", facts->link == SW_LINK_SYNC);
-    put(text, "slave_read_repl_offset", facts->position);
-    put(text, "slave_repl_offset", facts->position);
+    info_repl_put(text, "master_last_io_seconds_ago", facts->silent_ms / 1000);
+    info_repl_put(text, "master_sync_in_progress", facts->link == SW_LINK_SYNC);
+    info_repl_put(text, "slave_read_repl_offset", facts->position);
+    info_repl_put(text, "slave_repl_offset", facts->position);
     if (facts->link == SW_LINK_SYNC) {
-        put(text, "master_sync_read_bytes", facts->synced_bytes);
+        info_repl_put(text, "master_sync_read_bytes", facts->synced_bytes);
     }
     if (facts->link != SW_LINK_CONNECTED) {
-        put(text, "master_link_down_since_seconds", facts->down_ms / 1000);
+        info_repl_put(text, "master_link_down_since_seconds", facts->down_ms / 1000);
     }
-    put(text, "slave_priority", 100);
-    put(text, "slave_read_only", 1);
-    put(text, "replica_announced", 1);
-    put(text, "sherwood_lag_writes", facts->lag_writes);
-    put(text, "sherwood_lag_ms", facts->lag_ms);
-    put(text, "sherwood_resyncs", facts->resyncs);
-    put(text, "sherwood_resumes", facts->resumed);
+    info_repl_put(text, "slave_priority", 100);
+    info_repl_put(text, "slave_read_only", 1);
+    info_repl_put(text, "replica_announced", 1);
+    info_repl_put(text, "sherwood_lag_writes", facts->lag_writes);
+    info_repl_put(text, "sherwood_lag_ms", facts->lag_ms);
+    info_repl_put(text, "sherwood_resyncs", facts->resyncs);
+    info_repl_put(text, "sherwood_resumes", facts->resumed);
 }
 
 static void put_replicas(const struct sw_senders_stats *senders, struct sw_text *text)
 {
-    put(text, "connected_slaves", senders->replicas);
+    info_repl_put(text, "connected_slaves", senders->replicas);
     for (unsigned i = 0; i < senders->replicas; i++) {
         const struct sw_sender_status *replica = &senders->shown[i];
         const char *split = strrchr(replica->address, ':');
@@ -61,16 +61,16 @@ void sw_info_shard(const struct sw_ha_status *facts, struct sw_text *text)
                    : facts->is_primary ? "primary"
                                        : "replica",
                    facts->primary, facts->in_sync_names);
-    put(text, "ha_term", facts->term);
-    put(text, "ha_in_sync", facts->in_sync);
-    put(text, "ha_members", facts->members);
-    put(text, "ha_quorum", facts->quorum);
-    put(text, "ha_lease_ms", facts->lease_ms);
-    put(text, "ha_etcd_silent_ms", facts->silent_ms);
-    put(text, "ha_elections", facts->elections);
-    put(text, "ha_losses", facts->losses);
-    put(text, "ha_discards", facts->discards);
-    put(text, "ha_etcd_failures", facts->etcd_failures);
+    info_repl_put(text, "ha_term", facts->term);
+    info_repl_put(text, "ha_in_sync", facts->in_sync);
+    info_repl_put(text, "ha_members", facts->members);
+    info_repl_put(text, "ha_quorum", facts->quorum);
+    info_repl_put(text, "ha_lease_ms", facts->lease_ms);
+    info_repl_put(text, "ha_etcd_silent_ms", facts->silent_ms);
+    info_repl_put(text, "ha_elections", facts->elections);
+    info_repl_put(text, "ha_losses", facts->losses);
+    info_repl_put(text, "ha_discards", facts->discards);
+    info_repl_put(text, "ha_etcd_failures", facts->etcd_failures);
 }
 
 void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text *text)
@@ -94,7 +94,7 @@ void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text 
                    "master_failover_state:no-failover\r\nmaster_replid:%s\r\n"
                    "master_replid2:%s\r\n",
                    history->id, history->before);
-    put(text, "master_repl_offset", facts->position);
+    info_repl_put(text, "master_repl_offset", facts->position);
     sw_text_printf(text, "second_repl_offset:%" PRId64 "\r\n",
                    history->before[0] == '\0' || strspn(history->before, "0") == 40
                        ? -1
@@ -102,8 +102,8 @@ void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text 
     if (snapshot->shard.is_on) {
         sw_info_shard(&snapshot->shard, text);
     }
-    put(text, "repl_backlog_active", backlog->is_on);
-    put(text, "repl_backlog_size", backlog->bytes_max);
-    put(text, "repl_backlog_first_byte_offset", backlog->first);
-    put(text, "repl_backlog_histlen", backlog->bytes);
+    info_repl_put(text, "repl_backlog_active", backlog->is_on);
+    info_repl_put(text, "repl_backlog_size", backlog->bytes_max);
+    info_repl_put(text, "repl_backlog_first_byte_offset", backlog->first);
+    info_repl_put(text, "repl_backlog_histlen", backlog->bytes);
 }

@@ -15,7 +15,8 @@
 #define NOT_YET "CLUSTERDOWN The cluster is down: this node is becoming a primary"
 #define CROSS_SLOT "CROSSSLOT Keys in request don't hash to the same slot"
 
-static bool refuse(struct sw_resp_conn *state, const char *text, char line[SW_CLUSTER_LINE_BYTES])
+static bool write_redirect_line(struct sw_resp_conn *state, const char *text,
+                                char line[SW_CLUSTER_LINE_BYTES])
 {
     struct sw_loop_counters *counters = state->conn->net->counters;
     snprintf(line, SW_CLUSTER_LINE_BYTES, "%s", text);
@@ -29,7 +30,7 @@ static bool refuse_slot(struct sw_resp_conn *state, unsigned slot, char line[SW_
 {
     char text[SW_CLUSTER_LINE_BYTES];
     sw_cluster_refusal(state->conn->net->seat.view, slot, text);
-    return refuse(state, text, line);
+    return write_redirect_line(state, text, line);
 }
 
 /* 42 and 042 are one key, and the texts are in two slots: only the one without zeros in front is
@@ -81,10 +82,11 @@ bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *co
     int foreign = -1;
     *slots = (struct sw_slots){.first = -1};
     if (view->choices.raw_bytes == 0 && !is_canonical(command, arguments, count)) {
-        return refuse(state,
-                      "ERR key is not in canonical form, which cluster mode needs: write the "
-                      "integer without sign and leading zeros",
-                      line);
+        return write_redirect_line(
+            state,
+            "ERR key is not in canonical form, which cluster mode needs: write the "
+            "integer without sign and leading zeros",
+            line);
     }
     for (uint32_t i = 0; i < count; i++) {
         int slot = (int)sw_cluster_slot(view, sw_integer_at(keys, bytes, i));
@@ -96,17 +98,18 @@ bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *co
     }
     bool is_gap = foreign >= 0 && view->owner[slots->first] == SW_TOPOLOGY_NOBODY;
     if (slots->is_several && !view->choices.any_slots && !is_gap) {
-        return refuse(state, CROSS_SLOT, line);
+        return write_redirect_line(state, CROSS_SLOT, line);
     }
     if (foreign >= 0) {
         return refuse_slot(state, (unsigned)(is_gap ? slots->first : foreign), line);
     }
     if (is_not_primary_yet(state)) {
-        return refuse(state, NOT_YET, line);
+        return write_redirect_line(state, NOT_YET, line);
     }
     state->frozen_since_ms = 0;
     return met(state, SW_OBSTACLE_LOADING) != 0 &&
-           refuse(state, "CLUSTERDOWN The cluster is down: this node is loading its data", line);
+           write_redirect_line(
+               state, "CLUSTERDOWN The cluster is down: this node is loading its data", line);
 }
 
 bool sw_redirect_waits(struct sw_resp_conn *state)
@@ -133,14 +136,14 @@ bool sw_redirect_refuses_exec(struct sw_resp_conn *state, const struct sw_slots 
         return false;
     }
     if (slots->is_several && !view->choices.any_slots) {
-        return refuse(state, CROSS_SLOT, line);
+        return write_redirect_line(state, CROSS_SLOT, line);
     }
     if (slots->is_several && view->number != number) {
-        return refuse(state, "EXECABORT Transaction discarded because the topology has changed.",
-                      line);
+        return write_redirect_line(
+            state, "EXECABORT Transaction discarded because the topology has changed.", line);
     }
     if (is_not_primary_yet(state)) {
-        return refuse(state, NOT_YET, line);
+        return write_redirect_line(state, NOT_YET, line);
     }
     return !serves(state, (unsigned)slots->first, false) &&
            refuse_slot(state, (unsigned)slots->first, line);

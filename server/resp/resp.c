@@ -173,7 +173,7 @@ static void close_conn(struct sw_conn *conn)
     sw_resp_output_fini(state);
 }
 
-static bool refuse(struct sw_conn *conn, enum sw_refusal why)
+static bool refuse_resp_conn(struct sw_conn *conn, enum sw_refusal why)
 {
     static const char *const lines[] = {
         [SW_REFUSAL_TIMED_OUT] = "ERR Protocol error: the request did not arrive in time",
@@ -231,7 +231,7 @@ const struct sw_protocol sw_resp_protocol = {
     .claims = claims,
     .open = open_conn,
     .feed = feed,
-    .refuse = refuse,
+    .refuse = refuse_resp_conn,
     .written = sw_resp_written,
     .drop_input = drop_nothing,
     .drop_output = drop_nothing,

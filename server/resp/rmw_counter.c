@@ -29,7 +29,7 @@ struct seen {
     uint32_t time; /* the argument behind EX */
 };
 
-static bool fail(char *line, size_t line_size, const char *error)
+static bool counter_error(char *line, size_t line_size, const char *error)
 {
     snprintf(line, line_size, "%s", error);
     return false;
@@ -84,8 +84,9 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
     const char *error = NULL;
     *counter = (struct sw_counter){.amount = 1, .low = INT64_MIN, .high = INT64_MAX};
     if (!SW_OPS_HAS(shape->operations, SW_INCRBY) && !SW_OPS_HAS(shape->operations, SW_INCREMENT)) {
-        return fail(line, line_size,
-                    "ERR INCREX needs values that are integers or strings (--value-type string)");
+        return counter_error(
+            line, line_size,
+            "ERR INCREX needs values that are integers or strings (--value-type string)");
     }
     for (uint32_t i = 2; error == NULL && i < arguments->count; i++) {
         error = take_option(arguments, &i, counter, &seen);
@@ -98,7 +99,7 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
         error = "ERR LBOUND is larger than UBOUND";
     }
     if (error != NULL) {
-        return fail(line, line_size, error);
+        return counter_error(line, line_size, error);
     }
     if (seen.time != 0 && !shape->expires) {
         snprintf(line, line_size, "ERR the %s engine has no INCREX EX%s", shape->engine_name,
@@ -231,7 +232,7 @@ bool sw_counter_read_row(const struct sw_resp *resp, const struct sw_command *co
         return false;
     }
     const char *error = sw_counter_amount(command, arguments, &counter->amount);
-    return error == NULL || fail(line, line_size, error);
+    return error == NULL || counter_error(line, line_size, error);
 }
 
 /* RESP integers are signed: a larger one is a big number of RESP3, or a bulk string. */

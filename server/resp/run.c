@@ -144,8 +144,8 @@ enum outcome {
 
 /* Carries out a command, if its user may run it, this server can, and nothing keeps it from running
  * now. */
-static enum outcome run(struct sw_resp_conn *state, const struct sw_command *command,
-                        const struct sw_resp_command *arguments)
+static enum outcome run_command(struct sw_resp_conn *state, const struct sw_command *command,
+                                const struct sw_resp_command *arguments)
 {
     struct sw_conn *conn = state->conn;
     bool may = sw_conn_is_free(conn) || !sw_permit_refuses(state, command, arguments);
@@ -188,7 +188,7 @@ bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
         sw_command_reject_wrong(state, command, arguments);
         return true;
     }
-    const enum outcome outcome = run(state, command, arguments);
+    const enum outcome outcome = run_command(state, command, arguments);
     if (outcome == RAN) {
         sw_monitor_look(state, command, arguments);
     }

@@ -141,7 +141,7 @@ static const char *count_needs(const struct sw_conn *conn, struct sw_transaction
     return NULL;
 }
 
-static uint8_t *put(uint8_t *at, const void *bytes, size_t size)
+static uint8_t *append_bytes(uint8_t *at, const void *bytes, size_t size)
 {
     if (size > 0) {
         memcpy(at, bytes, size);
@@ -193,12 +193,12 @@ static const char *keep(const struct sw_conn *conn, struct sw_transaction *trans
     if (!grow_queue(queue, conn->net->budget, bytes)) {
         return "ERR the memory for requests is used up (input-bytes-max)";
     }
-    uint8_t *at = put(queue->bytes + queue->end, &head, sizeof(head));
+    uint8_t *at = append_bytes(queue->bytes + queue->end, &head, sizeof(head));
     for (uint32_t i = 0; i < arguments->count; i++) {
-        at = put(at, &arguments->arguments[i].size, sizeof(uint32_t));
+        at = append_bytes(at, &arguments->arguments[i].size, sizeof(uint32_t));
     }
     for (uint32_t i = 0; i < arguments->count; i++) {
-        at = put(at, arguments->arguments[i].text, arguments->arguments[i].size);
+        at = append_bytes(at, arguments->arguments[i].text, arguments->arguments[i].size);
     }
     queue->end += bytes;
     assert(at == queue->bytes + queue->end);

@@ -30,7 +30,7 @@ struct reader {
 };
 
 /* Appends an error about the line. The text has an error for each wrong line, as far as it fits. */
-static void refuse(struct reader *reader, const char *why)
+static void refuse_acl_line(struct reader *reader, const char *why)
 {
     size_t room = reader->error_bytes - reader->error_used;
     int size = snprintf(reader->error + reader->error_used, room, "%s:%u: %s. ", reader->path,
@@ -45,7 +45,7 @@ static void refuse_word(struct reader *reader, const struct sw_word *word, const
     char shown[WORD_BYTES], sentence[WORD_BYTES + 256];
     sw_acl_show_word(word->text, word->size, shown, sizeof(shown));
     snprintf(sentence, sizeof(sentence), "%s: '%s'", why, shown);
-    refuse(reader, sentence);
+    refuse_acl_line(reader, sentence);
 }
 
 /* Refuses a word behind a blank that is behind the sign of a password: it may be the password. */
@@ -53,7 +53,7 @@ static void refuse_hidden(struct reader *reader, const char *why)
 {
     char sentence[384];
     snprintf(sentence, sizeof(sentence), "%s: a word not shown here; no blank may follow a >", why);
-    refuse(reader, sentence);
+    refuse_acl_line(reader, sentence);
 }
 
 /* Takes the next word of a line, which has no NUL. */
@@ -90,11 +90,11 @@ static void read_user(struct reader *reader, const struct sw_word *name, const c
     struct sw_word word;
     bool hides = sw_acl_ends_in_sign(name->text, name->size);
     if (!sw_user_name_fits(name->text, name->size)) {
-        refuse(reader, "a user's name has 1 to 63 bytes, and no blanks");
+        refuse_acl_line(reader, "a user's name has 1 to 63 bytes, and no blanks");
         return;
     }
     if (sw_user_list_find(reader->list, name->text, name->size) != NULL) {
-        refuse(reader, "this user exists already");
+        refuse_acl_line(reader, "this user exists already");
         return;
     }
     sw_user_init(&user, name->text, name->size);
@@ -114,7 +114,7 @@ static void read_user(struct reader *reader, const struct sw_word *name, const c
         hides |= sw_acl_ends_in_sign(word.text, word.size);
     }
     if (!sw_user_list_add(reader->list, sw_user_create(&user))) {
-        refuse(reader, "too many users, or no memory for another one");
+        refuse_acl_line(reader, "too many users, or no memory for another one");
     }
     sw_forget(&user, sizeof(user));
 }
@@ -123,16 +123,16 @@ static void read_line(struct reader *reader, const char *at, const char *end)
 {
     struct sw_word word;
     if (memchr(at, '\0', (size_t)(end - at)) != NULL) {
-        refuse(reader, "the line has a NUL byte");
+        refuse_acl_line(reader, "the line has a NUL byte");
         return;
     }
     if (!next_word(&at, end, &word) || word.text[0] == '#') {
         return;
     }
     if (word.size != 4 || memcmp(word.text, "user", 4) != 0) {
-        refuse(reader, "the line does not begin with the word user");
+        refuse_acl_line(reader, "the line does not begin with the word user");
     } else if (!next_word(&at, end, &word)) {
-        refuse(reader, "the user has no name");
+        refuse_acl_line(reader, "the user has no name");
     } else {
         read_user(reader, &word, at, end);
     }

@@ -32,7 +32,7 @@ void sw_acl_show_word(const char *word, size_t size, char *out, size_t out_bytes
     out[used] = '\0';
 }
 
-static void add(struct sw_acl_words *words, unsigned line, const char *word, size_t size)
+static void add_acl_note(struct sw_acl_words *words, unsigned line, const char *word, size_t size)
 {
     char shown[SHOWN_BYTES], quoted[SHOWN_BYTES + 2], next[SHOWN_BYTES + 32];
     sw_acl_show_word(word, size, shown, sizeof(shown));
@@ -53,8 +53,8 @@ void sw_acl_notes_add(struct sw_acl_notes *notes, enum sw_rule_effect effect, un
                       const char *word, size_t size)
 {
     if (effect != SW_RULE_APPLIED) {
-        add(effect == SW_RULE_VOID ? &notes->without_effect : &notes->not_granted, line, word,
-            size);
+        add_acl_note(effect == SW_RULE_VOID ? &notes->without_effect : &notes->not_granted, line,
+                     word, size);
     }
 }
 
