@@ -229,7 +229,8 @@ static void send_unsent_parts(struct sherwood *client)
 }
 
 /* Adds a request whose parts wait. */
-static void add(struct sw_client_cluster *cluster, struct sw_client_cluster_request *request)
+static void add_cluster_request(struct sw_client_cluster *cluster,
+                                struct sw_client_cluster_request *request)
 {
     cluster->waiting += request->open;
     *(cluster->last == NULL ? &cluster->first : &cluster->last->next) = request;
@@ -411,7 +412,7 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *s
         return split_error(client, rc, slot);
     }
     sw_client_request_begin(submitted, 0);
-    add(cluster, request);
+    add_cluster_request(cluster, request);
     if ((submitted->flags & SHERWOOD_DELAY) == 0) {
         send_unsent_parts(client);
     }
@@ -485,7 +486,7 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
             break;
         }
         call.flights++;
-        add(cluster, request);
+        add_cluster_request(cluster, request);
         send_unsent_parts(client);
         at += n;
     }

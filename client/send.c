@@ -80,7 +80,7 @@ struct sw_client_flight *sw_client_queue(struct sw_client_stripe *stripe,
 
 static const uint8_t zeros[SW_FRAME_ALIGN];
 
-static size_t add(struct iovec *iov, size_t n, const void *data, size_t bytes)
+static size_t add_to_iov(struct iovec *iov, size_t n, const void *data, size_t bytes)
 {
     if (bytes > 0) {
         /* The transport only reads from the parts. */
@@ -99,10 +99,10 @@ static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flig
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
         const struct sherwood_piece *piece = &flight->pieces[i];
         size_t size = (size_t)piece->count * width;
-        n = add(iov, n, operands ? piece->values : piece->keys, size);
+        n = add_to_iov(iov, n, operands ? piece->values : piece->keys, size);
         bytes += size;
     }
-    return add(iov, n, zeros, (size_t)(sw_frame_align(bytes) - bytes));
+    return add_to_iov(iov, n, zeros, (size_t)(sw_frame_align(bytes) - bytes));
 }
 
 /* Lists the parts of a flight's frame that are not empty. Returns their number, at most
@@ -110,20 +110,20 @@ static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flig
 static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *iov)
 {
     const uint8_t *head = flight->login_head != NULL ? flight->login_head : flight->head;
-    size_t n = add(iov, 0, head, flight->head_bytes);
+    size_t n = add_to_iov(iov, 0, head, flight->head_bytes);
     n = add_array(iov, n, flight, false);
     if (sw_operation_has_operands(flight->header.operation)) {
         n = add_array(iov, n, flight, true);
     }
     if (flight->header.has_scores) {
         size_t bytes = flight->header.count * sizeof(uint64_t);
-        n = add(iov, n, flight->cache->scores + flight->cache_at, bytes);
-        n = add(iov, n, zeros, (size_t)sw_frame_align(bytes) - bytes);
+        n = add_to_iov(iov, n, flight->cache->scores + flight->cache_at, bytes);
+        n = add_to_iov(iov, n, zeros, (size_t)sw_frame_align(bytes) - bytes);
     }
     if (flight->header.has_times) {
         size_t bytes = flight->header.count * sizeof(uint64_t);
-        n = add(iov, n, flight->times_ms, bytes);
-        n = add(iov, n, zeros, (size_t)sw_frame_align(bytes) - bytes);
+        n = add_to_iov(iov, n, flight->times_ms, bytes);
+        n = add_to_iov(iov, n, zeros, (size_t)sw_frame_align(bytes) - bytes);
     }
     assert(n <= SW_CLIENT_FRAME_PARTS_MAX);
     return n;

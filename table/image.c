@@ -21,7 +21,7 @@ struct sw_image {
     bool expires;
 };
 
-static int take(struct sw_queue *queue, struct sw_batch *batch)
+static int run_image_batch(struct sw_queue *queue, struct sw_batch *batch)
 {
     int status = sw_queue_submit(queue, batch);
     if (status != SW_OK) {
@@ -45,7 +45,7 @@ int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
     if (image == NULL) {
         return SW_E_NOMEM;
     }
-    int status = take(queue, &batch);
+    int status = run_image_batch(queue, &batch);
     if (status != SW_OK) {
         if (batch.image.memory != NULL) { /* a step after the image failed */
             backend->image_drop(batch.image.memory);

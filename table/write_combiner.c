@@ -174,7 +174,7 @@ static bool takes(const struct sw_combiner *combiner, struct gathering *launch,
            has_room(combiner, launch, batch);
 }
 
-static void add(struct gathering *launch, struct sw_batch *batch)
+static void add_to_launch(struct gathering *launch, struct sw_batch *batch)
 {
     struct sw_combined_launch *combined = launch->combined;
     combined->parts[combined->count++] = batch;
@@ -183,8 +183,8 @@ static void add(struct gathering *launch, struct sw_batch *batch)
 }
 
 /* Takes waiting batches, the oldest first. Returns false if none may be launched. */
-static bool take(struct sw_combiner *combiner, struct sw_combined_launch *combined,
-                 const struct sw_batch *own)
+static bool gather_launch(struct sw_combiner *combiner, struct sw_combined_launch *combined,
+                          const struct sw_batch *own)
 {
     struct gathering gathering = {.combined = combined, .own = own, .is_plain = true};
     combined->count = 0;
@@ -195,7 +195,7 @@ static bool take(struct sw_combiner *combiner, struct sw_combined_launch *combin
     while (combiner->waiting != NULL && takes(combiner, &gathering, combiner->waiting)) {
         struct sw_batch *batch = combiner->waiting;
         combiner->waiting = batch->_next;
-        add(&gathering, batch);
+        add_to_launch(&gathering, batch);
     }
     if (combiner->waiting == NULL) {
         combiner->waiting_end = &combiner->waiting;
@@ -321,7 +321,7 @@ static void lead(struct sw_combiner *combiner, const struct sw_batch *own)
     }
     while (combiner->flying < SW_COMBINED_LAUNCHES) {
         uint32_t next = (combiner->oldest + combiner->flying) % SW_COMBINED_LAUNCHES;
-        if (!take(combiner, &combiner->combined[next], own)) {
+        if (!gather_launch(combiner, &combiner->combined[next], own)) {
             break;
         }
         launch(combiner, &combiner->combined[next]);

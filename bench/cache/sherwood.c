@@ -65,7 +65,7 @@ static void *throughput_open(const struct sw_cachebench_wanted *wanted, char *re
     return sherwood_open(wanted, SW_CACHE_THROUGHPUT, reason, reason_size);
 }
 
-static bool run(struct cache *cache, struct sw_batch *batch, const char *what)
+static bool run_cache_batch(struct cache *cache, struct sw_batch *batch, const char *what)
 {
     int status = sw_study_batch_run(cache->queue, batch);
     if (status != SW_OK) {
@@ -77,7 +77,7 @@ static bool run(struct cache *cache, struct sw_batch *batch, const char *what)
 static bool sherwood_clear(void *cache)
 {
     struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
-    return run(cache, &batch, "clear");
+    return run_cache_batch(cache, &batch, "clear");
 }
 
 static bool sherwood_size(void *opaque, uint64_t *entries)
@@ -136,7 +136,7 @@ static bool sherwood_call(void *cache, enum sw_cachebench_operation operation,
 {
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS, .count = (uint32_t)count};
     choose_arrays(operation, arrays, &batch);
-    bool done = run(cache, &batch, "a call");
+    bool done = run_cache_batch(cache, &batch, "a call");
     *arrays->told = batch.leftover_count;
     return done;
 }

@@ -131,8 +131,9 @@ static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_s
 
 /* --- series ----------------------------------------------------------------------------------- */
 
-static void take(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
-                 const struct sw_cbench_rep *rep, bool is_warm_up)
+static void record_repetition(struct sw_cbench_study *study,
+                              const struct sw_cbench_subject *subject,
+                              const struct sw_cbench_rep *rep, bool is_warm_up)
 {
     bool is_right = rep->missed == 0 && rep->phantom == 0;
     study->is_correct = study->is_correct && (is_right || library_of(subject)->is_peer);
@@ -179,7 +180,7 @@ void sw_cbench_measure_insert(struct sw_cbench_study *study,
         sw_study_span_end(&rep.took);
         done = done && check_insert(study, subject, table, &inserted, &rep);
         if (done) {
-            take(study, subject, &rep, r == 0);
+            record_repetition(study, subject, &rep, r == 0);
         }
     }
     end(study, subject, done);
@@ -205,7 +206,7 @@ void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbenc
         if (done) {
             rep.missed = verdict.missed;
             rep.phantom = verdict.phantom;
-            take(study, subject, &rep, r == 0);
+            record_repetition(study, subject, &rep, r == 0);
         }
     }
     end(study, subject, done);
@@ -235,7 +236,7 @@ void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbenc
             /* where keys are left the look-ups of ours were not made */
             rep.missed += rep.left == 0 ? verdict.missed : 0;
             rep.phantom += rep.left == 0 ? verdict.phantom : 0;
-            take(study, subject, &rep, r == 0);
+            record_repetition(study, subject, &rep, r == 0);
         }
     }
     end(study, subject, done);

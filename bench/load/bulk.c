@@ -311,8 +311,8 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
 }
 
 /* Takes the next unit for an idle slot. False if there is none for it. */
-static bool take(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
-                 struct sw_load_slot *slot)
+static bool take_unit(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
+                      struct sw_load_slot *slot)
 {
     struct sw_load_unit *unit = &slot->unit;
     const bool is_timed = worker->phase->seconds > 0;
@@ -371,14 +371,14 @@ static int run_closed(struct sw_load_worker *worker, struct sw_load_bulk *bulk)
 {
     int status = SW_LOAD_OK;
     for (uint32_t i = 0; i < bulk->slots_count && status == SW_LOAD_OK; i++) {
-        if (take(worker, bulk, &bulk->slots[i])) {
+        if (take_unit(worker, bulk, &bulk->slots[i])) {
             status = submit(worker, bulk, &bulk->slots[i]);
         }
     }
     while (status == SW_LOAD_OK && bulk->in_flight) {
         struct sw_load_slot *slot;
         status = await_answer(worker, bulk, -1, &slot);
-        if (status == SW_LOAD_OK && slot && take(worker, bulk, slot)) {
+        if (status == SW_LOAD_OK && slot && take_unit(worker, bulk, slot)) {
             status = submit(worker, bulk, slot);
         }
     }
@@ -442,7 +442,7 @@ static int run_open(struct sw_load_worker *worker, struct sw_load_bulk *bulk)
         bool is_stopped = atomic_load_explicit(&worker->phase->stop, memory_order_relaxed);
         while (!armed && bulk->idle_count && !is_stopped) {
             struct sw_load_slot *slot = bulk->idle[--bulk->idle_count];
-            armed = take(worker, bulk, slot) ? slot : NULL;
+            armed = take_unit(worker, bulk, slot) ? slot : NULL;
         }
         if ((!armed && !bulk->in_flight) || is_stopped) {
             break;

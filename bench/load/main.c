@@ -70,7 +70,7 @@ static int report(const struct sw_load_options *options, const struct sw_load_re
     return status;
 }
 
-static int run(const struct sw_load_options *options)
+static int run_and_print(const struct sw_load_options *options)
 {
     char error[SW_LOAD_ERROR_BYTES];
     struct sw_load_result *result = calloc(1, sizeof(*result));
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "sherwood-load: --idle-connections do not log in\n");
         return EXIT_USAGE;
     }
-    int code = run(&options);
+    int code = run_and_print(&options);
     sw_cli_login_forget(&login);
     return code;
 }

@@ -78,7 +78,7 @@ static bool replace_newest(const struct call *call, struct sw_study_took *removi
 
 /* `hot` operations of the call add to the row of number 0, the others to different ones. What was
  * added is replaced afterwards. */
-static bool add(const struct call *call, uint64_t hot)
+static bool measure_add(const struct call *call, uint64_t hot)
 {
     struct sw_rowbench *bench = call->bench;
     const struct sw_cachebench_arrays *arrays = &bench->arrays;
@@ -111,10 +111,10 @@ bool sw_rowbench_measure(struct sw_rowbench *bench, enum sw_rowbench_operation o
     case SW_ROWBENCH_DELETE:
         return replace_newest(&call, took, NULL);
     case SW_ROWBENCH_ADD:
-        return add(&call, 0);
+        return measure_add(&call, 0);
     case SW_ROWBENCH_ADD_TENTH:
-        return add(&call, call.count / 10);
+        return measure_add(&call, call.count / 10);
     default:
-        return add(&call, call.count / 2);
+        return measure_add(&call, call.count / 2);
     }
 }

@@ -54,7 +54,7 @@ static void *rows_open(const struct sw_cachebench_wanted *wanted, char *reason, 
     return rows;
 }
 
-static bool run(struct rows *rows, struct sw_batch *batch, const char *what)
+static bool run_rows_batch(struct rows *rows, struct sw_batch *batch, const char *what)
 {
     int status = sw_study_batch_run(rows->queue, batch);
     if (status != SW_OK) {
@@ -66,7 +66,7 @@ static bool run(struct rows *rows, struct sw_batch *batch, const char *what)
 static bool rows_clear(void *rows)
 {
     struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
-    return run(rows, &batch, "clear");
+    return run_rows_batch(rows, &batch, "clear");
 }
 
 static bool rows_size(void *opaque, uint64_t *entries)
@@ -108,7 +108,7 @@ static bool rows_call(void *opaque, enum sw_cachebench_operation operation,
         .found = is_find ? arrays->bits : NULL,
         .on_device = rows->on_device,
     };
-    return run(rows, &batch, "a call");
+    return run_rows_batch(rows, &batch, "a call");
 }
 
 const struct sw_cachebench_library sw_rowbench_sherwood = {

@@ -34,7 +34,7 @@ static void prepare(const struct sw_study_pass *pass, uint64_t number, struct sw
     batch->leftover_values = (void *)at(pass->leftover_values, first * pass->key_bytes);
 }
 
-static void add(struct sw_counters *sum, const struct sw_counters *counters)
+static void sum_counters(struct sw_counters *sum, const struct sw_counters *counters)
 {
     uint64_t *to = (uint64_t *)(void *)sum;
     const uint64_t *from = (const uint64_t *)(const void *)counters;
@@ -129,7 +129,7 @@ int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
         } else {
             struct sw_batch *batch = &batches[completed % IN_FLIGHT];
             int done = wait_for(queue, batch);
-            add(&out->counters, &batch->counters);
+            sum_counters(&out->counters, &batch->counters);
             if (pass->leftovers != NULL) {
                 pass->leftovers[completed] = batch->leftover_count;
             }

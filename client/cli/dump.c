@@ -45,7 +45,7 @@ static bool write_pairs(const struct dump *dump, uint32_t count)
                               dump->keys, dump->values, count);
 }
 
-static bool run(struct dump *dump, struct sw_cli_progress *progress, uint64_t whole)
+static bool dump_entries(struct dump *dump, struct sw_cli_progress *progress, uint64_t whole)
 {
     struct sherwood *client = dump->cli->client;
     uint64_t cursor = 0;
@@ -82,7 +82,7 @@ static bool dump_to(struct dump *dump)
     } else {
         struct sw_cli_progress progress;
         sw_cli_progress_start(&progress, cli->messages, "dumped", cli->options->quiet);
-        good = run(dump, &progress, stats.occupied);
+        good = dump_entries(dump, &progress, stats.occupied);
         sw_cli_progress_finish(&progress, dump->written, good);
     }
     free(dump->keys);

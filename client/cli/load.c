@@ -141,7 +141,7 @@ static bool send_batch(struct load *load, struct batch *batch)
 /* Sends one batch at a time, and reads the next from the file meanwhile. If two were in flight, the
  * second could be stored although the first is refused, and the table would not hold a beginning of
  * the file. */
-static bool run(struct load *load)
+static bool load_batches(struct load *load)
 {
     struct batch *next = &load->batches[0], *sent = &load->batches[1];
     for (;;) {
@@ -186,7 +186,7 @@ static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_
     }
     sw_cli_progress_start(&load.progress, cli->messages, "loaded", cli->options->quiet);
     if (init(&load)) {
-        good = run(&load);
+        good = load_batches(&load);
         sw_cli_progress_finish(&load.progress, load.stored, good);
     }
     if (!good) {

@@ -13,7 +13,7 @@
 
 #include "client/cli/lines.h"
 
-static bool take(struct sw_cli_login *login, const char *text, size_t size)
+static bool set_password(struct sw_cli_login *login, const char *text, size_t size)
 {
     if (size >= sizeof(login->password)) {
         return false;
@@ -27,7 +27,7 @@ static bool take(struct sw_cli_login *login, const char *text, size_t size)
 bool sw_cli_login_pass(struct sw_cli_login *login, char *argument)
 {
     size_t size = strlen(argument);
-    bool fits = take(login, argument, size);
+    bool fits = set_password(login, argument, size);
     memset(argument, 'x', size);
     return fits;
 }
@@ -40,7 +40,7 @@ static bool read_line(struct sw_cli_login *login, FILE *in)
     bool got = sw_cli_line_read(in, line, sizeof(line)) == SW_CLI_LINE_GOOD;
     size_t size = got ? strlen(line) : 0;
     size -= size > 0 && line[size - 1] == '\r';
-    bool is_right = size > 0 && take(login, line, size);
+    bool is_right = size > 0 && set_password(login, line, size);
     explicit_bzero(line, sizeof(line));
     return is_right;
 }
@@ -104,7 +104,7 @@ bool sw_cli_login_complete(struct sw_cli_login *login, const char *environment, 
         return ask(login, text, text_bytes);
     }
     if (!login->is_known && environment != NULL && environment[0] != '\0' &&
-        !take(login, environment, strlen(environment))) {
+        !set_password(login, environment, strlen(environment))) {
         snprintf(text, text_bytes, "SHERWOODCLI_AUTH: a password has at most %d bytes",
                  SW_CLI_PASSWORD_BYTES - 1);
         return false;

@@ -65,7 +65,7 @@ static int run_words(struct sw_cli *cli, int count, char **words)
     return load ? sw_cli_load(cli, words[1]) : sw_cli_dump(cli, words[1]);
 }
 
-static int run(struct sw_cli *cli, int argc, char **argv)
+static int run_arguments(struct sw_cli *cli, int argc, char **argv)
 {
     int words = cli->options->words;
     if (cli->options->watch != NULL) {
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
                          .out = stdout,
                          .messages = stderr,
                          .raw = options.raw < 0 ? isatty(STDOUT_FILENO) != 1 : options.raw == 1};
-    int status = run(&cli, argc, argv);
+    int status = run_arguments(&cli, argc, argv);
     sherwood_close(cli.client);
     sw_cli_login_forget(&options.login);
     /* A write that failed earlier leaves nothing to flush. */

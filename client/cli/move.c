@@ -81,8 +81,8 @@ static uint64_t guess_keys(struct sw_cli *cli, const struct sw_topology *topolog
 
 /* Tells the target to take the slots, unless it does already. Returns false with the reason
  * printed. */
-static bool begin(struct sw_cli *cli, const struct sw_topology_node *from,
-                  const struct sw_topology_node *to, const struct sw_slot_set *slots)
+static bool begin_move(struct sw_cli *cli, const struct sw_topology_node *from,
+                       const struct sw_topology_node *to, const struct sw_slot_set *slots)
 {
     char peer[SW_TOPOLOGY_ID + 1];
     char *status = sw_cli_move_status(cli, to), *text = sw_slot_set_print(slots), *answer = NULL;
@@ -142,7 +142,7 @@ int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned
     char trouble[SW_CLI_ERROR_BYTES] = "", after[SW_CLI_ERROR_BYTES] = "";
     uint64_t whole = guess_keys(cli, topology, from, slots);
     if (has_all(cli, &topology->nodes[to], slots) != 1 &&
-        !begin(cli, &topology->nodes[from], &topology->nodes[to], slots)) {
+        !begin_move(cli, &topology->nodes[from], &topology->nodes[to], slots)) {
         return 1;
     }
     sw_cli_progress_start(&progress, cli->messages, "moved", cli->options->quiet);

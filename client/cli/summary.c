@@ -57,7 +57,7 @@ static uint64_t end_of(unsigned place)
     return ((uint64_t)(STEPS + place % STEPS) << shift) + ((UINT64_C(1) << shift) - 1);
 }
 
-static void add(struct column *column, uint64_t number)
+static void summary_add(struct column *column, uint64_t number)
 {
     column->least = column->number == 0 || number < column->least ? number : column->least;
     column->greatest = number > column->greatest ? number : column->greatest;
@@ -126,8 +126,8 @@ static bool scan(struct sw_cli *cli, struct summary *summary)
                 measure(server, summary->value_array, i),
             };
             add_top(summary->top, summary->values.number, pair);
-            add(&summary->keys, pair.key);
-            add(&summary->values, pair.value);
+            summary_add(&summary->keys, pair.key);
+            summary_add(&summary->values, pair.value);
             summary->zeros += pair.value == 0;
         }
         sw_cli_progress_update(&progress, summary->keys.number, stats.occupied,

@@ -135,7 +135,7 @@ static bool export(struct sw_cli_wal *wal)
     return good;
 }
 
-static bool run(struct sw_cli_wal *wal, bool (*command)(struct sw_cli_wal *wal))
+static bool run_with_plan(struct sw_cli_wal *wal, bool (*command)(struct sw_cli_wal *wal))
 {
     char refusal[SW_WAL_REFUSAL_BYTES];
     return sw_wal_plan(&wal->plan, wal->found, wal->count, wal->base, wal->named, NULL, refusal)
@@ -165,7 +165,7 @@ int sw_cli_run_wal(struct sw_cli *cli, int count, char **words)
         return 2;
     }
     bool good = fixes ? sw_cli_wal_fix(&wal, yes)
-                      : sw_cli_wal_read(&wal) && run(&wal, checks ? check : export);
+                      : sw_cli_wal_read(&wal) && run_with_plan(&wal, checks ? check : export);
     sw_cli_wal_free(&wal);
     return good ? 0 : 1;
 }

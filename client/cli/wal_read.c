@@ -88,7 +88,7 @@ static bool add_snapshot(struct sw_cli_wal *wal, uint64_t number)
 }
 
 /* Notes the segment or snapshot that the name is one of. Returns false if there is no memory. */
-static bool add(struct sw_cli_wal *wal, const char *name)
+static bool note_data_file(struct sw_cli_wal *wal, const char *name)
 {
     uint64_t number;
     if (is_named(name, SW_CLI_SNAPSHOT_KIND, &number)) {
@@ -126,7 +126,7 @@ static bool list(struct sw_cli_wal *wal)
     }
     errno = 0;
     while (good && (entry = readdir(dir)) != NULL) {
-        good = add(wal, entry->d_name);
+        good = note_data_file(wal, entry->d_name);
     }
     int error = good ? errno : ENOMEM;
     closedir(dir);

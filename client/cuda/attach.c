@@ -112,13 +112,13 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda)
 /* --- calls that wait -------------------------------------------------------------------------- */
 
 /* Takes the turn and makes the context current. */
-static void begin(struct sherwood_cuda *cuda)
+static void enter_context(struct sherwood_cuda *cuda)
 {
     sw_cuda_take_turn(cuda);
     (void)cuda->driver.context_push(cuda->context);
 }
 
-static void end(struct sherwood_cuda *cuda)
+static void leave_context(struct sherwood_cuda *cuda)
 {
     void *context;
     (void)cuda->driver.context_pop(&context);
@@ -135,7 +135,7 @@ int sherwood_cuda_run(struct sherwood_cuda *cuda, enum sherwood_operation operat
     if (count == 0) {
         return SHERWOOD_OK;
     }
-    begin(cuda);
+    enter_context(cuda);
     int status = sw_cuda_share_all(cuda, operation, keys, values, count, previous, found);
     if (status == SHERWOOD_OK) {
         status = sherwood_run(cuda->client, operation, keys, values, count, previous, found);
@@ -143,7 +143,7 @@ int sherwood_cuda_run(struct sherwood_cuda *cuda, enum sherwood_operation operat
             (void)sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
         }
     }
-    end(cuda);
+    leave_context(cuda);
     return status;
 }
 
@@ -152,9 +152,9 @@ int sherwood_cuda_register(struct sherwood_cuda *cuda, const void *pointer)
     if (cuda == NULL || pointer == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    begin(cuda);
+    enter_context(cuda);
     int status = sw_cuda_share(cuda, pointer, 1, "bytes");
-    end(cuda);
+    leave_context(cuda);
     return status;
 }
 
@@ -163,8 +163,8 @@ int sherwood_cuda_unregister(struct sherwood_cuda *cuda, const void *pointer)
     if (cuda == NULL || pointer == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    begin(cuda);
+    enter_context(cuda);
     int status = sw_cuda_unshare(cuda, pointer);
-    end(cuda);
+    leave_context(cuda);
     return status;
 }

@@ -187,7 +187,7 @@ static int start(struct sherwood_cuda *cuda)
 }
 
 /* Takes a free entry; waits for one. Under `lock`. */
-static struct sw_cuda_ordered *take(struct sherwood_cuda *cuda)
+static struct sw_cuda_ordered *take_ordered_entry(struct sherwood_cuda *cuda)
 {
     for (;;) {
         for (int i = 0; i < SHERWOOD_CUDA_ORDERED_MAX; i++) {
@@ -254,7 +254,7 @@ static int run_on(struct sherwood_cuda *cuda, const struct sherwood_request *req
     pthread_mutex_lock(&cuda->lock);
     status = start(cuda);
     if (status == SHERWOOD_OK) {
-        ordered = take(cuda);
+        ordered = take_ordered_entry(cuda);
         ordered->request = *request;
         ordered->request.user = ordered;
         ordered->count = count;

@@ -65,7 +65,7 @@ static bool read_digits(struct field field, uint64_t most, uint64_t *out)
     return field.size > 0;
 }
 
-static void put(void *array, size_t i, uint32_t bytes, uint64_t number)
+static void put_integer(void *array, size_t i, uint32_t bytes, uint64_t number)
 {
     if (bytes == 4) {
         ((uint32_t *)array)[i] = (uint32_t)number;
@@ -80,7 +80,7 @@ static bool read_unsigned(struct field field, uint32_t bytes, void *array, size_
     if (!read_digits(field, bytes == 4 ? UINT32_MAX : UINT64_MAX, &number)) {
         return false;
     }
-    put(array, i, bytes, number);
+    put_integer(array, i, bytes, number);
     return true;
 }
 
@@ -96,7 +96,7 @@ static bool read_signed(struct field field, uint32_t bytes, void *array, size_t 
     if (!read_digits(field, most, &number)) {
         return false;
     }
-    put(array, i, bytes, is_negative ? 0 - number : number);
+    put_integer(array, i, bytes, is_negative ? 0 - number : number);
     return true;
 }
 

@@ -20,8 +20,8 @@ struct cache_image {
     uint64_t bytes;
 };
 
-static void add(const struct sw_cache_slots *slots, uint32_t key_bytes, uint64_t slot,
-                struct sw_image_columns *columns)
+static void copy_cache_entry(const struct sw_cache_slots *slots, uint32_t key_bytes, uint64_t slot,
+                             struct sw_image_columns *columns)
 {
     const struct sw_cache_entry *entry = sw_cache_entry_at(slots, slot);
     uint32_t to = columns->count++;
@@ -43,7 +43,7 @@ void sw_cache_image_gather(const struct sw_cache_slots *slots, uint32_t key_byte
     uint64_t slot = *at;
     for (; slot < count && columns->count < columns->room; slot++) {
         if (slots->digests[slot] != 0) {
-            add(slots, key_bytes, slot, columns);
+            copy_cache_entry(slots, key_bytes, slot, columns);
         }
     }
     *at = slot;

@@ -51,7 +51,7 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void fail(const char *what, const char *why)
+static void exit_with_reason(const char *what, const char *why)
 {
     fprintf(stderr, "durability-ceilings: %s: %s\n", what, why);
     exit(1);
@@ -60,14 +60,14 @@ static void fail(const char *what, const char *why)
 static void must(const char *what, int status)
 {
     if (status != SW_OK) {
-        fail(what, sw_status_text(status));
+        exit_with_reason(what, sw_status_text(status));
     }
 }
 
 static void *must_have(const char *what, void *memory)
 {
     if (memory == NULL) {
-        fail(what, "no memory");
+        exit_with_reason(what, "no memory");
     }
     return memory;
 }
@@ -90,12 +90,12 @@ static void create(struct run *run)
 {
     char reason[256] = "";
     if (sw_table_create(&run->config, &run->table, reason, sizeof(reason)) != SW_OK) {
-        fail("the table", reason);
+        exit_with_reason("the table", reason);
     }
     must("a queue", sw_queue_create(run->table, &run->queue));
     run->entries = (uint64_t)(LOAD * (double)run->config.capacity_slots) / run->frame * run->frame;
     if (run->entries == 0) {
-        fail("--slots", "too few for a frame");
+        exit_with_reason("--slots", "too few for a frame");
     }
 }
 
@@ -200,7 +200,7 @@ static void measure_parse(const struct run *run)
         for (size_t at = 0; at < bytes; done++) {
             int64_t used = sw_resp_parse((const uint8_t *)text + at, bytes - at, &limits, &command);
             if (used <= 0 || command.count != 3) {
-                fail("parse", "a command is not understood");
+                exit_with_reason("parse", "a command is not understood");
             }
             at += (size_t)used;
         }
@@ -274,7 +274,7 @@ static double gather(struct run *run, struct blocks *blocks, bool seals)
     const double seconds = now() - began;
     sw_image_drop(image);
     if (total != run->entries) {
-        fail("an image", "entries are missing");
+        exit_with_reason("an image", "entries are missing");
     }
     return seconds;
 }
@@ -290,7 +290,7 @@ static void *restore_some(void *context)
         const uint8_t *columns = block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
         if (blocks->is_checked && blocks->entries[number] == full &&
             sw_snapshot_check_block(header, number, block, &check) != NULL) {
-            fail("a block", "its check does not hold");
+            exit_with_reason("a block", "its check does not hold");
         }
         must("restoring",
              sw_restore_add(blocks->restore, columns,
@@ -369,7 +369,7 @@ static double restore(struct run *run, struct blocks *blocks, bool is_checked)
     const double seconds = now() - began;
     sw_table_stats(run->table, &stats);
     if (stats.occupied != run->entries) {
-        fail("restoring", "entries are missing");
+        exit_with_reason("restoring", "entries are missing");
     }
     destroy(run);
     return seconds;

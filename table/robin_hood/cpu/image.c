@@ -129,7 +129,7 @@ static struct sw_cpu *times_of(struct sw_cpu *cpu)
 
 /* Begins the image of a table. Returns whether the guard covers the table's current arrays, which a
  * resize may have replaced. In an exclusive phase. */
-static bool begin(struct sw_cpu *cpu, struct sw_cpu_image *image)
+static bool begin_image(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
     image->kind = (struct sw_image_slots){cpu->config.slot_bits, true, cpu->config.seed};
     image->side = cpu->state.side_present != 0;
@@ -183,14 +183,14 @@ static bool begin_times(const struct sw_cpu *cpu, struct sw_cpu_image *image)
     }
     (void)sw_phase_lock_enter_uncounted(&times->lock);
     image->times_count = times->state.occupied;
-    const bool fits = begin(times, image->times);
+    const bool fits = begin_image(times, image->times);
     sw_phase_lock_leave_write(&times->lock);
     return fits;
 }
 
 static bool begin_all(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
-    if (!begin(cpu, image)) {
+    if (!begin_image(cpu, image)) {
         return false;
     }
     const bool begun = begin_times(cpu, image);

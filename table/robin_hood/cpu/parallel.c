@@ -8,7 +8,7 @@
 
 /* Takes the next unit of a job's work. Relaxed: only the number matters; sw_pool_run orders the
  * data. */
-static uint32_t take(uint32_t *next)
+static uint32_t next_unit(uint32_t *next)
 {
     return __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
 }

@@ -80,7 +80,7 @@ static void RH(get_job)(void *context, uint32_t thread, uint32_t threads)
     (void)thread;
     (void)threads;
     for (;;) {
-        uint64_t begin = (uint64_t)take(&job->next) * GET_CHUNK;
+        uint64_t begin = (uint64_t)next_unit(&job->next) * GET_CHUNK;
         if (begin >= count) {
             break;
         }
@@ -128,7 +128,7 @@ static void RH(count_job)(void *context, uint32_t thread, uint32_t threads)
     struct RH(job) *job = context;
     (void)thread;
     (void)threads;
-    for (uint32_t s = take(&job->next); s < job->slices; s = take(&job->next)) {
+    for (uint32_t s = next_unit(&job->next); s < job->slices; s = next_unit(&job->next)) {
         uint32_t counts[SW_CPU_PARTITIONS] = {0};
         uint32_t end = RH(slice_end)(job, s);
         for (uint32_t i = s * job->slice_ops; i < end; i++) {
@@ -161,7 +161,7 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
     const struct RH(work) *work = job->work;
     (void)thread;
     (void)threads;
-    for (uint32_t s = take(&job->next); s < job->slices; s = take(&job->next)) {
+    for (uint32_t s = next_unit(&job->next); s < job->slices; s = next_unit(&job->next)) {
         uint32_t *offsets = job->offsets[s];
         uint32_t end = RH(slice_end)(job, s);
         for (uint32_t i = s * job->slice_ops; i < end; i++) {
@@ -288,7 +288,7 @@ static void RH(update_job)(void *context, uint32_t thread, uint32_t threads)
     struct RH(job) *job = context;
     (void)thread;
     (void)threads;
-    for (uint32_t p = take(&job->next); p < SW_CPU_PARTITIONS; p = take(&job->next)) {
+    for (uint32_t p = next_unit(&job->next); p < SW_CPU_PARTITIONS; p = next_unit(&job->next)) {
         if (job->partitions[p].count > 0) {
             RH(update_partition)(job, &job->partitions[p]);
         }
@@ -352,7 +352,7 @@ static void RH(insert_job)(void *context, uint32_t thread, uint32_t threads)
     uint32_t pieces = SW_CPU_PARTITIONS + job->slices;
     (void)thread;
     (void)threads;
-    for (uint32_t p = take(&job->next); p < pieces; p = take(&job->next)) {
+    for (uint32_t p = next_unit(&job->next); p < pieces; p = next_unit(&job->next)) {
         if (p >= SW_CPU_PARTITIONS) {
             RH(answer_slice)(job, p - SW_CPU_PARTITIONS);
         } else if (job->partitions[p].count > 0) {

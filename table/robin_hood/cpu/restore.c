@@ -90,7 +90,8 @@ int sw_cpu_restore_begin(void *table, uint64_t entries, void **out)
 
 /* --- add -------------------------------------------------------------------------------------- */
 
-static int add(struct sw_cpu_restore *restore, const void *keys, const void *values, uint32_t count)
+static int add_pairs(struct sw_cpu_restore *restore, const void *keys, const void *values,
+                     uint32_t count)
 {
     void *lines = aligned_alloc(LINE_BYTES, (size_t)restore->segments * LINE_BYTES);
     uint8_t *counts = calloc(restore->segments, 1);
@@ -124,7 +125,7 @@ static int add_rows(struct sw_cpu_restore *restore, const void *keys, const uint
         memcpy(sw_arena_row(arena, row), rows + (size_t)i * arena->value_bytes, arena->value_bytes);
         memcpy(numbers + (size_t)i * word_bytes, &row, word_bytes);
     }
-    int status = add(restore, keys, numbers, count);
+    int status = add_pairs(restore, keys, numbers, count);
     free(numbers);
     return status;
 }
@@ -133,7 +134,7 @@ int sw_cpu_restore_add(void *context, const void *keys, const void *values, uint
 {
     struct sw_cpu_restore *restore = context;
     return restore->cpu->arena.rows != NULL ? add_rows(restore, keys, values, count)
-                                            : add(restore, keys, values, count);
+                                            : add_pairs(restore, keys, values, count);
 }
 
 /* --- end -------------------------------------------------------------------------------------- */
