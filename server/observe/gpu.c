@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <uv.h>
 
@@ -77,12 +78,15 @@ static void *load(const struct sw_gpu *gpu, struct nvml *nvml)
         say(gpu, dlerror());
         return NULL;
     }
-#define NVML_FIND(result, name, arguments)                                 \
-    if ((*(void **)(void *)&nvml->name = dlsym(library, #name)) == NULL) { \
-        say(gpu, "it has no " #name);                                      \
-        dlclose(library);                                                  \
-        return NULL;                                                       \
-    }
+    void *found; /* copied, since an object pointer must not alias a function pointer */
+#define NVML_FIND(result, name, arguments) \
+    found = dlsym(library, #name);         \
+    if (found == NULL) {                   \
+        say(gpu, "it has no " #name);      \
+        dlclose(library);                  \
+        return NULL;                       \
+    }                                      \
+    memcpy(&nvml->name, &found, sizeof(found));
     NVML_MAP(NVML_FIND)
 #undef NVML_FIND
     return library;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "server/observe/gpu.h"
 
@@ -55,8 +56,11 @@ static uint64_t ask_library(const char *library)
         return SW_GPU_UNKNOWN;
     }
     bool complete = true;
-#define NVML_FIND(name, arguments) \
-    complete &= (*(void **)(void *)&nvml.name = dlsym(handle, #name)) != NULL;
+    void *found; /* copied, since an object pointer must not alias a function pointer */
+#define NVML_FIND(name, arguments)             \
+    found = dlsym(handle, #name);              \
+    memcpy(&nvml.name, &found, sizeof(found)); \
+    complete &= found != NULL;
     NVML_MAP(NVML_FIND)
 #undef NVML_FIND
     if (complete && nvml.nvmlInit_v2() == 0) {

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
@@ -17,6 +18,13 @@
 
 static int64_t *added; /* atomic */
 static int (*real_clock)(clockid_t, struct timespec *);
+
+/* Copied, since an object pointer must not alias a function pointer. */
+static void find_real_clock(void)
+{
+    void *found = dlsym(RTLD_NEXT, "clock_gettime");
+    memcpy(&real_clock, &found, sizeof(found));
+}
 
 static __attribute__((constructor)) void begin(void)
 {
@@ -27,14 +35,14 @@ static __attribute__((constructor)) void begin(void)
         abort(); /* or a test would pass that has set nothing */
     }
     close(fd);
-    *(void **)&real_clock = dlsym(RTLD_NEXT, "clock_gettime");
+    find_real_clock();
     added = memory;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     if (real_clock == NULL) { /* another library's constructor */
-        *(void **)&real_clock = dlsym(RTLD_NEXT, "clock_gettime");
+        find_real_clock();
     }
     int result = real_clock(clock, now);
     if (result == 0 && added != NULL &&
