@@ -20,7 +20,7 @@ void sw_iteration_share_yield(struct sw_conn *conn);
 
 /* Returns true if the connection must wait for the next iteration, because of the text replies in
  * this one. If all connections together have used up their bytes, a connection without text replies
- * may still send commands on keys: run() in resp.c stalls the other commands. */
+ * may still send commands on keys: run_text in run.c stalls the other commands. */
 bool sw_iteration_share_text_is_spent(struct sw_resp_conn *state);
 
 /* Adds a command that was carried out or refused, with this many bytes of text replies. `command`
