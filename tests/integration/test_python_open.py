@@ -5,12 +5,13 @@
 import gc
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 
-from harness import case, check, equal, eventually, main
+from harness import Skip, case, check, equal, eventually, main
 from package import LIB, np, raises, same, sherwood
 
 SMALL = {"capacity": "64K", "backend": "cpu", "loops": 1}
@@ -102,6 +103,42 @@ def no_orphans():
     del c
     gc.collect()
     gone(pid)
+
+
+@case
+def forked_children():
+    """close() stops the server by a signal: a forked child that lives holds the pipe of its input open"""
+    with tempfile.TemporaryDirectory() as folder:
+        c = sherwood.open(folder, **SMALL)
+        c[1] = 2
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+            os._exit(0)
+        try:
+            c.close()
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        with sherwood.open(folder, **SMALL) as c:
+            equal(c[1], 2)
+
+
+@case
+def many_files():
+    """a program with over 1024 open files starts a server"""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        raise Skip(f"the hard limit of open files is {hard}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    files = [os.open("/dev/null", os.O_RDONLY) for _ in range(1030)]
+    try:
+        with sherwood.open(**SMALL) as c:
+            c[1] = 2
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 main()

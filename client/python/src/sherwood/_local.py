@@ -59,6 +59,7 @@ def _stop(process: subprocess.Popen[bytes], folder: str, owner: int) -> None:
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
+        process.terminate()  # a forked child may keep the pipe open
         process.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
@@ -74,7 +75,9 @@ def _start(command: list[str], log: str, seconds: float) -> subprocess.Popen[byt
     assert process.stdout is not None
     end = time.monotonic() + seconds
     try:
-        ready, _, _ = select.select([process.stdout], [], [], max(0.0, end - time.monotonic()))
+        waiting = select.poll()  # select() refuses descriptors from 1024 on
+        waiting.register(process.stdout, select.POLLIN)
+        ready = waiting.poll(max(0.0, end - time.monotonic()) * 1000)
         if ready and process.stdout.readline():
             return process
     except BaseException:
