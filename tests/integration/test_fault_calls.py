@@ -22,7 +22,7 @@ from faults import ERRORS, RUNNING, Faults
 from harness import BUILD, Server, at_once, case, check, drawn_seed, equal, eventually, main, run
 
 LEVELS = ("always", "everysec", "no")
-SAID = "of the log has failed|no snapshot was written|cannot be made|may lack"
+SAID = "of the log has failed|no snapshot was written|cannot make the next segment|cannot be made|may lack"
 FILLED = range(900000, 900100)  # keys
 PROBE, PROBE_FRAME = 800000, 800001
 AT_ONCE = 4

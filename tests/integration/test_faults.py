@@ -14,7 +14,7 @@ from data_directory import Directory, durable
 from faults import Faults
 from harness import BUILD, Server, case, check, equal, eventually, main, run
 
-LOST = "of the log has failed|no snapshot was written|cannot be made"
+LOST = "of the log has failed|no snapshot was written|cannot make the next segment|cannot be made"
 LOAD = BUILD / "sherwood-load"
 WRITES = 1000  # of 3.3 KB of the log each
 

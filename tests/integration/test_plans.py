@@ -22,7 +22,7 @@ PLANS = int(os.environ.get("SHERWOOD_PLANS", 6))
 LIVES = 5
 CLIENTS = 3
 LEVELS = ("always", "everysec", "no")
-EXPECTED = "of the log has failed|no snapshot was written|cannot be made|may lack"
+EXPECTED = "of the log has failed|no snapshot was written|cannot make the next segment|cannot be made|may lack"
 
 
 # --- a plan ------------------------------------------------------------------------------------------
