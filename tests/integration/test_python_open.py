@@ -67,7 +67,11 @@ def refusals():
     raises(sherwood.Refused, "capacity", sherwood.open, capacity="many")
     raises(sherwood.Refused, "unix_socket", sherwood.open, unix_socket="/tmp/x")
     raises(sherwood.Failed, "status 0", sherwood.open, program="/bin/true")
-    raises(sherwood.Failed, "did not start within", sherwood.open, program="/usr/bin/yes", start_timeout=0.0)
+    with tempfile.TemporaryDirectory() as folder:
+        silent = pathlib.Path(folder, "silent")
+        silent.write_text("#!/bin/sh\nexec sleep 60\n", encoding="ascii")
+        silent.chmod(0o700)
+        raises(sherwood.Failed, "did not start within 0.1 s", sherwood.open, program=silent, start_timeout=0.1)
 
 
 PROGRAM = """

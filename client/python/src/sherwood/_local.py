@@ -7,7 +7,6 @@ import os
 import re
 import select
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -86,11 +85,12 @@ def _start(command: list[str], log: str, seconds: float) -> subprocess.Popen[byt
         raise
     if not ready:
         process.kill()
+        process.wait()
+        raise Failed(f"open: sherwoodd did not start within {seconds:g} s: {_why(log)}")
     status = process.wait()
     if status == 2:
         raise Refused(f"open: {_why(log)}")
-    raise Failed(f"open: sherwoodd did not start within {seconds:g} s: {_why(log)}" if status == -signal.SIGKILL
-                 else f"open: sherwoodd ended with status {status}: {_why(log)}")
+    raise Failed(f"open: sherwoodd ended with status {status}: {_why(log)}")
 
 
 class LocalClient(Client):
