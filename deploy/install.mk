@@ -1,7 +1,7 @@
 # make install [PREFIX=/usr/local] [DESTDIR=]: programs, client library, man pages, units.
 #   bin/                    sherwoodd, sherwood-cli, sherwood-load
 #   include/ LIBDIR/        sherwood.h, libsherwood.so (and soname links), libsherwood.a, sherwood.pc, and
-#                           the like of libsherwood-cuda, but for the archive; LIBDIR is PREFIX/lib
+#                           the same of libsherwood-cuda, without an archive; LIBDIR is PREFIX/lib
 #   share/man/              man pages, made from deploy/man/*.scd by scdoc
 #   share/doc/sherwood/     examples
 #   lib/systemd/, sysusers.d, tmpfiles.d   what deploy/ has of it, @PREFIX@ filled in
@@ -73,8 +73,8 @@ install-system:
 	  if [ -e "$$to" ]; then echo "install: $$to is kept as it is"; \
 	  else install -D -m 644 deploy/sherwood.conf "$$to"; fi; fi
 
-# What is generated in the source tree. Tests say if it is old. The operations' enums come first: the
-# daemon that the rest is generated from needs them.
+# Generates files of the source tree. Tests fail if one is old. The operations' enums come first: the
+# daemon needs them, and the rest is generated from the daemon.
 .PHONY: docs
 docs: ## write the enums of operations, sherwood.conf, the pages of deploy/docs/ref, the man page's options and commands, the list of symbols, and the pictures
 	@proto/ops/write

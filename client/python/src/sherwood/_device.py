@@ -161,7 +161,7 @@ class Device:
         return self._run(constants.SHERWOOD_DELETE, taken, None, None, True, found, stream)
 
     def contains_many(self, keys: Any, *, found: Any = None, stream: Any = None) -> Any:
-        """Which keys are present: bool, of the shape of the keys."""
+        """Bools in the shape of the keys: true where the key is present."""
         operation = constants.SHERWOOD_PEEK if self._layout.is_cache else constants.SHERWOOD_GET
         return self._run(operation, self._take(keys), None, None, True, found, stream)
 
