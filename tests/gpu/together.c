@@ -237,7 +237,10 @@ bool together_run(struct together *together, const struct together_round *round)
         together->part_count++;
     }
     for (uint32_t p = 0; p < together->part_count; p++) {
-        sw_batch_run(together->oracle, &together->parts[p].batch[0]);
+        struct sw_batch *batch = &together->parts[p].batch[0];
+        if (sw_batch_run(together->oracle, batch) != batch->status) {
+            fail(together, "batch %u: the oracle did not run it", p);
+        }
     }
     while (poll_each(together)) {
     }

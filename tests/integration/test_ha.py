@@ -27,15 +27,15 @@ def refused():
                       ("etcd://h:1/p?shard=a&ttl=0", "ttl"), ("etcd://h:1/p?shard=a&quorum=9", "quorum"),
                       ("etcd://h:1/p?shard=a&x=1", "unknown parameter"), ("etcd://h:1/p?shard=a b", "shard"),
                       ("etcd://h:1/p?shard=a&announce=here", "announce")):
-        said = run(DAEMON, "--port", free_port(), "--ha", text, *SMALL, rc=2)
+        said = run(DAEMON, "--port", free_port(), "--http-port", "0", "--ha", text, *SMALL, rc=2)
         check(why in said or "built without libcurl" in said, (text, said))
     for flags, why in ((("--replicaof", "h:1"), "replicaof"), (("--engine", "cache"), "cache engine"),
                        (("--cluster-config", "/nowhere"), "a topology in a file")):
-        said = run(DAEMON, "--port", free_port(), "--ha", good, *flags, rc=None)
+        said = run(DAEMON, "--port", free_port(), "--http-port", "0", "--ha", good, *flags, rc=None)
         check("ha cannot be combined with" in said and why in said, (flags, said))
-    said = run(DAEMON, "--port", free_port(), "--ha", good, "--ha-tls-cert", "/nowhere", rc=None)
+    said = run(DAEMON, "--port", free_port(), "--http-port", "0", "--ha", good, "--ha-tls-cert", "/nowhere", rc=None)
     check("only one of ha-tls-cert and ha-tls-key is set: set both" in said, said)
-    said = run(DAEMON, "--unix-socket", "/tmp/none", "--port", "0", "--ha", good + "&announce=h:1", "--tls-replication",
+    said = run(DAEMON, "--unix-socket", "/tmp/none", "--port", "0", "--http-port", "0", "--ha", good + "&announce=h:1", "--tls-replication",
                "yes", *SMALL, rc=1)
     check("set --tls-port" in said or "built without libcurl" in said, said)
     with Server(*SMALL) as server, server.connect() as connection:
