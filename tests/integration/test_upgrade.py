@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """An upgrade: the release before this one writes files, replicates and serves; this one goes on and loses nothing.
 
-The old programs are built from the newest tag of git or, before the first release, from the commit FIRST. They are kept in
+The old programs are built from the newest tag v* before this commit or, before the first release, from the commit FIRST. They are kept in
 build/upgrade. SHERWOOD_SEED=N repeats a run that failed."""
 
 import contextlib
@@ -39,7 +39,7 @@ def old(program="sherwoodd"):
     """The old program, which is built if it is not there yet."""
     if SANITIZED:
         raise Skip("the old programs have no sanitizer")
-    commit = git("rev-parse", "--verify", "--quiet", (git("describe", "--tags", "--abbrev=0") or FIRST) + "^{commit}")
+    commit = git("rev-parse", "--verify", "--quiet", (git("describe", "--tags", "--match", "v*", "--abbrev=0", "HEAD^") or FIRST) + "^{commit}")
     if not commit:
         raise Skip("git does not have the release before this one (a clone of the whole history has it)")
     tree = ROOT / "build" / "upgrade" / commit
