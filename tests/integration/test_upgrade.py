@@ -30,6 +30,8 @@ LOGGED = ("--appendonly", "yes", "--appendfsync", "always", "--log-segment-bytes
 
 
 def git(*words):
+    if shutil.which("git") is None:
+        return ""
     done = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
 
