@@ -11,8 +11,6 @@
 
 /* Whether memory is the device's, or the host's that the device reaches. */
 bool emu_is_reached(const void *memory);
-/* Whether memory begins in a piece that was registered, and ends behind it: CUDA copies no such. */
-bool emu_crosses_a_piece(const void *memory, size_t bytes);
 
 /* From here on an access of what is no memory is reported; of this host thread. */
 void emu_watch_faults(void);
