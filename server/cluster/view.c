@@ -70,7 +70,7 @@ const char *sw_cluster_endpoint(const struct sw_cluster_view *view,
     return view->choices.by_hostname && node->hostname[0] != '\0' ? node->hostname : node->ip;
 }
 
-static_assert(SW_SLOTS == SW_FILTER_SLOTS, "a filter has as many slots as a topology");
+static_assert(SW_SLOTS == SW_FILTER_SLOTS, "SW_FILTER_SLOTS differs from SW_SLOTS");
 
 /* Has the slot left just now? */
 static bool is_asked(const struct sw_cluster_view *view, unsigned slot)

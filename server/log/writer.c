@@ -21,7 +21,7 @@
 #define SYNC_ITSELF_BYTES (64U << 10)
 /* EVERYSEC: age of the oldest write that is not durable at which a sync begins. */
 #define SYNC_AFTER_NS 500000000ULL
-/* Time without writes after which a MARK records what became durable. */
+/* The writer adds a MARK, which names the last durable write, when no write came for this long. */
 #define MARK_AFTER_NS 1000000000ULL
 
 /* Records that are written by one call. */
