@@ -9,7 +9,6 @@ import select
 import shutil
 import subprocess
 import tempfile
-import time
 import weakref
 from typing import Any, Optional, Union
 
@@ -72,11 +71,10 @@ def _start(command: list[str], log: str, seconds: float) -> subprocess.Popen[byt
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,  # pylint: disable=consider-using-with
                                    start_new_session=True)
     assert process.stdout is not None
-    end = time.monotonic() + seconds
     try:
         waiting = select.poll()  # select() refuses descriptors from 1024 on
         waiting.register(process.stdout, select.POLLIN)
-        ready = waiting.poll(max(0.0, end - time.monotonic()) * 1000)
+        ready = waiting.poll(max(0.0, seconds) * 1000)
         if ready and process.stdout.readline():
             return process
     except BaseException:
