@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/expiring.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
@@ -52,9 +53,13 @@ static void run_reads(struct sw_cpu *cpu, struct sw_batch *batch)
     }
 }
 
-static void refuse_all(struct sw_batch *batch)
+static void refuse_all(const struct sw_cpu *cpu, struct sw_batch *batch)
 {
     batch->status = SW_E_FULL;
+    sw_cpu_answer_refused(batch, 0, batch->count, sw_config_value_bytes(&cpu->config));
+    if (batch->found != NULL) {
+        memset(batch->found, 0, (batch->count + 63ULL) / 64 * sizeof(*batch->found));
+    }
     batch->counters.refused = batch->count;
     if (batch->group_refused != NULL && batch->group_count > 0) {
         memset(batch->group_refused, 1, batch->group_count);
@@ -72,7 +77,7 @@ static void run_expiring(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_c
     sw_expiry_begin(cpu, batch, batch->keys);
     if (cpu->expiry == NULL) { /* memory for expiry times is short */
         batch->keys = given;
-        refuse_all(batch);
+        refuse_all(cpu, batch);
         return;
     }
     mix.conditional = true; /* expiry times decide which keys are removed */

@@ -168,6 +168,7 @@ void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
         if (!admitted) {
             batch->counters.refused += end - first;
             batch->status = SW_E_FULL;
+            sw_cpu_answer_refused(batch, first, end, sizeof(RH_WORD));
         }
         if (batch->group_count > 0 && batch->group_refused != NULL) {
             batch->group_refused[g] = (uint8_t)admission;

@@ -187,6 +187,9 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
         }
         batch->counters.refused += admission == SW_REFUSED_FULL ? end - first : 0;
         all &= admitted;
+        if (!admitted) {
+            sw_cpu_answer_refused(batch, first, end, cpu->arena.value_bytes);
+        }
         if (batch->group_count > 0 && batch->group_refused != NULL) {
             batch->group_refused[g] = (uint8_t)admission;
         }
