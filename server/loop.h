@@ -36,7 +36,9 @@
 struct sw_loop_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_server_stats *snapshot);
-    void (*stop)(void *server, bool save);  /* begins the shutdown, and returns at once */
+    /* Begins the shutdown and returns at once. The server owns `fd` (-1: none), a socket whose peer
+     * waits for the end, and closes it last. */
+    void (*stop)(void *server, bool save, int fd);
     void (*device_lost)(void *server);      /* the same; the process will exit with a failure */
     struct sw_input_budget *input_budget;   /* shared by all loops */
     struct sw_region_budget *region_budget; /* shared by all loops; NULL: no memory is shared */

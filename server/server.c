@@ -47,9 +47,14 @@ int sw_server_stopped_fd(struct sw_server *server)
     return server->stopped_fd;
 }
 
-static void stop_from_loop(void *argument, bool save)
+static void stop_from_loop(void *argument, bool save, int fd)
 {
     struct sw_server *server = argument;
+    int none = -1;
+    if (fd >= 0 && !__atomic_compare_exchange_n(&server->asker_fd, &none, fd, false,
+                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        close(fd);
+    }
     __atomic_store_n(&server->unsaved, !save, __ATOMIC_RELAXED);
     sw_server_stop(server);
 }
@@ -118,6 +123,9 @@ static void free_server(struct sw_server *server)
     sw_access_close(&server->access);
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
+    }
+    if (server->asker_fd >= 0) { /* last: the client may start another server at once */
+        close(server->asker_fd);
     }
     free(server);
 }
@@ -433,6 +441,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     server->started_ns = uv_hrtime();
     server->started_at = time(NULL);
     sw_random_id(server->run_id);
+    server->asker_fd = -1;
     server->stopped_fd = eventfd(0, EFD_CLOEXEC);
     int status = -1;
     if (server->stopped_fd < 0) {

@@ -47,6 +47,7 @@ struct sw_server {
     uint16_t port, http_port;
     bool has_activated; /* the service manager has passed listening sockets */
     int stopped_fd;     /* an eventfd, readable once a stop has been asked for */
+    int asker_fd;       /* atomic: socket of the client that sent SHUTDOWN; -1: none */
     bool ready;         /* atomic: started, and no stop has been asked for */
     bool failed;        /* atomic: the device was lost, or nothing could be loaded */
     bool unsaved;       /* atomic: SHUTDOWN NOSAVE */

@@ -8,6 +8,7 @@
 #include "server/config/live.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "server/limits.h"
@@ -54,7 +55,7 @@ void sw_conn_settle(struct sw_conn *conn)
         conn->retried || sw_conn_unsent_bytes(conn) > 0) {
         return;
     }
-    if (conn->ended) {
+    if (conn->ended || conn->is_socket_kept) {
         sw_conn_abort(conn);
         return;
     }
@@ -125,6 +126,17 @@ void sw_conn_drain(struct sw_conn *conn, bool keep_input)
         }
         sw_conn_settle(conn);
     }
+}
+
+int sw_conn_keep_socket(struct sw_conn *conn)
+{
+    uv_os_fd_t fd = -1;
+    int kept = -1;
+    if (uv_fileno(&conn->transport.uv.handle, &fd) == 0) {
+        kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    }
+    conn->is_socket_kept = kept >= 0;
+    return kept;
 }
 
 bool sw_conn_refuse(struct sw_conn *conn, enum sw_refusal why)

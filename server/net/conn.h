@@ -84,6 +84,7 @@ struct sw_conn {
     bool retried;            /* sw_conn_resume is parsing its input again */
     bool output_paused;      /* it is not read, because it has too many unsent replies */
     bool is_left_out;        /* it was not read now: others have their share first */
+    bool is_socket_kept;     /* its peer sees no end when it closes: sw_conn_keep_socket */
 
     struct sw_iteration_share share;
     uint32_t in_flight;      /* requests that were accepted and have no reply yet */
@@ -134,6 +135,10 @@ void sw_conn_drain(struct sw_conn *conn, bool keep_input);
 
 /* Closes the connection now; replies to requests in flight are dropped. */
 void sw_conn_abort(struct sw_conn *conn);
+
+/* Returns a second descriptor of the connection's socket, which the caller closes, or -1. The peer
+ * then sees the end of the connection only when both are closed. */
+int sw_conn_keep_socket(struct sw_conn *conn);
 
 /* Queues an error in the connection's protocol, and drains. Returns false, with nothing done, if
  * the protocol has no room for the error now. */

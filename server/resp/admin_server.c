@@ -4,7 +4,8 @@
  */
 #include "server/resp/admin_call.h"
 
-/* As in redis, SHUTDOWN has no reply if it succeeds: the connection is closed. */
+/* As in redis, SHUTDOWN has no reply if it succeeds: the connection ends when the server has ended.
+ */
 void sw_call_shutdown(struct sw_call *call)
 {
     bool save = false, nosave = false, abort = false;

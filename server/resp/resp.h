@@ -38,14 +38,14 @@ struct sw_saver;
 struct sw_resp_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_server_stats *snapshot);
-    void (*stop)(void *server, bool save); /* begins the shutdown */
-    struct sw_saver *saver;                /* NULL: there is no data directory */
-    struct sw_repl *repl;                  /* NULL: no replication */
-    struct sw_ha *ha;                      /* NULL: it is no member of a shard */
-    struct sw_registry *registry;          /* NULL: the topology is not in etcd */
-    struct sw_mover *mover;                /* NULL: it is of no cluster */
-    struct sw_live *live;                  /* changes options; shared by all loops */
-    struct sw_timings *timings;            /* shared by all loops; NULL: nothing is timed */
+    void (*stop)(void *server, bool save, int fd); /* begins the shutdown; loop.h tells of fd */
+    struct sw_saver *saver;                        /* NULL: there is no data directory */
+    struct sw_repl *repl;                          /* NULL: no replication */
+    struct sw_ha *ha;                              /* NULL: it is no member of a shard */
+    struct sw_registry *registry;                  /* NULL: the topology is not in etcd */
+    struct sw_mover *mover;                        /* NULL: it is of no cluster */
+    struct sw_live *live;                          /* changes options; shared by all loops */
+    struct sw_timings *timings;                    /* shared by all loops; NULL: nothing is timed */
 };
 
 /* The budget for text replies in an iteration of the loop. Iterations are numbered from 1. */

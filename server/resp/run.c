@@ -97,7 +97,8 @@ static void make_text(struct sw_resp_conn *state, const struct sw_command *comma
     }
     sw_replies_add_text(resp->filling, state->conn, command, first);
     if (session->shutdown_asked) {
-        resp->owner.stop(resp->owner.server, !session->shutdown_unsaved);
+        resp->owner.stop(resp->owner.server, !session->shutdown_unsaved,
+                         sw_conn_keep_socket(state->conn));
     }
 }
 

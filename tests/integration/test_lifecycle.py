@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Start and stop: signals under load, the service manager's sockets, refused configurations."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import threading
 import time
 
 import wire
-from harness import (BUILD, DAEMON, DEFAULT_FLAGS, SANITIZED, STOP_SECONDS_MAX, Server, Skip, case, check,
+from harness import (BUILD, DAEMON, DEFAULT_FLAGS, SANITIZED, SLOWER, STOP_SECONDS_MAX, Server, Skip, case, check,
                      equal, eventually, flags_with, free_port, main, refused, run, soon)
 
 
@@ -210,6 +211,26 @@ def shutdown_command():
     server.redis_cli("SHUTDOWN", rc=None)
     server.wait_stopped()
     shutil.rmtree(server.directory)
+
+
+@case
+def shutdown_ends_with_the_server():
+    """the connection of SHUTDOWN ends when ports and data directory are free, though another client keeps the server waiting"""
+    with tempfile.TemporaryDirectory(prefix="sherwood-") as data:
+        flags = ("--port", str(free_port()), "--http-port", str(free_port()), "--data-dir", data)
+        server = Server(*flags).start()
+        with server.connect() as slow, server.connect() as asker:
+            slow.setblocking(False)
+            with contextlib.suppress(BlockingIOError):  # it reads no reply
+                while True:
+                    slow.send(b"PING\r\n" * 10000)
+            asker.sendall(b"SET 1 10\r\nSHUTDOWN\r\n")
+            asker.settimeout(60 * SLOWER)
+            equal(b"".join(iter(lambda: asker.recv(100), b"")), b"+OK\r\n", "the reply to SET, then the end")
+            with Server(*flags) as second:
+                equal(second.redis_cli("GET", "1"), "10\n", "the server that was started then")
+        server.wait_stopped()
+        shutil.rmtree(server.directory)
 
 
 @case

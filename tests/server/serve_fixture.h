@@ -32,9 +32,10 @@ static inline void serve_snapshot(void *server, struct sw_server_stats *snapshot
     sw_table_stats(serve->table, &snapshot->stats);
 }
 
-static inline void serve_stop(void *server, bool save)
+static inline void serve_stop(void *server, bool save, int fd)
 {
     (void)save;
+    (void)fd;
     ((struct serve *)server)->stops++;
 }
 

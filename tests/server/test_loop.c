@@ -16,9 +16,10 @@ struct owner {
     unsigned stopped;
 };
 
-static void on_stop(void *server, bool save)
+static void on_stop(void *server, bool save, int fd)
 {
     (void)save;
+    (void)fd;
     ((struct owner *)server)->stopped++;
 }
 
