@@ -5,11 +5,12 @@
 #ifndef SHERWOOD_CLIENT_BOUNDS_H
 #define SHERWOOD_CLIENT_BOUNDS_H
 
-/* The largest number of frames in flight on a stripe, even if the server allows more. */
+/* The largest number of frames in flight on a connection, even if the server allows more. */
 #define SW_CLIENT_FLIGHTS_MAX 256
 /* Room for the prefix and the header of a request, which consists of a few small integers. */
 #define SW_CLIENT_HEAD_BYTES_MAX 128
-/* The size of a stripe's buffer for reading ahead. It is not used where a long body comes next. */
+/* The size of a connection's buffer for reading ahead. It is not used where a long body comes next.
+ */
 #define SW_CLIENT_BUFFER_BYTES 65536
 /* The size of the memory that receives unwanted bytes: padding, values without an array, the found
  * bitmap of an older server. All receives overwrite the same memory, so that it stays in the

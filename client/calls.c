@@ -106,13 +106,13 @@ static struct sw_client_frame frame_of_request(const struct sherwood *client,
     };
 }
 
-static struct sw_client_flight *queue_request(struct sw_client_stripe *stripe,
+static struct sw_client_flight *queue_request(struct sw_client_connection *connection,
                                               struct sw_client_frame *frame,
                                               struct sherwood_request *request)
 {
     frame->done = sw_client_request_done;
     frame->owner = request;
-    struct sw_client_flight *flight = sw_client_queue(stripe, frame);
+    struct sw_client_flight *flight = sw_client_queue(connection, frame);
     if (flight != NULL) {
         sw_client_request_begin(request, flight->id);
     }
@@ -135,21 +135,21 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
         return rc != SHERWOOD_OK ? rc : sw_client_cluster_submit(client, request);
     }
     struct sw_client_frame frame = frame_of_request(client, request);
-    struct sw_client_stripe *stripe = NULL;
-    rc = sw_client_stripe_for(client, &frame, &stripe);
-    if (rc == SHERWOOD_OK && stripe == NULL) {
+    struct sw_client_connection *connection = NULL;
+    rc = sw_client_connection_for(client, &frame, &connection);
+    if (rc == SHERWOOD_OK && connection == NULL) {
         sw_client_send_all(client);
         sw_client_step(client, 0);
-        rc = sw_client_stripe_for(client, &frame, &stripe);
+        rc = sw_client_connection_for(client, &frame, &connection);
     }
     if (client->broken != 0 || rc != SHERWOOD_OK) {
         return client->broken != 0 ? client->broken : rc;
     }
-    if (stripe == NULL) {
+    if (connection == NULL) {
         return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests have no reply yet",
                               client->in_flight);
     }
-    if (queue_request(stripe, &frame, request) == NULL) {
+    if (queue_request(connection, &frame, request) == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: the frame cannot be encoded");
     }
     if ((request->flags & SHERWOOD_DELAY) == 0) {
@@ -243,22 +243,22 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
     };
 }
 
-/* Queues the call from key `from` on, frame by frame. The frames of a read go to any stripe; those
- * of a write all go to one, which keeps their order. */
+/* Queues the call from key `from` on, frame by frame. The frames of a read go to any connection;
+ * those of a write all go to one, which keeps their order. */
 static int queue_call(struct sherwood *client, const struct span *whole, size_t from, size_t count,
                       struct sw_client_call *call)
 {
-    struct sw_client_stripe *only = NULL;
+    struct sw_client_connection *only = NULL;
     for (size_t at = from; at < count && call->status == SHERWOOD_OK;) {
         struct span span = cut(client, whole, at, frame_keys(client, whole, count - at));
         span.cache_keys = count;
         span.is_split = whole->cache != NULL && span.count < count &&
                         sw_client_cache_evicted(whole->cache) != 0;
         struct sw_client_frame frame = frame_of_span(client, &span);
-        struct sw_client_stripe *stripe = NULL;
-        int rc = sw_client_stripe_for(client, &frame, &stripe);
+        struct sw_client_connection *connection = NULL;
+        int rc = sw_client_connection_for(client, &frame, &connection);
         if (only != NULL && !frame.by_ring) {
-            stripe = sw_client_stripe_is_free(only) ? only : NULL;
+            connection = sw_client_connection_is_free(only) ? only : NULL;
         }
         if (client->broken != 0 || (only != NULL && only->broken != 0)) {
             return only != NULL ? only->broken : client->broken;
@@ -266,7 +266,7 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
         if (rc != SHERWOOD_OK) {
             return rc;
         }
-        if (stripe == NULL) {
+        if (connection == NULL) {
             sw_client_send_all(client);
             sw_client_step(client, -1);
             continue;
@@ -274,13 +274,13 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
         frame.done = sw_client_call_done;
         frame.owner = call;
         frame.call_at = at;
-        if (sw_client_queue(stripe, &frame) == NULL) {
+        if (sw_client_queue(connection, &frame) == NULL) {
             return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
         }
         call->flights++;
         at += span.count;
-        only = sw_operation_writes((uint32_t)whole->operation) ? stripe : NULL;
-        sw_client_send(stripe);
+        only = sw_operation_writes((uint32_t)whole->operation) ? connection : NULL;
+        sw_client_send(connection);
     }
     return SHERWOOD_OK;
 }

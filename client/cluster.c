@@ -29,7 +29,7 @@
 
 /* Receives the bytes of a topology, page by page; each page except the last is full. Returns how
  * many there are, or a negative status. Begins again if the topology changes between two pages. */
-static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
+static int64_t receive(struct sw_client_connection *connection, uint8_t *bytes)
 {
     struct sw_request header = {.operation = SW_OPERATION_TOPOLOGY, .count = PAGE_BYTES};
     uint64_t epoch = 0;
@@ -38,16 +38,16 @@ static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
     do {
         struct sw_reply reply = {0};
         header.cursor = size;
-        int status = sw_client_control_request(stripe, &header, bytes + size, NULL, &reply);
+        int status = sw_client_control_request(connection, &header, bytes + size, NULL, &reply);
         if (status != SHERWOOD_OK) {
             return status;
         }
         if (size > 0 && reply.map_epoch != epoch) {
             if (++tries > TRIES_MAX) {
-                return sw_client_fail(stripe->client, SHERWOOD_E_SHARD,
+                return sw_client_fail(connection->client, SHERWOOD_E_SHARD,
                                       "%s: the topology changed %d times while it was received: "
                                       "try again",
-                                      stripe->address, TRIES_MAX);
+                                      connection->address, TRIES_MAX);
             }
             size = 0;
             header.cursor = 1; /* not the end */
@@ -58,18 +58,18 @@ static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
         header.cursor = reply.cursor;
         if (reply.count == 0 || size > SW_MAP_BYTES_MAX ||
             (reply.cursor != 0 && (reply.cursor != size || reply.count != PAGE_BYTES))) {
-            return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
+            return sw_client_break(connection, SHERWOOD_E_PROTOCOL,
                                    "%s: the pages of the topology do not fit each other",
-                                   stripe->address);
+                                   connection->address);
         }
     } while (header.cursor != 0);
     return (int64_t)size;
 }
 
 /* Asks a server for its topology. NULL with a status and a sentence in the handle. */
-static struct sw_topology *ask(struct sw_client_stripe *stripe, int *status)
+static struct sw_topology *ask(struct sw_client_connection *connection, int *status)
 {
-    struct sherwood *client = stripe->client;
+    struct sherwood *client = connection->client;
     const struct sw_topology *held = client->cluster->topology;
     struct sw_topology *topology = NULL;
     const char *wrong = NULL;
@@ -78,15 +78,15 @@ static struct sw_topology *ask(struct sw_client_stripe *stripe, int *status)
         *status = sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a topology");
         return NULL;
     }
-    int64_t size = receive(stripe, bytes);
+    int64_t size = receive(connection, bytes);
     *status = size < 0 ? (int)size : SHERWOOD_OK;
     if (size >= 0) {
         topology = sw_map_decode(bytes, (size_t)size, &wrong);
     }
     if (size >= 0 && topology == NULL) {
-        *status = sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
+        *status = sw_client_break(connection, SHERWOOD_E_PROTOCOL,
                                   "%s: the topology of the server cannot be used: %s",
-                                  stripe->address, wrong);
+                                  connection->address, wrong);
     } else if (topology != NULL && topology->shard_count > SHERWOOD_STRIPES_MAX) {
         *status = sw_client_fail(client, SHERWOOD_E_REQUEST,
                                  "the cluster has %u shards, and a handle at most %d connections",
@@ -96,7 +96,7 @@ static struct sw_topology *ask(struct sw_client_stripe *stripe, int *status)
     } else if (topology != NULL && held != NULL && strcmp(topology->cluster, held->cluster) != 0) {
         *status = sw_client_fail(client, SHERWOOD_E_REQUEST,
                                  "%s is a node of the cluster \"%s\", and the handle is of \"%s\"",
-                                 stripe->address, topology->cluster, held->cluster);
+                                 connection->address, topology->cluster, held->cluster);
         sw_map_free(topology);
         topology = NULL;
     }
@@ -121,37 +121,38 @@ static void address_of(const struct sw_client_cluster *cluster, const struct sw_
              is_v6 ? "]" : "", node->port);
 }
 
-static struct sw_client_stripe *connected_to(const struct sherwood *client, const char *address)
+static struct sw_client_connection *connected_to(const struct sherwood *client, const char *address)
 {
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        if (client->stripes[i]->broken == 0 && strcmp(client->stripes[i]->address, address) == 0) {
-            return client->stripes[i];
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        if (client->connections[i]->broken == 0 &&
+            strcmp(client->connections[i]->address, address) == 0) {
+            return client->connections[i];
         }
     }
     return NULL;
 }
 
 /* Connects to a server. NULL with a status, and a sentence in `trouble`. */
-static struct sw_client_stripe *dial(struct sherwood *client, const char *address, int *status)
+static struct sw_client_connection *dial(struct sherwood *client, const char *address, int *status)
 {
     struct sw_client_cluster *cluster = client->cluster;
-    if (client->stripes_count == SHERWOOD_STRIPES_MAX) {
+    if (client->connections_count == SHERWOOD_STRIPES_MAX) {
         snprintf(cluster->trouble, sizeof(cluster->trouble), "%s: a handle has %d connections",
                  address, SHERWOOD_STRIPES_MAX);
         *status = SHERWOOD_E_CONNECTION;
         return NULL;
     }
-    return sw_client_open_stripe(client, &cluster->endpoints.dialer, address,
-                                 &cluster->endpoints.options, status, cluster->trouble,
-                                 sizeof(cluster->trouble));
+    return sw_client_open_connection(client, &cluster->endpoints.dialer, address,
+                                     &cluster->endpoints.options, status, cluster->trouble,
+                                     sizeof(cluster->trouble));
 }
 
 /* Takes the connections that have ended from their shards. */
 static void forget_broken(struct sw_client_cluster *cluster)
 {
     for (uint32_t s = 0; s < SHERWOOD_STRIPES_MAX; s++) {
-        if (cluster->stripes[s] != NULL && cluster->stripes[s]->broken != 0) {
-            cluster->stripes[s] = NULL;
+        if (cluster->connections[s] != NULL && cluster->connections[s]->broken != 0) {
+            cluster->connections[s] = NULL;
         }
     }
 }
@@ -161,20 +162,20 @@ static void close_others(struct sherwood *client)
 {
     const struct sw_client_cluster *cluster = client->cluster;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        struct sw_client_stripe *stripe = client->stripes[i];
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        struct sw_client_connection *connection = client->connections[i];
         bool is_used = false;
         for (uint32_t s = 0; s < SHERWOOD_STRIPES_MAX; s++) {
-            is_used |= cluster->stripes[s] == stripe;
+            is_used |= cluster->connections[s] == connection;
         }
         if (is_used) {
-            client->stripes[kept++] = stripe;
+            client->connections[kept++] = connection;
         } else {
-            client->lost_writes |= stripe->has_written;
-            sw_client_stripe_close(stripe);
+            client->lost_writes |= connection->has_written;
+            sw_client_connection_close(connection);
         }
     }
-    client->stripes_count = kept;
+    client->connections_count = kept;
     client->next = 0;
 }
 
@@ -187,24 +188,24 @@ static uint32_t arrange(struct sherwood *client)
     char address[SW_CLIENT_ADDRESS_BYTES];
     uint32_t there = 0;
     int status = SHERWOOD_OK;
-    memset(cluster->stripes, 0, sizeof(cluster->stripes));
+    memset(cluster->connections, 0, sizeof(cluster->connections));
     for (uint32_t s = 0; s < topology->shard_count; s++) {
         address_of(cluster, &topology->nodes[topology->shards[s].primary], address);
-        cluster->stripes[s] = connected_to(client, address);
+        cluster->connections[s] = connected_to(client, address);
     }
     close_others(client);
     for (uint32_t s = 0; s < topology->shard_count; s++) {
-        if (cluster->stripes[s] == NULL) {
+        if (cluster->connections[s] == NULL) {
             address_of(cluster, &topology->nodes[topology->shards[s].primary], address);
-            cluster->stripes[s] = dial(client, address, &status);
+            cluster->connections[s] = dial(client, address, &status);
             struct epoll_event event = {0};
-            if (cluster->stripes[s] != NULL && client->epoll >= 0) {
-                const struct sw_client_transport *transport = cluster->stripes[s]->transport;
+            if (cluster->connections[s] != NULL && client->epoll >= 0) {
+                const struct sw_client_transport *transport = cluster->connections[s]->transport;
                 event.events = (uint32_t)transport->read_events;
                 (void)epoll_ctl(client->epoll, EPOLL_CTL_ADD, transport->fd, &event);
             }
         }
-        there += cluster->stripes[s] != NULL;
+        there += cluster->connections[s] != NULL;
     }
     return there;
 }
@@ -228,18 +229,19 @@ uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t belo
 /* Loads the topology from connected servers until one has the epoch `needed`. It begins with a
  * random server, so that a server that refuses many clients need not serve all of them; that server
  * comes second. */
-static struct sw_topology *ask_connected(struct sherwood *client, struct sw_client_stripe *refused,
-                                         uint64_t needed, int *status)
+static struct sw_topology *ask_connected(struct sherwood *client,
+                                         struct sw_client_connection *refused, uint64_t needed,
+                                         int *status)
 {
-    const uint32_t count = client->stripes_count;
-    struct sw_client_stripe *any =
-        count == 0 ? refused : client->stripes[sw_client_cluster_draw(client->cluster, count)];
+    const uint32_t count = client->connections_count;
+    struct sw_client_connection *any =
+        count == 0 ? refused : client->connections[sw_client_cluster_draw(client->cluster, count)];
     struct sw_topology *best = any == NULL || any->broken != 0 ? NULL : ask(any, status);
     for (uint32_t i = 0; i <= count && (best == NULL || best->epoch < needed); i++) {
-        struct sw_client_stripe *stripe = i == 0 ? refused : client->stripes[i - 1];
-        if (stripe != NULL && stripe->broken == 0 && stripe != any &&
-            (i == 0 || stripe != refused)) {
-            best = newer(best, ask(stripe, status));
+        struct sw_client_connection *connection = i == 0 ? refused : client->connections[i - 1];
+        if (connection != NULL && connection->broken == 0 && connection != any &&
+            (i == 0 || connection != refused)) {
+            best = newer(best, ask(connection, status));
         }
     }
     return best;
@@ -247,9 +249,9 @@ static struct sw_topology *ask_connected(struct sherwood *client, struct sw_clie
 
 static struct sw_topology *ask_address(struct sherwood *client, const char *address, int *status)
 {
-    struct sw_client_stripe *stripe =
+    struct sw_client_connection *connection =
         connected_to(client, address) != NULL ? NULL : dial(client, address, status);
-    return stripe == NULL ? NULL : ask(stripe, status);
+    return connection == NULL ? NULL : ask(connection, status);
 }
 
 /* Asks all others that are known: the nodes of the last topology, and the addresses that the caller
@@ -270,7 +272,7 @@ static struct sw_topology *ask_others(struct sherwood *client, int *status)
     return best;
 }
 
-int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *refused)
+int sw_client_cluster_load(struct sherwood *client, struct sw_client_connection *refused)
 {
     struct sw_client_cluster *cluster = client->cluster;
     const uint64_t had = cluster->topology == NULL ? 0 : cluster->topology->epoch;
@@ -301,10 +303,11 @@ int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *ref
     return SHERWOOD_OK;
 }
 
-struct sw_client_stripe *sw_client_cluster_stripe(const struct sherwood *client, uint32_t shard)
+struct sw_client_connection *sw_client_cluster_connection(const struct sherwood *client,
+                                                          uint32_t shard)
 {
-    struct sw_client_stripe *stripe = client->cluster->stripes[shard];
-    return stripe != NULL && stripe->broken == 0 ? stripe : NULL;
+    struct sw_client_connection *connection = client->cluster->connections[shard];
+    return connection != NULL && connection->broken == 0 ? connection : NULL;
 }
 
 /* --- the life of a handle --------------------------------------------------------------------- */
@@ -377,17 +380,17 @@ bool sherwood_cluster_shard(const struct sherwood *client, uint32_t i, struct sh
     }
     const struct sw_client_cluster *cluster = client->cluster;
     const struct sw_topology_shard *in = &cluster->topology->shards[i];
-    const struct sw_client_stripe *stripe = cluster->stripes[i];
+    const struct sw_client_connection *connection = cluster->connections[i];
     out.size = shard->size;
     snprintf(out.id, sizeof(out.id), "%s", in->id);
     snprintf(out.name, sizeof(out.name), "%s", in->name);
     address_of(cluster, &cluster->topology->nodes[in->primary], out.address);
     out.slots = in->slot_count;
-    if (stripe != NULL) {
-        out.is_connected = stripe->broken == 0;
-        out.keys = stripe->keys;
-        out.frames = stripe->frames;
-        out.refusals = stripe->refusals;
+    if (connection != NULL) {
+        out.is_connected = connection->broken == 0;
+        out.keys = connection->keys;
+        out.frames = connection->frames;
+        out.refusals = connection->refusals;
     }
     memcpy(shard, &out, shard->size < sizeof(out) ? shard->size : sizeof(out));
     return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.h - the state of a cluster handle beside its stripes: the topology, and the requests in
- * flight.
+ * cluster.h - the state of a cluster handle beside its connections: the topology, and the requests
+ * in flight.
  *
- * Each stripe is a connection to the primary of a shard. Requests keep their order: the handle
+ * Each connection leads to the primary of a shard. Requests keep their order: the handle
  * sends a part only after the parts of earlier requests for the same shard. After a refusal it
  * sends nothing until all answers are in. Then it splits the refused and the unsent parts by the
  * new topology, and sends them in the order of the requests. A server with an older topology than
@@ -20,8 +20,8 @@
 struct sw_client_cluster {
     struct sw_topology *topology; /* owned; NULL: not loaded yet */
     struct sw_client_endpoints endpoints;
-    bool is_open;                                           /* the limits of the handle are fixed */
-    struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX]; /* of the shards; NULL: none */
+    bool is_open; /* the limits of the handle are fixed */
+    struct sw_client_connection *connections[SHERWOOD_STRIPES_MAX]; /* of the shards; NULL: none */
     uint32_t places[SHERWOOD_STRIPES_MAX];
 
     struct sw_client_cluster_request *first, *last; /* under way, in order */
@@ -35,7 +35,7 @@ struct sw_client_cluster {
 
     uint64_t scan_token, scan_cursor, scan_epoch;
     uint32_t scan_shard;
-    uint32_t scan_stripe; /* the number of the connection that scan_cursor belongs to */
+    uint32_t scan_connection; /* the number of the connection that scan_cursor belongs to */
 };
 
 /* --- cluster.c: the topology and the connections ---------------------------------------------- */
@@ -43,9 +43,10 @@ struct sw_client_cluster {
 /* Loads the topology from any server, or if that is behind from the one that refused keys, which
  * may be NULL, and connects to its primaries. Nothing is in flight. Returns a status, with a
  * sentence in the handle: no node gave one, or no primary can be reached. */
-int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *refused);
+int sw_client_cluster_load(struct sherwood *client, struct sw_client_connection *refused);
 /* Returns the connection to a shard, or NULL. */
-struct sw_client_stripe *sw_client_cluster_stripe(const struct sherwood *client, uint32_t shard);
+struct sw_client_connection *sw_client_cluster_connection(const struct sherwood *client,
+                                                          uint32_t shard);
 /* Draws a number below this one, which is not 0. */
 uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t below);
 /* Makes a handle without connections one of this cluster, and connects it. On failure it returns a

@@ -26,22 +26,22 @@ int sw_client_one_node(struct sherwood *client, const char *call)
 
 /* Returns the connection to a shard, made anew if it was lost, or NULL with a status: SHERWOOD_OK
  * if the topology is another one by now. Everything submitted before has been sent. */
-static struct sw_client_stripe *reach(struct sherwood *client, uint32_t shard, int *status)
+static struct sw_client_connection *reach(struct sherwood *client, uint32_t shard, int *status)
 {
-    struct sw_client_stripe *stripe = sw_client_cluster_stripe(client, shard);
-    if (stripe == NULL) {
+    struct sw_client_connection *connection = sw_client_cluster_connection(client, shard);
+    if (connection == NULL) {
         const uint64_t epoch = client->cluster->topology->epoch;
         sw_client_cluster_settle(client, true);
         *status = sw_client_cluster_load(client, NULL);
         if (*status != SHERWOOD_OK || client->cluster->topology->epoch != epoch) {
             return NULL;
         }
-        stripe = sw_client_cluster_stripe(client, shard);
+        connection = sw_client_cluster_connection(client, shard);
     }
-    if (stripe == NULL) {
+    if (connection == NULL) {
         *status = sw_client_fail(client, SHERWOOD_E_CONNECTION, "%s", client->cluster->trouble);
     }
-    return stripe;
+    return connection;
 }
 
 /* A request to every shard begins again with each new topology, CHANGES_MAX times at most. */
@@ -64,9 +64,9 @@ int sw_client_cluster_all(struct sherwood *client, uint32_t operation)
     int status = SHERWOOD_OK, changes = 0;
     sw_client_cluster_settle(client, false);
     for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK;) {
-        struct sw_client_stripe *stripe = reach(client, s, &status);
-        if (stripe != NULL) {
-            status = sw_client_control_request(stripe, &header, NULL, NULL, NULL);
+        struct sw_client_connection *connection = reach(client, s, &status);
+        if (connection != NULL) {
+            status = sw_client_control_request(connection, &header, NULL, NULL, NULL);
             s++;
         } else if (status == SHERWOOD_OK) { /* another topology: begins again */
             status = ++changes > CHANGES_MAX ? changes_too_often(client) : SHERWOOD_OK;
@@ -84,12 +84,12 @@ static int scan_ended(struct sherwood *client)
 
 /* A cursor belongs to the connection that it came by: behind another one may be a server that was
  * started anew, where it is another place. */
-static int scan_lost(struct sherwood *client, const struct sw_client_stripe *stripe)
+static int scan_lost(struct sherwood *client, const struct sw_client_connection *connection)
 {
     return sw_client_fail(client, SHERWOOD_E_CONNECTION,
                           "scan: the connection to %s was lost while its keys were scanned: begin "
                           "again",
-                          stripe->address);
+                          connection->address);
 }
 
 int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
@@ -114,12 +114,12 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
     if (cluster->scan_epoch != cluster->topology->epoch) {
         return scan_ended(client);
     }
-    struct sw_client_stripe *stripe = reach(client, cluster->scan_shard, &status);
-    if (stripe == NULL) {
+    struct sw_client_connection *connection = reach(client, cluster->scan_shard, &status);
+    if (connection == NULL) {
         return status == SHERWOOD_OK ? scan_ended(client) : status;
     }
-    if (cluster->scan_cursor != 0 && cluster->scan_stripe != stripe->number) {
-        return scan_lost(client, stripe);
+    if (cluster->scan_cursor != 0 && cluster->scan_connection != connection->number) {
+        return scan_lost(client, connection);
     }
     struct sw_request header = header_of(client, SW_OPERATION_SCAN);
     struct sw_reply reply = {0};
@@ -128,13 +128,13 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
     header.want_values = true;
     header.cursor = cluster->scan_cursor;
     header.map_epoch = cluster->scan_epoch;
-    status = sw_client_control_request(stripe, &header, keys, values, &reply);
+    status = sw_client_control_request(connection, &header, keys, values, &reply);
     if (status != SHERWOOD_OK) {
         return status;
     }
     *count = reply.count;
     cluster->scan_cursor = reply.cursor;
-    cluster->scan_stripe = stripe->number;
+    cluster->scan_connection = connection->number;
     cluster->scan_shard += reply.cursor == 0;
     *cursor = cluster->scan_shard == cluster->topology->shard_count ? 0 : ++cluster->scan_token;
     return SHERWOOD_OK;
@@ -170,15 +170,15 @@ int sw_client_cluster_figures(struct sherwood *client)
     client->figures_count = 0;
     for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK;) {
         struct sw_reply reply = {0};
-        struct sw_client_stripe *stripe = reach(client, s, &status);
-        if (stripe == NULL) { /* without an error: another topology, so it begins again */
+        struct sw_client_connection *connection = reach(client, s, &status);
+        if (connection == NULL) { /* without an error: another topology, so it begins again */
             client->figures_count = 0;
             s = 0;
             status = status == SHERWOOD_OK && ++changes > CHANGES_MAX ? changes_too_often(client)
                                                                       : status;
             continue;
         }
-        status = sw_client_control_request(stripe, &header, figures, NULL, &reply);
+        status = sw_client_control_request(connection, &header, figures, NULL, &reply);
         if (status == SHERWOOD_OK) {
             add_figures(client, figures, reply.count);
         }

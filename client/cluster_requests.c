@@ -124,8 +124,8 @@ static void receive_part(struct sherwood *client, const struct sw_client_flight 
     struct sw_client_shard_request *part = flight->owner;
     struct sw_client_cluster *cluster = client->cluster;
     if (reply != NULL && is_refusal(reply->status)) {
-        cluster->stripes[part->shard]->refusals++;
-        cluster->stripes[part->shard]->frozen += reply->status == SW_REPLY_SLOT_FROZEN;
+        cluster->connections[part->shard]->refusals++;
+        cluster->connections[part->shard]->frozen += reply->status == SW_REPLY_SLOT_FROZEN;
         cluster->newest = cluster->newest > reply->map_epoch ? cluster->newest : reply->map_epoch;
         refuse_part(cluster, part, reply->status);
         return;
@@ -178,14 +178,15 @@ static struct sw_client_frame frame_of(struct sw_client_shard_request *part, uin
 static bool send_part(struct sherwood *client, struct sw_client_shard_request *part)
 {
     struct sw_client_cluster *cluster = client->cluster;
-    struct sw_client_stripe *stripe = sw_client_cluster_stripe(client, part->shard);
+    struct sw_client_connection *connection = sw_client_cluster_connection(client, part->shard);
     const uint64_t epoch = cluster->topology->epoch;
-    if (stripe == NULL) {
+    if (connection == NULL) {
         cluster->waiting--;
         refuse_part(cluster, part, 0);
         return true;
     }
-    if (!sw_client_stripe_is_free(stripe) || (stripe->map_epoch < epoch && stripe->in_flight > 0)) {
+    if (!sw_client_connection_is_free(connection) ||
+        (connection->map_epoch < epoch && connection->in_flight > 0)) {
         return false;
     }
     cluster->waiting--;
@@ -196,15 +197,15 @@ static bool send_part(struct sherwood *client, struct sw_client_shard_request *p
     }
     part->piece = (struct sherwood_piece){
         part->keys, part->values, part->request->keeps_values ? part->previous : NULL, part->count};
-    struct sw_client_frame frame = frame_of(part, epoch, stripe->frozen);
-    if (sw_client_queue(stripe, &frame) == NULL) {
+    struct sw_client_frame frame = frame_of(part, epoch, connection->frozen);
+    if (sw_client_queue(connection, &frame) == NULL) {
         finish_part(client, part,
                     sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded"));
         return true;
     }
     part->state = SW_CLIENT_SHARD_REQUEST_FLYING;
-    stripe->keys += part->count;
-    stripe->frames++;
+    connection->keys += part->count;
+    connection->frames++;
     return true;
 }
 
@@ -271,7 +272,8 @@ static void each_unsent(struct sherwood *client,
 
 /* A summary of the refused parts. */
 struct causes {
-    struct sw_client_stripe *stripe; /* of the first part that a server refused; NULL: none */
+    /* Of the first part that a server refused; NULL: none. */
+    struct sw_client_connection *connection;
     bool needs_map;
     uint32_t attempts; /* the most */
 };
@@ -288,8 +290,8 @@ static void add_cause(struct sherwood *client, struct sw_client_cluster_request 
     causes->attempts = attempts > causes->attempts ? attempts : causes->attempts;
     causes->needs_map |=
         part->refusal == SW_REPLY_NOT_PRIMARY || (part->refusal == 0 && part->attempts < LOST_MAX);
-    if (causes->stripe == NULL && part->refusal != 0) {
-        causes->stripe = sw_client_cluster_stripe(client, part->shard);
+    if (causes->connection == NULL && part->refusal != 0) {
+        causes->connection = sw_client_cluster_connection(client, part->shard);
     }
 }
 
@@ -340,7 +342,7 @@ static void recover(struct sherwood *client)
     each_unsent(client, add_cause, &causes);
     if (causes.needs_map || cluster->newest > cluster->topology->epoch) {
         sleep_ms(sw_client_cluster_draw(cluster, JITTER_MS + 1));
-        loaded = sw_client_cluster_load(client, causes.stripe);
+        loaded = sw_client_cluster_load(client, causes.connection);
     } else {
         uint32_t doublings = causes.attempts < 6 ? causes.attempts - 1 : 5;
         uint64_t ms = (uint64_t)BEHIND_MS << doublings;

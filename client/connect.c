@@ -37,9 +37,9 @@ static int open_client(const struct sw_client_dialer *dialer, const char *addres
     struct sherwood_options taken;
     struct sherwood *client = NULL;
     int status = sw_client_make(address, options, &taken, &client, text, text_bytes);
-    uint32_t stripes = taken.stripes == 0 ? 1 : taken.stripes;
-    for (uint32_t i = 0; i < stripes && status == SHERWOOD_OK; i++) {
-        (void)sw_client_open_stripe(client, dialer, address, &taken, &status, text, text_bytes);
+    uint32_t connections = taken.stripes == 0 ? 1 : taken.stripes;
+    for (uint32_t i = 0; i < connections && status == SHERWOOD_OK; i++) {
+        (void)sw_client_open_connection(client, dialer, address, &taken, &status, text, text_bytes);
     }
     return finish(client, status, out);
 }
@@ -175,8 +175,8 @@ void sherwood_close(struct sherwood *client)
     if (client == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        sw_client_stripe_close(client->stripes[i]);
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        sw_client_connection_close(client->connections[i]);
     }
     sw_client_regions_close(client);
     if (client->epoll >= 0) {
@@ -219,20 +219,20 @@ int sherwood_descriptor(struct sherwood *client)
     if (epoll < 0) {
         return -1;
     }
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        const struct sw_client_transport *transport = client->stripes[i]->transport;
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        const struct sw_client_transport *transport = client->connections[i]->transport;
         struct epoll_event event = {.events = (uint32_t)transport->read_events};
-        if (client->stripes[i]->broken == 0 &&
+        if (client->connections[i]->broken == 0 &&
             epoll_ctl(epoll, EPOLL_CTL_ADD, transport->fd, &event) != 0) {
             close(epoll);
             return -1;
         }
     }
     client->epoll = epoll;
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        client->stripes[i]->watches_write = false;
-        if (client->stripes[i]->broken == 0) {
-            sw_client_stripe_watch(client->stripes[i]);
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        client->connections[i]->watches_write = false;
+        if (client->connections[i]->broken == 0) {
+            sw_client_connection_watch(client->connections[i]);
         }
     }
     return epoll;

@@ -333,8 +333,8 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t
     const char *wrong = check_figures(client);
     if (wrong != NULL) {
         client->figures_count = 0;
-        for (uint32_t i = 0; i < client->stripes_count; i++) {
-            rc = sw_client_break(client->stripes[i], SHERWOOD_E_PROTOCOL,
+        for (uint32_t i = 0; i < client->connections_count; i++) {
+            rc = sw_client_break(client->connections[i], SHERWOOD_E_PROTOCOL,
                                  "%s: the server replied to STATS %s", client->address, wrong);
         }
         return rc;

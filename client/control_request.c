@@ -8,42 +8,43 @@
 #include "client/send.h"
 #include "client/step.h"
 
-int sw_client_control_request_once(struct sherwood *client, struct sw_client_stripe *only,
+int sw_client_control_request_once(struct sherwood *client, struct sw_client_connection *only,
                                    struct sw_client_frame *frame, struct sw_client_call *call)
 {
-    struct sw_client_stripe *stripe = NULL;
+    struct sw_client_connection *connection = NULL;
     for (;;) {
         int ended = only != NULL ? only->broken : client->broken;
         if (only == NULL) {
-            int rc = sw_client_stripe_for(client, frame, &stripe);
+            int rc = sw_client_connection_for(client, frame, &connection);
             if (rc != SHERWOOD_OK) {
                 return rc;
             }
         } else {
-            stripe = sw_client_stripe_is_free(only) ? only : NULL;
+            connection = sw_client_connection_is_free(only) ? only : NULL;
         }
-        if (ended != 0 || stripe != NULL) {
+        if (ended != 0 || connection != NULL) {
             break;
         }
         sw_client_send_all(client);
         sw_client_step(client, -1);
     }
-    if (stripe == NULL) {
+    if (connection == NULL) {
         return only != NULL ? only->broken : client->broken;
     }
     frame->done = sw_client_call_done;
     frame->owner = call;
-    if (sw_client_queue(stripe, frame) == NULL) {
+    if (sw_client_queue(connection, frame) == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
     }
     call->flights++;
     return sw_client_finish_call(client, call);
 }
 
-int sw_client_control_request(struct sw_client_stripe *stripe, const struct sw_request *header,
-                              void *first, void *second, struct sw_reply *reply)
+int sw_client_control_request(struct sw_client_connection *connection,
+                              const struct sw_request *header, void *first, void *second,
+                              struct sw_reply *reply)
 {
     struct sw_client_call call = {.reply = reply, .refused_from = SW_CLIENT_NOT_REFUSED};
     struct sw_client_frame frame = {.header = *header, .first = first, .second = second};
-    return sw_client_control_request_once(stripe->client, stripe, &frame, &call);
+    return sw_client_control_request_once(connection->client, connection, &frame, &call);
 }

@@ -9,12 +9,13 @@
 #include "client/handle.h"
 
 /* Waits for a free flight if necessary, queues a request without keys for `call`, and waits for its
- * reply. It goes to the stripe `only`, or to any one if that is NULL. Returns a status. */
-int sw_client_control_request_once(struct sherwood *client, struct sw_client_stripe *only,
+ * reply. It goes to the connection `only`, or to any one if that is NULL. Returns a status. */
+int sw_client_control_request_once(struct sherwood *client, struct sw_client_connection *only,
                                    struct sw_client_frame *frame, struct sw_client_call *call);
-/* Sends a request without keys by this stripe, and waits for the reply. The arrays receive the body
- * of the reply. Returns a status. */
-int sw_client_control_request(struct sw_client_stripe *stripe, const struct sw_request *header,
-                              void *first, void *second, struct sw_reply *reply);
+/* Sends a request without keys by this connection, and waits for the reply. The arrays receive the
+ * body of the reply. Returns a status. */
+int sw_client_control_request(struct sw_client_connection *connection,
+                              const struct sw_request *header, void *first, void *second,
+                              struct sw_reply *reply);
 
 #endif

@@ -10,11 +10,11 @@
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays cross the wire as they are");
 
-static struct sw_client_flight *take_slot(struct sw_client_stripe *stripe)
+static struct sw_client_flight *take_slot(struct sw_client_connection *connection)
 {
     for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; i++) {
-        uint64_t id = ++stripe->client->sequence;
-        struct sw_client_flight *flight = &stripe->flights[id % SW_CLIENT_FLIGHTS_MAX];
+        uint64_t id = ++connection->client->sequence;
+        struct sw_client_flight *flight = &connection->flights[id % SW_CLIENT_FLIGHTS_MAX];
         /* Id 0 marks a free slot. A server uses it in replies to frames whose id it does not know.
          */
         if (id != 0 && flight->id == 0) {
@@ -25,11 +25,12 @@ static struct sw_client_flight *take_slot(struct sw_client_stripe *stripe)
     return NULL;
 }
 
-struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
+struct sw_client_flight *sw_client_flight_take(struct sw_client_connection *connection,
                                                const struct sw_client_frame *frame)
 {
-    struct sherwood *client = stripe->client;
-    struct sw_client_flight *flight = sw_client_stripe_is_free(stripe) ? take_slot(stripe) : NULL;
+    struct sherwood *client = connection->client;
+    struct sw_client_flight *flight =
+        sw_client_connection_is_free(connection) ? take_slot(connection) : NULL;
     assert(frame->done != NULL);
     if (flight == NULL) {
         return NULL;
@@ -50,19 +51,20 @@ struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
     flight->done = frame->done;
     flight->owner = frame->owner;
     flight->call_at = frame->call_at;
-    stripe->moved = stripe->in_flight == 0 ? client->clock : stripe->moved;
-    stripe->in_flight++;
+    connection->moved = connection->in_flight == 0 ? client->clock : connection->moved;
+    connection->in_flight++;
     client->in_flight++;
     return flight;
 }
 
-void sw_client_flight_put_back(struct sw_client_stripe *stripe, struct sw_client_flight *flight)
+void sw_client_flight_put_back(struct sw_client_connection *connection,
+                               struct sw_client_flight *flight)
 {
     assert(flight->id != 0 && !flight->sent);
-    assert(stripe->in_flight > 0 && stripe->client->in_flight >= stripe->in_flight);
+    assert(connection->in_flight > 0 && connection->client->in_flight >= connection->in_flight);
     flight->id = 0;
-    stripe->in_flight--;
-    stripe->client->in_flight--;
+    connection->in_flight--;
+    connection->client->in_flight--;
 }
 
 /* --- arrays ----------------------------------------------------------------------------------- */
@@ -139,9 +141,9 @@ uint32_t sw_client_flight_arrays(const struct sw_client_flight *flight,
 
 /* --- the end of a flight ---------------------------------------------------------------------- */
 
-struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, uint64_t id)
+struct sw_client_flight *sw_client_flight_find(struct sw_client_connection *connection, uint64_t id)
 {
-    struct sw_client_flight *flight = &stripe->flights[id % SW_CLIENT_FLIGHTS_MAX];
+    struct sw_client_flight *flight = &connection->flights[id % SW_CLIENT_FLIGHTS_MAX];
     return id != 0 && flight->id == id ? flight : NULL;
 }
 
@@ -213,20 +215,22 @@ void sw_client_request_done(struct sherwood *client, const struct sw_client_flig
                              reply == NULL ? 0 : reply->overflows);
 }
 
-void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
-                             int status, const struct sw_reply *reply)
+void sw_client_flight_finish(struct sw_client_connection *connection,
+                             struct sw_client_flight *flight, int status,
+                             const struct sw_reply *reply)
 {
-    assert(flight->id != 0 && stripe->in_flight > 0);
-    assert(stripe->client->in_flight >= stripe->in_flight);
-    assert(stripe->direct >= flight->is_direct && stripe->ring.in_flight >= flight->by_ring);
+    assert(flight->id != 0 && connection->in_flight > 0);
+    assert(connection->client->in_flight >= connection->in_flight);
+    assert(connection->direct >= flight->is_direct &&
+           connection->ring.in_flight >= flight->by_ring);
     count_cache(flight->cache, reply);
     flight->id = 0;
-    stripe->in_flight--;
-    stripe->direct -= flight->is_direct;
-    stripe->ring.in_flight -= flight->by_ring;
-    stripe->client->in_flight--;
-    if (reply != NULL && reply->map_epoch > stripe->map_epoch) {
-        stripe->map_epoch = reply->map_epoch;
+    connection->in_flight--;
+    connection->direct -= flight->is_direct;
+    connection->ring.in_flight -= flight->by_ring;
+    connection->client->in_flight--;
+    if (reply != NULL && reply->map_epoch > connection->map_epoch) {
+        connection->map_epoch = reply->map_epoch;
     }
-    flight->done(stripe->client, flight, status, reply);
+    flight->done(connection->client, flight, status, reply);
 }

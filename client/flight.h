@@ -3,9 +3,9 @@
  * flight.h - frames in flight.
  *
  * A flight is a frame in flight, from the moment it is queued until its reply has been received. It
- * is a slot of a fixed ring in its stripe, and its request_id names the slot, so a reply is matched
- * in constant time whatever the order of replies. A piece is a segment of arrays that are not
- * contiguous. A call is a blocking request, which waits for one or more flights. All of this
+ * is a slot of a fixed ring in its connection, and its request_id names the slot, so a reply is
+ * matched in constant time whatever the order of replies. A piece is a segment of arrays that are
+ * not contiguous. A call is a blocking request, which waits for one or more flights. All of this
  * belongs to the thread that uses the handle.
  */
 #ifndef SHERWOOD_CLIENT_FLIGHT_H
@@ -17,7 +17,7 @@
 #include "proto/region.h"
 
 struct sw_client_flight;
-struct sw_client_stripe;
+struct sw_client_connection;
 
 /* Values of sherwood_request._state. */
 enum sw_client_request_state {
@@ -119,10 +119,11 @@ struct sw_client_frame {
 };
 
 /* Returns a flight for a frame, which the caller sends, or NULL if no flight is free. */
-struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
+struct sw_client_flight *sw_client_flight_take(struct sw_client_connection *connection,
                                                const struct sw_client_frame *frame);
 /* Frees a flight before any byte of it was sent, without calling its `done`. */
-void sw_client_flight_put_back(struct sw_client_stripe *stripe, struct sw_client_flight *flight);
+void sw_client_flight_put_back(struct sw_client_connection *connection,
+                               struct sw_client_flight *flight);
 /* An array of the caller's that a flight reads or writes. */
 struct sw_client_array {
     const void *at;
@@ -134,10 +135,12 @@ struct sw_client_array {
 uint32_t sw_client_flight_arrays(const struct sw_client_flight *flight,
                                  struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX]);
 /* Returns the flight that has this request_id, or NULL. */
-struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, uint64_t id);
+struct sw_client_flight *sw_client_flight_find(struct sw_client_connection *connection,
+                                               uint64_t id);
 /* Frees the flight, and passes its result to `done`. */
-void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
-                             int status, const struct sw_reply *reply);
+void sw_client_flight_finish(struct sw_client_connection *connection,
+                             struct sw_client_flight *flight, int status,
+                             const struct sw_reply *reply);
 /* `done` of a frame of a blocking call: the owner is a struct sw_client_call. */
 sw_client_done sw_client_call_done;
 /* `done` of a submitted request: the owner is a struct sherwood_request. */

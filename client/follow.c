@@ -38,9 +38,9 @@ enum role { PRIMARY, REPLICA, UNREACHABLE };
 
 /* Sends a WAIT for no replica: a primary replies at once, and a replica refuses it and names its
  * primary. A server that refuses it for another reason counts as a primary. */
-static enum role ask_role(struct sw_client_stripe *stripe, int timeout_ms)
+static enum role ask_role(struct sw_client_connection *connection, int timeout_ms)
 {
-    struct sherwood *client = stripe->client;
+    struct sherwood *client = connection->client;
     const struct sw_request header = {.operation = SW_OPERATION_WAIT,
                                       .key_bytes = client->server.key_bytes,
                                       .value_bytes = client->server.value_bytes};
@@ -48,9 +48,9 @@ static enum role ask_role(struct sw_client_stripe *stripe, int timeout_ms)
     client->primary[0] = '\0';
     client->is_at_replica = false;
     client->request_timeout_ms = timeout_ms;
-    int status = sw_client_control_request(stripe, &header, NULL, NULL, NULL);
+    int status = sw_client_control_request(connection, &header, NULL, NULL, NULL);
     client->request_timeout_ms = request_ms;
-    return stripe->broken != 0                                   ? UNREACHABLE
+    return connection->broken != 0                               ? UNREACHABLE
            : status == SHERWOOD_E_SHARD && client->is_at_replica ? REPLICA
                                                                  : PRIMARY;
 }
@@ -72,7 +72,7 @@ struct search {
 /* Closes the only connection of the handle. Its facts are forgotten if no call has used them. */
 static void drop(struct sherwood *client)
 {
-    sw_client_stripe_close(client->stripes[--client->stripes_count]);
+    sw_client_connection_close(client->connections[--client->connections_count]);
     client->broken = 0;
     if (!client->is_fixed) {
         client->server = (struct sherwood_server){0};
@@ -83,8 +83,9 @@ static void drop(struct sherwood *client)
 static bool open_at(struct search *search, const char *address)
 {
     struct sherwood *client = search->client;
-    bool done = sw_client_open_stripe(client, &client->endpoints->dialer, address, &search->options,
-                                      &search->status, search->text, search->text_bytes) != NULL;
+    bool done =
+        sw_client_open_connection(client, &client->endpoints->dialer, address, &search->options,
+                                  &search->status, search->text, search->text_bytes) != NULL;
     client->broken = 0; /* by an attempt that failed, as if the handle had had no other */
     return done;
 }
@@ -112,7 +113,7 @@ static bool try_address(struct search *search, const char *first)
     char address[SW_CLIENT_ADDRESS_BYTES];
     snprintf(address, sizeof(address), "%s", first);
     while (is_new(search, address) && open_at(search, address)) {
-        enum role role = ask_role(client->stripes[0], search->options.connect_timeout_ms);
+        enum role role = ask_role(client->connections[0], search->options.connect_timeout_ms);
         if (role == PRIMARY) {
             return true;
         }
@@ -159,10 +160,10 @@ static bool search_primary(struct search *search, const char *hint)
 static bool open_others(struct search *search)
 {
     struct sherwood *client = search->client;
-    const uint32_t stripes = client->endpoints->options.stripes;
+    const uint32_t connections = client->endpoints->options.stripes;
     bool done = true;
-    for (uint32_t i = 1; i < stripes && done; i++) {
-        done = open_at(search, client->stripes[0]->address);
+    for (uint32_t i = 1; i < connections && done; i++) {
+        done = open_at(search, client->connections[0]->address);
     }
     return done;
 }
@@ -186,8 +187,8 @@ const char *sherwood_primary(const struct sherwood *client)
 /* Adds the new connections to the program's descriptor. */
 static void watch(struct sherwood *client)
 {
-    for (uint32_t i = 0; client->epoll >= 0 && i < client->stripes_count; i++) {
-        const struct sw_client_transport *transport = client->stripes[i]->transport;
+    for (uint32_t i = 0; client->epoll >= 0 && i < client->connections_count; i++) {
+        const struct sw_client_transport *transport = client->connections[i]->transport;
         struct epoll_event event = {.events = (uint32_t)transport->read_events};
         (void)epoll_ctl(client->epoll, EPOLL_CTL_ADD, transport->fd, &event);
     }
@@ -196,32 +197,32 @@ static void watch(struct sherwood *client)
 /* Replaces the connections of the handle, on which nothing is in flight. */
 static int move_to_primary(struct sherwood *client)
 {
-    struct sw_client_stripe *old[SHERWOOD_STRIPES_MAX];
-    const uint32_t count = client->stripes_count;
+    struct sw_client_connection *old[SHERWOOD_STRIPES_MAX];
+    const uint32_t count = client->connections_count;
     char hint[SW_CLIENT_ADDRESS_BYTES], text[SW_CLIENT_ERROR_BYTES] = "";
     struct search search = {.client = client, .text = text, .text_bytes = sizeof(text)};
     memcpy(hint, client->primary, sizeof(hint));
     /* an array of pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
-    memcpy(old, client->stripes, count * sizeof(old[0]));
-    client->stripes_count = 0;
+    memcpy(old, client->connections, count * sizeof(old[0]));
+    client->connections_count = 0;
     client->next = 0;
     if (!search_primary(&search, hint) || !open_others(&search)) {
-        while (client->stripes_count > 0) {
+        while (client->connections_count > 0) {
             drop(client);
         }
         /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
-        memcpy(client->stripes, old, count * sizeof(old[0]));
-        client->stripes_count = count;
+        memcpy(client->connections, old, count * sizeof(old[0]));
+        client->connections_count = count;
         return sw_client_fail(client, SHERWOOD_E_SHARD, "no primary answers: %.400s", text);
     }
     for (uint32_t i = 0; i < count; i++) {
         client->lost_writes |= old[i]->has_written;
-        sw_client_stripe_close(old[i]);
+        sw_client_connection_close(old[i]);
     }
     watch(client);
     client->lost_durable |= client->last_write > 0;
     client->last_write = 0;
-    client->incarnation = client->stripes[0]->incarnation;
+    client->incarnation = client->connections[0]->incarnation;
     client->has_cursors = false;
     client->is_at_replica = false;
     client->broken = 0;

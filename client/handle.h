@@ -5,20 +5,21 @@
 #ifndef SHERWOOD_CLIENT_HANDLE_H
 #define SHERWOOD_CLIENT_HANDLE_H
 
-#include "client/stripe.h"
+#include "client/connection.h"
 
 struct sw_client_cluster;
 struct sw_client_endpoints;
 
 struct sherwood {
-    int broken; /* 0, or, once all stripes have ended, the code that every further call returns */
+    int broken; /* 0, or, once all connections have ended, the code that every further call returns
+                 */
     int request_timeout_ms;
     struct sherwood_server server;
     char address[SW_CLIENT_ADDRESS_BYTES];
     char error[SW_CLIENT_ERROR_BYTES];
 
-    uint32_t flights_max; /* of a stripe; 1 until the server has sent its limit */
-    uint32_t in_flight;   /* of all stripes */
+    uint32_t flights_max; /* of a connection; 1 until the server has sent its limit */
+    uint32_t in_flight;   /* of all connections */
     uint64_t sequence;
     uint64_t clock;     /* milliseconds spent waiting */
     uint64_t polled_ms; /* when `clock` was last brought up to date */
@@ -27,16 +28,16 @@ struct sherwood {
 
     uint64_t overflows; /* of the last sherwood_run */
 
-    struct sherwood_region *regions; /* of the first stripe; NULL: none */
+    struct sherwood_region *regions; /* of the first connection; NULL: none */
     struct sw_sharing sharing;       /* the server's limits, after ATTACH */
     int spin_us;
 
     bool has_cursors; /* a scan of this handle has not ended, or the caller vouches for cursors */
-    uint32_t stripes_made; /* since the handle was made */
+    uint32_t connections_made; /* since the handle was made */
 
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
     uint64_t incarnation; /* of the server; 0: it does not log writes */
-    bool lost_writes;     /* a stripe that has written ended since sherwood_wait_replicas */
+    bool lost_writes;     /* a connection that has written ended since sherwood_wait_replicas */
     bool lost_durable;    /* .. since sherwood_wait_durable, by a fail-over */
 
     struct sw_client_endpoints
@@ -56,15 +57,15 @@ struct sherwood {
     struct sw_client_cluster *cluster; /* NULL: the handle is of one server */
 
     uint8_t scratch[SW_CLIENT_SCRATCH_BYTES];
-    uint32_t next; /* the stripe that is considered first for the next request */
-    uint32_t stripes_count;
-    struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
+    uint32_t next; /* the connection that is considered first for the next request */
+    uint32_t connections_count;
+    struct sw_client_connection *connections[SHERWOOD_STRIPES_MAX];
 };
 
-/* Can the stripe take another frame? */
-static inline bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe)
+/* Can the connection take another frame? */
+static inline bool sw_client_connection_is_free(const struct sw_client_connection *connection)
 {
-    return stripe->broken == 0 && stripe->in_flight < stripe->client->flights_max;
+    return connection->broken == 0 && connection->in_flight < connection->client->flights_max;
 }
 
 /* Does what sherwood_connect_text does, over transports of this dialer. */

@@ -113,16 +113,16 @@ static bool part(struct sherwood_region *region)
     return region->is_apart;
 }
 
-bool sw_client_regions_part(struct sw_client_stripe *stripe)
+bool sw_client_regions_part(struct sw_client_connection *connection)
 {
     struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX];
     bool done = true;
-    for (uint32_t f = 0; stripe->ring.in_flight > 0 && f < SW_CLIENT_FLIGHTS_MAX; f++) {
-        const struct sw_client_flight *flight = &stripe->flights[f];
+    for (uint32_t f = 0; connection->ring.in_flight > 0 && f < SW_CLIENT_FLIGHTS_MAX; f++) {
+        const struct sw_client_flight *flight = &connection->flights[f];
         bool is_there = flight->id != 0 && flight->by_ring;
         uint32_t count = is_there ? sw_client_flight_arrays(flight, arrays) : 0;
         for (uint32_t i = 0; i < count; i++) {
-            struct sherwood_region *region = stripe->client->regions;
+            struct sherwood_region *region = connection->client->regions;
             while (region != NULL && !sw_client_region_has(region, &arrays[i])) {
                 region = region->next;
             }

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/connection.h"
 #include "client/sherwood.h"
-#include "client/stripe.h"
 #include "proto/region.h"
 
 struct sherwood_region {
@@ -43,10 +43,10 @@ bool sw_client_region_is_device(const struct sherwood *client, const void *array
 bool sw_client_region_has(const struct sherwood_region *region,
                           const struct sw_client_array *array);
 
-/* A stripe ends: takes the arrays that its requests in the ring would receive answers into away
+/* A connection ends: takes the arrays that its requests in the ring would receive answers into away
  * from the server. Regions that were made here keep their contents and their addresses. Returns
  * false if there is no memory for that. Memory that the caller registered stays shared. */
-bool sw_client_regions_part(struct sw_client_stripe *stripe);
+bool sw_client_regions_part(struct sw_client_connection *connection);
 
 /* Frees a region that no list has any more. */
 void sw_client_region_free(struct sherwood_region *region);

@@ -18,16 +18,16 @@
 
 /* --- a connection ----------------------------------------------------------------------------- */
 
-void sw_client_stripe_close(struct sw_client_stripe *stripe)
+void sw_client_connection_close(struct sw_client_connection *connection)
 {
-    if (stripe == NULL) {
+    if (connection == NULL) {
         return;
     }
-    if (stripe->transport != NULL) {
-        stripe->transport->calls->close(stripe->transport);
+    if (connection->transport != NULL) {
+        connection->transport->calls->close(connection->transport);
     }
-    sw_client_ring_close(&stripe->ring);
-    free(stripe);
+    sw_client_ring_close(&connection->ring);
+    free(connection);
 }
 
 /* Copies the login of the options. Returns false if it is too long. */
@@ -48,19 +48,19 @@ static bool take_login(const struct sherwood_options *options, struct sw_frame_l
 
 /* Waits for the greeting. One limit applies to the whole greeting, so a peer that sends single
  * bytes slowly cannot block a program that connects. */
-static int await_greeting(struct sw_client_stripe *stripe, struct sw_client_call *call)
+static int await_greeting(struct sw_client_connection *connection, struct sw_client_call *call)
 {
-    struct sherwood *client = stripe->client;
+    struct sherwood *client = connection->client;
     const uint64_t begin = client->clock;
     const uint64_t limit = (uint64_t)client->request_timeout_ms;
-    sw_client_send(stripe);
+    sw_client_send(connection);
     while (call->flights > 0) {
         const uint64_t passed = client->clock - begin;
         if (passed >= limit) {
-            sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+            sw_client_break(connection, SHERWOOD_E_TIMEOUT,
                             "%s: connected, but the greeting was not complete within %d ms: is it "
                             "a Sherwood server, or is it overloaded?",
-                            stripe->address, client->request_timeout_ms);
+                            connection->address, client->request_timeout_ms);
             break;
         }
         sw_client_step(client, (int)(limit - passed));
@@ -70,14 +70,14 @@ static int await_greeting(struct sw_client_stripe *stripe, struct sw_client_call
 
 /* Sends HELLO, with the login if there is one, and waits for the reply, which has the facts of the
  * server. */
-static int greet(struct sw_client_stripe *stripe, const struct sherwood_options *options,
+static int greet(struct sw_client_connection *connection, const struct sherwood_options *options,
                  struct sw_reply *greeting)
 {
     struct sw_client_call call = {.flights = 1, .reply = greeting};
     struct sw_frame_login login;
     uint8_t login_head[SW_FRAME_HEAD_BYTES_MAX];
     if (!take_login(options, &login)) {
-        return sw_client_fail(stripe->client, SHERWOOD_E_INVALID,
+        return sw_client_fail(connection->client, SHERWOOD_E_INVALID,
                               "connect: a user has at most %d bytes, a password %d",
                               SW_FRAME_USER_BYTES - 1, SW_FRAME_PASSWORD_BYTES);
     }
@@ -86,10 +86,11 @@ static int greet(struct sw_client_stripe *stripe, const struct sherwood_options 
                                           .owner = &call,
                                           .login = login.is_there ? &login : NULL,
                                           .login_head = login_head};
-    if (sw_client_queue(stripe, &frame) == NULL) {
-        return sw_client_fail(stripe->client, SHERWOOD_E_INVALID, "the greeting is not encoded");
+    if (sw_client_queue(connection, &frame) == NULL) {
+        return sw_client_fail(connection->client, SHERWOOD_E_INVALID,
+                              "the greeting is not encoded");
     }
-    int status = await_greeting(stripe, &call);
+    int status = await_greeting(connection, &call);
     explicit_bzero(&login, sizeof(login));
     explicit_bzero(login_head, sizeof(login_head));
     return status;
@@ -97,42 +98,42 @@ static int greet(struct sw_client_stripe *stripe, const struct sherwood_options 
 
 /* Connects and exchanges HELLO. On failure it returns NULL, a code in *status and a sentence in
  * `text`. */
-static struct sw_client_stripe *
-stripe_open(struct sherwood *client, const struct sw_client_dialer *dialer, const char *address,
-            const struct sherwood_options *options, struct sw_reply *greeting, int *status,
-            char *text, size_t text_bytes)
+static struct sw_client_connection *
+connection_open(struct sherwood *client, const struct sw_client_dialer *dialer, const char *address,
+                const struct sherwood_options *options, struct sw_reply *greeting, int *status,
+                char *text, size_t text_bytes)
 {
     int connect_ms = options->connect_timeout_ms <= 0 ? SW_CLIENT_CONNECT_TIMEOUT_MS
                                                       : options->connect_timeout_ms;
-    struct sw_client_stripe *stripe = calloc(1, sizeof(*stripe));
-    if (stripe == NULL) {
+    struct sw_client_connection *connection = calloc(1, sizeof(*connection));
+    if (connection == NULL) {
         snprintf(text, text_bytes, "not enough memory for a connection (%zu bytes)",
-                 sizeof(*stripe));
+                 sizeof(*connection));
         *status = SHERWOOD_E_NOMEM;
         return NULL;
     }
-    stripe->client = client;
-    stripe->number = ++client->stripes_made;
-    stripe->low_water = 1;
-    sw_client_clean(address, strlen(address), stripe->address, sizeof(stripe->address));
-    stripe->transport =
+    connection->client = client;
+    connection->number = ++client->connections_made;
+    connection->low_water = 1;
+    sw_client_clean(address, strlen(address), connection->address, sizeof(connection->address));
+    connection->transport =
         dialer->open(dialer, address, options, connect_ms, status, text, text_bytes);
-    if (stripe->transport == NULL) {
-        sw_client_stripe_close(stripe);
+    if (connection->transport == NULL) {
+        sw_client_connection_close(connection);
         return NULL;
     }
-    stripe->transport->traffic = &client->traffic;
-    client->stripes[client->stripes_count++] = stripe;
+    connection->transport->traffic = &client->traffic;
+    client->connections[client->connections_count++] = connection;
     int request_ms = client->request_timeout_ms;
     client->request_timeout_ms = connect_ms;
-    *status = greet(stripe, options, greeting);
+    *status = greet(connection, options, greeting);
     client->request_timeout_ms = request_ms;
     if (*status == SHERWOOD_OK) {
-        return stripe;
+        return connection;
     }
     snprintf(text, text_bytes, "%s", client->error);
-    client->stripes_count--;
-    sw_client_stripe_close(stripe);
+    client->connections_count--;
+    sw_client_connection_close(connection);
     return NULL;
 }
 
@@ -172,7 +173,8 @@ static const char *check_info(const struct sw_server_info *info)
     return info->requests_in_flight_max == 0 ? "limit of requests in flight is 0" : NULL;
 }
 
-static void take_info(struct sherwood *client, const struct sw_server_info *info, uint32_t stripes)
+static void take_info(struct sherwood *client, const struct sw_server_info *info,
+                      uint32_t connections)
 {
     struct sherwood_server *server = &client->server;
     sw_client_clean(info->version, sizeof(info->version), server->version, sizeof(server->version));
@@ -185,7 +187,7 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     client->flights_max = info->requests_in_flight_max < SW_CLIENT_FLIGHTS_MAX
                               ? info->requests_in_flight_max
                               : SW_CLIENT_FLIGHTS_MAX;
-    server->requests_in_flight_max = client->flights_max * stripes;
+    server->requests_in_flight_max = client->flights_max * connections;
     sw_client_clean(info->engine, sizeof(info->engine), server->engine, sizeof(server->engine));
     sw_client_clean(info->policy, sizeof(info->policy), server->policy, sizeof(server->policy));
     server->frame_bytes_max = info->frame_bytes_max;
@@ -225,8 +227,8 @@ static const char *check_node(struct sherwood *client, const struct sw_server_in
     return NULL;
 }
 
-/* Checks the reply to HELLO. The replies to all stripes of a handle must agree. Returns NULL or a
- * phrase for what is wrong. */
+/* Checks the reply to HELLO. The replies to all connections of a handle must agree. Returns NULL or
+ * a phrase for what is wrong. */
 static const char *check_greeting(struct sherwood *client, const struct sw_reply *greeting)
 {
     const struct sherwood_server *server = &client->server;
@@ -254,33 +256,33 @@ static const char *check_greeting(struct sherwood *client, const struct sw_reply
     return NULL;
 }
 
-struct sw_client_stripe *sw_client_open_stripe(struct sherwood *client,
-                                               const struct sw_client_dialer *dialer,
-                                               const char *address,
-                                               const struct sherwood_options *options, int *status,
-                                               char *text, size_t text_bytes)
+struct sw_client_connection *sw_client_open_connection(struct sherwood *client,
+                                                       const struct sw_client_dialer *dialer,
+                                                       const char *address,
+                                                       const struct sherwood_options *options,
+                                                       int *status, char *text, size_t text_bytes)
 {
     struct sw_reply greeting = {0};
-    struct sw_client_stripe *stripe =
-        stripe_open(client, dialer, address, options, &greeting, status, text, text_bytes);
-    if (stripe == NULL) {
+    struct sw_client_connection *connection =
+        connection_open(client, dialer, address, options, &greeting, status, text, text_bytes);
+    if (connection == NULL) {
         return NULL;
     }
     const char *wrong = check_greeting(client, &greeting);
     if (wrong != NULL) {
         snprintf(text, text_bytes, "%s: this client cannot work with the server: its %s",
-                 stripe->address, wrong);
+                 connection->address, wrong);
         *status = SHERWOOD_E_PROTOCOL;
-        client->stripes_count--;
-        sw_client_stripe_close(stripe);
+        client->connections_count--;
+        sw_client_connection_close(connection);
         return NULL;
     }
     if (client->server.key_bytes == 0) {
         take_info(client, &greeting.info, options->stripes == 0 ? 1 : options->stripes);
     }
-    stripe->map_epoch = greeting.info.map_epoch;
-    stripe->incarnation = greeting.info.incarnation;
-    return stripe;
+    connection->map_epoch = greeting.info.map_epoch;
+    connection->incarnation = greeting.info.incarnation;
+    return connection;
 }
 
 const char *sw_client_take_options(const struct sherwood_options *given,

@@ -12,18 +12,18 @@
  * Returns NULL or a phrase for what is wrong with them. */
 const char *sw_client_take_options(const struct sherwood_options *given,
                                    struct sherwood_options *out);
-/* Opens one more stripe, and checks that its server fits the handle. NULL with a status and a
+/* Opens one more connection, and checks that its server fits the handle. NULL with a status and a
  * sentence. */
-struct sw_client_stripe *sw_client_open_stripe(struct sherwood *client,
-                                               const struct sw_client_dialer *dialer,
-                                               const char *address,
-                                               const struct sherwood_options *options, int *status,
-                                               char *text, size_t text_bytes);
-/* Checks options and makes a handle without stripes. */
+struct sw_client_connection *sw_client_open_connection(struct sherwood *client,
+                                                       const struct sw_client_dialer *dialer,
+                                                       const char *address,
+                                                       const struct sherwood_options *options,
+                                                       int *status, char *text, size_t text_bytes);
+/* Checks options and makes a handle without connections. */
 int sw_client_make(const char *address, const struct sherwood_options *options,
                    struct sherwood_options *taken, struct sherwood **out, char *text,
                    size_t text_bytes);
 /* NULL is allowed. */
-void sw_client_stripe_close(struct sw_client_stripe *stripe);
+void sw_client_connection_close(struct sw_client_connection *connection);
 
 #endif

@@ -23,44 +23,45 @@
  * SW_CLIENT_SCRATCH_BYTES. */
 #define RECEIVE_PARTS_MAX 80
 
-static int connection_lost(struct sw_client_stripe *stripe, int error)
+static int connection_lost(struct sw_client_connection *connection, int error)
 {
-    (void)sw_client_ring_receive(stripe); /* completions before the end */
-    const char *trouble = stripe->transport->trouble;
+    (void)sw_client_ring_receive(connection); /* completions before the end */
+    const char *trouble = connection->transport->trouble;
     const char *reason = error == 0        ? "the server closed the connection"
                          : trouble != NULL ? trouble
                                            : strerror(error);
-    if (error == 0 && stripe->send_errno != 0) {
-        reason = strerror(stripe->send_errno);
+    if (error == 0 && connection->send_errno != 0) {
+        reason = strerror(connection->send_errno);
     }
-    if (!stripe->received_any) {
-        return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
+    if (!connection->received_any) {
+        return sw_client_break(connection, SHERWOOD_E_CONNECTION,
                                "%s: the connection ended before the server's greeting (%s): is it "
                                "a Sherwood server, and is it still starting or stopping?",
-                               stripe->address, reason);
+                               connection->address, reason);
     }
     return sw_client_break(
-        stripe, SHERWOOD_E_CONNECTION,
+        connection, SHERWOOD_E_CONNECTION,
         "%s: the connection was lost (%s), requests without a reply: %u: see the "
         "server's log, then connect again",
-        stripe->address, reason, stripe->in_flight);
+        connection->address, reason, connection->in_flight);
 }
 
-/* Ends a stripe whose peer does not send frames. The error quotes its first bytes, so that a person
- * can recognize the service. */
-static int not_frames(struct sw_client_stripe *stripe, int error)
+/* Ends a connection whose peer does not send frames. The error quotes its first bytes, so that a
+ * person can recognize the service. */
+static int not_frames(struct sw_client_connection *connection, int error)
 {
     char seen[33];
-    const char *bytes = (const char *)stripe->buffer + stripe->buffer_begin;
-    sw_client_clean(bytes, stripe->buffer_end - stripe->buffer_begin, seen, sizeof(seen));
-    if (stripe->received_any) {
-        return sw_client_break(stripe, SHERWOOD_E_PROTOCOL, "%s: the server's reply is damaged: %s",
-                               stripe->address, sw_frame_error_text(error));
+    const char *bytes = (const char *)connection->buffer + connection->buffer_begin;
+    sw_client_clean(bytes, connection->buffer_end - connection->buffer_begin, seen, sizeof(seen));
+    if (connection->received_any) {
+        return sw_client_break(connection, SHERWOOD_E_PROTOCOL,
+                               "%s: the server's reply is damaged: %s", connection->address,
+                               sw_frame_error_text(error));
     }
-    return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
+    return sw_client_break(connection, SHERWOOD_E_PROTOCOL,
                            "%s: something replies there, but not a Sherwood server this client "
                            "understands (%s; it begins \"%s\"): is it the right port?",
-                           stripe->address, sw_frame_error_text(error), seen);
+                           connection->address, sw_frame_error_text(error), seen);
 }
 
 /* The line that a server sends at its limit of connections, before it knows that the client uses
@@ -100,40 +101,41 @@ static uint64_t body_bytes_max(const struct sherwood *client)
 }
 
 /* Decodes the head at the start of the buffer. Sets *again if more bytes are needed for that. */
-static int take_head(struct sw_client_stripe *stripe, bool *again)
+static int take_head(struct sw_client_connection *connection, bool *again)
 {
-    const uint8_t *bytes = stripe->buffer + stripe->buffer_begin;
-    size_t size = stripe->buffer_end - stripe->buffer_begin;
+    const uint8_t *bytes = connection->buffer + connection->buffer_begin;
+    size_t size = connection->buffer_end - connection->buffer_begin;
     struct sw_frame_prefix prefix;
     *again = true;
     if (size == 0) {
         return SHERWOOD_OK;
     }
-    int got = sw_frame_prefix_decode(bytes, size, body_bytes_max(stripe->client), &prefix);
-    if (got == SW_FRAME_E_MAGIC && !stripe->received_any && is_turned_away(bytes, size)) {
+    int got = sw_frame_prefix_decode(bytes, size, body_bytes_max(connection->client), &prefix);
+    if (got == SW_FRAME_E_MAGIC && !connection->received_any && is_turned_away(bytes, size)) {
         return size < sizeof(turned_away) - 1 ? SHERWOOD_OK
-                                              : sw_client_turned_away(stripe, turned_away + 5);
+                                              : sw_client_turned_away(connection, turned_away + 5);
     }
     if (got < 0) {
-        return not_frames(stripe, got);
+        return not_frames(connection, got);
     }
     if (got == 0 || size < sw_frame_head_bytes(prefix.header_bytes)) {
         return SHERWOOD_OK;
     }
-    if (sw_reply_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &stripe->reply) != 0) {
-        return not_frames(stripe, SW_FRAME_E_HEADER);
+    if (sw_reply_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &connection->reply) !=
+        0) {
+        return not_frames(connection, SW_FRAME_E_HEADER);
     }
     *again = false;
-    stripe->received_any = true;
-    stripe->buffer_begin += (size_t)sw_frame_head_bytes(prefix.header_bytes);
-    return sw_client_reply(stripe, prefix.body_bytes);
+    connection->received_any = true;
+    connection->buffer_begin += (size_t)sw_frame_head_bytes(prefix.header_bytes);
+    return sw_client_reply(connection, prefix.body_bytes);
 }
 
 /* Notes that `bytes` of the body were received, and finishes the flight if that is all. */
-static void advance(struct sw_client_stripe *stripe, size_t bytes)
+static void advance(struct sw_client_connection *connection, size_t bytes)
 {
-    while (stripe->part < stripe->parts_count) {
-        struct sw_client_part *part = &stripe->parts[stripe->part];
+    while (connection->part < connection->parts_count) {
+        struct sw_client_part *part = &connection->parts[connection->part];
         size_t step = bytes < part->bytes ? bytes : part->bytes;
         part->data = part->data == NULL ? NULL : part->data + step;
         part->bytes -= step;
@@ -141,40 +143,40 @@ static void advance(struct sw_client_stripe *stripe, size_t bytes)
         if (part->bytes > 0) {
             return;
         }
-        stripe->part++;
+        connection->part++;
     }
-    struct sw_client_flight *flight = stripe->receiving;
+    struct sw_client_flight *flight = connection->receiving;
     assert(flight != NULL && bytes == 0);
-    stripe->receiving = NULL;
-    sw_client_flight_finish(stripe, flight, SHERWOOD_OK, &stripe->reply);
+    connection->receiving = NULL;
+    sw_client_flight_finish(connection, flight, SHERWOOD_OK, &connection->reply);
 }
 
 /* Copies the part of the body that is in the buffer. */
-static void take_body(struct sw_client_stripe *stripe)
+static void take_body(struct sw_client_connection *connection)
 {
-    while (stripe->receiving != NULL && stripe->buffer_begin < stripe->buffer_end) {
-        const struct sw_client_part *part = &stripe->parts[stripe->part];
-        size_t size = stripe->buffer_end - stripe->buffer_begin;
+    while (connection->receiving != NULL && connection->buffer_begin < connection->buffer_end) {
+        const struct sw_client_part *part = &connection->parts[connection->part];
+        size_t size = connection->buffer_end - connection->buffer_begin;
         size = size < part->bytes ? size : part->bytes;
         if (part->data != NULL && size > 0) {
-            memcpy(part->data, stripe->buffer + stripe->buffer_begin, size);
+            memcpy(part->data, connection->buffer + connection->buffer_begin, size);
         }
-        stripe->buffer_begin += size;
-        advance(stripe, size);
+        connection->buffer_begin += size;
+        advance(connection, size);
     }
 }
 
-static int take_buffered(struct sw_client_stripe *stripe)
+static int take_buffered(struct sw_client_connection *connection)
 {
     for (;;) {
-        if (stripe->receiving != NULL) {
-            take_body(stripe);
-            if (stripe->receiving != NULL) {
+        if (connection->receiving != NULL) {
+            take_body(connection);
+            if (connection->receiving != NULL) {
                 return SHERWOOD_OK;
             }
         }
         bool again = false;
-        int rc = take_head(stripe, &again);
+        int rc = take_head(connection, &again);
         if (rc != SHERWOOD_OK || again) {
             return rc;
         }
@@ -183,17 +185,19 @@ static int take_buffered(struct sw_client_stripe *stripe)
 
 /* Lists the missing part of the body as parts of a read, of *bytes together. Returns false if it
  * takes more parts than one read may have. */
-static bool body_parts(struct sw_client_stripe *stripe, struct iovec *iov, int *n, size_t *bytes)
+static bool body_parts(struct sw_client_connection *connection, struct iovec *iov, int *n,
+                       size_t *bytes)
 {
-    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; p++) {
-        uint8_t *data = stripe->parts[p].data;
-        for (size_t left = stripe->parts[p].bytes; left > 0;) {
+    for (uint32_t p = connection->part;
+         connection->receiving != NULL && p < connection->parts_count; p++) {
+        uint8_t *data = connection->parts[p].data;
+        for (size_t left = connection->parts[p].bytes; left > 0;) {
             if (*n == RECEIVE_PARTS_MAX) {
                 return false;
             }
             size_t size =
                 data != NULL || left < SW_CLIENT_SCRATCH_BYTES ? left : SW_CLIENT_SCRATCH_BYTES;
-            iov[(*n)++] = (struct iovec){data != NULL ? data : stripe->client->scratch, size};
+            iov[(*n)++] = (struct iovec){data != NULL ? data : connection->client->scratch, size};
             *bytes += size;
             left -= size;
         }
@@ -202,64 +206,64 @@ static bool body_parts(struct sw_client_stripe *stripe, struct iovec *iov, int *
 }
 
 /* Returns how much to read into the buffer. If a long body may come next, this is only its head. */
-static size_t read_ahead(const struct sw_client_stripe *stripe)
+static size_t read_ahead(const struct sw_client_connection *connection)
 {
-    uint32_t now = stripe->receiving != NULL && stripe->receiving->is_direct;
-    return stripe->direct > now ? SW_FRAME_ALIGN - stripe->buffer_end % SW_FRAME_ALIGN
-                                : sizeof(stripe->buffer) - stripe->buffer_end;
+    uint32_t now = connection->receiving != NULL && connection->receiving->is_direct;
+    return connection->direct > now ? SW_FRAME_ALIGN - connection->buffer_end % SW_FRAME_ALIGN
+                                    : sizeof(connection->buffer) - connection->buffer_end;
 }
 
 /* Reads once: first the rest of the current body, then into the buffer. Returns the number of
  * bytes, or what the transport returned. Sets *drained if the transport had less than there was
  * room for. */
-static int64_t read_once(struct sw_client_stripe *stripe, bool *drained)
+static int64_t read_once(struct sw_client_connection *connection, bool *drained)
 {
     struct iovec iov[RECEIVE_PARTS_MAX + 1];
     int n = 0;
     size_t body = 0, ahead = 0;
-    assert(stripe->buffer_begin <= stripe->buffer_end);
-    memmove(stripe->buffer, stripe->buffer + stripe->buffer_begin,
-            stripe->buffer_end - stripe->buffer_begin);
-    stripe->buffer_end -= stripe->buffer_begin;
-    stripe->buffer_begin = 0;
-    if (body_parts(stripe, iov, &n, &body)) {
-        ahead = read_ahead(stripe);
-        assert(ahead > 0 && stripe->buffer_end + ahead <= sizeof(stripe->buffer));
-        iov[n++] = (struct iovec){stripe->buffer + stripe->buffer_end, ahead};
+    assert(connection->buffer_begin <= connection->buffer_end);
+    memmove(connection->buffer, connection->buffer + connection->buffer_begin,
+            connection->buffer_end - connection->buffer_begin);
+    connection->buffer_end -= connection->buffer_begin;
+    connection->buffer_begin = 0;
+    if (body_parts(connection, iov, &n, &body)) {
+        ahead = read_ahead(connection);
+        assert(ahead > 0 && connection->buffer_end + ahead <= sizeof(connection->buffer));
+        iov[n++] = (struct iovec){connection->buffer + connection->buffer_end, ahead};
     }
-    int64_t got = stripe->transport->calls->read(stripe->transport, iov, n);
+    int64_t got = connection->transport->calls->read(connection->transport, iov, n);
     if (got <= 0) {
         return got;
     }
-    stripe->client->traffic.bytes_received += (uint64_t)got;
-    stripe->moved = stripe->client->clock;
+    connection->client->traffic.bytes_received += (uint64_t)got;
+    connection->moved = connection->client->clock;
     *drained = (size_t)got < body + ahead;
     size_t to_body = (size_t)got < body ? (size_t)got : body;
-    stripe->buffer_end += (size_t)got - to_body;
-    if (stripe->receiving != NULL) {
-        advance(stripe, to_body);
+    connection->buffer_end += (size_t)got - to_body;
+    if (connection->receiving != NULL) {
+        advance(connection, to_body);
     }
     return got;
 }
 
-int sw_client_receive(struct sw_client_stripe *stripe)
+int sw_client_receive(struct sw_client_connection *connection)
 {
-    const struct sw_client_transport *transport = stripe->transport;
+    const struct sw_client_transport *transport = connection->transport;
     bool (*pending)(const struct sw_client_transport *) = transport->calls->pending;
     for (int i = 0; i < RECEIVE_CALLS_MAX || (pending != NULL && pending(transport)); i++) {
         bool drained = false;
-        int64_t got = read_once(stripe, &drained);
+        int64_t got = read_once(connection, &drained);
         if (got == 0) {
-            return connection_lost(stripe, 0);
+            return connection_lost(connection, 0);
         }
         if (got < 0) {
             if (errno == EINTR) {
                 continue;
             }
             return errno == EAGAIN || errno == EWOULDBLOCK ? SHERWOOD_OK
-                                                           : connection_lost(stripe, errno);
+                                                           : connection_lost(connection, errno);
         }
-        int rc = take_buffered(stripe);
+        int rc = take_buffered(connection);
         if (rc != SHERWOOD_OK || drained) {
             return rc;
         }

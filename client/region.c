@@ -23,7 +23,7 @@
 /* --- talking to the server -------------------------------------------------------------------- */
 
 /* Sends a whole frame, with a descriptor unless it is -1. Nothing else is queued. */
-static int send_frame(struct sw_client_stripe *stripe, uint8_t *bytes, size_t size, int fd)
+static int send_frame(struct sw_client_connection *connection, uint8_t *bytes, size_t size, int fd)
 {
     union {
         struct cmsghdr head;
@@ -41,76 +41,77 @@ static int send_frame(struct sw_client_stripe *stripe, uint8_t *bytes, size_t si
         memcpy(CMSG_DATA(head), &fd, sizeof(fd));
     }
     for (;;) {
-        ssize_t sent = sendmsg(stripe->transport->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = sendmsg(connection->transport->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent == (ssize_t)size) {
             return 0;
         }
         if (sent >= 0) {
             return EIO; /* a frame of a page goes as a whole, or not at all */
         }
-        struct pollfd poller = {.fd = stripe->transport->fd, .events = POLLOUT};
+        struct pollfd poller = {.fd = connection->transport->fd, .events = POLLOUT};
         if ((errno != EAGAIN && errno != EINTR) ||
-            poll(&poller, 1, stripe->client->request_timeout_ms) == 0) {
+            poll(&poller, 1, connection->client->request_timeout_ms) == 0) {
             return errno;
         }
     }
 }
 
 /* Sends a request by the socket, apart from the queue, and waits for its reply. */
-static int exchange(struct sw_client_stripe *stripe, const struct sw_request *header,
+static int exchange(struct sw_client_connection *connection, const struct sw_request *header,
                     const struct sw_region_request *said, int fd, struct sw_reply *reply)
 {
-    struct sherwood *client = stripe->client;
+    struct sherwood *client = connection->client;
     struct sw_client_call call = {.flights = 1, .reply = reply};
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     const struct sw_client_frame frame = {
         .header = *header, .done = sw_client_call_done, .owner = &call};
-    while (stripe->broken == 0 && (stripe->queue_count > 0 || !sw_client_stripe_is_free(stripe))) {
+    while (connection->broken == 0 &&
+           (connection->queue_count > 0 || !sw_client_connection_is_free(connection))) {
         sw_client_send_all(client);
         sw_client_step(client, -1);
     }
     struct sw_client_flight *flight =
-        stripe->broken == 0 ? sw_client_flight_take(stripe, &frame) : NULL;
+        connection->broken == 0 ? sw_client_flight_take(connection, &frame) : NULL;
     if (flight == NULL) {
-        return stripe->broken != 0 ? stripe->broken : SHERWOOD_E_INVALID;
+        return connection->broken != 0 ? connection->broken : SHERWOOD_E_INVALID;
     }
     int bytes = said != NULL ? sw_region_request_encode(&flight->header, said, head, sizeof(head))
                              : sw_request_encode(&flight->header, 0, head, sizeof(head));
     flight->sent = true;
-    int error = bytes < 0 ? EMSGSIZE : send_frame(stripe, head, (size_t)bytes, fd);
+    int error = bytes < 0 ? EMSGSIZE : send_frame(connection, head, (size_t)bytes, fd);
     if (error != 0) {
-        return sw_client_break(stripe, SHERWOOD_E_CONNECTION, "%s: sending a region: %s",
-                               stripe->address, strerror(error));
+        return sw_client_break(connection, SHERWOOD_E_CONNECTION, "%s: sending a region: %s",
+                               connection->address, strerror(error));
     }
     return sw_client_finish_call(client, &call);
 }
 
 /* Sends REGION or RELEASE, with a descriptor unless it is -1, and waits for the reply. */
-static int tell(struct sw_client_stripe *stripe, uint32_t operation,
+static int tell(struct sw_client_connection *connection, uint32_t operation,
                 const struct sw_region_request *said, int fd)
 {
     const struct sw_request header = {.operation = operation};
-    return exchange(stripe, &header, said, fd, NULL);
+    return exchange(connection, &header, said, fd, NULL);
 }
 
-/* Makes a ring and registers it. The stripe has attached. Returns a status. */
-static int add_ring(struct sw_client_stripe *stripe, uint32_t entries_max)
+/* Makes a ring and registers it. The connection has attached. Returns a status. */
+static int add_ring(struct sw_client_connection *connection, uint32_t entries_max)
 {
     const uint32_t entries = sw_client_ring_entries(entries_max);
     struct sw_region_request said = {
         .kind = SW_REGION_RING, .entries = entries, .bytes = sw_ring_bytes(entries)};
     int fd = -1;
-    uint8_t *memory = sw_client_memfd(stripe->client, "sherwood ring", said.bytes, &fd);
+    uint8_t *memory = sw_client_memfd(connection->client, "sherwood ring", said.bytes, &fd);
     if (memory == NULL) {
         return SHERWOOD_E_NOMEM;
     }
-    int status = tell(stripe, SW_OPERATION_REGION, &said, fd);
+    int status = tell(connection, SW_OPERATION_REGION, &said, fd);
     sw_client_memfd_close(fd);
     if (status != SHERWOOD_OK) {
         munmap(memory, said.bytes);
         return status;
     }
-    sw_client_ring_open(stripe, memory, entries);
+    sw_client_ring_open(connection, memory, entries);
     return SHERWOOD_OK;
 }
 
@@ -121,25 +122,25 @@ static int attach(struct sherwood *client)
     if (one != SHERWOOD_OK) {
         return one;
     }
-    struct sw_client_stripe *stripe = client->stripes[0];
+    struct sw_client_connection *connection = client->connections[0];
     const struct sw_request header = {.operation = SW_OPERATION_ATTACH};
     struct sw_reply reply = {0};
-    if (stripe->broken != 0 || client->broken != 0) {
-        return stripe->broken != 0 ? stripe->broken : client->broken;
+    if (connection->broken != 0 || client->broken != 0) {
+        return connection->broken != 0 ? connection->broken : client->broken;
     }
-    if (stripe->ring.memory != NULL) {
+    if (connection->ring.memory != NULL) {
         return SHERWOOD_OK;
     }
-    int status = exchange(stripe, &header, NULL, -1, &reply);
+    int status = exchange(connection, &header, NULL, -1, &reply);
     if (status == SHERWOOD_OK && !reply.has_sharing) {
         status = sw_client_fail(client, SHERWOOD_E_PROTOCOL, "the server shares no memory");
     }
     if (status == SHERWOOD_OK) {
         client->sharing = reply.sharing;
-        status = add_ring(stripe, reply.sharing.ring_entries_max);
+        status = add_ring(connection, reply.sharing.ring_entries_max);
     }
-    if (status == SHERWOOD_OK && stripe->ring.entries < client->flights_max) {
-        client->flights_max = stripe->ring.entries;
+    if (status == SHERWOOD_OK && connection->ring.entries < client->flights_max) {
+        client->flights_max = connection->ring.entries;
     }
     return status;
 }
@@ -172,7 +173,7 @@ static int add_region(struct sherwood *client, struct sw_region_request *said, i
         return sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a region");
     }
     said->index = free_index(client);
-    int status = tell(client->stripes[0], SW_OPERATION_REGION, said, fd);
+    int status = tell(client->connections[0], SW_OPERATION_REGION, said, fd);
     if (status != SHERWOOD_OK) {
         free(region);
         return status;
@@ -300,12 +301,13 @@ void sherwood_region_reset(struct sherwood_region *region)
 
 /* --- the end of a region ---------------------------------------------------------------------- */
 
-/* Does a flight of the stripe read or write the region, by the socket or by the ring? */
-static bool stripe_uses(const struct sw_client_stripe *stripe, const struct sherwood_region *region)
+/* Does a flight of the connection read or write the region, by the socket or by the ring? */
+static bool connection_uses(const struct sw_client_connection *connection,
+                            const struct sherwood_region *region)
 {
     struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX];
-    for (uint32_t f = 0; stripe->in_flight > 0 && f < SW_CLIENT_FLIGHTS_MAX; f++) {
-        const struct sw_client_flight *flight = &stripe->flights[f];
+    for (uint32_t f = 0; connection->in_flight > 0 && f < SW_CLIENT_FLIGHTS_MAX; f++) {
+        const struct sw_client_flight *flight = &connection->flights[f];
         uint32_t count = flight->id != 0 ? sw_client_flight_arrays(flight, arrays) : 0;
         for (uint32_t i = 0; i < count; i++) {
             if (sw_client_region_has(region, &arrays[i])) {
@@ -318,8 +320,8 @@ static bool stripe_uses(const struct sw_client_stripe *stripe, const struct sher
 
 static bool is_used(const struct sherwood *client, const struct sherwood_region *region)
 {
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        if (stripe_uses(client->stripes[i], region)) {
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        if (connection_uses(client->connections[i], region)) {
             return true;
         }
     }
@@ -338,16 +340,16 @@ int sherwood_region_destroy(struct sherwood_region *region)
     }
     *link = region->next; /* no request takes it from now on */
     const struct sw_region_request said = {.index = region->index};
-    struct sw_client_stripe *stripe = client->stripes[0];
+    struct sw_client_connection *connection = client->connections[0];
     /* RELEASE goes by the socket, and may overtake requests in the ring, which the server would
      * then refuse. */
     sw_client_send_all(client);
-    while (is_used(client, region) || (stripe->broken == 0 && stripe->ring.in_flight > 0)) {
+    while (is_used(client, region) || (connection->broken == 0 && connection->ring.in_flight > 0)) {
         sw_client_step(client, -1);
     }
-    int status = stripe->broken;
+    int status = connection->broken;
     if (status == SHERWOOD_OK) {
-        status = tell(stripe, SW_OPERATION_RELEASE, &said, -1);
+        status = tell(connection, SW_OPERATION_RELEASE, &said, -1);
     }
     sw_client_region_free(region);
     return status;

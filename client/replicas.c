@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replicas.c - WAIT, of every stripe that has written, and DIGEST.
+ * replicas.c - WAIT, of every connection that has written, and DIGEST.
  */
 #include "client/sherwood-replicas.h"
 
@@ -14,8 +14,8 @@
  * request_timeout_ms. */
 #define WAIT_MS 1000
 
-/* Sends WAIT at the same time on each stripe that has written, or on all stripes if no stripe has.
- * Returns a status, and the smallest reply in *least. */
+/* Sends WAIT at the same time on each connection that has written, or on all connections if no
+ * connection has. Returns a status, and the smallest reply in *least. */
 static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms, uint32_t *least)
 {
     struct sw_client_call call = {.least = UINT32_MAX};
@@ -28,15 +28,15 @@ static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms,
                                           .owner = &call};
     bool has_written = false;
     uint32_t asked = 0;
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        has_written |= client->stripes[i]->broken == 0 && client->stripes[i]->has_written;
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        has_written |= client->connections[i]->broken == 0 && client->connections[i]->has_written;
     }
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        struct sw_client_stripe *stripe = client->stripes[i];
-        if (stripe->broken != 0 || (has_written && !stripe->has_written)) {
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        struct sw_client_connection *connection = client->connections[i];
+        if (connection->broken != 0 || (has_written && !connection->has_written)) {
             continue;
         }
-        if (sw_client_queue(stripe, &frame) ==
+        if (sw_client_queue(connection, &frame) ==
             NULL) { /* cannot happen: nothing else is in flight */
             call.status = sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
             break;
@@ -117,9 +117,10 @@ int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest)
                                       .key_bytes = client->server.key_bytes,
                                       .value_bytes = client->server.value_bytes};
     settle(client);
-    struct sw_client_stripe *stripe = sw_client_stripe_pick(client);
-    int status = stripe == NULL ? client->broken
-                                : sw_client_control_request(stripe, &header, NULL, NULL, &reply);
+    struct sw_client_connection *connection = sw_client_connection_pick(client);
+    int status = connection == NULL
+                     ? client->broken
+                     : sw_client_control_request(connection, &header, NULL, NULL, &reply);
     if (status == SHERWOOD_OK) {
         *digest = (struct sherwood_digest){reply.digest.sequence,
                                            reply.digest.entries,

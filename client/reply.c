@@ -17,13 +17,13 @@
 #include "client/error.h"
 #include "client/handle.h"
 
-static int contradiction(struct sw_client_stripe *stripe, const char *what)
+static int contradiction(struct sw_client_connection *connection, const char *what)
 {
-    const struct sherwood *client = stripe->client;
-    return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
+    const struct sherwood *client = connection->client;
+    return sw_client_break(connection, SHERWOOD_E_PROTOCOL,
                            "%s: the server's reply %s: the client and the server do not agree on "
                            "the protocol (server version %s)",
-                           stripe->address, what,
+                           connection->address, what,
                            client->server.version[0] != '\0' ? client->server.version : "unknown");
 }
 
@@ -37,12 +37,12 @@ static void server_said(const struct sw_reply *reply, char *out, size_t out_byte
     }
 }
 
-int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said)
+int sw_client_turned_away(struct sw_client_connection *connection, const char *said)
 {
-    return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
+    return sw_client_break(connection, SHERWOOD_E_CONNECTION,
                            "%s: the server has all the connections it allows (%s): close some, "
                            "or raise its limit",
-                           stripe->address, said);
+                           connection->address, said);
 }
 
 /* Returns the fields of a refusal. A refused request has no counts, whatever the server sends. */
@@ -56,9 +56,9 @@ static struct sw_reply refusal_of(const struct sw_reply *reply)
 }
 
 /* Notes that a replica has refused a request, and which primary it named. */
-static void refused_by_replica(struct sw_client_stripe *stripe, const char *primary)
+static void refused_by_replica(struct sw_client_connection *connection, const char *primary)
 {
-    struct sherwood *client = stripe->client;
+    struct sherwood *client = connection->client;
     const char *colon = strrchr(primary, ':');
     const bool is_path = strncmp(primary, "unix:", 5) == 0;
     const bool is_v6 = !is_path && primary[0] != '[' && strchr(primary, ':') != colon;
@@ -70,7 +70,7 @@ static void refused_by_replica(struct sw_client_stripe *stripe, const char *prim
         sw_client_fail(client, SHERWOOD_E_SHARD,
                        "%s: this server is a replica, and does not know its primary: try "
                        "again",
-                       stripe->address);
+                       connection->address);
         return;
     }
     colon = strrchr(said, ':');
@@ -78,36 +78,37 @@ static void refused_by_replica(struct sw_client_stripe *stripe, const char *prim
              client->endpoints != NULL && client->endpoints->is_secure && !is_path ? "tls://" : "",
              is_v6 ? "[" : "", (int)(colon - said), said, is_v6 ? "]" : "", colon);
     sw_client_fail(client, SHERWOOD_E_SHARD, "%s: this server is a replica; its primary is %s",
-                   stripe->address, said);
+                   connection->address, said);
 }
 
 /* Handles a reply whose status is not OK; it has no body. */
-static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+static int refused(struct sw_client_connection *connection, struct sw_client_flight *flight,
                    const struct sw_reply *reply)
 {
     const struct sw_reply refusal = refusal_of(reply);
-    struct sherwood *client = stripe->client;
+    struct sherwood *client = connection->client;
     char said[SW_FRAME_TEXT_BYTES_MAX];
     int status = sw_client_status(reply->status);
     server_said(reply, said, sizeof(said));
     if (status == SHERWOOD_E_PROTOCOL) {
-        return contradiction(stripe, "has an unknown status");
+        return contradiction(connection, "has an unknown status");
     }
     if (reply->status == SW_REPLY_TOO_MANY_CONNECTIONS) {
-        return sw_client_turned_away(stripe, said);
+        return sw_client_turned_away(connection, said);
     }
     if (flight == NULL || !flight->sent) {
         /* The reply is about the connection as a whole, or the server gave up on a frame before it
          * was completely sent. It would not understand what follows. */
-        return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
-                               "%s: the server ended the connection: %s", stripe->address, said);
+        return sw_client_break(connection, SHERWOOD_E_CONNECTION,
+                               "%s: the server ended the connection: %s", connection->address,
+                               said);
     }
     if (reply->status == SW_REPLY_NOT_PRIMARY && client->cluster == NULL) {
-        refused_by_replica(stripe, reply->message);
+        refused_by_replica(connection, reply->message);
     } else {
         sw_client_fail(client, status, "the server refused the request: %s", said);
     }
-    sw_client_flight_finish(stripe, flight, status, &refusal);
+    sw_client_flight_finish(connection, flight, status, &refusal);
     return SHERWOOD_OK;
 }
 
@@ -192,39 +193,41 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     return is_data && reply->hits > reply->count ? "counts more hits than keys" : NULL;
 }
 
-static void add_part(struct sw_client_stripe *stripe, void *data, uint64_t bytes)
+static void add_part(struct sw_client_connection *connection, void *data, uint64_t bytes)
 {
     if (bytes > 0) {
-        assert(stripe->parts_count < SW_CLIENT_PARTS_MAX);
-        stripe->parts[stripe->parts_count++] = (struct sw_client_part){data, (size_t)bytes};
+        assert(connection->parts_count < SW_CLIENT_PARTS_MAX);
+        connection->parts[connection->parts_count++] = (struct sw_client_part){data, (size_t)bytes};
     }
 }
 
 /* Adds an array and its padding. If `data` is NULL, the bytes are dropped; otherwise the caller
  * gave `room` bytes there. Returns false if the array is longer than that. */
-static bool add_array(struct sw_client_stripe *stripe, void *data, uint64_t room, uint64_t bytes)
+static bool add_array(struct sw_client_connection *connection, void *data, uint64_t room,
+                      uint64_t bytes)
 {
     if (data != NULL && bytes > room) {
         return false;
     }
-    add_part(stripe, data, bytes);
-    add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
+    add_part(connection, data, bytes);
+    add_part(connection, NULL, sw_frame_align(bytes) - bytes);
     return true;
 }
 
 /* Adds the values, piece by piece, and their padding. The pieces are the caller's, and their counts
  * add up to that of the request. */
-static bool add_values(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+static bool add_values(struct sw_client_connection *connection,
+                       const struct sw_client_flight *flight)
 {
     const uint64_t each = sw_request_answer_bytes(&flight->header);
-    const uint64_t bytes = stripe->reply.count * each;
+    const uint64_t bytes = connection->reply.count * each;
     uint64_t room = 0;
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
         const struct sherwood_piece *piece = &flight->pieces[i];
-        add_part(stripe, piece->previous, piece->count * each);
+        add_part(connection, piece->previous, piece->count * each);
         room += piece->count * each;
     }
-    add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
+    add_part(connection, NULL, sw_frame_align(bytes) - bytes);
     return bytes == room;
 }
 
@@ -235,9 +238,10 @@ static void *place(void *array, uint64_t at, uint64_t bytes)
 }
 
 /* Adds the arrays that only a cache sends. */
-static bool add_cache(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+static bool add_cache(struct sw_client_connection *connection,
+                      const struct sw_client_flight *flight)
 {
-    const struct sw_reply *reply = &stripe->reply;
+    const struct sw_reply *reply = &connection->reply;
     const struct sherwood_cache *cache = flight->cache;
     const uint64_t evicted = reply->evicted_count, at = cache->evicted_count;
     const uint64_t room = evicted_room(flight);
@@ -252,123 +256,126 @@ static bool add_cache(struct sw_client_stripe *stripe, const struct sw_client_fl
     };
     bool fits = true;
     if (reply->has_not_admitted) {
-        fits &= add_array(stripe, cache->not_admitted + flight->cache_at / 64,
+        fits &= add_array(connection, cache->not_admitted + flight->cache_at / 64,
                           sw_found_bytes(flight->header.count), sw_found_bytes(reply->count));
     }
     if (reply->has_scores) {
-        fits &= add_array(stripe, cache->scores_out + flight->cache_at,
+        fits &= add_array(connection, cache->scores_out + flight->cache_at,
                           flight->header.count * sizeof(uint64_t), reply->count * sizeof(uint64_t));
     }
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         const uint64_t each = arrays[i].each;
         if ((reply->has_evicted & arrays[i].bit) != 0) {
-            fits &=
-                add_array(stripe, place(arrays[i].array, at, each), room * each, evicted * each);
+            fits &= add_array(connection, place(arrays[i].array, at, each), room * each,
+                              evicted * each);
         }
     }
     return fits;
 }
 
 /* Adds the entries of a SCAN. */
-static bool add_entries(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+static bool add_entries(struct sw_client_connection *connection,
+                        const struct sw_client_flight *flight)
 {
     const struct sw_request *request = &flight->header;
-    const uint64_t count = stripe->reply.count, room = request->count;
+    const uint64_t count = connection->reply.count, room = request->count;
     bool fits =
-        add_array(stripe, flight->first, room * request->key_bytes, count * request->key_bytes);
-    fits &= add_array(stripe, flight->second, room * request->value_bytes,
+        add_array(connection, flight->first, room * request->key_bytes, count * request->key_bytes);
+    fits &= add_array(connection, flight->second, room * request->value_bytes,
                       count * request->value_bytes);
-    if (stripe->reply.has_scores) {
-        fits &=
-            add_array(stripe, flight->scores, room * sizeof(uint64_t), count * sizeof(uint64_t));
+    if (connection->reply.has_scores) {
+        fits &= add_array(connection, flight->scores, room * sizeof(uint64_t),
+                          count * sizeof(uint64_t));
     }
     return fits;
 }
 
 /* Lists where the body goes. Returns false if an array of the caller is too short for it. */
-static bool set_parts(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+static bool set_parts(struct sw_client_connection *connection,
+                      const struct sw_client_flight *flight)
 {
     const struct sw_request *request = &flight->header;
-    const uint64_t count = stripe->reply.count;
-    stripe->part = 0;
-    stripe->parts_count = 0;
+    const uint64_t count = connection->reply.count;
+    connection->part = 0;
+    connection->parts_count = 0;
     if (request->operation == SW_OPERATION_SCAN) {
-        return add_entries(stripe, flight);
+        return add_entries(connection, flight);
     }
     if (request->operation == SW_OPERATION_STATS) {
         const uint64_t each = sizeof(struct sw_figure);
-        return add_array(stripe, flight->first, request->count * each, count * each);
+        return add_array(connection, flight->first, request->count * each, count * each);
     }
     if (request->operation == SW_OPERATION_TOPOLOGY) {
-        return add_array(stripe, flight->first, request->count, count);
+        return add_array(connection, flight->first, request->count, count);
     }
-    bool fits = !request->want_values || add_values(stripe, flight);
+    bool fits = !request->want_values || add_values(connection, flight);
     /* An older server sends the bitmap even if the request declined it; it is dropped. */
-    if (!stripe->reply.lacks_found) {
-        fits &= add_array(stripe, flight->second, sw_found_bytes(request->count),
-                          sw_found_bytes(stripe->reply.count));
+    if (!connection->reply.lacks_found) {
+        fits &= add_array(connection, flight->second, sw_found_bytes(request->count),
+                          sw_found_bytes(connection->reply.count));
     }
-    return fits && (flight->cache == NULL || add_cache(stripe, flight));
+    return fits && (flight->cache == NULL || add_cache(connection, flight));
 }
 
-int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
+int sw_client_reply(struct sw_client_connection *connection, uint64_t body_bytes)
 {
-    const struct sw_reply *reply = &stripe->reply;
-    struct sw_client_flight *flight = sw_client_flight_find(stripe, reply->request_id);
-    if (reply->request_id == 0 && reply->status == SW_REPLY_OK && stripe->ring.memory != NULL &&
+    const struct sw_reply *reply = &connection->reply;
+    struct sw_client_flight *flight = sw_client_flight_find(connection, reply->request_id);
+    if (reply->request_id == 0 && reply->status == SW_REPLY_OK && connection->ring.memory != NULL &&
         body_bytes == 0) {
         return SHERWOOD_OK; /* a doorbell: the waiting call reads the ring */
     }
     if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
-        return contradiction(stripe, "is to a request that was never made");
+        return contradiction(connection, "is to a request that was never made");
     }
     if (reply->status != SW_REPLY_OK) {
         if (body_bytes != 0) {
-            return contradiction(stripe, "refuses, yet has a body");
+            return contradiction(connection, "refuses, yet has a body");
         }
-        return refused(stripe, flight, reply);
+        return refused(connection, flight, reply);
     }
     if (!flight->sent || flight->by_ring) {
-        return contradiction(stripe, "came before the request had been sent");
+        return contradiction(connection, "came before the request had been sent");
     }
     const char *wrong = check_ok(reply, flight, body_bytes);
     if (wrong != NULL) {
-        return contradiction(stripe, wrong);
+        return contradiction(connection, wrong);
     }
-    if (stripe->client->last_write < reply->write_sequence) {
-        stripe->client->last_write = reply->write_sequence;
+    if (connection->client->last_write < reply->write_sequence) {
+        connection->client->last_write = reply->write_sequence;
     }
     if (body_bytes == 0) {
-        sw_client_flight_finish(stripe, flight, SHERWOOD_OK, reply);
+        sw_client_flight_finish(connection, flight, SHERWOOD_OK, reply);
         return SHERWOOD_OK;
     }
-    if (!set_parts(stripe, flight)) {
-        return contradiction(stripe, "is longer than the arrays for it");
+    if (!set_parts(connection, flight)) {
+        return contradiction(connection, "is longer than the arrays for it");
     }
-    assert(stripe->receiving == NULL && stripe->parts_count > 0);
-    stripe->receiving = flight;
+    assert(connection->receiving == NULL && connection->parts_count > 0);
+    connection->receiving = flight;
     return SHERWOOD_OK;
 }
 
-int sw_client_completion(struct sw_client_stripe *stripe, const struct sw_completion *completion)
+int sw_client_completion(struct sw_client_connection *connection,
+                         const struct sw_completion *completion)
 {
-    struct sw_client_flight *flight = sw_client_flight_find(stripe, completion->id);
+    struct sw_client_flight *flight = sw_client_flight_find(connection, completion->id);
     struct sw_reply reply;
     if (flight == NULL || !flight->by_ring) {
-        return contradiction(stripe, "is to a request that was never made");
+        return contradiction(connection, "is to a request that was never made");
     }
     sw_completion_decode(completion, &flight->header, &reply);
     if (reply.status != SW_REPLY_OK) {
-        return refused(stripe, flight, &reply);
+        return refused(connection, flight, &reply);
     }
     uint64_t bytes = sw_reply_layout(&reply, flight->header.operation).bytes;
     const char *wrong = check_ok(&reply, flight, bytes);
     if (wrong != NULL) {
-        return contradiction(stripe, wrong);
+        return contradiction(connection, wrong);
     }
-    if (stripe->client->last_write < reply.write_sequence) {
-        stripe->client->last_write = reply.write_sequence;
+    if (connection->client->last_write < reply.write_sequence) {
+        connection->client->last_write = reply.write_sequence;
     }
-    sw_client_flight_finish(stripe, flight, SHERWOOD_OK, &reply);
+    sw_client_flight_finish(connection, flight, SHERWOOD_OK, &reply);
     return SHERWOOD_OK;
 }

@@ -7,18 +7,19 @@
 
 #include <stdint.h>
 
-struct sw_client_stripe;
+struct sw_client_connection;
 struct sw_completion;
 
-/* Checks the head of a reply, which is in stripe->reply, against its request. `body_bytes` follow
- * it: sets `receiving` and `parts`, or finishes the flight if there is no body. Returns
- * SHERWOOD_OK, or the code that ended the stripe. */
-int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes);
+/* Checks the head of a reply, which is in connection->reply, against its request. `body_bytes`
+ * follow it: sets `receiving` and `parts`, or finishes the flight if there is no body. Returns
+ * SHERWOOD_OK, or the code that ended the connection. */
+int sw_client_reply(struct sw_client_connection *connection, uint64_t body_bytes);
 /* Checks a completion of the ring against its request, and finishes its flight. Returns as
  * sw_client_reply does. */
-int sw_client_completion(struct sw_client_stripe *stripe, const struct sw_completion *completion);
-/* Ends the stripe because the server refused it at its limit of connections, with the text
+int sw_client_completion(struct sw_client_connection *connection,
+                         const struct sw_completion *completion);
+/* Ends the connection because the server refused it at its limit of connections, with the text
  * `said`. */
-int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said);
+int sw_client_turned_away(struct sw_client_connection *connection, const char *said);
 
 #endif

@@ -31,11 +31,11 @@ uint32_t sw_client_ring_entries(uint32_t entries_max)
     return entries;
 }
 
-void sw_client_ring_open(struct sw_client_stripe *stripe, uint8_t *memory, uint32_t entries)
+void sw_client_ring_open(struct sw_client_connection *connection, uint8_t *memory, uint32_t entries)
 {
-    assert(stripe->ring.memory == NULL && stripe->ring.in_flight == 0);
+    assert(connection->ring.memory == NULL && connection->ring.in_flight == 0);
     assert(entries > 0 && (entries & (entries - 1)) == 0);
-    stripe->ring = (struct sw_client_ring){.memory = memory, .entries = entries};
+    connection->ring = (struct sw_client_ring){.memory = memory, .entries = entries};
 }
 
 void sw_client_ring_close(struct sw_client_ring *ring)
@@ -77,10 +77,10 @@ static void arrays_of(const struct sw_client_frame *frame, const void **arrays)
 
 static bool place(const struct sherwood *client, struct sw_client_frame *frame)
 {
-    const struct sw_client_stripe *stripe = client->stripes[0];
+    const struct sw_client_connection *connection = client->connections[0];
     struct sw_ring_extent extents[SW_RING_ARRAYS];
     const void *arrays[SW_RING_ARRAYS] = {0};
-    if (stripe->ring.memory == NULL || stripe->broken != 0 || frame->is_split ||
+    if (connection->ring.memory == NULL || connection->broken != 0 || frame->is_split ||
         frame->pieces_count > 1 || frame->header.operation == SW_OPERATION_STATS ||
         frame->header.scale_bits != 0 || frame->header.operand_type != 0 ||
         frame->header.times != 0 ||
@@ -119,13 +119,13 @@ static bool has_device(const struct sherwood *client, const struct sw_client_fra
 
 int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
 {
-    const struct sw_client_stripe *stripe = client->stripes[0];
+    const struct sw_client_connection *connection = client->connections[0];
     frame->by_ring = place(client, frame);
     if (frame->by_ring || client->regions == NULL || !has_device(client, frame)) {
         return SHERWOOD_OK;
     }
-    return stripe->broken != 0
-               ? stripe->broken
+    return connection->broken != 0
+               ? connection->broken
                : sw_client_fail(client, SHERWOOD_E_INVALID,
                                 "%s with these arrays would go by the socket, which carries no "
                                 "memory of a device: copy them to the host",
@@ -133,40 +133,40 @@ int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
 }
 
 /* Wakes the server. If the socket is full, the bytes in it wake the server. */
-static void send_bell(struct sw_client_stripe *stripe)
+static void send_bell(struct sw_client_connection *connection)
 {
     const struct sw_request bell = {.operation = SW_OPERATION_BELL};
     uint8_t head[SW_CLIENT_HEAD_BYTES_MAX];
     int bytes = sw_request_encode(&bell, 0, head, sizeof(head));
     struct iovec part = {head, (size_t)bytes};
-    if (stripe->queue_count > 0 || stripe->send_errno != 0) {
+    if (connection->queue_count > 0 || connection->send_errno != 0) {
         return; /* the frame that is being sent wakes it */
     }
-    stripe->client->traffic.ring_bells++;
-    int64_t sent = stripe->transport->calls->write(stripe->transport, &part, 1, false);
+    connection->client->traffic.ring_bells++;
+    int64_t sent = connection->transport->calls->write(connection->transport, &part, 1, false);
     if (sent != bytes && !(sent < 0 && (errno == EAGAIN || errno == EINTR))) {
-        stripe->send_errno = sent < 0 ? errno : EPIPE; /* receiving finds the end */
+        connection->send_errno = sent < 0 ? errno : EPIPE; /* receiving finds the end */
     }
 }
 
 /* Sends a doorbell if the server sleeps. Sequentially consistent on both sides: the client stores
  * its word before it loads the sleep word, and the server stores the sleep word before it loads the
  * client's. So at least one of them sees the store of the other, and no submission waits unseen. */
-static void wake_server(struct sw_client_stripe *stripe)
+static void wake_server(struct sw_client_connection *connection)
 {
-    uint32_t *sleeps = sw_ring_word(stripe->ring.memory, SW_RING_SERVER_SLEEPS);
+    uint32_t *sleeps = sw_ring_word(connection->ring.memory, SW_RING_SERVER_SLEEPS);
     if (__atomic_load_n(sleeps, __ATOMIC_SEQ_CST) != 0 &&
         __atomic_exchange_n(sleeps, 0, __ATOMIC_SEQ_CST) != 0) {
-        send_bell(stripe);
+        send_bell(connection);
     }
 }
 
-void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+void sw_client_ring_submit(struct sw_client_connection *connection, struct sw_client_flight *flight,
                            const struct sw_submission *submission)
 {
-    struct sw_client_ring *ring = &stripe->ring;
+    struct sw_client_ring *ring = &connection->ring;
     assert(ring->memory != NULL && ring->in_flight < ring->entries);
-    assert(stripe->broken == 0 && flight->id != 0);
+    assert(connection->broken == 0 && flight->id != 0);
     struct sw_submission *slot = sw_ring_submission(ring->memory, ring->entries, ring->submitted);
     *slot = *submission;
     slot->id = flight->id;
@@ -174,11 +174,11 @@ void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_fli
     flight->sent = true;
     ring->in_flight++;
     ring->submitted++;
-    stripe->client->traffic.ring_requests++;
+    connection->client->traffic.ring_requests++;
     /* publishes the record: a server that loads this number also sees it */
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_SUBMITTED), ring->submitted,
                      __ATOMIC_SEQ_CST);
-    wake_server(stripe);
+    wake_server(connection);
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
@@ -189,31 +189,31 @@ static uint32_t completed(const struct sw_client_ring *ring)
     return __atomic_load_n(sw_ring_word(ring->memory, SW_RING_COMPLETED), __ATOMIC_SEQ_CST);
 }
 
-uint32_t sw_client_ring_receive(struct sw_client_stripe *stripe)
+uint32_t sw_client_ring_receive(struct sw_client_connection *connection)
 {
-    struct sw_client_ring *ring = &stripe->ring;
+    struct sw_client_ring *ring = &connection->ring;
     uint32_t count = 0;
-    if (ring->memory == NULL || stripe->broken != 0) {
+    if (ring->memory == NULL || connection->broken != 0) {
         return 0;
     }
     uint32_t there = completed(ring) - ring->seen;
     bool was_full = there == ring->entries;
     if (there > ring->entries) {
-        sw_client_break(stripe, SHERWOOD_E_PROTOCOL, "%s: the ring of the server is damaged",
-                        stripe->address);
+        sw_client_break(connection, SHERWOOD_E_PROTOCOL, "%s: the ring of the server is damaged",
+                        connection->address);
         return there;
     }
-    for (; count < there && stripe->broken == 0; count++) {
+    for (; count < there && connection->broken == 0; count++) {
         struct sw_completion *completion =
             sw_ring_completion(ring->memory, ring->entries, ring->seen++);
-        (void)sw_client_completion(stripe, completion);
+        (void)sw_client_completion(connection, completion);
     }
     if (count > 0) {
-        stripe->moved = stripe->client->clock;
+        connection->moved = connection->client->clock;
         __atomic_store_n(sw_ring_word(ring->memory, SW_RING_SEEN), ring->seen, __ATOMIC_SEQ_CST);
     }
-    if (was_full && stripe->broken == 0) {
-        wake_server(stripe);
+    if (was_full && connection->broken == 0) {
+        wake_server(connection);
     }
     return count;
 }
@@ -225,10 +225,10 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-bool sw_client_ring_spin(struct sw_client_stripe *stripe)
+bool sw_client_ring_spin(struct sw_client_connection *connection)
 {
-    struct sw_client_ring *ring = &stripe->ring;
-    const uint64_t limit = (uint64_t)stripe->client->spin_us * 1000;
+    struct sw_client_ring *ring = &connection->ring;
+    const uint64_t limit = (uint64_t)connection->client->spin_us * 1000;
     assert(ring->memory != NULL && ring->in_flight > 0);
     if (limit == 0 || (ring->waited_ns > 2 * limit && ++ring->waits % SPIN_TRIALS != 0)) {
         return false;
@@ -251,9 +251,9 @@ bool sw_client_ring_spin(struct sw_client_stripe *stripe)
 
 /* The store comes before the load, as the server's store of COMPLETED comes before its load of the
  * sleep word: either this load sees the completion, or the server sends a doorbell. */
-bool sw_client_ring_sleep(struct sw_client_stripe *stripe, bool sleeps)
+bool sw_client_ring_sleep(struct sw_client_connection *connection, bool sleeps)
 {
-    const struct sw_client_ring *ring = &stripe->ring;
+    const struct sw_client_ring *ring = &connection->ring;
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_CLIENT_SLEEPS), sleeps, __ATOMIC_SEQ_CST);
     return !sleeps || completed(ring) == ring->seen;
 }

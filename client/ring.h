@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ring.h - the client's side of a ring (proto/region.h): a stripe's requests on regions, and their
- * completions. Used by the thread that uses the handle.
+ * ring.h - the client's side of a ring (proto/region.h): a connection's requests on regions, and
+ * their completions. Used by the thread that uses the handle.
  */
 #ifndef SHERWOOD_CLIENT_RING_H
 #define SHERWOOD_CLIENT_RING_H
@@ -15,7 +15,7 @@
 struct sherwood;
 
 struct sw_client_ring {
-    uint8_t *memory; /* NULL: the stripe has no ring */
+    uint8_t *memory; /* NULL: the connection has no ring */
     uint32_t entries;
     uint32_t submitted;
     uint32_t seen;      /* completions that were taken */
@@ -27,8 +27,9 @@ struct sw_client_ring {
 
 /* The entries of a handle's ring, where the server allows this many. */
 uint32_t sw_client_ring_entries(uint32_t entries_max);
-/* Gives the stripe a ring, whose memory of sw_ring_bytes is registered with the server. */
-void sw_client_ring_open(struct sw_client_stripe *stripe, uint8_t *memory, uint32_t entries);
+/* Gives the connection a ring, whose memory of sw_ring_bytes is registered with the server. */
+void sw_client_ring_open(struct sw_client_connection *connection, uint8_t *memory,
+                         uint32_t entries);
 /* Unmaps the memory, if there is any. */
 void sw_client_ring_close(struct sw_client_ring *ring);
 
@@ -38,16 +39,16 @@ void sw_client_ring_close(struct sw_client_ring *ring);
  * with the handle's sentence. */
 int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame);
 /* Submits a flight, whose frame was placed. */
-void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+void sw_client_ring_submit(struct sw_client_connection *connection, struct sw_client_flight *flight,
                            const struct sw_submission *submission);
-/* Takes the available completions. Returns their number. The stripe may end. */
-uint32_t sw_client_ring_receive(struct sw_client_stripe *stripe);
+/* Takes the available completions. Returns their number. The connection may end. */
+uint32_t sw_client_ring_receive(struct sw_client_connection *connection);
 /* Polls for a completion without sleeping, for at most spin_us, if completions have lately come
  * fast. Returns true if one has come. */
-bool sw_client_ring_spin(struct sw_client_stripe *stripe);
+bool sw_client_ring_spin(struct sw_client_connection *connection);
 /* Sets or clears the client's sleep word; while it is set, the server sends a doorbell for
  * completions. Returns false if it was set, and completions have come already: do not sleep
  * then. */
-bool sw_client_ring_sleep(struct sw_client_stripe *stripe, bool sleeps);
+bool sw_client_ring_sleep(struct sw_client_connection *connection, bool sleeps);
 
 #endif

@@ -17,15 +17,15 @@
 
 /* --- queueing --------------------------------------------------------------------------------- */
 
-int sw_client_stripe_for(struct sherwood *client, struct sw_client_frame *frame,
-                         struct sw_client_stripe **out)
+int sw_client_connection_for(struct sherwood *client, struct sw_client_frame *frame,
+                             struct sw_client_connection **out)
 {
     const int status = sw_client_ring_place(client, frame);
     *out = NULL;
     if (status == SHERWOOD_OK && !frame->by_ring) {
-        *out = sw_client_stripe_pick(client);
-    } else if (status == SHERWOOD_OK && sw_client_stripe_is_free(client->stripes[0])) {
-        *out = client->stripes[0];
+        *out = sw_client_connection_pick(client);
+    } else if (status == SHERWOOD_OK && sw_client_connection_is_free(client->connections[0])) {
+        *out = client->connections[0];
     }
     return status;
 }
@@ -41,16 +41,16 @@ static bool is_direct(const struct sw_client_flight *flight)
                             SW_CLIENT_LONG_BYTES;
 }
 
-struct sw_client_flight *sw_client_queue(struct sw_client_stripe *stripe,
+struct sw_client_flight *sw_client_queue(struct sw_client_connection *connection,
                                          const struct sw_client_frame *frame)
 {
-    struct sw_client_flight *flight = sw_client_flight_take(stripe, frame);
+    struct sw_client_flight *flight = sw_client_flight_take(connection, frame);
     if (flight == NULL) {
         return NULL;
     }
     if (frame->by_ring) {
-        stripe->has_written |= sw_operation_writes(flight->header.operation);
-        sw_client_ring_submit(stripe, flight, &frame->submission);
+        connection->has_written |= sw_operation_writes(flight->header.operation);
+        sw_client_ring_submit(connection, flight, &frame->submission);
         return flight;
     }
     flight->is_direct = is_direct(flight);
@@ -61,18 +61,18 @@ struct sw_client_flight *sw_client_queue(struct sw_client_stripe *stripe,
                                     SW_FRAME_HEAD_BYTES_MAX)
             : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
     if (head_bytes <= 0) {
-        sw_client_flight_put_back(stripe, flight);
+        sw_client_flight_put_back(connection, flight);
         return NULL;
     }
-    stripe->has_written |= sw_operation_writes(flight->header.operation);
+    connection->has_written |= sw_operation_writes(flight->header.operation);
     flight->login_head = frame->login != NULL ? frame->login_head : NULL;
     flight->head_bytes = (uint32_t)head_bytes;
     flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
-    assert(stripe->queue_count < SW_CLIENT_FLIGHTS_MAX);
-    uint32_t last = (stripe->queue_first + stripe->queue_count) % SW_CLIENT_FLIGHTS_MAX;
-    stripe->queue[last] = (uint32_t)(flight - stripe->flights);
-    stripe->queue_count++;
-    stripe->direct += flight->is_direct;
+    assert(connection->queue_count < SW_CLIENT_FLIGHTS_MAX);
+    uint32_t last = (connection->queue_first + connection->queue_count) % SW_CLIENT_FLIGHTS_MAX;
+    connection->queue[last] = (uint32_t)(flight - connection->flights);
+    connection->queue_count++;
+    connection->direct += flight->is_direct;
     return flight;
 }
 
@@ -147,81 +147,84 @@ static size_t skip_parts(struct iovec *iov, size_t n, uint64_t skip)
 }
 
 /* Lists the parts of the queued frames; of the first frame, from `queue_offset` on. */
-static size_t gather(struct sw_client_stripe *stripe, struct iovec *iov)
+static size_t gather(struct sw_client_connection *connection, struct iovec *iov)
 {
     size_t n = 0;
-    for (uint32_t i = 0; i < stripe->queue_count; i++) {
-        uint32_t slot = stripe->queue[(stripe->queue_first + i) % SW_CLIENT_FLIGHTS_MAX];
+    for (uint32_t i = 0; i < connection->queue_count; i++) {
+        uint32_t slot = connection->queue[(connection->queue_first + i) % SW_CLIENT_FLIGHTS_MAX];
         if (n + SW_CLIENT_FRAME_PARTS_MAX > SEND_PARTS_MAX) {
             break;
         }
-        size_t parts = frame_parts(&stripe->flights[slot], iov + n);
-        n += i == 0 ? skip_parts(iov, parts, stripe->queue_offset) : parts;
+        size_t parts = frame_parts(&connection->flights[slot], iov + n);
+        n += i == 0 ? skip_parts(iov, parts, connection->queue_offset) : parts;
     }
     return n;
 }
 
 /* Notes that `bytes` of the queue were sent, and removes the frames that are complete. */
-static void count_sent(struct sw_client_stripe *stripe, uint64_t bytes)
+static void count_sent(struct sw_client_connection *connection, uint64_t bytes)
 {
-    stripe->client->traffic.bytes_sent += bytes;
-    stripe->moved = stripe->client->clock;
-    stripe->queue_offset += bytes;
-    while (stripe->queue_count > 0) {
-        struct sw_client_flight *flight = &stripe->flights[stripe->queue[stripe->queue_first]];
-        if (stripe->queue_offset < flight->frame_bytes) {
+    connection->client->traffic.bytes_sent += bytes;
+    connection->moved = connection->client->clock;
+    connection->queue_offset += bytes;
+    while (connection->queue_count > 0) {
+        struct sw_client_flight *flight =
+            &connection->flights[connection->queue[connection->queue_first]];
+        if (connection->queue_offset < flight->frame_bytes) {
             break;
         }
-        stripe->queue_offset -= flight->frame_bytes;
+        connection->queue_offset -= flight->frame_bytes;
         flight->sent = true;
-        stripe->queue_first = (stripe->queue_first + 1) % SW_CLIENT_FLIGHTS_MAX;
-        stripe->queue_count--;
+        connection->queue_first = (connection->queue_first + 1) % SW_CLIENT_FLIGHTS_MAX;
+        connection->queue_count--;
     }
-    assert(stripe->queue_count > 0 || stripe->queue_offset == 0);
+    assert(connection->queue_count > 0 || connection->queue_offset == 0);
 }
 
-static int64_t send_copied(struct sw_client_stripe *stripe)
+static int64_t send_copied(struct sw_client_connection *connection)
 {
-    struct sw_client_transport *transport = stripe->transport;
+    struct sw_client_transport *transport = connection->transport;
     struct iovec iov[SEND_PARTS_MAX];
-    size_t n = gather(stripe, iov);
+    size_t n = gather(connection, iov);
     return transport->calls->write(transport, iov, (int)n, false);
 }
 
 /* Sends a part of the first frame, whose arrays never change. Long arrays are sent as pages. */
-static int64_t send_constant(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+static int64_t send_constant(struct sw_client_connection *connection,
+                             const struct sw_client_flight *flight)
 {
-    struct sw_client_transport *transport = stripe->transport;
+    struct sw_client_transport *transport = connection->transport;
     struct iovec parts[SW_CLIENT_FRAME_PARTS_MAX];
     size_t n = frame_parts(flight, parts);
-    n = skip_parts(parts, n, stripe->queue_offset);
+    n = skip_parts(parts, n, connection->queue_offset);
     assert(n > 0); /* a frame that is completely sent leaves the queue */
-    bool more = n > 1 || stripe->queue_count > 1;
+    bool more = n > 1 || connection->queue_count > 1;
     if (transport->held == 0 && parts[0].iov_len < SW_CLIENT_PAGES_BYTES) {
         return transport->calls->write(transport, parts, 1, more);
     }
     int64_t sent =
         transport->calls->write_pages(transport, parts[0].iov_base, parts[0].iov_len, more);
-    return sent < 0 && errno == ENOTSUP ? send_copied(stripe) : sent;
+    return sent < 0 && errno == ENOTSUP ? send_copied(connection) : sent;
 }
 
-static int64_t send_some(struct sw_client_stripe *stripe)
+static int64_t send_some(struct sw_client_connection *connection)
 {
-    const struct sw_client_flight *flight = &stripe->flights[stripe->queue[stripe->queue_first]];
+    const struct sw_client_flight *flight =
+        &connection->flights[connection->queue[connection->queue_first]];
     bool as_pages = flight->is_constant && flight->frame_bytes >= SW_CLIENT_PAGES_BYTES &&
-                    stripe->transport->calls->write_pages != NULL;
-    return as_pages ? send_constant(stripe, flight) : send_copied(stripe);
+                    connection->transport->calls->write_pages != NULL;
+    return as_pages ? send_constant(connection, flight) : send_copied(connection);
 }
 
-void sw_client_send(struct sw_client_stripe *stripe)
+void sw_client_send(struct sw_client_connection *connection)
 {
-    for (int i = 0; i < SEND_CALLS_MAX && stripe->queue_count > 0; i++) {
-        if (stripe->send_errno != 0) {
+    for (int i = 0; i < SEND_CALLS_MAX && connection->queue_count > 0; i++) {
+        if (connection->send_errno != 0) {
             break;
         }
-        int64_t sent = send_some(stripe);
+        int64_t sent = send_some(connection);
         if (sent >= 0) {
-            count_sent(stripe, (uint64_t)sent);
+            count_sent(connection, (uint64_t)sent);
             continue;
         }
         if (errno == EINTR) {
@@ -230,18 +233,18 @@ void sw_client_send(struct sw_client_stripe *stripe)
         if (errno != EAGAIN && errno != EWOULDBLOCK) {
             /* The server may have sent the reason before it closed. The connection ends when
              * receiving finds its end. */
-            stripe->send_errno = errno;
+            connection->send_errno = errno;
         }
         break;
     }
-    sw_client_stripe_watch(stripe);
+    sw_client_connection_watch(connection);
 }
 
 void sw_client_send_all(struct sherwood *client)
 {
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        if (client->stripes[i]->queue_count > 0) {
-            sw_client_send(client->stripes[i]);
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        if (client->connections[i]->queue_count > 0) {
+            sw_client_send(client->connections[i]);
         }
     }
 }

@@ -12,7 +12,7 @@
  * pieces; EXPIRE and the operations listed behind it; calls of several frames that report evicted
  * entries. sherwood_traffic counts both. The socket carries no memory of a device:
  * SHERWOOD_E_INVALID. Requests that are in flight through the ring and the socket may take effect
- * in any order. Regions belong to the first stripe.
+ * in any order. Regions belong to the first connection.
  *
  * A program may change a region at any time: a request in flight then takes the value before or
  * after, and only its own answers suffer.

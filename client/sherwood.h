@@ -23,12 +23,12 @@
  * SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT and SHERWOOD_E_PROTOCOL end the connection: its
  * requests in flight end with that code, their arrays are no longer touched (sherwood-regions.h
  * names the exception), and further calls return the same code. Close the handle then, and connect
- * again. A handle may have several connections, called stripes; it goes on with those that are
+ * again. A handle may have several connections (options.stripes). It goes on with those that are
  * left.
  *
  * Memory: sherwood_connect allocates everything (about 230 KiB, and 150 KiB for each further
- * stripe), the other calls allocate nothing. By TLS each stripe has 90 KiB more, and OpenSSL
- * allocates as it goes.
+ * connection), the other calls allocate nothing. By TLS each connection has 90 KiB more, and
+ * OpenSSL allocates as it goes.
  *
  * Sizes: structs that a program passes to the library carry their size as the program was compiled.
  * It is the first field of sherwood_options, sherwood_request, sherwood_cache and sherwood_times
@@ -159,7 +159,8 @@ struct sherwood_server {
     uint32_t key_bytes;   /* 4 or 8 */
     uint32_t value_bytes; /* of an element of `values` and `previous`: 4 or 8; rows: 4 to 4096 */
     uint32_t frame_ops_max;
-    /* Of the handle: the server's limit for a connection, but at most 256, times the stripes. */
+    /* Of the handle: the server's limit for a connection, but at most 256, times the connections.
+     */
     uint32_t requests_in_flight_max;
     uint64_t capacity_slots; /* when the connection was made; sherwood_stats has the current one */
     uint64_t occupied_max;   /* when the connection was made */

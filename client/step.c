@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * step.c - the loop of the blocking calls. It sends and receives on all stripes at once, so that a
- * server that replies while a large frame is still being sent cannot wait for a client that waits
- * for it.
+ * step.c - the loop of the blocking calls. It sends and receives on all connections at once, so
+ * that a server that replies while a large frame is still being sent cannot wait for a client that
+ * waits for it.
  *
  * A timeout is measured by a clock of the handle, which runs while the library waits. Between two
  * calls it advances by at most SW_CLIENT_GAP_MS: a program that computes for a long time does not
@@ -27,86 +27,89 @@ uint64_t sw_client_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void timed_out(struct sw_client_stripe *stripe)
+static void timed_out(struct sw_client_connection *connection)
 {
-    const struct sherwood *client = stripe->client;
-    if (!stripe->received_any) {
-        sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+    const struct sherwood *client = connection->client;
+    if (!connection->received_any) {
+        sw_client_break(connection, SHERWOOD_E_TIMEOUT,
                         "%s: connected, but there was no reply within %d ms: is it a Sherwood "
                         "server, or is it overloaded?",
-                        stripe->address, client->request_timeout_ms);
+                        connection->address, client->request_timeout_ms);
         return;
     }
-    sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+    sw_client_break(connection, SHERWOOD_E_TIMEOUT,
                     "%s: no byte moved for %d ms, requests without a reply: %u: the connection "
                     "is given up, and whether those requests took effect is unknown",
-                    stripe->address, client->request_timeout_ms, stripe->in_flight);
+                    connection->address, client->request_timeout_ms, connection->in_flight);
 }
 
 /* Sets the low-water mark for a large body, so that the thread is not woken before the end of the
  * body is there, or the window is full. */
-static void set_low_water(struct sw_client_stripe *stripe)
+static void set_low_water(struct sw_client_connection *connection)
 {
     size_t left = 0;
-    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; p++) {
-        left += stripe->parts[p].bytes;
+    for (uint32_t p = connection->part;
+         connection->receiving != NULL && p < connection->parts_count; p++) {
+        left += connection->parts[p].bytes;
     }
     uint32_t want = left < SW_CLIENT_LOW_WATER_BYTES       ? 1
                     : left < SW_CLIENT_LOW_WATER_BYTES_MAX ? (uint32_t)left
                                                            : SW_CLIENT_LOW_WATER_BYTES_MAX;
-    if (stripe->transport->calls->low_water != NULL && want != stripe->low_water) {
-        stripe->low_water = stripe->transport->calls->low_water(stripe->transport, want);
+    if (connection->transport->calls->low_water != NULL && want != connection->low_water) {
+        connection->low_water =
+            connection->transport->calls->low_water(connection->transport, want);
     }
 }
 
-/* Lists the stripes that have frames in flight, and the time until the first of them times out. */
+/* Lists the connections that have frames in flight, and the time until the first of them times out.
+ */
 static nfds_t collect(struct sherwood *client, struct pollfd *fds,
-                      struct sw_client_stripe **stripes, uint64_t *left_ms)
+                      struct sw_client_connection **connections, uint64_t *left_ms)
 {
     const uint64_t limit = (uint64_t)client->request_timeout_ms;
     nfds_t n = 0;
     *left_ms = limit;
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        struct sw_client_stripe *stripe = client->stripes[i];
-        if (stripe->in_flight == 0) {
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        struct sw_client_connection *connection = client->connections[i];
+        if (connection->in_flight == 0) {
             continue;
         }
-        bool sending = stripe->queue_count > 0 && stripe->send_errno == 0;
-        uint64_t quiet = client->clock - stripe->moved;
+        bool sending = connection->queue_count > 0 && connection->send_errno == 0;
+        uint64_t quiet = client->clock - connection->moved;
         uint64_t left = quiet < limit ? limit - quiet : 0;
-        set_low_water(stripe);
-        left = stripe->low_water > 1 && left > SW_CLIENT_LOOK_MS ? SW_CLIENT_LOOK_MS : left;
+        set_low_water(connection);
+        left = connection->low_water > 1 && left > SW_CLIENT_LOOK_MS ? SW_CLIENT_LOOK_MS : left;
         *left_ms = left < *left_ms ? left : *left_ms;
-        const struct sw_client_transport *transport = stripe->transport;
+        const struct sw_client_transport *transport = connection->transport;
         fds[n] = (struct pollfd){
             .fd = transport->fd,
             .events = (short)(transport->read_events | (sending ? transport->write_events : 0))};
-        stripes[n++] = stripe;
+        connections[n++] = connection;
     }
     return n;
 }
 
-static void serve(struct sw_client_stripe *stripe, short events, bool nothing_came)
+static void serve(struct sw_client_connection *connection, short events, bool nothing_came)
 {
-    const struct sherwood *client = stripe->client;
-    const struct sw_client_transport *transport = stripe->transport;
+    const struct sherwood *client = connection->client;
+    const struct sw_client_transport *transport = connection->transport;
     if ((events & transport->write_events) != 0) {
-        sw_client_send(stripe);
+        sw_client_send(connection);
     }
     /* Bytes below the low-water mark also count as progress. They are read every SW_CLIENT_LOOK_MS,
      * and before the connection times out. */
-    bool looks = nothing_came && stripe->low_water > 1;
-    bool is_due = client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms;
+    bool looks = nothing_came && connection->low_water > 1;
+    bool is_due = client->clock - connection->moved >= (uint64_t)client->request_timeout_ms;
     bool is_readable = (events & (transport->read_events | ~transport->write_events)) != 0;
     if (is_readable || is_due || looks) {
-        (void)sw_client_receive(stripe);
+        (void)sw_client_receive(connection);
     }
-    if (is_due && stripe->in_flight > 0 &&
-        client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms) {
-        timed_out(stripe);
+    if (is_due && connection->in_flight > 0 &&
+        client->clock - connection->moved >= (uint64_t)client->request_timeout_ms) {
+        timed_out(connection);
     }
     if (client->epoll >= 0) {
-        set_low_water(stripe); /* the caller may wait on the descriptor next */
+        set_low_water(connection); /* the caller may wait on the descriptor next */
     }
 }
 
@@ -115,15 +118,15 @@ static void serve(struct sw_client_stripe *stripe, short events, bool nothing_ca
  * follows; *limit_ms is 0 where it must not wait. */
 static bool look_at_ring(struct sherwood *client, int *limit_ms)
 {
-    struct sw_client_stripe *stripe = client->stripes[0];
-    struct sw_client_ring *ring = &stripe->ring;
+    struct sw_client_connection *connection = client->connections[0];
+    struct sw_client_ring *ring = &connection->ring;
     if (ring->memory == NULL || ring->in_flight == 0) {
         return false;
     }
     bool alone = ring->in_flight == client->in_flight;
-    bool moved = sw_client_ring_receive(stripe) > 0;
-    if (!moved && alone && *limit_ms != 0 && sw_client_ring_spin(stripe)) {
-        moved = sw_client_ring_receive(stripe) > 0;
+    bool moved = sw_client_ring_receive(connection) > 0;
+    if (!moved && alone && *limit_ms != 0 && sw_client_ring_spin(connection)) {
+        moved = sw_client_ring_receive(connection) > 0;
     }
     if (moved && alone) {
         ring->looks = 0;
@@ -136,8 +139,8 @@ static bool look_at_ring(struct sherwood *client, int *limit_ms)
     if (alone && *limit_ms == 0 && client->epoll < 0 && ++ring->looks % SW_CLIENT_RING_LOOKS != 0) {
         return true;
     }
-    if (!sw_client_ring_sleep(stripe, true)) {
-        (void)sw_client_ring_receive(stripe);
+    if (!sw_client_ring_sleep(connection, true)) {
+        (void)sw_client_ring_receive(connection);
         *limit_ms = 0;
     }
     return false;
@@ -146,14 +149,14 @@ static bool look_at_ring(struct sherwood *client, int *limit_ms)
 /* The poll is over. A program that waits on the handle's descriptor is still to be woken. */
 static void leave_ring(struct sherwood *client)
 {
-    struct sw_client_stripe *stripe = client->stripes[0];
-    if (stripe->ring.memory == NULL) {
+    struct sw_client_connection *connection = client->connections[0];
+    if (connection->ring.memory == NULL) {
         return;
     }
     if (client->epoll < 0) {
-        (void)sw_client_ring_sleep(stripe, false);
+        (void)sw_client_ring_sleep(connection, false);
     }
-    (void)sw_client_ring_receive(stripe);
+    (void)sw_client_ring_receive(connection);
 }
 
 void sw_client_step(struct sherwood *client, int limit_ms)
@@ -161,13 +164,13 @@ void sw_client_step(struct sherwood *client, int limit_ms)
     if (look_at_ring(client, &limit_ms)) {
         return;
     }
-    assert(client->stripes_count <= SHERWOOD_STRIPES_MAX);
+    assert(client->connections_count <= SHERWOOD_STRIPES_MAX);
     struct pollfd fds[SHERWOOD_STRIPES_MAX];
-    struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
+    struct sw_client_connection *connections[SHERWOOD_STRIPES_MAX];
     uint64_t left_ms, before = sw_client_now_ms();
     uint64_t gap = before - client->polled_ms;
     client->clock += gap < SW_CLIENT_GAP_MS ? gap : SW_CLIENT_GAP_MS;
-    nfds_t n = collect(client, fds, stripes, &left_ms);
+    nfds_t n = collect(client, fds, connections, &left_ms);
     if (limit_ms >= 0 && (uint64_t)limit_ms < left_ms) {
         left_ms = (uint64_t)limit_ms;
     }
@@ -178,13 +181,13 @@ void sw_client_step(struct sherwood *client, int limit_ms)
     if (ready < 0 && errno != EINTR) {
         const char *reason = strerror(errno);
         for (nfds_t i = 0; i < n; i++) {
-            sw_client_break(stripes[i], SHERWOOD_E_CONNECTION, "poll: %s", reason);
+            sw_client_break(connections[i], SHERWOOD_E_CONNECTION, "poll: %s", reason);
         }
         return;
     }
     leave_ring(client);
     for (nfds_t i = 0; i < n; i++) {
-        serve(stripes[i], ready > 0 ? fds[i].revents : 0, ready == 0);
+        serve(connections[i], ready > 0 ? fds[i].revents : 0, ready == 0);
     }
 }
 

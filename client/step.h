@@ -14,10 +14,10 @@ struct sw_client_call;
 uint64_t sw_client_now_ms(void);
 
 /* Sends and receives until some bytes have moved, or `limit_ms` have passed (negative: no limit),
- * or a stripe has ended because no byte moved for request_timeout_ms. */
+ * or a connection has ended because no byte moved for request_timeout_ms. */
 void sw_client_step(struct sherwood *client, int limit_ms);
-/* Blocks until the call has no flights left, and returns its status. A stripe that ends finishes
- * its flights, so this always returns. */
+/* Blocks until the call has no flights left, and returns its status. A connection that ends
+ * finishes its flights, so this always returns. */
 int sw_client_finish_call(struct sherwood *client, struct sw_client_call *call);
 
 #endif

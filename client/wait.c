@@ -71,7 +71,7 @@ int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request,
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "wait: the request was not submitted, or was already waited for");
     }
-    /* This ends even if the connection fails: a stripe that ends finishes its requests. */
+    /* This ends even if the connection fails: a connection that ends finishes its requests. */
     wait_until(client, request, timeout_ms);
     if (request->_state == SW_CLIENT_REQUEST_FLYING) {
         return SHERWOOD_E_PENDING;

@@ -2,7 +2,7 @@
  *
  * bulk.c - the load by bulk frames, through libsherwood.
  *
- * The connections of a thread are the stripes of one handle; each has up to --depth frames in
+ * The connections of a thread belong to one handle; each has up to --depth frames in
  * flight. In closed loop an answered frame makes room for the next at once. With a rate a frame is
  * prepared, and sent when it is due, by whichever connection has the fewest unanswered; answers are
  * taken in the meantime.

@@ -25,7 +25,7 @@ struct sw_load_slot {
 
 /* A thread's connections; of a cluster, one to each node. */
 struct sw_load_bulk {
-    struct sherwood *client; /* a stripe a connection, or of a cluster */
+    struct sherwood *client; /* of all connections of the thread */
     uint32_t connections;
     uint32_t frame;
     uint32_t slots_count; /* connections times depth */

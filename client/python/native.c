@@ -162,7 +162,7 @@ void swpy_memory_free(struct swpy_memory *memory)
 
 uint32_t swpy_connections(const struct sherwood *client)
 {
-    return client->cluster != NULL ? 0 : client->stripes_made;
+    return client->cluster != NULL ? 0 : client->connections_made;
 }
 
 uint64_t swpy_last_write(const struct sherwood *client)
@@ -183,8 +183,8 @@ int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, 
 bool swpy_has_written(const struct sherwood *client)
 {
     bool has_written = client->lost_writes || client->lost_durable;
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        has_written |= client->stripes[i]->has_written;
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        has_written |= client->connections[i]->has_written;
     }
     return has_written;
 }
@@ -197,8 +197,8 @@ void swpy_forget(struct sherwood *client)
     if (nowhere < 0) {
         return;
     }
-    for (uint32_t i = 0; i < client->stripes_count; i++) {
-        (void)dup3(nowhere, client->stripes[i]->transport->fd, O_CLOEXEC);
+    for (uint32_t i = 0; i < client->connections_count; i++) {
+        (void)dup3(nowhere, client->connections[i]->transport->fd, O_CLOEXEC);
     }
     close(nowhere);
     sherwood_close(client);

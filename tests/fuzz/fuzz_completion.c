@@ -44,7 +44,7 @@ static const struct sw_client_transport_calls socket_calls = {.write = take_all}
 struct world {
     struct fuzz_input input;
     struct sherwood *client;
-    struct sw_client_stripe *stripe;
+    struct sw_client_connection *connection;
     uint64_t *memory; /* the region's */
     struct sherwood_request requests[ENTRIES];
     uint32_t flying, submitted, ended;
@@ -82,7 +82,7 @@ static void submit(struct world *world, uint8_t what)
 /* The server completes one of those in flight, in fields as it likes: or whatever it likes. */
 static void answer(struct world *world, uint8_t what)
 {
-    const struct sw_client_ring *ring = &world->stripe->ring;
+    const struct sw_client_ring *ring = &world->connection->ring;
     uint32_t *completed = sw_ring_word(ring->memory, SW_RING_COMPLETED);
     struct sw_completion *slot = sw_ring_completion(ring->memory, ENTRIES, *completed);
     uint8_t fields = fuzz_byte(&world->input);
@@ -102,7 +102,7 @@ static void answer(struct world *world, uint8_t what)
 static void collect(struct world *world)
 {
     struct sherwood_request *done = NULL;
-    (void)sw_client_ring_receive(world->stripe);
+    (void)sw_client_ring_receive(world->connection);
     while (world->client->done_first != NULL) {
         int rc = sherwood_wait_any_for(world->client, &done, 0);
         require(done != NULL && rc == done->status && rc <= SHERWOOD_OK);
@@ -111,14 +111,14 @@ static void collect(struct world *world)
         world->ended++;
     }
     require(world->client->in_flight == world->flying);
-    require(world->stripe->ring.in_flight == world->flying);
-    require(world->stripe->broken == 0 || world->flying == 0);
+    require(world->connection->ring.in_flight == world->flying);
+    require(world->connection->broken == 0 || world->flying == 0);
 }
 
 static void step(struct world *world)
 {
     uint8_t what = fuzz_byte(&world->input);
-    uint8_t *ring = world->stripe->ring.memory;
+    uint8_t *ring = world->connection->ring.memory;
     uint32_t word = 0;
     switch (what % 5) {
     case 0:
@@ -132,7 +132,7 @@ static void step(struct world *world)
         *sw_ring_word(ring, (what >> 3) % (SW_RING_CLIENT_SLEEPS + 1)) = word;
         break;
     case 3:
-        (void)sw_client_ring_sleep(world->stripe, (what >> 3) % 2 != 0);
+        (void)sw_client_ring_sleep(world->connection, (what >> 3) % 2 != 0);
         break;
     default:
         collect(world);
@@ -152,10 +152,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     /* too large to be cleared for each input: what an input may change is set anew */
     static struct sherwood client;
-    static struct sw_client_stripe stripe;
+    static struct sw_client_connection connection;
     struct sw_client_transport transport = {.calls = &socket_calls, .fd = -1};
     struct sherwood_region region = {.client = &client, .bytes = SW_REGION_PAGE};
-    struct world world = {.input = {data, size}, .client = &client, .stripe = &stripe};
+    struct world world = {.input = {data, size}, .client = &client, .connection = &connection};
     world.memory = zeros(SW_REGION_PAGE);
     region.memory = (uint8_t *)world.memory;
     memset(&client, 0, offsetof(struct sherwood, figures));
@@ -165,12 +165,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     client.flights_max = ENTRIES;
     client.epoll = -1;
     client.regions = &region;
-    client.stripes_count = 1;
-    client.stripes[0] = &stripe;
-    memset(&stripe, 0, offsetof(struct sw_client_stripe, buffer));
-    stripe.client = &client;
-    stripe.transport = &transport;
-    stripe.ring =
+    client.connections_count = 1;
+    client.connections[0] = &connection;
+    memset(&connection, 0, offsetof(struct sw_client_connection, buffer));
+    connection.client = &client;
+    connection.transport = &transport;
+    connection.ring =
         (struct sw_client_ring){.memory = zeros(sw_ring_bytes(ENTRIES)), .entries = ENTRIES};
     while (world.input.size > 0) {
         step(&world);
@@ -180,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < SW_REGION_PAGE / sizeof(uint64_t); i++) {
         require(world.memory[i] == 0);
     }
-    free(stripe.ring.memory);
+    free(connection.ring.memory);
     free(world.memory);
     return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * stripe.h - the connections of a handle, called stripes. They belong to the thread that uses the
- * handle. Nothing is allocated after connect.
+ * connection.h - the connections of a handle. They belong to the thread that uses the handle.
+ * Nothing is allocated after connect.
  */
-#ifndef SHERWOOD_CLIENT_STRIPE_H
-#define SHERWOOD_CLIENT_STRIPE_H
+#ifndef SHERWOOD_CLIENT_CONNECTION_H
+#define SHERWOOD_CLIENT_CONNECTION_H
 
 #include "client/flight.h"
 #include "client/ring.h"
@@ -20,11 +20,11 @@ struct sw_client_part {
 #define SW_CLIENT_PARTS_MAX (SHERWOOD_PIECES_MAX + 13)
 
 /* One connection of a handle. */
-struct sw_client_stripe {
+struct sw_client_connection {
     struct sherwood *client;
     struct sw_client_transport *transport; /* owned */
     uint64_t incarnation;                  /* of the server; 0: it does not log writes */
-    uint32_t number;                       /* no other stripe of the handle has had it */
+    uint32_t number;                       /* no other connection of the handle has had it */
     int broken;                            /* 0, or the code that ended it */
     uint32_t in_flight;
     uint32_t direct; /* how many of these are is_direct */
@@ -34,7 +34,7 @@ struct sw_client_stripe {
     uint32_t queue[SW_CLIENT_FLIGHTS_MAX];
     uint32_t queue_first, queue_count;
     uint64_t queue_offset; /* how many bytes of the first frame have been sent */
-    int send_errno; /* not 0: sending failed; the stripe only receives the remaining replies */
+    int send_errno; /* not 0: sending failed; the connection only receives the remaining replies */
 
     /* The flight whose body is being received, or NULL while a head is. */
     struct sw_client_flight *receiving;
@@ -44,7 +44,7 @@ struct sw_client_stripe {
     uint32_t low_water; /* the low-water mark of the transport */
     size_t buffer_begin, buffer_end;
     bool received_any;          /* a reply has been received on this connection */
-    struct sw_client_ring ring; /* of the first stripe alone */
+    struct sw_client_ring ring; /* of the first connection alone */
     char address[SW_CLIENT_ADDRESS_BYTES];
     uint64_t map_epoch;              /* the largest that the server has sent; 0: none */
     uint64_t keys, frames, refusals; /* of shares */
@@ -56,15 +56,16 @@ struct sw_client_stripe {
     uint8_t buffer[SW_CLIENT_BUFFER_BYTES];
 };
 
-/* Returns the free stripe with the fewest frames in flight, or NULL if every stripe is busy. */
-struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client);
-/* Updates what the descriptor of sherwood_descriptor waits for on this stripe, and removes a stripe
- * that has ended from it. */
-void sw_client_stripe_watch(struct sw_client_stripe *stripe);
-/* Stores the sentence for sherwood_error and ends the stripe: its requests in flight end with
- * `status`, and the callers' arrays are no longer touched. If it was the last stripe, further calls
- * return `status`. */
-int sw_client_break(struct sw_client_stripe *stripe, int status, const char *format, ...)
+/* Returns the free connection with the fewest frames in flight, or NULL if every connection is
+ * busy. */
+struct sw_client_connection *sw_client_connection_pick(struct sherwood *client);
+/* Updates what the descriptor of sherwood_descriptor waits for on this connection, and removes a
+ * connection that has ended from it. */
+void sw_client_connection_watch(struct sw_client_connection *connection);
+/* Stores the sentence for sherwood_error and ends the connection: its requests in flight end with
+ * `status`, and the callers' arrays are no longer touched. If it was the last connection, further
+ * calls return `status`. */
+int sw_client_break(struct sw_client_connection *connection, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_stripes.c - handles of several connections: every key of every answer, the order of writes,
- * where requests go, and what remains when a connection is lost, silent or of another server.
+ * test_connections.c - handles of several connections: every key of every answer, the order of
+ * writes, where requests go, and what remains when a connection is lost, silent or of another
+ * server.
  */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
@@ -30,7 +31,7 @@ static void open_table(int flags, uint32_t ops_max, uint32_t in_flight, uint32_t
     cr_assert_eq(connect_with(stripes, 0), SHERWOOD_OK);
 }
 
-Test(stripes, long_calls_over_many)
+Test(connections, long_calls_over_many)
 {
     for (int tcp = 0; tcp < 2; tcp++) {
         const size_t count = 100003;
@@ -61,7 +62,7 @@ Test(stripes, long_calls_over_many)
 }
 
 /* Repeated keys of one call of writes: the last one wins, whatever the number of frames. */
-Test(stripes, writes_of_a_call_keep_their_order)
+Test(connections, writes_of_a_call_keep_their_order)
 {
     enum { COUNT = 64 * 50, DISTINCT = 16 };
     static uint64_t keys[COUNT], values[COUNT];
@@ -82,7 +83,7 @@ Test(stripes, writes_of_a_call_keep_their_order)
 }
 
 /* Each connection would answer the fifth request, which is one more than it takes. */
-Test(stripes, all_are_full)
+Test(connections, all_are_full)
 {
     static struct sherwood_request requests[13];
     static uint64_t key, value;
@@ -100,8 +101,8 @@ Test(stripes, all_are_full)
 }
 
 /* Each connection answers four requests at once, the last first: all are answered only if each
- * stripe has got four of the twelve. */
-Test(stripes, requests_are_spread_and_answers_come_in_any_order)
+ * connection has got four of the twelve. */
+Test(connections, requests_are_spread_and_answers_come_in_any_order)
 {
     enum { REQUESTS = 12, KEYS = 70 };
     static struct sherwood_request requests[REQUESTS];
@@ -218,12 +219,12 @@ static void lose_one(bool is_silent)
     sw_fake_stop(&server);
 }
 
-Test(stripes, one_is_lost)
+Test(connections, one_is_lost)
 {
     lose_one(false);
 }
 
-Test(stripes, one_is_silent)
+Test(connections, one_is_silent)
 {
     lose_one(true);
 }
@@ -238,7 +239,7 @@ static void closes_after_one(int fd, void *user)
     }
 }
 
-Test(stripes, all_are_lost)
+Test(connections, all_are_lost)
 {
     static uint64_t keys[8], values[8];
     sw_fake_start_with(&server, closes_after_one, NULL, SW_FAKE_PARALLEL);
@@ -253,7 +254,7 @@ Test(stripes, all_are_lost)
     sw_fake_stop(&server);
 }
 
-Test(stripes, that_do_not_agree)
+Test(connections, that_do_not_agree)
 {
     struct bad bad = {.number = 1, .is_narrow = true};
     char text[512];
@@ -266,7 +267,7 @@ Test(stripes, that_do_not_agree)
     sw_fake_stop(&server);
 }
 
-Test(stripes, limits)
+Test(connections, limits)
 {
     const struct sherwood_options bad[] = {
         {.stripes = SHERWOOD_STRIPES_MAX + 1},
