@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,6 +14,7 @@
 
 #include "client/cli/cli.h"
 #include "client/cli/move.h"
+#include "client/cli/set_topology.h"
 #include "client/sherwood-cluster.h"
 #include "proto/cluster/topology.h"
 #include "proto/decimal.h"
@@ -28,6 +28,7 @@ static int usage(struct sw_cli *cli)
         "usage: sherwood-cli cluster create --nodes host:port,.. | --local-gpus N  [--name NAME] "
         "--output FILE\n"
         "       sherwood-cli [options] cluster slots|check\n"
+        "       sherwood-cli [options] cluster set [--if-absent] FILE\n"
         "       sherwood-cli [options] cluster move SLOTS FROM TO\n"
         "       sherwood-cli [options] cluster rebalance [--dry-run]\n");
     return 2;
@@ -50,21 +51,11 @@ static void draw_id(char id[SW_TOPOLOGY_ID + 1])
  * printed. */
 static bool set_host(struct sw_cli *cli, struct sw_topology_node *node, const char *host)
 {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
     if (sw_topology_is_ip(host, node->ip)) {
         return true;
     }
-    int failed = getaddrinfo(host, NULL, &hints, &found);
-    if (failed != 0) {
-        fprintf(cli->messages, "%s: %s\n", host, gai_strerror(failed));
-        return false;
-    }
     snprintf(node->hostname, sizeof(node->hostname), "%s", host);
-    failed = getnameinfo(found->ai_addr, found->ai_addrlen, node->ip, sizeof(node->ip), NULL, 0,
-                         NI_NUMERICHOST);
-    freeaddrinfo(found);
-    return failed == 0;
+    return sw_cli_look_up(cli, host, node->ip);
 }
 
 /* Reads "host:port" or "[v6]:port". */
@@ -344,6 +335,10 @@ int sw_cli_cluster(struct sw_cli *cli, int count, char **words)
 {
     if (count > 0 && strcasecmp(words[0], "create") == 0) {
         return create(cli, count - 1, words + 1);
+    }
+    if (count > 0 && strcasecmp(words[0], "set") == 0) {
+        const int status = sw_cli_cluster_set(cli, count - 1, words + 1);
+        return status < 0 ? usage(cli) : status;
     }
     if (count == 4 && strcasecmp(words[0], "move") == 0) {
         return sw_cli_cluster_move(cli, count - 1, words + 1);

@@ -53,6 +53,8 @@ static const char help_text[] =
     "  sherwood-cli [options] top [--once]     rates and load on the whole screen; q leaves\n"
     "  sherwood-cli cluster create --nodes HOST:PORT,.. | --local-gpus N --output FILE\n"
     "                                          a topology; its nodes share the slots evenly\n"
+    "  sherwood-cli [options] cluster set [--if-absent] FILE\n"
+    "                                          give the node the topology in FILE\n"
     "  sherwood-cli [options] cluster slots|check|move SLOTS FROM TO|rebalance [--dry-run]\n"
     "  sherwood-cli [options] ha status|switch|forget HOST:PORT|adopt [WRITE]  a shard, --ha\n"
     "  sherwood-cli log check|export DIR       read the log in a data directory\n"

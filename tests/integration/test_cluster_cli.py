@@ -84,6 +84,34 @@ def refusals():
             check("not in cluster mode" in run(CLI, "-c", "-p", alone.port, "get", 1, rc=1), "no node of a cluster")
 
 
+@case
+def set_topology():
+    """cluster set sends the topology in a file, looks up names of hosts, and keeps what is there if it is told so"""
+    with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
+        with Server("--cluster-state", f"{folder}/state.json", "--cluster-node-id", "a" * 40, ready=503) as server:
+            cli, file = (CLI, "-p", server.port, "cluster", "set"), pathlib.Path(folder, "t.json")
+            node = {"id": "a" * 40, "shard": "s0", "role": "primary", "ip": "localhost", "port": server.port}
+            whole = {"format": 1, "cluster": "c", "epoch": 3, "keys": "decimal", "nodes": [node],
+                     "shards": [{"id": "b" * 40, "name": "s0", "slots": [[0, 16383]]}]}
+            for wrong, said in (("{", "(line 1)"), (json.dumps({**whole, "nodes": [{**node, "ip": "no.such.invalid"}]}), "no.such.invalid"),
+                                (json.dumps({**whole, "nodes": [{**node, "port": 0}]}), "$.nodes[0].port")):
+                file.write_text(wrong, encoding="utf-8")
+                check(said in run(*cli, file, rc=1), wrong)
+            check("No such file" in run(*cli, f"{folder}/nothing.json", rc=1), "no file")
+            for wrong in ((), ("--if-absent",), (file, file), ("--force", file)):
+                check("usage: sherwood-cli cluster" in run(*cli, *wrong, rc=2), wrong)
+            file.write_text(json.dumps(whole), encoding="utf-8")
+            equal(run(*cli, "--if-absent", file).strip(), "OK")
+            got, = json.loads(server.redis_cli("CLUSTER", "TOPOLOGY"))["nodes"]
+            check(got["ip"] in ("127.0.0.1", "::1"), got)
+            file.write_text(json.dumps({**whole, "epoch": 9}), encoding="utf-8")
+            equal(run(*cli, "--if-absent", file).strip(), "the node keeps its topology of epoch 3")
+            equal(run(*cli, file).strip(), "OK")
+            check("cluster_current_epoch:9" in server.redis_cli("CLUSTER", "INFO"), "the newer one")
+            file.write_text(json.dumps({**whole, "epoch": 4}), encoding="utf-8")
+            check("epoch" in run(*cli, file, rc=1), "an older one")
+
+
 EVIL = b"\x1b]0;pwned\x07\x1b[2J\xc2\x9b1mhello"
 
 
