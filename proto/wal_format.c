@@ -16,9 +16,9 @@
 #define RECORD_MAGIC 0x31525753U /* "SWR1" */
 /* A record that has one of these bits means something else than one without. */
 #define CRITICAL_FLAGS 0xff00U
-#define KNOWN_FLAGS (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME | SW_WAL_HAS_BURIED)
+#define KNOWN_FLAGS (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME | SW_WAL_HAS_EXPIRED_KEYS)
 /* Keys that a batch removes before its operations, for each of them (table/batch.h). */
-#define BURIED_MAX 2U
+#define EXPIRED_KEYS_MAX 2U
 #define TIME_BYTES 8U
 /* In the header of a segment, behind the version's text of at most 64 bytes. */
 #define BOOT_AT 168
@@ -144,9 +144,10 @@ struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape,
             flags & SW_WAL_HAS_OPERANDS ? sw_wal_align(n * shape->value_bytes, SW_WAL_ALIGN) : 0,
         .operations = flags & SW_WAL_HAS_OPERATIONS ? sw_wal_align(n, SW_WAL_ALIGN) : 0,
         .times = sw_wal_align(times * TIME_BYTES, SW_WAL_ALIGN),
-        .buried = flags & SW_WAL_HAS_BURIED
-                      ? sw_wal_align((uint64_t)record->buried * shape->key_bytes, SW_WAL_ALIGN)
-                      : 0,
+        .expired_keys =
+            flags & SW_WAL_HAS_EXPIRED_KEYS
+                ? sw_wal_align((uint64_t)record->expired_keys * shape->key_bytes, SW_WAL_ALIGN)
+                : 0,
     };
 }
 
@@ -154,7 +155,7 @@ uint64_t sw_wal_columns_bytes_max(const struct sw_wal_shape *shape, uint32_t ope
                                   bool expires)
 {
     const uint64_t n = operations;
-    const uint64_t of_expiry = expires ? TIME_BYTES + BURIED_MAX * shape->key_bytes : 0;
+    const uint64_t of_expiry = expires ? TIME_BYTES + EXPIRED_KEYS_MAX * shape->key_bytes : 0;
     return n * (shape->key_bytes + shape->value_bytes + 1 + of_expiry) +
            SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN;
 }
@@ -177,7 +178,7 @@ void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
     put64(bytes + 24, record->wall_us);
     put32(bytes + 32, record->count);
     put32(bytes + 36, record->units);
-    put32(bytes + 40, record->buried);
+    put32(bytes + 40, record->expired_keys);
     put64(bytes + 48, record->columns_check);
     put64(bytes + 56, sw_check64(bytes, 56, salt));
 }
@@ -196,7 +197,7 @@ bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_rec
         .wall_us = u64_at(bytes + 24),
         .count = u32_at(bytes + 32),
         .units = u32_at(bytes + 36),
-        .buried = u32_at(bytes + 40),
+        .expired_keys = u32_at(bytes + 40),
         .columns_check = u64_at(bytes + 48),
     };
     return true;

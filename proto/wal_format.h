@@ -18,7 +18,7 @@
 #define SW_WAL_HEADER_BYTES 4096U /* of a segment */
 #define SW_WAL_ALIGN 64U          /* records, and their columns, begin at multiples of it */
 #define SW_WAL_RECORD_BYTES 64U   /* header of a record */
-#define SW_WAL_COLUMNS_MAX 5U     /* keys, operands, operations, times, buried keys */
+#define SW_WAL_COLUMNS_MAX 5U     /* keys, operands, operations, times, expired keys */
 
 /* The shape of keys and values in a log, the same in all of its files. */
 struct sw_wal_shape {
@@ -59,9 +59,9 @@ enum sw_wal_kind {
 #define SW_WAL_HAS_OPERANDS 1U   /* there is a column of operands */
 #define SW_WAL_HAS_OPERATIONS 2U /* .. of operations: they are not all the same */
 /* The columns of expiry times. Programs that do not know them refuse such a record. */
-#define SW_WAL_HAS_TIMES 0x0100U  /* .. of the times that operations give, 8 bytes each */
-#define SW_WAL_HAS_TIME 0x0200U   /* .. of the one time that all of them give */
-#define SW_WAL_HAS_BURIED 0x0400U /* .. of expired keys, removed before the operations */
+#define SW_WAL_HAS_TIMES 0x0100U        /* .. of the times that operations give, 8 bytes each */
+#define SW_WAL_HAS_TIME 0x0200U         /* .. of the one time that all of them give */
+#define SW_WAL_HAS_EXPIRED_KEYS 0x0400U /* .. of expired keys, removed before the operations */
 
 /* The header of a record. */
 struct sw_wal_record {
@@ -71,9 +71,9 @@ struct sw_wal_record {
     uint64_t sequence; /* its own; SEAL, END and MARK have that of the record before */
     uint64_t synced;   /* everything up to here was durable when the record was written */
     uint64_t wall_us;
-    uint32_t count;  /* operations */
-    uint32_t units;  /* length in units of SW_WAL_ALIGN bytes, header included */
-    uint32_t buried; /* keys; 0 without SW_WAL_HAS_BURIED */
+    uint32_t count;        /* operations */
+    uint32_t units;        /* length in units of SW_WAL_ALIGN bytes, header included */
+    uint32_t expired_keys; /* keys; 0 without SW_WAL_HAS_EXPIRED_KEYS */
     uint64_t columns_check;
 };
 
@@ -100,7 +100,7 @@ struct sw_wal_columns {
     uint64_t operands;
     uint64_t operations;
     uint64_t times;
-    uint64_t buried;
+    uint64_t expired_keys;
 };
 struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape,
                                      const struct sw_wal_record *record);
@@ -108,7 +108,7 @@ struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape,
 static inline uint64_t sw_wal_columns_bytes(const struct sw_wal_columns *columns)
 {
     return columns->keys + columns->operands + columns->operations + columns->times +
-           columns->buried;
+           columns->expired_keys;
 }
 /* Returns the most bytes that the columns of a record of this many operations have. */
 uint64_t sw_wal_columns_bytes_max(const struct sw_wal_shape *shape, uint32_t operations,

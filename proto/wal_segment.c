@@ -141,9 +141,9 @@ static uint64_t end_of_data(const struct sw_wal_shape *shape, const struct sw_wa
     const uint64_t n = record->count, all = sw_wal_columns_bytes(&columns);
     uint64_t bytes = n * shape->key_bytes, padded = columns.keys;
     *unit = shape->key_bytes;
-    if (columns.buried > 0) {
-        padded = columns.buried;
-        bytes = (uint64_t)record->buried * shape->key_bytes;
+    if (columns.expired_keys > 0) {
+        padded = columns.expired_keys;
+        bytes = (uint64_t)record->expired_keys * shape->key_bytes;
     } else if (columns.times > 0) {
         padded = columns.times;
         bytes = record->flags & SW_WAL_HAS_TIMES ? n * TIME_BYTES : TIME_BYTES;

@@ -183,7 +183,8 @@ struct sw_backend {
     const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
     /* Returns whether some entry has an expiry time, in a table where writes are combined and
      * entries may expire. If so, or if sw_batch._times is set, a batch of writes goes to
-     * submit_combined without other batches. A SWEEP without `bury` is done when submit returns. */
+     * submit_combined without other batches. A SWEEP without `remove_keys` is done when submit
+     * returns. */
     bool (*keeps_times)(const void *table) SW_NONE_BY_DEFAULT;
 };
 

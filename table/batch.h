@@ -95,14 +95,15 @@ struct sw_batch {
      * counted in `expired` alone. */
     uint64_t clock_ms; /* in: the caller's clock; 0: no entry counts as expired; out: the clock of
                           the batch */
-    const void *bury;  /* keys to remove first: `buried` of another batch; otherwise SW_E_INVALID */
-    void *buried;      /* out: the keys removed first; allocated by malloc, freed by the caller; or
-                          NULL */
-    uint32_t bury_count;
-    uint32_t buried_count; /* out, at most 2 * count */
-    uint64_t expired;  /* out: entries removed first, and expired entries removed by operations */
-    bool wants_buried; /* writes, SWEEP: the caller wants `buried` */
-    bool some_expire;  /* out, writes: some entry had a time before or after the batch */
+    /* Keys to remove first: `expired_keys` of another batch; otherwise SW_E_INVALID. */
+    const void *remove_keys;
+    /* Out: the keys removed first; allocated by malloc, freed by the caller; or NULL. */
+    void *expired_keys;
+    uint32_t remove_count;
+    uint32_t expired_keys_count; /* out, at most 2 * count */
+    uint64_t expired; /* out: entries removed first, and expired entries removed by operations */
+    bool wants_expired_keys; /* writes, SWEEP: the caller wants `expired_keys` */
+    bool some_expire;        /* out, writes: some entry had a time before or after the batch */
 
     /* The backend's, from submit to completion. */
     int _stage; /* atomic: write_combiner.c */
@@ -185,7 +186,7 @@ struct sw_batch {
             uint32_t _upserts; /* operations of the batch that may insert */
             uint32_t _way;     /* CUDA: 1 + enum sw_write_path; 0: another strategy */
             bool _adjusts;     /* the batch has an EXPIRE, or SET_SCORE */
-            bool _times;       /* the batch has an EXPIRE, gives or returns times, or has `bury` */
+            bool _times; /* the batch has an EXPIRE, gives or returns times, or has `remove_keys` */
         };
 
         /* SCAN: entries whose mixed key is >= cursor, ascending. Every entry present from the first
@@ -232,8 +233,8 @@ struct sw_batch {
          * waits for writes, and has a write_sequence only if it removed entries. If clock_ms is
          * more than SW_CLOCK_HOLD_MS before the table's clock, the sweep first removes what has
          * expired by the table's clock. That takes one or more calls; then the table's clock goes
-         * back. With `bury` the sweep removes only these keys before the clock goes back; with a
-         * count of 0 it removes nothing. */
+         * back. With `remove_keys` the sweep removes only these keys before the clock goes back;
+         * with a count of 0 it removes nothing. */
         struct {
             uint64_t cursor; /* out: 0 if the sweep has come to its end */
             uint64_t looked; /* out: number of entries checked */

@@ -341,8 +341,8 @@ static void clear_answers(struct sw_batch *batch)
     batch->status = SW_OK;
     batch->write_sequence = 0;
     batch->some_expire = false;
-    batch->buried = NULL;
-    batch->buried_count = 0;
+    batch->expired_keys = NULL;
+    batch->expired_keys_count = 0;
     batch->expired = 0;
     batch->_stash_change = 0;
     memset(&batch->counters, 0, sizeof(batch->counters));

@@ -118,7 +118,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
         return SW_E_INVALID;
     }
     batch->_adjusts = (seen & (SW_BACKEND_EXPIRES | SW_OPS_ONE(SW_SET_SCORE))) != 0;
-    if (batch->expires != NULL || batch->expires_out != NULL || batch->bury_count > 0 ||
+    if (batch->expires != NULL || batch->expires_out != NULL || batch->remove_count > 0 ||
         (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
         seen |= SW_OPS_ONE(SW_EXPIRE);
     }

@@ -216,7 +216,7 @@ static void release(const struct sw_combined_launch *combined)
 /* Returns whether a batch is a sweep that finds the expired entries by itself. */
 static bool is_sweep(const struct sw_batch *batch)
 {
-    return batch->kind == SW_BATCH_SWEEP && batch->bury_count == 0;
+    return batch->kind == SW_BATCH_SWEEP && batch->remove_count == 0;
 }
 
 /* Returns the number of the write, or of the last write before the image. */

@@ -20,9 +20,9 @@
  *
  * A batch that concerns expiry times (sw_batch.clock_ms) is launched alone: an entry that one batch
  * writes may have expired by the clock of the next batch, which removes it first and lists it among
- * its own removals. A sweep without `bury` finds the expired entries by itself, and has a number
- * only if it removes something. So it is carried out when nothing waits: no other batch may take
- * the next number meanwhile.
+ * its own removals. A sweep without `remove_keys` finds the expired entries by itself, and has a
+ * number only if it removes something. So it is carried out when nothing waits: no other batch may
+ * take the next number meanwhile.
  *
  * The combiner has no thread of its own. A thread that submits or polls leads if no other thread
  * leads: it completes finished launches and starts the next ones, for batches of all queues. An

@@ -66,7 +66,7 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
     if (record->kind == SW_WAL_CLEAR) {
         fprintf(out, "%" PRIu64 ",CLEAR,,\n", record->sequence);
     }
-    for (uint32_t i = 0; bytes.buried > 0 && i < record->buried; i++) {
+    for (uint32_t i = 0; bytes.expired_keys > 0 && i < record->expired_keys; i++) {
         fprintf(out, "%" PRIu64 ",EXPIRED,%" PRIu64 ",\n", record->sequence,
                 integer_at(times + bytes.times, shape->key_bytes, i));
     }

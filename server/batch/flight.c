@@ -70,7 +70,8 @@ static bool pass_gate(struct sw_submitter *submitter, struct sw_flight *flight)
  * clock, and a key that had already expired when WATCH ran has not changed. */
 static bool goes_back(const struct sw_batch *batch)
 {
-    return batch->buried_count > 0 && batch->clock_ms > sw_flight_wall_ms() + SW_CLOCK_HOLD_MS;
+    return batch->expired_keys_count > 0 &&
+           batch->clock_ms > sw_flight_wall_ms() + SW_CLOCK_HOLD_MS;
 }
 
 /* Marks the watchers of the keys that a completed write has changed. */
@@ -83,11 +84,11 @@ static void note_changes(const struct sw_submitter *submitter, const struct sw_f
 }
 
 /* Those who wanted it have it: the log, replicas and watchers. */
-static void free_buried(struct sw_flight *flight)
+static void free_expired(struct sw_flight *flight)
 {
     if (flight->submitted) {
-        free(flight->batch.buried);
-        flight->batch.buried = NULL;
+        free(flight->batch.expired_keys);
+        flight->batch.expired_keys = NULL;
     }
 }
 
@@ -109,7 +110,7 @@ static void submit_waiting(struct sw_submitter *submitter)
         }
         __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
         flight->batch.clock_ms = sw_flight_wall_ms();
-        flight->batch.wants_buried = true;
+        flight->batch.wants_expired_keys = true;
         int status = sw_batch_submit(submitter->queue, &flight->batch);
         note_submit(submitter);
         __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
@@ -265,7 +266,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         }
         sw_list_remove(&flight->link);
         note_changes(flights->submitter, flight);
-        free_buried(flight);
+        free_expired(flight);
         leave_gate(flights->submitter, flight);
         flights->count--;
         flights->of_generation[flight->generation]--;

@@ -84,14 +84,14 @@ static uint64_t written_time(const struct sw_batch *batch, uint32_t i)
 /* Memory for what a record has of times: a column of them, and one of the keys that the batch has
  * removed before its operations. */
 struct extra {
-    uint64_t times, buried; /* bytes */
-    bool has_column;        /* a time for each operation; otherwise one for all, if there are any */
+    uint64_t times, expired_keys; /* bytes */
+    bool has_column; /* a time for each operation; otherwise one for all, if there are any */
 };
 
 static struct extra extra_of(const struct sw_batch *batch, uint32_t key_bytes)
 {
-    struct extra extra = {
-        .buried = sw_wal_align((uint64_t)batch->buried_count * key_bytes, SW_WAL_ALIGN)};
+    struct extra extra = {.expired_keys = sw_wal_align(
+                              (uint64_t)batch->expired_keys_count * key_bytes, SW_WAL_ALIGN)};
     if (batch->kind == SW_BATCH_OPERATIONS) {
         const bool may_differ = batch->some_expire || batch->expire_at != 0;
         extra.has_column = batch->expires != NULL || (batch->wide_operands && may_differ);
@@ -111,7 +111,7 @@ static bool some_time(const uint64_t *times, uint32_t count)
 }
 
 /* Adds the columns of times, which lie in `memory` if there is one for each operation, and of
- * buried keys. Where all times are never there is no column. */
+ * expired keys. Where all times are never there is no column. */
 static void add_extra(const struct sw_batch *batch, const struct extra *extra, uint8_t *memory,
                       uint32_t key_bytes, struct sw_wal_write *write)
 {
@@ -125,11 +125,12 @@ static void add_extra(const struct sw_batch *batch, const struct extra *extra, u
         times[0] = time_of(batch, 0);
         add_column(write, times, sizeof(*times));
     }
-    if (extra->buried > 0) {
-        write->flags |= SW_WAL_HAS_BURIED;
-        write->buried = batch->buried_count;
-        memcpy(memory + extra->times, batch->buried, (size_t)batch->buried_count * key_bytes);
-        add_column(write, memory + extra->times, (uint64_t)batch->buried_count * key_bytes);
+    if (extra->expired_keys > 0) {
+        write->flags |= SW_WAL_HAS_EXPIRED_KEYS;
+        write->expired_keys = batch->expired_keys_count;
+        memcpy(memory + extra->times, batch->expired_keys,
+               (size_t)batch->expired_keys_count * key_bytes);
+        add_column(write, memory + extra->times, (uint64_t)batch->expired_keys_count * key_bytes);
     }
 }
 
@@ -206,7 +207,7 @@ static bool copy(const struct sw_batch *batch, const struct extra *extra, uint32
     const uint64_t keys = sw_wal_align(n * key_bytes, SW_WAL_ALIGN);
     const uint64_t operands = sw_wal_align(n * value_bytes, SW_WAL_ALIGN);
     const uint64_t operations = sw_wal_align(n, SW_WAL_ALIGN);
-    uint8_t *memory = calloc(1, keys + operands + operations + extra->times + extra->buried);
+    uint8_t *memory = calloc(1, keys + operands + operations + extra->times + extra->expired_keys);
     if (memory == NULL) {
         return false;
     }
@@ -234,15 +235,15 @@ static bool copy(const struct sw_batch *batch, const struct extra *extra, uint32
     return true;
 }
 
-/* Only the times, and the buried keys, are copied. Of a batch that was refused, or of a sweep, the
+/* Only the times, and the expired keys, are copied. Of a batch that was refused, or of a sweep, the
  * latter alone. Returns false if there is no memory. */
 static bool copy_extra(const struct sw_batch *batch, const struct extra *extra, uint32_t key_bytes,
                        struct sw_wal_write *write)
 {
-    if (extra->times + extra->buried == 0) {
+    if (extra->times + extra->expired_keys == 0) {
         return true;
     }
-    uint8_t *memory = calloc(1, extra->times + extra->buried);
+    uint8_t *memory = calloc(1, extra->times + extra->expired_keys);
     if (memory == NULL) {
         return false;
     }

@@ -296,16 +296,16 @@ static void note_operations(struct sw_watched *watched, const struct sw_batch *b
 }
 
 void sw_watched_note(struct sw_watched *watched, const struct sw_batch *batch,
-                     struct sw_watched_widths widths, bool is_shared, bool marks_buried)
+                     struct sw_watched_widths widths, bool is_shared, bool marks_expired)
 {
     if (__atomic_load_n(&watched->count, __ATOMIC_SEQ_CST) == 0 || batch->kind == SW_BATCH_RESIZE ||
         (is_shared && is_refused(batch, 0))) {
         return;
     }
-    const uint8_t *buried = batch->buried;
-    for (uint32_t i = 0; marks_buried && i < batch->buried_count; i++) {
+    const uint8_t *expired_keys = batch->expired_keys;
+    for (uint32_t i = 0; marks_expired && i < batch->expired_keys_count; i++) {
         pthread_mutex_lock(&watched->lock);
-        mark_key(watched, sw_integer_at(buried, widths.key, i));
+        mark_key(watched, sw_integer_at(expired_keys, widths.key, i));
         pthread_mutex_unlock(&watched->lock);
     }
     if (batch->kind == SW_BATCH_SWEEP) {

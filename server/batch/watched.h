@@ -59,8 +59,8 @@ int64_t sw_watched_add(struct sw_watched *watched, struct sw_watcher *watcher, c
 uint32_t sw_watched_forget(struct sw_watched *watched, struct sw_watcher *watcher);
 
 /* Marks the watchers of the keys that a completed batch has changed. `is_shared`: a client may
- * change its arrays. `marks_buried`: also marks the watchers of expired keys that it removed. */
+ * change its arrays. `marks_expired`: also marks the watchers of expired keys that it removed. */
 void sw_watched_note(struct sw_watched *watched, const struct sw_batch *batch,
-                     struct sw_watched_widths widths, bool is_shared, bool marks_buried);
+                     struct sw_watched_widths widths, bool is_shared, bool marks_expired);
 
 #endif

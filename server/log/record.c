@@ -85,7 +85,7 @@ void sw_wal_put_header(const struct sw_wal_slot *slot, uint64_t synced, uint64_t
         .synced = synced,
         .wall_us = slot->wall_us,
         .count = write->count,
-        .buried = write->buried,
+        .expired_keys = write->expired_keys,
         .units = (uint32_t)((SW_WAL_RECORD_BYTES + sw_wal_write_bytes(write)) / SW_WAL_ALIGN),
         .columns_check = slot->salt == salt ? slot->columns_check : sw_wal_write_check(write, salt),
     };

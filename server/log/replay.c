@@ -113,9 +113,9 @@ void sw_wal_batch_of(const struct sw_wal_record *record, const struct sw_wal_sha
     } else if (record->flags & SW_WAL_HAS_TIME) {
         memcpy(&batch->expire_at, times, sizeof(batch->expire_at));
     }
-    if (record->flags & SW_WAL_HAS_BURIED) {
-        batch->bury = times + bytes.times;
-        batch->bury_count = record->buried;
+    if (record->flags & SW_WAL_HAS_EXPIRED_KEYS) {
+        batch->remove_keys = times + bytes.times;
+        batch->remove_count = record->expired_keys;
     }
 }
 
@@ -134,7 +134,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
     }
     sw_wal_batch_of(record, replay->shape, columns, &whole);
     if (whole.count == 0) {
-        return whole.bury_count == 0 ? 0 : submit(replay, &whole, reason);
+        return whole.remove_count == 0 ? 0 : submit(replay, &whole, reason);
     }
     for (uint32_t first = 0; first < record->count; first += info->batch_ops_max) {
         uint32_t rest = record->count - first;
@@ -146,7 +146,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
         }
         batch.ops = whole.ops != NULL ? whole.ops + first : NULL;
         batch.expires = whole.expires != NULL ? whole.expires + first : NULL;
-        batch.bury_count = first == 0 ? whole.bury_count : 0;
+        batch.remove_count = first == 0 ? whole.remove_count : 0;
         if (submit(replay, &batch, reason) != 0) {
             return -1;
         }

@@ -43,7 +43,7 @@ void sw_wal_batch_of(const struct sw_wal_record *record, const struct sw_wal_sha
 /* Returns true if the record needs a table in which keys can expire. */
 static inline bool sw_wal_needs_expiry(const struct sw_wal_record *record)
 {
-    return (record->flags & (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME | SW_WAL_HAS_BURIED)) != 0;
+    return (record->flags & (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME | SW_WAL_HAS_EXPIRED_KEYS)) != 0;
 }
 
 /* Memory that batches of the table may point into. */

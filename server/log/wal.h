@@ -60,7 +60,7 @@ struct sw_wal_write {
     uint8_t operation;
     uint16_t flags;
     uint32_t count;
-    uint32_t buried;
+    uint32_t expired_keys;
     struct iovec columns[SW_WAL_COLUMNS_MAX]; /* those that there are come first */
     void *owned;                              /* given to free() once it is written; or NULL */
 };

@@ -39,7 +39,7 @@ static int copy_write(void *context, const struct sw_wal_record *record, uint8_t
                   .operation = record->operation,
                   .flags = record->flags,
                   .count = record->count,
-                  .buried = record->buried,
+                  .expired_keys = record->expired_keys,
                   .columns = {{columns, bytes - SW_WAL_RECORD_BYTES}}},
         .wall_us = record->wall_us,
         .salt = ~file->salt, /* so that the check is computed */

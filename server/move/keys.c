@@ -48,7 +48,7 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
         pthread_mutex_unlock(&mover->writing);
         return sw_mover_fail(mover, "this node is a replica now");
     }
-    batch->wants_buried = true; /* for the log and the replicas */
+    batch->wants_expired_keys = true; /* for the log and the replicas */
     int status = sw_batch_run(mover->queue, batch);
     if (batch->write_sequence != 0) {
         while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, kb, vb, true)) {
@@ -59,8 +59,8 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
         }
     }
     pthread_mutex_unlock(&mover->writing);
-    free(batch->buried);
-    batch->buried = NULL;
+    free(batch->expired_keys);
+    batch->expired_keys = NULL;
     return status == SW_OK
                ? 0
                : sw_mover_fail(mover, "the table refuses keys: %s", sw_status_text(status));

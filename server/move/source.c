@@ -91,7 +91,7 @@ static int add_living(struct sw_mover *mover, uint32_t count, void *user)
             memmove(mover->keys + (size_t)dead++ * kb, mover->keys + (size_t)i * kb, kb);
         }
     }
-    return sw_move_source_send_buried(ending->source, mover->keys, dead);
+    return sw_move_source_send_expired(ending->source, mover->keys, dead);
 }
 
 /* No request is served from these slots any more. If an earlier reply treated a key as expired, the

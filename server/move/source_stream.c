@@ -92,7 +92,7 @@ static const uint64_t *times_of(const struct sw_mover *mover, uint32_t first, ui
     return any == 0 ? NULL : mover->times + first;
 }
 
-int sw_move_source_send_buried(struct source *source, const uint8_t *keys, uint32_t count)
+int sw_move_source_send_expired(struct source *source, const uint8_t *keys, uint32_t count)
 {
     if (count > 0 && source->hello->expires == 0) {
         return refuse_times(source);
@@ -101,7 +101,7 @@ int sw_move_source_send_buried(struct source *source, const uint8_t *keys, uint3
         const uint32_t n = count - at < source->most ? count - at : source->most;
         const struct giving_columns columns = {.keys = keys +
                                                        (size_t)at * source->mover->info.key_bytes};
-        if (send_part(source, SW_MOVE_BURIED, 0, n, &columns) != 0) {
+        if (send_part(source, SW_MOVE_EXPIRED, 0, n, &columns) != 0) {
             return -1;
         }
         at += n;
@@ -139,7 +139,7 @@ int sw_move_source_send_entries(struct sw_mover *mover, uint32_t count, void *us
 /* A record, and where its columns lie. */
 struct giving_record {
     struct sw_wal_record head;
-    const uint8_t *keys, *operands, *operations, *times, *buried;
+    const uint8_t *keys, *operands, *operations, *times, *expired_keys;
 };
 
 static struct giving_record record_of(const struct sw_mover *mover,
@@ -152,7 +152,7 @@ static struct giving_record record_of(const struct sw_mover *mover,
     record.operands = record.keys + sizes.keys;
     record.operations = record.operands + sizes.operands;
     record.times = record.operations + sizes.operations;
-    record.buried = record.times + sizes.times;
+    record.expired_keys = record.times + sizes.times;
     return record;
 }
 
@@ -206,12 +206,12 @@ static int send_record(struct source *source, const struct giving_record *record
     const uint32_t kb = mover->info.key_bytes;
     uint32_t n = 0;
     int status = 0;
-    for (uint32_t i = 0; i < record->head.buried && status == 0; i++) {
-        if (sw_mover_has(mover, slots, record->buried, i)) {
-            memcpy(mover->keys + (size_t)n++ * kb, record->buried + (size_t)i * kb, kb);
+    for (uint32_t i = 0; i < record->head.expired_keys && status == 0; i++) {
+        if (sw_mover_has(mover, slots, record->expired_keys, i)) {
+            memcpy(mover->keys + (size_t)n++ * kb, record->expired_keys + (size_t)i * kb, kb);
         }
-        if (n == source->most || i + 1 == record->head.buried) {
-            status = sw_move_source_send_buried(source, mover->keys, n);
+        if (n == source->most || i + 1 == record->head.expired_keys) {
+            status = sw_move_source_send_expired(source, mover->keys, n);
             n = 0;
         }
     }

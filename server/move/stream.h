@@ -19,7 +19,7 @@
  *     WRITES     operations of the write `sequence`. The writes between `from` and it concern other
  *                slots. A write that is longer than a message continues in further ones, with
  *                `from` equal to `sequence`
- *     BURIED     expired keys that this write removed before its operations; before FINAL, expired
+ *     EXPIRED    expired keys that this write removed before its operations; before FINAL, expired
  *                keys that the source has not removed yet
  *     CLEAR      the write `sequence` removed all keys
  *     UP_TO      the writes after `from`, up to `sequence`, concern other slots. The target replies
@@ -62,7 +62,7 @@ enum sw_move_kind {
     SW_MOVE_ENTRIES = 1,
     SW_MOVE_BEGIN,
     SW_MOVE_WRITES,
-    SW_MOVE_BURIED,
+    SW_MOVE_EXPIRED,
     SW_MOVE_CLEAR,
     SW_MOVE_UP_TO,
     SW_MOVE_FINAL

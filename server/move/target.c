@@ -133,11 +133,11 @@ static int write_columns(struct target *target, const struct sw_move_head *head)
 }
 
 /* Removes keys that have expired at the source. */
-static int bury_keys(struct target *target, const struct sw_move_head *head)
+static int remove_expired_keys(struct target *target, const struct sw_move_head *head)
 {
     struct sw_mover *mover = target->mover;
     struct sw_batch batch = {
-        .kind = SW_BATCH_SWEEP, .bury = mover->keys, .bury_count = head->count};
+        .kind = SW_BATCH_SWEEP, .remove_keys = mover->keys, .remove_count = head->count};
     return take_columns(target, head) != 0 ? -1 : sw_mover_run(mover, &batch);
 }
 
@@ -311,8 +311,8 @@ static int take_message(struct target *target)
         return take_begin(target, &head);
     case SW_MOVE_WRITES:
         return follows(target, &head) != 0 ? -1 : write_columns(target, &head);
-    case SW_MOVE_BURIED:
-        return follows(target, &head) != 0 ? -1 : bury_keys(target, &head);
+    case SW_MOVE_EXPIRED:
+        return follows(target, &head) != 0 ? -1 : remove_expired_keys(target, &head);
     case SW_MOVE_CLEAR:
         return follows(target, &head) != 0 ? -1 : sw_mover_remove(mover, &target->move->slots);
     case SW_MOVE_UP_TO:

@@ -106,10 +106,10 @@ static struct sw_wal_write write_of(const struct applying *applying,
                                  .operation = record->operation,
                                  .flags = record->flags,
                                  .count = record->count,
-                                 .buried = record->buried};
+                                 .expired_keys = record->expired_keys};
     unsigned n = 0;
     const uint64_t sizes[SW_WAL_COLUMNS_MAX] = {bytes.keys, bytes.operands, bytes.operations,
-                                                bytes.times, bytes.buried};
+                                                bytes.times, bytes.expired_keys};
     for (unsigned i = 0; i < SW_WAL_COLUMNS_MAX; i++) {
         if (sizes[i] > 0) {
             write.columns[n++] = (struct iovec){columns, sizes[i]};
@@ -123,7 +123,7 @@ static int carry_out(struct applying *applying, const struct sw_wal_record *reco
                      uint8_t *columns)
 {
     struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
-    if (record->kind == SW_WAL_OPERATIONS && record->count + record->buried == 0) {
+    if (record->kind == SW_WAL_OPERATIONS && record->count + record->expired_keys == 0) {
         return pass(applying, record->sequence);
     }
     if (record->kind == SW_WAL_OPERATIONS) {

@@ -33,9 +33,9 @@ SW_HD static inline bool sw_expiry_may_give(uint32_t op, uint64_t wanted)
 }
 
 /* Whether a write batch concerns expiry times even if no entry has one. */
-static inline bool sw_expiry_gives_or_buries(const struct sw_batch *batch)
+static inline bool sw_expiry_gives_or_removes(const struct sw_batch *batch)
 {
-    return batch->expires != NULL || batch->bury_count > 0 ||
+    return batch->expires != NULL || batch->remove_count > 0 ||
            (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP);
 }
 

@@ -276,14 +276,14 @@ static void run_timed(struct script *script, enum sw_op op, uint32_t first, uint
     batch.clock_ms = clock_ms;
     batch.expire_at = at;
     batch.expires_out = script->times;
-    batch.wants_buried = true;
+    batch.wants_expired_keys = true;
     memset(batch.previous, 0xa5, count * (script->config.slot_bits / 16));
     memset(script->times, 0xa5, count * sizeof(*script->times));
     int status = sw_batch_submit(script->queues[0], &batch);
     if (status == SW_OK) {
         status = poll_to_end(script, script->queues[0], &batch);
     }
-    free(batch.buried);
+    free(batch.expired_keys);
     if (status == SW_E_FULL) {
         check_refused(script, &batch, first);
     }
@@ -305,12 +305,12 @@ static void run_timed(struct script *script, enum sw_op op, uint32_t first, uint
 static void run_sweep(struct script *script, uint64_t clock_ms)
 {
     struct sw_batch batch = {
-        .kind = SW_BATCH_SWEEP, .count = KEYS, .clock_ms = clock_ms, .wants_buried = true};
+        .kind = SW_BATCH_SWEEP, .count = KEYS, .clock_ms = clock_ms, .wants_expired_keys = true};
     int status = sw_batch_submit(script->queues[1], &batch);
     if (status == SW_OK) {
         status = poll_to_end(script, script->queues[1], &batch);
     }
-    free(batch.buried);
+    free(batch.expired_keys);
     if (is_good(script, status)) {
         model_clock(script, 0, KEYS,
                     clock_ms); /* those that were not removed are as good as gone */

@@ -220,7 +220,7 @@ def move_ahead(keeper):
 
 @case
 def target_is_ahead():
-    """a target whose clock is an hour ahead buries nothing before it serves: a key that is told to stay meanwhile stays"""
+    """a target whose clock is an hour ahead removes nothing before it serves: a key that is told to stay meanwhile stays"""
     move_ahead(Keeper)
 
 

@@ -61,7 +61,7 @@ class Model:
         if world.owner == "owns":
             yield from self.clients(world)
         if world.owner != "final" and world.source and not lives(world.source, source):
-            yield "the source sweeps", self.tell(world._replace(source=None), ("bury",))
+            yield "the source sweeps", self.tell(world._replace(source=None), ("remove",))
         yield from self.source_acts(world)
         if world.target and not lives(world.target, target) and (world.state == "serves" or not self.on["hold"]):
             yield "the target sweeps", world._replace(target=None)
@@ -72,7 +72,7 @@ class Model:
     def tell(self, world, *records):
         """The source has written: the target hears of it, if a snapshot was sent before."""
         heard = world.streams and (world.owner == "owns" or self.on["instant"])
-        records = tuple(each for each in records if each != ("bury",) or self.on["named"])
+        records = tuple(each for each in records if each != ("remove",) or self.on["named"])
         return world._replace(stream=world.stream + records) if heard else world
 
     def clients(self, world):
@@ -80,17 +80,17 @@ class Model:
         yield "a client reads", world._replace(gone=world.gone or not lives(key, clock))
         if world.written == self.writes:
             return
-        buried = (("bury",),) if key and not lives(key, clock) else ()
+        removed = (("remove",),) if key and not lives(key, clock) else ()
         key = key if lives(key, clock) else None
         value, more = world.written + 1, world._replace(written=world.written + 1)
         for time in (0, 1):
             passed = time != 0 and time <= clock
             told = ("set", value, "passed" if passed and self.on["judged"] else time)
             yield f"SET {value} {time}", self.tell(more._replace(
-                source=None if passed else (value, time), gone=world.gone and passed), *buried, told)
+                source=None if passed else (value, time), gone=world.gone and passed), *removed, told)
             told = ("expire", told[2])
             after = key and (None if passed else (key[0], time))
-            yield f"EXPIRE {time}", self.tell(more._replace(source=after), *buried, told)
+            yield f"EXPIRE {time}", self.tell(more._replace(source=after), *removed, told)
 
     def source_acts(self, world):
         if world.owner == "owns" and world.state == "none":
@@ -111,7 +111,7 @@ class Model:
             key = None
         if kind == "snapshot":
             return world._replace(target=message[1])
-        if kind in ("bury", "end"):
+        if kind in ("remove", "end"):
             return world._replace(target=None)
         if kind == "set":
             return world._replace(target=None if message[2] == "passed" else message[1:])

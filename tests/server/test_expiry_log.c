@@ -46,7 +46,7 @@ struct world {
     uint8_t *keys, *values, *previous, *ops, *refused;
     uint64_t *found, *expires;
     uint32_t *ends;
-    uint64_t buried, kept; /* what the test has seen */
+    uint64_t expired_keys, kept; /* what the test has seen */
 };
 
 #define SEED (unsigned long long)random_seed()
@@ -198,22 +198,23 @@ static void tell(struct world *world, const struct sw_batch *batch, bool copies,
     cr_assert(sw_wal_record_is_known(&record, &shape));
     cr_assert_leq((uint64_t)record.units * SW_WAL_ALIGN - SW_WAL_RECORD_BYTES,
                   sw_wal_columns_bytes_max(&shape, 64, true));
-    cr_assert(record.count > 0 || !sw_wal_needs_expiry(&record) || record.buried > 0);
+    cr_assert(record.count > 0 || !sw_wal_needs_expiry(&record) || record.expired_keys > 0);
     struct sw_batch made = {.kind = SW_BATCH_CLEAR};
     if (record.kind == SW_WAL_OPERATIONS) {
         sw_wal_batch_of(&record, &shape, kept->bytes + SW_WAL_RECORD_BYTES, &made);
     }
-    if (record.kind == SW_WAL_OPERATIONS && record.count + record.buried == 0) {
+    if (record.kind == SW_WAL_OPERATIONS && record.count + record.expired_keys == 0) {
         sw_table_set_sequence(replica->table, record.sequence);
     } else {
-        made.wants_buried = true;
+        made.wants_expired_keys = true;
         cr_assert_eq(sw_batch_run(replica->queue, &made), SW_OK, "seed %llu, step %d", SEED, step);
         cr_assert_eq(made.write_sequence, record.sequence, "seed %llu, step %d", SEED, step);
         cr_assert_eq(made.expired, batch->expired, "seed %llu, step %d", SEED, step);
-        cr_assert_eq(made.buried_count, batch->buried_count, "seed %llu, step %d", SEED, step);
-        free(made.buried);
+        cr_assert_eq(made.expired_keys_count, batch->expired_keys_count, "seed %llu, step %d", SEED,
+                     step);
+        free(made.expired_keys);
     }
-    world->buried += record.buried;
+    world->expired_keys += record.expired_keys;
     sw_backlog_release(&kept, 1);
 }
 
@@ -250,11 +251,11 @@ static void write_some(struct world *world, int step)
                              .clock_ms = world->clock,
                              .expires = one_time ? NULL : world->expires,
                              .expire_at = one_time ? world->expires[0] : 0,
-                             .wants_buried = true};
+                             .wants_expired_keys = true};
     const int status = sw_batch_run(primary->queue, &batch);
     cr_assert(status == SW_OK || status == SW_E_FULL, "seed %llu, step %d: %d", SEED, step, status);
     tell(world, &batch, !one_op, step);
-    free(batch.buried);
+    free(batch.expired_keys);
 }
 
 static void sweep_some(struct world *world, int step)
@@ -262,13 +263,13 @@ static void sweep_some(struct world *world, int step)
     const bool back = random_below(&world->random, 8) == 0;
     struct sw_batch sweep = {.kind = SW_BATCH_SWEEP,
                              .count = 1 + (uint32_t)random_below(&world->random, 64),
-                             .wants_buried = true};
+                             .wants_expired_keys = true};
     world->clock += back ? (uint64_t)-61000 : random_below(&world->random, 20);
     do {
         sweep.clock_ms = world->clock;
         cr_assert_eq(sw_batch_run(world->primary.queue, &sweep), SW_OK);
         tell(world, &sweep, true, step);
-        free(sweep.buried);
+        free(sweep.expired_keys);
     } while (sweep.sweep.cursor != 0 && back);
 }
 
@@ -319,7 +320,7 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
     world.found = calloc(OPS_MAX, sizeof(*world.found));
     world.expires = calloc(OPS_MAX, sizeof(*world.expires));
     world.ends = calloc(OPS_MAX, sizeof(*world.ends));
-    for (int step = 0; step < STEPS || world.buried == 0 || world.kept == 0; step++) {
+    for (int step = 0; step < STEPS || world.expired_keys == 0 || world.kept == 0; step++) {
         if (random_below(&world.random, 8) == 0) {
             image_meanwhile(&world, step);
         } else {
@@ -365,7 +366,7 @@ Test(expiry_log, a_key_that_is_not_there)
     struct side side;
     uint64_t key = 7;
     open_side(&side, 128, 0, 64, 1);
-    struct sw_batch sweep = {.kind = SW_BATCH_SWEEP, .bury = &key, .bury_count = 1};
+    struct sw_batch sweep = {.kind = SW_BATCH_SWEEP, .remove_keys = &key, .remove_count = 1};
     cr_assert_eq(sw_batch_run(side.queue, &sweep), SW_E_INVALID);
     struct sw_batch set = {.op = SW_SET, .count = 1, .keys = &key, .values = &key};
     cr_assert_eq(sw_batch_run(side.queue, &set), SW_OK);

@@ -72,15 +72,16 @@ Test(watched, what_is_a_change)
 
 Test(watched, each_key_that_has_expired_in_a_batch)
 {
-    uint64_t key = 9, found = 0, buried[] = {3, 4, 5};
+    uint64_t key = 9, found = 0, expired_keys[] = {3, 4, 5};
     const struct sw_batch batch = {.op = SW_GET,
                                    .count = 1,
                                    .keys = &key,
                                    .found = &found,
-                                   .buried = (uint8_t *)buried,
-                                   .buried_count = 3};
+                                   .expired_keys = (uint8_t *)expired_keys,
+                                   .expired_keys_count = 3};
     for (unsigned i = 0; i < 3; i++) {
-        cr_expect(is_marked_by(&batch, buried[i], false), "key %lu", (unsigned long)buried[i]);
+        cr_expect(is_marked_by(&batch, expired_keys[i], false), "key %lu",
+                  (unsigned long)expired_keys[i]);
     }
     cr_expect_not(is_marked_by(&batch, 9, false), "read, and absent before");
 }

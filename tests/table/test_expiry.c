@@ -28,7 +28,7 @@ struct world {
     uint64_t clock; /* the table's */
     uint64_t clock_steps;
     uint64_t *expires, *expires_out;
-    uint8_t *buried;
+    uint8_t *expired_keys;
     bool grows;
     uint64_t held; /* bit k: key k is */
 };
@@ -144,18 +144,18 @@ static bool names(const struct world *world, const struct sw_batch *batch, uint6
 
 /* Takes what the table has removed from the model. Each had to be dead, and not held, unless the
  * batch names it. */
-static void take_buried(struct world *world, struct sw_batch *batch, uint64_t clock, int step)
+static void take_expired(struct world *world, struct sw_batch *batch, uint64_t clock, int step)
 {
-    for (uint32_t i = 0; i < batch->buried_count; i++) {
-        const uint64_t key = fixture_load(&world->fixture, batch->buried, i);
+    for (uint32_t i = 0; i < batch->expired_keys_count; i++) {
+        const uint64_t key = fixture_load(&world->fixture, batch->expired_keys, i);
         const uint32_t k = number_of(world, key);
-        agree("a buried entry's death", 1, model_is_dead(&world->model.entries[k], clock));
-        agree("a buried entry that was held", 0,
+        agree("a removed entry's death", 1, model_is_dead(&world->model.entries[k], clock));
+        agree("a removed entry that was held", 0,
               (world->held >> k & 1) != 0 && !names(world, batch, key));
         model_drop(&world->model, k);
         world->model.expired++;
     }
-    free(batch->buried);
+    free(batch->expired_keys);
 }
 
 /* .. that is not held */
@@ -285,7 +285,7 @@ static void draw_batch(struct world *world, struct sw_batch *batch, bool one_tim
                                .expires = one_time ? NULL : world->expires,
                                .expire_at = world->expires[0],
                                .expires_out = world->expires_out,
-                               .wants_buried = true};
+                               .wants_expired_keys = true};
 }
 
 static bool only_gets(const struct sw_batch *batch)
@@ -312,7 +312,7 @@ static void write_some(struct world *world, int step)
     const uint64_t clock = table_clock(world, given);
     agree("the clock", clock, batch.clock_ms);
     const uint64_t own = world->model.expired;
-    take_buried(world, &batch, clock, step);
+    take_expired(world, &batch, clock, step);
     for (; i < batch.count; i++) {
         const uint32_t k = number_of(world, fixture_load(fixture, fixture->keys, i));
         agree("a dead key of the batch", 0, model_is_dead(&world->model.entries[k], clock));
@@ -352,7 +352,7 @@ static void write_some(struct world *world, int step)
     agree("entries the batch let expire", world->model.expired - own, batch.expired);
     if (refused) {
         agree("dead entries beside a refusal", 0,
-              has_dead(world, clock) && batch.buried_count < batch.count);
+              has_dead(world, clock) && batch.expired_keys_count < batch.count);
     }
 }
 
@@ -368,12 +368,12 @@ static void sweep_some(struct world *world, int step)
     bool ended = false;
     for (; !ended; i++) {
         struct sw_batch batch = {
-            .kind = SW_BATCH_SWEEP, .count = count, .clock_ms = given, .wants_buried = true};
+            .kind = SW_BATCH_SWEEP, .count = count, .clock_ms = given, .wants_expired_keys = true};
         cr_assert_eq(sw_batch_run(world->fixture.queue, &batch), SW_OK);
         const uint64_t clock = table_clock(world, given);
         agree("the sweep's clock", clock, batch.clock_ms);
-        agree("a sweep's number", batch.buried_count > 0, batch.write_sequence > 0);
-        take_buried(world, &batch, clock, step);
+        agree("a sweep's number", batch.expired_keys_count > 0, batch.write_sequence > 0);
+        take_expired(world, &batch, clock, step);
         ended = batch.sweep.cursor == 0;
         if (ended && chance == 0) {
             agree("dead entries where the clock goes back", 0, has_dead(world, clock));

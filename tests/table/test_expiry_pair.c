@@ -92,7 +92,7 @@ static void draw_batch(struct world *world)
                                     .expires = one_time ? NULL : side->expires,
                                     .expire_at = side->expires[0],
                                     .expires_out = side->expires_out,
-                                    .wants_buried = true};
+                                    .wants_expired_keys = true};
     if (random_below(&world->random, 3) > 0) {
         side->batch.group_count = groups;
         side->batch.group_ends = side->ends;
@@ -132,8 +132,8 @@ static void follow(struct world *world)
     if (world->replays) {
         side->batch.clock_ms = 0;
         side->batch.expire_at = logged(first, first->expire_at);
-        side->batch.bury = first->buried;
-        side->batch.bury_count = first->buried_count;
+        side->batch.remove_keys = first->expired_keys;
+        side->batch.remove_count = first->expired_keys_count;
     }
 }
 
@@ -152,10 +152,10 @@ static void compare_answers(const struct world *world)
     const struct sw_batch *x = &a->batch, *y = &b->batch;
     const struct sw_counters *p = &x->counters, *q = &y->counters;
     agree("the status", x->status, y->status);
-    agree("buried", x->buried_count, y->buried_count);
+    agree("expired keys", x->expired_keys_count, y->expired_keys_count);
     agree("expired", x->expired, y->expired);
-    agree_bytes("keys that were buried", x->buried, y->buried,
-                (size_t)x->buried_count * world->key_bytes);
+    agree_bytes("keys of expired entries", x->expired_keys, y->expired_keys,
+                (size_t)x->expired_keys_count * world->key_bytes);
     agree_bytes("refusals", a->refused, b->refused, x->group_count);
     for (uint32_t i = 0; i < x->count; i++) {
         if (!is_refused(x, i)) { /* others have no answers: admission.h */
@@ -196,8 +196,8 @@ static void write_some(struct world *world)
     follow(world);
     agree("the result", status, sw_batch_run(world->sides[SECOND].queue, second));
     compare_answers(world);
-    free(first->buried);
-    free(second->buried);
+    free(first->expired_keys);
+    free(second->expired_keys);
 }
 
 static void sweep_some(struct world *world)
@@ -205,28 +205,28 @@ static void sweep_some(struct world *world)
     struct sw_batch sweep = {.kind = SW_BATCH_SWEEP,
                              .count = 1 + (uint32_t)random_below(&world->random, 1000),
                              .clock_ms = world->clock + random_below(&world->random, 20),
-                             .wants_buried = true};
+                             .wants_expired_keys = true};
     struct sw_batch second = sweep;
     const bool back = random_below(&world->random, 5) == 0;
     sweep.clock_ms -= back ? SW_CLOCK_HOLD_MS + 1000 : 0;
     second.clock_ms = sweep.clock_ms;
     agree("a sweep", SW_OK, sw_batch_run(world->sides[0].queue, &sweep));
     if (world->replays) {
-        second.bury = sweep.buried;
-        second.bury_count = sweep.buried_count;
+        second.remove_keys = sweep.expired_keys;
+        second.remove_count = sweep.expired_keys_count;
         second.count = 0;
         second.clock_ms = 0;
     }
-    if (!world->replays || sweep.buried_count > 0) {
+    if (!world->replays || sweep.expired_keys_count > 0) {
         agree("the other sweep", SW_OK, sw_batch_run(world->sides[SECOND].queue, &second));
     }
-    agree("swept", sweep.buried_count, second.buried_count);
-    agree_bytes("keys that were swept", sweep.buried, second.buried,
-                (size_t)sweep.buried_count * world->key_bytes);
+    agree("swept", sweep.expired_keys_count, second.expired_keys_count);
+    agree_bytes("keys that were swept", sweep.expired_keys, second.expired_keys,
+                (size_t)sweep.expired_keys_count * world->key_bytes);
     agree("a cursor", world->replays ? 0 : sweep.sweep.cursor, second.sweep.cursor);
     world->clock = sw_table_clock(world->sides[0].table, 0);
-    free(sweep.buried);
-    free(second.buried);
+    free(sweep.expired_keys);
+    free(second.expired_keys);
 }
 
 static bool holds_some(const void *context, uint64_t key)

@@ -123,21 +123,21 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
 /* --- removing expired entries ----------------------------------------------------------------- */
 
 /* Reports a removed key, if the batch wants the keys. Returns false if memory is short. */
-static bool note_buried(struct sw_expiry *expiry, const void *key, size_t key_bytes)
+static bool note_expired(struct sw_expiry *expiry, const void *key, size_t key_bytes)
 {
-    if (!expiry->wants_buried) {
+    if (!expiry->wants_expired_keys) {
         return true;
     }
-    if (expiry->buried_count == expiry->buried_room) {
-        const uint32_t room = expiry->buried_room == 0 ? 64 : 2 * expiry->buried_room;
-        uint8_t *buried = realloc(expiry->buried, room * key_bytes);
-        if (buried == NULL) {
+    if (expiry->expired_keys_count == expiry->expired_keys_room) {
+        const uint32_t room = expiry->expired_keys_room == 0 ? 64 : 2 * expiry->expired_keys_room;
+        uint8_t *expired_keys = realloc(expiry->expired_keys, room * key_bytes);
+        if (expired_keys == NULL) {
             return false;
         }
-        expiry->buried = buried;
-        expiry->buried_room = room;
+        expiry->expired_keys = expired_keys;
+        expiry->expired_keys_room = room;
     }
-    memcpy(expiry->buried + expiry->buried_count++ * key_bytes, key, key_bytes);
+    memcpy(expiry->expired_keys + expiry->expired_keys_count++ * key_bytes, key, key_bytes);
     return true;
 }
 
@@ -159,13 +159,13 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
     sw_cpu_scan_slots(expiry->times, &scan);
     for (uint32_t i = 0; i < scan.scan.got; i++) {
         const uint64_t at = expiry->piece_times[i];
-        const bool buries =
+        const bool removes =
             at <= clock_ms && !sw_expiry_is_held(cpu, expiry->piece_keys[i]) && most > 0;
-        if (buries) {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, expiry->piece_keys[i]);
+        if (removes) {
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_remove_expired, cpu, expiry->piece_keys[i]);
             most -= !expiry->failed;
         }
-        if (!buries || expiry->failed) {
+        if (!removes || expiry->failed) {
             sw_expiry_pass_kept(&expiry->pass, at);
         }
     }
@@ -174,7 +174,7 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
 }
 
 /* Removes expired entries until it removed `most` or all of them. */
-static void bury_some(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
+static void remove_some_expired(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
 {
     struct sw_expiry *expiry = cpu->expiry;
     const uint64_t before = expiry->expired;
@@ -192,14 +192,14 @@ static void bury_some(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
 /* --- batches ---------------------------------------------------------------------------------- */
 
 /* Removes the expired keys that the batch lists. */
-static void bury_named(struct sw_cpu *cpu, struct sw_batch *batch)
+static void remove_named(struct sw_cpu *cpu, struct sw_batch *batch)
 {
-    for (uint32_t i = 0; i < batch->bury_count; i++) {
-        const uint64_t key = sw_expiry_key(cpu, batch->bury, i);
+    for (uint32_t i = 0; i < batch->remove_count; i++) {
+        const uint64_t key = sw_expiry_key(cpu, batch->remove_keys, i);
         if (sw_expiry_of(cpu->expiry, key) == 0) {
             batch->status = SW_E_INVALID;
         } else {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, key);
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_remove_expired, cpu, key);
         }
     }
 }
@@ -217,7 +217,7 @@ static void activate(struct sw_expiry *expiry, const struct sw_batch *batch)
     expiry->some = expiry->times->state.occupied != 0;
     expiry->failed = false;
     expiry->expired = 0;
-    expiry->wants_buried = batch->wants_buried;
+    expiry->wants_expired_keys = batch->wants_expired_keys;
     expiry->past = batch->clock_ms > 0 ? batch->clock_ms : 1;
 }
 
@@ -248,16 +248,16 @@ void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *key
         return;
     }
     activate(expiry, batch);
-    bury_named(cpu, batch);
+    remove_named(cpu, batch);
     for (uint32_t i = 0; i < batch->count && expiry->pass.next <= batch->clock_ms; i++) {
         const uint64_t key = sw_expiry_key(cpu, keys, i);
         const uint64_t at = sw_expiry_of(expiry, key);
         if (at != 0 && at <= batch->clock_ms) {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, key);
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_remove_expired, cpu, key);
         }
     }
     if (is_short_of_room(cpu, batch->count)) {
-        bury_some(cpu, batch->clock_ms, batch->count);
+        remove_some_expired(cpu, batch->clock_ms, batch->count);
     }
 }
 
@@ -266,11 +266,11 @@ void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch)
     struct sw_expiry *expiry = cpu->expiry;
     batch->some_expire = expiry->some || expiry->times->state.occupied != 0;
     batch->expired = expiry->expired;
-    batch->buried = expiry->buried;
-    batch->buried_count = expiry->buried_count;
-    expiry->buried = NULL;
-    expiry->buried_count = 0;
-    expiry->buried_room = 0;
+    batch->expired_keys = expiry->expired_keys;
+    batch->expired_keys_count = expiry->expired_keys_count;
+    expiry->expired_keys = NULL;
+    expiry->expired_keys_count = 0;
+    expiry->expired_keys_room = 0;
     expiry->active = false;
     if (expiry->times->state.occupied == 0) {
         sw_expiry_pass_clear(&expiry->pass);
@@ -352,7 +352,7 @@ static void sweep_named(struct sw_cpu *cpu, struct sw_batch *batch)
         batch->status = SW_E_INVALID;
     } else {
         activate(cpu->expiry, batch);
-        bury_named(cpu, batch);
+        remove_named(cpu, batch);
         batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
         sw_expiry_end(cpu, batch);
     }
@@ -402,7 +402,7 @@ void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
     const uint64_t wall_ms = batch->clock_ms;
     const uint64_t last = __atomic_load_n(&cpu->clock_ms, __ATOMIC_RELAXED);
     const bool goes_back = wall_ms != 0 && last > wall_ms && last - wall_ms > SW_CLOCK_HOLD_MS;
-    if (batch->bury_count > 0) {
+    if (batch->remove_count > 0) {
         sweep_named(cpu, batch);
         return;
     }

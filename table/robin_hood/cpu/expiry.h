@@ -37,9 +37,9 @@ struct sw_expiry {
     bool roomy;  /* there is room for all times that the batch may set */
     uint64_t past;
     uint64_t expired;
-    bool wants_buried;
-    uint8_t *buried; /* keys of the table's width */
-    uint32_t buried_count, buried_room;
+    bool wants_expired_keys;
+    uint8_t *expired_keys; /* keys of the table's width */
+    uint32_t expired_keys_count, expired_keys_room;
     uint64_t piece_keys[SW_EXPIRY_PIECE], piece_times[SW_EXPIRY_PIECE];
 };
 
@@ -76,7 +76,7 @@ static inline uint64_t sw_expiry_key(const struct sw_cpu *cpu, const void *keys,
 /* Whether a write batch concerns expiry times. */
 static inline bool sw_expiry_concerns(const struct sw_cpu *cpu, const struct sw_batch *batch)
 {
-    return sw_expiry_some(cpu) || sw_expiry_gives_or_buries(batch);
+    return sw_expiry_some(cpu) || sw_expiry_gives_or_removes(batch);
 }
 
 /* Returns the clock of a batch: its own clock, or the table's if that is later. The result becomes
@@ -107,8 +107,8 @@ bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *b
                         uint32_t first, uint32_t end);
 
 /* Begins a write batch that concerns expiry times. `keys` are its keys, of the table's width, which
- * nobody changes. Removes the keys that the batch lists (`bury`) and the expired entries of its
- * keys. If room for its inserts is not certain, also removes up to batch->count other expired
+ * nobody changes. Removes the keys that the batch lists (`remove_keys`) and the expired entries of
+ * its keys. If room for its inserts is not certain, also removes up to batch->count other expired
  * entries. */
 void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *keys);
 /* Makes room for the batch's expiry times, once the table has room for its inserts. */

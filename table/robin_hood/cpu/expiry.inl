@@ -4,7 +4,7 @@
  */
 
 /* Removes an entry and its expiry time. */
-static void RH(bury)(struct sw_cpu *cpu, uint64_t key)
+static void RH(remove_expired)(struct sw_cpu *cpu, uint64_t key)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     struct sw_expiry *expiry = cpu->expiry;
@@ -12,7 +12,7 @@ static void RH(bury)(struct sw_cpu *cpu, uint64_t key)
     const RH_WORD word = (RH_WORD)key;
     const RH_WORD m = RH(mix)(table, word);
     uint64_t probes = 0;
-    if (!note_buried(expiry, &word, sizeof(word))) {
+    if (!note_expired(expiry, &word, sizeof(word))) {
         expiry->failed = true;
         return;
     }

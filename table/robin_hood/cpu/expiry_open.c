@@ -52,7 +52,7 @@ void sw_expiry_close(struct sw_cpu *cpu)
     if (expiry != NULL) {
         cpu->times_of->close(expiry->times);
         sw_memory_unmap(expiry->walk, expiry->walk_bytes);
-        free(expiry->buried);
+        free(expiry->expired_keys);
         free(expiry);
     }
 }

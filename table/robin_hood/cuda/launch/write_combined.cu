@@ -24,7 +24,7 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
     struct sw_cuda_table *table = queue->table;
     cudaError_t error = cudaSuccess;
     if (sw_cuda_keeps_times(table) || /* the table has expiry times */
-        sw_expiry_gives_or_buries(combined->parts[0])) {
+        sw_expiry_gives_or_removes(combined->parts[0])) {
         return sw_cuda_write_timed(queue, combined, mix, ticket);
     }
     for (uint32_t p = 0; p < combined->count; p++) {

@@ -101,7 +101,7 @@ void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batc
     expiry->failed = false;
     expiry->expired = 0;
     expiry->doomed = 0;
-    expiry->wants_buried = batch->wants_buried;
+    expiry->wants_expired_keys = batch->wants_expired_keys;
     expiry->now = {};
 }
 
@@ -110,11 +110,11 @@ void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *bat
     struct sw_cuda_expiry *expiry = table->expiry;
     batch->some_expire = expiry->some || expiry->held != 0;
     batch->expired = expiry->expired;
-    batch->buried = expiry->buried;
-    batch->buried_count = expiry->buried_count;
-    expiry->buried = NULL;
-    expiry->buried_count = 0;
-    expiry->buried_room = 0;
+    batch->expired_keys = expiry->expired_keys;
+    batch->expired_keys_count = expiry->expired_keys_count;
+    expiry->expired_keys = NULL;
+    expiry->expired_keys_count = 0;
+    expiry->expired_keys_room = 0;
     if (expiry->held == 0) {
         sw_expiry_pass_clear(&expiry->pass);
     }
@@ -126,22 +126,22 @@ static size_t key_bytes_of(const struct sw_cuda_table *table)
 }
 
 /* Makes room to report `more` removed keys, if the batch wants them. On failure the batch fails. */
-static bool reserve_buried(struct sw_cuda_table *table, uint32_t more)
+static bool reserve_expired(struct sw_cuda_table *table, uint32_t more)
 {
     struct sw_cuda_expiry *expiry = table->expiry;
-    const uint64_t wanted = (uint64_t)expiry->buried_count + more;
-    if (!expiry->wants_buried || wanted <= expiry->buried_room) {
+    const uint64_t wanted = (uint64_t)expiry->expired_keys_count + more;
+    if (!expiry->wants_expired_keys || wanted <= expiry->expired_keys_room) {
         return true;
     }
-    uint64_t room = 2 * (uint64_t)expiry->buried_room + 64;
+    uint64_t room = 2 * (uint64_t)expiry->expired_keys_room + 64;
     room = room < wanted ? wanted : room;
-    uint8_t *buried = (uint8_t *)realloc(expiry->buried, room * key_bytes_of(table));
-    if (buried == NULL) {
+    uint8_t *expired_keys = (uint8_t *)realloc(expiry->expired_keys, room * key_bytes_of(table));
+    if (expired_keys == NULL) {
         expiry->failed = true;
         return false;
     }
-    expiry->buried = buried;
-    expiry->buried_room = (uint32_t)room;
+    expiry->expired_keys = expired_keys;
+    expiry->expired_keys_room = (uint32_t)room;
     return true;
 }
 
@@ -196,8 +196,8 @@ static void put_doomed(struct sw_cuda_table *table, uint64_t key)
     struct sw_cuda_expiry *expiry = table->expiry;
     const uint32_t narrow = (uint32_t)key;
     const size_t bytes = key_bytes_of(table);
-    if (expiry->wants_buried) {
-        memcpy(expiry->buried + expiry->buried_count++ * bytes,
+    if (expiry->wants_expired_keys) {
+        memcpy(expiry->expired_keys + expiry->expired_keys_count++ * bytes,
                bytes == sizeof(narrow) ? (const void *)&narrow : (const void *)&key, bytes);
     }
     expiry->pinned->keys[expiry->doomed] = key;
@@ -208,7 +208,7 @@ static void put_doomed(struct sw_cuda_table *table, uint64_t key)
 bool sw_cuda_doom(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error)
 {
     struct sw_cuda_expiry *expiry = queue->table->expiry;
-    if (!reserve_buried(queue->table, 1)) {
+    if (!reserve_expired(queue->table, 1)) {
         return false;
     }
     put_doomed(queue->table, key);
@@ -225,13 +225,13 @@ static uint64_t key_at(const struct sw_cuda_table *table, const void *keys, uint
 
 /* Removes the expiry times of these keys first: a key that had no time is invalid.
  */
-static cudaError_t bury_named_some(struct sw_cuda_queue *queue, const void *keys, uint32_t first,
-                                   uint32_t count)
+static cudaError_t remove_named_some(struct sw_cuda_queue *queue, const void *keys, uint32_t first,
+                                     uint32_t count)
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_expiry *expiry = table->expiry;
     struct sw_cuda_expiry_pinned *pinned = expiry->pinned;
-    if (!reserve_buried(table, count)) {
+    if (!reserve_expired(table, count)) {
         return cudaSuccess;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -251,13 +251,13 @@ static cudaError_t bury_named_some(struct sw_cuda_queue *queue, const void *keys
     return error == cudaSuccess && doomed > 0 ? remove_entries(queue, doomed) : error;
 }
 
-cudaError_t sw_cuda_bury_named(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+cudaError_t sw_cuda_remove_named(struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
     const uint32_t most = queue->table->expiry->inner.operations_max;
     cudaError_t error = cudaSuccess;
-    for (uint32_t at = 0; at < batch->bury_count && error == cudaSuccess; at += most) {
-        const uint32_t left = batch->bury_count - at;
-        error = bury_named_some(queue, batch->bury, at, left < most ? left : most);
+    for (uint32_t at = 0; at < batch->remove_count && error == cudaSuccess; at += most) {
+        const uint32_t left = batch->remove_count - at;
+        error = remove_named_some(queue, batch->remove_keys, at, left < most ? left : most);
     }
     return error;
 }
@@ -299,7 +299,8 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
     return error;
 }
 
-cudaError_t sw_cuda_bury_some(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t most)
+cudaError_t sw_cuda_remove_some_expired(struct sw_cuda_queue *queue, uint64_t clock_ms,
+                                        uint32_t most)
 {
     struct sw_cuda_expiry *expiry = queue->table->expiry;
     const uint64_t before = expiry->expired;

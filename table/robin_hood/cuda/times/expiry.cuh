@@ -121,9 +121,9 @@ struct sw_cuda_expiry {
     /* state of the current batch */
     bool some;   /* some entry had a time before it */
     bool failed; /* memory is short: the groups of the batch are refused */
-    bool wants_buried;
-    uint8_t *buried; /* keys of the table's width */
-    uint32_t buried_count, buried_room;
+    bool wants_expired_keys;
+    uint8_t *expired_keys; /* keys of the table's width */
+    uint32_t expired_keys_count, expired_keys_room;
     uint32_t doomed; /* number of keys to be removed, in pinned->keys */
     uint64_t expired;
     struct sw_cuda_expiry_after now, after[SW_COMBINED_LAUNCHES];
@@ -181,7 +181,7 @@ void sw_cuda_timed_polled(struct sw_cuda_table *table, struct sw_combined_launch
 void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batch *batch);
 void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *batch);
 /* Removes the expired keys that the batch lists. */
-cudaError_t sw_cuda_bury_named(struct sw_cuda_queue *queue, const struct sw_batch *batch);
+cudaError_t sw_cuda_remove_named(struct sw_cuda_queue *queue, const struct sw_batch *batch);
 /* doom adds a key to the keys to be removed; remove_doomed removes these keys. doom returns false
  * if memory is short. */
 bool sw_cuda_doom(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error);
@@ -191,7 +191,8 @@ cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue);
 cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t count,
                                 uint32_t most, uint32_t *looked);
 /* Removes expired entries until it removed `most` or all of them. */
-cudaError_t sw_cuda_bury_some(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t most);
+cudaError_t sw_cuda_remove_some_expired(struct sw_cuda_queue *queue, uint64_t clock_ms,
+                                        uint32_t most);
 /* Waits until all enqueued work is done, reads included. */
 cudaError_t sw_cuda_settle(struct sw_cuda_queue *queue);
 

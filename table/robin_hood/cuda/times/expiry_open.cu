@@ -144,7 +144,7 @@ void sw_cuda_expiry_close(struct sw_cuda_table *table)
     struct sw_cuda_expiry *expiry = table->expiry;
     if (expiry != NULL) {
         close_memory(expiry);
-        free(expiry->buried);
+        free(expiry->expired_keys);
         free(expiry);
     }
 }

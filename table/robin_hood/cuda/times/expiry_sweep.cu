@@ -49,7 +49,7 @@ static cudaError_t sweep_named(struct sw_cuda_queue *queue, struct sw_batch *bat
     cudaError_t error = sw_cuda_settle(queue);
     sw_cuda_expiry_activate(table->expiry, batch);
     if (error == cudaSuccess) {
-        error = sw_cuda_bury_named(queue, batch);
+        error = sw_cuda_remove_named(queue, batch);
     }
     batch->_stash_change = table->expiry->now.stash_change;
     batch->status = table->expiry->now.invalid ? SW_E_INVALID : SW_OK;
@@ -112,7 +112,7 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch
     if (error != cudaSuccess) {
         return error;
     }
-    if (batch->bury_count > 0) {
+    if (batch->remove_count > 0) {
         return sweep_named(queue, batch);
     }
     if (batch->count == 0) { /* the clock may go back; nothing is removed */

@@ -124,7 +124,7 @@ static bool fetch_dead(const struct timed *launch, uint32_t count, cudaError_t *
 }
 
 /* Removes the expired entries of the batch's keys. */
-template <int BITS> static cudaError_t bury_own(const struct timed *launch)
+template <int BITS> static cudaError_t remove_own_expired(const struct timed *launch)
 {
     struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
     cudaError_t error = sort_and_count<BITS>(launch, sw_cuda_launch_times_dead<BITS>);
@@ -163,15 +163,15 @@ static cudaError_t begin(const struct timed *launch)
     struct sw_cuda_expiry *expiry = table->expiry;
     const struct sw_batch *batch = launch->batch;
     bool is_short = false;
-    cudaError_t error = sw_cuda_bury_named(launch->queue, batch);
+    cudaError_t error = sw_cuda_remove_named(launch->queue, batch);
     if (error == cudaSuccess && expiry->pass.next <= batch->clock_ms && !expiry->failed) {
-        error = SW_BY_BITS(table->slot_bits, bury_own, launch);
+        error = SW_BY_BITS(table->slot_bits, remove_own_expired, launch);
     }
     if (error == cudaSuccess && expiry->pass.next <= batch->clock_ms && !expiry->failed) {
         error = is_short_of_room(launch, &is_short);
     }
     return error == cudaSuccess && is_short
-               ? sw_cuda_bury_some(launch->queue, batch->clock_ms, batch->count)
+               ? sw_cuda_remove_some_expired(launch->queue, batch->clock_ms, batch->count)
                : error;
 }
 
