@@ -176,9 +176,9 @@ struct sw_backend {
     uint64_t (*last_sequence)(void *table) SW_NONE_BY_DEFAULT;
     /* Returns the latest clock of the table's batches. Any thread. NULL: entries do not expire. */
     uint64_t (*clock)(const void *table) SW_NONE_BY_DEFAULT;
-    /* Implements sw_table_hold. Any thread. NULL: entries do not expire. */
-    void (*hold)(void *table, bool (*holds)(const void *context, uint64_t key),
-                 const void *context) SW_NONE_BY_DEFAULT;
+    /* Implements sw_table_suspend_expiry. Any thread. NULL: entries do not expire. */
+    void (*suspend_expiry)(void *table, bool (*is_suspended)(const void *context, uint64_t key),
+                           const void *context) SW_NONE_BY_DEFAULT;
     /* NULL: entries are restored by batches. */
     const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
     /* Returns whether some entry has an expiry time, in a table where writes are combined and

@@ -13,11 +13,12 @@ uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
     return last > wall_ms ? last : wall_ms;
 }
 
-void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
-                   const void *context)
+void sw_table_suspend_expiry(struct sw_table *table,
+                             bool (*is_suspended)(const void *context, uint64_t key),
+                             const void *context)
 {
-    if (table->backend->hold != NULL) {
-        table->backend->hold(table->memory, holds, context);
+    if (table->backend->suspend_expiry != NULL) {
+        table->backend->suspend_expiry(table->memory, is_suspended, context);
     }
 }
 

@@ -23,15 +23,16 @@ void sw_table_will_expire(struct sw_table *table);
  * and the latest clock of a batch (sw_batch.clock_ms). */
 uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms);
 
-/* Suspends expiry for the keys for which holds(), a pure function, returns true. Another table
- * decides when they expire, and its writes are repeated here. A sweep, or a batch that is short of
- * room, does not remove these entries even if they have expired: the other table may still give
- * them another time. The caller that repeats the writes removes them by `remove_keys`, in batches
- * without a clock. NULL: suspends no key. The function waits for the batches that run; afterwards
- * the table no longer calls the previous function. A table whose entries do not expire does
- * nothing. */
-void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
-                   const void *context);
+/* Suspends expiry for the keys for which is_suspended(), a pure function, returns true. Another
+ * table decides when they expire, and its writes are repeated here. A sweep, or a batch that is
+ * short of room, does not remove these entries even if they have expired: the other table may still
+ * give them another time. The caller that repeats the writes removes them by `remove_keys`, in
+ * batches without a clock. NULL: suspends no key. The function waits for the batches that run;
+ * afterwards the table no longer calls the previous function. A table whose entries do not expire
+ * does nothing. */
+void sw_table_suspend_expiry(struct sw_table *table,
+                             bool (*is_suspended)(const void *context, uint64_t key),
+                             const void *context);
 
 /* Returns whether operation i of a completed batch is known to have left the key's time as it was.
  * `op` is that operation: EXPIRE or one of its conditional forms. A pure function. */

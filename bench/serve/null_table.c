@@ -292,10 +292,11 @@ void sw_table_will_expire(struct sw_table *table)
     (void)table;
 }
 
-void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
-                   const void *context)
+void sw_table_suspend_expiry(struct sw_table *table,
+                             bool (*is_suspended)(const void *context, uint64_t key),
+                             const void *context)
 {
-    (void)table, (void)holds, (void)context;
+    (void)table, (void)is_suspended, (void)context;
 }
 
 uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)

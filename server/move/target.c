@@ -324,7 +324,7 @@ static int take_message(struct target *target)
 }
 
 /* Until this node serves the slots, the source alone says which of their keys have expired. */
-static bool is_held(const void *context, uint64_t key)
+static bool is_migrating(const void *context, uint64_t key)
 {
     const struct target *target = context;
     return sw_mover_has_key(target->mover, &target->move->slots, key);
@@ -341,7 +341,7 @@ int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move,
         status = ask_for_slots(&target);
     }
     if (status == 0) {
-        sw_table_hold(mover->parts.table, is_held, &target);
+        sw_table_suspend_expiry(mover->parts.table, is_migrating, &target);
         sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
     }
     while (status == 0) {
@@ -349,7 +349,7 @@ int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move,
                      ? sw_mover_fail(mover, "the move was cancelled, or the server stops")
                      : take_message(&target);
     }
-    sw_table_hold(mover->parts.table, NULL, NULL);
+    sw_table_suspend_expiry(mover->parts.table, NULL, NULL);
     sw_link_close(&target.link);
     *for_good = target.for_good;
     return status > 0 ? 0 : -1;

@@ -177,10 +177,10 @@ static bool holds(const void *context, uint64_t key)
 /* Holds other entries, or none. */
 static void hold_some(struct world *world)
 {
-    sw_table_hold(world->fixture.table, NULL, NULL);
+    sw_table_suspend_expiry(world->fixture.table, NULL, NULL);
     world->held = random_below(&world->random, 3) == 0 ? random_next(&world->random) : 0;
     if (world->held != 0) {
-        sw_table_hold(world->fixture.table, holds, world);
+        sw_table_suspend_expiry(world->fixture.table, holds, world);
     }
 }
 

@@ -247,12 +247,12 @@ static bool holds_all(const void *context, uint64_t key)
 static void hold_some(struct world *world)
 {
     for (int s = 0; s < 2; s++) {
-        sw_table_hold(world->sides[s].table, NULL, NULL);
+        sw_table_suspend_expiry(world->sides[s].table, NULL, NULL);
     }
     world->held = random_below(&world->random, 2) == 0 ? random_next(&world->random) : 0;
     for (int s = 0; s < 2; s++) {
-        sw_table_hold(world->sides[s].table, s == SECOND && world->replays ? holds_all : holds_some,
-                      world);
+        sw_table_suspend_expiry(world->sides[s].table,
+                                s == SECOND && world->replays ? holds_all : holds_some, world);
     }
 }
 

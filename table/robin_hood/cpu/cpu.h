@@ -73,8 +73,8 @@ struct sw_cpu {
     struct sw_expiry *expiry; /* expiry times; NULL: no entry ever had one. Threads: like `slots` */
     const struct sw_times_of *times_of; /* creates a table of expiry times (a struct sw_cpu). Its
                                            `grow` is called in that table's write phase */
-    bool (*holds)(const void *context, uint64_t key); /* sw_table_hold; likewise */
-    const void *holds_context;
+    bool (*is_suspended)(const void *context, uint64_t key); /* sw_table_suspend_expiry; likewise */
+    const void *suspended_context;
     uint64_t clock_ms; /* the latest clock of a batch; atomic */
     pthread_mutex_t facts_mutex;
     struct sw_backend_facts facts;

@@ -325,7 +325,7 @@ static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_resto
     .submit = cpu_submit, .poll = sw_cpu_poll, .check = cpu_check, .raw_copy = cpu_raw_copy,       \
     .image_read = sw_cpu_image_read, .image_drop = sw_cpu_image_drop,                              \
     .set_sequence = cpu_set_sequence, .last_sequence = cpu_last_sequence, .clock = cpu_clock,      \
-    .hold = sw_expiry_hold, .restoring = &restoring
+    .suspend_expiry = sw_expiry_suspend, .restoring = &restoring
 
 const struct sw_backend sw_robin_hood_backend_cpu = {
     MEMBERS,

@@ -160,7 +160,7 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
     for (uint32_t i = 0; i < scan.scan.got; i++) {
         const uint64_t at = expiry->piece_times[i];
         const bool removes =
-            at <= clock_ms && !sw_expiry_is_held(cpu, expiry->piece_keys[i]) && most > 0;
+            at <= clock_ms && !sw_expiry_is_suspended(cpu, expiry->piece_keys[i]) && most > 0;
         if (removes) {
             SW_BY_WIDTH(cpu->config.slot_bits, sw_remove_expired, cpu, expiry->piece_keys[i]);
             most -= !expiry->failed;

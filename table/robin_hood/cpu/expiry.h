@@ -47,13 +47,13 @@ struct sw_expiry {
 struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu);
 void sw_expiry_close(struct sw_cpu *cpu);
 
-/* See sw_table_hold; enters the phase that it needs. */
-void sw_expiry_hold(void *table, bool (*holds)(const void *context, uint64_t key),
-                    const void *context);
+/* See sw_table_suspend_expiry; enters the phase that it needs. */
+void sw_expiry_suspend(void *table, bool (*is_suspended)(const void *context, uint64_t key),
+                       const void *context);
 /* Whether expiry of this key is suspended. */
-static inline bool sw_expiry_is_held(const struct sw_cpu *cpu, uint64_t key)
+static inline bool sw_expiry_is_suspended(const struct sw_cpu *cpu, uint64_t key)
 {
-    return cpu->holds != NULL && cpu->holds(cpu->holds_context, key);
+    return cpu->is_suspended != NULL && cpu->is_suspended(cpu->suspended_context, key);
 }
 
 /* Whether some entry expires. */

@@ -57,12 +57,12 @@ void sw_expiry_close(struct sw_cpu *cpu)
     }
 }
 
-void sw_expiry_hold(void *table, bool (*holds)(const void *context, uint64_t key),
-                    const void *context)
+void sw_expiry_suspend(void *table, bool (*is_suspended)(const void *context, uint64_t key),
+                       const void *context)
 {
     struct sw_cpu *cpu = table;
     (void)sw_phase_lock_enter_uncounted(&cpu->lock);
-    cpu->holds = holds;
-    cpu->holds_context = context;
+    cpu->is_suspended = is_suspended;
+    cpu->suspended_context = context;
     sw_phase_lock_leave_write(&cpu->lock);
 }

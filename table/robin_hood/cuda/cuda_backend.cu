@@ -472,7 +472,7 @@ template <bool ROWS> static const struct sw_backend *backend_of()
         NULL,
         NULL,
         sw_cuda_clock,
-        sw_cuda_hold,
+        sw_cuda_suspend_expiry,
         NULL,
         sw_cuda_keeps_times,
     };

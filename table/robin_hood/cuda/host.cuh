@@ -45,8 +45,9 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     const struct sw_times_of *times_of; /* functions that make a table of expiry times; its queue is
                                            a struct sw_cuda_queue that only the caller uses */
     uint64_t clock_ms;                  /* atomic: latest clock of the batches, in ms */
-    bool (*holds)(const void *context, uint64_t key); /* sw_table_hold; under `order` */
-    const void *holds_context;
+    /* sw_table_suspend_expiry; under `order`. */
+    bool (*is_suspended)(const void *context, uint64_t key);
+    const void *suspended_context;
 #define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
     SW_WIDTHS(DEVICE) /* only the member for slot_bits is filled in */
 #undef DEVICE

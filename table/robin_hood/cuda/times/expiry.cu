@@ -264,10 +264,10 @@ cudaError_t sw_cuda_remove_named(struct sw_cuda_queue *queue, const struct sw_ba
 
 /* --- a pass over the second table ------------------------------------------------------------- */
 
-/* Whether expiry of this key is suspended (sw_table_hold). */
-static bool is_held(const struct sw_cuda_table *table, uint64_t key)
+/* Whether expiry of this key is suspended (sw_table_suspend_expiry). */
+static bool is_suspended(const struct sw_cuda_table *table, uint64_t key)
 {
-    return table->holds != NULL && table->holds(table->holds_context, key);
+    return table->is_suspended != NULL && table->is_suspended(table->suspended_context, key);
 }
 
 cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t count,
@@ -287,7 +287,7 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
     for (uint32_t i = 0; i < scan.scan.got && error == cudaSuccess; i++) {
         const uint64_t at = expiry->piece_times[i];
         const uint64_t key = expiry->piece_keys[i];
-        if (at <= clock_ms && most > 0 && !is_held(queue->table, key) &&
+        if (at <= clock_ms && most > 0 && !is_suspended(queue->table, key) &&
             sw_cuda_doom(queue, key, &error)) {
             most--;
         } else {

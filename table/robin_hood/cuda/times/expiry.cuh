@@ -157,9 +157,9 @@ bool sw_cuda_keeps_times(const void *table);
 /* The latest clock of the table's batches. */
 uint64_t sw_cuda_clock(const void *table);
 
-/* See sw_table_hold. The table calls holds() under `order`. */
-void sw_cuda_hold(void *table, bool (*holds)(const void *context, uint64_t key),
-                  const void *context);
+/* See sw_table_suspend_expiry. The table calls is_suspended() under `order`. */
+void sw_cuda_suspend_expiry(void *table, bool (*is_suspended)(const void *context, uint64_t key),
+                            const void *context);
 
 /* take_clock returns the clock of a batch: its own clock, or the table's if that is later. The
  * result becomes the table's clock. tell_clock writes it to the batch if an entry has ever

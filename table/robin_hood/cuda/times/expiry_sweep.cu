@@ -5,13 +5,13 @@
  */
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
-void sw_cuda_hold(void *context, bool (*holds)(const void *context, uint64_t key),
-                  const void *holds_context)
+void sw_cuda_suspend_expiry(void *context, bool (*is_suspended)(const void *context, uint64_t key),
+                            const void *suspended_context)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
     pthread_mutex_lock(&table->order);
-    table->holds = holds;
-    table->holds_context = holds_context;
+    table->is_suspended = is_suspended;
+    table->suspended_context = suspended_context;
     pthread_mutex_unlock(&table->order);
 }
 

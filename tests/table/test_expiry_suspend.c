@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_expiry_hold.c - entries that are held, while a thread sweeps all the time: those that are
- * held stay, the others go, and who was released is not asked any more.
+ * test_expiry_suspend.c - entries whose expiry is suspended, while a thread sweeps all the time:
+ * they stay, and the others are removed. Afterwards the table no longer calls the old function.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
-TestSuite(expiry_hold, .timeout = 120);
+TestSuite(expiry_suspend, .timeout = 120);
 
 #define KEYS 64U
 #define START 1000000000000ULL
@@ -100,14 +100,15 @@ static void run_rounds(uint32_t slot_bits, uint32_t value_bytes)
     for (uint32_t round = 0; round < ROUNDS / tested_share(); round++) {
         struct holder *holder = &holders[round];
         *holder = (struct holder){0};
-        sw_table_hold(fixture.table, is_odd, holder);
+        sw_table_suspend_expiry(fixture.table, is_odd, holder);
         give_times(&fixture);
         wait_for_a_pass(&sweeper);
-        cr_assert_eq(left_in(&fixture), KEYS / 2, "those that are held stay, the others go");
-        sw_table_hold(fixture.table, NULL, NULL);
+        cr_assert_eq(left_in(&fixture), KEYS / 2,
+                     "entries whose expiry is suspended stay, the others are removed");
+        sw_table_suspend_expiry(fixture.table, NULL, NULL);
         atomic_store(&holder->released, true);
         wait_for_a_pass(&sweeper);
-        cr_assert_eq(left_in(&fixture), 0, "nothing is held");
+        cr_assert_eq(left_in(&fixture), 0, "no expiry is suspended, so all entries are removed");
     }
     atomic_store(&sweeper.ends, true);
     pthread_join(sweeper.thread, NULL);
@@ -118,13 +119,13 @@ static void run_rounds(uint32_t slot_bits, uint32_t value_bytes)
     fixture_close(&fixture);
 }
 
-Test(expiry_hold, integers)
+Test(expiry_suspend, integers)
 {
     run_rounds(64, 0);
     run_rounds(128, 0);
 }
 
-Test(expiry_hold, rows)
+Test(expiry_suspend, rows)
 {
     run_rounds(128, 60);
 }
