@@ -14,22 +14,25 @@ int sw_client_cache_check(struct sherwood *client, struct sherwood_cache *cache)
     }
     if (cache->size < sizeof(*cache) || cache->size > SW_CLIENT_STRUCT_BYTES_MAX) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "the arrays of a cache have no size: begin with SHERWOOD_CACHE_INIT");
+                              "cache: the field size is %zu, the struct has %zu bytes: begin with "
+                              "SHERWOOD_CACHE_INIT",
+                              cache->size, sizeof(*cache));
     }
     if (!sw_client_is_zero(cache, sizeof(*cache), cache->size)) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "the arrays of a cache are more than this version of libsherwood "
-                              "has");
+                              "cache: a field that this version of libsherwood does not have is "
+                              "set: update libsherwood, or begin with SHERWOOD_CACHE_INIT");
     }
     if (cache->evicted_keys == NULL &&
         (cache->evicted_values != NULL || cache->evicted_scores != NULL)) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "evicted_keys is NULL, and evicted_values or evicted_scores is not");
+                              "cache: evicted_values and evicted_scores need evicted_keys, which "
+                              "is NULL: set it too");
     }
     if (client->server.policy[0] == '\0') {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "this server has no scores, and evicts nothing: it is no cache, or "
-                              "an older one");
+                              "cache: this server announces no eviction policy: start it with "
+                              "--engine cache, or update it");
     }
     cache->evicted_count = 0;
     cache->not_admitted_count = 0;

@@ -131,7 +131,7 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     if (client->cluster != NULL) {
         rc = sw_client_request_cache(request) == NULL
                  ? SHERWOOD_OK
-                 : sw_client_one_node(client, "a cache's arrays");
+                 : sw_client_one_node(client, "arrays of a cache");
         return rc != SHERWOOD_OK ? rc : sw_client_cluster_submit(client, request);
     }
     struct sw_client_frame frame = frame_of_request(client, request);
@@ -146,7 +146,8 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
         return client->broken != 0 ? client->broken : rc;
     }
     if (connection == NULL) {
-        return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests have no reply yet",
+        return sw_client_fail(client, SHERWOOD_E_BUSY,
+                              "submit: %u requests have no reply yet: wait for one first",
                               client->in_flight);
     }
     if (queue_request(connection, &frame, request) == NULL) {
@@ -338,7 +339,7 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
     }
     rc = sw_client_cache_check(client, cache);
     if (rc == SHERWOOD_OK && client->cluster != NULL && cache != NULL) {
-        rc = sw_client_one_node(client, "a cache's arrays");
+        rc = sw_client_one_node(client, "arrays of a cache");
     }
     const struct span whole = {.operation = operation,
                                .keys = keys,
@@ -368,7 +369,8 @@ int sherwood_add(struct sherwood *client, const void *keys, const void *rows, si
     }
     if (whole.operation == 0) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "add: the values of this server are no numbers (--value-type)");
+                              "add: the values of this server are not rows of numbers: start it "
+                              "with --value-bytes and a numeric --value-type");
     }
     if (scale != 1) {
         memcpy(&whole.details.scale_bits, &scale, sizeof(scale));

@@ -44,10 +44,10 @@ static int64_t receive(struct sw_client_connection *connection, uint8_t *bytes)
         }
         if (size > 0 && reply.map_epoch != epoch) {
             if (++tries > TRIES_MAX) {
-                return sw_client_fail(connection->client, SHERWOOD_E_SHARD,
-                                      "%s: the topology changed %d times while it was received: "
-                                      "try again",
-                                      connection->address, TRIES_MAX);
+                return sw_client_fail(
+                    connection->client, SHERWOOD_E_SHARD,
+                    "%s: the topology changed %d times while the client received it: try again",
+                    connection->address, TRIES_MAX);
             }
             size = 0;
             header.cursor = 1; /* not the end */
@@ -59,7 +59,8 @@ static int64_t receive(struct sw_client_connection *connection, uint8_t *bytes)
         if (reply.count == 0 || size > SW_MAP_BYTES_MAX ||
             (reply.cursor != 0 && (reply.cursor != size || reply.count != PAGE_BYTES))) {
             return sw_client_break(connection, SHERWOOD_E_PROTOCOL,
-                                   "%s: the pages of the topology do not fit each other",
+                                   "%s: the parts of the topology that the server sent do not fit "
+                                   "together: connect again",
                                    connection->address);
         }
     } while (header.cursor != 0);
@@ -85,17 +86,19 @@ static struct sw_topology *ask(struct sw_client_connection *connection, int *sta
     }
     if (size >= 0 && topology == NULL) {
         *status = sw_client_break(connection, SHERWOOD_E_PROTOCOL,
-                                  "%s: the topology of the server cannot be used: %s",
+                                  "%s: cannot use the topology of the server: %s",
                                   connection->address, wrong);
     } else if (topology != NULL && topology->shard_count > SHERWOOD_STRIPES_MAX) {
         *status = sw_client_fail(client, SHERWOOD_E_REQUEST,
-                                 "the cluster has %u shards, and a handle at most %d connections",
+                                 "the cluster has %u shards, but a handle has at most %d "
+                                 "connections: connect to single nodes",
                                  topology->shard_count, SHERWOOD_STRIPES_MAX);
         sw_map_free(topology);
         topology = NULL;
     } else if (topology != NULL && held != NULL && strcmp(topology->cluster, held->cluster) != 0) {
         *status = sw_client_fail(client, SHERWOOD_E_REQUEST,
-                                 "%s is a node of the cluster \"%s\", and the handle is of \"%s\"",
+                                 "%s is a node of the cluster \"%s\", not of this handle's cluster "
+                                 "\"%s\": check the addresses",
                                  connection->address, topology->cluster, held->cluster);
         sw_map_free(topology);
         topology = NULL;
@@ -137,8 +140,9 @@ static struct sw_client_connection *dial(struct sherwood *client, const char *ad
 {
     struct sw_client_cluster *cluster = client->cluster;
     if (client->connections_count == SHERWOOD_STRIPES_MAX) {
-        snprintf(cluster->trouble, sizeof(cluster->trouble), "%s: a handle has %d connections",
-                 address, SHERWOOD_STRIPES_MAX);
+        snprintf(cluster->trouble, sizeof(cluster->trouble),
+                 "cannot connect to %s: the handle has %d connections, the limit", address,
+                 SHERWOOD_STRIPES_MAX);
         *status = SHERWOOD_E_CONNECTION;
         return NULL;
     }
@@ -287,7 +291,8 @@ int sw_client_cluster_load(struct sherwood *client, struct sw_client_connection 
         topology = ask_others(client, &status);
     }
     if (topology == NULL) {
-        return sw_client_fail(client, status, "no node told the topology of the cluster: %.400s",
+        return sw_client_fail(client, status,
+                              "cannot load the topology of the cluster from any node: %.400s",
                               cluster->trouble[0] != '\0' ? cluster->trouble : client->error);
     }
     if (topology->epoch >= had) { /* otherwise the node is behind: keep the handle's topology */
@@ -298,7 +303,8 @@ int sw_client_cluster_load(struct sherwood *client, struct sw_client_connection 
     }
     if (arrange(client) == 0) {
         return sw_client_fail(client, SHERWOOD_E_CONNECTION,
-                              "no primary of the cluster can be reached: %.400s", cluster->trouble);
+                              "cannot connect to any primary of the cluster: %.400s",
+                              cluster->trouble);
     }
     return SHERWOOD_OK;
 }
@@ -339,8 +345,9 @@ int sw_client_cluster_open(struct sherwood *client, const char *const *addresses
     struct timespec now;
     if (taken->stripes > 1) {
         snprintf(text, text_bytes,
-                 "connect: a handle of a cluster has one connection to a node: stripes must be 0 "
-                 "or 1");
+                 "connect: a handle of a cluster has one connection to each node: stripes must be "
+                 "0 or 1, not %u",
+                 taken->stripes);
         return SHERWOOD_E_INVALID;
     }
     struct sw_client_cluster *cluster = client->cluster = calloc(1, sizeof(*cluster));

@@ -20,7 +20,7 @@ int sw_client_one_node(struct sherwood *client, const char *call)
     return client->cluster == NULL
                ? SHERWOOD_OK
                : sw_client_fail(client, SHERWOOD_E_INVALID,
-                                "%s: a handle of a cluster does not have it: connect to one node",
+                                "%s: not available on a handle of a cluster: connect to one node",
                                 call);
 }
 
@@ -78,8 +78,9 @@ int sw_client_cluster_all(struct sherwood *client, uint32_t operation)
 
 static int scan_ended(struct sherwood *client)
 {
-    return sw_client_fail(client, SHERWOOD_E_SHARD,
-                          "scan: the topology has changed since it began: begin again");
+    return sw_client_fail(
+        client, SHERWOOD_E_SHARD,
+        "scan: the topology has changed since the scan began: begin again with 0");
 }
 
 /* A cursor belongs to the connection that it came by: behind another one may be a server that was
@@ -87,8 +88,7 @@ static int scan_ended(struct sherwood *client)
 static int scan_lost(struct sherwood *client, const struct sw_client_connection *connection)
 {
     return sw_client_fail(client, SHERWOOD_E_CONNECTION,
-                          "scan: the connection to %s was lost while its keys were scanned: begin "
-                          "again",
+                          "scan: the connection to %s was lost during the scan: begin again with 0",
                           connection->address);
 }
 
@@ -99,7 +99,8 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
     int status = SHERWOOD_OK;
     if (cursor == NULL || count == NULL || capacity == 0) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "scan: needs a cursor, a count and room for at least one entry");
+                              "scan: cursor or count is NULL, or capacity is 0: pass both, and "
+                              "room for at least one entry");
     }
     sw_client_cluster_settle(client, false);
     *count = 0;
@@ -108,8 +109,10 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
         cluster->scan_cursor = 0;
         cluster->scan_epoch = cluster->topology->epoch;
     } else if (*cursor != cluster->scan_token) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "scan: the cursor is not that of the scan of this handle");
+        return sw_client_fail(
+            client, SHERWOOD_E_INVALID,
+            "scan: cursor %llu does not belong to the scan of this handle: begin again with 0",
+            (unsigned long long)*cursor);
     }
     if (cluster->scan_epoch != cluster->topology->epoch) {
         return scan_ended(client);
@@ -191,9 +194,10 @@ int sw_client_cluster_figures(struct sherwood *client)
 int sherwood_cluster_reload(struct sherwood *client)
 {
     if (client == NULL || client->cluster == NULL) {
-        return client == NULL
-                   ? SHERWOOD_E_INVALID
-                   : sw_client_fail(client, SHERWOOD_E_INVALID, "the handle is not of a cluster");
+        return client == NULL ? SHERWOOD_E_INVALID
+                              : sw_client_fail(client, SHERWOOD_E_INVALID,
+                                               "cluster_reload: this handle is of one server: "
+                                               "connect with sherwood_connect_cluster");
     }
     sw_client_cluster_settle(client, true);
     return sw_client_cluster_load(client, NULL);

@@ -142,8 +142,7 @@ static int split_error(struct sherwood *client, int status, uint32_t slot)
 {
     return status == SHERWOOD_E_SHARD
                ? sw_client_fail(client, status,
-                                "slot %u has no owner: see sherwood-cli cluster "
-                                "check",
+                                "slot %u has no owner: assign it (see sherwood-cli cluster check)",
                                 slot)
                : sw_client_fail(client, status, "not enough memory to split the keys");
 }
@@ -192,7 +191,7 @@ static bool send_part(struct sherwood *client, struct sw_client_shard_request *p
     cluster->waiting--;
     if (!sw_client_shard_request_reserve_answers(part)) {
         finish_part(client, part,
-                    sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for the answers"));
+                    sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for the replies"));
         return true;
     }
     part->piece = (struct sherwood_piece){
@@ -387,7 +386,8 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *s
         sw_client_step(client, 0);
     }
     if (cluster->requests >= client->flights_max) {
-        return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests have no reply yet",
+        return sw_client_fail(client, SHERWOOD_E_BUSY,
+                              "submit: %u requests have no reply yet: wait for one first",
                               cluster->requests);
     }
     struct sw_client_cluster_request *request = acquire_request(client);

@@ -55,7 +55,8 @@ int sw_client_connect(const struct sw_client_dialer *dialer, const char *address
     }
     text[0] = '\0';
     if (out == NULL || address == NULL) {
-        snprintf(text, text_bytes, "connect: no %s given", address == NULL ? "address" : "handle");
+        snprintf(text, text_bytes, "connect: the %s is NULL",
+                 address == NULL ? "address" : "pointer to the handle");
         return SHERWOOD_E_INVALID;
     }
     *out = NULL;
@@ -153,7 +154,8 @@ int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
     }
     text[0] = '\0';
     if (out == NULL || addresses == NULL || count == 0 || addresses[0] == NULL) {
-        snprintf(text, text_bytes, "connect: no %s given", out == NULL ? "handle" : "address");
+        snprintf(text, text_bytes, "connect: %s",
+                 out == NULL ? "the pointer to the handle is NULL" : "no address given");
         return SHERWOOD_E_INVALID;
     }
     *out = NULL;

@@ -68,8 +68,7 @@ static int unreachable(const char *address, int error, char *text, size_t text_b
 {
     if (error == ECONNREFUSED || error == ENOENT) {
         snprintf(text, text_bytes,
-                 "%s: %s: is sherwoodd running there? Start it with `sherwoodd`, or name another "
-                 "address",
+                 "cannot connect to %s: %s: start sherwoodd there, or name another address",
                  address, strerror(error));
         return SHERWOOD_E_CONNECTION;
     }
@@ -78,7 +77,7 @@ static int unreachable(const char *address, int error, char *text, size_t text_b
                  address);
         return SHERWOOD_E_CONNECTION;
     }
-    snprintf(text, text_bytes, "%s: %s", address, strerror(error));
+    snprintf(text, text_bytes, "cannot connect to %s: %s", address, strerror(error));
     return error == ETIMEDOUT ? SHERWOOD_E_TIMEOUT : SHERWOOD_E_CONNECTION;
 }
 
@@ -88,8 +87,8 @@ static int connect_unix(const char *address, const char *path, int timeout_ms, i
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     size_t size = strlen(path);
     if (size == 0 || size >= sizeof(name.sun_path)) {
-        snprintf(text, text_bytes, "%s: a socket path has 1 to %zu bytes", address,
-                 sizeof(name.sun_path) - 1);
+        snprintf(text, text_bytes, "%s: the path of a socket must have 1 to %zu bytes, not %zu",
+                 address, sizeof(name.sun_path) - 1, size);
         return SHERWOOD_E_ADDRESS;
     }
     memcpy(name.sun_path, path, size + 1);

@@ -84,12 +84,14 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
 {
     if (cursor == NULL || count == NULL || capacity == 0) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "scan: needs a cursor, a count and room for at least one entry");
+                              "scan: cursor or count is NULL, or capacity is 0: pass both, and "
+                              "room for at least one entry");
     }
     if (*cursor != 0 && !client->has_cursors) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "scan: cursor %llu is not of this connection: begin again with 0",
-                              (unsigned long long)*cursor);
+        return sw_client_fail(
+            client, SHERWOOD_E_INVALID,
+            "scan: cursor %llu does not belong to this connection: begin again with 0",
+            (unsigned long long)*cursor);
     }
     uint32_t limit = client->server.frame_ops_max;
     header.operation = SW_OPERATION_SCAN;
@@ -103,7 +105,7 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
     int rc = exchange(client, &header, keys, values, scores, &reply);
     if (rc == SHERWOOD_OK && *cursor != 0 && !client->has_cursors) { /* it followed a refusal */
         return sw_client_fail(client, SHERWOOD_E_CONNECTION,
-                              "scan: the handle follows another primary since the scan began: "
+                              "scan: the handle connected to another primary after the scan began: "
                               "begin again with 0");
     }
     if (rc == SHERWOOD_OK) {
@@ -193,12 +195,15 @@ int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64
     }
     if (client->lost_durable) {
         client->lost_durable = false;
-        return sw_client_fail(client, SHERWOOD_E_CONNECTION,
-                              "wait_durable: the handle follows another primary since it has "
-                              "written: whether that one has these writes is not known");
+        return sw_client_fail(
+            client, SHERWOOD_E_CONNECTION,
+            "wait_durable: the handle connected to another primary after its last write: it is "
+            "unknown whether that primary has these writes; read the keys, or write them again");
     }
     if (client->incarnation == 0) {
-        return sw_client_fail(client, SHERWOOD_E_REQUEST, "the server does not log writes");
+        return sw_client_fail(
+            client, SHERWOOD_E_REQUEST,
+            "wait_durable: the server has no write-ahead log: start it with --appendonly yes");
     }
     int rc = SHERWOOD_OK;
     struct sw_reply reply = {0};
@@ -211,7 +216,8 @@ int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64
         rc = exchange(client, &header, NULL, NULL, NULL, &reply);
         if (rc == SHERWOOD_OK && reply.durable_through < sequence && timeout_ms == 0) {
             return sw_client_fail(client, SHERWOOD_E_TIMEOUT,
-                                  "writes up to %llu are on storage, and not yet up to %llu",
+                                  "wait_durable: writes up to %llu are durable, those up to %llu "
+                                  "not yet: wait longer",
                                   (unsigned long long)reply.durable_through,
                                   (unsigned long long)sequence);
         }
@@ -299,7 +305,7 @@ static const char *check_figures(const struct sherwood *client)
 {
     for (uint32_t i = 0; i < client->figures_count; i++) {
         if (!sw_figure_is_valid(&client->figures[i])) {
-            return "with a figure that has no proper name";
+            return "with a figure whose name is not valid";
         }
     }
     return client->figures_count == 0 ? "without statistics" : NULL;
@@ -324,7 +330,8 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t
         return SHERWOOD_E_INVALID;
     }
     if (stats == NULL) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "stats: no struct to fill");
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "stats: the pointer to the struct is NULL");
     }
     int rc = client->cluster != NULL ? sw_client_cluster_figures(client) : ask_figures(client);
     if (rc != SHERWOOD_OK) {

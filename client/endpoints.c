@@ -50,10 +50,10 @@ static const char *check(const char *const *addresses, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (addresses[i] == NULL || strlen(addresses[i]) >= SW_CLIENT_ADDRESS_BYTES) {
-            return "an address is missing, or has more than 127 bytes";
+            return "an address is NULL, or has more than 127 bytes";
         }
         if (sw_client_is_secure(addresses[i]) != sw_client_is_secure(addresses[0])) {
-            return "some addresses begin with tls:// and some do not";
+            return "some addresses begin with tls:// and some do not: use it for all or for none";
         }
     }
     return NULL;

@@ -213,7 +213,8 @@ static int move_to_primary(struct sherwood *client)
         /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
         memcpy(client->connections, old, count * sizeof(old[0]));
         client->connections_count = count;
-        return sw_client_fail(client, SHERWOOD_E_SHARD, "no primary answers: %.400s", text);
+        return sw_client_fail(client, SHERWOOD_E_SHARD,
+                              "cannot find a primary among the addresses: %.400s", text);
     }
     for (uint32_t i = 0; i < count; i++) {
         client->lost_writes |= old[i]->has_written;
@@ -236,8 +237,8 @@ int sherwood_follow(struct sherwood *client)
     }
     if (client->endpoints == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "follow: the handle has one address: connect to "
-                              "\"address,address,..\"");
+                              "follow: the handle has one address: connect with those of all "
+                              "members, \"address,address,..\"");
     }
     if (client->regions != NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,

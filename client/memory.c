@@ -39,7 +39,7 @@ uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t byt
     if (error != 0) {
         sw_client_memfd_close(*fd);
         *fd = -1;
-        sw_client_fail(client, SHERWOOD_E_NOMEM, "%llu bytes of shared memory: %s",
+        sw_client_fail(client, SHERWOOD_E_NOMEM, "cannot create %llu bytes of shared memory: %s",
                        (unsigned long long)bytes, strerror(error));
         return NULL;
     }

@@ -58,8 +58,8 @@ static int await_greeting(struct sw_client_connection *connection, struct sw_cli
         const uint64_t passed = client->clock - begin;
         if (passed >= limit) {
             sw_client_break(connection, SHERWOOD_E_TIMEOUT,
-                            "%s: connected, but the greeting was not complete within %d ms: is it "
-                            "a Sherwood server, or is it overloaded?",
+                            "%s: connected, but the greeting was not complete within %d ms: check "
+                            "that a Sherwood server listens there, and that it is not overloaded",
                             connection->address, client->request_timeout_ms);
             break;
         }
@@ -78,7 +78,8 @@ static int greet(struct sw_client_connection *connection, const struct sherwood_
     uint8_t login_head[SW_FRAME_HEAD_BYTES_MAX];
     if (!take_login(options, &login)) {
         return sw_client_fail(connection->client, SHERWOOD_E_INVALID,
-                              "connect: a user has at most %d bytes, a password %d",
+                              "connect: the user has more than %d bytes, or the password more than "
+                              "%d: use shorter ones",
                               SW_FRAME_USER_BYTES - 1, SW_FRAME_PASSWORD_BYTES);
     }
     const struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_HELLO},
@@ -88,7 +89,7 @@ static int greet(struct sw_client_connection *connection, const struct sherwood_
                                           .login_head = login_head};
     if (sw_client_queue(connection, &frame) == NULL) {
         return sw_client_fail(connection->client, SHERWOOD_E_INVALID,
-                              "the greeting is not encoded");
+                              "connect: the greeting cannot be encoded");
     }
     int status = await_greeting(connection, &call);
     explicit_bzero(&login, sizeof(login));
@@ -157,7 +158,7 @@ static bool is_value_width(const struct sw_server_info *info)
 static const char *check_info(const struct sw_server_info *info)
 {
     if (!sw_frame_values_is_known(info->value_format)) {
-        return "values are of a kind that this client does not know";
+        return "values have a format that this client does not know: update libsherwood";
     }
     if (!is_width(info->key_bytes)) {
         return "key width is neither 4 nor 8 bytes";
@@ -209,7 +210,7 @@ static const char *check_node(struct sherwood *client, const struct sw_server_in
     struct sherwood_server *server = &client->server;
     if (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
         info->value_format != (uint32_t)server->value_format) {
-        return "widths are not those of the other nodes";
+        return "widths differ from those of the other nodes";
     }
     bool is_smaller = info->frame_ops_max < server->frame_ops_max ||
                       info->frame_bytes_max < server->frame_bytes_max ||
@@ -234,10 +235,11 @@ static const char *check_greeting(struct sherwood *client, const struct sw_reply
     const struct sherwood_server *server = &client->server;
     const struct sw_server_info *info = &greeting->info;
     if (!greeting->has_info) {
-        return "greeting says nothing of it";
+        return "greeting does not describe the server";
     }
     if (client->cluster != NULL && !info->is_cluster) {
-        return "greeting says that it is not in cluster mode (--cluster-config)";
+        return "greeting reports no cluster mode: start the server with --cluster-config, or "
+               "connect to one node";
     }
     const char *wrong = check_info(info);
     if (wrong != NULL || server->key_bytes == 0) {
@@ -251,7 +253,7 @@ static const char *check_greeting(struct sherwood *client, const struct sw_reply
         info->frame_ops_max != server->frame_ops_max ||
         info->frame_bytes_max != server->frame_bytes_max ||
         info->requests_in_flight_max < client->flights_max) {
-        return "widths or limits are not the same on every connection";
+        return "widths or limits differ between connections";
     }
     return NULL;
 }
@@ -293,10 +295,12 @@ const char *sw_client_take_options(const struct sherwood_options *given,
         return NULL;
     }
     if (given->size < sizeof(given->size) || given->size > SW_CLIENT_STRUCT_BYTES_MAX) {
-        return "the options have no size: begin with SHERWOOD_OPTIONS_INIT";
+        return "the field size of the options is not that of the struct: begin with "
+               "SHERWOOD_OPTIONS_INIT";
     }
     if (!sw_client_is_zero(given, sizeof(*out), given->size)) {
-        return "the options ask for what this version of libsherwood does not have";
+        return "an option that this version of libsherwood does not have is set: update "
+               "libsherwood, or begin with SHERWOOD_OPTIONS_INIT";
     }
     memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
     return NULL;
@@ -319,14 +323,17 @@ int sw_client_make(const char *address, const struct sherwood_options *options,
     }
     if (sw_client_wants_secure(taken) && !sw_client_is_secure(address)) {
         snprintf(text, text_bytes,
-                 "connect: options of TLS need an address that begins with tls://");
+                 "connect: the options of TLS need an address that begins with tls://, not \"%s\"",
+                 address);
         return SHERWOOD_E_INVALID;
     }
     if (taken->stripes > SHERWOOD_STRIPES_MAX ||
         taken->send_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX ||
         taken->receive_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX) {
         snprintf(text, text_bytes,
-                 "connect: a handle has at most %d stripes, a socket buffer at most %u bytes",
+                 "connect: %u stripes, socket buffers of %u and %u bytes: use at most %d stripes "
+                 "and %u bytes",
+                 taken->stripes, taken->send_buffer_bytes, taken->receive_buffer_bytes,
                  SHERWOOD_STRIPES_MAX, SHERWOOD_SOCKET_BUFFER_MAX);
         return SHERWOOD_E_INVALID;
     }

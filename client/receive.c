@@ -34,10 +34,11 @@ static int connection_lost(struct sw_client_connection *connection, int error)
         reason = strerror(connection->send_errno);
     }
     if (!connection->received_any) {
-        return sw_client_break(connection, SHERWOOD_E_CONNECTION,
-                               "%s: the connection ended before the server's greeting (%s): is it "
-                               "a Sherwood server, and is it still starting or stopping?",
-                               connection->address, reason);
+        return sw_client_break(
+            connection, SHERWOOD_E_CONNECTION,
+            "%s: the connection ended before the server's greeting (%s): check that a Sherwood "
+            "server listens there, and that it is neither starting nor stopping",
+            connection->address, reason);
     }
     return sw_client_break(
         connection, SHERWOOD_E_CONNECTION,
@@ -55,12 +56,12 @@ static int not_frames(struct sw_client_connection *connection, int error)
     sw_client_clean(bytes, connection->buffer_end - connection->buffer_begin, seen, sizeof(seen));
     if (connection->received_any) {
         return sw_client_break(connection, SHERWOOD_E_PROTOCOL,
-                               "%s: the server's reply is damaged: %s", connection->address,
-                               sw_frame_error_text(error));
+                               "%s: the server's reply is damaged (%s): connect again",
+                               connection->address, sw_frame_error_text(error));
     }
     return sw_client_break(connection, SHERWOOD_E_PROTOCOL,
-                           "%s: something replies there, but not a Sherwood server this client "
-                           "understands (%s; it begins \"%s\"): is it the right port?",
+                           "%s: the reply is not from a Sherwood server that this client "
+                           "understands (%s; it begins \"%s\"): check the port",
                            connection->address, sw_frame_error_text(error), seen);
 }
 

@@ -80,7 +80,8 @@ static int exchange(struct sw_client_connection *connection, const struct sw_req
     flight->sent = true;
     int error = bytes < 0 ? EMSGSIZE : send_frame(connection, head, (size_t)bytes, fd);
     if (error != 0) {
-        return sw_client_break(connection, SHERWOOD_E_CONNECTION, "%s: sending a region: %s",
+        return sw_client_break(connection, SHERWOOD_E_CONNECTION,
+                               "%s: cannot send a request about shared memory: %s",
                                connection->address, strerror(error));
     }
     return sw_client_finish_call(client, &call);
@@ -118,7 +119,7 @@ static int add_ring(struct sw_client_connection *connection, uint32_t entries_ma
 /* Asks for the limits, then makes the ring, if the handle has none yet. */
 static int attach(struct sherwood *client)
 {
-    int one = sw_client_one_node(client, "a region");
+    int one = sw_client_one_node(client, "regions");
     if (one != SHERWOOD_OK) {
         return one;
     }
@@ -133,7 +134,9 @@ static int attach(struct sherwood *client)
     }
     int status = exchange(connection, &header, NULL, -1, &reply);
     if (status == SHERWOOD_OK && !reply.has_sharing) {
-        status = sw_client_fail(client, SHERWOOD_E_PROTOCOL, "the server shares no memory");
+        status = sw_client_fail(
+            client, SHERWOOD_E_PROTOCOL,
+            "the server replied without its limits of shared memory: update the server");
     }
     if (status == SHERWOOD_OK) {
         client->sharing = reply.sharing;
@@ -198,7 +201,9 @@ int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwoo
     }
     *out = NULL;
     if (bytes == 0 || bytes > SIZE_MAX / 4) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "a region of %zu bytes", bytes);
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "cannot create a region of %zu bytes: use 1 to %zu", bytes,
+                              (size_t)(SIZE_MAX / 4));
     }
     int status = attach(client);
     if (status != SHERWOOD_OK) {
@@ -229,15 +234,17 @@ int sherwood_region_register(struct sherwood *client, const struct sherwood_memo
     *out = NULL;
     if (memory->size < sizeof(*memory) || memory->size > SW_CLIENT_STRUCT_BYTES_MAX ||
         !sw_client_is_zero(memory, sizeof(*memory), memory->size)) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "the memory has no size, or more than this version of libsherwood "
-                              "knows: begin with SHERWOOD_MEMORY_INIT");
+        return sw_client_fail(
+            client, SHERWOOD_E_INVALID,
+            "the memory has no valid size, or a field is set that this version of libsherwood does "
+            "not have: begin with SHERWOOD_MEMORY_INIT, or update libsherwood");
     }
     bool is_ipc = memory->kind == SHERWOOD_MEMORY_CUDA_IPC;
     if (memory->address == NULL || memory->bytes == 0 ||
         (!is_ipc && memory->kind != SHERWOOD_MEMORY_DESCRIPTOR)) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "memory to register has a kind, an address and bytes");
+        return sw_client_fail(
+            client, SHERWOOD_E_INVALID,
+            "the memory to register needs a known kind, an address and bytes above 0");
     }
     int status = attach(client);
     if (status != SHERWOOD_OK) {
@@ -260,11 +267,10 @@ int sherwood_region_device(struct sherwood *client, uint8_t uuid[16])
     }
     int status = attach(client);
     if (status == SHERWOOD_OK && !client->sharing.has_device) {
-        status =
-            sw_client_fail(client, SHERWOOD_E_REQUEST,
-                           "the server is not on a GPU, whose memory could be shared (its backend "
-                           "is %s)",
-                           client->server.backend);
+        status = sw_client_fail(client, SHERWOOD_E_REQUEST,
+                                "the server does not run on a GPU (its backend is %s), so it "
+                                "cannot share GPU memory: register host memory",
+                                client->server.backend);
     }
     if (status == SHERWOOD_OK) {
         memcpy(uuid, client->sharing.device_uuid, sizeof(client->sharing.device_uuid));

@@ -46,7 +46,7 @@ static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms,
     }
     if (asked == 0 && call.status == SHERWOOD_OK) {
         return sw_client_fail(client, SHERWOOD_E_CONNECTION,
-                              "wait_replicas: no server is connected");
+                              "wait_replicas: the handle has no open connection: connect again");
     }
     int status = sw_client_finish_call(client, &call);
     *least = call.least == UINT32_MAX ? 0 : call.least;
@@ -68,9 +68,10 @@ static void settle(struct sherwood *client)
 static int lost(struct sherwood *client)
 {
     client->lost_writes = false;
-    return sw_client_fail(client, SHERWOOD_E_CONNECTION,
-                          "wait_replicas: a connection that has written has ended since the last "
-                          "call: whether replicas have its writes is not known");
+    return sw_client_fail(
+        client, SHERWOOD_E_CONNECTION,
+        "wait_replicas: a connection with writes was lost since the last call: it is unknown "
+        "whether replicas have them; read the keys, or write them again");
 }
 
 int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeout_ms,
@@ -81,7 +82,7 @@ int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeo
     }
     if (reached == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "wait_replicas: no place for the number of replicas");
+                              "wait_replicas: the pointer to the number of replicas is NULL");
     }
     *reached = 0;
     settle(client);
@@ -111,7 +112,8 @@ int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest)
         return one;
     }
     if (digest == NULL) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "digest: no struct to fill");
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "digest: the pointer to the struct is NULL");
     }
     const struct sw_request header = {.operation = SW_OPERATION_DIGEST,
                                       .key_bytes = client->server.key_bytes,

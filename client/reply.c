@@ -40,8 +40,8 @@ static void server_said(const struct sw_reply *reply, char *out, size_t out_byte
 int sw_client_turned_away(struct sw_client_connection *connection, const char *said)
 {
     return sw_client_break(connection, SHERWOOD_E_CONNECTION,
-                           "%s: the server has all the connections it allows (%s): close some, "
-                           "or raise its limit",
+                           "%s: the server has reached its limit of connections (%s): close some, "
+                           "or raise --connections-max",
                            connection->address, said);
 }
 
@@ -68,8 +68,7 @@ static void refused_by_replica(struct sw_client_connection *connection, const ch
     if (colon == NULL || said[0] == '\0') {
         client->primary[0] = '\0';
         sw_client_fail(client, SHERWOOD_E_SHARD,
-                       "%s: this server is a replica, and does not know its primary: try "
-                       "again",
+                       "%s: this server is a replica that does not know its primary: try again",
                        connection->address);
         return;
     }
@@ -134,12 +133,12 @@ static const char *check_cache(const struct sw_reply *reply, const struct sw_cli
     if (reply->has_scores != request->want_scores ||
         reply->has_not_admitted != request->want_not_admitted ||
         reply->has_evicted != request->want_evicted) {
-        return "has scores or evicted entries that were not asked for, or lacks those that were";
+        return "has scores or evicted entries that were not requested, or lacks those that were";
     }
     if (reply->evicted_count > (may_evict ? reply->count : 0) ||
         reply->evicted_count > (may_evict ? evicted_room(flight) : 0) ||
         reply->not_admitted > reply->count) {
-        return "counts more evicted entries, or more keys that were turned away, than keys";
+        return "counts more evicted entries, or more keys that were not admitted, than keys";
     }
     return NULL;
 }
@@ -154,21 +153,21 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     bool is_data = sw_operation_is_data(request->operation);
     bool is_topology = request->operation == SW_OPERATION_TOPOLOGY;
     if (request->operation == SW_OPERATION_DIGEST && !reply->has_digest) {
-        return "lacks the digest that was asked for";
+        return "lacks the digest that was requested";
     }
     if (!is_scan && !is_data && !is_stats && !is_topology) {
-        return body_bytes == 0 ? NULL : "has a body that was not asked for";
+        return body_bytes == 0 ? NULL : "has a body that was not requested";
     }
     if (is_data ? reply->count != request->count : reply->count > request->count) {
-        return is_stats      ? "has more figures than were asked for"
-               : is_topology ? "has more of the topology than was asked for"
-                             : "is for another number of keys than was asked for";
+        return is_stats      ? "has more figures than were requested"
+               : is_topology ? "has more of the topology than was requested"
+                             : "is for another number of keys than the request";
     }
     if (is_data && reply->has_values != request->want_values) {
-        return "has values that were not asked for, or lacks those that were";
+        return "has values that were not requested, or lacks those that were";
     }
     if (is_data && reply->lacks_found && !request->declines_found) {
-        return "lacks the found bitmap that was asked for";
+        return "lacks the found bitmap that was requested";
     }
     const char *wrong = check_cache(reply, flight);
     if (wrong != NULL) {
@@ -326,11 +325,11 @@ int sw_client_reply(struct sw_client_connection *connection, uint64_t body_bytes
         return SHERWOOD_OK; /* a doorbell: the waiting call reads the ring */
     }
     if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
-        return contradiction(connection, "is to a request that was never made");
+        return contradiction(connection, "is to a request that the client did not send");
     }
     if (reply->status != SW_REPLY_OK) {
         if (body_bytes != 0) {
-            return contradiction(connection, "refuses, yet has a body");
+            return contradiction(connection, "refuses the request, but has a body");
         }
         return refused(connection, flight, reply);
     }
@@ -349,7 +348,7 @@ int sw_client_reply(struct sw_client_connection *connection, uint64_t body_bytes
         return SHERWOOD_OK;
     }
     if (!set_parts(connection, flight)) {
-        return contradiction(connection, "is longer than the arrays for it");
+        return contradiction(connection, "is longer than the caller's arrays for it");
     }
     assert(connection->receiving == NULL && connection->parts_count > 0);
     connection->receiving = flight;
@@ -362,7 +361,7 @@ int sw_client_completion(struct sw_client_connection *connection,
     struct sw_client_flight *flight = sw_client_flight_find(connection, completion->id);
     struct sw_reply reply;
     if (flight == NULL || !flight->by_ring) {
-        return contradiction(connection, "is to a request that was never made");
+        return contradiction(connection, "is to a request that the client did not send");
     }
     sw_completion_decode(completion, &flight->header, &reply);
     if (reply.status != SW_REPLY_OK) {

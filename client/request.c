@@ -18,8 +18,10 @@ int sw_client_check_arguments(struct sherwood *client, enum sherwood_operation o
         return client->broken;
     }
     if (!sw_operation_is_data((uint32_t)operation)) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "operation %d is not one on keys",
-                              (int)operation);
+        return sw_client_fail(
+            client, SHERWOOD_E_INVALID,
+            "operation %d is not an operation on keys: use one of enum sherwood_operation",
+            (int)operation);
     }
     if (keys == NULL || (values == NULL && sw_operation_has_operands((uint32_t)operation))) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "the %s array is NULL",
@@ -35,8 +37,9 @@ static int check_pieces(struct sherwood *client, const struct sherwood_request *
     if (request->keys != NULL || request->values != NULL || request->previous != NULL ||
         request->pieces_count == 0 || request->pieces_count > SHERWOOD_PIECES_MAX) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "submit: a request has arrays, or 1 to %d pieces",
-                              SHERWOOD_PIECES_MAX);
+                              "submit: a request needs either arrays and no pieces, or 1 to %d "
+                              "pieces (not %u) and no arrays",
+                              SHERWOOD_PIECES_MAX, request->pieces_count);
     }
     for (uint32_t i = 0; i < request->pieces_count; i++) {
         const struct sherwood_piece *piece = &request->pieces[i];
@@ -45,15 +48,16 @@ static int check_pieces(struct sherwood *client, const struct sherwood_request *
             return rc;
         }
         if (piece->count == 0) {
-            return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: piece %u is empty", i);
+            return sw_client_fail(client, SHERWOOD_E_INVALID,
+                                  "submit: piece %u has no keys: leave it out", i);
         }
         count += piece->count;
     }
-    return count == request->count
-               ? SHERWOOD_OK
-               : sw_client_fail(client, SHERWOOD_E_INVALID,
-                                "submit: the pieces have %llu keys, the request %u",
-                                (unsigned long long)count, request->count);
+    return count == request->count ? SHERWOOD_OK
+                                   : sw_client_fail(client, SHERWOOD_E_INVALID,
+                                                    "submit: the pieces have %llu keys in all, but "
+                                                    "count is %u: set count to the sum",
+                                                    (unsigned long long)count, request->count);
 }
 
 /* Checks the size of a request of a program that was compiled with another version. */
@@ -65,12 +69,14 @@ static int check_size(struct sherwood *client, const struct sherwood_request *re
          request->size != offsetof(struct sherwood_request, times)) ||
         request->size > SW_CLIENT_STRUCT_BYTES_MAX) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "submit: the request has no size: begin with SHERWOOD_REQUEST_INIT");
+                              "submit: the field size is %zu, the struct has %zu bytes: begin with "
+                              "SHERWOOD_REQUEST_INIT",
+                              request->size, sizeof(*request));
     }
     if (!sw_client_is_zero(request, sizeof(*request), request->size)) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "submit: the request asks for what this version of libsherwood does "
-                              "not have");
+                              "submit: a field that this version of libsherwood does not have is "
+                              "set: update libsherwood, or begin with SHERWOOD_REQUEST_INIT");
     }
     return SHERWOOD_OK;
 }
@@ -127,7 +133,7 @@ int sw_client_check_request(struct sherwood *client, const struct sherwood_reque
     }
     if (request->count == 0 || request->count > client->server.frame_ops_max) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "submit: %u keys in one request; this server takes 1 to %u",
+                              "submit: the request has %u keys: this server takes 1 to %u",
                               request->count, client->server.frame_ops_max);
     }
     if ((request->flags & ~flags) != 0) {

@@ -127,8 +127,8 @@ int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
     return connection->broken != 0
                ? connection->broken
                : sw_client_fail(client, SHERWOOD_E_INVALID,
-                                "%s with these arrays would go by the socket, which carries no "
-                                "memory of a device: copy them to the host",
+                                "%s with these arrays needs the socket, which cannot carry device "
+                                "memory: copy them to the host",
                                 sw_operation_name(frame->header.operation));
 }
 
@@ -199,7 +199,8 @@ uint32_t sw_client_ring_receive(struct sw_client_connection *connection)
     uint32_t there = completed(ring) - ring->seen;
     bool was_full = there == ring->entries;
     if (there > ring->entries) {
-        sw_client_break(connection, SHERWOOD_E_PROTOCOL, "%s: the ring of the server is damaged",
+        sw_client_break(connection, SHERWOOD_E_PROTOCOL,
+                        "%s: the counters of the ring are damaged: connect again",
                         connection->address);
         return there;
     }

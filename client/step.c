@@ -32,14 +32,14 @@ static void timed_out(struct sw_client_connection *connection)
     const struct sherwood *client = connection->client;
     if (!connection->received_any) {
         sw_client_break(connection, SHERWOOD_E_TIMEOUT,
-                        "%s: connected, but there was no reply within %d ms: is it a Sherwood "
-                        "server, or is it overloaded?",
+                        "%s: connected, but there was no reply within %d ms: check that a Sherwood "
+                        "server listens there, and that it is not overloaded",
                         connection->address, client->request_timeout_ms);
         return;
     }
     sw_client_break(connection, SHERWOOD_E_TIMEOUT,
-                    "%s: no byte moved for %d ms, requests without a reply: %u: the connection "
-                    "is given up, and whether those requests took effect is unknown",
+                    "%s: no byte moved for %d ms, requests without a reply: %u: the client closed "
+                    "the connection, and it is unknown whether these requests took effect",
                     connection->address, client->request_timeout_ms, connection->in_flight);
 }
 
@@ -181,7 +181,8 @@ void sw_client_step(struct sherwood *client, int limit_ms)
     if (ready < 0 && errno != EINTR) {
         const char *reason = strerror(errno);
         for (nfds_t i = 0; i < n; i++) {
-            sw_client_break(connections[i], SHERWOOD_E_CONNECTION, "poll: %s", reason);
+            sw_client_break(connections[i], SHERWOOD_E_CONNECTION,
+                            "cannot wait for the server: poll: %s", reason);
         }
         return;
     }

@@ -22,22 +22,25 @@ int sw_client_times_check(struct sherwood *client, const struct sherwood_times *
     }
     if (times->size < sizeof(*times) || times->size > SW_CLIENT_STRUCT_BYTES_MAX) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "the times have no size: begin with SHERWOOD_TIMES_INIT");
+                              "times: the field size is %zu, the struct has %zu bytes: begin with "
+                              "SHERWOOD_TIMES_INIT",
+                              times->size, sizeof(*times));
     }
     if (!sw_client_is_zero(times, sizeof(*times), times->size)) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "the times are more than this version of libsherwood has");
+                              "times: a field that this version of libsherwood does not have is "
+                              "set: update libsherwood, or begin with SHERWOOD_TIMES_INIT");
     }
     const bool gives = times->when == SHERWOOD_AT || times->when == SHERWOOD_IN;
     if (gives ? (times->time_ms != 0) == (times->times_ms != NULL)
               : times->time_ms != 0 || times->times_ms != NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "AT and IN have a time for all keys (time_ms, not 0), or one for "
-                              "each (times_ms); UNSAID and KEEP have none");
+                              "times: AT and IN need either time_ms, not 0, for all keys, or "
+                              "times_ms, one for each key; UNSAID and KEEP need neither");
     }
     if (times->when != SHERWOOD_UNSAID && !client->server.takes_times) {
         return sw_client_fail(client, SHERWOOD_E_REQUEST,
-                              "this server takes no times of keys: its keys never expire, or it "
+                              "this server accepts no expiry times: its keys never expire, or it "
                               "is an older version");
     }
     return SHERWOOD_OK;

@@ -137,7 +137,7 @@ static int shake_hands(struct tls_transport *tls_transport, const char *address,
         int count = left_ms <= 0 ? 0 : poll(&ready, 1, (int)left_ms);
         if (count == 0) {
             snprintf(text, text_bytes,
-                     "%s: the TLS handshake took longer than %d ms: does that port speak TLS?",
+                     "%s: the TLS handshake took longer than %d ms: check that the port speaks TLS",
                      address, timeout_ms);
             return SHERWOOD_E_TIMEOUT;
         }
@@ -150,7 +150,7 @@ static int shake_hands(struct tls_transport *tls_transport, const char *address,
     bool is_other = tls_transport->stream.socket_ended || tls_transport->stream.error != 0 ||
                     strstr(tls_transport->scratch.trouble, "wrong version") != NULL;
     snprintf(text, text_bytes, "%s: the TLS handshake failed: %s%s", address,
-             tls_transport->scratch.trouble, is_other ? ": does that port speak TLS?" : "");
+             tls_transport->scratch.trouble, is_other ? ": check that the port speaks TLS" : "");
     return SHERWOOD_E_CONNECTION;
 }
 
@@ -163,7 +163,7 @@ static int open_stream(struct tls_transport *tls_transport, SSL_CTX *context, co
         sw_tls_stream_open(&tls_transport->stream, context, tls_transport->base.fd, false,
                            &tls_transport->scratch) != 0 ||
         sw_tls_expect(tls_transport->stream.ssl, name) != 0) {
-        snprintf(text, text_bytes, "not enough memory for a connection by TLS");
+        snprintf(text, text_bytes, "not enough memory for a TLS connection");
         return SHERWOOD_E_NOMEM;
     }
     return SHERWOOD_OK;
@@ -183,7 +183,7 @@ static struct sw_client_transport *tls_open(const struct sw_client_dialer *diale
     const char *host_port = address + sizeof(PREFIX) - 1;
     struct tls_transport *tls_transport = calloc(1, sizeof(*tls_transport));
     if (tls_transport == NULL) {
-        snprintf(text, text_bytes, "not enough memory for a connection by TLS");
+        snprintf(text, text_bytes, "not enough memory for a TLS connection");
         *status = SHERWOOD_E_NOMEM;
         return NULL;
     }

@@ -68,8 +68,9 @@ int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request,
         return SHERWOOD_E_INVALID;
     }
     if (request->_state != SW_CLIENT_REQUEST_DONE && request->_state != SW_CLIENT_REQUEST_FLYING) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "wait: the request was not submitted, or was already waited for");
+        return sw_client_fail(
+            client, SHERWOOD_E_INVALID,
+            "wait: the request was not submitted, or a wait has returned it already");
     }
     /* This ends even if the connection fails: a connection that ends finishes its requests. */
     wait_until(client, request, timeout_ms);

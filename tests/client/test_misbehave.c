@@ -189,9 +189,9 @@ Test(misbehave, lies_are_protocol_errors)
         void (*answer)(int, const struct sw_request *, struct sw_reply *);
         const char *says;
     } lies[] = {
-        {"wrong id", wrong_id, "never made"},
-        {"id of an answered request", stale_id, "never made"},
-        {"id zero", zero_id, "never made"},
+        {"wrong id", wrong_id, "that the client did not send"},
+        {"id of an answered request", stale_id, "that the client did not send"},
+        {"id zero", zero_id, "that the client did not send"},
         {"value width", wrong_value_width, "width"},
         {"key width", wrong_key_width, "width"},
         {"count", wrong_count, "number of keys"},

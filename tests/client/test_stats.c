@@ -59,9 +59,9 @@ Test(stats, lies_are_protocol_errors)
         {"fewer than there are", "body length", 3, 4, "a"},
         {"count without a body", "body length", 1, 0, "a"},
         {"nothing", "without statistics", 0, 0, "a"},
-        {"no name", "no proper name", 2, 2, ""},
-        {"a name for the terminal", "no proper name", 2, 2, "\033[2J"},
-        {"a name without an end", "no proper name", 2, 2,
+        {"no name", "whose name is not valid", 2, 2, ""},
+        {"a name for the terminal", "whose name is not valid", 2, 2, "\033[2J"},
+        {"a name without an end", "whose name is not valid", 2, 2,
          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
     };
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {

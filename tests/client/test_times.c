@@ -223,6 +223,6 @@ Test(times, a_server_that_takes_none)
     cr_assert_eq(sherwood_connect(server.address, NULL, &client), SHERWOOD_OK);
     cr_expect_eq(sherwood_server(client)->takes_times, 0);
     expect_refusal((struct sherwood_times){sizeof(struct sherwood_times), SHERWOOD_IN, 5, NULL},
-                   SHERWOOD_E_REQUEST, "takes no times");
+                   SHERWOOD_E_REQUEST, "accepts no expiry times");
     cr_assert_eq(sherwood_set_times(client, keys, values, 1, NULL), SHERWOOD_OK);
 }

@@ -43,7 +43,7 @@ def from_c():
     with daemon("--backend", "cpu") as server:
         status, sentence = refused(library, server.unix.encode())
         equal(status, E_REQUEST, sentence)
-        check("not on a GPU" in sentence and "cpu" in sentence, sentence)
+        check("does not run on a GPU" in sentence and "cpu" in sentence, sentence)
         connection = sherwood.connect(server.unix)
         connection.set_many([1, 2], [3, 4])
         equal(list(connection.get_many([1, 2], default=0)), [3, 4])
@@ -65,8 +65,8 @@ def from_python():
     ctypes.CDLL(str(BUILD / "libsherwood.so.0"), mode=ctypes.RTLD_GLOBAL)
     with daemon("--backend", "cpu") as server:
         client = sherwood.connect(server.unix)
-        raises(sherwood.Refused, "not on a GPU", client.attach, "cuda:0")
-        raises(sherwood.Refused, "not on a GPU", client.attach)
+        raises(sherwood.Refused, "does not run on a GPU", client.attach, "cuda:0")
+        raises(sherwood.Refused, "does not run on a GPU", client.attach)
         for name in ("gpu", "cuda:x", "cpu", -1):
             raises(ValueError, "cuda:0", client.attach, name)
         os.environ["SHERWOOD_CUDA_LIBRARY"] = "/nowhere/libsherwood-cuda.so.0"

@@ -81,7 +81,7 @@ def refusals():
         equal([line.split()[-2:] for line in said.splitlines()], [["--device", "0"], ["--device", "1"]], said)
         check("File exists" in run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1), "it stays")
         with Server() as alone:
-            check("not in cluster mode" in run(CLI, "-c", "-p", alone.port, "get", 1, rc=1), "no node of a cluster")
+            check("no cluster mode" in run(CLI, "-c", "-p", alone.port, "get", 1, rc=1), "no node of a cluster")
 
 
 @case

@@ -136,7 +136,7 @@ def told_in_a_frame():
                 third.sendall(wire.command("PING"))
                 equal(last_words(third), b"-ERR max number of clients reached\r\n", "in RESP")
             said = run(BUILD / "sherwood-cli", "-p", server.port, "get", 1, rc=None)
-            check("connections" in said and "right port" not in said, said)
+            check("connections" in said and "check the port" not in said, said)
         for connection in two:
             connection.close()
 

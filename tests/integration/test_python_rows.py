@@ -250,7 +250,7 @@ def scores():
         result = c.run_many("increment", [1, 2, 1], [TOP, 3, 1])
         equal((result.overflows, c[1], c[2]), (1, TOP, 3))
         same(result.previous, np.array([0, 0, TOP], U8))
-        raises(sherwood.Refused, "no scores", c.run_many, "set", [1], [1], scores=1)
+        raises(sherwood.Refused, "announces no eviction policy", c.run_many, "set", [1], [1], scores=1)
         raises(sherwood.Refused, "", c.run_many, "peek", [1])
 
 

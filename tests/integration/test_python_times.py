@@ -178,8 +178,8 @@ def what_is_refused():
         equal((len(c), c[149_999]), (150_000, 9), "more than half of a frame's keys")
     with client("--engine", "cuckoo") as c:
         equal(c.server.takes_times, False)
-        raises(sherwood.Refused, "takes no times", c.set_many, [1], [6], ttl=5)
-        raises(sherwood.Refused, "takes no times", c.submit.set_many([1], [6], ttl=[5]).result)
+        raises(sherwood.Refused, "accepts no expiry times", c.set_many, [1], [6], ttl=5)
+        raises(sherwood.Refused, "accepts no expiry times", c.submit.set_many([1], [6], ttl=[5]).result)
         raises(sherwood.Refused, "has no TTL", c.ttl_many, [1])
 
 

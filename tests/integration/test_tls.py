@@ -323,7 +323,7 @@ def our_own_clients():
         equal(run(cli, "-a", f"tls://127.0.0.1:{server.tls_port}", *trust, "GET", 1), "10\n")
         for wrong, words in ((where, "certificate was refused"),
                              (where + trust + ["--sni", "elsewhere.example"], "hostname mismatch"),
-                             (["-p", server.port, "--tls"] + trust, "does that port speak TLS?"),
+                             (["-p", server.port, "--tls"] + trust, "check that the port speaks TLS"),
                              (["-p", server.tls_port], "this port speaks TLS"),
                              (["-p", server.port] + trust, "begins with tls://"),
                              (where + ["--cacert", "/nowhere.pem"], "No such file"),
