@@ -1,53 +1,44 @@
 # SPDX-License-Identifier: MIT
-"""errors - ref/errors.md: the RESP errors in the sources of the server, and the statuses of frames, each with cause and action.
+"""errors - ref/errors.md: the RESP errors in the sources of the server, the statuses of frames, and the messages that errors, frames
+and the log show, each with what to do.
 
-A text or a status without an entry in error_entries.py is an error of make docs, and of test_reference.py."""
+A text or a status without an entry in error_entries.py or reason_entries.py is an error of make docs, and of test_reference.py."""
 
 import re
 
 from error_entries import RESP, STATUSES
+from messages import LITERAL, flat, macros, messages, sources
+from reason_entries import GROUPS, PARTS
 from text import ROOT, cell, escaped, head, source
 
-LITERAL = r'"(?:[^"\\]|\\.)*"'
 CONSTANT = r"\b(?:SW_|PRI)\w+\b|\b[A-Z][A-Z_]{3,}\b"
 TEXT = re.compile(rf"(?:{LITERAL}|{CONSTANT})(?:[\s\\]*(?:{LITERAL}|{CONSTANT}))*")
 FORMATS = r"%[-.*0-9]*(?:ll|z|j)?[a-z]"
 
 
-def sources():
-    """The sources of the server without comments; of a #define the name is left out."""
-    for path in sorted((ROOT / "server").rglob("*")):
-        if path.suffix in (".c", ".h", ".inl"):
-            yield re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
-
-
-def macros(texts):
-    return {match[1]: match[2] for text in texts
-            for match in re.finditer(rf"#define (\w+)[ \\\n]+((?:{LITERAL}|SW_\w+)(?:[\s\\]*(?:{LITERAL}|SW_\w+))*)", text)}
-
-
-def flat(code, known):
-    """The text that some literals and macros make."""
-    parts = []
-    for word in re.findall(rf"{LITERAL}|\w+", code):
-        if word.startswith('"'):
-            parts.append(word[1:-1].replace('\\"', '"').replace("\\r\\n", ""))
-        elif word in known:
-            parts.append(flat(known[word], known))
-        else:
-            parts.append("llu" if word.startswith("PRI") else "..")
-    return "".join(parts)
-
-
 def resp_texts():
     """Each RESP error of the server: it begins with one of the words of error_replies.h."""
-    texts = list(sources())
+    texts = [text for path, text in sources(ROOT) if path.startswith("server/")]
     known = macros(texts)
     words = re.findall(r"X\((\w+)\)", source("server/observe/error_replies.h"))
     begin = re.compile(rf"-?(?:{'|'.join(words)}) \S")
-    found = {flat(match[0], known).lstrip("-") for text in texts for match in TEXT.finditer(re.sub(r"#define \w+", ";", text))
-             if begin.match(flat(match[0], known))}
-    return sorted(text for text in found if not re.fullmatch(rf"ERR (?:{FORMATS}|[: ])+", text))
+    shown = (flat(re.findall(rf"{LITERAL}|\w+", match[0]), known).lstrip("-")
+             for text in texts for match in TEXT.finditer(re.sub(r"#define \w+", ";", text)))
+    return sorted({text for text in shown if begin.match(text) and not re.fullmatch(rf"ERR (?:{FORMATS}|[: ])+", text)})
+
+
+def grouped_messages(root=ROOT):
+    """[(group, {entry: its texts})] of the messages in the sources."""
+    found = [{} for _ in GROUPS]
+    for path, text in messages(root):
+        if re.search(PARTS, text):
+            continue
+        number = next((number for number, group in enumerate(GROUPS) if re.match(group[2], path)), None)
+        entry = next((entry for entry in GROUPS[number][3] if re.search(entry[0], text)), None) if number is not None else None
+        if entry is None:
+            raise SystemExit(f"deploy/reference/reason_entries.py has no entry for the message of {path}: {text}")
+        found[number].setdefault(entry, set()).add(text)
+    return list(zip(GROUPS, found))
 
 
 def statuses():
@@ -60,10 +51,12 @@ def statuses():
 
 def page(_build):
     texts = resp_texts()
-    lines = head("Errors", "the sources of the server and deploy/reference/error_entries.py",
+    lines = head("Errors", "the sources of the server, deploy/reference/error_entries.py and reason_entries.py",
                  "Find the text of an error here by a few of its words. `%s`, `%d` and the like stand for a value.",
-                 "After `ERR`, some errors have a reason of another part of the server: of users, options or replication. This page does not list\n"
-                 "these reasons. The server counts errors by their first word: `INFO errorstats`, and `sherwood_error_replies_total` in [Metrics](metrics.md).")
+                 "An error of RESP begins with a word in capitals: see [RESP](#resp). Other texts are reasons: of `ERR`, in the message of a bulk frame,\n"
+                 "or in the log. They have a section for each part of the server. If `sherwoodd` does not start, begin with\n"
+                 "[options and files](#start-options-and-files).",
+                 "The server counts errors by their first word: `INFO errorstats`, and `sherwood_error_replies_total` in [Metrics](metrics.md).")
     lines += ["## RESP", ""]
     entries = {}
     for text in texts:
@@ -74,8 +67,13 @@ def page(_build):
     for entry in RESP:
         if entry in entries:
             lines += [f"**Cause:** {entry[1]}", "", f"**Action:** {entry[2]}", "", *(f"- {cell(text)}" for text in entries[entry]), ""]
-    lines += ["## Statuses of bulk frames", "", "A reply has a status and, in its message, a text like those above without their first word.", "",
+    lines += ["## Statuses of bulk frames", "", "A reply has a status and a message. The [messages](#messages-of-bulk-frames) say more than the status.", "",
               "| status | number | meaning | action |", "| --- | --- | --- | --- |"]
     for name, number, meaning in statuses():
         lines.append(f"| `{name}` | {number} | {escaped(meaning)} | {STATUSES[name]} |")
+    for (title, about, _, group), found in grouped_messages():
+        lines += ["", f"## {title}", "", about, ""]
+        for entry in group:
+            if entry in found:
+                lines += [f"**Action:** {entry[1]}", "", *(f"- {cell(text)}" for text in sorted(found[entry])), ""]
     return lines

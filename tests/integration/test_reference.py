@@ -5,11 +5,14 @@
 test_metrics.py compares metrics.md, test_status.py status.md, and test_word_table.py operations.md."""
 
 import importlib
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
-from harness import BUILD, ROOT, case, check, equal, main, run
+import wire
+from harness import BUILD, ROOT, Server, case, check, equal, main, refusal, run
 
 PAGES = ROOT / "deploy" / "docs" / "ref"
 
@@ -45,12 +48,16 @@ def complete():
         check(f"#### Client.{method}\n" in python, method)
 
 
+def error_modules():
+    sys.path.insert(0, str(ROOT / "deploy" / "reference"))
+    sys.dont_write_bytecode = True
+    return importlib.import_module("errors"), importlib.import_module("messages")
+
+
 @case
 def errors_have_entries():
     """an error text in the sources, or a status of frames, without a cause and an action is found"""
-    sys.path.insert(0, str(ROOT / "deploy" / "reference"))
-    sys.dont_write_bytecode = True
-    made = importlib.import_module("errors")
+    made, _ = error_modules()
     texts = made.resp_texts()
     check(len(texts) > 150 and "READONLY You can't write against a read only replica." in texts, texts)
     made.resp_texts = lambda: [*texts, "ERR xyzzy"]
@@ -60,6 +67,57 @@ def errors_have_entries():
         check("xyzzy" in str(reason), reason)
     else:
         check(False, "no failure")
+
+
+@case
+def messages_have_entries():
+    """a reason, a message of a frame or an error line of the log without an action is found, however the source shows it"""
+    made, _ = error_modules()
+    sources = {"snprintf": 'snprintf(error, size, "the plugh %s has no xyzzy", name);', "return": 'return "the plugh has no xyzzy";',
+               "log": 'sw_log(SW_LOG_ERROR, "plugh: %s has no xyzzy",\n       name);', "choice": 'refuse(x, is ? "it is plugh, xyzzy" : NULL);',
+               "macro": '#define PLUGH "the plugh has " "no xyzzy"\nsay(PLUGH);', "remedy": 'refuse(x, ": wave the plugh and say xyzzy");'}
+    for name, text in sources.items():
+        with tempfile.TemporaryDirectory() as root:
+            file = pathlib.Path(root) / "server" / "users" / "new.c"
+            file.parent.mkdir(parents=True)
+            file.write_text(f"/* no message: the xyzzy of a comment */\nvoid f(void)\n{{\n    {text}\n}}\n", encoding="utf-8")
+            try:
+                got = made.grouped_messages(pathlib.Path(root))
+            except SystemExit as reason:
+                check("server/users/new.c" in str(reason) and "plugh" in str(reason), reason)
+            else:
+                check(False, f"{name}: {got}")
+
+
+@case
+def provoked_errors():
+    """what a user gets from a daemon is on the page: at a start, after ERR, and in the reply to a frame"""
+    texts = [re.split(r"%[-.*0-9]*(?:ll|z|j)?[a-z]", text) for text in re.findall(r"^- `(.*)`$", text_of("errors.md"), re.M)]
+    patterns = [(len(re.findall(r"\w+", " ".join(parts))), re.compile(".*".join(map(re.escape, parts)))) for parts in texts]
+
+    def known(shown):
+        """A text of the page with at least three words of its own is in the text that was shown."""
+        return any(words >= 3 and pattern.search(shown) for words, pattern in patterns)
+    check(not known("the plugh has no xyzzy"), "each text is known")
+    for flags in (["--prot", "1"], ["--port", "x"], ["--value-bytes", "7"], ["--appendonly", "yes"], ["--data-dir", "/nowhere"],
+                  ["--replicaof", "a b c"], ["--ha", "etcd://x"], ["--config", "/nowhere"], ["--tls-port", "1"], ["--capacity", "1024T"],
+                  ["--unix-users", "x"], ["--max-load", "9"]):
+        said = refusal(*flags)
+        check(said and known(said), f"{flags}: {said}")
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for words in ("ACL SETUSER x %R~7", "ACL SETUSER x +nothing", "CONFIG SET port 1", "CONFIG SET maxclients -1", "REPLICAOF a b",
+                      "CLUSTER SETTOPOLOGY {}", "HA STATUS", "LPUSH 1 2", "DIGEST 1 2", "CONFIG REWRITE"):
+            connection.sendall(wire.command(*words.split()))
+            said = replies.read()
+            check(isinstance(said, wire.Error) and known(said), f"{words}: {said!r}")
+    with Server() as server:
+        for frame in (wire.frame(wire.GET, [1], width=4), wire.frame(wire.SET, [1]), wire.frame(wire.GET, [1], count=9),
+                      wire.frame(wire.SET, [1], [2], each_ms=[0]), wire.envelope(b"")):
+            with server.connect() as connection:
+                connection.sendall(frame)
+                reply = wire.read_frame(connection)
+                check(reply.status != 0 and known(reply.message), f"{reply.status} {reply.message}")
 
 
 if __name__ == "__main__":
