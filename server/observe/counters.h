@@ -103,6 +103,7 @@
     X(connected_clients, "Connections open now.")                                                  \
     X(connections_without_login, "Connections that must log in and have not.")                     \
     X(paused_clients, "Connections whose input is paused now.")                                    \
+    X(blocked_clients, "Connections that wait in WAIT or WAITAOF.")                                \
     X(http_connections, "HTTP connections open now.")                                              \
     X(input_memory_bytes, "Memory of requests that arrived in part; input-bytes-max limits it.")   \
     X(input_memory_max_bytes, "Limit of this memory: input-bytes-max.")                            \

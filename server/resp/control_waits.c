@@ -197,6 +197,7 @@ void sw_control_wait_unblocked(struct sw_control *control,
                                bool (*is_over)(struct sw_control *control))
 {
     sw_control_wait_until(control, is_over);
+    SW_COUNT(control->conn->net->counters, blocked_clients, 1);
     __atomic_store_n(&control->conn->shown.waits, SW_CLIENTS_WAITS, __ATOMIC_RELEASE);
 }
 
@@ -208,8 +209,11 @@ static bool ends(struct sw_control *control)
         __atomic_load_n(waits, __ATOMIC_ACQUIRE) <= SW_CLIENTS_WAITS) {
         return false;
     }
-    if (__atomic_exchange_n(waits, SW_CLIENTS_WAITS_NOT, __ATOMIC_ACQ_REL) ==
-        SW_CLIENTS_UNBLOCKED) {
+    const uint8_t was = __atomic_exchange_n(waits, SW_CLIENTS_WAITS_NOT, __ATOMIC_ACQ_REL);
+    if (was != SW_CLIENTS_WAITS_NOT) {
+        SW_COUNT(control->conn->net->counters, blocked_clients, -1);
+    }
+    if (was == SW_CLIENTS_UNBLOCKED) {
         snprintf(control->error, sizeof(control->error),
                  "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     }

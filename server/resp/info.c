@@ -55,7 +55,7 @@ static void section_clients(const struct sw_server_stats *snapshot, struct sw_te
 {
     info_put(text, "connected_clients", snapshot->counters.connected_clients);
     info_put(text, "maxclients", sw_config_connections(snapshot->config));
-    info_put(text, "blocked_clients", 0);
+    info_put(text, "blocked_clients", snapshot->counters.blocked_clients);
     info_put(text, "paused_clients", snapshot->counters.paused_clients);
     bool paused = snapshot->pause_left_ms > 0;
     sw_text_printf(text, "paused_reason:%s\r\npaused_actions:%s\r\n",

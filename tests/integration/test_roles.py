@@ -135,8 +135,11 @@ def waitaof_ends():
         replies.ask("SET", 1, 7)
         replies.socket.sendall(wire.command("WAITAOF", 1, 0, 0))
         eventually(lambda: faults.sync.waiting > 0, "a sync")
+        eventually(lambda: server.metrics()["sherwood_blocked_clients"] == 1, "WAITAOF waits")
         ask(server, "REPLICAOF", "127.0.0.1", other.port)
-        check("UNBLOCKED force unblock" in str(replies.read()), "it ends")
+        reply = str(replies.read())
+        check("UNBLOCKED force unblock" in reply, f"it ends: {reply}")
+        equal(server.metrics()["sherwood_blocked_clients"], 0, "nobody waits")
         faults.sync.end()
 
 

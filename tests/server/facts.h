@@ -59,6 +59,7 @@ static inline void make_facts(struct sw_config *config, struct sw_server_stats *
     snapshot->counters.arena_bytes = 1 << 20;
     snapshot->counters.arena_used_bytes = 4096;
     snapshot->counters.paused_clients = 2;
+    snapshot->counters.blocked_clients = 1;
     snapshot->gpu = (struct sw_gpu_facts){7ULL << 30, 80ULL << 30, 45, 12};
     snapshot->process_id = 4242;
     snapshot->start_time_seconds = 1700000000;

@@ -71,7 +71,7 @@ Test(info, fields_that_tools_read)
     expect(info, "uptime_in_seconds", "90061");
     expect(info, "uptime_in_days", "1");
     expect(info, "connected_clients", "5");
-    expect(info, "blocked_clients", "0");
+    expect(info, "blocked_clients", "1");
     expect(info, "maxclients", "10000");
     expect(info, "used_memory", "3149824");
     expect(info, "used_memory_human", "3.00M");
