@@ -42,23 +42,26 @@ const char *sw_etcd_address_parse(struct sw_etcd_address *address, const char *t
 {
     *address = (struct sw_etcd_address){.is_tls = strncmp(text, "etcds://", 8) == 0};
     if (!address->is_tls && strncmp(text, "etcd://", 7) != 0) {
-        return "this does not begin with etcd:// or etcds://";
+        return "the address does not begin with etcd:// or etcds://";
     }
     const char *at = text + (address->is_tls ? 7 : 6);
     do {
         at++;
         if (address->endpoints == SW_ETCD_ENDPOINTS_MAX) {
-            return "there are more than 9 members of etcd";
+            return "the address has more than 9 members of etcd";
         }
         char *endpoint = address->endpoint[address->endpoints++];
-        if (!sw_etcd_address_take_name(&at, ",/", "-_.:[]", endpoint) ||
+        if (!sw_etcd_address_take_name(&at, ",/?", "-_.:[]", endpoint) ||
             !sw_etcd_is_address(endpoint)) {
-            return "a member of etcd is no host:port";
+            return "a member of etcd is not host:port";
         }
     } while (*at == ',');
-    if (*at != '/' || !sw_etcd_address_take_name(&at, "?", "-_./", address->prefix) ||
+    if (*at != '/' || at[1] == '\0' || at[1] == '?') {
+        return "/prefix is missing after the members of etcd";
+    }
+    if (!sw_etcd_address_take_name(&at, "?", "-_./", address->prefix) ||
         address->prefix[strlen(address->prefix) - 1] == '/') {
-        return "the prefix is wrong";
+        return "the prefix is not 1 to 63 letters, digits, and -_./, or it ends with a slash";
     }
     *rest = at;
     return NULL;

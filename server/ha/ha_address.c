@@ -40,14 +40,14 @@ static const char *take_choice(struct sw_ha_address *address, const char **at)
         *at += 6;
         return sw_etcd_address_take_name(at, "&", "-_.", address->shard)
                    ? NULL
-                   : "the name of the shard is wrong";
+                   : "NAME of shard=NAME is not 1 to 63 letters, digits, and -_.";
     }
     if (strncmp(*at, "announce=", 9) == 0) {
         *at += 9;
         return sw_etcd_address_take_name(at, "&", "-_.:[]", address->announce) &&
                        sw_etcd_is_address(address->announce)
                    ? NULL
-                   : "announce is not a host:port";
+                   : "announce is not host:port";
     }
     if (strncmp(*at, "ttl=", 4) == 0) {
         *at += 4;
@@ -63,7 +63,7 @@ static const char *take_choice(struct sw_ha_address *address, const char **at)
                    ? NULL
                    : "quorum is not a number from 1 to 8";
     }
-    return "unknown parameter after the question mark";
+    return "a parameter after the question mark is not shard, announce, ttl or quorum";
 }
 
 int sw_ha_address_parse(struct sw_ha_address *address, const char *text, char *reason,
@@ -71,8 +71,8 @@ int sw_ha_address_parse(struct sw_ha_address *address, const char *text, char *r
 {
     *address = (struct sw_ha_address){.ttl_ns = 3000000000U, .quorum = 1};
     const char *at = NULL, *wrong = sw_etcd_address_parse(&address->etcd, text, &at);
-    if (wrong == NULL && *at != '?') {
-        wrong = "the prefix is wrong";
+    if (wrong == NULL && *at != '?') { /* the prefix ends at the question mark or at the end */
+        wrong = "?shard=NAME is missing after the prefix";
     }
     if (wrong != NULL) {
         return bad_ha_address(reason, reason_bytes, wrong);

@@ -21,14 +21,18 @@ from shard_history import Client, Counter, Key, Wrong, end_load
 def refused():
     """what --ha does not take is said in one sentence, and so is what does not go with it"""
     good = "etcd://127.0.0.1:2379/sherwood?shard=a"
-    for text, why in (("http://h:1/p?shard=a", "begin with etcd://"), ("etcd://h/p?shard=a", "no host:port"),
-                      ("etcds://h:1?shard=a", "prefix"), ("etcd://h:1?shard=a", "prefix"),
-                      ("etcd://h:1/p", "prefix"), ("etcd://h:1/p?ttl=3", "shard=NAME is missing"),
-                      ("etcd://h:1/p?shard=a&ttl=0", "ttl"), ("etcd://h:1/p?shard=a&quorum=9", "quorum"),
-                      ("etcd://h:1/p?shard=a&x=1", "unknown parameter"), ("etcd://h:1/p?shard=a b", "shard"),
-                      ("etcd://h:1/p?shard=a&announce=here", "announce")):
+    for text, why in (("http://h:1/p?shard=a", "the address does not begin with etcd://"),
+                      ("etcd://h/p?shard=a", "a member of etcd is not host:port"),
+                      ("etcds://h:1?shard=a", "/prefix is missing"), ("etcd://h:1?shard=a", "/prefix is missing"),
+                      ("etcd://h:1", "/prefix is missing"), ("etcd://h:1/?shard=a", "/prefix is missing"),
+                      ("etcd://h:1/p/?shard=a", "the prefix is not 1 to 63"),
+                      ("etcd://h:1/p", "?shard=NAME is missing"), ("etcd://h:1/p?ttl=3", "shard=NAME is missing"),
+                      ("etcd://h:1/p?shard=a&ttl=0", "ttl is not"), ("etcd://h:1/p?shard=a&quorum=9", "quorum is not"),
+                      ("etcd://h:1/p?shard=a&x=1", "a parameter after the question mark is not"),
+                      ("etcd://h:1/p?shard=a b", "NAME of shard=NAME is not 1 to 63"),
+                      ("etcd://h:1/p?shard=a&announce=here", "announce is not")):
         said = run(DAEMON, "--port", free_port(), "--http-port", "0", "--ha", text, *SMALL, rc=2)
-        check(why in said or "built without libcurl" in said, (text, said))
+        check(f"--ha: {why}" in said or "built without libcurl" in said, (text, said))
     for flags, why in ((("--replicaof", "h:1"), "replicaof"), (("--engine", "cache"), "cache engine"),
                        (("--cluster-config", "/nowhere"), "a topology in a file")):
         said = run(DAEMON, "--port", free_port(), "--http-port", "0", "--ha", good, *flags, rc=None)
