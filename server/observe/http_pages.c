@@ -28,8 +28,9 @@ static const char page_index[] =
     "page\n/metrics      counters and gauges for Prometheus\n/status.json  statistics of now and "
     "of the last ten minutes, and current problems\n/healthz      200 while the process runs; "
     "degraded: .. while it refuses writes because of the disk\n/readyz       200 while it serves "
-    "at least reads; 503 before that and during shutdown\n";
+    "at least reads; otherwise 503 with the reason\n";
 static const char page_no_copy[] = "This replica has not received its primary's table yet.\n";
+static const char page_no_primary[] = "not ready: this member of the shard knows no primary\n";
 static const char page_missing[] =
     "The page does not exist. The pages are /, /metrics, /status.json, /healthz and /readyz.\n";
 static const char page_no_token[] = "This page needs a bearer token: --http-token-file.\n";
@@ -203,6 +204,9 @@ static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
     }
     if (snapshot.replication.lacks_data) {
         return sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, page_no_copy);
+    }
+    if (snapshot.ready && snapshot.replication.knows_no_primary) {
+        return sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, page_no_primary);
     }
     return snapshot.ready ? reply_up(&snapshot, connection, "ready")
                           : sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,

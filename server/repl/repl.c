@@ -275,6 +275,7 @@ void sw_repl_status(struct sw_repl *repl, struct sw_repl_status *facts)
     memset(facts, 0, sizeof(*facts));
     facts->is_replica = sw_repl_is_replica(state);
     facts->lacks_data = sw_repl_lacks_data(state);
+    facts->knows_no_primary = sw_repl_is_lost(state);
     facts->position =
         facts->is_replica ? sw_repl_applied(state) : sw_table_last_sequence(repl->table);
     pthread_mutex_lock(&state->lock);

@@ -12,6 +12,7 @@
 struct sw_repl_status {
     bool is_replica;
     bool lacks_data;
+    bool knows_no_primary; /* a member of a shard that is not primary and follows none */
     struct sw_repl_history history;
     uint64_t position; /* the last write that this server has applied */
     char host[SW_REPL_ADDRESS_BYTES];

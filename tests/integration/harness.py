@@ -245,11 +245,15 @@ class Server:
             if self.flags[self.flags.index("--port") + 1] and addresses:
                 self.port = int(addresses[0][1])
                 self.http_port = int(addresses[-1][1])
-            eventually(lambda: self.http("/readyz")[0] == self.ready, lambda: f"ready; log: {self.log()[-2000:]}")
+            eventually(self.is_ready, lambda: f"ready; log: {self.log()[-2000:]}")
         except BaseException:
             self.kill()
             raise
         return self
+
+    def is_ready(self):
+        """Returns true once the daemon has started."""
+        return self.http("/readyz")[0] == self.ready
 
     def _start_line(self):
         line = []

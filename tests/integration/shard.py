@@ -100,6 +100,14 @@ class Etcd:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+class MemberServer(Server):
+    """A daemon that has started even if its shard has no primary."""
+
+    def is_ready(self):
+        status, _, text = self.http("/readyz")
+        return status == self.ready or "knows no primary" in text
+
+
 class Member:
     """A server of a shard on a port that it keeps over its restarts."""
 
@@ -114,7 +122,7 @@ class Member:
         self.start()
 
     def start(self):
-        self.server = Server(*self.arguments, **self.options).start()
+        self.server = MemberServer(*self.arguments, **self.options).start()
         self.host, self.port, self.name = self.server.host, self.server.port, self.server.address()
 
     def restart(self):

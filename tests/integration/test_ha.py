@@ -12,7 +12,7 @@ import statistics
 import wire
 from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main, run, DAEMON
 from replication import SMALL
-from shard import Etcd, Shard, Wired, needs_etcd, session_of
+from shard import Etcd, MemberServer, Shard, Wired, needs_etcd, session_of
 from shard_chaos import Chaos, fail_over
 from shard_history import Client, Counter, Key, Wrong, end_load
 
@@ -65,10 +65,12 @@ def checker():
 @case
 @needs_etcd
 def without_etcd():
-    """a member that reaches no etcd serves nothing, and says so by both protocols"""
+    """a member that reaches no etcd serves nothing, and says so by both protocols and at /readyz"""
     url = f"etcd://127.0.0.1:{free_port()}/sherwood?shard=a&ttl=1"
-    with Server("--ha", url, "--port", str(free_port()), *SMALL) as server, server.connect() as connection:
+    with MemberServer("--ha", url, "--port", str(free_port()), *SMALL) as server, server.connect() as connection:
         replies = wire.Replies(connection)
+        equal(server.http("/readyz")[0::2], (503, "not ready: this member of the shard knows no primary\n"), "/readyz")
+        equal(server.http("/healthz")[0::2], (200, "ok\n"), "/healthz")
         for words in (("GET", 1), ("SET", 1, 1), ("DBSIZE",)):
             check(str(replies.ask(*words)).startswith("CLUSTERDOWN The cluster is down"), words)
         check("elected" in replies.ask("REPLICAOF", "NO", "ONE"), "nobody makes it primary")

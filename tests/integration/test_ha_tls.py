@@ -8,9 +8,9 @@ import random
 import struct
 
 from certificates import Authority
-from harness import Server, case, check, drawn_seed, eventually, free_port, main
+from harness import case, check, drawn_seed, eventually, free_port, main
 from replication import SMALL
-from shard import Etcd, Member, Shard, needs_etcd
+from shard import Etcd, Member, MemberServer, Shard, needs_etcd
 from shard_chaos import Chaos, fail_over
 from shard_history import Client, Wrong, end_load
 
@@ -77,7 +77,7 @@ def strangers():
     """an etcd that nobody vouches for is not asked, and one that asks for a certificate says no without one"""
     with Authority() as authority, Etcd(authority=authority) as etcd:
         for flags in (tls_to(etcd)[2:], tls_to(etcd)[:2]):
-            with Server("--ha", etcd.url("x"), "--port", str(free_port()), *flags, *SMALL) as server:
+            with MemberServer("--ha", etcd.url("x"), "--port", str(free_port()), *flags, *SMALL) as server:
                 eventually(lambda server=server: "etcd did not answer: 127.0.0.1" in server.log(), "it says so")
                 check("is primary" not in server.log(), "and it is no primary")
 

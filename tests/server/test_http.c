@@ -96,7 +96,13 @@ Test(http, pages)
     expect(port, "POST /metrics", "Content-Length: 0\r\n", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
     expect(port, "DELETE /", "", "HTTP/1.1 405 ", "Only GET and HEAD");
     expect(port, "GET /healthz", "Content-Length: 3\r\n\r\nabc", "HTTP/1.1 200 ", "ok\n");
+    facts.replication.knows_no_primary = true;
+    expect(port, "GET /readyz", "", "HTTP/1.1 503 ",
+           "\r\n\r\nnot ready: this member of the shard knows no primary\n");
+    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     facts.ready = false;
+    expect(port, "GET /readyz", "", "HTTP/1.1 503 ", "not ready: starting or shutting down\n");
+    facts.replication.knows_no_primary = false;
     expect(port, "GET /readyz", "", "HTTP/1.1 503 ", "not ready");
     expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     sw_http_stop(http);
