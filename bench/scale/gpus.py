@@ -116,6 +116,7 @@ class Gpus(Study):
         if done.returncode != 0 or len(flags) != count:
             raise Failed(f"sherwood-cli cluster create: {done.stderr.strip() or done.stdout}")
         for words in flags:
+            words += ["--http-port", "0"]
             pathlib.Path(words[words.index("--data-dir") + 1]).mkdir(parents=True, exist_ok=True)
         return self.started(count, more=flags)
 

@@ -20,6 +20,7 @@
 #include "proto/decimal.h"
 
 #define LOCAL_PORT 7379 /* of the first of --local-gpus; the others follow */
+#define HTTP_PORT 9379  /* default of sherwoodd --http-port */
 
 static int usage(struct sw_cli *cli)
 {
@@ -99,6 +100,55 @@ static void share_slots(struct sw_topology *topology)
     }
 }
 
+static bool is_loopback(const char *ip)
+{
+    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
+}
+
+static bool is_same_host(const struct sw_topology_node *one, const struct sw_topology_node *other)
+{
+    return strcmp(one->ip, other->ip) == 0 || (is_loopback(one->ip) && is_loopback(other->ip));
+}
+
+/* Returns the port of a node's status page: the first one from the default on that no earlier node
+ * of the same host has there, and that is no port of such a node. */
+static unsigned http_port_of(const struct sw_topology *topology, unsigned which)
+{
+    const struct sw_topology_node *nodes = topology->nodes;
+    unsigned earlier = 0, port = HTTP_PORT;
+    for (unsigned i = 0; i < which; i++) {
+        earlier += is_same_host(&nodes[i], &nodes[which]);
+    }
+    for (;; port++) {
+        bool is_taken = false;
+        for (unsigned i = 0; i < topology->node_count && !is_taken; i++) {
+            is_taken = nodes[i].port == port && is_same_host(&nodes[i], &nodes[which]);
+        }
+        if (!is_taken && earlier-- == 0) {
+            return port;
+        }
+    }
+}
+
+static void print_start(struct sw_cli *cli, const struct sw_topology *topology, unsigned which,
+                        const char *path, bool on_gpus)
+{
+    const struct sw_topology_node *node = &topology->nodes[which];
+    const struct sw_topology_shard *shard = &topology->shards[which];
+    const char *slash = strrchr(path, '/');
+    const int folder = slash == NULL ? 0 : (int)(slash + 1 - path); /* "" or "FOLDER/" */
+    const unsigned http_port = http_port_of(topology, which);
+    fprintf(cli->out, "%s: slots %u to %u: mkdir -p %.*s%s && sherwoodd --port %u ", shard->name,
+            shard->ranges[0].first, shard->ranges[0].last, folder, path, shard->name, node->port);
+    if (http_port != HTTP_PORT) {
+        fprintf(cli->out, "--http-port %u ", http_port);
+    }
+    /* a node without a data directory remembers no move, so it takes none */
+    fprintf(cli->out, "--cluster-config %s --cluster-node-id %s --data-dir %.*s%s", path, node->id,
+            folder, path, shard->name);
+    fprintf(cli->out, on_gpus ? " --device %u\n" : "\n", which);
+}
+
 /* Writes the topology, after the check that daemons also make, and prints how to start the daemons;
  * with `on_gpus` each on a GPU of its own. */
 static int write_topology(struct sw_cli *cli, const struct sw_topology *topology, const char *path,
@@ -130,16 +180,7 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
         return 1;
     }
     for (unsigned i = 0; i < topology->node_count; i++) {
-        const struct sw_topology_node *node = &topology->nodes[i];
-        const char *shard = topology->shards[i].name, *slash = strrchr(path, '/');
-        const int folder = slash == NULL ? 0 : (int)(slash + 1 - path); /* "" or "FOLDER/" */
-        /* a node without a data directory remembers no move, so it takes none */
-        fprintf(cli->out,
-                "%s: slots %u to %u: mkdir -p %.*s%s && sherwoodd --port %u --cluster-config %s "
-                "--cluster-node-id %s --data-dir %.*s%s",
-                shard, topology->shards[i].ranges[0].first, topology->shards[i].ranges[0].last,
-                folder, path, shard, node->port, path, node->id, folder, path, shard);
-        fprintf(cli->out, on_gpus ? " --device %u\n" : "\n", i);
+        print_start(cli, topology, i, path, on_gpus);
     }
     return 0;
 }

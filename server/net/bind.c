@@ -39,25 +39,38 @@ static int listen_on(const struct addrinfo *address)
     return fd;
 }
 
-/* What to do about an error of bind() or listen(). */
-static const char *cure_of(int error, uint16_t port)
+/* Logs why bind() or listen() failed, and what to do about it. */
+static void log_failure(const char *host, uint16_t port, const struct sw_bind_names *names,
+                        int error)
 {
+    char remedy[200] = "";
     switch (error) {
     case EADDRINUSE:
-        return " (another server? choose another port)";
+        snprintf(remedy, sizeof(remedy), "; another process has the port: choose another --%s",
+                 names->port);
+        break;
     case EACCES:
-        return port < PRIVILEGED_PORTS
-                   ? " (a port below 1024 is for root, or needs CAP_NET_BIND_SERVICE: choose "
-                     "another one, or let systemd pass the socket)"
-                   : " (a security module, such as SELinux, forbids it: choose another port)";
+        snprintf(remedy, sizeof(remedy),
+                 port < PRIVILEGED_PORTS
+                     ? "; a port below 1024 is for root, or needs CAP_NET_BIND_SERVICE: choose "
+                       "another --%s, or let systemd pass the socket"
+                     : "; a security module, such as SELinux, forbids it: choose another --%s",
+                 names->port);
+        break;
     case EADDRNOTAVAIL:
-        return " (this machine does not have the address: see --bind and --http-bind)";
+        snprintf(remedy, sizeof(remedy),
+                 "; this machine does not have the address: choose another "
+                 "--%s",
+                 names->host);
+        break;
     default:
-        return "";
+        break;
     }
+    sw_log(SW_LOG_ERROR, "cannot listen on %s port %u (--%s): %s%s", host, port, names->port,
+           strerror(error), remedy);
 }
 
-int sw_bind_tcp(const char *host, uint16_t port)
+int sw_bind_tcp(const char *host, uint16_t port, const struct sw_bind_names *names)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC,
                              .ai_socktype = SOCK_STREAM,
@@ -67,7 +80,8 @@ int sw_bind_tcp(const char *host, uint16_t port)
     snprintf(service, sizeof(service), "%u", port);
     int error = getaddrinfo(host, service, &hints, &found);
     if (error != 0) {
-        sw_log(SW_LOG_ERROR, "cannot listen on '%s': %s", host, gai_strerror(error));
+        sw_log(SW_LOG_ERROR, "cannot listen on '%s' (--%s): %s; set a numeric address", host,
+               names->host, gai_strerror(error));
         return -1;
     }
     int fd = -1;
@@ -75,10 +89,10 @@ int sw_bind_tcp(const char *host, uint16_t port)
          address = address->ai_next) {
         fd = listen_on(address);
     }
+    error = errno;
     freeaddrinfo(found);
     if (fd < 0) {
-        sw_log(SW_LOG_ERROR, "cannot listen on %s port %u: %s%s", host, port, strerror(errno),
-               cure_of(errno, port));
+        log_failure(host, port, names, error);
     }
     return fd;
 }

@@ -15,9 +15,14 @@ struct sw_bound_file {
     ino_t inode; /* 0: none */
 };
 
+/* The options that set an address, as error texts name them. */
+struct sw_bind_names {
+    const char *host, *port; /* without the dashes */
+};
+
 /* Makes a listening, non-blocking TCP socket on a numeric IPv4 or IPv6 address; names are not
  * looked up. If `port` is 0, the kernel chooses one. Returns the descriptor, or -1. */
-int sw_bind_tcp(const char *host, uint16_t port);
+int sw_bind_tcp(const char *host, uint16_t port, const struct sw_bind_names *names);
 
 /* Makes a listening, non-blocking Unix stream socket whose file has this mode. A socket file that
  * no server listens on is replaced; any other file is an error. Returns the descriptor, and in

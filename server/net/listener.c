@@ -238,7 +238,8 @@ static int bind_tls(struct sw_listener *listener)
     if (config->tls_port == 0) {
         return 0;
     }
-    int fd = sw_bind_tcp(config->bind, (uint16_t)config->tls_port);
+    int fd = sw_bind_tcp(config->bind, (uint16_t)config->tls_port,
+                         &(struct sw_bind_names){"bind", "tls-port"});
     if (fd < 0) {
         return -1;
     }
@@ -251,7 +252,8 @@ static int bind_configured(struct sw_listener *listener)
 {
     const struct sw_config *config = listener->config;
     if (config->bind[0] != '\0' && config->tls_only == 0) {
-        int fd = sw_bind_tcp(config->bind, (uint16_t)config->port);
+        int fd = sw_bind_tcp(config->bind, (uint16_t)config->port,
+                             &(struct sw_bind_names){"bind", "port"});
         if (fd < 0) {
             return -1;
         }

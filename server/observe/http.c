@@ -361,7 +361,8 @@ static int start_daemon(struct sw_http *http, const struct sw_config *config)
 static int open_socket(const struct sw_config *config, int fd)
 {
     if (fd < 0) {
-        return sw_bind_tcp(config->http_bind, (uint16_t)config->http_port);
+        return sw_bind_tcp(config->http_bind, (uint16_t)config->http_port,
+                           &(struct sw_bind_names){"http-bind", "http-port"});
     }
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0) {

@@ -25,9 +25,11 @@ def created(count):
         ports = [free_port() for _ in range(count)]
         said = run(CLI, "cluster", "create", "--output", file, "--nodes", ",".join(f"127.0.0.1:{p}" for p in ports))
         servers = []
-        for line, port in zip(said.splitlines(), ports):
+        for i, (line, port) in enumerate(zip(said.splitlines(), ports)):
             flags = re.search(r"sherwoodd (.*)$", line)[1].split()
-            equal(flags[:2], ["--port", str(port)], line)
+            wanted = ["--port", str(port), *(("--http-port", str(9379 + i)) if i > 0 else ())]
+            equal(flags[:flags.index("--cluster-config")], wanted, line)
+            flags[:len(wanted)] = ["--port", str(port)]  # the HTTP port is one of the harness
             subprocess.run(re.search(r": (mkdir .*) && sherwoodd", line)[1], shell=True, check=True, timeout=60)
             servers.append(stack.enter_context(Server(*flags)))
         yield file, servers
@@ -77,7 +79,8 @@ def refusals():
         for wrong in ([], ["create"], ["create", "--output", file], ["slots", "x"], ["create", "--local-gpus", "2"]):
             check("usage: sherwood-cli cluster" in run(CLI, "cluster", *wrong, rc=2), wrong)
         said = run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file)
-        check(f"s1: slots 8192 to 16383: mkdir -p {folder}/s1 && sherwoodd --port 7380 " in said, said)
+        check(f"s1: slots 8192 to 16383: mkdir -p {folder}/s1 && sherwoodd --port 7380 --http-port 9380 " in said, said)
+        check("sherwoodd --port 7379 --cluster-config" in said, said)
         equal([line.split()[-2:] for line in said.splitlines()], [["--device", "0"], ["--device", "1"]], said)
         check("File exists" in run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1), "it stays")
         with Server() as alone:
@@ -110,6 +113,18 @@ def set_topology():
             check("cluster_current_epoch:9" in server.redis_cli("CLUSTER", "INFO"), "the newer one")
             file.write_text(json.dumps({**whole, "epoch": 4}), encoding="utf-8")
             check("epoch" in run(*cli, file, rc=1), "an older one")
+
+
+@case
+def http_ports():
+    """daemons of one host get HTTP ports of their own, apart from the ports of nodes; those of several hosts keep the default"""
+    for nodes, wanted in ((["127.0.0.1:9380", "127.0.0.2:7380", "[::1]:9381"], ["9379", "9382", "9383"]),
+                          (["127.0.0.1:9379", "127.0.0.1:1"], ["9380", "9381"]),
+                          (["10.0.0.1:7379", "10.0.0.2:7379", "10.0.0.1:7380"], ["9379", "9379", "9380"])):
+        with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
+            said = run(CLI, "cluster", "create", "--output", f"{folder}/t.json", "--nodes", ",".join(nodes))
+        found = [re.search(r"--http-port (\d+)", line) for line in said.splitlines()]
+        equal([port[1] if port else "9379" for port in found], wanted, said)
 
 
 EVIL = b"\x1b]0;pwned\x07\x1b[2J\xc2\x9b1mhello"

@@ -250,8 +250,9 @@ def new_connections_while_stopping():
 def port_in_use():
     """ports in use: a clear sentence and a non-zero exit, the owner unharmed"""
     with Server() as server:
-        refused(*flags_with(port=str(server.port)), words=[str(server.port), "in use"])
-        refused(*flags_with(http_port=str(server.http_port)), words=[str(server.http_port), "in use"])
+        for option, port in (("port", server.port), ("http-port", server.http_port)):
+            refused(*flags_with(**{option.replace("-", "_"): str(port)}),
+                    words=[f"port {port} (--{option})", f"in use; another process has the port: choose another --{option}"])
         with server.connect() as connection:
             equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
 
