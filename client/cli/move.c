@@ -140,9 +140,11 @@ int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned
 {
     struct sw_cli_progress progress;
     char trouble[SW_CLI_ERROR_BYTES] = "", after[SW_CLI_ERROR_BYTES] = "";
+    const char *target = topology->shards[topology->nodes[to].shard].name;
     uint64_t whole = guess_keys(cli, topology, from, slots);
-    if (has_all(cli, &topology->nodes[to], slots) != 1 &&
-        !begin_move(cli, &topology->nodes[from], &topology->nodes[to], slots)) {
+    if (has_all(cli, &topology->nodes[to], slots) == 1) { /* wait for the end of an earlier move */
+        fprintf(cli->messages, "%s already owns the slots: no key moves\n", target);
+    } else if (!begin_move(cli, &topology->nodes[from], &topology->nodes[to], slots)) {
         return 1;
     }
     sw_cli_progress_start(&progress, cli->messages, "moved", cli->options->quiet);
@@ -162,8 +164,7 @@ int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned
                                "this command again\n");
         return 1;
     }
-    fprintf(cli->out, "%u slots are at %s\n", sw_slot_set_count(slots),
-            topology->shards[topology->nodes[to].shard].name);
+    fprintf(cli->out, "%u slots are at %s\n", sw_slot_set_count(slots), target);
     return 0;
 }
 

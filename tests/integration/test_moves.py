@@ -211,6 +211,8 @@ def refusals():
         for words, said in ((("0-10", "s0", "s9"), "no primary of the cluster is called s9"),
                             (("a", "s0", "s1"), "is no list of slots"), (("16000", "s0", "s1"), "does not belong to node")):
             check(said in run(CLI, "-q", "-p", one.port, "cluster", "move", *words, rc=1), said)
+        said = run(CLI, "-q", "-p", one.port, "cluster", "move", "0-9", "s1", "s0")
+        check("s0 already owns the slots: no key moves" in said and "10 slots are at s0" in said, said)
         # a source that is gone: the target goes on trying, takes no topology, and does not remove everything
         zero.kill()
         equal(one.ask("CLUSTER", "MOVE", "TAKE", node_id(0), "5-7"), "OK", "TAKE")
