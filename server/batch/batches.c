@@ -136,16 +136,16 @@ void sw_batches_look_at_growth(struct sw_batches *batches)
     batches->grown = stats.grown;
 }
 
-enum sw_batches_door sw_batches_door(struct sw_batches *batches)
+enum sw_batches_admission sw_batches_admit(struct sw_batches *batches)
 {
     if (batches->wal == NULL || sw_wal_has_room(batches->wal)) {
-        return SW_DOOR_OPEN;
+        return SW_ADMIT_NOW;
     }
     __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
     if (sw_wal_has_room(batches->wal)) { /* the log has not seen that somebody waits */
-        return SW_DOOR_OPEN;
+        return SW_ADMIT_NOW;
     }
-    return sw_wal_state(batches->wal) == SW_WAL_OK ? SW_DOOR_WAIT : SW_DOOR_REFUSE;
+    return sw_wal_state(batches->wal) == SW_WAL_OK ? SW_ADMIT_LATER : SW_ADMIT_REJECT;
 }
 
 void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,

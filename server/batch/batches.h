@@ -88,10 +88,10 @@ void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timin
  * since then as an event: a table in host memory grows inside a submit. */
 void sw_batches_look_at_growth(struct sw_batches *batches);
 
-/* The admission check for writes. WAIT: they stall (SW_STALL_LOG) until the log has room. REFUSE:
+/* The admission check for writes. LATER: they stall (SW_STALL_LOG) until the log has room. REJECT:
  * the log cannot be written, and writes are rejected. */
-enum sw_batches_door { SW_DOOR_OPEN, SW_DOOR_WAIT, SW_DOOR_REFUSE };
-enum sw_batches_door sw_batches_door(struct sw_batches *batches);
+enum sw_batches_admission { SW_ADMIT_NOW, SW_ADMIT_LATER, SW_ADMIT_REJECT };
+enum sw_batches_admission sw_batches_admit(struct sw_batches *batches);
 
 /* Calls `done` of a completed flight of rmw_flights when what it wrote, or what it read if reads
  * wait for the log, survives a crash. Calls it at once if the flight wrote nothing and reads do not

@@ -27,12 +27,12 @@ static unsigned met_in_role(const struct sw_repl_state *role)
 
 static unsigned met_at_log(struct sw_batches *batches)
 {
-    switch (sw_batches_door(batches)) {
-    case SW_DOOR_WAIT:
+    switch (sw_batches_admit(batches)) {
+    case SW_ADMIT_LATER:
         return SW_OBSTACLE_LOG_FULL;
-    case SW_DOOR_REFUSE:
+    case SW_ADMIT_REJECT:
         return SW_OBSTACLE_LOG_BROKEN;
-    case SW_DOOR_OPEN:
+    case SW_ADMIT_NOW:
         break;
     }
     return 0;

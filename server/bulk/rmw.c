@@ -183,7 +183,7 @@ bool sw_bulk_rmw_poll(struct sw_bulk *bulk)
     if (rmw->state == SW_BULK_RMW_FLIES || sw_list_is_empty(&rmw->frames)) {
         return false;
     }
-    if (rmw->state == SW_BULK_RMW_WAITS && sw_batches_door(bulk->batches) != SW_DOOR_WAIT &&
+    if (rmw->state == SW_BULK_RMW_WAITS && sw_batches_admit(bulk->batches) != SW_ADMIT_LATER &&
         sw_gate_close(side)) {
         rmw->state = SW_BULK_RMW_HOLDS;
     }
