@@ -29,7 +29,7 @@ int sw_access_open(struct sw_access *access, const struct sw_config *config, boo
 }
 
 int sw_access_open_tls(const struct sw_config *config, const struct sw_activated *activated,
-                       struct sw_tls_door **door)
+                       struct sw_tls_credentials **credentials)
 {
     bool any_tls = activated != NULL && activated->any_tls;
     if (any_tls && (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0')) {
@@ -44,7 +44,7 @@ int sw_access_open_tls(const struct sw_config *config, const struct sw_activated
         return -1;
     }
     return any_tls || config->tls_port != 0 || config->http_tls != 0
-               ? sw_tls_door_create(config, door)
+               ? sw_tls_credentials_create(config, credentials)
                : 0;
 }
 

@@ -6,7 +6,7 @@
 #define SHERWOOD_SERVER_ACCESS_H
 
 #include "server/config/config.h"
-#include "server/net/tls_door.h"
+#include "server/net/tls_credentials.h"
 #include "server/notify.h"
 #include "server/observe/http_token.h"
 #include "server/users/unix_users.h"
@@ -23,10 +23,10 @@ struct sw_access {
  * the addresses. Returns 0, or -1 after logging an error. sw_access_close may be called after
  * either. */
 int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated);
-/* Reads the certificates if TLS is on. Otherwise leaves *door unchanged. Returns 0, or -1 after
- * logging an error. */
+/* Reads the certificates if TLS is on. Otherwise leaves *credentials unchanged. Returns 0, or -1
+ * after logging an error. */
 int sw_access_open_tls(const struct sw_config *config, const struct sw_activated *activated,
-                       struct sw_tls_door **door);
+                       struct sw_tls_credentials **credentials);
 void sw_access_close(struct sw_access *access);
 
 #endif

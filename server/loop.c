@@ -364,7 +364,7 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
     if (sw_net_init(net, &loop->uv, loop->config, &loop->counters, loop->owner.input_budget) != 0) {
         return -1;
     }
-    if (sw_net_set_tls(net, loop->owner.tls_door) != 0) {
+    if (sw_net_set_tls(net, loop->owner.tls_credentials) != 0) {
         return -1;
     }
     if (loop->owner.users != NULL) {

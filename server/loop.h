@@ -53,8 +53,8 @@ struct sw_loop_owner {
     struct sw_registry *registry;           /* shared by all loops; NULL: no topology in etcd */
     struct sw_ha *ha;                       /* shared by all loops; NULL: there is no shard */
     struct sw_live *live;                   /* changes options; shared by all loops */
-    struct sw_tls_door *tls_door;           /* NULL: nobody connects by TLS. Borrowed */
-    struct sw_timings *timings;             /* shared by all loops; NULL: nothing is timed */
+    struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS. Borrowed */
+    struct sw_timings *timings;                 /* shared by all loops; NULL: nothing is timed */
     struct sw_gate *gate; /* shared by all loops; NULL: no command needs one (in tests) */
 };
 

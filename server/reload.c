@@ -102,7 +102,9 @@ static int reload_config(struct sw_reload *reload, struct sw_live *live)
 static int reload_tls(struct sw_reload *reload, struct sw_live *live)
 {
     (void)live;
-    return *reload->tls_door == NULL ? 0 : sw_tls_reload(*reload->tls_door, reload->config);
+    return *reload->tls_credentials == NULL
+               ? 0
+               : sw_tls_credentials_reload(*reload->tls_credentials, reload->config);
 }
 
 static int reload_users(struct sw_reload *reload, struct sw_live *live)

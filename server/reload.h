@@ -12,7 +12,7 @@
 #include "server/config/live.h"
 #include "server/log/saver.h"
 #include "server/net/input.h"
-#include "server/net/tls_door.h"
+#include "server/net/tls_credentials.h"
 #include "server/observe/slowlog.h"
 #include "server/users/users.h"
 
@@ -20,9 +20,9 @@
 struct sw_reload {
     const struct sw_config *config;
     struct sw_input_budget *input_budget;
-    struct sw_tls_door **tls_door; /* of the server: NULL there if there is no TLS */
-    struct sw_users **users;       /* of the server */
-    struct sw_saver **saver;       /* of the server: NULL there if there is no data directory */
+    struct sw_tls_credentials **tls_credentials; /* of the server: NULL there if there is no TLS */
+    struct sw_users **users;                     /* of the server */
+    struct sw_saver **saver; /* of the server: NULL there if there is no data directory */
     struct sw_slowlog *slowlog;
     struct sw_cluster **cluster; /* of the server: NULL there if it is a node of none */
 };

@@ -86,7 +86,7 @@ static void on_device_lost(void *argument)
     sw_server_stop(server);
 }
 
-/* The door shuts, and what was accepted is replied to. */
+/* Accepts no more connections, and answers the requests that were received. */
 static void stop_loops(struct sw_server *server)
 {
     sw_listener_stop(server->listener);
@@ -118,7 +118,7 @@ static void free_server(struct sw_server *server)
     sw_table_destroy(server->table);
     sw_clients_fini(&server->clients);
     sw_live_fini(&server->live);
-    sw_tls_door_destroy(server->tls_door);
+    sw_tls_credentials_destroy(server->tls_credentials);
     sw_timings_fini(&server->timings);
     sw_access_close(&server->access);
     if (server->stopped_fd >= 0) {
@@ -341,7 +341,7 @@ static int init_loops(struct sw_server *server)
         .ha = server->ha,
         .registry = server->registry,
         .live = &server->live,
-        .tls_door = server->tls_door,
+        .tls_credentials = server->tls_credentials,
         .timings = &server->timings,
         .gate = server->gate,
     };
@@ -394,7 +394,7 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     int http_fd = activated != NULL ? activated->http : -1;
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
     if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
-        sw_access_open_tls(&server->config, activated, &server->tls_door) != 0) {
+        sw_access_open_tls(&server->config, activated, &server->tls_credentials) != 0) {
         return SW_START_CONFIG;
     }
     if (open_table(server) != 0 || create_log(server) != 0 || open_saver(server) != 0 ||
@@ -404,9 +404,9 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     }
     server->port = sw_listener_port(server->listener);
     if (start_loops(server) != 0 ||
-        (has_http &&
-         sw_http_start(&server->config, http_fd, &server->access.http_token, server->tls_door,
-                       sw_server_snapshot, server, &server->http, &server->http_port) != 0)) {
+        (has_http && sw_http_start(&server->config, http_fd, &server->access.http_token,
+                                   server->tls_credentials, sw_server_snapshot, server,
+                                   &server->http, &server->http_port) != 0)) {
         return -1;
     }
     bool runs =
@@ -433,7 +433,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     sw_loops_choose(&server->config);
     server->has_activated = activated != NULL && activated->listener_count > 0;
     server->reload = (struct sw_reload){
-        &server->config, &server->input_budget,    &server->tls_door, &server->access.users,
+        &server->config, &server->input_budget,    &server->tls_credentials, &server->access.users,
         &server->saver,  &server->timings.slowlog, &server->cluster};
     sw_timings_init(&server->timings, &server->config);
     sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,

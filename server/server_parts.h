@@ -41,7 +41,7 @@ struct sw_server {
     struct sw_mover *mover;       /* NULL: there is no cluster */
     struct sw_loop *loops;
     uint32_t loop_count, loops_running; /* initialised; those whose thread has been started */
-    struct sw_tls_door *tls_door;       /* NULL: nobody connects by TLS */
+    struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS */
     struct sw_listener *listener;
     struct sw_http *http;
     uint16_t port, http_port;

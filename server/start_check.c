@@ -17,7 +17,7 @@
 #include "server/cluster/cluster.h"
 #include "server/cluster/state_file.h"
 #include "server/ha/shard.h"
-#include "server/net/tls_door.h"
+#include "server/net/tls_credentials.h"
 #include "server/observe/http_token.h"
 #include "server/registry/registry.h"
 #include "server/repl/login.h"
@@ -106,7 +106,7 @@ static int check_tls(const struct check *check)
                         (check->activated != NULL && check->activated->any_tls);
     char why[WHY_BYTES] = "";
     if (serves && config->tls_cert[0] != '\0' && config->tls_key[0] != '\0' &&
-        sw_tls_door_check(config, why, sizeof(why)) != 0) {
+        sw_tls_credentials_check(config, why, sizeof(why)) != 0) {
         snprintf(check->error, SW_START_ERROR_BYTES, "TLS cannot be served: %s", why);
         return -1;
     }

@@ -175,7 +175,7 @@ static int open_transport(struct sw_conn *conn, const struct sw_inbox_item *acce
         return sw_transport_open(&conn->transport, net->uv, accepted->fd, accepted->is_unix, sizes,
                                  &sw_conn_events);
     }
-    SSL_CTX *context = sw_tls_door_context(net->tls_door);
+    SSL_CTX *context = sw_tls_credentials_context(net->tls_credentials);
     int error = sw_tls_open(&conn->transport, net->uv, accepted->fd, context, sizes, &net->tls,
                             &sw_conn_events);
     SSL_CTX_free(context);

@@ -30,10 +30,10 @@ int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *confi
     return net->read_buffer == NULL ? -1 : 0;
 }
 
-int sw_net_set_tls(struct sw_net *net, struct sw_tls_door *door)
+int sw_net_set_tls(struct sw_net *net, struct sw_tls_credentials *credentials)
 {
-    net->tls_door = door;
-    return sw_tls_loop_init(&net->tls, door != NULL);
+    net->tls_credentials = credentials;
+    return sw_tls_loop_init(&net->tls, credentials != NULL);
 }
 
 void sw_net_fini(struct sw_net *net)

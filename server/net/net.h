@@ -22,7 +22,7 @@
 #include "server/net/pause.h"
 #include "server/net/protocol.h"
 #include "server/net/tls.h"
-#include "server/net/tls_door.h"
+#include "server/net/tls_credentials.h"
 #include "server/observe/counters.h"
 #include "server/users/unix_users.h"
 #include "server/users/users.h"
@@ -71,7 +71,7 @@ struct sw_net {
     bool arena_closed;      /* during a retry: an earlier connection still waits for memory */
 
     struct sw_tls_loop tls;
-    struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS. Borrowed */
+    struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS. Borrowed */
 
     struct sw_clients *clients; /* of all loops' connections; NULL: none. Borrowed */
     bool kill_some;             /* atomic: CLIENT KILL has named some of these connections */
@@ -88,7 +88,7 @@ struct sw_net {
 int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *config,
                 struct sw_loop_counters *counters, struct sw_input_budget *budget);
 /* Lets connections by TLS in; NULL: there are none. Returns 0, or -1 if there is no memory. */
-int sw_net_set_tls(struct sw_net *net, struct sw_tls_door *door);
+int sw_net_set_tls(struct sw_net *net, struct sw_tls_credentials *credentials);
 void sw_net_fini(struct sw_net *net);
 
 /* Sets who may do what. To be called before any connection is opened; both are borrowed, and the

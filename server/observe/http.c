@@ -375,10 +375,11 @@ static int open_socket(const struct sw_config *config, int fd)
     return own;
 }
 
-static int open_tls(struct sw_http *http, const struct sw_config *config, struct sw_tls_door *door)
+static int open_tls(struct sw_http *http, const struct sw_config *config,
+                    struct sw_tls_credentials *credentials)
 {
     const struct sw_http_tls_options options = {
-        .door = door,
+        .credentials = credentials,
         .listener = http->fd,
         .limit = sw_config_http_connections(config),
         .timeout_ms = config->http_timeout_ms,
@@ -390,7 +391,7 @@ static int open_tls(struct sw_http *http, const struct sw_config *config, struct
 }
 
 int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_token *token,
-                  struct sw_tls_door *door,
+                  struct sw_tls_credentials *credentials,
                   void (*snapshot)(void *server, struct sw_server_stats *snapshot), void *server,
                   struct sw_http **out, uint16_t *port)
 {
@@ -419,7 +420,7 @@ int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_t
     /* The first request may come at once, and its snapshot asks the server for this. */
     *port = sw_bound_port(http->fd);
     *out = http;
-    if ((config->http_tls != 0 && open_tls(http, config, door) != 0) ||
+    if ((config->http_tls != 0 && open_tls(http, config, credentials) != 0) ||
         start_daemon(http, config) != 0) {
         sw_log(SW_LOG_ERROR, "the HTTP server did not start on port %u: %s", *port,
                strerror(errno));

@@ -13,15 +13,15 @@
 
 struct sw_http;
 struct sw_http_token;
-struct sw_tls_door;
+struct sw_tls_credentials;
 
 /* Listens on config's http_bind and http_port, or on `fd` if it is not -1 (socket activation; the
  * caller keeps `fd`). `token` is borrowed until the stop: pages that are not open to all ask for it
- * (http_token.h). So is `door`, which is used with http-tls alone. The snapshot callback is called
- * on the HTTP thread. Returns 0 and *out, or -1 with a sentence logged. *port receives the port
- * bound (0: a Unix socket). Both are set before the first call of the snapshot callback. */
+ * (http_token.h). So is `credentials`, which is used with http-tls alone. The snapshot callback is
+ * called on the HTTP thread. Returns 0 and *out, or -1 with a sentence logged. *port receives the
+ * port bound (0: a Unix socket). Both are set before the first call of the snapshot callback. */
 int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_token *token,
-                  struct sw_tls_door *door,
+                  struct sw_tls_credentials *credentials,
                   void (*snapshot)(void *server, struct sw_server_stats *snapshot), void *server,
                   struct sw_http **out, uint16_t *port);
 

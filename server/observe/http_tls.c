@@ -319,7 +319,7 @@ static void move(struct sw_http_tls *tls, struct connection *connection, uint64_
 static void open_connection(struct sw_http_tls *tls, int fd, uint64_t now_ms)
 {
     struct connection *connection = calloc(1, sizeof(*connection));
-    SSL_CTX *context = sw_tls_door_context(tls->options.door);
+    SSL_CTX *context = sw_tls_credentials_context(tls->options.credentials);
     if (connection == NULL ||
         sw_tls_stream_open(&connection->stream, context, fd, true, &tls->scratch) != 0) {
         sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR, "no memory for a connection: it was closed");

@@ -16,14 +16,14 @@
 
 #include <stdint.h>
 
-#include "server/net/tls_door.h"
+#include "server/net/tls_credentials.h"
 #include "server/observe/counters.h"
 
 struct sw_http_tls;
 
 struct sw_http_tls_options {
-    struct sw_tls_door *door; /* borrowed */
-    int listener;             /* borrowed: a listening socket */
+    struct sw_tls_credentials *credentials; /* borrowed */
+    int listener;                           /* borrowed: a listening socket */
     uint32_t limit;
     uint64_t timeout_ms;
     struct sw_loop_counters *counters;   /* borrowed */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tls_door.c - a context of OpenSSL, which a reload replaces as a whole.
+ * tls_credentials.c - a context of OpenSSL, which a reload replaces as a whole.
  */
-#include "server/net/tls_door.h"
+#include "server/net/tls_credentials.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ _Static_assert((int)SW_CONFIG_TLS_CLIENTS_ANY == (int)SW_TLS_CLIENTS_ANY &&
                    (int)SW_CONFIG_TLS_CLIENTS_REQUIRED == (int)SW_TLS_CLIENTS_REQUIRED,
                "tls-auth-clients has the values of proto/tls/context.h");
 
-struct sw_tls_door {
+struct sw_tls_credentials {
     pthread_mutex_t lock; /* protects `context`, and is held for a few instructions */
     SSL_CTX *context;
 };
@@ -60,41 +60,42 @@ static SSL_CTX *read_files(const struct sw_config *config, char *error, size_t e
     return sw_tls_server_context(&settings, error, error_bytes);
 }
 
-int sw_tls_door_check(const struct sw_config *config, char *error, size_t error_bytes)
+int sw_tls_credentials_check(const struct sw_config *config, char *error, size_t error_bytes)
 {
     SSL_CTX *context = read_files(config, error, error_bytes);
     SSL_CTX_free(context);
     return context != NULL ? 0 : -1;
 }
 
-int sw_tls_door_create(const struct sw_config *config, struct sw_tls_door **out)
+int sw_tls_credentials_create(const struct sw_config *config, struct sw_tls_credentials **out)
 {
     char error[512] = "not enough memory";
-    struct sw_tls_door *door = calloc(1, sizeof(*door));
+    struct sw_tls_credentials *credentials = calloc(1, sizeof(*credentials));
     *out = NULL;
-    SSL_CTX *context = door == NULL ? NULL : read_files(config, error, sizeof(error));
+    SSL_CTX *context = credentials == NULL ? NULL : read_files(config, error, sizeof(error));
     if (context == NULL) {
         sw_log(SW_LOG_ERROR, "TLS cannot be served: %s", error);
-        free(door);
+        free(credentials);
         return -1;
     }
     warn_of_dates(context, config->tls_cert);
-    pthread_mutex_init(&door->lock, NULL);
-    door->context = context;
-    *out = door;
+    pthread_mutex_init(&credentials->lock, NULL);
+    credentials->context = context;
+    *out = credentials;
     return 0;
 }
 
-void sw_tls_door_destroy(struct sw_tls_door *door)
+void sw_tls_credentials_destroy(struct sw_tls_credentials *credentials)
 {
-    if (door != NULL) {
-        SSL_CTX_free(door->context);
-        pthread_mutex_destroy(&door->lock);
-        free(door);
+    if (credentials != NULL) {
+        SSL_CTX_free(credentials->context);
+        pthread_mutex_destroy(&credentials->lock);
+        free(credentials);
     }
 }
 
-int sw_tls_reload(struct sw_tls_door *door, const struct sw_config *config)
+int sw_tls_credentials_reload(struct sw_tls_credentials *credentials,
+                              const struct sw_config *config)
 {
     char error[512];
     SSL_CTX *context = read_files(config, error, sizeof(error));
@@ -103,20 +104,20 @@ int sw_tls_reload(struct sw_tls_door *door, const struct sw_config *config)
         return -1;
     }
     warn_of_dates(context, config->tls_cert);
-    pthread_mutex_lock(&door->lock);
-    SSL_CTX *before = door->context;
-    door->context = context;
-    pthread_mutex_unlock(&door->lock);
+    pthread_mutex_lock(&credentials->lock);
+    SSL_CTX *before = credentials->context;
+    credentials->context = context;
+    pthread_mutex_unlock(&credentials->lock);
     SSL_CTX_free(before); /* connections that use it keep it */
     sw_log(SW_LOG_NOTICE, "new TLS connections use '%s' as it is now", config->tls_cert);
     return 0;
 }
 
-SSL_CTX *sw_tls_door_context(struct sw_tls_door *door)
+SSL_CTX *sw_tls_credentials_context(struct sw_tls_credentials *credentials)
 {
-    pthread_mutex_lock(&door->lock);
-    SSL_CTX *context = door->context;
+    pthread_mutex_lock(&credentials->lock);
+    SSL_CTX *context = credentials->context;
     SSL_CTX_up_ref(context);
-    pthread_mutex_unlock(&door->lock);
+    pthread_mutex_unlock(&credentials->lock);
     return context;
 }
