@@ -21,7 +21,7 @@ struct question {
     char host[SW_REPL_ADDRESS_BYTES];
     uint16_t port;
     char words[WORDS_BYTES];
-    struct sw_link_to link;
+    struct sw_peer_connection connection;
     bool has_line;
     char line[SW_REPL_LINE_BYTES];
     sw_peer_done *done;
@@ -44,19 +44,20 @@ static int send_command(struct question *question)
         count++;
     }
     size = (size_t)snprintf(text, sizeof(text), "*%u\r\n%s", count, words);
-    return sw_link_send(&question->link, text, size);
+    return sw_peer_connection_send(&question->connection, text, size);
 }
 
 static void ask(void *context)
 {
     struct question *question = context;
-    struct sw_link_to *link = &question->link;
+    struct sw_peer_connection *connection = &question->connection;
     const struct sw_config *config = question->peers->config;
-    question->has_line = sw_link_dial(link, question->host, question->port) == 0 &&
-                         sw_login_secure(link, config, question->host, question->port) == 0 &&
-                         sw_login_send(link, config) == 0 && send_command(question) == 0 &&
-                         sw_link_line(link, question->line, sizeof(question->line)) == 0;
-    sw_link_close(link);
+    question->has_line =
+        sw_peer_connection_open(connection, question->host, question->port) == 0 &&
+        sw_login_secure(connection, config, question->host, question->port) == 0 &&
+        sw_login_send(connection, config) == 0 && send_command(question) == 0 &&
+        sw_peer_connection_read_line(connection, question->line, sizeof(question->line)) == 0;
+    sw_peer_connection_close(connection);
     uv_async_send(&question->answered);
 }
 
@@ -89,10 +90,10 @@ void sw_peer_ask(struct sw_peers *peers, const char *address, const char *words,
     }
     question->peers = peers;
     question->answered.data = question;
-    question->link = (struct sw_link_to){.wire = {.fd = -1},
-                                         .wake_fd = peers->end_fd,
-                                         .lookups = peers->lookups,
-                                         .timeout_ms = timeout_ms};
+    question->connection = (struct sw_peer_connection){.socket = {.fd = -1},
+                                                       .wake_fd = peers->end_fd,
+                                                       .lookups = peers->lookups,
+                                                       .timeout_ms = timeout_ms};
     snprintf(question->words, sizeof(question->words), "%s", words);
     question->done = done;
     question->context = context;

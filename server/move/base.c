@@ -100,32 +100,33 @@ static bool gives_way(const void *context)
     return mover->has_image && sw_image_is_claimed(mover->parts.table);
 }
 
-struct sw_link_to sw_mover_link(const struct sw_mover *mover)
+struct sw_peer_connection sw_mover_connection(const struct sw_mover *mover)
 {
-    return (struct sw_link_to){.wire = {.fd = -1},
-                               .is_over = gives_way,
-                               .context = mover,
-                               .wake_fd = mover->wake_fd,
-                               .timeout_ms = mover->parts.config->repl_timeout * 1000};
+    return (struct sw_peer_connection){.socket = {.fd = -1},
+                                       .is_over = gives_way,
+                                       .context = mover,
+                                       .wake_fd = mover->wake_fd,
+                                       .timeout_ms = mover->parts.config->repl_timeout * 1000};
 }
 
-int sw_mover_dial(struct sw_mover *mover, struct sw_link_to *link, const char *id)
+int sw_mover_connect(struct sw_mover *mover, struct sw_peer_connection *connection, const char *id)
 {
     char ip[SW_TOPOLOGY_IP_MAX + 1];
     uint16_t port = 0;
     if (!sw_cluster_find(mover->parts.cluster, id, ip, &port)) {
         return sw_mover_fail(mover, "%s is not a primary in the topology", id);
     }
-    return sw_mover_dial_at(mover, link, ip, port);
+    return sw_mover_connect_at(mover, connection, ip, port);
 }
 
-int sw_mover_dial_at(struct sw_mover *mover, struct sw_link_to *link, const char *ip, uint16_t port)
+int sw_mover_connect_at(struct sw_mover *mover, struct sw_peer_connection *connection,
+                        const char *ip, uint16_t port)
 {
-    if (sw_link_dial(link, ip, port) != 0) {
-        return sw_mover_fail(mover, "%s:%u: %s", ip, port, link->reason);
+    if (sw_peer_connection_open(connection, ip, port) != 0) {
+        return sw_mover_fail(mover, "%s:%u: %s", ip, port, connection->reason);
     }
-    return sw_login_secure(link, mover->parts.config, ip, port) == 0 &&
-                   sw_login_send(link, mover->parts.config) == 0
+    return sw_login_secure(connection, mover->parts.config, ip, port) == 0 &&
+                   sw_login_send(connection, mover->parts.config) == 0
                ? 0
-               : sw_mover_fail(mover, "%s:%u: %s", ip, port, link->reason);
+               : sw_mover_fail(mover, "%s:%u: %s", ip, port, connection->reason);
 }

@@ -122,11 +122,12 @@ static void begin_to_receive(struct sw_mover *mover, const struct sw_cluster_mov
     }
 }
 
-static void give(struct sw_mover *mover, struct sw_wire wire, const struct sw_move_hello *hello)
+static void give(struct sw_mover *mover, struct sw_peer_socket socket,
+                 const struct sw_move_hello *hello)
 {
     begin_facts(mover, SW_CLUSTER_HANDED, hello->attempt, hello->target, &hello->slots);
     uint64_t before = mover->facts.handed_over;
-    sw_mover_run_source(mover, wire, hello);
+    sw_mover_run_source(mover, socket, hello);
     bool failed = mover->facts.handed_over == before;
     if (failed) {
         tell_failure(mover, "the migration from this node failed");
@@ -183,10 +184,10 @@ static bool rest_as_replica(struct sw_mover *mover, bool is_replica)
 {
     mover->is_stale = true; /* other replicas may know of an older state than the new primary */
     pthread_mutex_lock(&mover->lock);
-    struct sw_wire wire = mover->wire;
-    mover->wire.fd = -1;
+    struct sw_peer_socket socket = mover->socket;
+    mover->socket.fd = -1;
     pthread_mutex_unlock(&mover->lock);
-    sw_wire_close(&wire);
+    sw_peer_socket_close(&socket);
     if (!is_replica) {
         sw_mover_pause_ms(mover, 5);
     }
@@ -212,18 +213,18 @@ static bool work(struct sw_mover *mover)
         return rest_as_replica(mover, facts.is_replica);
     }
     pthread_mutex_lock(&mover->lock);
-    struct sw_wire wire = mover->wire;
+    struct sw_peer_socket socket = mover->socket;
     hello = mover->hello;
-    mover->wire = (struct sw_wire){.fd = -1};
-    mover->is_sending = wire.fd >= 0;
+    mover->socket = (struct sw_peer_socket){.fd = -1};
+    mover->is_sending = socket.fd >= 0;
     pthread_mutex_unlock(&mover->lock);
     if (move.role != SW_CLUSTER_TAKES) {
         uncancel(mover);
     }
     /* a cancelled move ends first: no long work begins before */
     bool removes = sw_slot_set_count(&move.leaving) > 0 && !sw_mover_is_over(mover);
-    if (wire.fd >= 0) {
-        give(mover, wire, &hello);
+    if (socket.fd >= 0) {
+        give(mover, socket, &hello);
         pthread_mutex_lock(&mover->lock);
         mover->is_sending = false;
         pthread_mutex_unlock(&mover->lock);
@@ -244,7 +245,7 @@ static bool work(struct sw_mover *mover)
         tell_late(mover);
         return true;
     }
-    return wire.fd >= 0 || removes || move.role != SW_CLUSTER_RESTS;
+    return socket.fd >= 0 || removes || move.role != SW_CLUSTER_RESTS;
 }
 
 /* A number of the state belongs to a process that has ended: another attempt begins. */
@@ -315,7 +316,7 @@ static void *run_mover(void *context)
         free_memory(mover);
         pthread_mutex_lock(&mover->lock);
         mover->facts.phase = SW_MOVE_RESTS;
-        if (!mover->stopping && mover->wire.fd < 0 && !mover->has_order) {
+        if (!mover->stopping && mover->socket.fd < 0 && !mover->has_order) {
             pthread_cond_wait(&mover->changed, &mover->lock);
         }
         mover->has_order = false;
@@ -341,7 +342,7 @@ int sw_mover_create(const struct sw_mover_parts *parts, struct sw_mover **out)
     struct sw_mover *mover = *out;
     if (mover != NULL) {
         mover->parts = *parts;
-        mover->wire.fd = -1;
+        mover->socket.fd = -1;
         mover->is_stale = true; /* it may have been killed before it told them */
         sw_table_info(parts->table, &mover->info);
         mover->at_once = at_once(&mover->info);
@@ -388,7 +389,7 @@ void sw_mover_destroy(struct sw_mover *mover)
     if (mover != NULL) {
         sw_mover_stop(mover);
         free_memory(mover);
-        sw_wire_close(&mover->wire);
+        sw_peer_socket_close(&mover->socket);
         if (mover->wake_fd >= 0) {
             close(mover->wake_fd);
         }

@@ -20,8 +20,8 @@
 #include "server/log/wal.h"
 #include "server/move/move_status.h"
 #include "server/move/stream.h"
+#include "server/repl/peer_socket.h"
 #include "server/repl/repl.h"
-#include "server/repl/wire.h"
 
 struct sw_mover;
 
@@ -50,9 +50,9 @@ bool sw_mover_run_target(struct sw_mover *mover, const char *source,
                          const struct sw_slot_set *slots, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Stops taking slots, unless the move is decided. If it fails, returns false and an error. */
 bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES]);
-/* Takes over a wire and sends slots on it. If it fails, returns false and an error, and the caller
- * keeps the wire. *for_good: another attempt would also be refused. */
-bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
+/* Takes over a socket and sends slots on it. If it fails, returns false and an error, and the
+ * caller keeps the socket. *for_good: another attempt would also be refused. */
+bool sw_mover_send(struct sw_mover *mover, const struct sw_peer_socket *socket,
                    const struct sw_move_hello *hello, bool *for_good,
                    char error[SW_CLUSTER_ERROR_BYTES]);
 

@@ -9,8 +9,8 @@
 
 #include "server/move/move.h"
 #include "server/repl/digest.h"
-#include "server/repl/link.h"
 #include "server/repl/login.h"
+#include "server/repl/peer_connection.h"
 #include "table/expiring.h"
 #include "table/info.h"
 
@@ -25,12 +25,12 @@ struct sw_mover {
     uint32_t at_once;   /* entries */
     pthread_t thread;
     bool has_thread;
-    int wake_fd;             /* an eventfd: ends the waits of a link */
+    int wake_fd;             /* an eventfd: ends the waits of a connection */
     pthread_mutex_t writing; /* held while a batch of the mover is in flight */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool stopping, cancelled; /* under the lock, as all that follows */
-    struct sw_wire wire;      /* the target's connection; its fd is -1: none */
+    bool stopping, cancelled;     /* under the lock, as all that follows */
+    struct sw_peer_socket socket; /* the target's connection; its fd is -1: none */
     struct sw_move_hello hello;
     bool is_sending;
     bool has_order; /* the thread must read the state again */
@@ -67,12 +67,12 @@ static inline bool sw_mover_expires(const struct sw_mover *mover)
 uint64_t sw_mover_format(const struct sw_mover *mover);
 /* Waits until every loop uses the view `number` or a newer one. */
 int sw_mover_settle(struct sw_mover *mover, uint64_t number);
-/* Returns a link without a connection. */
-struct sw_link_to sw_mover_link(const struct sw_mover *mover);
+/* Returns a connection that is closed. */
+struct sw_peer_connection sw_mover_connection(const struct sw_mover *mover);
 /* Connects to the primary of this id, or to an address, and logs in. */
-int sw_mover_dial(struct sw_mover *mover, struct sw_link_to *link, const char *id);
-int sw_mover_dial_at(struct sw_mover *mover, struct sw_link_to *link, const char *ip,
-                     uint16_t port);
+int sw_mover_connect(struct sw_mover *mover, struct sw_peer_connection *connection, const char *id);
+int sw_mover_connect_at(struct sw_mover *mover, struct sw_peer_connection *connection,
+                        const char *ip, uint16_t port);
 
 /* --- keys.c --- */
 /* Runs a batch without expiring any key by the clock, and adds it to the log and the backlog. */
@@ -117,7 +117,7 @@ int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move,
 /* Serves the slots of a decided move, once the replicas know the decision. */
 int sw_mover_serve(struct sw_mover *mover);
 /* Sends slots to the target. The outcome is in the state. */
-void sw_mover_run_source(struct sw_mover *mover, struct sw_wire wire,
+void sw_mover_run_source(struct sw_mover *mover, struct sw_peer_socket socket,
                          const struct sw_move_hello *hello);
 /* Asks the target for the outcome of an attempt in which slots were handed over. */
 void sw_mover_ask(struct sw_mover *mover, const struct sw_cluster_move *move);

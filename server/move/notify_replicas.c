@@ -22,7 +22,7 @@ struct telling {
 
 /* Asks a replica, by a connection that stays. Returns 1 if it has everything, 0 if it is behind,
  * -1. */
-static int ask(const struct telling *telling, struct sw_link_to *link)
+static int ask(const struct telling *telling, struct sw_peer_connection *connection)
 {
     char line[SW_MOVE_LINE_BYTES], number[24], head[160];
     const size_t size = strlen(telling->state);
@@ -30,10 +30,11 @@ static int ask(const struct telling *telling, struct sw_link_to *link)
     snprintf(head, sizeof(head),
              "*5\r\n$7\r\nCLUSTER\r\n$4\r\nMOVE\r\n$6\r\nFOLLOW\r\n$%zu\r\n%s\r\n$%zu\r\n",
              strlen(number), number, size);
-    if (sw_link_send(link, head, strlen(head)) != 0 ||
-        sw_link_send(link, telling->state, size) != 0 || sw_link_send(link, "\r\n", 2) != 0 ||
-        sw_link_line(link, line, sizeof(line)) != 0) {
-        return sw_mover_fail(telling->mover, "a replica of this node: %s", link->reason);
+    if (sw_peer_connection_send(connection, head, strlen(head)) != 0 ||
+        sw_peer_connection_send(connection, telling->state, size) != 0 ||
+        sw_peer_connection_send(connection, "\r\n", 2) != 0 ||
+        sw_peer_connection_read_line(connection, line, sizeof(line)) != 0) {
+        return sw_mover_fail(telling->mover, "a replica of this node: %s", connection->reason);
     }
     if (strcmp(line, "+OK") == 0) {
         return 1;
@@ -46,9 +47,9 @@ static int ask(const struct telling *telling, struct sw_link_to *link)
 static int tell_one(const struct telling *telling, const char *ip, uint16_t port)
 {
     struct sw_mover *mover = telling->mover;
-    struct sw_link_to link = sw_mover_link(mover);
-    int status = sw_mover_dial_at(mover, &link, ip, port) == 0 ? 0 : -1;
-    while (status == 0 && (status = ask(telling, &link)) == 0) {
+    struct sw_peer_connection connection = sw_mover_connection(mover);
+    int status = sw_mover_connect_at(mover, &connection, ip, port) == 0 ? 0 : -1;
+    while (status == 0 && (status = ask(telling, &connection)) == 0) {
         if (sw_mover_is_over(mover) || sw_log_now_ns() > telling->until_ns) {
             status = sw_mover_fail(mover, "the replica %s:%u does not have the writes of the move",
                                    ip, port);
@@ -56,7 +57,7 @@ static int tell_one(const struct telling *telling, const char *ip, uint16_t port
             sw_mover_pause_ms(mover, 2);
         }
     }
-    sw_link_close(&link);
+    sw_peer_connection_close(&connection);
     return status > 0 ? 0 : -1;
 }
 
@@ -82,17 +83,17 @@ int sw_mover_notify_replicas(struct sw_mover *mover, uint64_t sequence)
 
 /* Receives the topology of a replica, which the caller frees. NULL: it has none, or cannot be
  * asked. */
-static char *receive_topology(struct sw_link_to *link, size_t *size)
+static char *receive_topology(struct sw_peer_connection *connection, size_t *size)
 {
     static const char words[] = "*2\r\n$7\r\nCLUSTER\r\n$8\r\nTOPOLOGY\r\n";
     char line[SW_MOVE_LINE_BYTES], end;
-    if (sw_link_send(link, words, sizeof(words) - 1) != 0 ||
-        sw_link_line(link, line, sizeof(line)) != 0 || sscanf(line, "$%zu%c", size, &end) != 1 ||
-        *size == 0 || *size > SW_TOPOLOGY_BYTES_MAX) {
+    if (sw_peer_connection_send(connection, words, sizeof(words) - 1) != 0 ||
+        sw_peer_connection_read_line(connection, line, sizeof(line)) != 0 ||
+        sscanf(line, "$%zu%c", size, &end) != 1 || *size == 0 || *size > SW_TOPOLOGY_BYTES_MAX) {
         return NULL;
     }
     char *text = malloc(*size);
-    if (text != NULL && sw_link_receive(link, text, *size, *size) < 0) {
+    if (text != NULL && sw_peer_connection_receive(connection, text, *size, *size) < 0) {
         free(text);
         text = NULL;
     }
@@ -105,11 +106,12 @@ bool sw_mover_decide_anew(struct sw_mover *mover)
     uint16_t port = 0;
     bool done = false;
     for (unsigned i = 0; sw_cluster_replica(mover->parts.cluster, i, ip, &port); i++) {
-        struct sw_link_to link = sw_mover_link(mover);
+        struct sw_peer_connection connection = sw_mover_connection(mover);
         size_t size = 0;
-        char *text =
-            sw_mover_dial_at(mover, &link, ip, port) == 0 ? receive_topology(&link, &size) : NULL;
-        sw_link_close(&link);
+        char *text = sw_mover_connect_at(mover, &connection, ip, port) == 0
+                         ? receive_topology(&connection, &size)
+                         : NULL;
+        sw_peer_connection_close(&connection);
         done |= text != NULL && sw_cluster_decide_anew(mover->parts.cluster, text, size, error);
         free(text);
     }

@@ -43,7 +43,7 @@ static const char *lacks(const struct sw_mover *mover)
 static bool is_ready(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
 {
     const char *why = lacks(mover);
-    why = why == NULL && (mover->is_sending || mover->wire.fd >= 0)
+    why = why == NULL && (mover->is_sending || mover->socket.fd >= 0)
               ? "this node sends slots already: wait for that migration"
               : why;
     if (why != NULL) {
@@ -117,7 +117,7 @@ static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello
     return same;
 }
 
-bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
+bool sw_mover_send(struct sw_mover *mover, const struct sw_peer_socket *socket,
                    const struct sw_move_hello *hello, bool *for_good,
                    char error[SW_CLUSTER_ERROR_BYTES])
 {
@@ -136,7 +136,7 @@ bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
         taken = false;
     }
     if (taken) {
-        mover->wire = *wire;
+        mover->socket = *socket;
         mover->hello = *hello;
         pthread_cond_signal(&mover->changed);
     }

@@ -17,7 +17,8 @@
 #include "table/table.h"
 
 /* The source hands the slots over when the target acknowledges the sent writes within CLOSE_NS. On
- * a slow link the limit grows with the duration of the catch-up, up to the time that commands wait.
+ * a slow network the limit grows with the duration of the catch-up, up to the time that commands
+ * wait.
  */
 #define CLOSE_NS 20000000ULL
 #define CLOSE_PART 8
@@ -33,8 +34,8 @@ static int await_ack(struct source *source, uint64_t at)
     if (sw_move_source_send(source, &head, NULL) != 0) {
         return -1;
     }
-    if (sw_link_line(&source->link, line, sizeof(line)) != 0) {
-        return sw_move_source_link_failed(source);
+    if (sw_peer_connection_read_line(&source->connection, line, sizeof(line)) != 0) {
+        return sw_move_source_connection_failed(source);
     }
     return sscanf(line, "+ACK %" SCNu64 "%c", &acknowledged, &end) == 1 && acknowledged == at
                ? 0
@@ -140,12 +141,12 @@ static int let_go(struct sw_mover *mover, const char *text, size_t size)
 }
 
 /* Receives a topology of `size` bytes, and gives up the slots. */
-static int take_topology(struct sw_mover *mover, struct sw_link_to *link, size_t size)
+static int take_topology(struct sw_mover *mover, struct sw_peer_connection *connection, size_t size)
 {
     char *text = size > SW_TOPOLOGY_BYTES_MAX ? NULL : malloc(size + 1);
     int status = text == NULL ? sw_mover_fail(mover, "the target's topology is too long")
-                 : size == 0 || sw_link_receive(link, text, size, size) < 0
-                     ? sw_mover_fail(mover, "the target's topology: %s", link->reason)
+                 : size == 0 || sw_peer_connection_receive(connection, text, size, size) < 0
+                     ? sw_mover_fail(mover, "the target's topology: %s", connection->reason)
                      : let_go(mover, text, size);
     free(text);
     return status;
@@ -155,8 +156,8 @@ static int take_topology(struct sw_mover *mover, struct sw_link_to *link, size_t
 static int await_decision(struct source *source, uint64_t *size)
 {
     char line[SW_MOVE_LINE_BYTES], end;
-    if (sw_link_line(&source->link, line, sizeof(line)) != 0) {
-        return sw_move_source_link_failed(source);
+    if (sw_peer_connection_read_line(&source->connection, line, sizeof(line)) != 0) {
+        return sw_move_source_connection_failed(source);
     }
     return sscanf(line, "+DONE %" SCNu64 "%c", size, &end) == 1
                ? 0
@@ -194,7 +195,7 @@ static int hand_over(struct source *source, uint64_t at)
     pthread_mutex_lock(&mover->lock);
     mover->facts.freeze_us = (sw_log_now_ns() - began_ns) / 1000;
     pthread_mutex_unlock(&mover->lock);
-    return status != 0 ? -1 : take_topology(mover, &source->link, (size_t)size);
+    return status != 0 ? -1 : take_topology(mover, &source->connection, (size_t)size);
 }
 
 static int give(struct source *source)
@@ -203,8 +204,8 @@ static int give(struct source *source)
     char line[48];
     uint64_t at = 0;
     int size = snprintf(line, sizeof(line), "+EXPORT %" PRIu64 "\r\n", source->salt);
-    if (sw_link_send(&source->link, line, (size_t)size) != 0) {
-        return sw_move_source_link_failed(source);
+    if (sw_peer_connection_send(&source->connection, line, (size_t)size) != 0) {
+        return sw_move_source_connection_failed(source);
     }
     if (sw_mover_notify_replicas(mover, 0) !=
         0) { /* before slots wait for replicas that do not answer */
@@ -226,21 +227,21 @@ static int give(struct source *source)
     return catch_up(source, &at) != 0 ? -1 : hand_over(source, at);
 }
 
-void sw_mover_run_source(struct sw_mover *mover, struct sw_wire wire,
+void sw_mover_run_source(struct sw_mover *mover, struct sw_peer_socket socket,
                          const struct sw_move_hello *hello)
 {
     struct source source = {.mover = mover,
                             .hello = hello,
-                            .link = sw_mover_link(mover),
+                            .connection = sw_mover_connection(mover),
                             .salt = sw_backlog_salt(mover->parts.repl->backlog) ^ hello->attempt,
                             .most = hello->message_ops_max < mover->at_once
                                         ? (uint32_t)hello->message_ops_max
                                         : mover->at_once};
     struct sw_backlog_stats figures;
     sw_backlog_stats(mover->parts.repl->backlog, &figures);
-    source.link.wire = wire;
+    source.connection.socket = socket;
     (void)give(&source);
-    sw_link_close(&source.link);
+    sw_peer_connection_close(&source.connection);
     if (!figures.is_on) {
         sw_backlog_turn_off(mover->parts.repl->backlog);
     }
@@ -250,7 +251,8 @@ void sw_mover_run_source(struct sw_mover *mover, struct sw_wire wire,
  */
 
 /* Asks once. Returns 0 if it is known what became of the attempt; it is in the state then. */
-static int ask(struct sw_mover *mover, const struct sw_cluster_move *move, struct sw_link_to *link)
+static int ask(struct sw_mover *mover, const struct sw_cluster_move *move,
+               struct sw_peer_connection *connection)
 {
     char line[SW_MOVE_LINE_BYTES], error[SW_CLUSTER_ERROR_BYTES], end;
     char number[24], head[256], *slots = sw_slot_set_print(&move->slots);
@@ -263,16 +265,17 @@ static int ask(struct sw_mover *mover, const struct sw_cluster_move *move, struc
              "*6\r\n$7\r\nCLUSTER\r\n$4\r\nMOVE\r\n$7\r\nOUTCOME\r\n$40\r\n%s\r\n$%zu\r\n%s\r\n"
              "$%zu\r\n",
              sw_cluster_id(mover->parts.cluster), strlen(number), number, strlen(slots));
-    bool sent = sw_mover_dial(mover, link, move->peer) == 0 &&
-                sw_link_send(link, head, strlen(head)) == 0 &&
-                sw_link_send(link, slots, strlen(slots)) == 0 &&
-                sw_link_send(link, "\r\n", 2) == 0 && sw_link_line(link, line, sizeof(line)) == 0;
+    bool sent = sw_mover_connect(mover, connection, move->peer) == 0 &&
+                sw_peer_connection_send(connection, head, strlen(head)) == 0 &&
+                sw_peer_connection_send(connection, slots, strlen(slots)) == 0 &&
+                sw_peer_connection_send(connection, "\r\n", 2) == 0 &&
+                sw_peer_connection_read_line(connection, line, sizeof(line)) == 0;
     free(slots);
     if (!sent) {
-        return sw_mover_fail(mover, "cannot reach the target: %s", link->reason);
+        return sw_mover_fail(mover, "cannot reach the target: %s", connection->reason);
     }
     if (sscanf(line, "$%zu%c", &size, &end) == 1) {
-        return take_topology(mover, link, size);
+        return take_topology(mover, connection, size);
     }
     if (strcmp(line, "+NEVER") == 0) {
         return sw_cluster_keep(mover->parts.cluster, error) != 0
@@ -284,13 +287,13 @@ static int ask(struct sw_mover *mover, const struct sw_cluster_move *move, struc
 
 void sw_mover_ask(struct sw_mover *mover, const struct sw_cluster_move *move)
 {
-    struct sw_link_to link = sw_mover_link(mover);
+    struct sw_peer_connection connection = sw_mover_connection(mover);
     sw_mover_phase(mover, SW_MOVE_HANDED);
-    if (ask(mover, move, &link) != 0) {
+    if (ask(mover, move, &connection) != 0) {
         sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING,
                        "cluster: the outcome of a migration from this node is not known yet: %s",
                        mover->reason);
         sw_mover_pause_ms(mover, 50);
     }
-    sw_link_close(&link);
+    sw_peer_connection_close(&connection);
 }

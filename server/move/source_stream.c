@@ -12,9 +12,10 @@
 #define RECORDS_AT_ONCE 64
 #define RECORDS_BYTES (4U << 20)
 
-int sw_move_source_link_failed(struct source *source)
+int sw_move_source_connection_failed(struct source *source)
 {
-    return sw_mover_fail(source->mover, "the connection to the target: %s", source->link.reason);
+    return sw_mover_fail(source->mover, "the connection to the target: %s",
+                         source->connection.reason);
 }
 
 /* --- messages -----------------------------------------------------------------------------------
@@ -43,13 +44,13 @@ int sw_move_source_send(struct source *source, const struct sw_move_head *head,
                              (all->times == NULL ? 0U : SW_MOVE_HAS_TIMES));
     whole.columns_check = sw_check64_pieces(parts, 4, source->salt);
     sw_move_head_write(&whole, source->salt, bytes);
-    if (sw_link_send(&source->link, bytes, sizeof(bytes)) != 0) {
-        return sw_move_source_link_failed(source);
+    if (sw_peer_connection_send(&source->connection, bytes, sizeof(bytes)) != 0) {
+        return sw_move_source_connection_failed(source);
     }
     for (int i = 0; i < 4; i++) {
-        if (parts[i].iov_len > 0 &&
-            sw_link_send(&source->link, parts[i].iov_base, parts[i].iov_len) != 0) {
-            return sw_move_source_link_failed(source);
+        if (parts[i].iov_len > 0 && sw_peer_connection_send(&source->connection, parts[i].iov_base,
+                                                            parts[i].iov_len) != 0) {
+            return sw_move_source_connection_failed(source);
         }
         sent += parts[i].iov_len;
     }

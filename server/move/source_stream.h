@@ -13,7 +13,7 @@
 struct source {
     struct sw_mover *mover;
     const struct sw_move_hello *hello;
-    struct sw_link_to link;
+    struct sw_peer_connection connection;
     uint64_t salt;
     uint32_t most; /* operations of a message */
     uint64_t sent; /* writes up to here were sent, or concern other slots only */
@@ -26,7 +26,7 @@ struct giving_columns {
     const uint64_t *times;
 };
 
-int sw_move_source_link_failed(struct source *source);
+int sw_move_source_connection_failed(struct source *source);
 /* Sends a message; `columns` NULL: the message has only a head. */
 int sw_move_source_send(struct source *source, const struct sw_move_head *head,
                         const struct giving_columns *columns);

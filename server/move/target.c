@@ -22,16 +22,17 @@
 struct target {
     struct sw_mover *mover;
     const struct sw_cluster_move *move;
-    struct sw_link_to link;
+    struct sw_peer_connection connection;
     uint64_t salt;
     uint64_t through; /* writes up to here are carried out; only behind BEGIN */
     bool has_begun;
     bool for_good;
 };
 
-static int link_failed(struct target *target)
+static int connection_failed(struct target *target)
 {
-    return sw_mover_fail(target->mover, "the connection to the source: %s", target->link.reason);
+    return sw_mover_fail(target->mover, "the connection to the source: %s",
+                         target->connection.reason);
 }
 
 /* --- the beginning ------------------------------------------------------------------------------
@@ -54,14 +55,15 @@ static int ask_for_slots(struct target *target)
     hello.epoch = facts.epoch;
     snprintf(hello.target, sizeof(hello.target), "%s", sw_cluster_id(mover->parts.cluster));
     memcpy(hello.source, target->move->peer, sizeof(hello.source));
-    if (sw_mover_dial(mover, &target->link, hello.source) != 0) {
+    if (sw_mover_connect(mover, &target->connection, hello.source) != 0) {
         return -1;
     }
     char *text = sw_move_hello_print(&hello);
-    int status = text == NULL ? -1 : sw_link_send(&target->link, text, strlen(text));
+    int status =
+        text == NULL ? -1 : sw_peer_connection_send(&target->connection, text, strlen(text));
     free(text);
-    if (status != 0 || sw_link_line(&target->link, line, sizeof(line)) != 0) {
-        return link_failed(target);
+    if (status != 0 || sw_peer_connection_read_line(&target->connection, line, sizeof(line)) != 0) {
+        return connection_failed(target);
     }
     target->for_good = strncmp(line, NOFIT, strlen(NOFIT)) == 0;
     const size_t code = target->for_good ? strlen(NOFIT) : line[0] == '-';
@@ -91,8 +93,9 @@ static int take_columns(struct target *target, const struct sw_move_head *head)
     uint64_t bytes = 0;
     for (int i = 0; i < 4; i++) {
         size_t size = columns[i].iov_len;
-        if (size > 0 && sw_link_receive(&target->link, columns[i].iov_base, size, size) < 0) {
-            return link_failed(target);
+        if (size > 0 &&
+            sw_peer_connection_receive(&target->connection, columns[i].iov_base, size, size) < 0) {
+            return connection_failed(target);
         }
         bytes += size;
     }
@@ -157,7 +160,9 @@ static int acknowledge(struct target *target)
 {
     char line[48];
     int size = snprintf(line, sizeof(line), "+ACK %" PRIu64 "\r\n", target->through);
-    return sw_link_send(&target->link, line, (size_t)size) == 0 ? 0 : link_failed(target);
+    return sw_peer_connection_send(&target->connection, line, (size_t)size) == 0
+               ? 0
+               : connection_failed(target);
 }
 
 /* --- the end ------------------------------------------------------------------------------------
@@ -244,8 +249,8 @@ static void tell(struct target *target)
         return;
     }
     int size = snprintf(line, sizeof(line), "+DONE %zu\r\n", strlen(text));
-    if (sw_link_send(&target->link, line, (size_t)size) == 0) {
-        (void)sw_link_send(&target->link, text, strlen(text));
+    if (sw_peer_connection_send(&target->connection, line, (size_t)size) == 0) {
+        (void)sw_peer_connection_send(&target->connection, text, strlen(text));
     }
     free(text);
 }
@@ -297,8 +302,8 @@ static int take_message(struct target *target)
     struct sw_mover *mover = target->mover;
     uint8_t bytes[SW_MOVE_HEAD_BYTES];
     struct sw_move_head head;
-    if (sw_link_receive(&target->link, bytes, sizeof(bytes), sizeof(bytes)) < 0) {
-        return link_failed(target);
+    if (sw_peer_connection_receive(&target->connection, bytes, sizeof(bytes), sizeof(bytes)) < 0) {
+        return connection_failed(target);
     }
     if (!sw_move_head_read(&head, target->salt, bytes)) {
         return sw_mover_fail(mover, "a message of the source is damaged");
@@ -332,7 +337,7 @@ static bool is_migrating(const void *context, uint64_t key)
 
 int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good)
 {
-    struct target target = {.mover = mover, .move = move, .link = sw_mover_link(mover)};
+    struct target target = {.mover = mover, .move = move, .connection = sw_mover_connection(mover)};
     int status = sw_mover_notify_replicas(mover, 0);
     status = status != 0 ? status : sw_mover_remove(mover, &move->slots);
     sw_fault_at(mover->parts.config, "move.target.removed");
@@ -350,7 +355,7 @@ int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move,
                      : take_message(&target);
     }
     sw_table_suspend_expiry(mover->parts.table, NULL, NULL);
-    sw_link_close(&target.link);
+    sw_peer_connection_close(&target.connection);
     *for_good = target.for_good;
     return status > 0 ? 0 : -1;
 }

@@ -14,11 +14,12 @@
 
 #include "server/log/wal.h"
 #include "server/repl/backlog.h"
-#include "server/repl/link.h"
+#include "server/repl/peer_connection.h"
 #include "server/repl/replica_files.h"
 #include "table/info.h"
 
-/* Source of the bytes, with the contract of sw_link_receive. Tests use another source. */
+/* Source of the bytes, with the contract of sw_peer_connection_receive. Tests use another source.
+ */
 struct sw_source {
     int64_t (*receive)(void *context, void *out, size_t least, size_t room);
     void *context;

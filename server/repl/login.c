@@ -54,8 +54,8 @@ int sw_login_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16
                : 0;
 }
 
-int sw_login_secure(struct sw_link_to *link, const struct sw_config *config, const char *host,
-                    uint16_t port)
+int sw_login_secure(struct sw_peer_connection *connection, const struct sw_config *config,
+                    const char *host, uint16_t port)
 {
     const struct sw_tls_settings settings = {.cert = config->tls_cert,
                                              .key = config->tls_key,
@@ -64,37 +64,39 @@ int sw_login_secure(struct sw_link_to *link, const struct sw_config *config, con
     if (config->tls_replication == 0 || port == 0) {
         return 0;
     }
-    SSL_CTX *context = sw_tls_client_context(&settings, link->reason, sizeof(link->reason));
+    SSL_CTX *context =
+        sw_tls_client_context(&settings, connection->reason, sizeof(connection->reason));
     if (context == NULL) {
         return -1;
     }
-    int status = sw_link_secure(link, context, host);
+    int status = sw_peer_connection_secure(connection, context, host);
     SSL_CTX_free(context);
     return status;
 }
 
-int sw_login_send(struct sw_link_to *link, const struct sw_config *config)
+int sw_login_send(struct sw_peer_connection *connection, const struct sw_config *config)
 {
     char password[PASSWORD_BYTES] = "", command[PASSWORD_BYTES + 128], line[SW_REPL_LINE_BYTES];
     if (config->primary_password_file[0] == '\0') {
         return 0;
     }
     if (sw_secret_line("the password for the primary", config->primary_password_file, password,
-                       sizeof(password), link->reason, sizeof(link->reason)) != 0) {
+                       sizeof(password), connection->reason, sizeof(connection->reason)) != 0) {
         return -1;
     }
     const char *user = config->primary_user[0] == '\0' ? "default" : config->primary_user;
     int size =
         snprintf(command, sizeof(command), "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
                  strlen(user), user, strlen(password), password);
-    int status = sw_link_send(link, command, (size_t)size);
+    int status = sw_peer_connection_send(connection, command, (size_t)size);
     sw_forget(password, sizeof(password));
     sw_forget(command, sizeof(command));
-    if (status != 0 || sw_link_line(link, line, sizeof(line)) != 0) {
+    if (status != 0 || sw_peer_connection_read_line(connection, line, sizeof(line)) != 0) {
         return -1;
     }
     if (strcmp(line, "+OK") != 0) {
-        snprintf(link->reason, sizeof(link->reason), "the login at the primary: %.200s", line);
+        snprintf(connection->reason, sizeof(connection->reason), "the login at the primary: %.200s",
+                 line);
         return -1;
     }
     return 0;

@@ -224,8 +224,9 @@ void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster)
     }
 }
 
-int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const struct sw_repl_peer *peer,
-                  const struct sw_repl_hello *hello, char *reason, size_t reason_bytes)
+int sw_repl_serve(struct sw_repl *repl, const struct sw_peer_socket *socket,
+                  const struct sw_repl_peer *peer, const struct sw_repl_hello *hello, char *reason,
+                  size_t reason_bytes)
 {
     struct sw_repl_hello own;
     sw_login_hello(repl->table, repl->config, &own);
@@ -249,7 +250,7 @@ int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const struct
     if (terms != NULL && !terms->serve(terms->context, hello, &who, reason, reason_bytes)) {
         return -1;
     }
-    return sw_senders_add(repl->senders, wire, peer, hello, &who, reason, reason_bytes);
+    return sw_senders_add(repl->senders, socket, peer, hello, &who, reason, reason_bytes);
 }
 
 unsigned sw_repl_reached(struct sw_repl *repl, uint64_t sequence)

@@ -63,10 +63,12 @@ void sw_repl_replicaof(struct sw_repl *repl, char text[SW_ROLE_PRIMARY_BYTES]);
  * if the node is in no topology, or its shard elects the primary (--ha). Logs failures. `cluster`
  * may be NULL. */
 void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster);
-/* REPLICATE: takes over the wire and serves the replica. Returns 0; or -1 and an error in `reason`.
+/* REPLICATE: takes over the socket and serves the replica. Returns 0; or -1 and an error in
+ * `reason`.
  */
-int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const struct sw_repl_peer *peer,
-                  const struct sw_repl_hello *hello, char *reason, size_t reason_bytes);
+int sw_repl_serve(struct sw_repl *repl, const struct sw_peer_socket *socket,
+                  const struct sw_repl_peer *peer, const struct sw_repl_hello *hello, char *reason,
+                  size_t reason_bytes);
 
 /* Returns the number of replicas that count and have applied the writes up to this one. */
 unsigned sw_repl_reached(struct sw_repl *repl, uint64_t sequence);

@@ -18,8 +18,8 @@
 #include "server/log/clock.h"
 #include "server/observe/log.h"
 #include "server/repl/apply.h"
-#include "server/repl/link.h"
 #include "server/repl/login.h"
+#include "server/repl/peer_connection.h"
 #include "server/repl/replica_files.h"
 #include "server/repl/terms.h"
 #include "table/table.h"
@@ -65,7 +65,7 @@ static void set_link(struct sw_replica *replica, enum sw_link link)
 
 static int refuse_term(struct sw_replica *replica)
 {
-    snprintf(replica->link.reason, sizeof(replica->link.reason),
+    snprintf(replica->connection.reason, sizeof(replica->connection.reason),
              "the term of this primary has ended: a member of the shard is a candidate for the "
              "next one");
     return -1;
@@ -81,7 +81,7 @@ static int beat(void *context)
         return refuse_term(replica);
     }
     sw_repl_ack_write(replica->apply.applied, incarnation, replica->apply.salt, ack);
-    return sw_link_send(&replica->link, ack, sizeof(ack));
+    return sw_peer_connection_send(&replica->connection, ack, sizeof(ack));
 }
 
 static int on_moved(void *context)
@@ -110,13 +110,13 @@ static void on_loaded(void *context, uint64_t bytes)
 
 static int64_t receive(void *context, void *out, size_t least, size_t room)
 {
-    return sw_link_receive(context, out, least, room);
+    return sw_peer_connection_receive(context, out, least, room);
 }
 
 static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
-    struct sw_link_to *link = &replica->link;
+    struct sw_peer_connection *connection = &replica->connection;
     struct sw_repl_hello hello;
     char text[SW_REPL_LINE_BYTES];
     sw_login_hello(replica->parts.table, replica->parts.config, &hello);
@@ -131,16 +131,19 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
     if (state->terms != NULL) {
         state->terms->introduce(state->terms->context, &hello);
     }
-    if (sw_link_send(link, text, sw_repl_hello_write(&hello, text, sizeof(text))) != 0 ||
-        sw_link_line(link, text, sizeof(text)) != 0) {
+    if (sw_peer_connection_send(connection, text,
+                                sw_repl_hello_write(&hello, text, sizeof(text))) != 0 ||
+        sw_peer_connection_read_line(connection, text, sizeof(text)) != 0) {
         return -1;
     }
     if (!sw_repl_welcome_parse(welcome, text)) {
-        snprintf(link->reason, sizeof(link->reason), "the primary replied: %.250s", text);
+        snprintf(connection->reason, sizeof(connection->reason), "the primary replied: %.250s",
+                 text);
         return -1;
     }
     if (welcome->resumes && welcome->sequence != hello.sequence) {
-        snprintf(link->reason, sizeof(link->reason), "the primary continues at another write");
+        snprintf(connection->reason, sizeof(connection->reason),
+                 "the primary continues at another write");
         return -1;
     }
     replica->term = welcome->term;
@@ -218,12 +221,12 @@ static void follow(struct sw_replica *replica)
     uint16_t port = state->port;
     pthread_mutex_unlock(&state->lock);
     set_link(replica, SW_LINK_CONNECT);
-    if (host[0] == '\0' || sw_link_dial(&replica->link, host, port) != 0) {
+    if (host[0] == '\0' || sw_peer_connection_open(&replica->connection, host, port) != 0) {
         return;
     }
     set_link(replica, SW_LINK_HANDSHAKE);
-    if (sw_login_secure(&replica->link, replica->parts.config, host, port) != 0 ||
-        sw_login_send(&replica->link, replica->parts.config) != 0 ||
+    if (sw_login_secure(&replica->connection, replica->parts.config, host, port) != 0 ||
+        sw_login_send(&replica->connection, replica->parts.config) != 0 ||
         shake_hands(replica, &welcome) != 0) {
         return;
     }
@@ -250,8 +253,8 @@ static void follow(struct sw_replica *replica)
 static void note_end(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;
-    bool is_wrong = replica->apply.reason[0] != '\0' && replica->link.reason[0] == '\0';
-    const char *reason = is_wrong ? replica->apply.reason : replica->link.reason;
+    bool is_wrong = replica->apply.reason[0] != '\0' && replica->connection.reason[0] == '\0';
+    const char *reason = is_wrong ? replica->apply.reason : replica->connection.reason;
     set_link(replica, SW_LINK_CONNECT);
     pthread_mutex_lock(&state->lock);
     state->errors += is_wrong;
@@ -329,12 +332,12 @@ static void *run_replica(void *context)
         }
         pthread_mutex_unlock(&replica->lock);
         was_replica = was_replica || begin_to_follow(replica);
-        replica->link.reason[0] = replica->apply.reason[0] = '\0';
+        replica->connection.reason[0] = replica->apply.reason[0] = '\0';
         replica->apply.lacks_room = false;
         if (was_replica && !is_over(replica)) {
             follow(replica);
         }
-        sw_link_close(&replica->link);
+        sw_peer_connection_close(&replica->connection);
         note_end(replica);
         pthread_mutex_lock(&replica->lock);
         pause_before_retry(replica);
@@ -381,15 +384,16 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&replica->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    replica->link = (struct sw_link_to){.wire = {.fd = -1},
-                                        .wake_fd = replica->wake_fd,
-                                        .lookups = sw_lookups_create(),
-                                        .timeout_ms = parts->config->repl_timeout * 1000ULL};
+    replica->connection =
+        (struct sw_peer_connection){.socket = {.fd = -1},
+                                    .wake_fd = replica->wake_fd,
+                                    .lookups = sw_lookups_create(),
+                                    .timeout_ms = parts->config->repl_timeout * 1000ULL};
     replica->apply = (struct sw_apply){
         .table = parts->table,
         .value_format = (uint32_t)sw_config_value_format(parts->config),
         .value_type = sw_config_value_type(parts->config),
-        .source = {receive, &replica->link},
+        .source = {receive, &replica->connection},
         .backlog = parts->backlog,
         .moved = on_moved,
         .loaded = on_loaded,
@@ -399,7 +403,7 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
     replica->apply.files = &replica->files;
     replica->apply.reason = calloc(1, SW_REPL_REASON_BYTES);
     sw_table_info(parts->table, &replica->apply.info);
-    if (replica->apply.reason == NULL || replica->link.lookups == NULL) {
+    if (replica->apply.reason == NULL || replica->connection.lookups == NULL) {
         sw_replica_destroy(replica);
         return NULL;
     }
@@ -433,7 +437,7 @@ void sw_replica_destroy(struct sw_replica *replica)
         pthread_cond_destroy(&replica->changed);
         pthread_mutex_destroy(&replica->lock);
         free(replica->apply.reason);
-        sw_lookups_destroy(replica->link.lookups);
+        sw_lookups_destroy(replica->connection.lookups);
         free(replica);
     }
 }

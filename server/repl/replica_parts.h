@@ -9,7 +9,7 @@
 
 #include "server/log/archived_files.h"
 #include "server/repl/apply.h"
-#include "server/repl/link.h"
+#include "server/repl/peer_connection.h"
 #include "server/repl/replica.h"
 #include "server/repl/replica_files.h"
 
@@ -39,7 +39,7 @@ struct sw_replica {
     uint64_t term;                   /* of the connection; 0: no shard */
     struct sw_repl_position dropped; /* on a member of a shard: the last write that the files have
                                         and the table has lost */
-    struct sw_link_to link;
+    struct sw_peer_connection connection;
     struct sw_apply apply;
     struct sw_replica_files files;
     char last[SW_REPL_REASON_BYTES]; /* the reason that was logged last */

@@ -46,15 +46,15 @@ static int take_acks(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     for (;;) {
-        ssize_t got = sw_wire_receive(&sender->wire, sender->ack + sender->ack_size,
-                                      sizeof(sender->ack) - sender->ack_size);
+        ssize_t got = sw_peer_socket_receive(&sender->socket, sender->ack + sender->ack_size,
+                                             sizeof(sender->ack) - sender->ack_size);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
             return 0;
         }
         if (got <= 0) {
             return sender_failed(sender, &senders->dropped,
                                  got == 0 ? "the replica has closed the connection"
-                                          : sw_wire_trouble(&sender->wire, errno));
+                                          : sw_peer_socket_trouble(&sender->socket, errno));
         }
         sender->ack_size += (size_t)got;
         if (sender->ack_size < sizeof(sender->ack)) {
@@ -90,7 +90,7 @@ static int refuse_if_cut(struct sw_sender *sender)
 /* Waits until the socket takes more (POLLOUT), or there is something to do. */
 static int wait_for(struct sw_sender *sender, short events, int timeout_ms)
 {
-    struct pollfd fds[2] = {{.fd = sender->wire.fd, .events = (short)(events | POLLIN)},
+    struct pollfd fds[2] = {{.fd = sender->socket.fd, .events = (short)(events | POLLIN)},
                             {.fd = sender->reader.fd, .events = POLLIN}};
     uint64_t told;
     int ready = poll(fds, events == 0 ? 2 : 1, timeout_ms);
@@ -146,10 +146,10 @@ static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
 {
     sender->moved_ns = sw_log_now_ns();
     while (n > 0) {
-        ssize_t took = sw_wire_send(&sender->wire, pieces, n);
+        ssize_t took = sw_peer_socket_send(&sender->socket, pieces, n);
         if (took < 0 && errno != EAGAIN && errno != EINTR) {
             return sender_failed(sender, &sender->senders->dropped,
-                                 sw_wire_trouble(&sender->wire, errno));
+                                 sw_peer_socket_trouble(&sender->socket, errno));
         }
         if (took <= 0) {
             if (is_late(sender)) {
@@ -380,7 +380,7 @@ static void *run_sender(void *context)
     sw_log(sender->reason[0] == '\0' ? SW_LOG_NOTICE : SW_LOG_WARNING,
            "%s: the connection to the replica ended: %s", sender->address,
            sender->reason[0] == '\0' ? "the server stops" : sender->reason);
-    sw_wire_close(&sender->wire);
+    sw_peer_socket_close(&sender->socket);
     pthread_mutex_lock(&senders->lock);
     sender->joined = true;
     pthread_mutex_unlock(&senders->lock);
@@ -450,7 +450,7 @@ static unsigned length(const struct sw_senders *senders)
     return n;
 }
 
-int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
+int sw_senders_add(struct sw_senders *senders, const struct sw_peer_socket *socket,
                    const struct sw_repl_peer *peer, const struct sw_repl_hello *hello,
                    const struct sw_repl_ack *who, char *reason, size_t reason_bytes)
 {
@@ -464,7 +464,7 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
         return -1;
     }
     sender->senders = senders;
-    sender->wire = *wire;
+    sender->socket = *socket;
     sender->reader.fd = event;
     sender->hello = *hello;
     sender->who = *who;

@@ -16,9 +16,9 @@
 
 #include "server/config/config.h"
 #include "server/repl/backlog.h"
+#include "server/repl/peer_socket.h"
 #include "server/repl/stream.h"
 #include "server/repl/terms.h"
-#include "server/repl/wire.h"
 #include "server/users/users.h"
 
 struct sw_table;
@@ -47,9 +47,9 @@ struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts);
 void sw_senders_stop(struct sw_senders *senders);
 void sw_senders_destroy(struct sw_senders *senders);
 
-/* Takes over a wire and serves the replica on it, for as long as its user may run REPLICATE.
- * Returns 0; or -1 and an error in `reason`: the caller then keeps the wire. */
-int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
+/* Takes over a socket and serves the replica on it, for as long as its user may run REPLICATE.
+ * Returns 0; or -1 and an error in `reason`: the caller then keeps the socket. */
+int sw_senders_add(struct sw_senders *senders, const struct sw_peer_socket *socket,
                    const struct sw_repl_peer *peer, const struct sw_repl_hello *hello,
                    const struct sw_repl_ack *who, char *reason, size_t reason_bytes);
 /* Ends all connections: the server is not a primary any more, or has another history. */

@@ -14,7 +14,7 @@ struct sw_sender {
     struct sw_sender *next;
     struct sw_senders *senders;
     pthread_t thread;
-    struct sw_wire wire;
+    struct sw_peer_socket socket;
     struct sw_backlog_reader reader;
     char address[64];
     struct sw_users *users; /* borrowed; NULL: the server has no users */
@@ -46,7 +46,7 @@ void sw_sender_take_right(struct sw_sender *sender, const struct sw_repl_peer *p
 bool sw_sender_has_right(struct sw_sender *sender);
 /* Wakes the thread. The caller holds the lock. */
 void sw_sender_nudge(struct sw_sender *sender);
-/* Frees a sender without a thread, and without a wire. */
+/* Frees a sender without a thread, and without a socket. */
 void sw_sender_free(struct sw_sender *sender);
 
 struct sw_senders {

@@ -14,7 +14,7 @@ void sw_call_exportslots(struct sw_call *call)
     char error[SW_CLUSTER_ERROR_BYTES];
     const uint8_t *words[SW_MOVE_HELLO_WORDS];
     uint32_t sizes[SW_MOVE_HELLO_WORDS];
-    struct sw_wire wire;
+    struct sw_peer_socket socket;
     bool for_good = false;
     for (int i = 0; i < SW_MOVE_HELLO_WORDS; i++) {
         words[i] = call->arguments[1 + i].text;
@@ -28,10 +28,10 @@ void sw_call_exportslots(struct sw_call *call)
         sw_call_error(call, "ERR syntax error: EXPORTSLOTS is sent by a node that receives slots");
         return;
     }
-    if (!sw_socket_hand_over(conn, &wire)) {
+    if (!sw_socket_hand_over(conn, &socket)) {
         sw_call_error(call, "ERR cannot send slots: no file descriptor or no memory");
-    } else if (!sw_mover_send(call->admin->mover, &wire, &hello, &for_good, error)) {
-        sw_socket_take_back(conn, &wire);
+    } else if (!sw_mover_send(call->admin->mover, &socket, &hello, &for_good, error)) {
+        sw_socket_take_back(conn, &socket);
         sw_call_error(call, "%s %s", for_good ? "NOFIT" : "ERR", error);
     } else {
         call->session->handed_over = true;

@@ -94,7 +94,7 @@ void sw_call_replicate(struct sw_call *call)
     char reason[SW_REPL_REASON_BYTES] = "";
     const uint8_t *words[SW_REPL_MEMBER_WORDS];
     uint32_t sizes[SW_REPL_MEMBER_WORDS];
-    struct sw_wire wire;
+    struct sw_peer_socket socket;
     for (uint32_t i = 0; i < SW_REPL_MEMBER_WORDS && i + 1 < call->count; i++) {
         words[i] = call->arguments[1 + i].text;
         sizes[i] = call->arguments[1 + i].size;
@@ -105,11 +105,11 @@ void sw_call_replicate(struct sw_call *call)
     }
     const struct sw_repl_peer peer = {conn->peer.address, conn->net->users, &conn->login,
                                       (uint32_t)call->command->id};
-    if (call->admin->repl == NULL || !sw_socket_hand_over(conn, &wire)) {
+    if (call->admin->repl == NULL || !sw_socket_hand_over(conn, &socket)) {
         sw_call_error(call, "ERR cannot serve a replica: no file descriptor or no memory");
-    } else if (sw_repl_serve(call->admin->repl, &wire, &peer, &hello, reason, sizeof(reason)) !=
+    } else if (sw_repl_serve(call->admin->repl, &socket, &peer, &hello, reason, sizeof(reason)) !=
                0) {
-        sw_socket_take_back(conn, &wire);
+        sw_socket_take_back(conn, &socket);
         sw_call_error(call, "ERR %s", reason);
     } else {
         call->session->handed_over = true;

@@ -6,30 +6,30 @@
 
 #include <fcntl.h>
 
-bool sw_socket_hand_over(struct sw_conn *conn, struct sw_wire *wire)
+bool sw_socket_hand_over(struct sw_conn *conn, struct sw_peer_socket *socket)
 {
     struct sw_transport *transport = &conn->transport;
     uv_os_fd_t fd = -1;
-    *wire = (struct sw_wire){.fd = -1};
+    *socket = (struct sw_peer_socket){.fd = -1};
     if (uv_fileno(&transport->uv.handle, &fd) != 0) {
         return false;
     }
-    wire->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    wire->tls = transport->tls == NULL ? NULL : sw_wire_tls_new();
-    if (wire->fd < 0 || (transport->tls != NULL && wire->tls == NULL)) {
-        sw_wire_close(wire);
+    socket->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    socket->tls = transport->tls == NULL ? NULL : sw_peer_tls_new();
+    if (socket->fd < 0 || (transport->tls != NULL && socket->tls == NULL)) {
+        sw_peer_socket_close(socket);
         return false;
     }
-    if (wire->tls != NULL) {
-        sw_tls_hand_over(transport, &wire->tls->stream, wire->fd, &wire->tls->scratch);
+    if (socket->tls != NULL) {
+        sw_tls_hand_over(transport, &socket->tls->stream, socket->fd, &socket->tls->scratch);
     }
     return true;
 }
 
-void sw_socket_take_back(struct sw_conn *conn, struct sw_wire *wire)
+void sw_socket_take_back(struct sw_conn *conn, struct sw_peer_socket *socket)
 {
-    if (wire->tls != NULL) {
-        sw_tls_take_back(&conn->transport, &wire->tls->stream);
+    if (socket->tls != NULL) {
+        sw_tls_take_back(&conn->transport, &socket->tls->stream);
     }
-    sw_wire_close(wire);
+    sw_peer_socket_close(socket);
 }
