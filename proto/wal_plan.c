@@ -206,11 +206,38 @@ static uint64_t find_gone(const struct sw_wal_plan *plan, const struct sw_wal_fo
     return 0;
 }
 
+/* Returns whether all segments of the newest run are missing. If a segment was begun after the file
+ * was written, a release that does not know the file numbers them anew. Without any segment, the
+ * file proves the loss if the snapshot was begun beside a segment, or does not exist. Otherwise a
+ * run without a log may have written the snapshot. */
+static bool is_newest_run_gone(const struct sw_wal_plan *plan, const struct sw_wal_found *found,
+                               size_t count)
+{
+    const struct sw_wal_first *first = &plan->first;
+    uint64_t newest = 0, begun_us = 0;
+    for (size_t i = 0; i < count; i++) {
+        newest = found[i].is_alias ? newest : found[i].number;
+        begun_us = found[i].is_alias ? begun_us : found[i].segment.wall_us;
+    }
+    if (newest >= first->number || begun_us > first->wall_us) {
+        return false;
+    }
+    return count > 0 || plan->beside.segment != 0 || plan->base == 0;
+}
+
 static void tell_gone(const struct sw_wal_plan *plan, uint64_t by,
                       char refusal[SW_WAL_REFUSAL_BYTES])
 {
     char gone[SW_WAL_NAME_BYTES], beside[SW_WAL_NAME_BYTES] = "the newest snapshot";
     sw_wal_name(plan->gone, gone);
+    if (plan->is_first_gone) {
+        snprintf(refusal, SW_WAL_REFUSAL_BYTES,
+                 "%s and all newer segments are gone: " SW_WAL_FIRST_NAME
+                 " names it, so writes behind %" PRIu64
+                 " may be lost: copy them back, or sherwood-cli log check --fix goes on without",
+                 gone, plan->end);
+        return;
+    }
     if (by != 0) {
         sw_wal_name(by, beside);
     }
@@ -231,6 +258,7 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     plan->is_torn = false;
     plan->damaged = 0;
     plan->gone = 0;
+    plan->is_first_gone = false;
     if (!headers_hold(found, count, shape, refusal)) {
         return false;
     }
@@ -254,8 +282,9 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
         snprintf(refusal, SW_WAL_REFUSAL_BYTES, "the segment after %s is gone", name);
         return false;
     }
-    uint64_t by;
-    plan->gone = find_gone(plan, found, count, &by);
+    uint64_t by = 0;
+    plan->is_first_gone = is_newest_run_gone(plan, found, count);
+    plan->gone = plan->is_first_gone ? plan->first.number : find_gone(plan, found, count, &by);
     if (plan->gone != 0) {
         tell_gone(plan, by, refusal);
         return false;

@@ -8,6 +8,7 @@
 #ifndef SHERWOOD_PROTO_WAL_PLAN_H
 #define SHERWOOD_PROTO_WAL_PLAN_H
 
+#include "proto/wal_first.h"
 #include "proto/wal_segment.h"
 
 /* A segment of a directory. */
@@ -40,13 +41,15 @@ struct sw_wal_beside {
 
 struct sw_wal_plan {
     struct sw_wal_beside beside; /* in: of the snapshot `base`; zeros: unknown */
-    uint64_t gone;     /* number of a missing segment that is needed; 0: nothing is missing */
-    uint64_t base;     /* sequence of the snapshot; 0: none */
-    uint64_t end;      /* sequence of the last write that is recovered */
-    uint64_t evidence; /* everything up to here was durable */
-    bool is_torn;      /* a write behind the end cannot be read, as after a crash */
-    size_t damaged;    /* the segment, + 1, in which a write behind the end was written whole and
-                          cannot be read; 0: there is none */
+    struct sw_wal_first first;   /* in: of the file first-segment, if it is of this log */
+    uint64_t gone;      /* number of a missing segment that is needed; 0: nothing is missing */
+    bool is_first_gone; /* .. and `first` needs it, or a newer one */
+    uint64_t base;      /* sequence of the snapshot; 0: none */
+    uint64_t end;       /* sequence of the last write that is recovered */
+    uint64_t evidence;  /* everything up to here was durable */
+    bool is_torn;       /* a write behind the end cannot be read, as after a crash */
+    size_t damaged;     /* the segment, + 1, in which a write behind the end was written whole and
+                           cannot be read; 0: there is none */
     size_t pieces;
     struct sw_wal_piece *piece; /* the caller's, with room for every segment */
 };

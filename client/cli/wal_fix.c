@@ -229,7 +229,14 @@ static bool tell(const struct fix *fix)
             any = true;
         }
     }
-    if (wal->plan.gone != 0) {
+    if (wal->plan.is_first_gone) {
+        sw_wal_name(wal->plan.gone, name);
+        fprintf(out,
+                "%s/%s: is gone, and so is every newer segment; " SW_WAL_FIRST_NAME
+                " goes aside, and their writes are lost\n",
+                wal->path, name);
+        any = true;
+    } else if (wal->plan.gone != 0) {
         sw_wal_name(wal->plan.gone, name);
         fprintf(out, "%s/%s: is gone; an empty segment takes its place, and its writes are lost\n",
                 wal->path, name);
@@ -385,7 +392,8 @@ static void free_parts(struct fix *fix)
 }
 
 /* Makes an empty segment in the place of one that is missing or set aside, and that other segments
- * name. Returns 1, 0 if no segment is missing, or -1 with the reason printed. */
+ * or the snapshot name. If first-segment names it, sets that file aside. Returns 1, 0 if no segment
+ * is missing, or -1 with the reason printed. */
 static int fill_one(const struct fix *fix)
 {
     struct sw_cli_wal now = {.cli = fix->wal->cli, .path = fix->wal->path};
@@ -393,8 +401,9 @@ static int fill_one(const struct fix *fix)
     int filled = -1;
     if (sw_cli_wal_read(&now) && alloc_parts(&next) && plan(&next)) {
         filled = now.plan.gone == 0 ? 0 : 1;
-        if (filled == 1 && fill(&next) != 0) {
-            sw_cli_wal_complain(&now, NEW_NAME, strerror(errno));
+        const bool is_first = now.plan.is_first_gone;
+        if (filled == 1 && (is_first ? put_aside(&next, SW_WAL_FIRST_NAME) : fill(&next)) != 0) {
+            sw_cli_wal_complain(&now, is_first ? SW_WAL_FIRST_NAME : NEW_NAME, strerror(errno));
             filled = -1;
         }
     }

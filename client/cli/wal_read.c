@@ -35,6 +35,35 @@ static bool is_named(const char *name, const char *kind, uint64_t *number)
     return strcmp(name, again) == 0;
 }
 
+/* Reads the file first-segment. If no segment is left, it is compared with the log of the snapshot.
+ */
+static bool read_first(struct sw_cli_wal *wal)
+{
+    char path[SW_CLI_WAL_PATH_BYTES], text[SW_WAL_FIRST_BYTES];
+    struct sw_wal_first *first = &wal->plan.first;
+    snprintf(path, sizeof(path), "%s/" SW_WAL_FIRST_NAME, wal->path);
+    FILE *file = sw_fopen_regular(path);
+    if (file == NULL) {
+        return errno == ENOENT || sw_cli_wal_complain(wal, SW_WAL_FIRST_NAME, sw_file_error(errno));
+    }
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    const int error = ferror(file) ? errno : 0;
+    fclose(file);
+    if (error != 0) {
+        return sw_cli_wal_complain(wal, SW_WAL_FIRST_NAME, strerror(error));
+    }
+    if (!sw_wal_first_decode(text, first)) {
+        sw_cli_wal_complain(wal, SW_WAL_FIRST_NAME,
+                            "is damaged or of a later version, and is ignored");
+        first->number = 0;
+    }
+    if (wal->count == 0 && wal->base != 0 &&
+        memcmp(first->log_id, wal->snapshot_log_id, sizeof(first->log_id)) != 0) {
+        first->number = 0;
+    }
+    return true;
+}
+
 /* Is every block of the snapshot sound? What is not is printed. */
 static bool is_whole(struct sw_cli_wal *wal, uint64_t number)
 {
@@ -49,6 +78,7 @@ static bool is_whole(struct sw_cli_wal *wal, uint64_t number)
     if (more == 0) {
         wal->plan.beside =
             (struct sw_wal_beside){snapshot.header.segment, snapshot.header.segments_from};
+        memcpy(wal->snapshot_log_id, snapshot.header.log_id, sizeof(wal->snapshot_log_id));
     }
     sw_cli_snapshot_fini(&snapshot);
     return more == 0;
@@ -196,6 +226,9 @@ bool sw_cli_wal_read(struct sw_cli_wal *wal)
         return false;
     }
     find_base(wal);
+    if (!read_first(wal)) {
+        return false;
+    }
     wal->plan.piece = calloc(wal->count + 1, sizeof(*wal->plan.piece));
     return wal->plan.piece != NULL || sw_cli_wal_complain(wal, "", strerror(ENOMEM));
 }

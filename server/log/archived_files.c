@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/wal_first.h"
 #include "proto/wal_format.h"
 #include "server/log/snapshot_write.h"
 
@@ -64,6 +65,13 @@ static int link_kind(const struct sw_directory *directory, const char *name, con
     return status;
 }
 
+/* Keeps a link that an earlier call has made. */
+static int link_if_there(const struct sw_directory *directory, const char *name, const char *file)
+{
+    const int status = link_file(directory, name, file);
+    return status != 0 && (errno == ENOENT || errno == EEXIST) ? 0 : status;
+}
+
 static int sync_both(const struct sw_directory *directory, const char *name)
 {
     const struct sw_io *io = directory->io;
@@ -92,8 +100,8 @@ int sw_archive_files(const struct sw_directory *directory, const char *name, uin
     if ((io->make(directory->fd, name) == 0 || errno == EEXIST) &&
         link_kind(directory, name, SW_SNAPSHOT_KIND) == 0 &&
         link_kind(directory, name, SW_WAL_NAME) == 0 &&
-        (link_file(directory, name, SW_HISTORY_NAME) == 0 || errno == ENOENT || errno == EEXIST) &&
-        sync_both(directory, name) == 0) {
+        link_if_there(directory, name, SW_HISTORY_NAME) == 0 &&
+        link_if_there(directory, name, SW_WAL_FIRST_NAME) == 0 && sync_both(directory, name) == 0) {
         return 0;
     }
     const int error = errno;

@@ -14,10 +14,10 @@
 #define SW_ASIDE_KIND "discarded"
 #define SW_ASIDE_NAME_MAX 64
 
-/* Links all snapshots, all segments and `history` into the directory `name`, durably. If the
- * directory exists with some of the files, a crash interrupted an earlier call: adds the others.
- * Returns 0. Returns 1 if the directory has a different file of the same name. Returns -1 and an
- * error in `reason` if a call fails or `most` other such directories exist. */
+/* Links all snapshots, all segments, `history` and `first-segment` into the directory `name`,
+ * durably. If the directory exists with some of the files, a crash interrupted an earlier call:
+ * adds the others. Returns 0. Returns 1 if the directory has a different file of the same name.
+ * Returns -1 and an error in `reason` if a call fails or `most` other such directories exist. */
 int sw_archive_files(const struct sw_directory *directory, const char *name, uint64_t most,
                      char reason[SW_HISTORY_REASON_BYTES]);
 

@@ -15,6 +15,7 @@
 
 #include "proto/data_lock.h"
 #include "proto/regular_file.h"
+#include "proto/wal_first.h"
 #include "proto/wal_format.h"
 #include "server/log/history_file.h"
 #include "server/log/role_file.h"
@@ -170,7 +171,8 @@ static bool is_of_daemon(const char *name)
     uint64_t number;
     return sw_directory_is_named(name, SW_SNAPSHOT_KIND, &number) ||
            sw_directory_is_named(name, SW_WAL_NAME, &number) ||
-           strcmp(name, SW_HISTORY_NAME) == 0 || strcmp(name, SW_ROLE_NAME) == 0;
+           strcmp(name, SW_HISTORY_NAME) == 0 || strcmp(name, SW_ROLE_NAME) == 0 ||
+           strcmp(name, SW_WAL_FIRST_NAME) == 0;
 }
 
 static bool note_file(void *context, const char *name)

@@ -7,6 +7,7 @@
  * | lock                | locked, as the directory is; holds the process id of the daemon      |
  * | snapshot-%016x      | a snapshot, named by the write sequence it stands for                |
  * | log-%016x           | a segment of the log, named by its number                            |
+ * | first-segment       | the number of the first segment of the newest run (first_segment.h)  |
  * | new-*, spare-*      | unfinished or retired: never read, removed at start                  |
  *
  * Threads: open and close belong to one; the fields are constant between them.

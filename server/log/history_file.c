@@ -13,6 +13,7 @@
 
 #include "proto/regular_file.h"
 #include "proto/wal_format.h"
+#include "server/log/first_segment.h"
 #include "server/log/small_file.h"
 #include "server/log/snapshot_write.h"
 
@@ -140,8 +141,8 @@ static int remove_kind(const struct sw_directory *directory, const char *kind)
 int sw_history_remove_files(const struct sw_directory *directory,
                             char reason[SW_HISTORY_REASON_BYTES])
 {
-    if (remove_kind(directory, SW_SNAPSHOT_KIND) != 0 || remove_kind(directory, SW_WAL_NAME) != 0 ||
-        directory->io->fsync(directory->fd) != 0) {
+    if (sw_first_segment_remove(directory) != 0 || remove_kind(directory, SW_SNAPSHOT_KIND) != 0 ||
+        remove_kind(directory, SW_WAL_NAME) != 0 || directory->io->fsync(directory->fd) != 0) {
         snprintf(reason, SW_HISTORY_REASON_BYTES, "%s: cannot remove files of another history: %s",
                  directory->path, strerror(errno));
         return -1;

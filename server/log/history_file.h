@@ -44,7 +44,8 @@ int sw_history_read(const struct sw_directory *directory, struct sw_history *his
  * -1 and an error in `reason`. */
 int sw_history_write(const struct sw_directory *directory, const struct sw_history *history,
                      char reason[SW_HISTORY_REASON_BYTES]);
-/* Removes all snapshots and segments, and syncs the directory. Returns 0, or -1 with a sentence. */
+/* Removes first-segment, then all snapshots and segments, and syncs the directory. Returns 0, or -1
+ * with a sentence. */
 int sw_history_remove_files(const struct sw_directory *directory,
                             char reason[SW_HISTORY_REASON_BYTES]);
 

@@ -75,6 +75,14 @@ static void go_on_behind(struct sw_wal *wal, uint64_t through)
     __atomic_store_n(&wal->state, wal->prepared.fd < 0 ? SW_WAL_FULL : SW_WAL_OK, __ATOMIC_SEQ_CST);
 }
 
+/* The next segment is the first one in the directory; `lock` is held, and the keeper does not use
+ * the directory. */
+static void forget_first(struct sw_wal *wal)
+{
+    wal->first = 0;
+    wal->first_is_noted = false;
+}
+
 /* Forgets the writes of this log and its files. Nobody hands in a write; `lock` is held. */
 static void begin_anew(struct sw_wal *wal, uint64_t sequence)
 {
@@ -88,6 +96,7 @@ static void begin_anew(struct sw_wal *wal, uint64_t sequence)
         __atomic_store_n(&wal->ring[i].ready, 0, __ATOMIC_RELAXED);
     }
     wal->old_count = wal->ghost_count = 0;
+    forget_first(wal);
     /* before `durable`: see sw_wal_incarnation. The constant is odd, so none comes twice soon. */
     __atomic_store_n(&wal->incarnation, (wal->incarnation + 0x9e3779b97f4a7c14U) | 1,
                      __ATOMIC_RELEASE);
@@ -234,6 +243,7 @@ int sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory, char *reas
     if (status == 0) {
         wal->old_count = 0;
         wal->ghost_count = 0;
+        forget_first(wal);
         if (wal->prepared.fd >= 0) {
             wal->io->close(wal->prepared.fd);
             wal->prepared.fd = -1;

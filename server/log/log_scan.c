@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "proto/regular_file.h"
+#include "server/log/first_segment.h"
 
 const struct sw_wal_memory *sw_wal_heap(void)
 {
@@ -72,6 +73,21 @@ static int look_at_all(struct sw_log_scan *scan, const struct sw_directory *dire
     return 0;
 }
 
+/* Reads the file first-segment. Without segments, it is compared with the log of the snapshot. */
+static int read_first(struct sw_log_scan *scan, const struct sw_directory *directory, uint64_t base,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_wal_first *first = &scan->plan.first;
+    if (sw_first_segment_read(directory, first) != 0) {
+        return say(reason, directory, SW_WAL_FIRST_NAME, sw_file_error(errno));
+    }
+    if (scan->count == 0 && base != 0 &&
+        memcmp(first->log_id, directory->log_id, sizeof(first->log_id)) != 0) {
+        first->number = 0;
+    }
+    return 0;
+}
+
 int sw_log_scan(struct sw_log_scan *scan, const struct sw_directory *directory, uint64_t base,
                 uint64_t named, const struct sw_wal_beside *beside,
                 const struct sw_wal_shape *shape, char reason[SW_WAL_REASON_BYTES])
@@ -89,6 +105,7 @@ int sw_log_scan(struct sw_log_scan *scan, const struct sw_directory *directory, 
                      ? say(reason, directory, "", "not enough memory for its list of segments")
                      : look_at_all(scan, directory, numbers, reason);
     free(numbers);
+    status = status == 0 ? read_first(scan, directory, base, reason) : status;
     if (status == 0 &&
         !sw_wal_plan(&scan->plan, scan->found, scan->count, base, named, shape, refusal)) {
         return say(reason, directory, "", refusal);
@@ -118,18 +135,30 @@ static bool follows_passed(const struct sw_log_scan *scan, size_t segment)
     return false;
 }
 
-/* The newest first, each durably: a segment that names one that is gone must not stay. */
+static bool is_unreachable(const struct sw_log_scan *scan, size_t segment)
+{
+    const struct sw_wal_found *found = &scan->found[segment];
+    return found->is_alias || found->is_passed ||
+           (found->run.first == 0 && follows_passed(scan, segment));
+}
+
+/* The newest first, each durably: a segment that names one that is gone must not stay. The file
+ * first-segment goes before the segments that it may name. */
 int sw_wal_remove_unreachable(const struct sw_log_scan *scan, const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES])
 {
     for (size_t i = scan->count; i-- > 0;) {
         const struct sw_wal_found *found = &scan->found[i];
-        const bool is_empty = found->run.first == 0 && follows_passed(scan, i);
         char name[SW_WAL_NAME_BYTES];
+        if (!is_unreachable(scan, i)) {
+            continue;
+        }
+        if (found->number >= scan->plan.first.number && sw_first_segment_remove(directory) != 0) {
+            return say(reason, directory, SW_WAL_FIRST_NAME, strerror(errno));
+        }
         sw_wal_name(found->number, name);
-        if ((found->is_alias || found->is_passed || is_empty) &&
-            ((directory->io->unlink(directory->fd, name) != 0 && errno != ENOENT) ||
-             directory->io->fsync(directory->fd) != 0)) {
+        if ((directory->io->unlink(directory->fd, name) != 0 && errno != ENOENT) ||
+            directory->io->fsync(directory->fd) != 0) {
             return say(reason, directory, name, strerror(errno));
         }
     }

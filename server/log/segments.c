@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "server/log/clock.h"
+#include "server/log/first_segment.h"
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
 
@@ -158,6 +159,21 @@ void sw_wal_leave_segment(struct sw_wal *wal, struct sw_wal_file *file)
     errno = error;
 }
 
+void sw_wal_note_first(struct sw_wal *wal, uint64_t first)
+{
+    struct sw_wal_first note = {.number = first, .wall_us = sw_log_wall_us()};
+    memcpy(note.log_id, wal->log_id, sizeof(note.log_id));
+    wal->first = first;
+    wal->first_is_noted = sw_first_segment_write(wal->directory, &note) == 0;
+    if (!wal->first_is_noted) {
+        sw_log_limited(SW_LOG_WAL, SW_LOG_ERROR,
+                       "%s/" SW_WAL_FIRST_NAME " cannot be written: %s; the server tries again "
+                       "every second. Without it a start does not notice if all segments of this "
+                       "run are missing",
+                       wal->directory->path, strerror(errno));
+    }
+}
+
 /* Makes the next segment. A name that may not be durable is never used: the number is given up. */
 static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
 {
@@ -175,6 +191,9 @@ static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
     if (sw_wal_name_segment(wal, file) != 0) {
         sw_wal_drop_segment(wal, file);
         return -1;
+    }
+    if (wal->first == 0) {
+        sw_wal_note_first(wal, file->number);
     }
     if (sw_wal_remove_ghosts(wal) != 0) {
         sw_wal_leave_segment(wal, file);
@@ -322,6 +341,17 @@ static void look_for_directory(struct sw_wal *wal)
     }
 }
 
+/* Tries again to write the file first-segment, if that has failed. `lock` is held, and is not
+ * meanwhile. */
+static void note_first_again(struct sw_wal *wal)
+{
+    if (wal->first != 0 && !wal->first_is_noted) {
+        begin_keeping(wal);
+        sw_wal_note_first(wal, wal->first);
+        end_keeping(wal);
+    }
+}
+
 /* Makes the next segment, or waits a second before it is tried again; `lock` is held, and is not
  * meanwhile. */
 static void prepare_next(struct sw_wal *wal)
@@ -364,6 +394,7 @@ void *sw_wal_run_segment_thread(void *argument)
             continue;
         }
         look_for_directory(wal);
+        note_first_again(wal);
         if (remove_one(wal)) {
             continue; /* first, for it may make room for the next segment */
         }

@@ -127,6 +127,7 @@ static int put_first(struct copying *copying, const struct sw_log_scan *scan,
         sw_wal_drop_segment(wal, file);
         return -1;
     }
+    sw_wal_note_first(wal, file->number);
     if (sw_wal_remove_ghosts(wal) != 0) {
         (void)say(wal, "segments that the next start must not read cannot be removed", reason);
         sw_wal_leave_segment(wal, file);

@@ -125,6 +125,8 @@ struct sw_wal {
     uint64_t follows;     /* `previous` of the segment that is made next */
     uint64_t next_number;
     bool preparing_fails;
+    uint64_t first;      /* the first segment of this run with a durable name; 0: none yet */
+    bool first_is_noted; /* .. and the file first-segment has it */
     bool needs_segment;  /* the writer waits for the next one */
     const char *trouble; /* what has failed, so that the log must be broken; or NULL */
     bool gives_up;
@@ -184,6 +186,9 @@ void sw_wal_leave_segment(struct sw_wal *wal, struct sw_wal_file *file);
  * segment that says that another one follows must not become the last. Returns 0, or -1 with errno.
  */
 int sw_wal_remove_ghosts(struct sw_wal *wal);
+/* Notes the first segment of this run, which has a durable name, in the file first-segment. Logs a
+ * failure; the keeper tries again. Only the keeper calls it, or there is no other thread. */
+void sw_wal_note_first(struct sw_wal *wal, uint64_t first);
 /* The newest segment that may have writes, or SW_WAL_NO_PREVIOUS. `lock` is held, or there is no
  * other thread. */
 uint64_t sw_wal_newest(const struct sw_wal *wal);

@@ -51,7 +51,7 @@ KINDS = {"fifo": "a FIFO, a device or a socket, not a regular file", "device": "
 @case
 def data_files_that_are_no_files():
     """whatever has the name of a file in the data directory and is none ends the start in words, and the tools too"""
-    for name in ("log-00000000000000ff", "snapshot-00000000000000ff", "history", "lock"):
+    for name in ("log-00000000000000ff", "snapshot-00000000000000ff", "history", "first-segment", "lock"):
         for kind, words in KINDS.items():
             with Directory() as path:
                 with durable(path, "always") as server:
@@ -59,7 +59,7 @@ def data_files_that_are_no_files():
                 put(path / name, kind)
                 said = does_not_start("--data-dir", str(path), "--appendonly", "yes")
                 check(f"{path}/{name}" in said and words in said, f"{name} as {kind}: {said}")
-                if name.startswith("log"):
+                if name.startswith(("log", "first")):
                     status, said = cli("log", "check", path)
                     check(status == 1 and words in said, said)
                     status, said = cli("log", "check", "--fix", path)
@@ -153,7 +153,7 @@ def what_a_stop_writes():
                     equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
                     equal(server.redis_cli("DEL", "1").strip(), "1", "del")
                     equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
-                files = sorted(file.name for file in path.iterdir() if file.name != "lock")
+                files = sorted(file.name for file in path.iterdir() if file.name not in ("lock", "first-segment"))
                 check(all(name.startswith("snapshot-" if level is None else "log-") for name in files) and files, files)
 
 
@@ -214,6 +214,75 @@ def segments_that_may_be_gone():
             life(backup, "SET 6 6") # behind the snapshot of the other directory, with a log of its own
             with durable(backup, "always") as server:
                 equal(server.redis_cli("DBSIZE").strip(), "6", "keys")
+
+
+def lose_newest_run(path, older=False):
+    """Removes the segments from the one in first-segment on, or also older ones. Returns its name."""
+    first = int((path / "first-segment").read_text(encoding="ascii").split()[2], 16)
+    check(first in numbers_of(path), "the file names a segment")
+    for number in numbers_of(path):
+        if older or number >= first:
+            (path / f"log-{number:016x}").unlink()
+    return f"log-{first:016x}"
+
+
+@case
+def a_newest_run_that_is_gone():
+    """all segments of the last run are missing, and older files exist, or none: a start with a log and one without say so,
+    and log check; --fix goes on without them"""
+    said = "first-segment names it, so writes behind"
+    for older in ("segments", "segments and a snapshot", "a snapshot", "nothing"):
+        with Directory() as path:
+            if older != "nothing":
+                life(path, "SET 1 1", *(["SAVE"] if "snapshot" in older else []), "SET 2 2")
+            life(path, *(["SAVE"] if older == "a snapshot" else []), "SET 3 3")
+            name = lose_newest_run(path, older=older == "a snapshot")
+            equal(bool(numbers_of(path)), older.startswith("segments"), "older segments")
+            for log in ((), ("--appendonly", "yes")):
+                words = does_not_start("--data-dir", str(path), *log)
+                check(f"{name} and all newer segments are gone" in words and said in words, f"{older}: {words}")
+            for option in ((), ("--fix",)):
+                status, words = cli("log", "check", *option, path)
+                check(status == 1 and f"{name}" in words and " gone" in words, f"{older}: {words}")
+            status, words = cli("log", "check", "--fix", "--yes", path)
+            check(status == 0 and "first-segment goes aside, and their writes are lost" in words, f"{older}: {words}")
+            check((path / "cut-first-segment").exists(), "it is kept")
+            equal(cli("log", "check", path)[0], 0, "checked")
+            for added in range(2):
+                with durable(path, "always") as server:
+                    equal(server.redis_cli("DBSIZE").strip(), str(added + (0 if older == "nothing" else 2)), older)
+                    equal(server.redis_cli("SET", f"{9 + added}", "9").strip(), "OK", "set")
+
+
+@case
+def directories_without_a_newest_run():
+    """what has no first-segment, or one of another log, starts as before; and so does a log that was removed on purpose,
+    behind a run without one"""
+    with Directory() as path, Directory() as other:
+        life(path, "SET 1 1")
+        life(path, "SET 2 2", "SAVE")
+        life(other, "SET 5 5")
+        (path / "first-segment").unlink()  # as an earlier release leaves the directory
+        with durable(path, "always") as server:
+            equal(server.redis_cli("DBSIZE").strip(), "2", "keys")
+        shutil.copy(other / "first-segment", path)
+        with Directory() as copy:
+            for file in (*path.glob("snapshot-*"), path / "first-segment"):
+                shutil.copy(file, copy)
+            with durable(copy, "always") as server:
+                equal(server.redis_cli("DBSIZE").strip(), "2", "a file of another log")
+        with durable(path, "always") as server:
+            equal(server.redis_cli("SET", "3", "3").strip(), "OK", "set")
+        with Server("--data-dir", str(path), *SMALL) as server:
+            equal(server.redis_cli("SET", "4", "4").strip(), "OK", "set")
+            equal(server.redis_cli("SAVE").strip(), "OK", "save")
+        for number in numbers_of(path):
+            (path / f"log-{number:016x}").unlink()
+        for keys in ("4", "5"):
+            with durable(path, "always") as server:
+                equal(server.redis_cli("DBSIZE").strip(), keys, "keys")
+                equal("unless you removed the segments" in server.log(), keys == "4", server.log())
+                equal(server.redis_cli("SET", "5", "5").strip(), "OK", "set")
 
 
 FORMS = ("decimal", "raw", "hash", "auto")

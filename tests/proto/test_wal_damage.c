@@ -191,3 +191,92 @@ Test(wal_damage, a_segment_that_is_gone)
         }
     }
 }
+
+/* Judges the segments beside a snapshot and the file first-segment. */
+static bool starts_with_first(const struct image *const *images, size_t count, uint64_t base,
+                              uint64_t beside, struct sw_wal_first first, struct sw_wal_plan *plan,
+                              char refusal[SW_WAL_REFUSAL_BYTES])
+{
+    struct sw_wal_found found[SEGMENTS_MAX] = {{0}};
+    static struct sw_wal_piece piece[SEGMENTS_MAX];
+    *plan = (struct sw_wal_plan){.beside.segment = beside, .first = first, .piece = piece};
+    for (size_t i = 0; i < count; i++) {
+        found[i].number = images[i]->header.number;
+        sw_wal_look(&found[i], images[i]->bytes, SEGMENT_BYTES, SEGMENT_BYTES, boot);
+    }
+    return sw_wal_plan(plan, found, count, base, base, &shape, refusal);
+}
+
+static void begin_at(struct image *image, uint64_t number, uint64_t next, uint64_t previous,
+                     uint64_t wall_us)
+{
+    begin_behind(image, number, next, next - 1, previous);
+    image->header.wall_us = wall_us;
+    sw_wal_segment_encode(&image->header, image->bytes);
+    put_write(image, 1, next - 1);
+}
+
+/* Segments 1, 2 and 3 are of three runs, with a write each. No other segment names the third. */
+Test(wal_damage, the_newest_run_that_is_gone)
+{
+    static struct image one, two, three, renumbered;
+    char refusal[SW_WAL_REFUSAL_BYTES] = "";
+    struct sw_wal_plan plan;
+    begin_at(&one, 1, 1, SW_WAL_NO_PREVIOUS, 1000);
+    begin_at(&two, 2, 2, 1, 2000);
+    begin_at(&three, 3, 3, 2, 3000);
+    begin_at(&renumbered, 1, 4, SW_WAL_NO_PREVIOUS, 4000); /* by a release without the file */
+    const struct {
+        const struct image *images[3];
+        size_t count;
+        uint64_t base, beside, first;
+        bool starts;
+    } rows[] = {
+        {{&one, &two, &three}, 3, 0, 0, 3, true},
+        {{&one, &two, &three}, 3, 0, 0, 2, true}, /* the file of the run before */
+        {{&one, &two}, 2, 0, 0, 0, true},         /* no file: of an earlier version */
+        {{&one, &two}, 2, 0, 0, 2, true},
+        {{&one, &two}, 2, 0, 0, 3, false},
+        {{&one}, 1, 0, 0, 3, false},
+        {{&two}, 1, 1, 2, 3, false},
+        {{&two}, 1, 2, 0, 3, false},
+        {{NULL}, 0, 3, 3, 3, false}, /* the snapshot was begun beside it */
+        {{NULL}, 0, 3, 3, 0, true},  /* a backup of the snapshot */
+        {{NULL}, 0, 3, 0, 3, true},  /* a run without a log wrote the snapshot */
+        {{NULL}, 0, 0, 0, 3, false},
+        {{&renumbered}, 1, 3, 0, 3, true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct sw_wal_first first = {.number = rows[i].first, .wall_us = 3001};
+        const bool starts = starts_with_first(rows[i].images, rows[i].count, rows[i].base,
+                                              rows[i].beside, first, &plan, refusal);
+        cr_assert_eq(starts, rows[i].starts, "row %zu: %s", i, refusal);
+        cr_assert_eq(plan.is_first_gone, !starts);
+        cr_assert(starts || strstr(refusal, "log-0000000000000003 and all newer segments are "
+                                            "gone: first-segment names it") != NULL,
+                  "row %zu: %s", i, refusal);
+    }
+}
+
+/* Exactly one text stands for a first segment. */
+Test(wal_damage, the_text_of_a_first_segment)
+{
+    const struct sw_wal_first first = {0x1f, 0x123456789abcdef0, {1, 0xff, 16}};
+    struct sw_wal_first read;
+    char text[SW_WAL_FIRST_BYTES], other[SW_WAL_FIRST_BYTES];
+    const int size = sw_wal_first_encode(&first, text);
+    cr_assert_str_eq(text, "sherwood-first-segment 1 000000000000001f 123456789abcdef0 "
+                           "01ff1000000000000000000000000000\n");
+    cr_assert(sw_wal_first_decode(text, &read));
+    cr_assert(read.number == first.number && read.wall_us == first.wall_us);
+    cr_assert_arr_eq(read.log_id, first.log_id, sizeof(first.log_id));
+    for (int i = 0; i < size; i++) {
+        strcpy(other, text);
+        other[i] = 'x';
+        cr_assert_not(sw_wal_first_decode(other, &read), "an x at %d", i);
+        other[i] = '\0';
+        cr_assert_not(sw_wal_first_decode(other, &read), "it ends at %d", i);
+    }
+    strcpy(other, text);
+    cr_assert_not(sw_wal_first_decode(strcat(other, "\n"), &read), "a second line");
+}

@@ -182,7 +182,10 @@ Test(history_file, another_file_of_the_same_name_is_not_taken_for_the_one_aside)
     char reason[SW_HISTORY_REASON_BYTES] = "", path[512];
     open_place(&place);
     put(&place, "snapshot-0000000000000003", "first");
+    put(&place, "first-segment", "first");
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
+    snprintf(path, sizeof(path), "%s/discarded-a-3/first-segment", place.path);
+    cr_assert_eq(access(path, F_OK), 0);
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
     snprintf(path, sizeof(path), "%s/snapshot-0000000000000003", place.path);
     cr_assert_eq(unlink(path), 0);
