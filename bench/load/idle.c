@@ -4,7 +4,7 @@
  */
 #include "bench/load/idle.h"
 
-#include "bench/load/dial.h"
+#include "bench/load/connect.h"
 #include "bench/load/worker.h"
 #include "client/error.h"
 
@@ -80,7 +80,7 @@ int sw_load_idle_open(struct sw_load_idle *idle, const char *address, uint32_t c
         return SW_LOAD_E_NOMEM;
     }
     while (idle->count < count) {
-        int fd = sw_load_dial(address, SW_LOAD_CONNECT_MS, text, sizeof(text));
+        int fd = sw_load_connect(address, SW_LOAD_CONNECT_MS, text, sizeof(text));
         if (fd < 0) {
             snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection %u of %u: %s", idle->count + 1,
                      count, text);

@@ -5,7 +5,7 @@
  * Connections without a unit in flight wait in a queue. The first of them takes the next unit and,
  * if that is not due yet, is the armed one until a timer says so; in closed loop it sends at once.
  */
-#include "bench/load/dial.h"
+#include "bench/load/connect.h"
 #include "bench/load/resp_client.h"
 
 #include <errno.h>

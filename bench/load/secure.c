@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bench/load/dial.h"
+#include "bench/load/connect.h"
 #include "bench/load/worker.h"
 #include "client/error.h"
 
@@ -54,7 +54,7 @@ int sw_load_link_open(struct sw_load_link *link, const struct sw_load_secure *se
     int status = 0;
     *link = (struct sw_load_link){.fd = -1};
     if (!secure->is_on) {
-        link->fd = sw_load_dial(address, SW_LOAD_CONNECT_MS, error, SW_LOAD_ERROR_BYTES);
+        link->fd = sw_load_connect(address, SW_LOAD_CONNECT_MS, error, SW_LOAD_ERROR_BYTES);
         return link->fd < 0 ? SW_LOAD_E_PEER : SW_LOAD_OK;
     }
     link->transport = secure->dialer.open(&secure->dialer, address, &secure->options,

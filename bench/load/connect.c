@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * dial.c - connecting (see dial.h).
+ * connect.c - connects a socket (see connect.h).
  */
-#include "bench/load/dial.h"
+#include "bench/load/connect.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -87,7 +87,7 @@ static int split(const char *address, char *host, const char **port)
     return 0;
 }
 
-int sw_load_dial(const char *address, int timeout_ms, char *text, size_t text_bytes)
+int sw_load_connect(const char *address, int timeout_ms, char *text, size_t text_bytes)
 {
     if (strncmp(address, "unix:", 5) == 0) {
         return dial_unix(address + 5, timeout_ms, text, text_bytes);
