@@ -29,7 +29,7 @@ static void bulk_destroy(void *context)
     /* Connections first: requests in flight borrow the arrays. */
     sherwood_close(bulk->client);
     for (uint32_t i = 0; bulk->slots && i < bulk->slots_count; i++) {
-        sw_load_share_fini(&bulk->slots[i].share);
+        sw_load_partition_fini(&bulk->slots[i].partition);
     }
     sw_load_prefill_fini(&bulk->prefill);
     if (!bulk->region) {
@@ -236,7 +236,7 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
     const struct sw_load_prefill_plan plan = {
         .workload = setup->workload,
         .distribution = setup->distribution,
-        .mix = setup->shares ? &setup->options->mix : NULL,
+        .mix = setup->partitions ? &setup->options->mix : NULL,
         .random = sw_load_mix64(setup->options->seed + first_slot + 1),
         .frames = prefilled,
         .frame = bulk->frame,
@@ -246,12 +246,12 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
     if (prefilled != 0 && !sw_load_prefill_init(&bulk->prefill, &plan)) {
         return SW_LOAD_E_NOMEM;
     }
-    for (uint32_t i = 0; setup->shares && i < bulk->slots_count; i++) {
+    for (uint32_t i = 0; setup->partitions && i < bulk->slots_count; i++) {
         struct sw_load_slot *slot = &bulk->slots[i];
-        if (!sw_load_share_init(&slot->share, setup->shares, first_slot + i)) {
+        if (!sw_load_partition_init(&slot->partition, setup->partitions, first_slot + i)) {
             return SW_LOAD_E_NOMEM;
         }
-        slot->unit.share = &slot->share;
+        slot->unit.partition = &slot->partition;
     }
     error[0] = '\0';
     return SW_LOAD_OK;
@@ -279,7 +279,7 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
     const struct sw_load_unit *unit = &slot->unit;
     const struct sw_load_options *options = worker->options;
     enum sherwood_operation operation = SHERWOOD_GET;
-    if (unit->share) {
+    if (unit->partition) {
         operation = mix_operation(unit);
     } else if (worker->phase->operation == SW_LOAD_DELETE) {
         operation = SHERWOOD_DELETE;
@@ -466,7 +466,7 @@ static int bulk_run(struct sw_load_worker *worker)
     struct sw_load_bulk *bulk = worker->connections;
     struct sherwood_traffic before, after;
     for (uint32_t i = 0; i < bulk->slots_count; i++) {
-        sw_load_share_rewind(&bulk->slots[i].share);
+        sw_load_partition_rewind(&bulk->slots[i].partition);
     }
     sherwood_traffic(bulk->client, &before, sizeof(before));
     int status = worker->phase->rate ? run_open(worker, bulk) : run_closed(worker, bulk);

@@ -17,8 +17,8 @@
 struct sw_load_slot {
     struct sherwood_request request;
     struct sw_load_unit unit;
-    struct sw_load_share share; /* if the run has a mix */
-    void *keys, *operands;      /* the slot's own arrays */
+    struct sw_load_partition partition; /* if the run has a mix */
+    void *keys, *operands;              /* the slot's own arrays */
     void *got;
     uint64_t *found;
 };

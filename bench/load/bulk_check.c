@@ -68,8 +68,8 @@ static void verify(struct sw_load_worker *worker, const struct sw_load_slot *slo
     }
 }
 
-/* The same for a frame of a share, against its model. */
-static void verify_share(struct sw_load_worker *worker, const struct sw_load_slot *slot)
+/* The same for a frame of a partition, against its model. */
+static void verify_partition(struct sw_load_worker *worker, const struct sw_load_slot *slot)
 {
     const bool is_get = slot->request.operation == SHERWOOD_GET;
     const bool has_found = slot->request.found != NULL;
@@ -91,16 +91,16 @@ void sw_load_bulk_use(struct sw_load_worker *worker, const struct sw_load_slot *
 {
     const struct sw_load_unit *unit = &slot->unit;
     const bool is_delete = worker->phase->operation == SW_LOAD_DELETE;
-    if (unit->share) {
+    if (unit->partition) {
         worker->operations[unit->operation] += unit->count;
     }
     worker->hits +=
-        !unit->share || slot->request.operation == SHERWOOD_GET ? slot->request.hits : 0;
+        !unit->partition || slot->request.operation == SHERWOOD_GET ? slot->request.hits : 0;
     if (worker->options->no_verify) {
         return;
     }
-    if (unit->share) {
-        verify_share(worker, slot);
+    if (unit->partition) {
+        verify_partition(worker, slot);
     } else if (worker->phase->operation == SW_LOAD_GET || (is_delete && slot->request.previous)) {
         verify(worker, slot, unit->count);
     } else if (is_delete || worker->phase->is_fresh) {

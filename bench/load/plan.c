@@ -54,16 +54,16 @@ int sw_load_plan_memory(const struct sw_load_options *options,
     return SW_LOAD_E_USAGE;
 }
 
-int sw_load_plan_shares(const struct sw_load_options *options,
-                        const struct sw_load_workload *workload, struct sw_load_share_setup *out,
-                        char *error)
+int sw_load_plan_partitions(const struct sw_load_options *options,
+                            const struct sw_load_workload *workload,
+                            struct sw_load_partition_setup *out, char *error)
 {
     const bool bulk = options->protocol == SW_LOAD_BULK;
-    const uint64_t shares = (uint64_t)options->connections * (bulk ? options->depth : 1);
+    const uint64_t partitions = (uint64_t)options->connections * (bulk ? options->depth : 1);
     /* INCRBY refuses to overflow (redis: 63 bits), so its keys start with two bits to spare. */
     const bool is_narrow = !bulk && options->mix.weights[SW_LOAD_MIX_SUM];
     const uint32_t value_bits = workload->value_bytes * 8;
-    *out = (struct sw_load_share_setup){
+    *out = (struct sw_load_partition_setup){
         .workload = workload,
         .mix = &options->mix,
         .distribution = options->distribution,
@@ -77,24 +77,24 @@ int sw_load_plan_shares(const struct sw_load_options *options,
         .per_key = !bulk,
         .verify = !options->no_verify,
         .ttl_ns = sw_load_ttl_ms(options) * 1000000,
-        .shares = (uint32_t)shares,
+        .partitions = (uint32_t)partitions,
     };
     if (workload->format != SW_LOAD_VALUES_INTEGER) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "the server's values are bytes: a mix is of integers, whose sums it checks");
         return SW_LOAD_E_USAGE;
     }
-    if (options->keys < shares) {
+    if (options->keys < partitions) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "a mix needs a key for each of the %llu units in flight: more --keys are needed",
-                 (unsigned long long)shares);
+                 (unsigned long long)partitions);
         return SW_LOAD_E_USAGE;
     }
     if (workload->key_bytes == 4 && options->first + options->keys > SW_LOAD_MIX_KEYS_MAX_32) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "a mix on a table of 32 bits has at most 2^30 keys");
         return SW_LOAD_E_USAGE;
     }
-    uint64_t bytes = sw_load_shares_bytes(out);
+    uint64_t bytes = sw_load_partitions_bytes(out);
     if (bytes > SW_LOAD_BUFFER_BYTES_MAX) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "the model of this mix needs %llu MiB; the limit is %llu MiB",

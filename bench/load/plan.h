@@ -14,9 +14,9 @@ uint32_t sw_load_unit_keys(const struct sw_load_options *options, enum sw_load_o
  * sentence in `error` (SW_LOAD_ERROR_BYTES). */
 int sw_load_plan_memory(const struct sw_load_options *options,
                         const struct sw_load_workload *workload, char *error);
-/* The shares of a mix, once the widths are known. `options` and `workload` are borrowed by *out. */
-int sw_load_plan_shares(const struct sw_load_options *options,
-                        const struct sw_load_workload *workload, struct sw_load_share_setup *out,
-                        char *error);
+/* The partitions of a mix, once the widths are known. *out borrows `options` and `workload`. */
+int sw_load_plan_partitions(const struct sw_load_options *options,
+                            const struct sw_load_workload *workload,
+                            struct sw_load_partition_setup *out, char *error);
 
 #endif

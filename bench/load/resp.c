@@ -236,7 +236,7 @@ static void start_all(struct sw_load_worker *worker)
     for (uint32_t i = 0; i < resp->count; i++) {
         struct sw_load_resp_client *client = &resp->clients[i];
         client->unit.count = 0;
-        sw_load_share_rewind(&client->share);
+        sw_load_partition_rewind(&client->partition);
         put_idle(resp, client);
     }
 }

@@ -35,10 +35,11 @@ int sw_load_resp_prepare(struct sw_load_resp_client *client, const struct sw_loa
     if (!client->unit.keys || !client->output || !client->input) {
         return SW_LOAD_E_NOMEM;
     }
-    if (setup->shares) {
-        client->unit.share = &client->share;
+    if (setup->partitions) {
+        client->unit.partition = &client->partition;
         client->unit.operands = calloc(unit_keys, workload->value_bytes);
-        if (!sw_load_share_init(&client->share, setup->shares, number) || !client->unit.operands) {
+        if (!sw_load_partition_init(&client->partition, setup->partitions, number) ||
+            !client->unit.operands) {
             return SW_LOAD_E_NOMEM;
         }
     }
@@ -51,7 +52,7 @@ void sw_load_resp_fini(struct sw_load_resp_client *client)
     free(client->unit.operands);
     free(client->output);
     free(client->input);
-    sw_load_share_fini(&client->share);
+    sw_load_partition_fini(&client->partition);
     sw_load_link_close(&client->link);
     *client = (struct sw_load_resp_client){.link.fd = -1};
 }
@@ -137,7 +138,7 @@ bool sw_load_resp_take(struct sw_load_resp_client *client, struct sw_load_worker
         return false;
     }
     char *end = client->output;
-    if (unit->share) {
+    if (unit->partition) {
         end = sw_load_resp_mix_format(worker, unit, end);
     } else if (worker->phase->operation == SW_LOAD_SET) {
         end = format_sets(worker, unit->keys, unit->count, end);
@@ -199,7 +200,7 @@ static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *
                      const struct sw_load_reply *reply)
 {
     const struct sw_load_unit *unit = &client->unit;
-    if (unit->share) {
+    if (unit->partition) {
         bool fits = sw_load_resp_mix_use(worker, unit, client->keys_answered, reply);
         client->keys_answered += fits;
         return fits ? SW_LOAD_OK : unexpected(worker, reply);

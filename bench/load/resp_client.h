@@ -17,11 +17,11 @@
 
 struct sw_load_resp_client {
     struct sw_load_link link;
-    bool wants_write;           /* the socket took only a part: the caller polls for room */
-    bool polls_write;           /* the caller's */
-    struct sw_load_unit unit;   /* in flight, or taken; its count is 0: idle. Owns its arrays. */
-    struct sw_load_share share; /* if the run has a mix */
-    char *output;               /* owned */
+    bool wants_write;         /* the socket took only a part: the caller polls for room */
+    bool polls_write;         /* the caller's */
+    struct sw_load_unit unit; /* in flight, or taken; its count is 0: idle. Owns its arrays. */
+    struct sw_load_partition partition; /* if the run has a mix */
+    char *output;                       /* owned */
     size_t output_bytes;
     size_t output_sent;
     uint8_t *input; /* owned */
@@ -30,11 +30,11 @@ struct sw_load_resp_client {
     uint32_t array_left;    /* elements still to come of an MGET reply */
 };
 
-/* Buffers for units of `unit_keys` keys; with shares, share `number` is this client's. Returns 0 or
- * SW_LOAD_E_NOMEM. */
+/* Buffers for units of `unit_keys` keys; with partitions, partition `number` is this client's.
+ * Returns 0 or SW_LOAD_E_NOMEM. */
 int sw_load_resp_prepare(struct sw_load_resp_client *client, const struct sw_load_setup *setup,
                          uint32_t unit_keys, uint32_t number);
-/* Bytes that prepare will allocate, without a share. */
+/* Bytes that prepare will allocate, without a partition. */
 uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes, uint32_t value_bytes);
 /* Frees the buffers and closes the socket. */
 void sw_load_resp_fini(struct sw_load_resp_client *client);

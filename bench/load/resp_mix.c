@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp_mix.c - GET, SET, INCRBY and DEL of a share (see resp_mix.h).
+ * resp_mix.c - GET, SET, INCRBY and DEL of a partition (see resp_mix.h).
  */
 #include "bench/load/resp_mix.h"
 
@@ -31,7 +31,7 @@ char *sw_load_resp_mix_format(const struct sw_load_worker *worker, const struct 
     const struct sw_load_workload *workload = worker->workload;
     for (uint32_t i = 0; i < unit->count; i++) {
         bool takes_operand = true, takes_time = false;
-        switch (unit->share->operations[i]) {
+        switch (unit->partition->operations[i]) {
         case SW_LOAD_MIX_GET:
             out = PUT_TEXT(out, "*2\r\n$3\r\nGET\r\n");
             takes_operand = false;
@@ -70,7 +70,7 @@ static uint64_t number_of(const struct sw_load_reply *reply)
 bool sw_load_resp_mix_use(struct sw_load_worker *worker, const struct sw_load_unit *unit,
                           uint32_t i, const struct sw_load_reply *reply)
 {
-    const uint8_t operation = unit->share->operations[i];
+    const uint8_t operation = unit->partition->operations[i];
     struct sw_load_answer answer = {.has_found = false};
     bool fits;
     switch (operation) {

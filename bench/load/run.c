@@ -40,10 +40,10 @@ struct run {
     struct sw_load_workload workload;
     struct sw_load_server server;
     struct sw_load_distribution distribution;
-    struct sw_load_share_setup shares; /* if the operation is MIX */
-    struct sw_load_life life;          /* of the keys, without a mix: as the last SET has it */
-    struct sw_load_prefill frames;     /* of every unit, if they are drawn before */
-    uint32_t workers_count;            /* with connections */
+    struct sw_load_partition_setup partitions; /* if the operation is MIX */
+    struct sw_load_life life;      /* of the keys, without a mix: as the last SET has it */
+    struct sw_load_prefill frames; /* of every unit, if they are drawn before */
+    uint32_t workers_count;        /* with connections */
     struct sw_load_worker *workers;
     struct thread_argument *arguments;
     struct gate gate;
@@ -69,7 +69,7 @@ static void run_fini(struct run *run)
 }
 
 /* Connections of worker i. */
-static uint32_t share_of(const struct sw_load_options *options, uint32_t i)
+static uint32_t connections_of(const struct sw_load_options *options, uint32_t i)
 {
     return options->connections / options->threads + (i < options->connections % options->threads);
 }
@@ -88,7 +88,7 @@ static int init_worker(struct run *run, uint32_t i, char *error)
         snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory");
         return SW_LOAD_E_NOMEM;
     }
-    return run->transport->connect(options, share_of(options, i), &worker->connections,
+    return run->transport->connect(options, connections_of(options, i), &worker->connections,
                                    &run->server, error);
 }
 
@@ -96,7 +96,7 @@ static int init_worker(struct run *run, uint32_t i, char *error)
 static int prepare_workers(struct run *run, char *error)
 {
     const struct sw_load_options *options = run->options;
-    const bool has_shares = options->operation == SW_LOAD_MIX;
+    const bool is_mix = options->operation == SW_LOAD_MIX;
     int status = sw_load_plan_memory(options, &run->workload, error);
     if (status) {
         return status;
@@ -109,16 +109,16 @@ static int prepare_workers(struct run *run, char *error)
     const struct sw_load_setup setup = {
         .options = options,
         .workload = &run->workload,
-        .shares = has_shares ? &run->shares : NULL,
+        .partitions = is_mix ? &run->partitions : NULL,
         .distribution = &run->distribution,
         .frames = is_prefilled ? &run->frames : NULL,
     };
-    status =
-        has_shares ? sw_load_plan_shares(options, &run->workload, &run->shares, error) : SW_LOAD_OK;
+    status = is_mix ? sw_load_plan_partitions(options, &run->workload, &run->partitions, error)
+                    : SW_LOAD_OK;
     uint32_t first = 0;
     for (uint32_t i = 0; i < options->threads && status == SW_LOAD_OK; i++) {
         status = run->transport->prepare(run->workers[i].connections, &setup, first, error);
-        first += share_of(options, i);
+        first += connections_of(options, i);
     }
     return status;
 }

@@ -73,9 +73,9 @@ bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct 
         return false;
     }
     if (is_sweep(phase)) {
-        unit->count = sw_load_share_sweep(unit->share, phase->operation == SW_LOAD_FILL, unit->keys,
-                                          unit->operands);
-        unit->operation = unit->share->operations[0];
+        unit->count = sw_load_partition_sweep(unit->partition, phase->operation == SW_LOAD_FILL,
+                                              unit->keys, unit->operands);
+        unit->operation = unit->partition->operations[0];
         return unit->count != 0;
     }
     unit->count = take_number(worker, now_ns, &unit->number, &unit->due_ns);
@@ -85,9 +85,9 @@ bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct 
     if (unit->is_filled) {
         return true;
     }
-    if (unit->share) {
-        sw_load_share_draw(unit->share, unit->count, unit->keys, unit->operands);
-        unit->operation = unit->share->operations[0];
+    if (unit->partition) {
+        sw_load_partition_draw(unit->partition, unit->count, unit->keys, unit->operands);
+        unit->operation = unit->partition->operations[0];
     } else if (!(phase->seconds > 0) || phase->distribution->kind == SW_LOAD_SEQUENTIAL) {
         sw_load_fill_range(worker->workload, unit->number * phase->unit_keys, unit->count,
                            unit->keys);
@@ -176,7 +176,7 @@ void sw_load_worker_check(struct sw_load_worker *worker, const struct sw_load_un
     uint64_t operand = sw_load_element(unit->operands, workload->value_bytes, i);
     answer->since_ns = unit->since_ns;
     answer->until_ns = worker->until_ns;
-    struct sw_load_verdict verdict = sw_load_share_check(unit->share, i, operand, answer);
+    struct sw_load_verdict verdict = sw_load_partition_check(unit->partition, i, operand, answer);
     worker->expired += verdict.expired;
     if (verdict.right) {
         return;

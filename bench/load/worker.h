@@ -19,9 +19,9 @@
 #include "bench/load/histogram.h"
 #include "bench/load/life.h"
 #include "bench/load/options.h"
+#include "bench/load/partition.h"
 #include "bench/load/prefill.h"
 #include "bench/load/series.h"
-#include "bench/load/share.h"
 #include "bench/load/workload.h"
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ struct sw_load_phase {
     double seconds;                                  /* != 0: until then, with keys drawn */
     uint64_t rate;                                   /* keys a second; 0: closed loop */
     uint64_t start_ns;                               /* with a rate: when unit 0 is due */
-    const struct sw_load_distribution *distribution; /* of the draws, unless a share draws */
+    const struct sw_load_distribution *distribution; /* of the draws, unless a partition draws */
     atomic_uint_fast64_t next;                       /* unit */
     atomic_bool stop;                                /* a worker failed: take no more units */
 };
@@ -63,9 +63,9 @@ struct sw_load_example {
 
 /* A unit on its way. The transport owns the arrays. */
 struct sw_load_unit {
-    struct sw_load_share *share; /* NULL unless the run has a mix */
+    struct sw_load_partition *partition; /* NULL unless the run has a mix */
     void *keys;
-    void *operands;    /* of writes; by RESP NULL without a share */
+    void *operands;    /* of writes; by RESP NULL without a partition */
     bool is_filled;    /* keys, operands and operation are there before it is taken */
     uint8_t operation; /* of a mix, bulk: enum sw_load_mix_operation */
     uint32_t count;
@@ -113,7 +113,7 @@ struct sw_load_worker {
 struct sw_load_setup {
     const struct sw_load_options *options;
     const struct sw_load_workload *workload;
-    const struct sw_load_share_setup *shares; /* NULL unless the run has a mix */
+    const struct sw_load_partition_setup *partitions; /* NULL unless the run has a mix */
     const struct sw_load_distribution *distribution;
     const struct sw_load_prefill *frames; /* of every unit, for all threads; NULL: none */
 };
@@ -137,7 +137,7 @@ struct sw_load_transport {
                    struct sw_load_server *server, char *error);
     /* Buffers for units of these keys, once all connections stand. `first` is how many connections
      * other workers have that were prepared before. `setup` is only read during the call, but
-     * setup->shares and setup->frames are kept. */
+     * setup->partitions and setup->frames are kept. */
     int (*prepare)(void *connections, const struct sw_load_setup *setup, uint32_t first,
                    char *error);
     /* Takes units until the phase has none, and waits for all answers. */
@@ -153,9 +153,9 @@ extern const struct sw_load_transport sw_load_resp_transport;
 /* Units that are due in a phase with a rate. */
 uint64_t sw_load_phase_due(const struct sw_load_phase *phase);
 
-/* Takes a unit: writes its keys (and operands, with a share), its count and number, and when it is
- * due. Keys of a unit that is_filled are the caller's to point at, once its number is known.
- * Returns false if the phase, or a share's sweep, has no more. `now_ns` is the time, as for
+/* Takes a unit: writes its keys (and operands, with a partition), its count and number, and when it
+ * is due. Keys of a unit that is_filled are the caller's to point at, once its number is known.
+ * Returns false if the phase, or a partition's sweep, has no more. `now_ns` is the time, as for
  * sw_load_worker_done. */
 bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct sw_load_unit *unit);
 /* Accounts for a unit that is being sent. */
@@ -172,7 +172,7 @@ void sw_load_worker_mismatch(struct sw_load_worker *worker, uint64_t key, bool m
                              uint64_t found);
 /* Accounts for a key that is absent but should exist, or exists but should be absent. */
 void sw_load_worker_presence(struct sw_load_worker *worker, uint64_t key, bool should);
-/* Checks the answer to element i of a unit that has a share; when it was under way is added. */
+/* Checks the answer to element i of a unit that has a partition; when it was under way is added. */
 void sw_load_worker_check(struct sw_load_worker *worker, const struct sw_load_unit *unit,
                           uint32_t i, struct sw_load_answer *answer);
 /* Keeps a failure's text; returns `status`. */

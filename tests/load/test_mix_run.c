@@ -249,7 +249,7 @@ Test(mix_run, every_operation_and_all_right)
         options.seconds = 0.2;
         struct outcome outcome = run(&options, NONE, 0);
         while (outcome.result->phases[1].keys < KEYS && outcome.status == SW_LOAD_OK) {
-            forget(&outcome); /* shares need KEYS keys, and the machine was busy */
+            forget(&outcome); /* partitions need KEYS keys, and the machine was busy */
             options.seconds *= 2;
             outcome = run(&options, NONE, 0);
         }
@@ -427,7 +427,7 @@ Test(mix_run, a_rate_that_is_out_of_reach)
     }
 }
 
-Test(mix_run, too_few_keys_for_the_shares)
+Test(mix_run, too_few_keys_for_the_partitions)
 {
     struct sw_load_options options = options_for(SW_LOAD_BULK, "get=1");
     options.keys = IN_FLIGHT - 1;

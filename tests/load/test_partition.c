@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_share.c - shares divide the keys, agree with a table that tells the truth, and notice each
- * kind of lie.
+ * test_partition.c - partitions divide the keys, agree with a table that tells the truth, and
+ * notice each kind of lie.
  */
+#include "bench/load/partition.h"
 #include "bench/load/random.h"
-#include "bench/load/share.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -70,10 +70,10 @@ static struct sw_load_answer serve(struct truth *truth, uint8_t operation, uint6
     return answer;
 }
 
-static struct sw_load_share_setup setup_of(const struct sw_load_workload *workload,
-                                           const struct sw_load_mix *mix, uint32_t shares)
+static struct sw_load_partition_setup setup_of(const struct sw_load_workload *workload,
+                                               const struct sw_load_mix *mix, uint32_t partitions)
 {
-    return (struct sw_load_share_setup){
+    return (struct sw_load_partition_setup){
         .workload = workload,
         .mix = mix,
         .distribution = SW_LOAD_UNIFORM,
@@ -84,7 +84,7 @@ static struct sw_load_share_setup setup_of(const struct sw_load_workload *worklo
         .unit_keys = UNIT,
         .per_key = true,
         .verify = true,
-        .shares = shares,
+        .partitions = partitions,
     };
 }
 
@@ -101,20 +101,20 @@ struct unit {
 
 /* Serves a unit and checks it; returns how many verdicts are not right. `lie` is the element whose
  * answer `change` alters; UINT32_MAX: none. */
-static uint32_t play(struct sw_load_share *share, struct truth *truth, const struct unit *unit,
-                     uint32_t lie, void (*change)(struct sw_load_answer *),
+static uint32_t play(struct sw_load_partition *partition, struct truth *truth,
+                     const struct unit *unit, uint32_t lie, void (*change)(struct sw_load_answer *),
                      struct sw_load_verdict *last_bad)
 {
-    const struct sw_load_workload *workload = share->setup->workload;
+    const struct sw_load_workload *workload = partition->setup->workload;
     uint32_t bad = 0;
     for (uint32_t i = 0; i < unit->count; i++) {
         uint64_t key = sw_load_element(unit->keys, workload->key_bytes, i);
         uint64_t operand = sw_load_element(unit->operands, workload->value_bytes, i);
-        struct sw_load_answer answer = serve(truth, share->operations[i], key, operand);
+        struct sw_load_answer answer = serve(truth, partition->operations[i], key, operand);
         if (i == lie) {
             change(&answer);
         }
-        struct sw_load_verdict verdict = sw_load_share_check(share, i, operand, &answer);
+        struct sw_load_verdict verdict = sw_load_partition_check(partition, i, operand, &answer);
         bad += !verdict.right;
         if (!verdict.right && last_bad) {
             *last_bad = verdict;
@@ -123,12 +123,12 @@ static uint32_t play(struct sw_load_share *share, struct truth *truth, const str
     return bad;
 }
 
-static void fill(struct sw_load_share *share, struct truth *truth)
+static void fill(struct sw_load_partition *partition, struct truth *truth)
 {
     struct unit unit = {.count = 0};
-    sw_load_share_rewind(share);
-    while ((unit.count = sw_load_share_sweep(share, true, unit.keys, unit.operands)) != 0) {
-        cr_assert_eq(play(share, truth, &unit, UINT32_MAX, NULL, NULL), 0);
+    sw_load_partition_rewind(partition);
+    while ((unit.count = sw_load_partition_sweep(partition, true, unit.keys, unit.operands)) != 0) {
+        cr_assert_eq(play(partition, truth, &unit, UINT32_MAX, NULL, NULL), 0);
     }
 }
 
@@ -138,23 +138,23 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The fills of all shares are all keys once, whatever the number of shares. */
-Test(share, fills_are_every_key_once)
+/* The fills of all partitions are all keys once, whatever the number of partitions. */
+Test(partition, fills_are_every_key_once)
 {
-    static const uint32_t shares[] = {1, 2, 3, 7, 499, 500};
+    static const uint32_t partitions[] = {1, 2, 3, 7, 499, 500};
     struct sw_load_mix mix;
     cr_assert(sw_load_mix_parse("get=1,insert=1", &mix));
     for (size_t l = 0; l < 6 * 3; l++) {
         const struct sw_load_workload *workload = &workloads[l / 6];
-        struct sw_load_share_setup setup = setup_of(workload, &mix, shares[l % 6]);
+        struct sw_load_partition_setup setup = setup_of(workload, &mix, partitions[l % 6]);
         uint64_t keys[500], expected[500];
         size_t count = 0;
-        for (uint32_t n = 0; n < setup.shares; n++) {
-            struct sw_load_share share;
+        for (uint32_t n = 0; n < setup.partitions; n++) {
+            struct sw_load_partition partition;
             struct unit unit;
-            cr_assert(sw_load_share_init(&share, &setup, n));
-            while ((unit.count = sw_load_share_sweep(&share, true, unit.keys, unit.operands)) !=
-                   0) {
+            cr_assert(sw_load_partition_init(&partition, &setup, n));
+            while ((unit.count =
+                        sw_load_partition_sweep(&partition, true, unit.keys, unit.operands)) != 0) {
                 for (uint32_t i = 0; i < unit.count; i++) {
                     cr_assert_lt(count, 500);
                     keys[count] = sw_load_element(unit.keys, workload->key_bytes, i);
@@ -163,7 +163,7 @@ Test(share, fills_are_every_key_once)
                     count++;
                 }
             }
-            sw_load_share_fini(&share);
+            sw_load_partition_fini(&partition);
         }
         for (uint64_t i = 0; i < 500; i++) {
             expected[i] = sw_load_key(workload, i);
@@ -175,9 +175,9 @@ Test(share, fills_are_every_key_once)
     }
 }
 
-/* All shares on one table, units in turn, each kind of mix: every answer is what the models say,
- * and the last sweep reads each key that was ever written. */
-Test(share, models_agree_with_the_truth)
+/* All partitions on one table, units in turn, each kind of mix: every answer is what the models
+ * say, and the last sweep reads each key that was ever written. */
+Test(partition, models_agree_with_the_truth)
 {
     static const char *const mixes[] = {
         "get=40,set=20,sum=20,delete=15,insert=5",
@@ -187,9 +187,9 @@ Test(share, models_agree_with_the_truth)
     };
     for (size_t m = 0; m < 4 * 4 * 3; m++) {
         struct sw_load_mix mix;
-        struct sw_load_share shares[3];
+        struct sw_load_partition partitions[3];
         struct truth *truth = calloc(1, sizeof(*truth));
-        struct sw_load_share_setup setup = setup_of(&workloads[m / 16], &mix, 3);
+        struct sw_load_partition_setup setup = setup_of(&workloads[m / 16], &mix, 3);
         struct unit unit;
         uint64_t swept = 0, written = 0;
         cr_assert(sw_load_mix_parse(mixes[m % 4], &mix));
@@ -197,24 +197,25 @@ Test(share, models_agree_with_the_truth)
         setup.distribution = (enum sw_load_distribution_kind)(m / 4 % 4);
         setup.per_key = m % 2;
         for (uint32_t n = 0; n < 3; n++) {
-            cr_assert(sw_load_share_init(&shares[n], &setup, n));
-            fill(&shares[n], truth);
+            cr_assert(sw_load_partition_init(&partitions[n], &setup, n));
+            fill(&partitions[n], truth);
         }
         for (uint32_t round = 0; round < 120; round++) {
-            struct sw_load_share *share = &shares[round % 3];
+            struct sw_load_partition *partition = &partitions[round % 3];
             unit.count = UNIT - round % 5;
-            sw_load_share_draw(share, unit.count, unit.keys, unit.operands);
-            cr_assert_eq(play(share, truth, &unit, UINT32_MAX, NULL, NULL), 0, "mix %zu", m);
+            sw_load_partition_draw(partition, unit.count, unit.keys, unit.operands);
+            cr_assert_eq(play(partition, truth, &unit, UINT32_MAX, NULL, NULL), 0, "mix %zu", m);
         }
         for (uint32_t n = 0; n < 3; n++) {
-            sw_load_share_rewind(&shares[n]);
-            while (
-                (unit.count = sw_load_share_sweep(&shares[n], false, unit.keys, unit.operands))) {
-                cr_assert_eq(play(&shares[n], truth, &unit, UINT32_MAX, NULL, NULL), 0);
+            sw_load_partition_rewind(&partitions[n]);
+            while ((unit.count =
+                        sw_load_partition_sweep(&partitions[n], false, unit.keys, unit.operands))) {
+                cr_assert_eq(play(&partitions[n], truth, &unit, UINT32_MAX, NULL, NULL), 0);
                 swept += unit.count;
             }
-            written += shares[n].head < shares[n].positions ? shares[n].head : shares[n].positions;
-            sw_load_share_fini(&shares[n]);
+            written += partitions[n].head < partitions[n].positions ? partitions[n].head
+                                                                    : partitions[n].positions;
+            sw_load_partition_fini(&partitions[n]);
         }
         cr_assert_eq(swept, written, "mix %zu: %lu of %lu keys swept", m, swept, written);
         free(truth);
@@ -232,26 +233,26 @@ static void alter(struct sw_load_answer *answer)
 }
 
 /* One false answer to one element of a unit of one operation is one bad verdict of its kind. */
-Test(share, each_lie_is_noticed)
+Test(partition, each_lie_is_noticed)
 {
     static const char *const mixes[] = {"get=1", "set=1", "sum=1", "delete=1"};
     for (uint32_t m = 0; m < 4; m++) {
         for (uint32_t lie = 0; lie < 2 * UNIT; lie++) {
             struct sw_load_mix mix;
-            struct sw_load_share share;
+            struct sw_load_partition partition;
             struct sw_load_verdict verdict = {.right = true};
             struct truth *truth = calloc(1, sizeof(*truth));
-            struct sw_load_share_setup setup = setup_of(&workloads[1], &mix, 1);
+            struct sw_load_partition_setup setup = setup_of(&workloads[1], &mix, 1);
             struct unit unit = {.count = UNIT};
             bool has_value = m == 0 || m == 2, is_value = lie >= UNIT;
             cr_assert(sw_load_mix_parse(mixes[m], &mix));
             truth->value_bytes = 8;
-            cr_assert(sw_load_share_init(&share, &setup, 0));
-            fill(&share, truth);
-            sw_load_share_draw(&share, UNIT, unit.keys, unit.operands);
+            cr_assert(sw_load_partition_init(&partition, &setup, 0));
+            fill(&partition, truth);
+            sw_load_partition_draw(&partition, UNIT, unit.keys, unit.operands);
             bool was_there = find(truth, unit.keys[lie % UNIT])->present;
             uint32_t bad =
-                play(&share, truth, &unit, lie % UNIT, is_value ? alter : deny, &verdict);
+                play(&partition, truth, &unit, lie % UNIT, is_value ? alter : deny, &verdict);
             if (!is_value) {
                 cr_assert_eq(bad, 1, "mix %u, element %u", m, lie);
                 cr_assert(verdict.missing != verdict.surplus);
@@ -260,92 +261,93 @@ Test(share, each_lie_is_noticed)
                 cr_assert_eq(bad, has_value && was_there, "mix %u, value %u", m, lie);
                 cr_assert(!verdict.missing && !verdict.surplus);
             }
-            sw_load_share_fini(&share);
+            sw_load_partition_fini(&partition);
             free(truth);
         }
     }
 }
 
 /* The value before a write, where the reply has it. */
-Test(share, previous_values_are_compared)
+Test(partition, previous_values_are_compared)
 {
     static const char *const mixes[] = {"set=1", "sum=1", "delete=1"};
     for (uint32_t m = 0; m < 3; m++) {
         for (uint32_t is_lie = 0; is_lie < 2; is_lie++) {
             struct sw_load_mix mix;
-            struct sw_load_share share;
-            struct sw_load_share_setup setup = setup_of(&workloads[1], &mix, 1);
+            struct sw_load_partition partition;
+            struct sw_load_partition_setup setup = setup_of(&workloads[1], &mix, 1);
             struct unit unit = {.count = 1};
             struct truth *truth = calloc(1, sizeof(*truth));
             cr_assert(sw_load_mix_parse(mixes[m], &mix));
             truth->value_bytes = 8;
-            cr_assert(sw_load_share_init(&share, &setup, 0));
-            fill(&share, truth);
-            sw_load_share_draw(&share, 1, unit.keys, unit.operands);
+            cr_assert(sw_load_partition_init(&partition, &setup, 0));
+            fill(&partition, truth);
+            sw_load_partition_draw(&partition, 1, unit.keys, unit.operands);
             const uint64_t before = find(truth, unit.keys[0])->value;
             const struct sw_load_answer answer = {
                 .has_found = true, .found = true, .has_previous = true, .value = before ^ is_lie};
             struct sw_load_verdict verdict =
-                sw_load_share_check(&share, 0, unit.operands[0], &answer);
+                sw_load_partition_check(&partition, 0, unit.operands[0], &answer);
             cr_assert_eq(verdict.right, !is_lie, "%s", mixes[m]);
             cr_assert(!is_lie || verdict.expected == before);
-            sw_load_share_fini(&share);
+            sw_load_partition_fini(&partition);
             free(truth);
         }
     }
 }
 
 /* A write that is lost shows at the next read of the key, in the final sweep at the latest. */
-Test(share, lost_writes_are_noticed)
+Test(partition, lost_writes_are_noticed)
 {
     static const char *const mixes[] = {"set=1", "sum=1", "delete=1", "insert=1"};
     for (uint32_t m = 0; m < 4; m++) {
         struct sw_load_mix mix;
-        struct sw_load_share share;
+        struct sw_load_partition partition;
         struct truth *truth = calloc(1, sizeof(*truth)), *forgotten = calloc(1, sizeof(*truth));
-        struct sw_load_share_setup setup = setup_of(&workloads[0], &mix, 1);
+        struct sw_load_partition_setup setup = setup_of(&workloads[0], &mix, 1);
         struct unit unit = {.count = 1};
         uint32_t bad = 0;
         cr_assert(sw_load_mix_parse(mixes[m], &mix));
         truth->value_bytes = forgotten->value_bytes = 4;
-        cr_assert(sw_load_share_init(&share, &setup, 0));
-        fill(&share, truth);
+        cr_assert(sw_load_partition_init(&partition, &setup, 0));
+        fill(&partition, truth);
         memcpy(forgotten, truth, sizeof(*truth));
-        sw_load_share_draw(&share, 1, unit.keys, unit.operands);
-        cr_assert_eq(play(&share, truth, &unit, UINT32_MAX, NULL, NULL), 0);
-        sw_load_share_rewind(&share);
-        while ((unit.count = sw_load_share_sweep(&share, false, unit.keys, unit.operands)) != 0) {
-            bad += play(&share, forgotten, &unit, UINT32_MAX, NULL, NULL);
+        sw_load_partition_draw(&partition, 1, unit.keys, unit.operands);
+        cr_assert_eq(play(&partition, truth, &unit, UINT32_MAX, NULL, NULL), 0);
+        sw_load_partition_rewind(&partition);
+        while ((unit.count =
+                    sw_load_partition_sweep(&partition, false, unit.keys, unit.operands)) != 0) {
+            bad += play(&partition, forgotten, &unit, UINT32_MAX, NULL, NULL);
         }
         cr_assert_eq(bad, 1, "%s", mixes[m]);
-        sw_load_share_fini(&share);
+        sw_load_partition_fini(&partition);
         free(truth);
         free(forgotten);
     }
 }
 
-/* Reads that shall miss: the requested share of them, on keys that no share writes. */
-Test(share, hit_ratio)
+/* Reads that shall miss: the requested share of them, on keys that no partition writes. */
+Test(partition, hit_ratio)
 {
     static const double ratios[] = {0, 0.25, 0.9, 1};
     struct sw_load_mix mix;
     cr_assert(sw_load_mix_parse("get=1", &mix));
     for (size_t r = 0; r < 4 * 3; r++) {
         const struct sw_load_workload *workload = &workloads[r / 4];
-        struct sw_load_share_setup setup = setup_of(workload, &mix, 1);
-        struct sw_load_share share;
+        struct sw_load_partition_setup setup = setup_of(workload, &mix, 1);
+        struct sw_load_partition partition;
         struct unit unit;
         uint32_t hits = 0;
         setup.hit_ratio = ratios[r % 4];
-        cr_assert(sw_load_share_init(&share, &setup, 0));
+        cr_assert(sw_load_partition_init(&partition, &setup, 0));
         for (int round = 0; round < 400; round++) {
-            sw_load_share_draw(&share, UNIT, unit.keys, unit.operands);
+            sw_load_partition_draw(&partition, UNIT, unit.keys, unit.operands);
             for (uint32_t i = 0; i < UNIT; i++) {
                 uint64_t key = sw_load_element(unit.keys, workload->key_bytes, i), at = 0;
                 while (at < 1000 && sw_load_key(workload, at) != key) {
                     at++;
                 }
-                cr_assert_eq(at < 500, share.unit[i] != SW_LOAD_NOWHERE);
+                cr_assert_eq(at < 500, partition.unit[i] != SW_LOAD_NOWHERE);
                 cr_assert(at < 500 || at == 1000, "a key that an insert could write");
                 hits += at < 500;
             }
@@ -354,36 +356,36 @@ Test(share, hit_ratio)
         cr_assert_float_eq(hits / (400.0 * UNIT), ratios[r % 4], 0.02);
         cr_assert(ratios[r % 4] < 1 || hits == 400 * UNIT);
         cr_assert(ratios[r % 4] > 0 || hits == 0);
-        sw_load_share_fini(&share);
+        sw_load_partition_fini(&partition);
     }
 }
 
 /* With latest, the key written last is read most, also when the places have been used up. */
-Test(share, latest_follows_the_inserts)
+Test(partition, latest_follows_the_inserts)
 {
     struct sw_load_mix inserts, gets;
     struct sw_load_workload workload = workloads[1];
     cr_assert(sw_load_mix_parse("insert=1", &inserts));
     cr_assert(sw_load_mix_parse("get=1", &gets));
     workload.keys = 50;
-    struct sw_load_share_setup setup = setup_of(&workload, &inserts, 1);
-    struct sw_load_share share;
+    struct sw_load_partition_setup setup = setup_of(&workload, &inserts, 1);
+    struct sw_load_partition partition;
     setup.distribution = SW_LOAD_LATEST;
     setup.hit_ratio = 1;
-    cr_assert(sw_load_share_init(&share, &setup, 0));
-    cr_assert_eq(share.positions, 100);
+    cr_assert(sw_load_partition_init(&partition, &setup, 0));
+    cr_assert_eq(partition.positions, 100);
     for (int round = 0; round < 20; round++) {
         struct unit unit;
         uint32_t counts[100] = {0};
         setup.mix = &inserts;
-        sw_load_share_draw(&share, 13, unit.keys, unit.operands);
-        uint64_t last = share.unit[12];
+        sw_load_partition_draw(&partition, 13, unit.keys, unit.operands);
+        uint64_t last = partition.unit[12];
         cr_assert_eq(last, (50 + 13 * (uint64_t)(round + 1) - 1) % 100);
         setup.mix = &gets;
         for (int i = 0; i < 50; i++) {
-            sw_load_share_draw(&share, UNIT, unit.keys, unit.operands);
+            sw_load_partition_draw(&partition, UNIT, unit.keys, unit.operands);
             for (uint32_t k = 0; k < UNIT; k++) {
-                counts[share.unit[k]]++;
+                counts[partition.unit[k]]++;
             }
         }
         for (uint64_t i = 0; i < 100; i++) {
@@ -391,5 +393,5 @@ Test(share, latest_follows_the_inserts)
             cr_assert((last + 100 - i) % 100 < 50 || counts[i] == 0, "an old key was read");
         }
     }
-    sw_load_share_fini(&share);
+    sw_load_partition_fini(&partition);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_share_times.c - the model of a share whose keys expire (--ttl): it agrees with a table that
- * tells the truth, whatever of an answer a protocol tells, and notices keys that go too early or
- * stay too long. Time is what the test says.
+ * test_partition_times.c - the model of a partition whose keys expire (--ttl): it agrees with a
+ * table that tells the truth, whatever of an answer a protocol tells, and notices keys that go too
+ * early or stay too long. Time is what the test says.
  */
+#include "bench/load/partition.h"
 #include "bench/load/random.h"
-#include "bench/load/share.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -71,20 +71,21 @@ static struct sw_load_answer serve(struct truth *truth, uint8_t operation, uint6
 
 /* Draws a unit, and serves it somewhere between when it is sent and when it is answered. Returns
  * how many verdicts are not right, and adds to *expired. */
-static uint32_t play(struct sw_load_share *share, struct truth *truth, uint64_t *expired)
+static uint32_t play(struct sw_load_partition *partition, struct truth *truth, uint64_t *expired)
 {
     uint64_t keys[UNIT], operands[UNIT];
     uint32_t bad = 0;
-    sw_load_share_draw(share, UNIT, keys, operands);
+    sw_load_partition_draw(partition, UNIT, keys, operands);
     const uint64_t since_ns = truth->now_ns;
     const uint64_t before = sw_load_random_below(&truth->random, 40 * MS);
     const uint64_t after = sw_load_random_below(&truth->random, 40 * MS);
     truth->now_ns += before;
     for (uint32_t i = 0; i < UNIT; i++) {
-        struct sw_load_answer answer = serve(truth, share->operations[i], keys[i], operands[i]);
+        struct sw_load_answer answer = serve(truth, partition->operations[i], keys[i], operands[i]);
         answer.since_ns = since_ns;
         answer.until_ns = since_ns + before + after;
-        struct sw_load_verdict verdict = sw_load_share_check(share, i, operands[i], &answer);
+        struct sw_load_verdict verdict =
+            sw_load_partition_check(partition, i, operands[i], &answer);
         bad += !verdict.right;
         *expired += verdict.expired;
     }
@@ -95,8 +96,8 @@ static uint32_t play(struct sw_load_share *share, struct truth *truth, uint64_t 
 struct world {
     struct sw_load_workload workload;
     struct sw_load_mix mix;
-    struct sw_load_share_setup setup;
-    struct sw_load_share share;
+    struct sw_load_partition_setup setup;
+    struct sw_load_partition partition;
     struct truth truth;
 };
 
@@ -105,31 +106,32 @@ static void make(struct world *world, const char *mix, enum telling telling)
     *world = (struct world){.workload = {.seed = 5, .keys = KEYS, .key_bytes = 8, .value_bytes = 8},
                             .truth = {.now_ns = 1000000 * MS, .random = 7, .telling = telling}};
     cr_assert(sw_load_mix_parse(mix, &world->mix));
-    world->setup = (struct sw_load_share_setup){.workload = &world->workload,
-                                                .mix = &world->mix,
-                                                .hit_ratio = 1,
-                                                .set_mask = 3, /* often 0, as absent keys seem */
-                                                .sum_mask = 3,
-                                                .unit_keys = UNIT,
-                                                .per_key = true,
-                                                .verify = true,
-                                                .ttl_ns = TTL_MS * MS,
-                                                .shares = 1};
-    cr_assert(sw_load_share_init(&world->share, &world->setup, 0));
+    world->setup =
+        (struct sw_load_partition_setup){.workload = &world->workload,
+                                         .mix = &world->mix,
+                                         .hit_ratio = 1,
+                                         .set_mask = 3, /* often 0, as absent keys seem */
+                                         .sum_mask = 3,
+                                         .unit_keys = UNIT,
+                                         .per_key = true,
+                                         .verify = true,
+                                         .ttl_ns = TTL_MS * MS,
+                                         .partitions = 1};
+    cr_assert(sw_load_partition_init(&world->partition, &world->setup, 0));
     /* The fill. */
     uint64_t keys[UNIT], operands[UNIT];
     uint32_t count;
-    while ((count = sw_load_share_sweep(&world->share, true, keys, operands)) != 0) {
+    while ((count = sw_load_partition_sweep(&world->partition, true, keys, operands)) != 0) {
         for (uint32_t i = 0; i < count; i++) {
             struct sw_load_answer answer =
                 serve(&world->truth, SW_LOAD_MIX_SET, keys[i], operands[i]);
             answer.since_ns = answer.until_ns = world->truth.now_ns;
-            cr_assert(sw_load_share_check(&world->share, i, operands[i], &answer).right);
+            cr_assert(sw_load_partition_check(&world->partition, i, operands[i], &answer).right);
         }
     }
 }
 
-Test(share_times, models_agree_with_the_truth)
+Test(partition_times, models_agree_with_the_truth)
 {
     static const char *const mixes[] = {"get=4,set=1", "get=4,set=1,sum=2,delete=1,insert=1",
                                         "get=1,sum=1,set=1", "set=1,delete=1"};
@@ -138,12 +140,12 @@ Test(share_times, models_agree_with_the_truth)
         uint64_t expired = 0;
         make(world, mixes[m / TELLINGS], (enum telling)(m % TELLINGS));
         for (uint32_t round = 0; round < 400; round++) {
-            cr_assert_eq(play(&world->share, &world->truth, &expired), 0, "mix %zu, round %u", m,
-                         round);
+            cr_assert_eq(play(&world->partition, &world->truth, &expired), 0, "mix %zu, round %u",
+                         m, round);
             world->truth.now_ns += round % 10 == 0 ? TTL_MS / 3 * MS : 0;
         }
         cr_assert(expired > 0 || world->mix.weights[SW_LOAD_MIX_GET] == 0);
-        sw_load_share_fini(&world->share);
+        sw_load_partition_fini(&world->partition);
         free(world);
     }
 }
@@ -154,7 +156,7 @@ static struct sw_load_verdict read_after(uint64_t at_ms, bool finds)
     struct world *world = calloc(1, sizeof(*world));
     uint64_t keys[UNIT], operands[UNIT];
     make(world, "get=1", FRAMES);
-    sw_load_share_draw(&world->share, 1, keys, operands);
+    sw_load_partition_draw(&world->partition, 1, keys, operands);
     const uint64_t now_ns = world->truth.now_ns + at_ms * MS;
     const struct sw_load_answer answer = {.has_found = true,
                                           .found = finds,
@@ -162,13 +164,13 @@ static struct sw_load_verdict read_after(uint64_t at_ms, bool finds)
                                           .value = finds ? find(&world->truth, keys[0])->value : 0,
                                           .since_ns = now_ns,
                                           .until_ns = now_ns + 10 * MS};
-    struct sw_load_verdict verdict = sw_load_share_check(&world->share, 0, 0, &answer);
-    sw_load_share_fini(&world->share);
+    struct sw_load_verdict verdict = sw_load_partition_check(&world->partition, 0, 0, &answer);
+    sw_load_partition_fini(&world->partition);
     free(world);
     return verdict;
 }
 
-Test(share_times, a_key_that_goes_too_early_or_stays_too_long)
+Test(partition_times, a_key_that_goes_too_early_or_stays_too_long)
 {
     cr_expect(read_after(100, true).right);
     cr_expect(read_after(100, false).missing);
@@ -182,20 +184,20 @@ Test(share_times, a_key_that_goes_too_early_or_stays_too_long)
 }
 
 /* One that was deleted has not expired, whatever its time. */
-Test(share_times, only_what_was_there_expires)
+Test(partition_times, only_what_was_there_expires)
 {
     struct world *world = calloc(1, sizeof(*world));
     uint64_t expired = 0, ignored = 0;
     make(world, "delete=1", FRAMES);
     for (int i = 0; i < 200; i++) {
-        cr_assert_eq(play(&world->share, &world->truth, &ignored), 0);
+        cr_assert_eq(play(&world->partition, &world->truth, &ignored), 0);
     }
     cr_assert(sw_load_mix_parse("get=1", &world->mix));
     world->truth.now_ns += TTL_MS * 2 * MS;
     for (int i = 0; i < 50; i++) {
-        cr_assert_eq(play(&world->share, &world->truth, &expired), 0);
+        cr_assert_eq(play(&world->partition, &world->truth, &expired), 0);
     }
     cr_expect_eq(expired, 0);
-    sw_load_share_fini(&world->share);
+    sw_load_partition_fini(&world->partition);
     free(world);
 }
