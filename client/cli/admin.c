@@ -111,8 +111,8 @@ void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words)
     if (cursor == 0) {
         cli->lost_cursors = false;
     } else if (cli->lost_cursors) {
-        sw_cli_reply_error(cli, "ERR the cursor is of a connection that was lost: begin again with "
-                                "SCAN 0");
+        sw_cli_reply_error(
+            cli, "ERR the cursor belongs to a connection that was lost: begin again with SCAN 0");
         return;
     } else if (!cli->options->cluster) {
         /* That of another run of sherwood-cli. Its user knows whether the server has restarted. */
@@ -127,7 +127,7 @@ void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words)
     }
     struct sw_cli_arrays arrays;
     if (wanted == 0) {
-        sw_cli_reply_error(cli, "ERR syntax error: COUNT is at least 1");
+        sw_cli_reply_error(cli, "ERR syntax error: COUNT must be at least 1");
     } else if (sw_cli_arrays_init(cli, &arrays, (size_t)wanted)) {
         uint32_t got = 0;
         if (sherwood_scan(cli->client, &cursor, arrays.keys, arrays.values, (uint32_t)wanted,

@@ -67,7 +67,7 @@ static bool set_node(struct sw_cli *cli, struct sw_topology_node *node, char *te
     if (colon == NULL || colon == text ||
         !sw_decimal_parse((const uint8_t *)colon + 1, strlen(colon + 1), UINT16_MAX, &port) ||
         port == 0) {
-        fprintf(cli->messages, "\"%s\" is not host:port\n", text);
+        fprintf(cli->messages, "\"%s\" is not an address: write host:port\n", text);
         return false;
     }
     *colon = '\0';
@@ -238,7 +238,8 @@ static int create(struct sw_cli *cli, int count, char **words)
         return usage(cli);
     }
     if (strlen(wish.name) > SW_TOPOLOGY_NAME_MAX) {
-        fprintf(cli->messages, "the name has more than %u bytes\n", SW_TOPOLOGY_NAME_MAX);
+        fprintf(cli->messages, "the name \"%s\" has more than %u bytes: use a shorter one\n",
+                wish.name, SW_TOPOLOGY_NAME_MAX);
         return 1;
     }
     static struct sw_topology_shard shards[SHERWOOD_STRIPES_MAX];
@@ -309,7 +310,8 @@ static bool check_node(struct sw_cli *cli, const struct sherwood_shard *shard)
     bool same = agree(cli->client, other);
     if (!same) {
         fprintf(cli->out,
-                "%s: %s has the topology of epoch %" PRIu64 ", %s has that of %" PRIu64 "\n",
+                "%s: %s has the topology of epoch %" PRIu64 ", %s has that of %" PRIu64
+                ": send one to all nodes (cluster set)\n",
                 shard->name, shard->address, sherwood_cluster_epoch(other), cli->options->address,
                 sherwood_cluster_epoch(cli->client));
     }
@@ -336,9 +338,10 @@ static bool check_keys(struct sw_cli *cli, const struct sherwood_shard *shard)
     if (moves == NULL) {
         fprintf(cli->out, "%s: %s\n", shard->name, node.error);
     } else if (!rests) {
-        fprintf(cli->out, "%s: it is the %s of a move of slots (%s)\n", shard->name, role, phase);
+        fprintf(cli->out, "%s: slots are migrating, and this node is the %s (phase %s): wait\n",
+                shard->name, role, phase);
     } else if (strcmp(foreign, "0") != 0) {
-        fprintf(cli->out, "%s: its table holds %s keys of other nodes' slots\n", shard->name,
+        fprintf(cli->out, "%s: the table has %s keys in slots of other nodes\n", shard->name,
                 foreign);
     }
     bool good = moves != NULL && rests && strcmp(foreign, "0") == 0;
@@ -359,7 +362,9 @@ static int check(struct sw_cli *cli)
         }
     }
     if (bare > 0) {
-        fprintf(cli->out, "%u slots have no owner, the first of them is %u\n", bare, first);
+        fprintf(cli->out,
+                "%u slots have no owner, the first of them is %u: assign them (cluster set)\n",
+                bare, first);
     }
     for (; sherwood_cluster_shard(cli->client, shards, &shard); shards++) {
         good = check_node(cli, &shard) && check_keys(cli, &shard) && good;

@@ -117,8 +117,10 @@ static bool compare_replica(struct sw_cli *cli, const struct sw_topology *topolo
     } else if (primary->items[SEQUENCE] == NULL) {
         (void)lacks(cli, "its primary", primary);
     } else {
-        fprintf(cli->messages, "%s: not compared: it is at write %s, its primary at %s\n", name,
-                replica.items[SEQUENCE], primary->items[SEQUENCE]);
+        fprintf(cli->messages,
+                "%s: not compared, because it is at write %s and its primary at %s: try again with "
+                "fewer writes\n",
+                name, replica.items[SEQUENCE], primary->items[SEQUENCE]);
     }
     release(&replica);
     return same;

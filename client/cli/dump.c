@@ -29,7 +29,8 @@ struct dump {
 static bool complain(const struct dump *dump, const char *text)
 {
     fprintf(dump->cli->messages, "sherwood-cli: %s: %s; %s\n", dump->name, text,
-            dump->output.beside != NULL ? "the file was not replaced" : "it is not complete");
+            dump->output.beside != NULL ? "the file was not replaced"
+                                        : "the output is not complete");
     return false;
 }
 

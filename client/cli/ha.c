@@ -60,14 +60,20 @@ static bool find_primary(struct sw_cli *cli, struct sw_cli_node *node, struct sh
     }
     sw_cli_node_close(node);
     memcpy(primary, shard->primary, sizeof(primary));
-    if (primary[0] == '\0' || !look(cli, node, primary, shard)) {
-        fprintf(cli->messages, "shard %s, term %" PRIu64 ": the primary %s does not answer%s%s\n",
-                shard->name, shard->term, primary[0] == '\0' ? "is unknown:" : primary,
-                primary[0] == '\0' ? " etcd" : ": ", primary[0] == '\0' ? "" : node->error);
+    if (primary[0] == '\0') {
+        fprintf(cli->messages,
+                "shard %s, term %" PRIu64
+                ": this member knows no primary: check etcd and the other members\n",
+                shard->name, shard->term);
+        return false;
+    }
+    if (!look(cli, node, primary, shard)) {
+        fprintf(cli->messages, "shard %s, term %" PRIu64 ": the primary %s does not reply: %s\n",
+                shard->name, shard->term, primary, node->error);
         return false;
     }
     if (strcmp(shard->role, "primary") != 0) {
-        fprintf(cli->messages, "shard %s: %s was the primary, and is none now\n", shard->name,
+        fprintf(cli->messages, "shard %s: %s is no longer the primary: try again\n", shard->name,
                 primary);
         sw_cli_node_close(node);
         return false;
@@ -79,7 +85,7 @@ static void show(struct sw_cli *cli, const struct shard *shard)
 {
     fprintf(cli->out, "shard %s, term %" PRIu64 ": %s is primary of %s members; in sync: %s\n",
             shard->name, shard->term, shard->primary, shard->members,
-            shard->in_sync[0] == '\0' ? "none, so nobody can take over" : shard->in_sync);
+            shard->in_sync[0] == '\0' ? "none, so no member can take over" : shard->in_sync);
 }
 
 static int status(struct sw_cli *cli)
@@ -113,8 +119,9 @@ static int await_next(struct sw_cli *cli, const struct shard *before, const char
                  answers && shard.primary[0] != '\0' ? shard.primary : first);
         nanosleep(&rest, NULL);
     }
-    fprintf(cli->messages, "shard %s: there was no new primary within %d seconds\n", before->name,
-            TRIES / 20);
+    fprintf(cli->messages,
+            "shard %s: no member became primary within %d seconds: see the logs of the members\n",
+            before->name, TRIES / 20);
     return 1;
 }
 

@@ -101,9 +101,8 @@ static bool settle(struct load *load, struct batch *batch)
             batch->line_first, batch->line_last, load->reader->name,
             sherwood_error(load->cli->client));
     if (status == SHERWOOD_E_FULL) {
-        fprintf(load->cli->messages,
-                "sherwood-cli: delete keys, or restart sherwoodd with a larger table, then load "
-                "again\n");
+        fprintf(load->cli->messages, "sherwood-cli: delete keys, or start sherwoodd with a larger "
+                                     "table (--max-capacity), then load again\n");
     }
     return false;
 }

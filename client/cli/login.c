@@ -68,7 +68,7 @@ static bool ask(struct sw_cli_login *login, char *text, size_t text_bytes)
     struct termios before, silent;
     FILE *terminal = fopen("/dev/tty", "r+e");
     if (terminal == NULL || tcgetattr(fileno(terminal), &before) != 0) {
-        snprintf(text, text_bytes, "--askpass: there is no terminal to ask on");
+        snprintf(text, text_bytes, "--askpass needs a terminal: use --pass-file without one");
         if (terminal != NULL) {
             fclose(terminal);
         }
@@ -94,7 +94,7 @@ bool sw_cli_login_complete(struct sw_cli_login *login, const char *environment, 
                            size_t text_bytes)
 {
     if (login->is_known + (login->file != NULL) + login->asks > 1) {
-        snprintf(text, text_bytes, "name one password: --pass, --pass-file or --askpass");
+        snprintf(text, text_bytes, "use only one of --pass, --pass-file and --askpass");
         return false;
     }
     if (login->file != NULL) {

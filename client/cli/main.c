@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     sw_cli_login_forget(&options.login);
     /* A write that failed earlier leaves nothing to flush. */
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
-        fprintf(stderr, "sherwood-cli: stdout: the output could not be written\n");
+        fprintf(stderr, "sherwood-cli: cannot write the output to stdout\n");
         status = 1;
     }
     return status;

@@ -93,7 +93,8 @@ static bool begin_move(struct sw_cli *cli, const struct sw_topology_node *from,
     bool runs = strcmp(role, "target") == 0 && (peer[0] == '\0' || strcmp(peer, from->id) == 0);
     free(status);
     if (runs) {
-        fprintf(cli->messages, "slots are on their way already: this is how far that is\n");
+        fprintf(cli->messages,
+                "a migration of slots to this target is running already: this is its progress\n");
     } else if (text != NULL && sw_cli_node_open_at(cli, &node, to)) {
         const char *const words[] = {"CLUSTER", "MOVE", "TAKE", from->id, text};
         answer = sw_cli_node_ask(&node, 5, words);
@@ -122,10 +123,10 @@ static void follow(struct sw_cli *cli, const struct sw_topology_node *where,
                                    keys);
             sw_cli_node_field(status, "trouble", trouble, bytes);
         } else {
-            snprintf(trouble, bytes, "%s:%u does not answer", where->ip, where->port);
+            snprintf(trouble, bytes, "%s:%u does not reply", where->ip, where->port);
         }
         if (trouble[0] != '\0' && strcmp(trouble, told) != 0 && moves) {
-            fprintf(cli->messages, "%s; this goes on\n", trouble);
+            fprintf(cli->messages, "%s; waiting for the end of the migration\n", trouble);
             snprintf(told, sizeof(told), "%s", trouble);
         }
         free(status);
@@ -156,12 +157,15 @@ int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned
     sw_cli_progress_finish(&progress, whole, all == 1);
     if (all != 1) {
         fprintf(cli->messages, "the slots were not moved: %s\n",
-                trouble[0] != '\0' ? trouble : "the target takes them no more");
+                trouble[0] != '\0'
+                    ? trouble
+                    : "the target no longer receives them; see its log, then try again");
         return 1;
     }
     if (!sw_cli_publish(cli)) {
-        fprintf(cli->messages, "the slots were moved, and not all nodes have the new topology: run "
-                               "this command again\n");
+        fprintf(
+            cli->messages,
+            "the slots were moved, but some nodes lack the new topology: run this command again\n");
         return 1;
     }
     fprintf(cli->out, "%u slots are at %s\n", sw_slot_set_count(slots), target);
@@ -182,7 +186,10 @@ static int find(struct sw_cli *cli, const struct sw_topology *topology, const ch
             return (int)i;
         }
     }
-    fprintf(cli->messages, "no primary of the cluster is called %s\n", name);
+    fprintf(cli->messages,
+            "no primary of the cluster is called %s: use a shard name, an id or host:port of "
+            "cluster slots\n",
+            name);
     return -1;
 }
 
@@ -191,7 +198,8 @@ int sw_cli_cluster_move(struct sw_cli *cli, int count, char **words)
     struct sw_slot_set slots = {{0}};
     (void)count;
     if (!sw_slot_set_parse(&slots, words[0], strlen(words[0])) || words[0][0] == '\0') {
-        fprintf(cli->messages, "\"%s\" is no list of slots, such as 0-99,200\n", words[0]);
+        fprintf(cli->messages, "\"%s\" is not a list of slots: write for example 0-99,200\n",
+                words[0]);
         return 1;
     }
     if (!sw_cli_publish(cli)) { /* source and target need the same topology */

@@ -63,7 +63,7 @@ static int64_t now_ms(void)
 static bool is_late(struct sw_cli_node *node)
 {
     return now_ms() >= node->deadline_ms &&
-           !fail(node, "it has not answered within %d seconds", TIMEOUT_MS / 1000);
+           !fail(node, "no reply within %d seconds", TIMEOUT_MS / 1000);
 }
 
 static bool wait_for(struct sw_cli_node *node, short events)
@@ -79,7 +79,7 @@ static bool wait_for(struct sw_cli_node *node, short events)
 static bool again(struct sw_cli_node *node, int64_t result, short events)
 {
     if (result == 0) {
-        return fail(node, "it has closed the connection");
+        return fail(node, "the server closed the connection");
     }
     if (errno != EAGAIN && errno != EINTR) {
         return fail(node, "%s",
@@ -133,7 +133,7 @@ static bool receive_line(struct sw_cli_node *node, char line[LINE_BYTES])
             return true;
         }
     }
-    return fail(node, "its answer is longer than a line");
+    return fail(node, "the first line of the reply has more than %d bytes", LINE_BYTES);
 }
 
 /* --- commands -----------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ static char *receive_answer(struct sw_cli_node *node, const char *line)
     bool has_digits = line[0] == '$' && line[1] >= '0' && line[1] <= '9';
     unsigned long long size = has_digits ? strtoull(line + 1, &end, 10) : 0;
     if (end == NULL || *end != '\0' || size > ANSWER_BYTES_MAX) {
-        fail(node, "its reply is not RESP");
+        fail(node, "the reply is not one that a Sherwood server sends: check the address");
         return NULL;
     }
     char *text = malloc(size + 2);
@@ -212,7 +212,7 @@ bool sw_cli_node_ask_list(struct sw_cli_node *node, int count, const char *const
         return false;
     }
     if (strcmp(line, head) != 0) {
-        return fail(node, "its reply is not RESP");
+        return fail(node, "the reply is not one that a Sherwood server sends: check the address");
     }
     for (unsigned i = 0; i < items_count && done; i++) {
         done = receive_line(node, line) && (items[i] = receive_answer(node, line)) != NULL;

@@ -32,8 +32,8 @@ bool sw_cli_key(struct sw_cli *cli, const char *word, uint64_t *out)
     if (server->resp_keys == SHERWOOD_RESP_KEYS_HASH && !cli->warned_of_hashes &&
         !cli->options->quiet) {
         fprintf(cli->messages,
-                "sherwood-cli: keys are numbers here, and hashes of texts by redis clients "
-                "(--resp-keys hash): the key %.40s is another one there (-q: no warning)\n",
+                "sherwood-cli: redis clients of this server hash their keys (--resp-keys hash), "
+                "this program does not: key %.40s is another key to them (-q: no warning)\n",
                 word);
         cli->warned_of_hashes = true;
     }

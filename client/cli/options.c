@@ -39,47 +39,50 @@ enum long_option {
 static const char help_text[] =
     "sherwood-cli - talk to a Sherwood server from the command line\n"
     "\n"
-    "  sherwood-cli [options]                  a prompt; HELP there lists the commands\n"
+    "  sherwood-cli [options]                  open a prompt; HELP there lists the commands\n"
     "  sherwood-cli [options] COMMAND ...      run one command\n"
     "  sherwood-cli [options] < commands.txt   run commands, one a line\n"
     "  sherwood-cli [options] load FILE        store the pairs of a file\n"
     "  sherwood-cli [options] dump FILE        write every pair to a file\n"
     "  sherwood-cli [options] snapshot info|verify|load FILE, export FILE FOLDER|OUT.csv|-\n"
-    "                                          of a snapshot that a server has written\n"
-    "  sherwood-cli [options] stat|latency [LINES]  a line a second: rates, or round trips\n"
-    "  sherwood-cli [options] latency --history SECONDS [LINES]  a line each SECONDS seconds\n"
-    "  sherwood-cli [options] summary          how keys and values are distributed, by a scan\n"
-    "  sherwood-cli [options] digest [ADDRESS..]  have servers, or the nodes of shards, the same?\n"
-    "  sherwood-cli [options] top [--once]     rates and load on the whole screen; q leaves\n"
+    "                                          read a snapshot that a server has written\n"
+    "  sherwood-cli [options] stat|latency [LINES]  print rates, or round trips, each second\n"
+    "  sherwood-cli [options] latency --history SECONDS [LINES]  print a line every SECONDS "
+    "seconds\n"
+    "  sherwood-cli [options] summary          scan; show the distribution of keys and values\n"
+    "  sherwood-cli [options] digest [ADDRESS..]  compare servers, or the nodes of each shard\n"
+    "  sherwood-cli [options] top [--once]     show rates and load on the screen; q leaves\n"
     "  sherwood-cli cluster create --nodes HOST:PORT,.. | --local-gpus N --output FILE\n"
-    "                                          a topology; its nodes share the slots evenly\n"
+    "                                          write a topology that shares the slots evenly\n"
     "  sherwood-cli [options] cluster set [--if-absent] FILE\n"
     "                                          give the node the topology in FILE\n"
     "  sherwood-cli [options] cluster slots|check|move SLOTS FROM TO|rebalance [--dry-run]\n"
-    "  sherwood-cli [options] ha status|switch|forget HOST:PORT|adopt [WRITE]  a shard, --ha\n"
+    "  sherwood-cli [options] ha status|switch|forget HOST:PORT|adopt [WRITE]  manage a shard\n"
     "  sherwood-cli log check|export DIR       read the log in a data directory\n"
-    "  sherwood-cli log check --fix [--yes] DIR  cut what is damaged; says what is lost first\n"
+    "  sherwood-cli log check --fix [--yes] DIR  list the lost writes; --yes: cut what is damaged\n"
     "\n"
     "Options\n"
-    "  -h HOST, -p PORT    where the server listens (default " DEFAULT_HOST ", " DEFAULT_PORT ")\n"
-    "  -s PATH             its Unix socket instead\n"
-    "  -a ADDRESS          either as one text: host:port, [v6]:port, unix:/path or "
+    "  -h HOST, -p PORT    the address of the server (default " DEFAULT_HOST ", " DEFAULT_PORT ")\n"
+    "  -s PATH             the Unix socket of the server instead\n"
+    "  -a ADDRESS          the address as one text: host:port, [v6]:port, unix:/path or "
     "tls://host:port\n"
     "  -a ADDRESS,ADDRESS..  the members of a shard: commands go to its primary, also after a\n"
     "                      fail-over; with -c nodes of a cluster; one must reply\n"
     "  -c, --cluster       the address is a node of a cluster: commands go to the owners of keys\n"
-    "  --tls               by TLS: HOST and PORT are those of the server's tls-port\n"
+    "  --tls               use TLS; PORT is the server's tls-port\n"
     "  --cacert PATH       root certificates, a file or a folder (default: the system's)\n"
-    "  --cert, --key FILE  our certificate and its key, for servers that ask for one\n"
+    "  --cert, --key FILE  our certificate and its key, for servers that require one\n"
     "  --sni NAME          the name that the server's certificate must have (default: HOST)\n"
     "  --insecure          accept any certificate of the server\n"
     "  --user NAME         log in as this user (default: default, if there is a password)\n"
-    "  --pass-file FILE    the password is its first line; --askpass asks for it on the terminal;\n"
-    "                      or it is in the environment, SHERWOODCLI_AUTH\n"
-    "  --pass PASSWORD     .. here: other users of this machine may see it for a moment\n"
-    "  --format csv|bin    how FILE is laid out; else its name tells (.csv, .bin)\n"
-    "  --raw, --no-raw     plain replies; replies for people. Default: plain unless on a terminal\n"
-    "  --stat, --latency   as stat and latency, as redis-cli has them\n"
+    "  --pass-file FILE    read the password from the first line of FILE\n"
+    "  --askpass           read the password from the terminal\n"
+    "  --pass PASSWORD     the password; other users of this machine may see it for a moment.\n"
+    "                      Without these three, SHERWOODCLI_AUTH of the environment has it\n"
+    "  --format csv|bin    the format of FILE (default: that of its name, .csv or .bin)\n"
+    "  --raw, --no-raw     plain replies; replies for people (default: plain unless on a "
+    "terminal)\n"
+    "  --stat, --latency   run stat or latency, as with redis-cli\n"
     "  -q                  load, dump and summary: no progress, no last line\n"
     "  --help, --version\n"
     "\n";
@@ -87,23 +90,24 @@ static const char help_text[] =
 /* A string of C99 has at most 4095 bytes. */
 static const char help_files[] =
     "Files\n"
-    "  csv: a line a pair, key,value in decimal, quoted or not; the first line may be a header,\n"
-    "  which load says. Tabs, semicolons and comments are refused. Rows: key,number,number,.. or\n"
+    "  csv: one pair a line, key,value in decimal, quoted or not. The first line may be a header;\n"
+    "  load reports that. Tabs, semicolons and comments are refused. Rows: key,number,number,.. "
+    "or\n"
     "  key,hex.\n"
-    "  bin: key, value, key, value, ... little-endian, of the server's widths (see INFO).\n"
-    "  FILE may be - for stdin and stdout. load keeps the order of the file, so of a repeated key\n"
-    "  the last value stays. It stops at a bad line, which it names, or at a batch that the "
-    "server\n"
-    "  refuses: what is stored then is a beginning of the file. dump removes nothing; while "
-    "others\n"
-    "  change the table, a pair may come twice or be missed if it was not there throughout.\n"
+    "  bin: key, value, key, value, ... little-endian, in the server's widths (see INFO).\n"
+    "  FILE may be - for stdin and stdout. load keeps the order of the file: the last value of a\n"
+    "  repeated key stays. It stops at a bad line, which it names, or at a batch that the server\n"
+    "  refuses. Then the table has a beginning of the file. dump removes nothing. While others "
+    "change\n"
+    "  the table, dump may write a pair twice, or miss a pair that others add or remove.\n"
     "\n"
     "Snapshots\n"
-    "  info: the facts of the file. verify: reads and checks every block. export: every pair as "
-    "CSV,\n"
-    "  or the columns as FOLDER/keys.u64, values.u64 (u32, or bytes) for numpy.fromfile. None of "
-    "these\n"
-    "  needs a server. load: stores every pair in one, whatever its capacity, engine or seed.\n"
+    "  info: show the header of the file. verify: read and check every block. export: write every "
+    "pair\n"
+    "  as CSV, or the columns as FOLDER/keys.u64, values.u64 (u32, or bytes) for numpy.fromfile. "
+    "None\n"
+    "  of these needs a server. load: store every pair in a server of any capacity, engine or "
+    "seed.\n"
     "\n"
     "Examples\n"
     "  sherwood-cli set 42 7\n"
@@ -181,15 +185,15 @@ void sw_cli_format_unknown(struct sw_cli *cli, const char *name)
     for (size_t i = 0; dot != NULL && i < sizeof(of_python) / sizeof(of_python[0]); i++) {
         if (strcasecmp(dot, of_python[i]) == 0) {
             fprintf(cli->messages,
-                    "sherwood-cli: %s: %s files are read and written by the Python client: "
+                    "sherwood-cli: %s: only the Python client reads and writes %s files: "
                     "sherwood.connect(..).load(path) and .dump(path)\n",
                     name, of_python[i]);
             return;
         }
     }
     fprintf(cli->messages,
-            "sherwood-cli: %s: is it CSV or binary? Name it .csv or .bin, or add --format csv or "
-            "--format bin\n",
+            "sherwood-cli: %s: the name shows no format: name it .csv or .bin, or add --format csv "
+            "or --format bin\n",
             name);
 }
 
@@ -204,7 +208,7 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
 {
     bool by_host = where->host != NULL || where->port != NULL;
     if ((where->address != NULL) + (where->socket != NULL) + by_host > 1) {
-        snprintf(text, text_bytes, "name one address: -a, or -s, or -h and -p");
+        snprintf(text, text_bytes, "use only one address: -a, or -s, or -h and -p");
         return false;
     }
     const char *host = where->host != NULL ? where->host : DEFAULT_HOST;
@@ -216,7 +220,7 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
         return false;
     }
     if (where->tls && (where->socket != NULL || where->address != NULL)) {
-        snprintf(text, text_bytes, "--tls goes with -h and -p; in -a write tls://host:port");
+        snprintf(text, text_bytes, "--tls needs -h and -p: with -a write tls://host:port instead");
         return false;
     }
     const char *tls = where->tls ? "tls://" : "";

@@ -119,7 +119,7 @@ static struct field without_byte_order_mark(struct field line)
 static const char *why_no_pair(struct field line)
 {
     if (line.text[0] == '#') {
-        return "not key,value (comments are not read: take them out)";
+        return "not key,value (comments are not read: remove them)";
     }
     if (memchr(line.text, '\t', line.size) != NULL) {
         return "not key,value (the fields are separated by a tab: use a comma)";
@@ -144,7 +144,7 @@ static void tell_header(const struct sw_cli_pairs_reader *reader, struct field l
 static const char *why_no_line(struct field line)
 {
     if (memchr(line.text, '\0', line.size) != NULL) {
-        return "the line has a NUL byte (is it UTF-16? write UTF-8)";
+        return "the line has a NUL byte (write the file as UTF-8, not UTF-16)";
     }
     if (memchr(line.text, '\r', line.size) != NULL) {
         return "the line has a carriage return before its end (end lines with a newline)";
@@ -249,10 +249,11 @@ static size_t read_binary(struct sw_cli_pairs_reader *reader, void *keys, void *
         size_t have = reader->end - reader->begin;
         if (have < pair_bytes || reader->error != 0) {
             if (have > 0 && reader->error == 0) {
-                fprintf(reader->messages,
-                        "%s: ends within pair %" PRIu64 ": %zu bytes are left of a pair of %zu: is "
-                        "it of another width?\n",
-                        reader->name, reader->line + 1, have, pair_bytes);
+                fprintf(
+                    reader->messages,
+                    "%s: ends within pair %" PRIu64
+                    ", which has %zu of %zu bytes: check that the widths are the server's (INFO)\n",
+                    reader->name, reader->line + 1, have, pair_bytes);
                 reader->bad++;
                 reader->end = reader->begin;
             }

@@ -56,8 +56,8 @@ static bool ask_all(struct sw_cli *cli, const struct sw_topology *topology,
         }
         if (!are_alike(held[i], topology)) {
             fprintf(cli->messages,
-                    "%s:%u has a topology of other nodes, or in another order (epoch %" PRIu64
-                    "): give all of them one by CLUSTER SETTOPOLOGY\n",
+                    "%s:%u has a topology with other nodes, or in another order (epoch %" PRIu64
+                    "): send the same one to all nodes (cluster set)\n",
                     topology->nodes[i].ip, topology->nodes[i].port, held[i]->epoch);
             return false;
         }

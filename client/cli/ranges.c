@@ -3,6 +3,7 @@
  * ranges.c - commands on rows and their parts: ADD, GETRANGE and SETRANGE, as they are by RESP.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static bool add_options(struct sw_cli *cli, struct sherwood_request *request, bo
             request->scale = strtof(words[++i], &end);
             if (end == words[i] || *end != '\0' || !isfinite(request->scale) ||
                 request->scale == 0) {
-                sw_cli_reply_error(cli, "ERR a scale is a number other than 0");
+                sw_cli_reply_error(cli, "ERR SCALE must be a finite number other than 0");
                 return false;
             }
         } else {
@@ -74,7 +75,8 @@ void sw_cli_add(struct sw_cli *cli, int code, int count, char **words)
     bool present_only = false, found = false;
     (void)code;
     if (sw_cli_values_are_numbers(cli) || sw_value_type_bytes((uint32_t)server->value_type) == 0) {
-        sw_cli_reply_error(cli, "ERR ADD is for rows of numbers (--value-type)");
+        sw_cli_reply_error(cli, "ERR ADD needs rows of numbers: start the server with "
+                                "--value-bytes and a numeric --value-type");
         return;
     }
     if (!add_options(cli, &request, &present_only, count, words)) {
@@ -111,11 +113,13 @@ struct part {
 static bool part_of(struct sw_cli *cli, const char *name, const char *option, struct part *part)
 {
     if (option != NULL && strcasecmp(option, "HEX") != 0) {
-        sw_cli_reply_error(cli, "ERR syntax error: HEX, or nothing, follows the rest");
+        sw_cli_reply_error(cli, "ERR syntax error: only HEX may follow");
         return false;
     }
     if (sw_cli_values_are_numbers(cli)) {
-        sw_cli_reply_error(cli, "ERR %s is for rows (--value-bytes); values here are integers",
+        sw_cli_reply_error(cli,
+                           "ERR %s needs rows, but the values of this server are integers: start "
+                           "it with --value-bytes",
                            name);
         return false;
     }
@@ -135,10 +139,9 @@ static bool is_whole(struct sw_cli *cli, const struct part *part, uint64_t offse
 {
     const uint32_t number = sw_value_type_bytes(part->format.value_type);
     if (number > 0 && (offset % number != 0 || bytes % number != 0)) {
-        sw_cli_reply_error(cli,
-                           "ERR numbers here have %u bytes, and a part has whole ones; HEX shows "
-                           "any bytes",
-                           number);
+        sw_cli_reply_error(
+            cli, "ERR the part must consist of whole numbers of %u bytes: use HEX for other parts",
+            number);
         return false;
     }
     return true;
@@ -232,8 +235,10 @@ void sw_cli_set_range(struct sw_cli *cli, int code, int count, char **words)
     }
     const uint64_t size = part_bytes(&part, words[3]);
     if (size == 0 || offset + size > part.room) {
-        sw_cli_reply_error(cli, "ERR a part has a byte at least, and ends within the %u of a value",
-                           part.room);
+        sw_cli_reply_error(cli,
+                           "ERR cannot write %" PRIu64 " bytes from byte %" PRIu64
+                           " on: write at least 1, within the %u of a value",
+                           size, offset, part.room);
         return;
     }
     part.format.value_bytes = (uint32_t)size;

@@ -34,8 +34,8 @@ static const char *read_hex(const struct sw_cli_row_format *format, const uint8_
     const uint32_t most = format->value_bytes - (is_string ? LENGTH_BYTES : 0);
     const uint32_t length = (uint32_t)(size / 2);
     if (size % 2 != 0 || size / 2 > most || (!is_string && length != most)) {
-        return is_string ? "the value is not hex of at most value_bytes - 4 bytes"
-                         : "the value is not hex of value_bytes bytes";
+        return is_string ? "the value must be hex of at most value_bytes - 4 bytes"
+                         : "the value must be hex of value_bytes bytes";
     }
     memset(value, 0, format->value_bytes);
     if (is_string) {
@@ -77,7 +77,7 @@ static uint32_t small_float(double number, int exponent_bits, int mantissa_bits)
     return sign | (bits >= infinity ? infinity : (uint32_t)bits);
 }
 
-#define NO_NUMBER "the row has a field that is no number of its type"
+#define NO_NUMBER "the row has a field that is not a number of its type"
 
 /* Is it a word of sw_cli_row_write for a float that is no finite number? */
 static bool is_word(const char *text)
@@ -181,7 +181,7 @@ static const char *wrong_count(const struct sw_cli_row_format *format, const uin
     for (size_t i = 0; i < size; i++) {
         found += text[i] == ',';
     }
-    snprintf(said, sizeof(said), "the row has %zu number%s, and must have %u", found,
+    snprintf(said, sizeof(said), "the row has %zu number%s, but must have %u", found,
              found == 1 ? "" : "s", format->value_bytes / sw_value_type_bytes(format->value_type));
     return said;
 }

@@ -135,7 +135,8 @@ static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
                        : sw_cli_rows_write(columns->csv, &format, header->key_bytes, keys, values,
                                            snapshot->entries);
     if (!written) {
-        fprintf(columns->cli->messages, "sherwood-cli: the CSV: %s\n", strerror(errno));
+        fprintf(columns->cli->messages, "sherwood-cli: cannot write the CSV: %s\n",
+                strerror(errno));
         return false;
     }
     return true;
@@ -177,7 +178,7 @@ static bool write_columns(void *context, const struct sw_cli_snapshot *snapshot)
         FILE *file = columns->outputs[i].file;
         if (file != NULL &&
             fwrite(sw_cli_snapshot_column(snapshot, parts[i]), widths[i], count, file) != count) {
-            return complain(columns->cli, "a column");
+            return complain(columns->cli, "cannot write a column");
         }
     }
     return true;
@@ -211,12 +212,12 @@ static bool end_columns(struct columns *columns, bool good)
     for (int i = 0; i < COLUMNS && good; i++) {
         struct sw_cli_output *output = &columns->outputs[i];
         good = output->file == NULL || sw_cli_output_settle(output) ||
-               complain(columns->cli, "a column");
+               complain(columns->cli, "cannot write a column");
     }
     for (int i = 0; i < COLUMNS; i++) {
         struct sw_cli_output *output = &columns->outputs[i];
         if (output->file != NULL && !sw_cli_output_end(output, good) && good) {
-            good = complain(columns->cli, "a column");
+            good = complain(columns->cli, "cannot write a column");
         }
     }
     return good;
@@ -247,11 +248,10 @@ static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, 
 static bool refuse_texts(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
 {
     if (snapshot->header.key_text_bytes > 0) {
-        fprintf(
-            cli->messages,
-            "sherwood-cli: %s has rows with the texts of their keys (resp-key-text-bytes), which "
-            "only a server reads\n",
-            snapshot->path);
+        fprintf(cli->messages,
+                "sherwood-cli: %s has rows with key strings (--resp-key-text-bytes), which only a "
+                "server reads: put the file into its --data-dir\n",
+                snapshot->path);
     }
     return snapshot->header.key_text_bytes > 0;
 }
@@ -309,15 +309,17 @@ static bool fits(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
     bool same = header->value_format == (uint32_t)server->value_format;
     bool fixed = header->value_format == SW_FRAME_VALUES_FIXED;
     if (!sw_value_types_fit(header->value_type, (uint32_t)server->value_type)) {
-        fprintf(cli->messages, "sherwood-cli: %s has rows of %s, and the server rows of %s\n",
+        fprintf(cli->messages,
+                "sherwood-cli: %s has rows of %s, but the server has rows of %s: load it into a "
+                "server with the same --value-type\n",
                 snapshot->path, sw_value_type_name(header->value_type),
                 sw_value_type_name((uint32_t)server->value_type));
         return false;
     }
     if (expires(header)) {
         fprintf(cli->messages,
-                "sherwood-cli: %s has keys that expire, which a server only takes that finds the "
-                "file in its --data-dir\n",
+                "sherwood-cli: %s has keys that expire, which load cannot store: put the file into "
+                "the --data-dir of a server\n",
                 snapshot->path);
         return false;
     }
@@ -328,7 +330,7 @@ static bool fits(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
     }
     fprintf(cli->messages,
             "sherwood-cli: %s has keys of %u bytes and %s values of %u bytes, which do not fit the "
-            "server's: keys of %u, %s values of %u\n",
+            "keys of %u bytes and %s values of %u bytes of the server\n",
             snapshot->path, header->key_bytes, sw_frame_values_name(header->value_format),
             header->value_bytes, server->key_bytes,
             sw_frame_values_name((uint32_t)server->value_format), server->value_bytes);

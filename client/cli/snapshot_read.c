@@ -57,7 +57,8 @@ static bool read_header(struct sw_cli_snapshot *snapshot)
     snapshot->file_bytes = sw_snapshot_file_bytes(&snapshot->header);
     if ((uint64_t)facts.st_size != snapshot->file_bytes) {
         fprintf(snapshot->messages,
-                "sherwood-cli: %s has %" PRIu64 " bytes where its header says %" PRIu64 "\n",
+                "sherwood-cli: %s has %" PRIu64 " bytes, but its header announces %" PRIu64
+                ": the file was cut or damaged\n",
                 snapshot->path, (uint64_t)facts.st_size, snapshot->file_bytes);
         return false;
     }

@@ -182,9 +182,9 @@ static void print_operations(struct sw_cli *cli)
         const char *name;
         const struct sherwood_operation_stats *of;
     } rows[] = {{"get", &stats.get}, {"upsert", &stats.upsert}, {"remove", &stats.remove}};
-    fprintf(cli->out,
-            "operations since the start of the server: their number, how often the key was "
-            "there, buckets read for one\n");
+    fprintf(
+        cli->out,
+        "operations since the start of the server: number, keys found, buckets read for each\n");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].of->operations > 0) {
             const double number = (double)rows[i].of->operations;

@@ -35,7 +35,7 @@ static bool fits(struct sw_cli *cli, size_t size)
         return false;
     }
     if (size > most) {
-        sw_cli_reply_error(cli, "ERR value is longer than %zu bytes", most);
+        sw_cli_reply_error(cli, "ERR value has %zu bytes: it must have at most %zu", size, most);
         return false;
     }
     return true;

@@ -20,13 +20,13 @@ static bool check(struct sw_cli_wal *wal)
         return true;
     }
     fprintf(out,
-            "%s: writes up to %" PRIu64 " in %zu segments; up to %" PRIu64 " they were durable\n",
+            "%s: writes up to %" PRIu64 " in %zu segments; those up to %" PRIu64 " were durable\n",
             wal->path, wal->plan.end, wal->count, wal->plan.evidence);
     if (wal->base > 0) {
-        fprintf(out, "%s: a snapshot stands for those up to %" PRIu64 "\n", wal->path, wal->base);
+        fprintf(out, "%s: a snapshot covers those up to %" PRIu64 "\n", wal->path, wal->base);
     }
     if (wal->plan.is_torn) {
-        fprintf(out, "%s: the write behind them cannot be read, as after a crash\n", wal->path);
+        fprintf(out, "%s: the next write cannot be read, as after a crash\n", wal->path);
     }
     return true;
 }

@@ -50,10 +50,12 @@ static bool is_ours(const struct fix *fix, const struct sw_wal_found *found)
     char name[SW_WAL_NAME_BYTES];
     sw_wal_name(found->number, name);
     if (found->is_newer || found->run.is_unknown) {
-        return sw_cli_wal_complain(fix->wal, name, "was written by a later version of sherwoodd");
+        return sw_cli_wal_complain(
+            fix->wal, name,
+            "was written by a later version of sherwoodd: use the sherwood-cli of that version");
     }
     return memcmp(first->log_id, found->segment.log_id, sizeof(first->log_id)) == 0 ||
-           sw_cli_wal_complain(fix->wal, name, "is of another log");
+           sw_cli_wal_complain(fix->wal, name, "belongs to another log");
 }
 
 /* Marks the segments without a valid header to be set aside, and plans the recovery with the
@@ -210,21 +212,21 @@ static bool tell(const struct fix *fix)
         if (fate->what == IS_CUT) {
             fprintf(out, "%s/%s: is cut at byte %" PRIu64, wal->path, name, fate->at);
         } else if (fate->what == GOES_ASIDE && wal->found[i].is_whole) {
-            fprintf(out, "%s/%s: goes aside", wal->path, name);
+            fprintf(out, "%s/%s: is set aside", wal->path, name);
         } else if (fate->what == GOES_ASIDE) {
-            fprintf(out, "%s/%s: goes aside; its header is damaged, so nothing of it can be read\n",
+            fprintf(out, "%s/%s: is set aside; its header is damaged, so it cannot be read\n",
                     wal->path, name);
             continue;
         }
         if (fate->what != STAYS) {
-            fprintf(out,
-                    "; %" PRIu64 " writes in what is cut can be read, %" PRIu64 " operations\n",
+            fprintf(out, "; this loses %" PRIu64 " readable writes, %" PRIu64 " operations\n",
                     fate->records, fate->operations);
         }
     }
     for (size_t i = 0; i < wal->snapshot_count; i++) {
         if (goes_aside(fix, wal->snapshots[i])) {
-            fprintf(out, "%s/" SW_CLI_SNAPSHOT_KIND "-%016" PRIx64 ": goes aside, it is damaged\n",
+            fprintf(out,
+                    "%s/" SW_CLI_SNAPSHOT_KIND "-%016" PRIx64 ": is set aside; it is damaged\n",
                     wal->path, wal->snapshots[i]);
             any = true;
         }
@@ -238,7 +240,7 @@ static bool tell(const struct fix *fix)
         any = true;
     } else if (wal->plan.gone != 0) {
         sw_wal_name(wal->plan.gone, name);
-        fprintf(out, "%s/%s: is gone; an empty segment takes its place, and its writes are lost\n",
+        fprintf(out, "%s/%s: is missing; an empty segment replaces it, and its writes are lost\n",
                 wal->path, name);
         any = true;
     }
@@ -250,10 +252,10 @@ static bool tell(const struct fix *fix)
                 wal->plan.damaged != 0 ? ", and others may have been acknowledged" : "",
                 wal->plan.end);
     } else if (any) {
-        fprintf(out, "%s: no write is known to be lost; those up to %" PRIu64 " stay\n", wal->path,
+        fprintf(out, "%s: no write is known to be lost; writes up to %" PRIu64 " stay\n", wal->path,
                 wal->plan.end);
     } else {
-        fprintf(out, "%s: there is nothing to fix; writes up to %" PRIu64 " are there\n", wal->path,
+        fprintf(out, "%s: nothing to fix; the log has the writes up to %" PRIu64 "\n", wal->path,
                 wal->plan.end);
     }
     return any;
@@ -447,7 +449,7 @@ static bool carry_out(const struct fix *fix)
     if (fsync(fix->dir) != 0) {
         return sw_cli_wal_complain(wal, "", strerror(errno));
     }
-    fprintf(wal->cli->out, "%s: done; what was cut is beside, as cut-*\n", wal->path);
+    fprintf(wal->cli->out, "%s: done; the old files are in the directory as cut-*\n", wal->path);
     return true;
 }
 
@@ -464,7 +466,7 @@ static bool fix_locked(struct fix *fix, bool yes)
         return true;
     }
     if (!yes) {
-        fprintf(wal->cli->out, "%s: nothing was changed; with --yes it is\n", wal->path);
+        fprintf(wal->cli->out, "%s: nothing was changed: add --yes to do this\n", wal->path);
         return false;
     }
     return carry_out(fix);

@@ -39,7 +39,8 @@ int sw_cli_wal_lock(const struct sw_cli_wal *wal)
             return dir;
         }
     }
-    sw_cli_wal_complain(wal, "", errno == EAGAIN ? "a sherwoodd uses it" : sw_file_error(errno));
+    sw_cli_wal_complain(
+        wal, "", errno == EAGAIN ? "a sherwoodd uses it: stop that first" : sw_file_error(errno));
     if (dir >= 0) {
         close(dir);
     }

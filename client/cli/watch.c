@@ -297,7 +297,7 @@ static void draw_gpu(struct frame *frame, const struct sherwood_server *server,
     if (has_memory || has_busy) {
         line(frame, "GPU      %s%s%s", memory, has_memory && has_busy ? ", " : "", busy);
     } else if (strcmp(server->backend, "cuda") == 0) {
-        line(frame, "GPU      no figures: NVML does not answer, and the server's log says why");
+        line(frame, "GPU      no figures, because NVML does not reply: see the server's log");
     }
 }
 
@@ -330,7 +330,7 @@ static void draw(struct frame *frame, const struct sw_cli *cli, const struct loo
     draw_class(frame, "get", &before->stats.get, &stats->get, seconds);
     draw_class(frame, "upsert", &before->stats.upsert, &stats->upsert, seconds);
     draw_class(frame, "remove", &before->stats.remove, &stats->remove, seconds);
-    line(frame, "a second, of what moves");
+    line(frame, "changing counters, per second");
     for (uint32_t i = 0; i < now->count; i++) {
         double moved = rate(before, now, now->names[i]);
         if (moved > 0 && strncmp(now->names[i], "uptime_", 7) != 0 && moved < 1e18) {
@@ -347,7 +347,8 @@ static int run_top(struct sw_cli *cli, bool once)
     bool is_terminal = !once && isatty(STDOUT_FILENO) == 1 && tcgetattr(STDIN_FILENO, &saved) == 0;
     int status = 0;
     if (!once && !is_terminal) {
-        fprintf(cli->messages, "sherwood-cli: top needs a terminal; top --once prints one frame\n");
+        fprintf(cli->messages,
+                "sherwood-cli: top needs a terminal: use top --once to print one frame\n");
         return 2;
     }
     if (!look(cli, &looks[0])) {

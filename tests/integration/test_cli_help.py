@@ -45,7 +45,7 @@ def files_of_python():
         for name in ("x.parquet", "x.NPZ", "x.npy"):
             said = run(CLI, tool, name, rc=1)
             check("the Python client" in said and name in said, said)
-        check("Name it .csv or .bin" in run(CLI, tool, "x.txt", rc=1), tool)
+        check("name it .csv or .bin" in run(CLI, tool, "x.txt", rc=1), tool)
 
 
 def first_frame(server, typed):

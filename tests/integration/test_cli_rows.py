@@ -97,13 +97,13 @@ def lists_of_numbers():
         equal(cli("SET", "1", "1,2.5,-3e-2"), "OK", "SET")
         equal(cli("--raw", "GET", "1"), "1,2.5,-0.0299999993", "GET")
         equal(cli("--no-raw", "MGET", "1", "2"), '1) "1,2.5,-0.0299999993"\n2) (nil)', "MGET")
-        for word, wrong in (("1,2", "2 numbers, and must have 3"), ("1,2,3,4", "4 numbers"), ("", "1 number,"),
-                            ("1,2,x", "no number of its type"), ("1,2,", "no number of its type"),
-                            ("1,2,3x", "no number of its type"), ("1,2," + "3" * 70, "no number of its type")):
+        for word, wrong in (("1,2", "2 numbers, but must have 3"), ("1,2,3,4", "4 numbers"), ("", "1 number,"),
+                            ("1,2,x", "not a number of its type"), ("1,2,", "not a number of its type"),
+                            ("1,2,3x", "not a number of its type"), ("1,2," + "3" * 70, "not a number of its type")):
             text = cli("SET", "1", word, rc=1)
             check(wrong in text and "3 of f32, separated by commas" in text, f"{word}: {text}")
-        for line, wrong in (("5,1,2", "2 numbers, and must have 3"), ("5,1,2,3,4", "4 numbers"), ("x,1,2,3", "the key"),
-                            ("5,1,,3", "no number of its type"), ("5", "not key,value"),
+        for line, wrong in (("5,1,2", "2 numbers, but must have 3"), ("5,1,2,3,4", "4 numbers"), ("x,1,2,3", "the key"),
+                            ("5,1,,3", "not a number of its type"), ("5", "not key,value"),
                             ("5," + " " * 70000 + "1,2,3", "too long")):
             text = cli("load", "--format", "csv", "-", stdin=f"4,1,2,3\n{line}\n", rc=1)
             check("stdin:2: " in text and wrong in text, f"{line[:20]}: {text}")
@@ -127,21 +127,21 @@ def sums_and_parts():
               ("GETRANGE 1 2 3 HEX", '"c03f"'), ("GETRANGE 9 0 -1", '""'), ("GETRANGE 1 8 3", '""'),
               ("SETRANGE 1 8 7,-8", "(integer) 1"), ("SETRANGE 3 4 0000803f hex", "(integer) 0"),
               ("MGET 1 3", '1) "1.5,2.5,7,-8"\n2) "0,1,0,0"'),
-              ("GETRANGE 1 1 4", "(error) a part has whole ones"), ("GETRANGE 1 0 x", "(error) not an integer"),
-              ("GETRANGE 1 0 1 OCT", "(error) syntax error"), ("SETRANGE 1 12 1,2", "(error) ends within the 16"),
-              ("SETRANGE 1 4 0g HEX", "(error) in hex"), ("SETRANGE 1 4 1,x", "(error) no number of its type"),
-              ("SETRANGE 1 -4 1", "(error) offset"), ("ADD 1 1,2,3", "(error) the row has 3 numbers, and must have 4"),
-              ("ADD 1 1,2,3,4 SCALE x", "(error) a scale is a number"), ("ADD 1 1,2,3,4 NX", "(error) syntax error"),
+              ("GETRANGE 1 1 4", "(error) whole numbers of 4 bytes"), ("GETRANGE 1 0 x", "(error) not an integer"),
+              ("GETRANGE 1 0 1 OCT", "(error) syntax error"), ("SETRANGE 1 12 1,2", "(error) within the 16"),
+              ("SETRANGE 1 4 0g HEX", "(error) in hex"), ("SETRANGE 1 4 1,x", "(error) not a number of its type"),
+              ("SETRANGE 1 -4 1", "(error) offset"), ("ADD 1 1,2,3", "(error) the row has 3 numbers, but must have 4"),
+              ("ADD 1 1,2,3,4 SCALE x", "(error) SCALE must be a finite"), ("ADD 1 1,2,3,4 NX", "(error) syntax error"),
               ("GET 1", '"1.5,2.5,7,-8"'))
     with start(4, "f16") as server:
         talks(server, ("ADD 1 1,2 SCALE 0.25", "(integer) 0"), ("ADD 1 1,2 SCALE -1", "(integer) 1"), ("GET 1", '"-0.75,-1.5"'))
     with start(12, "string") as server:
         talks(server, ("SETRANGE 1 2 abc", "(integer) 0"), ("GET 1", '"\\x00\\x00abc"'), ("GETRANGE 1 -2 -1", '"bc"'),
               ("GETRANGE 1 1 99 HEX", '"00616263"'), ("SETRANGE 1 11 ab", "(error) within the 12"),
-              ("ADD 1 1", "(error) ADD is for rows of numbers"))
+              ("ADD 1 1", "(error) ADD needs rows of numbers"))
     with harness.Server("--backend", "cpu") as server:
-        talks(server, ("GETRANGE 1 0 1", "(error) for rows"), ("SETRANGE 1 0 1", "(error) for rows"),
-              ("ADD 1 1", "(error) for rows of numbers"))
+        talks(server, ("GETRANGE 1 0 1", "(error) needs rows"), ("SETRANGE 1 0 1", "(error) needs rows"),
+              ("ADD 1 1", "(error) needs rows of numbers"))
 
 
 if __name__ == "__main__":

@@ -68,11 +68,11 @@ def refusals():
     """What cannot be a cluster is said in a sentence, and writes no file."""
     with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
         file = f"{folder}/t.json"
-        for wrong, said in ((["--nodes", "a.b.c.invalid:1"], "a.b.c.invalid"), (["--nodes", "127.0.0.1"], "is not host:port"),
-                            (["--nodes", "127.0.0.1:70000"], "is not host:port"),
+        for wrong, said in ((["--nodes", "a.b.c.invalid:1"], "a.b.c.invalid"), (["--nodes", "127.0.0.1"], "write host:port"),
+                            (["--nodes", "127.0.0.1:70000"], "write host:port"),
                             (["--nodes", "127.0.0.1:1,127.0.0.1:1"], "$.nodes[1]"),
                             (["--local-gpus", "2", "--name", "A B"], "$.cluster"),
-                            (["--local-gpus", "2", "--name", "a" * 64], "the name has more than 63 bytes")):
+                            (["--local-gpus", "2", "--name", "a" * 64], "has more than 63 bytes")):
             text = run(CLI, "cluster", "create", "--output", file, *wrong, rc=1)
             check(said in text, f"{wrong}: {text}")
             check(not pathlib.Path(file).exists(), "a file was written")

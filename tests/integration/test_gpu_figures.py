@@ -87,7 +87,7 @@ def absent(server, why):
     """Nothing is shown, and one line of the log says why."""
     eventually(lambda: "NVML" in server.log(), "a line of the log")
     equal((server.gpu(), server.samples(), server.figures()), (None, [None] * 4, {}), "figures")
-    equal(server.top(), ["GPU      no figures: NVML does not answer, and the server's log says why"], "top")
+    equal(server.top(), ["GPU      no figures, because NVML does not reply: see the server's log"], "top")
     for name in NAMES: # the families are there, without a sample
         check(f"# TYPE sherwood_{name} gauge\n" in server.http("/metrics")[2], name)
     lines = [line for line in server.log().splitlines() if "NVML" in line]

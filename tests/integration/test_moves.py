@@ -209,7 +209,7 @@ def refusals():
         refused(one, "syntax error", "GIVE")
         equal(one.ask("EXPORTSLOTS", *"abcdefghijk"), Error("ERR syntax error: EXPORTSLOTS is sent by a node that receives slots"), "words")
         for words, said in ((("0-10", "s0", "s9"), "no primary of the cluster is called s9"),
-                            (("a", "s0", "s1"), "is no list of slots"), (("16000", "s0", "s1"), "does not belong to node")):
+                            (("a", "s0", "s1"), "is not a list of slots"), (("16000", "s0", "s1"), "does not belong to node")):
             check(said in run(CLI, "-q", "-p", one.port, "cluster", "move", *words, rc=1), said)
         said = run(CLI, "-q", "-p", one.port, "cluster", "move", "0-9", "s1", "s0")
         check("s0 already owns the slots: no key moves" in said and "10 slots are at s0" in said, said)
@@ -222,7 +222,7 @@ def refusals():
         check("while slots migrate to this node" in one.ask("FLUSHALL"), "FLUSHALL")
         check("wait until that is done" in one.ask("CLUSTER", "SETTOPOLOGY", topology(
             9, [{"port": s.port, "slots": []} for s in servers])), "SETTOPOLOGY")
-        check("it is the target of a move" in run(CLI, "-p", two.port, "cluster", "check", rc=1), "check")
+        check("this node is the target" in run(CLI, "-p", two.port, "cluster", "check", rc=1), "check")
         equal(one.ask("CLUSTER", "MOVE", "CANCEL"), "OK", "CANCEL")
         eventually(one.rests, "it is given up")
         equal(one.ask("FLUSHALL"), "OK", "FLUSHALL")
@@ -233,7 +233,7 @@ def refusals():
         other["epoch"] += 1
         zero.set_topology(json.dumps(other))
         said = run(CLI, "-q", "-p", one.port, "cluster", "move", "0", "s0", "s1", rc=1)
-        check("has a topology of other nodes, or in another order" in said, said)
+        check("has a topology with other nodes, or in another order" in said, said)
 
 
 @case

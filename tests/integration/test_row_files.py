@@ -152,7 +152,7 @@ def cli_reads_rows():
             other = "f32" if kind == "u32" else "u32"
             with harness.Server(*rows(16, "--value-type", other)) as server:
                 out = harness.run(CLI, "-p", server.port, "-q", "snapshot", "load", path, rc=0 if kind == "bytes" else 1)
-                check(kind == "bytes" or f"has rows of {kind}, and the server rows of {other}" in out, out)
+                check(kind == "bytes" or f"has rows of {kind}, but the server has rows of {other}" in out, out)
 
 
 @case

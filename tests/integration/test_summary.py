@@ -11,7 +11,7 @@ from harness import BUILD, Server, case, check, drawn_seed, equal, main, run
 
 CLI = str(BUILD / "sherwood-cli")
 MOST = 2**64 - 1
-OPERATIONS = "operations since the start of the server: their number, how often the key was there, buckets read for one"
+OPERATIONS = "operations since the start of the server: number, keys found, buckets read for each"
 
 
 def summary(server, *options):
