@@ -83,6 +83,10 @@ docs: ## write the enums of operations, sherwood.conf, the pages of deploy/docs/
 	@deploy/generate $(BUILD)
 
 .PHONY: site
-site: ## build the documentation site in build/site (Sphinx from PyPI, pinned by hashes)
+site: ## build the documentation site in build/site (Sphinx from PyPI, pinned by hashes), and check its own links
 	@deploy/deps build python3-venv
 	@deploy/docs/site $(BUILD)
+
+.PHONY: site-links
+site-links: site ## build the site, and fetch each link to another host; needs the network
+	@deploy/docs/links $(BUILD)/site --external

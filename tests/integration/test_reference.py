@@ -4,12 +4,15 @@
 
 test_metrics.py compares metrics.md, test_status.py status.md, and test_word_table.py operations.md."""
 
+import http.server
 import importlib
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 import wire
 from harness import BUILD, ROOT, Server, case, check, equal, main, refusal, run
@@ -26,6 +29,41 @@ def current():
     """the pages, and the list of commands in sherwoodd(8), are not old"""
     done = subprocess.run([ROOT / "deploy/reference/write", "--check", BUILD], text=True, capture_output=True, check=False)
     equal([done.returncode, done.stdout, done.stderr], [0, "", ""], "make docs")
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    """A proxy behind which one page exists."""
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.send_response(200 if self.path.endswith("/exists") else 404)
+        self.end_headers()
+
+    def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+        pass
+
+
+@case
+def site_links():
+    """the check of a site's links finds a dead file, a dead place and a dead page elsewhere, and reports an absent network"""
+    with tempfile.TemporaryDirectory() as folder, http.server.HTTPServer(("127.0.0.1", 0), Web) as web:
+        page = pathlib.Path(folder) / "page.html"
+
+        def links(text, *flags, port=1):
+            page.write_text(text, encoding="utf-8")
+            proxy = f"http://127.0.0.1:{port}"
+            done = subprocess.run([ROOT / "deploy/docs/links", folder, *flags], text=True, capture_output=True, check=False,
+                                  env={**os.environ, "http_proxy": proxy, "no_proxy": ""})
+            return done.returncode, done.stdout + done.stderr
+        equal(links('<p id="here"><a href="page.html#here">1</a><a href="#here">2</a><a href="http://x.example/">3</a>'), (0, ""))
+        equal(links('<img src="none.svg">'), (1, "links: page.html links to none.svg: no such file\n"))
+        equal(links('<a href="page.html#gone">'), (1, "links: page.html links to page.html#gone: the page has no such place\n"))
+        rc, said = links('<a href="http://x.example/exists">', "--external")
+        check(rc == 2 and "the network is absent: none of 1 external links was checked" in said, (rc, said))
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        equal(links('<a href="http://x.example/exists">', "--external", port=web.server_port), (0, "links: 1 external links, 0 dead\n"))
+        rc, said = links('<a href="http://x.example/exists"><a href="http://x.example/gone">', "--external", port=web.server_port)
+        check(rc == 1 and "http://x.example/gone: HTTP Error 404" in said and "2 external links, 1 dead" in said, (rc, said))
+        web.shutdown()
 
 
 @case
