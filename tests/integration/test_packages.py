@@ -20,6 +20,13 @@ PACKAGES = {"sherwood-server", "libsherwood0", "libsherwood-dev", "sherwood-tool
 
 
 @functools.cache
+def has_sphinx():
+    """Whether the site of sherwood-doc can be built here, with what Debian has."""
+    return shutil.which("dh_sphinxdoc") is not None and subprocess.run(
+        ["/usr/bin/python3", "-c", "import sphinx, myst_parser, furo"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@functools.cache
 def packages():
     """{name: its file}, made once for all cases."""
     if SANITIZED:
@@ -29,7 +36,8 @@ def packages():
     if "without CUDA" not in (BUILD / "flags").read_text():
         raise Skip("build/ was made with nvcc; tests/packages/run builds packages as a whole")
     result = subprocess.run([ROOT / "deploy" / "deb", "build"], text=True, timeout=200, capture_output=True,
-                            env={**os.environ, "SHERWOOD_BUILT": "1", "DEB_BUILD_OPTIONS": "noautodbgsym"}, check=False)
+                            env={**os.environ, "SHERWOOD_BUILT": "1", "DEB_BUILD_OPTIONS": "noautodbgsym",
+                                 "DEB_BUILD_PROFILES": "" if has_sphinx() else "nodoc"}, check=False)
     equal(result.returncode, 0, f"deploy/deb: {result.stdout[-3000:]}{result.stderr[-3000:]}")
     files = {path.rsplit("/", 1)[1].split("_")[0]: ROOT / path for path in result.stdout.split()}
     equal(set(files), PACKAGES, "packages")
@@ -156,6 +164,22 @@ def documents():
             for link in re.findall(r"\]\(([^)\s#]+)", text):
                 path = os.path.normpath(os.path.join(folder, os.path.dirname(name), link))
                 check("://" in link or os.path.isfile(path), f"{name} links to {link}")
+
+
+@case
+def site():
+    """sherwood-doc has the site as HTML, uncompressed, and no link of a page is dead"""
+    if not has_sphinx():
+        raise Skip("python3-sphinx, python3-myst-parser or furo is not installed: the packages were made with the profile nodoc")
+    with tempfile.TemporaryDirectory() as root:
+        run("dpkg-deb", "-x", packages()["sherwood-doc"], root)
+        folder = os.path.join(root, "usr/share/doc/sherwood/html")
+        equal(run(ROOT / "deploy/docs/links", folder), "", "dead links")
+        have = {os.path.relpath(os.path.join(path, name), folder) for path, _, files in os.walk(folder) for name in files}
+    pages = {path.relative_to(ROOT).with_suffix(".html").as_posix() for path in (ROOT / "deploy" / "docs").rglob("*.md")}
+    equal({"index.html", "README.html", "searchindex.js", *pages} - have, set(), "pages")
+    equal([name for name in have if name.endswith(".gz")], [], "compressed files")
+    check("libjs-sphinxdoc" in field("sherwood-doc", "Depends"), field("sherwood-doc", "Depends"))
 
 
 @case
