@@ -167,7 +167,7 @@ GROUPS = (
     ("High availability and etcd",
      "A wrong address in `--ha` or `--cluster-config` ends the start with status 2. The other texts are reasons in the log and after `ERR`.",
      r"server/(ha|etcd|registry)/",
-     (("does not begin with etcd|members of etcd|no host:port|prefix|parameter after|unexpected text|name of the shard|ttl is not|quorum is not|shard=NAME|announce is not|write etcd"
+     (("does not begin with etcd|members of etcd|host:port|prefix|parameter after|unexpected text|name of the shard|ttl is not|quorum is not|shard=NAME|announce is not|write etcd"
        "|other members of etcd",
        "Correct the address: [High availability](../ha.md) has its parts."),
       ("without libcurl", "Install `libcurl4-openssl-dev`, and build again."),
