@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """deploy/docs/ref: the pages that deploy/reference/write makes are those of the sources.
 
-test_metrics.py compares metrics.md, test_status.py status.md, and test_word_table.py operations.md."""
+test_metrics.py compares metrics.md, test_status.py status.md, and test_operation_table.py operations.md."""
 
 import http.server
 import importlib

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Commands beside redis: the same bytes as replies by RESP2 and RESP3; and those that redis has not, beside a dict."""
+"""Commands beside redis: the same bytes as replies by RESP2 and RESP3. Commands that redis lacks, beside a dict."""
 
 import random
 

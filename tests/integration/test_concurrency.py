@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Connections side by side: writes that meet in the table, and turns that are shared."""
+"""Concurrent connections: writes of the same keys, and event-loop iterations that connections share."""
 
 import random
 import threading

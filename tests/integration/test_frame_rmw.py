@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Frames that look before they write, OR, XOR, AND, ANDNOT, CAS and SETRANGE, and GETRANGE: of integers and of rows."""
+"""Read-modify-write frames, OR, XOR, AND, ANDNOT, CAS and SETRANGE, and GETRANGE: on integers and on rows."""
 
 import concurrent.futures
 import random
@@ -155,7 +155,7 @@ def long_frames():
 
 @case
 def none_is_lost():
-    """CAS and SETRANGE by frames, words of RESP that look before they write and INCRBY, on several loops at once"""
+    """CAS and SETRANGE by frames, read-modify-write commands of RESP and INCRBY, on several loops at once"""
     times, workers = 60, 4
     table = Table(8, 8, "")
 

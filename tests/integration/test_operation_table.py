@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""deploy/docs/ref/operations.md: which words each engine has, by which protocol and client. Servers of each kind are asked.
+"""deploy/docs/ref/operations.md: which commands each engine has, by which protocol and client. Servers of each kind are asked.
 
-test_word_table.py --write writes the page instead of comparing it."""
+test_operation_table.py --write writes the page instead of comparing it."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ KINDS = {  # name: options, bytes of a value
 NAMES = list(KINDS)
 
 # Word: what is asked by RESP ({v} is a value), and the row of `FRAMES`, `LIBRARY`, `PYTHON`, `CLI`.
-WORDS = {
+COMMANDS = {
     "OR": "OR 1 {v}", "XOR": "XOR 1 {v}", "AND": "AND 1 {v}", "ANDNOT": "ANDNOT 1 {v}", "CAS": "CAS 1 {v} {v}",
     "SET .. IFEQ": "SET 1 {v} IFEQ {v}", "GETRANGE": "GETRANGE 1 0 1", "SETRANGE": "SETRANGE 1 0 ab",
     "PREFIXLEN": "PREFIXLEN 1 2", "EXISTS": "EXISTS 1 2", "GETDEL": "GETDEL 1", "GETSET": "GETSET 1 {v}",
@@ -50,7 +50,7 @@ FRAMES = {
     "WATCH": RESP_ALONE, "UNWATCH": RESP_ALONE,
 }
 # Words whose frame says a time: which form.
-TIMES = {word: wire.KEEP if "KEEP" in word else wire.IN for word in WORDS if re.match("GETEX|EXPIRE|SET .. (PX|KEEPTTL)", word)}
+TIMES = {command: wire.KEEP if "KEEP" in command else wire.IN for command in COMMANDS if re.match("GETEX|EXPIRE|SET .. (PX|KEEPTTL)", command)}
 OPERATIONS = {number: name for name, number in wire.NUMBERS.items()}
 RUN = "sherwood_run"
 LIBRARY = {"CAS": "sherwood_cas", "SET .. IFEQ": "sherwood_cas", "GETRANGE": "sherwood_get_range",
@@ -80,12 +80,12 @@ def sentence(text):
     return text
 
 
-def by_resp(server, size, word):
+def by_resp(server, size, command):
     """"yes", or the sentence of the refusal."""
     with server.connect() as connection:
         replies = wire.Replies(connection)
         value = b"2" if size == 8 or "string" in server.flags else bytes([2]) + bytes(size - 1)
-        parts = [value if part == "{v}" else part for part in WORDS[word].split()]
+        parts = [value if part == "{v}" else part for part in COMMANDS[command].split()]
         for key in (1, 2):
             replies.ask("SET", key, value)
         replies.ask("DEL", 3, 7, 8, 9)
@@ -93,8 +93,8 @@ def by_resp(server, size, word):
         return sentence(str(reply)) if isinstance(reply, wire.Error) else "yes"
 
 
-def by_frames(server, size, word):
-    operation = FRAMES[word]
+def by_frames(server, size, command):
+    operation = FRAMES[command]
     if isinstance(operation, str):
         return operation
     with server.connect() as connection:
@@ -102,10 +102,10 @@ def by_frames(server, size, word):
             connection.sendall(wire.envelope(wire.header_of(operation, count=4, key_bytes=8, value_bytes=size)))
         else:
             part = {"range_bytes": 1} if operation in (wire.GETRANGE, wire.SETRANGE) else {}
-            if word in TIMES:
-                part = {"times": TIMES[word], "time_ms": 100000 if TIMES[word] == wire.IN else 0}
+            if command in TIMES:
+                part = {"times": TIMES[command], "time_ms": 100000 if TIMES[command] == wire.IN else 0}
             width = {wire.CAS: 2 * size, wire.SETRANGE: 1, wire.GETRANGE: 0, wire.GET: 0, wire.DELETE: 0, wire.PERSIST: 0,
-                     wire.TTL: 0}.get(operation, 0 if word in TIMES and not word.startswith("SET") else size)
+                     wire.TTL: 0}.get(operation, 0 if command in TIMES and not command.startswith("SET") else size)
             body = wire.array([1], 8) + (wire.padded(bytes(width)) if width else b"")
             connection.sendall(wire.envelope(wire.header_of(operation, count=1, key_bytes=8, value_bytes=size, **part), body))
         reply = wire.read_frame(connection)
@@ -113,13 +113,13 @@ def by_frames(server, size, word):
 
 
 def asked():
-    """{(word, protocol, kind): "yes" or a sentence}"""
+    """{(command, protocol, kind): "yes" or a sentence}"""
     found = {}
     for kind, (options, size) in KINDS.items():
         with Server("--backend", "cpu", "--capacity", "4K", "--frame-ops-max", "0", *options) as server:
-            for word in WORDS:
-                found[word, "RESP", kind] = by_resp(server, size, word)
-                found[word, "frames", kind] = by_frames(server, size, word)
+            for command in COMMANDS:
+                found[command, "RESP", kind] = by_resp(server, size, command)
+                found[command, "frames", kind] = by_frames(server, size, command)
     return found
 
 
@@ -127,29 +127,29 @@ def page():
     """The page, as servers of each kind have it."""
     found, notes = asked(), []
 
-    def cell(word, text):
+    def cell(command, text):
         if text == "yes":
             return "yes"
-        names = {word.split(" ")[0], "SET IFEQ", "SET EX", "GETEX EX", OPERATIONS.get(FRAMES[word], "")} - {""}
+        names = {command.split(" ")[0], "SET IFEQ", "SET EX", "GETEX EX", OPERATIONS.get(FRAMES[command], "")} - {""}
         text = re.sub("^ERR ", "", text)
         text = re.sub(rf"\b({'|'.join(sorted(names, key=len, reverse=True))})\b", "WORD", text)
         if text not in notes:
             notes.append(text)
         return f"[{notes.index(text) + 1}]"
     rows = []
-    for word in WORDS:
-        cells = [cell(word, found[word, "RESP", kind]) for kind in NAMES]
-        operation = FRAMES[word]
+    for command in COMMANDS:
+        cells = [cell(command, found[command, "RESP", kind]) for kind in NAMES]
+        operation = FRAMES[command]
         cells.append("" if isinstance(operation, str) else OPERATIONS[operation])
-        cells += [cell(word, found[word, "frames", kind]) for kind in NAMES]
+        cells += [cell(command, found[command, "frames", kind]) for kind in NAMES]
         no = "" if isinstance(operation, str) else RUN
-        cells += [LIBRARY.get(word, no), PYTHON.get(word, ""), CLI.get(word, "")]
-        rows.append(f"| {word} | " + " | ".join(cells) + " |")
+        cells += [LIBRARY.get(command, no), PYTHON.get(command, ""), CLI.get(command, "")]
+        rows.append(f"| {command} | " + " | ".join(cells) + " |")
     head = ["operation"] + [f"RESP: {kind}" for kind in NAMES] + ["frame"] + [f"frames: {kind}" for kind in NAMES]
     head += ["libsherwood", "Python", "sherwood-cli"]
     return "\n".join([
         "# Operations by engine, protocol and client", "",
-        "A server of each kind answered each operation. `tests/integration/test_word_table.py` compares this page with the replies, and",
+        "A server of each kind answered each operation. `tests/integration/test_operation_table.py` compares this page with the replies, and",
         "writes it with `--write`. Integers, rows and strings are tables of the engine robin_hood; so are the rows of f32. The other rows",
         "have numbers of type u32. A number in brackets names a note below the table: the error of the server, in which WORD stands for the",
         "operation, or the reason why frames lack it. If the cell of a client is empty, use `redis-cli` at the same port.", "",
@@ -171,7 +171,7 @@ def as_servers_have_it():
 @case
 def as_clients_have_it():
     """libsherwood, the Python package and sherwood-cli have what the page names"""
-    equal(set(FRAMES), set(WORDS), "each word has a row")
+    equal(set(FRAMES), set(COMMANDS), "each command has a row")
     headers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "client").glob("sherwood*.h"))
     for name in set(LIBRARY.values()) | {RUN}:
         check(re.search(rf"\b{name}\(", headers), f"no {name}")

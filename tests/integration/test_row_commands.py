@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Words that read or write a part of a value, or compute it from the one before: of rows and of integers."""
+"""Commands that read or write a part of a value, or compute it from the value before: on rows and on integers."""
 
 import concurrent.futures
 import random
