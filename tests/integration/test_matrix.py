@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every operation, by every door, on tables of every kind: carried out as a dict says, or refused with a sentence.
+"""Every operation, by every interface, on tables of every kind: carried out as a dict says, or refused with a sentence.
 
 The operations are the rows of proto/ops/operations.h; matrix.py has the dict's verbs. Of each table the log and a
 replica have the same entries afterwards.
@@ -15,7 +15,7 @@ import sys
 
 import wire
 from data_directory import Directory
-from doors import Frames, Library, Python, Rings
+from interfaces import Frames, Library, Python, Rings
 from harness import BUILD, ROOT, Server, Skip, case, check, drawn_seed, equal, main
 from matrix import FLOATS, RELEASED, VERBS, WIDTHS, Ask, Shape, Table, columns, draw, has, pack, rows, unpack
 from people import hello
@@ -24,7 +24,7 @@ from replication import caught_up, replica_of
 SEED = drawn_seed()
 ALL = rows()
 ROWS = [row for row in ALL if row.verb in VERBS]
-DONE = set()  # what was carried out: (door, name of the row)
+DONE = set()  # what was carried out: (interface, name of the row)
 SHAPES = (
     Shape("integers of 64 bits", (), 8, 8, "integer"),
     Shape("integers of 32 bits", ("--key-bits", "32"), 4, 4, "integer"),
@@ -53,7 +53,7 @@ def sentence(text, what):
           f"{what}: no sentence: {text}")
 
 
-# --- doors that take arrays ----------------------------------------------------------------------
+# --- interfaces that take arrays -----------------------------------------------------------------
 def shown(table, ask):
     """What a reply has for each key: bytes and a bit."""
     out, shape, verb = [], table.shape, ask.row.verb
@@ -71,18 +71,18 @@ def shown(table, ask):
     return out
 
 
-def carried_out(door, table, ask, what):
+def carried_out(interface, table, ask, what):
     """Asks, and compares the reply with the model's."""
-    reply = door.ask(ask)
-    if isinstance(reply, str) and door.may_refuse(ask.row):
+    reply = interface.ask(ask)
+    if isinstance(reply, str) and interface.may_refuse(ask.row):
         sentence(reply, what)
         return
     wanted = shown(table, ask)
-    DONE.add((type(door).__name__, ask.row.name))
+    DONE.add((type(interface).__name__, ask.row.name))
     check(not isinstance(reply, str), f"{what}: {reply}")
     values, found = reply
-    if door.hits is not None:
-        equal(door.hits, sum(bit for _, bit in wanted), what + ": hits")
+    if interface.hits is not None:
+        equal(interface.hits, sum(bit for _, bit in wanted), what + ": hits")
     if found is not None:
         equal(found, [bit for _, bit in wanted], what + ": bits")
     if values is not None:
@@ -91,28 +91,28 @@ def carried_out(door, table, ask, what):
         equal(values, [value for value, _ in wanted], what + ": values")
 
 
-def by_arrays(rng, door, table, what):
-    """Asks each row through a door: with one key, a few, and many that repeat."""
+def by_arrays(rng, interface, table, what):
+    """Asks each row through an interface: with one key, a few, and many that repeat."""
     shape, of = table.shape, {row.name: row for row in ROWS}
     for row in rng.sample(ROWS, len(ROWS)):
-        if door.absent(row):
+        if interface.absent(row):
             continue
         floats = row.element.lower() in FLOATS and shape.numbers == "bytes" and has(row, shape)
         if floats:  # no bytes that are NaN
-            carried_out(door, table, Ask(of["DELETE"], POOL[3:], None), what)
-            carried_out(door, table, Ask(of["SET"], POOL[:3], draw_floats(rng, row, shape, 3)), what)
+            carried_out(interface, table, Ask(of["DELETE"], POOL[3:], None), what)
+            carried_out(interface, table, Ask(of["SET"], POOL[:3], draw_floats(rng, row, shape, 3)), what)
         for count in (1, 5, 70):
             ask = draw(rng, row, table, POOL, count)
             if floats:
                 ask.operands = draw_floats(rng, row, shape, count)
-            if not door.takes_times:
+            if not interface.takes_times:
                 ask.each_ms = None
-            name = f"{what}, {type(door).__name__}: {row.name} of {ask.keys[:5]}, {(ask.operands or [])[:5]}"
-            door.wants = rng.random() < .7, rng.random() < .7
+            name = f"{what}, {type(interface).__name__}: {row.name} of {ask.keys[:5]}, {(ask.operands or [])[:5]}"
+            interface.wants = rng.random() < .7, rng.random() < .7
             if has(row, shape):
-                carried_out(door, table, ask, f"{name}, wanted {door.wants}")
+                carried_out(interface, table, ask, f"{name}, wanted {interface.wants}")
                 continue
-            reply = door.ask(ask)
+            reply = interface.ask(ask)
             check(isinstance(reply, str), f"{name}: carried out")
             sentence(reply, name)
             break
@@ -124,7 +124,7 @@ def draw_floats(rng, row, shape, count):
             for _ in range(count)]
 
 
-# --- doors that take words -----------------------------------------------------------------------
+# --- interfaces that take commands ---------------------------------------------------------------
 def text_of(shape, value, by_cli=False):
     if shape.numbers == "integer":
         return str(value)
@@ -314,8 +314,8 @@ def compare(server, table, what):
             equal([value if row.verb == "TTL" else shape.visible(value) for value in values], wanted, f"{what}: {row.name}")
 
 
-def session(server, table, what, doors):
-    """Every door in turn, in a drawn order."""
+def session(server, table, what, interfaces):
+    """Every interface in turn, in a drawn order."""
     rng = random.Random(SEED)
     with server.connect() as connection:
         replies = wire.Replies(connection)
@@ -323,16 +323,16 @@ def session(server, table, what, doors):
         if table.shape.numbers not in ("f16", "bf16", "bytes"):
             calls.append(lambda: by_cli(rng, server, table, what))
         opened = []
-        for door in doors:
-            opened.append(door(server, table.shape))
-            calls.append(lambda door=opened[-1]: by_arrays(rng, door, table, what))
+        for interface in interfaces:
+            opened.append(interface(server, table.shape))
+            calls.append(lambda interface=opened[-1]: by_arrays(rng, interface, table, what))
         calls *= 1 if "CUDA" in what else 3
         rng.shuffle(calls)
         for call in calls:
             call()
             compare(server, table, what)
-        for door in opened:
-            door.close()
+        for interface in opened:
+            interface.close()
 
 
 def doors_here():
@@ -341,7 +341,7 @@ def doors_here():
 
 
 def kept(shape):
-    """One kind of table: by every door; then its replica, and a server that reads its log."""
+    """One kind of table: by every interface; then its replica, and a server that reads its log."""
     table, what = Table(shape), f"seed {SEED}: {shape.name}"
     with Directory() as path:
         own = (*SMALL, *shape.options, "--unix-socket", f"{path}/s")
@@ -397,7 +397,7 @@ def rights():
 for each in SHAPES:
     def of_kind(shape=each):
         kept(shape)
-    of_kind.__doc__ = f"{each.name}: every operation by every door; a replica, and the log"
+    of_kind.__doc__ = f"{each.name}: every operation by every interface; a replica, and the log"
     of_kind.__name__ = re.sub(r"\W", "_", each.name)
     case(of_kind)
 
@@ -423,10 +423,10 @@ def none_was_left_out():
     if len(sys.argv) > 1:
         raise Skip("not all tables were tried")
     for row in ROWS:
-        doors = {"Frames", "Library"} | ({"Rings"} if row.device else set())
-        doors |= {"RESP"} if row.acl == "SAME" and row.guard != "SHORTEN" else set()
-        by = {door for door, name in DONE if name == row.name}
-        check(doors <= by, f"{row.name} was not carried out by {doors - by}")
+        interfaces = {"Frames", "Library"} | ({"Rings"} if row.device else set())
+        interfaces |= {"RESP"} if row.acl == "SAME" and row.guard != "SHORTEN" else set()
+        by = {interface for interface, name in DONE if name == row.name}
+        check(interfaces <= by, f"{row.name} was not carried out by {interfaces - by}")
 
 
 if __name__ == "__main__":

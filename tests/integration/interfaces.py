@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""doors - the calls by which operations on arrays of keys come in, for test_matrix.py.
+"""interfaces - the calls by which operations on arrays of keys come in, for test_matrix.py.
 
 ask() returns values and bits, None for what was not asked for, or the sentence of a refusal. `hits` is how many bits
-the server says are set; None: the door does not say.
+the server says are set; None: the interface does not say.
 """
 
 import ctypes
