@@ -63,10 +63,10 @@ void slow_queue_close(void *context)
 
 static uint32_t most_of(const struct slow *fake, enum sw_op op)
 {
-    return op == SW_SET && fake->streamed != 0 ? fake->streamed : SLOW_TOGETHER_OPS;
+    return op == SW_SET && fake->streamed != 0 ? fake->streamed : SLOW_COMBINED_OPS;
 }
 
-static uint32_t slow_together_ops(void *table, enum sw_op op)
+static uint32_t slow_combined_ops(void *table, enum sw_op op)
 {
     return most_of(table, op);
 }
@@ -119,7 +119,7 @@ static int slow_poll(void *context, struct sw_batch *batch)
     return SW_OK;
 }
 
-static int slow_submit_together(void *context, struct sw_combined_launch *together)
+static int slow_submit_combined(void *context, struct sw_combined_launch *launch)
 {
     struct slow *fake = ((struct slow_queue *)context)->fake;
     uint32_t operations = 0;
@@ -130,10 +130,9 @@ static int slow_submit_together(void *context, struct sw_combined_launch *togeth
     }
     expect(fake, fake->writes_in_flight < SW_COMBINED_LAUNCHES,
            "at most SW_COMBINED_LAUNCHES write launches");
-    expect(fake, together->count >= 2 && together->count <= SW_COMBINED_BATCHES_MAX,
-           "several batches");
-    for (uint32_t i = 0; i < together->count; i++) {
-        struct sw_batch *part = together->parts[i];
+    expect(fake, launch->count >= 2 && launch->count <= SW_COMBINED_BATCHES_MAX, "several batches");
+    for (uint32_t i = 0; i < launch->count; i++) {
+        struct sw_batch *part = launch->parts[i];
         expect(fake, part->kind == SW_BATCH_OPERATIONS && part->op == SW_SET, "writes only");
         expect(fake, part->leftover_keys == NULL, "none that hands entries back");
         expect(fake, part->scores == NULL && part->scores_out == NULL, "none with scores");
@@ -141,18 +140,18 @@ static int slow_submit_together(void *context, struct sw_combined_launch *togeth
         carry_out(fake, part);
     }
     expect(fake, operations <= most_of(fake, SW_SET), "no more operations than the backend takes");
-    fake->together += together->count;
+    fake->combined += launch->count;
     fake->writes_in_flight++;
-    together->whole._ticket = delay(fake);
+    launch->whole._ticket = delay(fake);
     pthread_mutex_unlock(&fake->lock);
     return SW_OK;
 }
 
-static int slow_poll_together(void *context, struct sw_combined_launch *together)
+static int slow_poll_combined(void *context, struct sw_combined_launch *launch)
 {
     struct slow *fake = ((struct slow_queue *)context)->fake;
-    if (fake->stalled || together->whole._ticket > 0) {
-        together->whole._ticket -= together->whole._ticket > 0;
+    if (fake->stalled || launch->whole._ticket > 0) {
+        launch->whole._ticket -= launch->whole._ticket > 0;
         return SW_PENDING;
     }
     pthread_mutex_lock(&fake->lock);
@@ -166,8 +165,8 @@ const struct sw_backend slow_backend = {
     .queue_close = slow_queue_close,
     .submit = slow_submit,
     .poll = slow_poll,
-    .submit_combined = slow_submit_together,
-    .combined_ops = slow_together_ops,
-    .poll_combined = slow_poll_together,
+    .submit_combined = slow_submit_combined,
+    .combined_ops = slow_combined_ops,
+    .poll_combined = slow_poll_combined,
     .flush = slow_flush,
 };

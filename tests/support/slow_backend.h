@@ -14,18 +14,18 @@
 #include "tests/support/random.h"
 
 #define SLOW_KEYS 20
-#define SLOW_TOGETHER_OPS 60 /* operations of a launch */
+#define SLOW_COMBINED_OPS 60 /* operations of a launch */
 
 struct slow {
     pthread_mutex_t lock;
     uint64_t values[SLOW_KEYS]; /* effects are those of the order of submit and submit_combined */
     uint64_t sequence;          /* of the last write carried out */
-    uint64_t together;          /* batches that shared a launch */
+    uint64_t combined;          /* batches that shared a launch */
     unsigned writes_in_flight;
     unsigned images;   /* that were submitted */
     bool lost;         /* every submit is SW_E_DEVICE */
     bool stalled;      /* nothing completes */
-    uint32_t streamed; /* what combined_ops says for SW_SET; 0: SLOW_TOGETHER_OPS */
+    uint32_t streamed; /* what combined_ops says for SW_SET; 0: SLOW_COMBINED_OPS */
     struct random random;
     /* the first rule that was broken */
     const char *broken;

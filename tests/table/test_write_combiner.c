@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combine.c - the combiner of writes, by several threads, over a backend that is slow.
+ * test_write_combiner.c - the combiner of writes, by several threads, over a backend that is slow.
  *
  * Each stream of each queue has a key that no other stream writes. So what a read must find, and
  * what a write must replace, is known when it is submitted, whatever is launched in between.
@@ -13,7 +13,7 @@
 #include "table/batch.h"
 #include "tests/support/slow_backend.h"
 
-TestSuite(combine, .timeout = 120);
+TestSuite(write_combiner, .timeout = 120);
 
 #define THREADS 4
 #define STREAMS (SLOW_KEYS / THREADS)
@@ -136,8 +136,8 @@ static void run(uint32_t threads, uint32_t requests)
     pthread_t ids[THREADS];
     uint64_t writes = 0;
     pthread_mutex_init(&fake.lock, NULL);
-    cr_assert_eq(sw_combiner_open(&combiner, &slow_backend, &fake, SLOW_TOGETHER_OPS,
-                                  SLOW_TOGETHER_OPS, false),
+    cr_assert_eq(sw_combiner_open(&combiner, &slow_backend, &fake, SLOW_COMBINED_OPS,
+                                  SLOW_COMBINED_OPS, false),
                  SW_OK);
     for (uint32_t t = 0; t < threads; t++) {
         clients[t] = (struct client){&combiner, &fake, t, requests, 0, 0, {0}};
@@ -152,18 +152,18 @@ static void run(uint32_t threads, uint32_t requests)
     cr_assert_null(fake.broken, "%s", fake.broken);
     cr_assert_eq(fake.sequence, writes, "every write was carried out once");
     cr_assert_eq(combiner.launched, writes);
-    cr_assert_gt(fake.together, 0, "some shared a launch");
+    cr_assert_gt(fake.combined, 0, "some shared a launch");
     cr_assert_lt(combiner.launches, writes);
     sw_combiner_close(&combiner);
     pthread_mutex_destroy(&fake.lock);
 }
 
-Test(combine, one_thread)
+Test(write_combiner, one_thread)
 {
     run(1, 20000);
 }
 
-Test(combine, several_threads)
+Test(write_combiner, several_threads)
 {
     run(THREADS, 4000);
 }

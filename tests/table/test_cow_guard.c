@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_guard.c - an array that is written while another thread reads it as it was at one instant.
+ * test_cow_guard.c - an array that is written while another thread reads it as it was at one
+ * instant.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -48,7 +49,7 @@ static uint64_t read_all(struct sw_cow_guard *guard, uint8_t *seen)
     return words;
 }
 
-Test(guard, what_is_written_before_it_is_read_is_copied)
+Test(cow_guard, what_is_written_before_it_is_read_is_copied)
 {
     uint64_t *array = new_array();
     uint8_t *seen = calloc(WORDS, 1);
@@ -110,13 +111,13 @@ static void check_beside_writers(bool reads_at_once)
     free(array);
 }
 
-Test(guard, writers_that_are_faster_than_the_reader_take_more_memory)
+Test(cow_guard, writers_that_are_faster_than_the_reader_take_more_memory)
 {
     check_beside_writers(true);
     check_beside_writers(false);
 }
 
-Test(guard, one_that_is_lost_stops_nobody)
+Test(cow_guard, one_that_is_lost_stops_nobody)
 {
     uint64_t *array = new_array();
     uint8_t *seen = calloc(WORDS, 1);

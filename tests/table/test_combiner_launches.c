@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combine_shares.c - which batches the combiner launches together, which reads it defers, and
- * what becomes of all when the device is lost.
+ * test_combiner_launches.c - which batches the combiner launches together, which reads it defers,
+ * and what becomes of all when the device is lost.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "table/batch.h"
 #include "tests/support/slow_backend.h"
 
-TestSuite(combine_shares, .timeout = 120);
+TestSuite(combiner_launches, .timeout = 120);
 
 /* --- what shares a launch --------------------------------------------------------------------- */
 
@@ -21,8 +21,8 @@ struct gathered {
     struct sw_combiner combiner;
     struct sw_combiner_queue own;
     void *queue;
-    uint32_t keys[SLOW_TOGETHER_OPS + 1];
-    uint64_t values[SLOW_TOGETHER_OPS + 1], previous[SLOW_TOGETHER_OPS + 1];
+    uint32_t keys[SLOW_COMBINED_OPS + 1];
+    uint64_t values[SLOW_COMBINED_OPS + 1], previous[SLOW_COMBINED_OPS + 1];
     struct sw_batch first[SW_COMBINED_LAUNCHES], batches[BATCHES];
 };
 
@@ -43,8 +43,8 @@ static struct gathered *gather(void)
     g->fake.stalled = true;
     pthread_mutex_init(&g->fake.lock, NULL);
     slow_queue_open(&g->fake, &g->queue);
-    cr_assert_eq(sw_combiner_open(&g->combiner, &slow_backend, &g->fake, SLOW_TOGETHER_OPS,
-                                  SLOW_TOGETHER_OPS, false),
+    cr_assert_eq(sw_combiner_open(&g->combiner, &slow_backend, &g->fake, SLOW_COMBINED_OPS,
+                                  SLOW_COMBINED_OPS, false),
                  SW_OK);
     sw_combiner_queue_init(&g->own, &g->combiner, g->queue);
     for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
@@ -86,14 +86,14 @@ static void finish(struct gathered *g, uint64_t launches)
     free(g);
 }
 
-Test(combine_shares, what_gathered_is_one_launch)
+Test(combiner_launches, what_gathered_is_one_launch)
 {
     struct gathered *g = gather();
     submit_all(g);
     finish(g, 1);
 }
 
-Test(combine_shares, no_more_operations_than_fit)
+Test(combiner_launches, no_more_operations_than_fit)
 {
     struct gathered *g = gather();
     g->batches[2].count = 41; /* 10 + 10 + 41 are too many; 41 + 10 are not */
@@ -112,7 +112,7 @@ static bool is_done(struct sw_combiner_queue *queue, struct sw_batch *batch, int
 }
 
 /* Other queues complete what is in flight, and launch neither the image nor what comes after it. */
-Test(combine_shares, an_image_is_launched_by_who_asks_for_it)
+Test(combiner_launches, an_image_is_launched_by_who_asks_for_it)
 {
     struct gathered *g = gather();
     struct sw_combiner_queue other;
@@ -135,7 +135,7 @@ Test(combine_shares, an_image_is_launched_by_who_asks_for_it)
 }
 
 /* One that is asked for while a launch is in flight waits for its end. */
-Test(combine_shares, an_image_waits_for_what_is_in_flight)
+Test(combiner_launches, an_image_waits_for_what_is_in_flight)
 {
     struct gathered *g = gather();
     struct sw_batch image = {.kind = SW_BATCH_IMAGE};
@@ -175,18 +175,18 @@ static struct gathered *gather_streamed(int plain)
     return g;
 }
 
-Test(combine_shares, more_operations_where_they_are_streamed)
+Test(combiner_launches, more_operations_where_they_are_streamed)
 {
     finish(gather_streamed(BATCHES), 3);
 }
 
-Test(combine_shares, no_more_of_those_that_want_the_values_before)
+Test(combiner_launches, no_more_of_those_that_want_the_values_before)
 {
     finish(gather_streamed(0), BATCHES);
     finish(gather_streamed(3), 5); /* 2, then four that find no other one to go with */
 }
 
-Test(combine_shares, no_more_of_another_operation)
+Test(combiner_launches, no_more_of_another_operation)
 {
     struct gathered *g = gather();
     g->fake.streamed = 100;
@@ -199,15 +199,15 @@ Test(combine_shares, no_more_of_another_operation)
     finish(g, BATCHES);
 }
 
-Test(combine_shares, a_batch_larger_than_a_launch_goes_alone)
+Test(combiner_launches, a_batch_larger_than_a_launch_goes_alone)
 {
     struct gathered *g = gather();
-    g->batches[1].count = SLOW_TOGETHER_OPS + 1;
+    g->batches[1].count = SLOW_COMBINED_OPS + 1;
     submit_all(g);
     finish(g, 3);
 }
 
-Test(combine_shares, a_resize_goes_alone)
+Test(combiner_launches, a_resize_goes_alone)
 {
     struct gathered *g = gather();
     g->batches[3].kind = SW_BATCH_RESIZE;
@@ -231,7 +231,7 @@ static unsigned fill(struct gathered *g, struct sw_batch *reads, uint32_t stream
     return count;
 }
 
-Test(combine_shares, later_reads_take_no_place_of_a_deferred_one)
+Test(combiner_launches, later_reads_take_no_place_of_a_deferred_one)
 {
     struct gathered *g = gather();
     struct sw_batch *reads = calloc(SW_READS_MAX, sizeof(*reads));
@@ -253,7 +253,7 @@ Test(combine_shares, later_reads_take_no_place_of_a_deferred_one)
 
 /* --- a lost device ---------------------------------------------------------------------------- */
 
-Test(combine_shares, a_lost_device_completes_everything)
+Test(combiner_launches, a_lost_device_completes_everything)
 {
     struct gathered *g = gather();
     submit_all(g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combine_alone.c - which way the combiner launches a batch that is alone: as several are
- * where it is large, since its operations are then collected beside the launch before it.
+ * test_combiner_single.c - how the combiner launches one waiting batch. A large batch takes the
+ * combined path, because its operations are then copied during the previous launch.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "table/batch.h"
 #include "table/write_combiner.h"
 
-TestSuite(combine_alone, .timeout = 60);
+TestSuite(combiner_single, .timeout = 60);
 
 /* A backend that counts launches and is done at once. */
 struct counts {
-    unsigned alone;
-    unsigned together;
+    unsigned single;
+    unsigned combined;
 };
 
 static int open_queue(void *table, void **out)
@@ -32,7 +32,7 @@ static void close_queue(void *queue)
 static int submit(void *queue, struct sw_batch *batch)
 {
     (void)batch;
-    ((struct counts *)queue)->alone++;
+    ((struct counts *)queue)->single++;
     return SW_OK;
 }
 
@@ -43,17 +43,17 @@ static int poll(void *queue, struct sw_batch *batch)
     return SW_OK;
 }
 
-static int submit_combined(void *queue, struct sw_combined_launch *together)
+static int submit_combined(void *queue, struct sw_combined_launch *launch)
 {
-    cr_assert_eq(together->count, 1);
-    ((struct counts *)queue)->together++;
+    cr_assert_eq(launch->count, 1);
+    ((struct counts *)queue)->combined++;
     return SW_OK;
 }
 
-static int poll_combined(void *queue, struct sw_combined_launch *together)
+static int poll_combined(void *queue, struct sw_combined_launch *launch)
 {
     (void)queue;
-    (void)together;
+    (void)launch;
     return SW_OK;
 }
 
@@ -95,38 +95,45 @@ static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
     return launch_batch(count, most, leftovers, false);
 }
 
-Test(combine_alone, a_large_batch_is_collected)
+static void check_launches(struct counts seen, unsigned combined, unsigned single)
+{
+    cr_assert(seen.combined == combined && seen.single == single,
+              "%u combined and %u single launches, expected %u and %u", seen.combined, seen.single,
+              combined, single);
+}
+
+Test(combiner_single, a_large_batch_is_combined)
 {
     struct counts counts = launch(SW_COLLECTED_MIN, SW_COLLECTED_MIN, NULL);
-    cr_assert(counts.together == 1 && counts.alone == 0);
+    check_launches(counts, 1, 0);
 }
 
-Test(combine_alone, a_smaller_one_is_not)
+Test(combiner_single, a_small_batch_is_not)
 {
     struct counts counts = launch(SW_COLLECTED_MIN - 1, SW_COLLECTED_MIN, NULL);
-    cr_assert(counts.together == 0 && counts.alone == 1);
+    check_launches(counts, 0, 1);
 }
 
-Test(combine_alone, nor_is_one_that_a_launch_has_no_room_for)
+Test(combiner_single, a_batch_larger_than_a_launch_is_not)
 {
     struct counts counts = launch(SW_COLLECTED_MIN + 1, SW_COLLECTED_MIN, NULL);
-    cr_assert(counts.together == 0 && counts.alone == 1);
+    check_launches(counts, 0, 1);
 }
 
-Test(combine_alone, nor_one_that_hands_entries_back)
+Test(combiner_single, a_batch_that_hands_entries_back_is_not)
 {
     uint64_t leftovers;
     struct counts counts = launch(SW_COLLECTED_MIN, SW_COLLECTED_MIN, &leftovers);
-    cr_assert(counts.together == 0 && counts.alone == 1);
+    check_launches(counts, 0, 1);
 }
 
 /* Others may change its keys: each is loaded once, into the table's memory. */
-Test(combine_alone, one_of_shared_memory_is_however_large_it_is)
+Test(combiner_single, a_batch_of_shared_memory_is_combined_at_any_size)
 {
     static const uint32_t sizes[] = {1, SW_COLLECTED_MIN, 2 * SW_COLLECTED_MIN};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct counts counts = launch_batch(sizes[i], SW_COLLECTED_MIN, NULL, true);
-        cr_assert(counts.together == 1 && counts.alone == 0);
+        check_launches(counts, 1, 0);
     }
 }
 
@@ -169,11 +176,11 @@ static int launch_groups(bool expire, struct counts *counts)
 
 /* A batch that was submitted before the first time was given has more groups than operations. The
  * arrays of collected batches have no room for these. */
-Test(combine_alone, more_groups_than_operations_are_not_collected)
+Test(combiner_single, a_batch_with_more_groups_than_operations_is_not)
 {
     struct counts counts;
     cr_assert_eq(launch_groups(false, &counts), SW_OK);
-    cr_assert(counts.together == 0 && counts.alone == 1);
+    check_launches(counts, 0, 1);
     cr_assert_eq(launch_groups(true, &counts), SW_E_INVALID);
-    cr_assert(counts.together == 0 && counts.alone == 0);
+    check_launches(counts, 0, 0);
 }
