@@ -7,82 +7,20 @@ import functools
 import http.client
 import json
 import math
-import pathlib
 import re
 import ssl
 import subprocess
 import tempfile
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
-
-import yaml
 
 import wire
 from certificates import Authority
-from harness import BUILD, ROOT, Server, case, check, equal, eventually, free_port, main
+from harness import BUILD, ROOT, Server, case, check, equal, eventually, main
+from prometheus import RULES, Prometheus
 
 DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "sherwood.json").read_text(encoding="utf-8"))
-RULES = yaml.safe_load((ROOT / "deploy" / "prometheus" / "sherwood.rules.yml").read_text(encoding="utf-8"))
 # What Grafana fills in. Scrapes are half a second apart here.
 VARIABLES = {"$__rate_interval": "4s", "$instance": ".*"}
-
-
-class Prometheus:
-    """Prometheus with deploy's own configuration, but for the address and the times between scrapes."""
-
-    def __init__(self, server, folder, secrets=()):
-        """`secrets`: the root of the daemon's certificate, and its token."""
-        self.folder = pathlib.Path(folder)
-        text = (ROOT / "deploy/prometheus/scrape.yml").read_text(encoding="utf-8")
-        if secrets:
-            text, lines = re.subn(r"(?m)^    # ((?:  )?[a-z_]+:.*)$", r"    \1", text)
-            equal(lines, 5, "lines of scrape.yml for TLS and a token")
-        configuration = yaml.safe_load(text)
-        configuration["global"].update(scrape_interval="500ms", evaluation_interval="500ms")
-        job, = configuration["scrape_configs"]
-        job["static_configs"] = [{"targets": [f"{server.host}:{server.http_port}"]}]
-        if secrets:
-            job["tls_config"]["ca_file"], job["authorization"]["credentials_file"] = map(str, secrets)
-        (self.folder / "scrape.yml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
-        (self.folder / "sherwood.rules.yml").write_text(yaml.safe_dump(RULES), encoding="utf-8")
-        self.port = free_port()
-
-    def __enter__(self):
-        with open(self.folder / "log", "wb") as log:
-            self.process = subprocess.Popen(
-                ["prometheus", f"--config.file={self.folder}/scrape.yml", f"--storage.tsdb.path={self.folder}/data",
-                 f"--web.listen-address=127.0.0.1:{self.port}"], stdout=log, stderr=log)
-        return self
-
-    def __exit__(self, kind, value, trace):
-        self.process.terminate()
-        self.process.wait(20)
-        if kind is not None:
-            print("  prometheus: " + (self.folder / "log").read_text(errors="replace")[-1500:])
-
-    def get(self, path, **arguments):
-        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(arguments)}"
-        try:
-            with urllib.request.urlopen(url, timeout=30) as reply:
-                return json.load(reply)["data"]
-        except urllib.error.HTTPError as refused:
-            if refused.code == 503:  # it starts
-                raise
-            raise AssertionError(f"{arguments}: {refused.read().decode()}") from None
-
-    def query(self, expression):
-        """[(labels, value)] of an expression now."""
-        result = self.get("query", query=expression)
-        equal(result["resultType"], "vector", expression)
-        return [(sample["metric"], float(sample["value"][1])) for sample in result["result"]]
-
-    def up(self, wanted):
-        try:
-            return [value for _, value in self.query("up")] == [wanted]
-        except OSError:
-            return False
 
 
 class Work:
@@ -130,7 +68,7 @@ def watched():
     with tempfile.TemporaryDirectory() as data, tempfile.TemporaryDirectory() as folder, \
             Server("--data-dir", data, "--appendonly", "yes", "--log-segment-bytes", "1M") as server:
         server.redis_cli("BGSAVE")
-        with Prometheus(server, folder) as prometheus, Work(server) as work:
+        with Prometheus([server], folder) as prometheus, Work(server) as work:
             eventually(lambda: prometheus.up(1), "a scrape")
             end = time.monotonic() + 3
             while time.monotonic() < end:
@@ -199,9 +137,9 @@ def by_tls_with_a_token():
                                                    context=ssl.create_default_context(cafile=str(authority.ca)))
         with Secure("--http-tls", "yes", "--tls-cert", str(cert), "--tls-key", str(key),
                     "--http-token-file", str(token)) as server:
-            with Prometheus(server, folder, (authority.ca, token)) as prometheus:
+            with Prometheus([server], folder, (authority.ca, token)) as prometheus:
                 eventually(lambda: prometheus.up(1), "a scrape")
-            with Prometheus(server, folder, (authority.ca, wrong)) as prometheus:
+            with Prometheus([server], folder, (authority.ca, wrong)) as prometheus:
                 eventually(lambda: prometheus.up(0), "a scrape that is refused")
 
 
