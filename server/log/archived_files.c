@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "proto/wal_first.h"
@@ -50,19 +49,23 @@ static bool is_linked(const struct sw_directory *directory, const char *file)
     return linked;
 }
 
+/* A directory that files are linked into. */
+struct archive {
+    const struct sw_directory *directory;
+    const char *name;
+};
+
+static int link_one(const void *context, const char *file)
+{
+    const struct archive *archive = context;
+    const int status = link_file(archive->directory, archive->name, file);
+    return status != 0 && errno == EEXIST && is_linked(archive->directory, file) ? 0 : status;
+}
+
 static int link_kind(const struct sw_directory *directory, const char *name, const char *kind)
 {
-    uint64_t *numbers = NULL;
-    size_t count = 0;
-    char file[SW_DIRECTORY_NAME_MAX];
-    int status = sw_directory_numbers(directory, kind, &numbers, &count);
-    for (size_t i = 0; i < count && status == 0; i++) {
-        sw_directory_name(kind, numbers[i], file);
-        status = link_file(directory, name, file);
-        status = status != 0 && errno == EEXIST && is_linked(directory, file) ? 0 : status;
-    }
-    free(numbers);
-    return status;
+    const struct archive archive = {directory, name};
+    return sw_directory_each(directory, kind, link_one, &archive);
 }
 
 /* Keeps a link that an earlier call has made. */

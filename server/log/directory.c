@@ -297,3 +297,20 @@ int sw_directory_numbers(const struct sw_directory *directory, const char *kind,
     *count = listing.count;
     return 0;
 }
+
+int sw_directory_each(const struct sw_directory *directory, const char *kind,
+                      int (*each)(const void *context, const char *name), const void *context)
+{
+    uint64_t *numbers = NULL;
+    size_t count = 0;
+    char name[SW_DIRECTORY_NAME_MAX];
+    int status = sw_directory_numbers(directory, kind, &numbers, &count);
+    for (size_t i = 0; i < count && status == 0; i++) {
+        sw_directory_name(kind, numbers[i], name);
+        status = each(context, name);
+    }
+    const int error = errno;
+    free(numbers);
+    errno = error;
+    return status;
+}

@@ -62,5 +62,9 @@ bool sw_directory_is_named(const char *name, const char *kind, uint64_t *number)
  * *numbers is NULL if there are none. Returns 0, or -1 with errno. */
 int sw_directory_numbers(const struct sw_directory *directory, const char *kind, uint64_t **numbers,
                          size_t *count);
+/* Calls `each` with the name of every file of a kind, in ascending order, until it returns -1.
+ * Returns 0; or -1 with errno, of `each` or because the directory cannot be read. */
+int sw_directory_each(const struct sw_directory *directory, const char *kind,
+                      int (*each)(const void *context, const char *name), const void *context);
 
 #endif

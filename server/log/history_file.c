@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "proto/regular_file.h"
@@ -124,18 +123,15 @@ int sw_history_write(const struct sw_directory *directory, const struct sw_histo
                : history_file_failed(directory, "written", reason);
 }
 
+static int remove_file(const void *context, const char *name)
+{
+    const struct sw_directory *directory = context;
+    return directory->io->unlink(directory->fd, name);
+}
+
 static int remove_kind(const struct sw_directory *directory, const char *kind)
 {
-    uint64_t *numbers = NULL;
-    size_t count = 0;
-    char name[SW_DIRECTORY_NAME_MAX];
-    int status = sw_directory_numbers(directory, kind, &numbers, &count);
-    for (size_t i = 0; i < count && status == 0; i++) {
-        sw_directory_name(kind, numbers[i], name);
-        status = directory->io->unlink(directory->fd, name);
-    }
-    free(numbers);
-    return status;
+    return sw_directory_each(directory, kind, remove_file, directory);
 }
 
 int sw_history_remove_files(const struct sw_directory *directory,

@@ -176,6 +176,24 @@ Test(directory, names_are_those_that_it_writes)
     }
 }
 
+struct each {
+    uint64_t *next; /* the number that comes */
+    uint64_t fails_at;
+};
+
+static int see_one(const void *context, const char *name)
+{
+    const struct each *each = context;
+    char expected[SW_DIRECTORY_NAME_MAX];
+    if (*each->next == each->fails_at) {
+        errno = EPERM;
+        return -1;
+    }
+    sw_directory_name("snapshot", (*each->next)++, expected);
+    cr_assert_str_eq(name, expected);
+    return 0;
+}
+
 Test(directory, files_of_a_kind_are_listed_in_order)
 {
     struct place place;
@@ -198,6 +216,14 @@ Test(directory, files_of_a_kind_are_listed_in_order)
         cr_assert_eq(numbers[i], i);
     }
     free(numbers);
+    uint64_t next = 0;
+    const struct each seen = {&next, 5};
+    cr_assert_eq(sw_directory_each(&place.directory, "snapshot", see_one, &seen), -1);
+    cr_assert(next == 5 && errno == EPERM, "it ends at the first failure");
+    const struct each all = {&next, 40};
+    next = 0;
+    cr_assert_eq(sw_directory_each(&place.directory, "snapshot", see_one, &all), 0);
+    cr_assert_eq(next, 40);
     remove_place(&place);
 }
 
