@@ -163,11 +163,22 @@ static bool are_one_key(const struct sw_rmw *rmw)
            memcmp(text, text + shape->value_bytes, shape->key_text_bytes) == 0;
 }
 
+/* Makes two operations: `first` on the first key, and a SET that gives the second key its value and
+ * its time. */
+static uint32_t set_second(struct sw_rmw *rmw, enum sw_op first)
+{
+    struct sw_resp_batch *batch = &rmw->replies.batch;
+    batch->ops[0] = (uint8_t)first;
+    batch->ops[1] = SW_SET;
+    give_value(rmw);
+    give_time(rmw, 1);
+    return 2;
+}
+
 /* RENAME and RENAMENX. The first key leaves before the second comes, so that a full table has room.
  */
 static uint32_t decide_rename(struct sw_rmw *rmw)
 {
-    struct sw_resp_batch *batch = &rmw->replies.batch;
     if (!is_found(rmw, 0)) {
         pending_of(rmw)->kind = SW_REPLY_KIND_NO_KEY;
         return 0;
@@ -176,19 +187,12 @@ static uint32_t decide_rename(struct sw_rmw *rmw)
         pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
         return 0;
     }
-    if (are_one_key(rmw)) {
-        return 0;
-    }
-    batch->ops[0] = SW_DELETE;
-    batch->ops[1] = SW_SET;
-    give_value(rmw);
-    give_time(rmw, 1);
-    return 2;
+    return are_one_key(rmw) ? 0 : set_second(rmw, SW_DELETE);
 }
 
+/* The GET changes nothing. It keeps the first key in the batch, whose keys the slow log shows. */
 static uint32_t decide_copy(struct sw_rmw *rmw)
 {
-    struct sw_resp_batch *batch = &rmw->replies.batch;
     if (are_one_key(rmw)) {
         pending_of(rmw)->kind = SW_REPLY_KIND_SAME_KEY;
         return 0;
@@ -197,11 +201,7 @@ static uint32_t decide_copy(struct sw_rmw *rmw)
         pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
         return 0;
     }
-    batch->ops[0] = SW_GET; /* it stays for the slow log, which shows the keys of a batch */
-    batch->ops[1] = SW_SET;
-    give_value(rmw);
-    give_time(rmw, 1);
-    return 2;
+    return set_second(rmw, SW_GET);
 }
 
 /* CAS, and SET key value IFEQ old: the operand of the second look is `old`. With GET the reply is
