@@ -138,30 +138,26 @@ static void refuse_tls_fd(int fd)
 static bool go_on_after(const struct socket *socket, int error)
 {
     struct sw_listener *listener = socket->listener;
-    if (error == ECONNABORTED || error == EINTR) {
+    const bool lacks_fd = sw_spare_fd_helps(error);
+    if (lacks_fd && !listener->is_refusing) {
+        pause_accepting(listener);
+        return false;
+    }
+    switch (sw_spare_fd_after(&listener->spare, socket->fd, error,
+                              socket->is_tls ? refuse_tls_fd : refuse_fd)) {
+    case SW_SPARE_FD_AGAIN:
         return true;
-    }
-    if (!sw_spare_fd_helps(error) && error != ENOMEM && error != ENOBUFS) {
-        return false; /* EAGAIN: the backlog is empty */
-    }
-    if (sw_spare_fd_helps(error)) {
-        if (!listener->is_refusing) {
-            pause_accepting(listener);
-            return false;
-        }
-        const enum sw_spare_fd_result refusal = sw_spare_fd_refuse(
-            &listener->spare, socket->fd, socket->is_tls ? refuse_tls_fd : refuse_fd);
-        if (refusal == SW_SPARE_FD_EMPTY) {
-            listener->is_refusing = false;
-            return false;
-        }
-        if (refusal == SW_SPARE_FD_REFUSED) {
-            __atomic_store_n(&listener->rejected, listener->rejected + 1, __ATOMIC_RELAXED);
-            sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING,
-                           "a connection was refused: accept: %s; raise LimitNOFILE= or ulimit -n",
-                           strerror(error));
-            return true;
-        }
+    case SW_SPARE_FD_REFUSED:
+        __atomic_store_n(&listener->rejected, listener->rejected + 1, __ATOMIC_RELAXED);
+        sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING,
+                       "a connection was refused: accept: %s; raise LimitNOFILE= or ulimit -n",
+                       strerror(error));
+        return true;
+    case SW_SPARE_FD_EMPTY:
+        listener->is_refusing = listener->is_refusing && !lacks_fd;
+        return false;
+    case SW_SPARE_FD_NONE:
+        break;
     }
     sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "accept: %s; trying again in %d ms",
                    strerror(error), SW_ACCEPT_PAUSE_MS);

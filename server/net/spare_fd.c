@@ -62,8 +62,9 @@ static void refuse_one(int fd, void (*refuse)(int fd))
     close(fd);
 }
 
-enum sw_spare_fd_result sw_spare_fd_refuse(struct sw_spare_fd *spare, int listener,
-                                           void (*refuse)(int fd))
+/* Accepts a connection in the place of the spare descriptor, and closes it. */
+static enum sw_spare_fd_result refuse_by_spare(struct sw_spare_fd *spare, int listener,
+                                               void (*refuse)(int fd))
 {
     struct pollfd waiting = {.fd = listener, .events = POLLIN};
     enum sw_spare_fd_result result = SW_SPARE_FD_NONE;
@@ -83,4 +84,16 @@ enum sw_spare_fd_result sw_spare_fd_refuse(struct sw_spare_fd *spare, int listen
     }
     pthread_mutex_unlock(&accepting);
     return result;
+}
+
+enum sw_spare_fd_result sw_spare_fd_after(struct sw_spare_fd *spare, int listener, int error,
+                                          void (*refuse)(int fd))
+{
+    if (error == ECONNABORTED || error == EINTR) {
+        return SW_SPARE_FD_AGAIN;
+    }
+    if (sw_spare_fd_helps(error)) {
+        return refuse_by_spare(spare, listener, refuse);
+    }
+    return error == ENOMEM || error == ENOBUFS ? SW_SPARE_FD_NONE : SW_SPARE_FD_EMPTY;
 }

@@ -30,14 +30,16 @@ bool sw_spare_fd_helps(int error);
 int sw_spare_fd_accept(struct sw_spare_fd *spare, int listener);
 
 enum sw_spare_fd_result {
-    SW_SPARE_FD_REFUSED, /* one connection was refused and closed */
+    SW_SPARE_FD_AGAIN,   /* the connection has ended, or a signal came: accept again */
+    SW_SPARE_FD_REFUSED, /* one connection was refused and closed: accept again */
     SW_SPARE_FD_EMPTY,   /* no connection waits any more */
-    SW_SPARE_FD_NONE,    /* there is no spare descriptor for the moment: try again later */
+    SW_SPARE_FD_NONE, /* a resource is lacking, and the spare descriptor: pause, then try again */
 };
 
-/* Accepts a connection of `listener` in the place of the spare descriptor. `refuse` sends the peer
+/* Decides what follows a failed sw_spare_fd_accept with this error. If descriptors are lacking, it
+ * accepts a connection of `listener` in the place of the spare descriptor. `refuse` sends the peer
  * the reason without waiting; then the connection is closed. */
-enum sw_spare_fd_result sw_spare_fd_refuse(struct sw_spare_fd *spare, int listener,
-                                           void (*refuse)(int fd));
+enum sw_spare_fd_result sw_spare_fd_after(struct sw_spare_fd *spare, int listener, int error,
+                                          void (*refuse)(int fd));
 
 #endif

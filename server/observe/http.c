@@ -228,26 +228,20 @@ static void refuse_fd(int fd)
 /* accept() failed. Returns false if the backlog is empty, or if accepting pauses. */
 static bool go_on_after(struct sw_http *http, int error)
 {
-    if (error == ECONNABORTED || error == EINTR) {
+    switch (sw_spare_fd_after(&http->spare, http->fd, error, refuse_fd)) {
+    case SW_SPARE_FD_AGAIN:
         return true;
-    }
-    if (!sw_spare_fd_helps(error) && error != ENOMEM && error != ENOBUFS) {
-        return false; /* EAGAIN: the backlog is empty */
-    }
-    if (sw_spare_fd_helps(error)) {
-        const enum sw_spare_fd_result refusal =
-            sw_spare_fd_refuse(&http->spare, http->fd, refuse_fd);
-        if (refusal == SW_SPARE_FD_EMPTY) {
-            return false;
-        }
-        if (refusal == SW_SPARE_FD_REFUSED) {
-            SW_COUNT(&http->counters, http_errors, 1);
-            sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
-                           "a connection by HTTP was refused: accept: %s; raise LimitNOFILE= or "
-                           "ulimit -n",
-                           strerror(error));
-            return true;
-        }
+    case SW_SPARE_FD_REFUSED:
+        SW_COUNT(&http->counters, http_errors, 1);
+        sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
+                       "a connection by HTTP was refused: accept: %s; raise LimitNOFILE= or "
+                       "ulimit -n",
+                       strerror(error));
+        return true;
+    case SW_SPARE_FD_EMPTY:
+        return false;
+    case SW_SPARE_FD_NONE:
+        break;
     }
     sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING, "http: accept: %s; trying again in %d ms",
                    strerror(error), ACCEPT_PAUSE_MS);

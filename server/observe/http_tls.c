@@ -354,22 +354,17 @@ static void accept_some(struct sw_http_tls *tls, uint64_t now_ms)
         return;
     }
     const int error = errno;
-    if (!sw_spare_fd_helps(error) && error != ENOMEM && error != ENOBUFS) {
-        return;
+    const enum sw_spare_fd_result result =
+        sw_spare_fd_after(&tls->spare, tls->options.listener, error, refuse_fd);
+    if (result == SW_SPARE_FD_REFUSED) {
+        SW_COUNT(tls->options.counters, http_errors, 1);
+        sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
+                       "a connection by HTTPS was closed: accept: %s; raise LimitNOFILE= or "
+                       "ulimit -n",
+                       strerror(error));
     }
-    if (sw_spare_fd_helps(error)) {
-        const enum sw_spare_fd_result refusal =
-            sw_spare_fd_refuse(&tls->spare, tls->options.listener, refuse_fd);
-        if (refusal == SW_SPARE_FD_REFUSED) {
-            SW_COUNT(tls->options.counters, http_errors, 1);
-            sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
-                           "a connection by HTTPS was closed: accept: %s; raise LimitNOFILE= or "
-                           "ulimit -n",
-                           strerror(error));
-        }
-        if (refusal != SW_SPARE_FD_NONE) {
-            return;
-        }
+    if (result != SW_SPARE_FD_NONE) {
+        return; /* epoll reports the next connection */
     }
     sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING, "https: accept: %s; trying again in %d ms",
                    strerror(error), ACCEPT_PAUSE_MS);

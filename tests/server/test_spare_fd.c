@@ -67,7 +67,7 @@ Test(spare_fd, a_lost_spare_comes_back_before_a_client)
 
     cr_assert_eq(sw_spare_fd_accept(&spare, listener), -1);
     cr_assert(sw_spare_fd_helps(errno), "%s", strerror(errno));
-    cr_assert_eq(sw_spare_fd_refuse(&spare, listener, refuse), SW_SPARE_FD_REFUSED);
+    cr_assert_eq(sw_spare_fd_after(&spare, listener, EMFILE, refuse), SW_SPARE_FD_REFUSED);
     cr_assert_eq(refused, 1);
     cr_assert_geq(spare.fd, 0);
 
@@ -77,16 +77,27 @@ Test(spare_fd, a_lost_spare_comes_back_before_a_client)
     cr_assert_geq(other, 0);
     cr_assert_eq(sw_spare_fd_accept(&spare, listener), -1);
     cr_assert(sw_spare_fd_helps(errno), "%s", strerror(errno));
-    cr_assert_eq(sw_spare_fd_refuse(&spare, listener, refuse), SW_SPARE_FD_NONE);
+    cr_assert_eq(sw_spare_fd_after(&spare, listener, EMFILE, refuse), SW_SPARE_FD_NONE);
     cr_assert_eq(refused, 1);
 
     /* The file's place is the spare's again. The client, which waits, is refused, not served. */
     close(other);
     cr_assert_eq(sw_spare_fd_accept(&spare, listener), -1);
     cr_assert_geq(spare.fd, 0);
-    cr_assert_eq(sw_spare_fd_refuse(&spare, listener, refuse), SW_SPARE_FD_REFUSED);
+    cr_assert_eq(sw_spare_fd_after(&spare, listener, EMFILE, refuse), SW_SPARE_FD_REFUSED);
     cr_assert_eq(refused, 2);
-    cr_assert_eq(sw_spare_fd_refuse(&spare, listener, refuse), SW_SPARE_FD_EMPTY);
+    cr_assert_eq(sw_spare_fd_after(&spare, listener, EMFILE, refuse), SW_SPARE_FD_EMPTY);
+    const struct {
+        int error;
+        enum sw_spare_fd_result result;
+    } others[] = {{ECONNABORTED, SW_SPARE_FD_AGAIN}, {EINTR, SW_SPARE_FD_AGAIN},
+                  {EAGAIN, SW_SPARE_FD_EMPTY},       {ENOMEM, SW_SPARE_FD_NONE},
+                  {ENOBUFS, SW_SPARE_FD_NONE},       {ENFILE, SW_SPARE_FD_EMPTY}};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        cr_assert_eq(sw_spare_fd_after(&spare, listener, others[i].error, refuse), others[i].result,
+                     "error %d", others[i].error);
+    }
+    cr_assert_eq(refused, 2);
     cr_assert_geq(spare.fd, 0);
     close(clients[0]);
     close(clients[1]);
