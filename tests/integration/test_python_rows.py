@@ -48,7 +48,7 @@ def rows():
         same(c.contains_many([9, -5 & TOP]), [True, False])
         raises(ValueError, "shape (2, 8)", c.set_many, [1, 2], np.zeros((2, 8), F4))
         raises(TypeError, "float32", c.set_many, [1, 2], np.zeros((2, 16)))
-        raises(ValueError, "added up", c.max_many, [1], np.zeros((1, 16), F4))
+        raises(ValueError, "only add_many and add_rows combine", c.max_many, [1], np.zeros((1, 16), F4))
 
 
 @case
@@ -64,7 +64,7 @@ def rows_that_stay():
                  np.stack([stored[5] + F4(.5) + F4(.5), np.full(16, .5, F4), np.zeros(16, F4)]))
             c.delete_many([5])
             same(c.contains_many([5, 6]), [False, True])
-            raises(ValueError, "added up", c.min_many, [1], np.zeros((1, 16), F4))
+            raises(ValueError, "only add_many and add_rows combine", c.min_many, [1], np.zeros((1, 16), F4))
 
 
 @case
@@ -118,7 +118,7 @@ def parts_of_rows():
         same(c.get_many([7, 4000], default=0.0), np.array([[*rows[7][:14], 5, 6], [0] * 14 + [3, 4]], F4))
         same(c.get_range_many([[7, 7]], 0, 16)[0], np.array([[[*rows[7][:14], 5, 6]] * 2], F4), "n-d keys")
         for first, count in ((-1, 1), (0, 0), (0, 17), (16, 1)):
-            raises(ValueError, "a part has one at least", c.get_range_many, [7], first, count)
+            raises(ValueError, f"first is {first}, and there are {count} numbers: give at least one", c.get_range_many, [7], first, count)
         raises(TypeError, "float32", c.set_range_many, [7], 0, np.zeros((1, 2)))
         raises(ValueError, "shape", c.set_range_many, [7, 8], 0, np.zeros((1, 2), F4))
         equal([c.prefix(np.arange(5000)), c.prefix([9, 8, 5000, 7]), c.prefix([])], [3000, 2, 0])
@@ -163,7 +163,7 @@ def by_submit_and_aio(c):
     equal([c.submit.prefix([int(keys[0]), 7, 1 << 41, int(keys[1])]).result(60), c.submit.prefix([]).result(60)], [2, 0])
     c.submit.add_rows([1 << 40], rows[:1], only="present").result(60)
     same(c.submit.get_range_many([1 << 40], 0, 1).result(60)[1], [False])
-    raises(ValueError, "a part has one at least", c.submit.get_range_many, [7], 0, 17)
+    raises(ValueError, "all within the 16 of a value", c.submit.get_range_many, [7], 0, 17)
     with c.region(keys=1000) as region:  # these go by the socket, in order with those that do not
         shared, into = region.empty(1000, U8), region.empty((1000, 16), F4)
         shared[:] = np.arange(1000)
@@ -191,7 +191,7 @@ def scaled_sums():
                 raises(ValueError, "scale must be finite", c.add_rows, [1], np.zeros((1, width), c.value_dtype), scale=.5)
             raises(ValueError, "only", c.add_rows, [1], rows[:1], only="absent")
     with daemon("--backend", "cpu") as server, sherwood.connect(server.unix) as c:
-        raises(ValueError, "no rows of numbers", c.add_rows, [1], [1])
+        raises(ValueError, "this server's values are integers: use add_many", c.add_rows, [1], [1])
 
 
 @case
@@ -207,7 +207,7 @@ def strings():
         equal(c.unpack(c.get_many([7, 8], default=b"none")), [b"seven", b"none"])
         c.set_many([4, 5], records[:2])
         equal(c.unpack(c.get_many([5, 4])[0]), [b"x" * 60, b""])
-        raises(ValueError, "the longest has", c.set_many, [1], [b"x" * 1025])
+        raises(ValueError, "byte string 0 has 1025 bytes, and the server stores at most ", c.set_many, [1], [b"x" * 1025])
         raises(ValueError, "2 byte strings", c.set_many, [1], [b"a", b"b"])
         too_long = records[:1].copy()
         too_long["length"] = 5000
@@ -216,7 +216,7 @@ def strings():
         c.set_many([1], np.arange(8, dtype=np.uint8)[np.newaxis])
         same(c[1], np.arange(8, dtype=np.uint8))
         raises(ValueError, "multiple", sherwood.connect, c.address, value_dtype="f4,f8")
-        raises(ValueError, "added up", c.add_many, [1], np.zeros((1, 8), np.uint8))
+        raises(ValueError, "this client's value_dtype is uint8", c.add_many, [1], np.zeros((1, 8), np.uint8))
 
 
 @case
@@ -242,8 +242,8 @@ def scores():
         same(result.evicted_values[:, 0], result.evicted_keys.copy(), "each with its value")
         got = c.run_many("find_or_insert", [1 << 50], [[3]], want="previous")
         same(got.previous, np.zeros((1, 1), U8))
-        raises(ValueError, "operation 'put'", c.run_many, "put", [1])
-        raises(ValueError, "want ['all']", c.run_many, "get", [1], want="all")
+        raises(ValueError, "operation 'put' does not exist", c.run_many, "put", [1])
+        raises(ValueError, "want: ['all'] do not exist", c.run_many, "get", [1], want="all")
         raises(ValueError, "takes no values", c.run_many, "get", [1], [1])
         raises(sherwood.Refused, "no EPOCH", c.epoch)
     with daemon() as server, sherwood.connect(server.unix) as c:
@@ -295,7 +295,7 @@ def files():
             c.set_many(np.arange(2000), np.random.default_rng(4).random((2000, 8), F4))
             round_trip(c, folder, ".npz")
             round_trip(c, folder, ".npy")
-            raises(ValueError, "no rows", c.dump, os.path.join(folder, "x.csv"))
+            raises(ValueError, "cannot hold rows", c.dump, os.path.join(folder, "x.csv"))
             equal(os.listdir(folder), [], "a dump that failed leaves no file")
         with cache() as c:
             c.set_many([1, 2], [b"one", b"two"])
@@ -331,15 +331,15 @@ def files_of_others():
         same(c.get_many([6, 9, 8], default=0), np.array([60, 90, 80], U8), "ends of lines, and quotes")
         c.delete_many([6, 9, 8])
         raises(ValueError, "batch is 0", c.load, write("none.csv", "4,40"), batch=0)
-        raises(ValueError, "ends in none of", c.load, write("a.txt", ""))
-        raises(ValueError, "ends in none of", c.dump, os.path.join(folder, "dump"))
+        raises(ValueError, "give a name that ends in .npz", c.load, write("a.txt", ""))
+        raises(ValueError, "give a name that ends in .npz", c.dump, os.path.join(folder, "dump"))
         raises(FileNotFoundError, "", c.load, os.path.join(folder, "absent.npz"))
         np.savez(os.path.join(folder, "names.npz"), ids=np.arange(3), n=np.arange(2))
         raises(ValueError, "no 'key'", c.load, os.path.join(folder, "names.npz"))
         raises(ValueError, "3 keys and 2 values", c.load, os.path.join(folder, "names.npz"), keys="ids",
                values="n")
         np.save(os.path.join(folder, "f.npy"), np.zeros((4, 2)))
-        raises(TypeError, "f.npy: pairs 0 to 3: keys: dtype float64", c.load, os.path.join(folder, "f.npy"))
+        raises(TypeError, "f.npy: pairs 0 to 3: keys: the dtype is float64", c.load, os.path.join(folder, "f.npy"))
         np.save(os.path.join(folder, "one.npy"), np.arange(4))
         raises(ValueError, "neither records", c.load, os.path.join(folder, "one.npy"))
         equal(len(c), before)
@@ -423,7 +423,7 @@ def not_as_given():
     with daemon() as server, sherwood.connect(server.unix) as c:
         c.set_many(keys, keys)
         for call in (c.get_many, c.delete_many, c.contains_many, c.ttl_many, c.persist_many):
-            raises(ValueError, "1 elements of a masked array", call, masked)
+            raises(ValueError, "1 elements of the array are masked", call, masked)
         raises(ValueError, "values: 1 elements", c.set_many, keys, masked)
         raises(ValueError, "ttl: 1 elements", c.set_many, keys, keys, ttl=masked)
         raises(ValueError, "old: 1 elements", c.cas_many, keys, masked, keys)
@@ -433,15 +433,15 @@ def not_as_given():
         same(c.get_many(Copies(keys), default=0), keys, "a copy is as good to send")
         same(c.get_many(Counts(keys), default=0), keys, "a series without nulls")
         same(c.get_many(np.matrix(keys), default=0), keys[np.newaxis], "a matrix")
-        raises(TypeError, "masked array", c.get_many, keys, out=np.ma.zeros(4, U8))
-        raises(TypeError, "can only copy a Copies", c.get_many, keys, out=Copies(keys))
-        raises(TypeError, "can only copy a Copies", c.get_many, keys, found=Copies(np.zeros(4, bool)))
-        raises(TypeError, "can only copy a Copies", c.delete_many, keys, found=Copies(np.zeros(4, bool)))
+        raises(TypeError, "the array is masked", c.get_many, keys, out=np.ma.zeros(4, U8))
+        raises(TypeError, "numpy copies a Copies", c.get_many, keys, out=Copies(keys))
+        raises(TypeError, "numpy copies a Copies", c.get_many, keys, found=Copies(np.zeros(4, bool)))
+        raises(TypeError, "numpy copies a Copies", c.delete_many, keys, found=Copies(np.zeros(4, bool)))
         room = np.zeros(4, U8)
         raises(ValueError, "overlaps out", c.get_many, keys, out=room, found=room.view(bool)[:4])
         for bools in ([True], (1, False), [np.bool_(True)]):
-            raises(TypeError, "bool", c.get_many, bools)
-            raises(TypeError, "bool", c.set_many, [1] * len(bools), bools)
+            raises(TypeError, "is not an integer: give integers", c.get_many, bools)
+            raises(TypeError, "is not an integer: give integers", c.set_many, [1] * len(bools), bools)
         raises(TypeError, "bool", c.get, True)
         for other in (keys.astype(">u8"), keys.astype(object), keys.view("M8[ns]"), keys.view("V8"), keys.astype(float)):
             raises(TypeError, "dtype", c.get_many, other)
@@ -459,7 +459,7 @@ def parquet():
     """load and dump: .parquet, with pyarrow; pyarrow arrays as keys"""
     if importlib.util.find_spec("pyarrow") is None:
         with daemon() as server, sherwood.connect(server.unix) as c:
-            raises(ImportError, "pip install sherwood[parquet]", c.dump, "/tmp/none.parquet")
+            raises(ImportError, "pip install pyarrow", c.dump, "/tmp/none.parquet")
         raise Skip("pyarrow is not installed; without it the call says so")
     import pyarrow  # pylint: disable=import-outside-toplevel
 
@@ -476,7 +476,7 @@ def parquet():
             ids, path = pyarrow.array([1, 2], pyarrow.uint64()), os.path.join(folder, "r.parquet")
             full, before = [1.0] * 8, contents(c)
             for rows_of, words in (([full[:4], full + full[:4]], "row 0 has 4 numbers"), ([full, []], "row 1 has 0 numbers"),
-                                   ([full, full[:7] + [None]], "row 1 has a null within"), ([full, None], "row 1 has a null in")):
+                                   ([full, full[:7] + [None]], "row 1 contains a null"), ([full, None], "row 1 has a null in")):
                 for kind in (pyarrow.list_(pyarrow.float32()), pyarrow.large_list(pyarrow.float32())):
                     files_of.write_table(pyarrow.table({"key": ids, "value": pyarrow.array(rows_of, kind)}), path)
                     raises(ValueError, words, c.load, path)

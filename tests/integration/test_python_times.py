@@ -154,9 +154,9 @@ def what_is_refused():
     """what is no time raises before anything is sent; so does a server whose keys do not expire"""
     with client() as c:
         c.set_many([1], [5])
-        for named, words in (({"ttl": 0}, "a millisecond at least"), ({"ttl": -1}, "a millisecond at least"), ({"expire_at": 0}, "after the beginning"),
-                             ({"ttl": float("nan")}, "not finite"), ({"ttl": float("inf")}, "not finite"), ({"ttl": 1, "expire_at": 5}, "one of them"),
-                             ({"ttl": 1, "keep_ttl": True}, "one of them"), ({"ttl": [1, 2]}, "shape (2,)"), ({"ttl": 2**63}, "more seconds"),
+        for named, words in (({"ttl": 0}, "0 ms is too small"), ({"ttl": -1}, "-1000 ms is too small"), ({"expire_at": 0}, "after the beginning"),
+                             ({"ttl": float("nan")}, "nan is not a time"), ({"ttl": float("inf")}, "inf is not a time"), ({"ttl": 1, "expire_at": 5}, "one of them"),
+                             ({"ttl": 1, "keep_ttl": True}, "one of them"), ({"ttl": [1, 2]}, "shape (2,)"), ({"ttl": 2**63}, "seconds exceed the limit"),
                              ({"expire_at": datetime.datetime(2096, 1, 1)}, "time zone"), ({"keep_ttl": True, "only": "absent"}, "keep_ttl")):
             for calls in (c, c.submit, c.aio):
                 raises(ValueError, words, calls.set_many, [1], [6], **named)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""c.aio: the calls on many keys for asyncio, by the descriptor of libsherwood."""
+"""c.aio: the calls on many keys for asyncio. The event loop waits on the descriptor of libsherwood."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Reader:
         return future
 
     def soon(self) -> None:
-        """Has a turn come: one for all that is pushed until then."""
+        """Schedules a turn. One turn sends everything that is pushed before it runs."""
         if not self._turning:
             self._turning = True
             self.loop.call_soon(self.turn)
@@ -77,7 +77,7 @@ class Reader:
             self.soon()
 
     def open(self) -> None:
-        """Connects, in another thread, because that blocks."""
+        """Connects in another thread, because that blocks."""
         if self._opening or self.engine.is_idle:
             return
         self._opening = True
@@ -97,13 +97,14 @@ class Reader:
             return
         self._watched = lib.sherwood_descriptor(self.link.use())
         if self._watched < 0:
-            self.engine.abandon(Failed("the descriptor to wait on cannot be created"))
+            self.engine.abandon(Failed("cannot create the descriptor that the event loop waits on: too many open files, or no"
+                                       " memory"))
             return
         self.loop.add_reader(self._watched, self.turn)
         self.turn()
 
     def unwatch(self) -> None:
-        """Before the descriptor is closed: its number may be another's soon."""
+        """Removes the descriptor from the event loop before it is closed: another file may get its number."""
         loop = self._loop()
         if self._watched >= 0 and loop is not None and not loop.is_closed():
             loop.remove_reader(self._watched)
@@ -141,7 +142,7 @@ class Aio(AioCalls):
 
     def _carry_out(self, plan: Plan) -> asyncio.Future[Any]:
         if self._link.closed:
-            raise Refused("this client was closed")
+            raise Refused("this client is closed: make a new one")
         loop = asyncio.get_running_loop()
         reader = self._readers.get(loop)
         if reader is None:
@@ -149,7 +150,7 @@ class Aio(AioCalls):
         return reader.push(plan)
 
     def _turn(self) -> None:
-        """Has the loops give back what was closed."""
+        """Makes the event loops unregister the closed regions."""
         for loop, reader in list(self._readers.items()):
             try:
                 loop.call_soon_threadsafe(reader.soon)
@@ -157,7 +158,7 @@ class Aio(AioCalls):
                 pass
 
     def close(self) -> None:
-        """Closes the connections of all loops; what is in flight ends with Lost."""
+        """Closes the connections of all event loops. Calls in flight end with Lost."""
         readers, self._readers = list(self._readers.items()), weakref.WeakKeyDictionary()
         for loop, reader in readers:
             if loop.is_closed() or loop is _running():
@@ -166,7 +167,7 @@ class Aio(AioCalls):
                 loop.call_soon_threadsafe(reader.close)
 
     def forget(self) -> None:
-        """In a forked child: a loop of the parent is not this process's."""
+        """In a forked child: forgets the event loops of the parent process."""
         self._readers = weakref.WeakKeyDictionary()
 
 

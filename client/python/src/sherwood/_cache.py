@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What only a cache is given and asked for: scores, evicted entries, and all its operations by name."""
+"""Calls of a cache: scores, evicted entries, and all operations by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WANTS = {"previous", "found", "scores", "not_admitted", "evicted"}
 
 
 class Result(NamedTuple):
-    """What run_many was asked for; None is what it was not asked for."""
+    """Results of run_many. A result that `want` does not name is None."""
 
     previous: Optional[np.ndarray[Any, Any]]  # values before the operation; of get, the values
     found: Optional[np.ndarray[Any, Any]]  # bool: the key was present before
@@ -40,10 +40,10 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
              want: Any) -> Result:
     """Carries out any operation of libsherwood, with the arrays of a cache."""
     if operation not in OPERATIONS:
-        raise ValueError(f"operation {operation!r}: there are {', '.join(OPERATIONS)}")
+        raise ValueError(f"operation {operation!r} does not exist: give one of {', '.join(OPERATIONS)}")
     wanted = {want} if isinstance(want, str) else set(want)
     if wanted - _WANTS:
-        raise ValueError(f"want {sorted(wanted - _WANTS)}: there are {', '.join(sorted(_WANTS))}")
+        raise ValueError(f"want: {sorted(wanted - _WANTS)} do not exist: give some of {', '.join(sorted(_WANTS))}")
     taken = _keys.take(keys, layout)
     shape, count = taken.shape, taken.flat.size
     value_shape = shape + layout.value_shape
@@ -51,7 +51,7 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
     if lib.sw_operation_has_operands(OPERATIONS[operation]):
         sent = _plans.values_of(layout, values, value_shape, "values")
     elif values is not None:
-        raise Refused(f"{operation} takes no values")
+        raise Refused(f"{operation} takes no values: leave values out")
     given = None if scores is None else _arrays.take_values(scores, np.dtype(np.uint64), shape, "scores")
 
     def room(name: str, dtype: Any, of: tuple[int, ...]) -> Optional[np.ndarray[Any, Any]]:
@@ -103,7 +103,7 @@ def _bools(bits: Optional[np.ndarray[Any, Any]],
 
 
 def of_range(link: Link, call: Any, scores: tuple[int, int]) -> int:
-    """Carries out a call on the entries of a range of scores; returns how many there are, or were."""
+    """Carries out a call on the entries in a range of scores. Returns their number."""
     matched = ffi.new("uint64_t *")
     with link.lock:
         link.check(call(link.use(), scores[0], scores[1], matched))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The client: calls that block, single keys, and what concerns the whole server."""
+"""The client: calls that block, single keys, and calls on the whole server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Path = Union[str, "os.PathLike[str]", None]
 
 
 class _Cursor:
-    """The place of a scan. It means something to the connection that it came by, and to no other."""
+    """The place of a scan. It is valid only for the connection that it came by."""
 
     def __init__(self) -> None:
         self.place = ffi.new("uint64_t *")
@@ -35,8 +35,8 @@ class _Cursor:
     def check(self, connection: tuple[int, int]) -> None:
         """Raises Lost if the scan began by another connection than this one."""
         if self.connection not in (None, connection):
-            raise Lost("scan: the connection by which it began has ended, and its place in the table with it: call"
-                       " scan() again for all entries")
+            raise Lost("scan: its connection ended, and the scan lost its place in the table: call scan() again for all"
+                       " entries")
 
 
 class Client(ClientCalls):
@@ -90,9 +90,9 @@ class Client(ClientCalls):
         this machine ("unix:/path").
 
         nbytes: its size. keys: room for one call on this number of keys, with its values, the values that it
-        returns, and its bits. `submit` and each event loop of `aio` also register the region when they first
-        use it: the server counts it once for each of them. Refused: the server shares no memory, or no
-        more; the error names the limit. The region belongs to this client until one of the two is closed.
+        returns, and its bits. `submit` and each event loop of `aio` also register the region at its first
+        use: the server counts it once for each of them. Refused: the server shares no memory, or a limit is
+        reached, which the error names. The region belongs to this client until one of the two is closed.
         """
         layout, link = self._layout(), self._link
         size = bytes_of(nbytes, keys, layout.key_dtype.itemsize, layout.value_bytes)
@@ -110,8 +110,8 @@ class Client(ClientCalls):
             self._link.unshare()
 
     def close(self) -> None:
-        """Waits for the calls of `submit`, then closes the connections and the regions; the arrays of the
-        regions stay. Calls of `aio` that are in flight end with Lost. A second close does nothing."""
+        """Waits for the calls of `submit`, then closes the connections and the regions. The arrays of the
+        regions stay valid. Calls of `aio` that are in flight end with Lost. A second close does nothing."""
         self.submit.close()
         self.aio.close()
         self._link.close()
@@ -215,16 +215,16 @@ class Client(ClientCalls):
         return self._layout().value_shape
 
     def ping(self) -> None:
-        """Asks the server for a reply."""
+        """Sends a request without effect, and waits for the reply."""
         with self._link.lock:
             self._link.check(lib.sherwood_ping(self._link.use()))
 
     def stats(self) -> dict[str, int]:
-        """Every figure that the server sends, by its name (deploy/docs/ref/metrics.md)."""
+        """Returns every statistic of the server by its name (deploy/docs/ref/metrics.md)."""
         return self._ask_stats()[1]
 
     def _ask_stats(self) -> tuple[Any, dict[str, int]]:
-        """libsherwood's struct, and every figure by the server's name for it."""
+        """Returns libsherwood's struct, and every statistic by the server's name for it."""
         figures: dict[str, int] = {}
         name, value = ffi.new("const char **"), ffi.new("uint64_t *")
         known = ffi.new("struct sherwood_stats *")
@@ -243,30 +243,29 @@ class Client(ClientCalls):
             self._link.check(lib.sherwood_clear(self._link.use()))
 
     def resize(self, slots: int) -> int:
-        """Gives the table this number of slots, within the server's limits. Returns the number that it has then."""
+        """Sets the number of slots of the table, within the server's limits. Returns the number in effect."""
         now = ffi.new("uint64_t *")
         with self._link.lock:
             self._link.check(lib.sherwood_resize(self._link.use(), operator.index(slots), now))
         return int(now[0])
 
     def wait_durable(self, timeout: Optional[float] = None) -> None:
-        """Waits until this client's writes survive a crash of the machine; None: without a limit.
+        """Waits until this client's writes survive a crash of the machine. timeout None: no limit.
 
-        These are the writes whose results have come: of blocking calls, and of futures of `submit` and `aio`
-        that are done. Timeout: they do not survive yet. Refused: the server does not log writes. Lost: a
-        connection that had written ended since the last call, so whether its writes survive is not known; the
-        next call is about later writes.
+        These are the writes of blocking calls, and of futures of `submit` and `aio` that are done.
+        Timeout: they do not survive yet. Refused: the server does not log writes. Lost: a connection ended after
+        writes, since the last call. Whether those writes survive is not known. The next call waits for later writes.
         """
         _waits.durable(self._link, -1 if timeout is None else milliseconds(timeout, "timeout"))
 
     def wait_replicas(self, replicas: int, timeout: Optional[float] = None) -> int:
-        """Waits until `replicas` replicas have all writes of this client; returns how many have. None: no limit.
+        """Waits until `replicas` replicas have all writes of this client, and returns the number that have them.
 
-        The number may be smaller if the time ends first. The writes are those of blocking calls and of `submit`.
-        Refused: `aio` has written, and its loops have connections of their own; or a callback of a future of
-        `submit` calls this, in the thread that must send the request. In a cluster the number is the smallest
-        over the nodes that were written to. Lost: a connection that had written ended since the last call, so
-        whether replicas have its writes is not known; the next call is about later writes.
+        timeout None: no limit. If the time ends first, the number is smaller. The writes are those of blocking calls
+        and of `submit`. In a cluster the number is the smallest of the nodes that this client wrote to.
+        Refused: `aio` has written, or a callback of a `submit` future calls this in the thread that must send the
+        request. Lost: a connection ended after writes, since the last call. Whether replicas have those writes is not
+        known. The next call waits for later writes.
         """
         limit = -1 if timeout is None else 0 if timeout == 0 else milliseconds(timeout, "timeout")
         count = operator.index(replicas)
@@ -308,7 +307,7 @@ class Client(ClientCalls):
 
     def _scan_some(self, cursor: _Cursor, keys: np.ndarray[Any, Any], values: np.ndarray[Any, Any],
                    scores: Optional[tuple[int, int]]) -> int:
-        """One frame of a scan into these arrays; returns how many entries came."""
+        """Reads one frame of a scan into these arrays. Returns the number of entries."""
         count = ffi.new("uint32_t *")
         into = (ffi.from_buffer(keys), ffi.from_buffer(values))
         with self._link.lock:
@@ -349,8 +348,8 @@ class Client(ClientCalls):
     def dump(self, path: Any, *, keys: str = "key", values: str = "value", batch: int = 1 << 20,
              progress: _files.Progress = False) -> int:
         """Writes all pairs to a file that load reads, and returns their number. The file appears when it
-        is complete. It is a scan: a pair that is moved meanwhile may come twice. Lost: the connection has
-        ended meanwhile, and no file is written."""
+        is complete. It is a scan: a pair that is moved meanwhile may come twice. Lost: the connection ended
+        meanwhile; there is no file."""
         name, done = os.fspath(path), 0
         tell, about = _files.show(progress, name), len(self)
 
@@ -376,15 +375,15 @@ class Client(ClientCalls):
         return _cache.run_many(self._link, self._layout(), operation, keys, values, scores, want)
 
     def count_scores(self, low: int, high: int) -> int:
-        """Returns the number of entries of a cache with scores from low to high."""
+        """Returns the number of cache entries with scores from low to high."""
         return _cache.of_range(self._link, lib.sherwood_count_scores, (low, high))
 
     def erase_scores(self, low: int, high: int) -> int:
-        """Deletes the entries of a cache with scores from low to high; returns how many there were."""
+        """Deletes the cache entries with scores from low to high. Returns their number."""
         return _cache.of_range(self._link, lib.sherwood_erase_scores, (low, high))
 
     def epoch(self, to: int = 0) -> int:
-        """Cache with epochs: advances to an epoch (0: stays); returns the current epoch."""
+        """Advances a cache with epochs to the epoch `to` (0: stays). Returns the current epoch."""
         now = ffi.new("uint64_t *")
         with self._link.lock:
             self._link.check(lib.sherwood_epoch(self._link.use(), operator.index(to), now))
@@ -398,7 +397,8 @@ class Client(ClientCalls):
     def unpack(self, records: np.ndarray[Any, Any]) -> list[bytes]:
         """Converts such records, as get_many and scan return them, to byte strings."""
         if records.dtype.names is None:
-            raise Refused("unpack: these are no records of `length` and `bytes`")
+            raise Refused(f"unpack: an array of {records.dtype} has no records of `length` and `bytes`: give values of get_many"
+                          " or scan")
         return _plans.unpack(records)
 
 
@@ -429,7 +429,7 @@ def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: fl
     """
     if not isinstance(address, str):
         if not address or not all(isinstance(one, str) and one and "," not in one for one in address):
-            raise Refused("address: give one, or a list of them, at least one")
+            raise Refused(f"address: {address!r} is neither an address nor a list of at least one address without commas")
         address = ",".join(address)
     dtype = None if value_dtype is None else np.dtype(value_dtype).str
     ca, cert, key, secret = (None if path is None else os.fspath(path)
@@ -443,9 +443,9 @@ def connect_cluster(addresses: Sequence[str], **options: Any) -> Client:
     """Connects to a cluster through a node at one of the addresses, with the options of connect().
 
     The calls are those of any client. The client splits the keys by the nodes that own their slots; the nodes
-    work at the same time, and answers come in the order of the keys. All or nothing holds for each node. stripes
-    must be 1. resize, epochs, scores, regions, digest and wait_durable are Refused, since they belong to one node.
+    work at the same time, and results come in the order of the keys. Each node executes its part whole or not at all.
+    stripes must be 1. resize, epochs, scores, regions, digest and wait_durable are Refused, since they belong to one node.
     """
     if isinstance(addresses, str) or not addresses:
-        raise Refused("addresses: give a list of them, at least one")
+        raise Refused(f"addresses: {addresses!r} is not a list of at least one address")
     return connect(addresses[0], _nodes=tuple(addresses), **options)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calls on arrays in the memory of the GPU that the server uses: torch's and cupy's, without a copy.
+"""Calls on arrays of torch and cupy in the memory of the server's GPU, without a copy.
 
-This is libsherwood-cuda, which is loaded when a client is attached, as is CUDA's driver.
+Attaching a client loads libsherwood-cuda and CUDA's driver.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ._errors import Lost, Refused, error_of
 from ._facts import Layout
 from ._link import Options, milliseconds
 from ._native import lib as constants
+from ._plans import SUMS
 
 _DECLARATIONS = """
 struct sherwood_options {
@@ -49,25 +50,26 @@ def _load() -> Any:
     try:
         return ffi.dlopen(name)
     except OSError as error:
-        raise Refused(f"attach: {name} cannot be loaded; it comes with libsherwood ({error})") from None
+        raise Refused(f"attach: cannot load {name}: {error}; install libsherwood, or set SHERWOOD_CUDA_LIBRARY to its"
+                      " path") from None
 
 
 class Device:
     """The calls of a client on arrays of one GPU; `Client.attach` makes it.
 
-    Keys, values and `out` are torch tensors or cupy arrays on that device, or others that have DLPack,
-    contiguous and of memory of cudaMalloc: not of torch's expandable segments, nor of cudaMallocAsync.
-    Results are of the same library, on the same device. dtypes and shapes are those of the client's
-    calls, and so are the errors.
+    Keys, values and `out` are torch tensors or cupy arrays on that device, or others that have DLPack. They are
+    contiguous, and their memory comes from cudaMalloc, not from torch's expandable segments or cudaMallocAsync.
+    Results come from the same library and lie on the same device. dtypes, shapes and errors are those of the client's
+    calls.
 
-    Without `stream` a call waits: it begins when what the library's current stream was given before is
-    done, and its results are there when it returns. With a stream (torch's, cupy's, or its number) it
-    returns at once and takes place in the order of that stream; what goes wrong then `check` raises.
+    Without `stream` a call first waits for the earlier work of the library's current stream. It returns when its
+    results are complete. With a stream (torch's, cupy's, or its number) it returns at once and takes place in the
+    order of that stream. `check` then raises its errors.
     """
 
     def __init__(self, options: Options, layout: Layout, name: Any) -> None:
         if options.follows:
-            raise Refused("attach: the client has several addresses, and memory is that of one server: connect to it")
+            raise Refused("attach: this client has several addresses: connect to the one server that shares this GPU")
         self._ordinal = named(name)
         self._layout = layout
         self._address = options.address
@@ -89,7 +91,7 @@ class Device:
         found = self._lib.sherwood_cuda_device(self._pointer)
         if self._ordinal is not None and self._ordinal != found:
             self.close()
-            raise Refused(f"attach: {name!r} is not the server's device, which is cuda:{found} here")
+            raise Refused(f"attach: {name!r} is not the server's device: give \"cuda:{found}\"")
         self._ordinal = found
 
     def __repr__(self) -> str:
@@ -97,7 +99,7 @@ class Device:
         return f"<sherwood.Device {self._address} {state}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Device belongs to one process: attach again in the other one")
+        raise TypeError("a Device belongs to one process, and cannot be pickled: attach again in the other process")
 
     def __enter__(self) -> Device:
         return self
@@ -106,7 +108,7 @@ class Device:
         self.close()
 
     def close(self) -> None:
-        """Waits for calls in the order of streams, and detaches."""
+        """Waits for the calls on streams, then detaches."""
         pointer, self._pointer = self._pointer, None
         if pointer is not None and self._process == os.getpid():
             ffi.release(pointer)
@@ -116,7 +118,7 @@ class Device:
                  stream: Any = None) -> Any:
         """Reads the values of keys: (values, found), or with `default` the values alone.
 
-        With default=0 the device has nothing else to do, since an absent key has the value 0.
+        default=0 costs nothing, because an absent key has the value 0.
         """
         taken = self._take(keys)
         values = self._into(out, taken, "out", stream)
@@ -143,7 +145,7 @@ class Device:
         operation = constants.SHERWOOD_SUM
         if not self._layout.is_integer:
             if not self._layout.adds:
-                raise Refused(f"add_many: this server's values are {self._layout.value_dtype}")
+                raise Refused(f"add_many: {SUMS.format(self._layout.value_dtype)}")
             operation = getattr(constants, f"SHERWOOD_ADD_{self._layout.adds.upper()}")
         return self._write(operation, keys, amounts, previous, stream, False)
 
@@ -161,26 +163,26 @@ class Device:
         return self._run(constants.SHERWOOD_DELETE, taken, None, None, True, found, stream)
 
     def contains_many(self, keys: Any, *, found: Any = None, stream: Any = None) -> Any:
-        """Bools in the shape of the keys: true where the key is present."""
+        """Returns bool, of the shape of the keys: which are present."""
         operation = constants.SHERWOOD_PEEK if self._layout.is_cache else constants.SHERWOOD_GET
         return self._run(operation, self._take(keys), None, None, True, found, stream)
 
     def check(self, *, wait: bool = False) -> None:
-        """Raises the first error of a call on a stream that ended since this was last called; with
-        `wait` once all of them have ended."""
+        """Raises the first error of the calls on streams that ended since the last check. With `wait` it first waits for
+        all calls on streams."""
         self._raise(self._lib.sherwood_cuda_check(self._use(), wait))
 
     def forget(self, array: Any) -> None:
-        """Gives back the allocation that an array is part of, so that freeing it frees its memory."""
+        """Unregisters the allocation that holds an array, so that freeing the array also frees its memory."""
         pointer = take(array, None, self._ordinal, "array").pointer
         self._raise(self._lib.sherwood_cuda_unregister(self._use(), pointer))
 
     # --- parts of the calls ----------------------------------------------------------------------
     def _use(self) -> Any:
         if self._process != os.getpid():
-            raise Lost("this device belongs to the process that attached it: attach again")
+            raise Lost("this Device belongs to the process that attached it: attach again in this one")
         if self._pointer is None:
-            raise Refused("this device was closed")
+            raise Refused("this Device is closed: attach again")
         return self._pointer
 
     def _raise(self, code: int) -> None:
@@ -191,13 +193,13 @@ class Device:
         return take(keys, self._layout.key_dtype, self._ordinal, "keys")
 
     def _into(self, given: Any, keys: Taken, what: str, stream: Any) -> Any:
-        """The caller's array for values, or a new one."""
+        """Returns the caller's array for values, or a new one."""
         shape = keys.shape + self._layout.value_shape
         if given is None:
             return keys.kind.empty(shape, self._layout.value_dtype, keys.array, stream)
         into = take(given, self._layout.value_dtype, self._ordinal, what)
         if into.shape != shape:
-            raise ValueError(f"{what}: shape {into.shape}, and for these keys it is {shape}")
+            raise ValueError(f"{what}: an array of shape {into.shape}, and these keys need {shape}")
         return given
 
     def _write(self, operation: int, keys: Any, values: Any, previous: bool, stream: Any,
@@ -207,14 +209,14 @@ class Device:
         sent = taken.kind.values(values, shape, self._layout.value_dtype, taken.array, stream)
         held = take(sent, self._layout.value_dtype, self._ordinal, "values")
         if held.shape != shape:
-            raise ValueError(f"values: shape {held.shape}, and for these keys it is {shape}")
+            raise ValueError(f"values: an array of shape {held.shape}, and these keys need {shape}")
         old = self._into(None, taken, "old", stream) if previous else None
         mask = self._run(operation, taken, held, old, previous or wants_mask, None, stream)
         return (old, mask) if previous else mask
 
     def _run(self, operation: int, keys: Taken, values: Optional[Taken], previous: Any, wants: bool,
              found: Any, stream: Any) -> Any:
-        """Carries an operation out. Returns the mask, or None where nobody wants one."""
+        """Carries out an operation. Returns the mask, or None if the caller wants none."""
         kind: Kind = keys.kind
         bits = kind.bits(keys.size, keys.array, stream) if wants else None
         arrays = [keys, values] + [None if array is None else take(array, None, self._ordinal, "array")

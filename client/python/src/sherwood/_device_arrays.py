@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Arrays in the memory of a GPU: what of torch and cupy calls on them need.
+"""Arrays in the memory of a GPU, and the functions of torch and cupy that calls on them need.
 
-An array is taken where it lies, by __cuda_array_interface__. One that has only DLPack becomes an array
-of cupy's or torch's over the same memory.
+Calls use an array in place, by __cuda_array_interface__. An array that has only DLPack becomes an array
+of cupy or torch over the same memory.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _DLPACK_CUDA = 2
 
 
 def named(name: Any) -> Optional[int]:
-    """The number in "cuda:N", torch.device or an integer; None of "cuda", which is any."""
+    """Returns the number of "cuda:N", a torch.device or an integer; None for "cuda", which is any device."""
     text = f"cuda:{name}" if isinstance(name, int) else str(name)
     match = re.fullmatch(r"cuda(?::(\d+))?", text)
     if match is None:
-        raise ValueError(f'attach: {name!r}: give "cuda:0", or the number of a device')
+        raise ValueError(f'attach: {name!r} is not a device: give "cuda:0", or the number of a device')
     return None if match.group(1) is None else int(match.group(1))
 
 
 class Kind:
-    """What is done with the arrays of a library. A stream is the library's, or its number."""
+    """The functions of a library for its arrays. A stream is an object of the library, or a number."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: Any, stream: Any) -> Any:
-        """A new array on the device of another one."""
+        """Returns a new array on the device of another one."""
         raise NotImplementedError
 
     def values(self, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any], like: Any,
                stream: Any) -> Any:
-        """The caller's values; one integer stands for the same value everywhere."""
+        """Returns the caller's values. One integer stands for the same value everywhere."""
         if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
             made = self.empty(shape, dtype, like, stream)
             self.fill(made, None, given, stream)
@@ -45,15 +45,15 @@ class Kind:
         return given
 
     def fill(self, array: Any, mask: Any, value: Any, stream: Any) -> None:
-        """Stores a value where the mask is false; without a mask everywhere."""
+        """Stores a value where the mask is false, or everywhere if there is no mask."""
         raise NotImplementedError
 
     def bits(self, count: int, like: Any, stream: Any) -> Any:
-        """Room for found bits."""
+        """Returns an array for found bits."""
         return self.empty(((count + 63) // 64,), np.dtype(np.int64), like, stream)
 
     def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
-        """Found bits as bool, in the caller's array if there is one."""
+        """Returns found bits as bool, in the caller's array if there is one."""
         raise NotImplementedError
 
     def invert(self, mask: Any, stream: Any) -> Any:
@@ -64,11 +64,11 @@ class Kind:
         raise NotImplementedError
 
     def number(self, stream: Any) -> int:
-        """A stream as the driver takes it."""
+        """Returns a stream as a number for the driver."""
         return int(getattr(stream, "cuda_stream", getattr(stream, "ptr", stream)))
 
     def keep(self, array: Any, stream: Any) -> None:
-        """The memory of an array is not used for another one before the stream has got so far."""
+        """Keeps the memory of an array from reuse until the stream has passed this point."""
 
 
 class Torch(Kind):
@@ -78,7 +78,7 @@ class Torch(Kind):
         self.torch = importlib.import_module("torch")
 
     def _on(self, stream: Any, like: Any) -> Any:
-        """The stream for what torch does itself; its current one where there is none."""
+        """Returns the stream for torch's own work: the given one, or the current one if there is none."""
         cuda = self.torch.cuda
         if stream is None:
             return cuda.stream(cuda.current_stream(like.device))
@@ -128,7 +128,7 @@ class Torch(Kind):
 
 
 class Cupy(Kind):
-    """Arrays of cupy, and of whatever cupy takes."""
+    """Arrays of cupy, and all others that cupy accepts."""
 
     def __init__(self) -> None:
         self.cupy = importlib.import_module("cupy")
@@ -171,7 +171,7 @@ _kinds: dict[str, Kind] = {}
 
 
 def kind_of(array: Any) -> Kind:
-    """The library of an array."""
+    """Returns the library of an array."""
     name = "torch" if _arrays.is_torch(array) else "cupy"
     if name not in _kinds:
         _kinds[name] = Torch() if name == "torch" else Cupy()
@@ -189,12 +189,12 @@ class Taken(NamedTuple):
 
 
 def _with_interface(given: Any, what: str) -> Any:
-    """The array, or one of cupy's or torch's over its memory."""
+    """Returns the array, or an array of cupy or torch over its memory."""
     if hasattr(given, "__cuda_array_interface__"):
         return given
     if hasattr(given, "__dlpack__") and given.__dlpack_device__()[0] == _DLPACK_CUDA:
         return importlib.import_module("torch" if "torch" in sys.modules else "cupy").from_dlpack(given)
-    raise TypeError(f"{what}: {type(given).__name__} is no array in the memory of a GPU: give a torch"
+    raise TypeError(f"{what}: {type(given).__name__} is not an array in the memory of a GPU: give a torch"
                     " tensor on the device, a cupy array, or one that has DLPack")
 
 
@@ -205,7 +205,7 @@ def _device_of(array: Any) -> Optional[int]:
 
 
 def take(given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], what: str) -> Taken:
-    """An array on this device, contiguous, of this dtype unless that is None."""
+    """Checks an array: on this device, contiguous, and of this dtype unless that is None."""
     array = _with_interface(given, what)
     interface = array.__cuda_array_interface__
     shape = tuple(interface["shape"])
@@ -215,11 +215,11 @@ def take(given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], wha
     expected, strides = found.itemsize, interface.get("strides")
     for length, stride in zip(reversed(shape), reversed(strides or ())):
         if length > 1 and stride != expected:
-            raise ValueError(f"{what}: the array has gaps (it is not C-contiguous)")
+            raise ValueError(f"{what}: the array has gaps: give a C-contiguous one")
         expected *= length
     if ordinal is not None and _device_of(array) not in (None, ordinal):
-        raise ValueError(f"{what}: the array is on cuda:{_device_of(array)}, and the server's device is"
-                         f" cuda:{ordinal}")
+        raise ValueError(f"{what}: the array is on cuda:{_device_of(array)}, and the server uses"
+                         f" cuda:{ordinal}: move the array there")
     size = 1
     for length in shape:
         size *= length

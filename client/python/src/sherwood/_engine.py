@@ -26,7 +26,7 @@ Done = Callable[[Any, Optional[BaseException]], None]
 
 
 class Job:
-    """A plan under way. `done` is called once, with its result or its error."""
+    """A plan in progress. The engine calls `done` once, with the result or the error."""
 
     __slots__ = ("plan", "done", "at", "frames", "error", "bits", "arrays", "buffers",
                  "operand_bytes", "answer_bytes")
@@ -55,7 +55,7 @@ class Job:
         return self.frames == 0 and (self.error is not None or self.at >= self.plan.count)
 
     def finish(self) -> None:
-        """Makes the result, and hands it over."""
+        """Makes the result, and passes it to `done`."""
         result, plan = None, self.plan
         if self.error is None:
             if self.bits is not None and plan.count > 0:
@@ -71,7 +71,7 @@ class Job:
 
 
 def _times_of(job: Job, at: int) -> Any:
-    """What the next frame of a job says of times: a struct that must outlive the frame, or NULL."""
+    """Returns the expiry times of the next frame of a job: a struct that must outlive the frame, or NULL."""
     said: Any = job.plan.details
     if said.when == lib.SHERWOOD_UNSAID:
         return ffi.NULL
@@ -82,7 +82,7 @@ def _times_of(job: Job, at: int) -> Any:
 
 
 class _Frame:
-    """A frame: which keys of a job it has. A replica may refuse it, and then it is sent again."""
+    """A frame: a range of the keys of a job. If a replica refuses it, the engine sends it again."""
 
     __slots__ = ("job", "at", "count", "follows", "held", "number", "error")
 
@@ -120,16 +120,16 @@ class Engine:
 
     @property
     def has_more(self) -> bool:
-        """Is there something to send?"""
+        """Returns true if there is something to send."""
         return bool(self.waiting or self._again)
 
     def push(self, job: Job) -> None:
-        """Takes a job; the next turn sends it."""
+        """Adds a job. The next turn sends it."""
         self.waiting.append(job)
 
     def turn(self) -> None:
-        """Sends what can be sent and takes the replies that are there. It does not block, but for
-        connecting where the handle is not open."""
+        """Sends what can be sent, and takes the replies that have arrived. Blocks only to connect a handle that is
+        not open."""
         if self.is_idle and not self.link.is_open:
             return
         try:
@@ -170,8 +170,8 @@ class Engine:
                     job.finish()
 
     def _send_frame(self, pointer: Any, job: Job, at: int, left: int, follows: int = 0) -> bool:
-        """Queues a frame of the keys of a job from `at` on; with `follows`, one that was sent before. False: as many
-        are in flight as may be."""
+        """Queues a frame of the keys of a job from `at` on; with `follows`, one that was sent before. False: the
+        limit of requests in flight is reached."""
         facts, by_region = lib.sherwood_server(pointer), bool(job.plan.shared)
         keys, values, previous, bits = job.arrays
         if by_region:
@@ -216,8 +216,8 @@ class Engine:
         return True
 
     def _take(self, pointer: Any) -> int:
-        """Takes all replies that are there, and returns how many. A handle without any connection left
-        gives back all its requests, and is closed then."""
+        """Takes all replies that have arrived, and returns their number. A handle that has lost all connections returns
+        all its requests, and is then closed."""
         taken = 0
         while True:
             rc = lib.sherwood_wait_any_for(pointer, self._out, 0)
@@ -253,13 +253,14 @@ class Engine:
         return taken
 
     def _end(self, job: Job) -> None:
-        """Finishes a job that is over, unless it is still to be sent."""
+        """Finishes a job that has no frame in flight or left to send."""
         if job.is_over and (not self.waiting or self.waiting[0] is not job):
             job.finish()
 
     def _follow(self) -> bool:
-        """Sends what a replica has refused again, by new connections. Nothing of it was done. Behind it nothing may
-        have been carried out, or the order would be another one: then the refusals stand. Returns whether to connect."""
+        """Queues the frames that a replica has refused, to send them again by new connections. The replica did nothing
+        of them. If the server has carried out a later frame, the order would change: then the refusals are the
+        results. Returns true if there were refusals."""
         refused, self._refused = sorted(self._refused, key=lambda frame: frame.number), []
         for frame in refused:
             if refused[0].number < self._done_last:
@@ -272,8 +273,8 @@ class Engine:
         return bool(refused)
 
     def tick(self) -> None:
-        """Gives the connections up if no byte has moved for the time-out. libsherwood's own clock runs
-        only while it waits, and here it never does."""
+        """Closes the connections if no byte has moved for the time-out. libsherwood counts its own time-out only in
+        calls that block, which the engine never makes."""
         if not self.flights or not self.link.is_open:
             return
         now, traffic = time.monotonic(), self._traffic
@@ -283,16 +284,16 @@ class Engine:
             self._moved, self._moved_at = moved, now
         elif now - self._moved_at >= self.link.options.timeout:
             self.abandon(Timeout(f"{self.link.options.address}: no byte moved for"
-                                 f" {self.link.options.timeout:g} s: the connection is given up, and"
-                                 " whether the calls in flight took effect is unknown"))
+                                 f" {self.link.options.timeout:g} s: the client closed the"
+                                 " connection; whether the calls in flight took effect is unknown"))
 
     def abandon(self, error: BaseException) -> None:
-        """Closes the handle; what was in flight and what waits ends with the error."""
+        """Closes the handle. Jobs in flight and waiting jobs end with the error."""
         self.link.drop()
         self.fail(error)
 
     def fail(self, error: BaseException) -> None:
-        """Ends everything with the error. The handle is closed, so nothing more is received."""
+        """Ends all jobs with the error. The handle is closed, so it receives nothing more."""
         if self.flights and self.link.is_open:
             self.link.drop()
         jobs = {id(job): job for job, _ in self.flights.values()}
@@ -308,5 +309,5 @@ class Engine:
 
 
 def closed() -> Lost:
-    """What calls end with whose client is closed meanwhile."""
-    return Lost("this client was closed while the call was in flight: whether it took effect is unknown")
+    """Returns the error of calls in flight while their client is closed."""
+    return Lost("the client was closed while the call was in flight: whether it took effect is unknown")

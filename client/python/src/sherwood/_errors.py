@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The errors of this package. Each has the sentence of the server or of libsherwood, and a code."""
+"""The errors of this package. Each has the error text of the server or of libsherwood, and a code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Lost(Error, ConnectionError):
 
 
 class Timeout(Error, TimeoutError):
-    """No byte was sent or received for `timeout` seconds. The connection is closed, as after Lost."""
+    """No byte was sent or received for `timeout` seconds. The client closed the connection. As after Lost, whether a write
+    took effect is unknown."""
 
 
 class Refused(Error, ValueError):
@@ -29,7 +30,7 @@ class Refused(Error, ValueError):
 
 
 class Denied(Error, PermissionError):
-    """No login, a wrong user or password, or the user may not do this."""
+    """The client has not logged in, the user or password is wrong, or the user lacks the right."""
 
 
 class Failed(Error, RuntimeError):
@@ -52,13 +53,13 @@ _KINDS: dict[int, type[Error]] = {
 
 
 def error_of(code: int, sentence: str) -> Error:
-    """The exception of a negative code of libsherwood; a code that is not known is Failed."""
+    """Returns the exception of a negative code of libsherwood. An unknown code is Failed."""
     error = _KINDS.get(code, Failed)(sentence or text_of(code))
     error.code = code
     return error
 
 
 def text_of(code: int) -> str:
-    """What a code means, in libsherwood's words."""
+    """Returns libsherwood's text for a code."""
     text: bytes = ffi.string(lib.sherwood_status_text(code))
     return text.decode("ascii", "replace")

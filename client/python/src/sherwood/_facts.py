@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a server says of itself, and what follows for arrays of its keys and values."""
+"""The facts of a server, and the arrays of its keys and values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESP_KEYS = ("decimal", "raw", "hash", "auto")  # by enum sherwood_resp_keys
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """The facts of a server. Slots and keys are those of the moment of the connection: see stats()."""
+    """The facts of a server. It reported capacity_slots and occupied_max when the client connected; see stats()."""
 
     version: str
     backend: str  # "cpu" or "cuda"
@@ -40,13 +40,13 @@ class Server:
     takes_times: bool  # keys may expire
 
     def same_arrays(self, other: Server) -> bool:
-        """Do arrays made for the one server fit the other?"""
+        """Returns true if arrays made for one server fit the other."""
         return ((self.key_bytes, self.value_bytes, self.value_format, self.value_type)
                 == (other.key_bytes, other.value_bytes, other.value_format, other.value_type))
 
 
 def server_of(pointer: Any) -> Server:
-    """The facts of the server that a handle of libsherwood is connected to."""
+    """Returns the facts of the server that a handle of libsherwood is connected to."""
     facts = lib.sherwood_server(pointer)
 
     def text(field: Any) -> str:
@@ -71,7 +71,7 @@ class Digest:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The arrays that a server takes and gives. value_shape is what one value adds to the shape."""
+    """The arrays of a server's requests and replies. value_shape: the dimensions of one value."""
 
     key_dtype: np.dtype[Any]
     value_dtype: np.dtype[Any]
@@ -86,7 +86,7 @@ class Layout:
 
     @property
     def adds(self) -> str:
-        """The kind of numbers that are added up in values: "f32", "f16", "bf16", "u32", "u64" or ""."""
+        """The kind of numbers that the server adds up in values: "f32", "f16", "bf16", "u32" or "u64"; "": none."""
         if self.value_type == "bf16" and self.value_dtype == np.uint16:
             return "bf16"
         kinds = {("f", 2): "f16", ("f", 4): "f32", ("u", 4): "u32", ("i", 4): "u32", ("u", 8): "u64", ("i", 8): "u64"}
@@ -94,30 +94,31 @@ class Layout:
 
 
 def string_dtype(value_bytes: int) -> np.dtype[Any]:
-    """A value of the format "string": its length, and room for so many bytes."""
+    """Returns the dtype of values of the format "string": a length, and value_bytes - 4 bytes."""
     return np.dtype([("length", "<u4"), ("bytes", "u1", (value_bytes - 4,))])
 
 
 def layout_of(server: Server, wanted: Any, regions: Regions) -> Layout:
-    """The arrays of a server; `wanted` is the dtype in which the caller has its values, or None."""
+    """Returns the arrays of a server. `wanted`: the dtype of the caller's values, or None."""
     integer = server.value_format == "integer"
     natural = np.dtype(f"u{server.value_bytes}" if integer else _NUMBERS.get(server.value_type, "u1"))
     if server.value_format == "string":
         natural = string_dtype(server.value_bytes)
     dtype = natural if wanted is None else np.dtype(wanted)
     if dtype.hasobject or dtype.itemsize == 0 or not dtype.isnative:
-        raise Refused(f"value_dtype {dtype}: values are plain bytes in the order of this machine")
+        raise Refused(f"value_dtype {dtype}: values are bytes in the byte order of this machine: give a dtype without objects")
     shape: tuple[int, ...] = ()
     if server.value_format == "string" and dtype != natural:
-        raise Refused("value_dtype: this server's values are byte strings with a length; without"
-                      " value_dtype they are records of `length` and `bytes`")
+        raise Refused(f"value_dtype {dtype}: this server's values are byte strings with a length: leave value_dtype out to get"
+                      " records of `length` and `bytes`")
     if integer and dtype.itemsize != server.value_bytes:
-        raise Refused(f"value_dtype {dtype}: this server's values have {server.value_bytes} bytes")
+        raise Refused(f"value_dtype {dtype}: it has {dtype.itemsize} bytes, and this server's values have"
+                      f" {server.value_bytes} bytes")
     if server.value_format == "fixed":
         count, rest = divmod(server.value_bytes, dtype.itemsize)
         if rest != 0:
             raise Refused(f"value_dtype {dtype}: this server's values have {server.value_bytes} bytes,"
-                          f" which is no multiple of {dtype.itemsize}")
+                          f" which is not a multiple of {dtype.itemsize}")
         shape = (count,)
     return Layout(np.dtype(f"u{server.key_bytes}"), dtype, shape, server.value_bytes, server.value_type,
                   integer, server.engine == "cache", server.policy != "", server.resp_keys, regions)

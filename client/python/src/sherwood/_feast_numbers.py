@@ -15,7 +15,7 @@ from ._feast_view import Array, Call, Row, Steps, View, Written, hashed, is_null
 
 
 class _Kind(NamedTuple):
-    """How a type of Feast lies in 64 bits."""
+    """The form of a Feast type in 64 bits."""
 
     field: str  # of ValueProto
     dtype: str
@@ -28,11 +28,11 @@ _KINDS = {"INT32": _Kind("int32_val", "i4", "i8"), "INT64": _Kind("int64_val", "
 
 
 def _encode(values: list[ValueProto], kind: _Kind, name: str) -> tuple[Array, Array]:
-    """A column of values as 64 bits each, and which of them are null."""
+    """Returns a column of values as 64 bits each, and which of them are null."""
     null = np.array([is_null(value) for value in values], bool)
     wrong = {value.WhichOneof("val") for value in values} - {None, "null_val", kind.field}
     if wrong:
-        raise Refused(f"feature {name}: a value of {wrong.pop()}, and its type has {kind.field}")
+        raise Refused(f"feature {name}: a value is of the type {wrong.pop()}, and the feature needs {kind.field}")
     column = np.array([getattr(value, kind.field) for value in values], kind.dtype)
     return column.astype(kind.wide).view(np.uint64), null
 
@@ -50,18 +50,18 @@ class Numbers:
     def _kind_of(self, feature: Any) -> _Kind:
         kind = _KINDS.get(feature.dtype.to_value_type().name)
         if kind is None:
-            raise Refused(f"feature {feature.name} of {self.view.title} is of type {feature.dtype}: the values of this server"
-                          " are integers, which hold Int32, Int64, Float32, Float64, Bool and UnixTimestamp. Rows"
-                          " hold every type (sherwoodd --value-bytes 1024)")
+            raise Refused(f"feature {feature.name} of {self.view.title} has the type {feature.dtype}: the values of this server are"
+                          " integers, which hold Int32, Int64, Float32, Float64, Bool and UnixTimestamp. Rows hold"
+                          " every type: start sherwoodd with --value-bytes 1024")
         return kind
 
     def _keys(self, entities: Sequence[EntityKeyProto]) -> tuple[Array, Array]:
-        """The keys of each entity, a row each, and its mark but for the era."""
+        """Returns a row of keys for each entity, and its mark without the era."""
         keys, marks = self.view.entities(entities)
         return keys[:, None] + self.columns, marks
 
     def write(self, rows: Sequence[Written]) -> Steps[None]:
-        """At once, except that features that become null do so a moment earlier."""
+        """Writes rows in one frame. Features that become null do so a moment earlier."""
         era = (yield Call("get_many", (self.view.era_key,)))[0][0]
         keys, marks = self._keys([row[0] for row in rows])
         values, keep = np.empty(keys.shape, np.uint64), np.ones(keys.shape, bool)
@@ -76,7 +76,7 @@ class Numbers:
         yield Call("set_many", (keys[keep], values[keep]))  # one frame
 
     def read(self, entities: Sequence[EntityKeyProto]) -> Steps[list[Row]]:
-        """Rows as they were at one moment."""
+        """Reads rows as they were at one moment."""
         keys, marks = self._keys(entities)
         values, found = yield Call("get_many", (np.append(self.view.era_key, keys),))  # one frame
         era, values, found = values[0], values[1:].reshape(keys.shape), found[1:].reshape(keys.shape)
@@ -96,5 +96,5 @@ class Numbers:
         return rows
 
     def end_era(self) -> Steps[None]:
-        """Every mark of the view is wrong from now on."""
+        """Makes every mark of the view wrong, so that no row is found."""
         yield Call("add_many", (self.view.era_key, 1))

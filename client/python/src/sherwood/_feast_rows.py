@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rows of Feast in a table of rows: an entity is one of them, with features of any type.
 
-A row begins with its mark, its time in microseconds, and the bytes that follow: of each feature that is not null the
-number of its column, the length of its value, and the value as Feast writes it (ValueProto). Zeros are the rest.
+A row begins with its mark, its time in microseconds, and the number of bytes that follow. These are, for each feature
+that is not null: the number of its column, the length of its value, and the value as a ValueProto. The rest is zeros.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Rows:
                 features += _FEATURE.pack(column, len(text)) + text
         size, room = _HEAD.size + len(features), self.client.server.value_bytes
         if size > room:
-            raise Refused(f"a row of {self.view.title} takes {size} bytes, and the rows of this server have {room}: it needs"
-                          " sherwoodd --value-bytes of as many, of at most 4096")
+            raise Refused(f"a row of {self.view.title} takes {size} bytes, and the rows of this server have {room}: start sherwoodd"
+                          f" with --value-bytes of at least {size} (at most 4096)")
         return _HEAD.pack(mark, microseconds(row[2]), len(features)) + bytes(features)
 
     def _table(self, rows: Sequence[bytes]) -> Array:
@@ -55,7 +55,7 @@ class Rows:
         return table.view(self.client.value_dtype)
 
     def write(self, rows: Sequence[Written]) -> Steps[None]:
-        """Each row at once."""
+        """Writes rows. A reader sees each row whole."""
         era = self._era((yield Call("get_many", (self.view.era_key,)))[0])
         keys, marks = self.view.entities([row[0] for row in rows])
         encoded = [self._encode(row, (int(mark) + era) % 2**64) for row, mark in zip(rows, marks)]
@@ -63,11 +63,11 @@ class Rows:
 
     @staticmethod
     def _era(rows: Array) -> int:
-        """What the row of the view's era says; one that is absent is zeros."""
+        """Returns the era in the row of the view. An absent row is zeros."""
         return int(_HEAD.unpack_from(rows[0].tobytes())[0])
 
     def read(self, entities: Sequence[EntityKeyProto]) -> Steps[list[Row]]:
-        """Each row as it was at one moment."""
+        """Reads rows. Each is as it was at one moment."""
         keys, marks = self.view.entities(entities)
         values, found = yield Call("get_many", (np.append(self.view.era_key, keys),))
         era = self._era(values)
@@ -87,5 +87,5 @@ class Rows:
                                  for name, column in zip(self.view.names, self.columns)}
 
     def end_era(self) -> Steps[None]:
-        """Every mark of the view is wrong from now on."""
+        """Makes every mark of the view wrong, so that no row is found."""
         yield Call("set_many", (self.view.era_key, self._table([_HEAD.pack(secrets.randbits(64), 0, 0)])))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A feature view in the online store: the keys of its entities, and what is written into their rows."""
+"""A feature view in the online store: the keys of its entities, and the contents of their rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def carry_out(client: Client, steps: Steps[T]) -> T:
 
 
 async def carry_out_async(client: Client, steps: Steps[T]) -> T:
-    """The same by client.aio, one after the other."""
+    """Makes the calls by client.aio, one after the other."""
     result: Any = None
     try:
         while True:
@@ -56,7 +56,7 @@ async def carry_out_async(client: Client, steps: Steps[T]) -> T:
 
 
 def _hashes(text: bytes) -> tuple[int, int]:
-    """Two numbers of 64 bits that nobody can choose a text for."""
+    """Returns two numbers of 64 bits. Nobody can choose a text for given numbers."""
     digest = hashlib.blake2b(text, digest_size=16).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
 
@@ -79,7 +79,7 @@ def is_null(value: ValueProto) -> bool:
 
 
 class View:
-    """Its name, the features that are asked for, and its keys."""
+    """A feature view: its name, the requested features, and its keys."""
 
     def __init__(self, config: RepoConfig, table: Any, names: Optional[Sequence[str]] = None) -> None:
         versions = config.registry.enable_online_feature_view_versioning
@@ -91,11 +91,11 @@ class View:
         self.era_key = np.array([hashed(f"era of {self.name}")], np.uint64)
 
     def columns(self, kind_of: Callable[[Any], Union[str, int]]) -> list[int]:
-        """A number for each feature. A column that changes its type is another one."""
+        """Returns a number for each feature. A feature that changes its type gets another one."""
         return [hashed(f"feature {kind_of(self.features[name])} {name}") for name in self.names]
 
     def entities(self, entities: Sequence[EntityKeyProto]) -> tuple[Array, Array]:
-        """The key of each entity, and what its mark has to be, but for the era."""
+        """Returns the key of each entity, and its mark without the era."""
         hashes = np.empty((len(entities), 2), np.uint64)
         name = self.name.encode() + b"\0"
         for i, entity in enumerate(entities):

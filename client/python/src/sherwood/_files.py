@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Pairs from files and to files: .npz, .npy, .csv, and .parquet where pyarrow is installed.
+"""Pairs from files and to files: .npz, .npy, .csv, and .parquet if pyarrow is installed.
 
-A file has a key and a value for each pair, under the names that the caller gives: arrays of an .npz,
+A file has a key and a value for each pair. The caller gives their names: arrays of an .npz,
 fields of an .npy of records, columns of a .parquet. A .csv has two columns without names.
 """
 
@@ -30,7 +30,7 @@ _NPY_HEAD_BYTES = 512  # of a dump: written first, and again when the number of 
 
 
 def read(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batches:
-    """The pairs of a file, `batch` at a time. A file that has what arrays cannot take exactly is refused."""
+    """Yields the pairs of a file, `batch` at a time. Refuses a file with a value that arrays cannot hold exactly."""
     if not 1 <= batch < 2**32:
         raise ValueError(f"batch is {batch}: give 1 to {2**32 - 1}")
     reader = _of_suffix(path, {".npz": _read_npz, ".npy": _read_npy, ".csv": _read_csv,
@@ -39,7 +39,7 @@ def read(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batch
 
 
 def write(path: str, layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
-    """Writes pairs to a file beside the path, and gives it the name when it is complete."""
+    """Writes pairs to a temporary file beside the path, and renames it when it is complete."""
     writer = _of_suffix(path, {".npz": _write_npz, ".npy": _write_npy, ".csv": _write_csv,
                                ".parquet": _write_parquet})
     folder, name = os.path.split(path)
@@ -62,12 +62,12 @@ def write(path: str, layout: Layout, names: tuple[str, str], pairs: Iterator[Pai
 def _of_suffix(path: str, known: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in known:
-        raise ValueError(f"{path}: the name of the file ends in none of {', '.join(known)}")
+        raise ValueError(f"{path}: the file type is unknown: give a name that ends in {', '.join(known)}")
     return known[suffix]
 
 
 def show(progress: Progress, path: str) -> Callable[[int, Optional[int]], None]:
-    """What is told how far a file is: nobody, the caller's function, or a line on stderr."""
+    """Returns the function that reports progress: the caller's, one that prints a line on stderr, or one that does nothing."""
     if callable(progress):
         return progress
 
@@ -83,22 +83,23 @@ def _pyarrow(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(".parquet files need pyarrow: pip install sherwood[parquet]") from error
+        raise ImportError(".parquet files need pyarrow: pip install pyarrow") from error
 
 
 def _named(path: str, there: Any, names: tuple[str, str]) -> None:
     for name in names:
         if name not in there:
-            raise ValueError(f"{path}: it has {', '.join(there)}, and no {name!r}: say which by keys= and"
+            raise ValueError(f"{path}: the file has no {name!r}, but {', '.join(there)}: name two of these with keys= and"
                              " values=")
 
 
 # --- reading -------------------------------------------------------------------------------------
 def _cut(path: str, keys: Any, values: Any, batch: int) -> Batches:
     if keys.ndim != 1 or values.ndim == 0:
-        raise ValueError(f"{path}: keys of shape {keys.shape} and values of shape {values.shape}: keys have one dimension")
+        raise ValueError(f"{path}: keys of shape {keys.shape} and values of shape {values.shape}: keys need one dimension, values"
+                         " at least one")
     if len(keys) != len(values):
-        raise ValueError(f"{path}: {len(keys)} keys and {len(values)} values")
+        raise ValueError(f"{path}: {len(keys)} keys and {len(values)} values: each key needs one value")
     for at in range(0, len(keys), batch):
         yield keys[at: at + batch], values[at: at + batch], len(keys)
 
@@ -118,23 +119,23 @@ def _read_npy(path: str, _layout: Layout, names: tuple[str, str], batch: int) ->
     elif found.ndim == 2 and found.shape[1] == 2:
         yield from _cut(path, found[:, 0], found[:, 1], batch)
     else:
-        raise ValueError(f"{path}: dtype {found.dtype}, shape {found.shape}: neither records of"
+        raise ValueError(f"{path}: an array of dtype {found.dtype} and shape {found.shape} has neither records of"
                          f" {names[0]!r} and {names[1]!r} nor two columns")
 
 
 def _has_no_rows(path: str, layout: Layout) -> None:
-    """Raises ValueError if the values are not what a .csv has."""
+    """Raises ValueError if a .csv cannot hold the values."""
     if layout.value_shape or layout.value_dtype.names is not None:
-        raise ValueError(f"{path}: a .csv has no rows: take .npz, .npy or .parquet")
+        raise ValueError(f"{path}: a .csv cannot hold rows: use .npz, .npy or .parquet")
     if layout.value_dtype.kind not in "uif" or layout.value_dtype.itemsize not in (4, 8):
-        raise ValueError(f"{path}: a .csv has integers and floats of 32 or 64 bits, and value_dtype is"
-                         f" {layout.value_dtype}: take .npz or .npy")
+        raise ValueError(f"{path}: a .csv holds integers and floats of 32 or 64 bits, and value_dtype is"
+                         f" {layout.value_dtype}: use .npz or .npy")
 
 
 _CSV_BLOCK = 4 << 20  # bytes that are read at a time
 _CSV_LINE = 1 << 16  # and the most that a line has
-_WRONG = {1: "not key,value", 2: "the key is not an unsigned integer of {} bits",
-          3: "the value is not one of {}, or out of its range", 4: "there is no memory"}
+_WRONG = {1: "the line is not key,value", 2: "the key is not an unsigned integer of {} bits",
+          3: "the value is not of the type {}, or out of its range", 4: "not enough memory"}
 
 
 def _wrong_line(path: str, csv: Any, line: bytes, layout: Layout) -> ValueError:
@@ -163,7 +164,7 @@ def _read_csv(path: str, layout: Layout, _names: tuple[str, str], batch: int) ->
                     raise _wrong_line(path, csv, _first_line(rest), layout)
                 if filled < batch and not csv.is_last:  # the text has no whole line more
                     if len(text) - at > _CSV_LINE:
-                        raise ValueError(f"{path}:{int(csv.lines) + 1}: a line of more than {_CSV_LINE} bytes")
+                        raise ValueError(f"{path}:{int(csv.lines) + 1}: the line has more than {_CSV_LINE} bytes")
                     more = file.read(_CSV_BLOCK)
                     csv.is_last = not more
                     text, at = text[at:] + more, 0
@@ -184,14 +185,14 @@ def _read_parquet(path: str, layout: Layout, names: tuple[str, str], batch: int)
         for column, name in ((keys, names[0]), (values, names[1])):
             if column.null_count:
                 row = before + int(np.flatnonzero(np.asarray(column.is_null()))[0])
-                raise ValueError(f"{path}: row {row} has a null in {name!r}, which a table does not have")
+                raise ValueError(f"{path}: row {row} has a null in {name!r}, and a table has no nulls: drop or fill it")
         made = _rows(path, values, layout, before) if layout.value_shape else np.asarray(values)
         yield np.asarray(keys), made, total
         before += len(keys)
 
 
 def _rows(path: str, column: Any, layout: Layout, before: int) -> Any:
-    """The rows of a column of lists, each of which has the numbers of a row."""
+    """Returns the rows of a column of lists. Each list must have the numbers of one row."""
     types = _pyarrow("pyarrow.types")
     wanted = layout.value_shape[0]
     if types.is_fixed_size_list(column.type):
@@ -199,21 +200,22 @@ def _rows(path: str, column: Any, layout: Layout, before: int) -> Any:
     elif types.is_list(column.type) or types.is_large_list(column.type):
         sizes = np.asarray(column.value_lengths())
     else:
-        raise ValueError(f"{path}: values of the type {column.type}, where this server has rows of {wanted}: give lists")
+        raise ValueError(f"{path}: the values have the type {column.type}, and this server stores rows of {wanted} numbers: give"
+                         " lists")
     other = np.flatnonzero(sizes != wanted)
     if other.size > 0:
-        raise ValueError(f"{path}: row {before + int(other[0])} has {int(sizes[other[0]])} numbers, and this server's"
-                         f" have {wanted}")
+        raise ValueError(f"{path}: row {before + int(other[0])} has {int(sizes[other[0]])} numbers, and the rows of"
+                         f" this server have {wanted}")
     numbers = column.flatten()
     if numbers.null_count:
         at = int(np.flatnonzero(np.asarray(numbers.is_null()))[0])
-        raise ValueError(f"{path}: row {before + at // wanted} has a null within, which a table does not have")
+        raise ValueError(f"{path}: row {before + at // wanted} contains a null, and a table has no nulls: drop or fill it")
     return np.asarray(numbers).reshape(len(column), wanted)
 
 
 # --- writing -------------------------------------------------------------------------------------
 def _write_npz(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
-    """The values wait in a file of their own until the keys are complete."""
+    """Writes the values to a file of their own until the keys are complete."""
     shapes = ((layout.key_dtype, ()), (layout.value_dtype, layout.value_shape))
     with tempfile.TemporaryFile() as keys, tempfile.TemporaryFile() as values:
         count = 0
@@ -231,12 +233,13 @@ def _write_npz(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: I
 
 
 def _npy_head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """The head of an .npy file, always of the same length."""
+    """Returns the header of an .npy file. It always has the same length."""
     descr = dtype.str if dtype.names is None else dtype.descr
     fields = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode("ascii")
     room = _NPY_HEAD_BYTES - 10
     if len(fields) >= room:
-        raise ValueError(f"dtype {dtype}: too long for the head of an .npy file")
+        raise ValueError(f"dtype {dtype}: its description is too long for the header of an .npy file: give shorter names with keys="
+                         " and values=")
     return b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + fields.ljust(room - 1) + b"\n"
 
 
@@ -264,7 +267,7 @@ def _write_parquet(file: IO[bytes], layout: Layout, names: tuple[str, str],
                    pairs: Iterator[Pairs]) -> None:
     arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
     if layout.value_dtype.names is not None:
-        raise ValueError("byte strings with a length are no column of a .parquet: take .npz or .npy")
+        raise ValueError("dump: a .parquet cannot hold byte strings with a length: use .npz or .npy")
     value_type = arrow.from_numpy_dtype(layout.value_dtype)
     if layout.value_shape:
         value_type = arrow.list_(value_type, layout.value_shape[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The keys of texts, and keys as calls take them."""
+"""Keys: those of texts, and the arrays of keys that calls accept."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def hash_key(text: str | bytes | bytearray | memoryview) -> int:
-    """The key that a server with --resp-keys hash makes of this text; a str is taken as UTF-8."""
+    """Returns the key that a server with --resp-keys hash makes of this text. A str is encoded as UTF-8."""
     held = ffi.from_buffer(text.encode() if isinstance(text, str) else text)
     return int(lib.sherwood_hash_key(held, len(held)))
 
 
 def text_key(text: str | bytes | bytearray | memoryview) -> int:
-    """The key that a server with --resp-keys auto makes of this text; a str is taken as UTF-8.
+    """Returns the key that a server with --resp-keys auto makes of this text. A str is encoded as UTF-8.
 
     Digits without a leading zero, up to 2^64 - 1, are that integer; any other text has the key of hash_key."""
     held = ffi.from_buffer(text.encode() if isinstance(text, str) else text)
@@ -34,15 +34,15 @@ _TEXT = (str, bytes)
 
 
 def one_key(key: Any) -> Any:
-    """A single key, as an element of a list for `take`: an integer or a text."""
+    """Returns a single key as an element of a list for `take`: an integer or a text."""
     if isinstance(key, bool):
-        raise TypeError(f"key {key}: a bool is no key: give an integer")
+        raise TypeError(f"key {key}: a bool is not a key: give an integer")
     return key if isinstance(key, _TEXT) else operator.index(key)
 
 
 def _texts(given: Any) -> Any:
-    """The list of texts that was given as keys, or None: then it is an array or a list of numbers. Arrays of S are
-    refused as those of other dtypes: numpy cuts zeros from their ends."""
+    """Returns the texts that were given as keys, or None for an array or a list of numbers. `take` refuses arrays of
+    dtype S later, because numpy cuts zeros from their ends."""
     if isinstance(given, (list, tuple)):
         return given if any(isinstance(key, _TEXT) for key in given[:1]) else None
     if isinstance(given, np.ndarray) and given.dtype.kind in "UO":
@@ -52,22 +52,23 @@ def _texts(given: Any) -> Any:
 
 
 def _of_texts(texts: Any, layout: Layout) -> np.ndarray[Any, Any]:
-    """The keys of texts, as redis clients of this server have them."""
+    """Returns the keys of texts: redis clients of this server have the same."""
     convert = _BY_FORM.get(layout.resp_keys)
     if convert is None:
-        raise TypeError(f"keys: texts, and this server's keys are integers (--resp-keys {layout.resp_keys}): give"
-                        " integers, for example sherwood.hash_key(text)")
-    if not all(isinstance(text, _TEXT) for text in texts):
-        raise TypeError("keys: texts beside what is none; give texts alone, or integers alone"
-                        " (sherwood.text_key(text) is the integer of a text)")
+        raise TypeError(f"keys: {_arrays.shown(texts[0])} is a text, and this server's keys are integers (--resp-keys"
+                        f" {layout.resp_keys}): give integers, for example sherwood.hash_key(text)")
+    for at, text in enumerate(texts):
+        if not isinstance(text, _TEXT):
+            raise TypeError(f"keys: element {at} of the list, {_arrays.shown(text)}, is not a text, and the first one is: give"
+                            " only texts, or only integers (sherwood.text_key(text) is the integer of a text)")
     return np.fromiter((convert(text) for text in texts), layout.key_dtype, len(texts))
 
 
 def take(given: Any, layout: Layout) -> _arrays.Taken:
-    """The keys of a call: an array of integers of any shape, or a list or array of texts."""
+    """Returns the keys of a call: an array of integers of any shape, or a list or array of texts."""
     texts = _texts(given)
     if isinstance(given, str):
-        raise TypeError("keys: a text is one key; give a list of texts")
+        raise TypeError(f"keys: {_arrays.shown(given)} is one text: give a list of texts")
     if texts is not None:
         found = _of_texts(texts, layout)
         given = found.reshape(given.shape) if isinstance(given, np.ndarray) else found

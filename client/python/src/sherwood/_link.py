@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A handle of libsherwood: connected when it is first used, anew after it was lost, and after a fork.
+"""A handle of libsherwood. Its first use connects it, and so does the next use after a loss or a fork.
 
-Whoever calls `use` holds the lock of the link until it is done with the pointer.
+The caller of `use` holds the lock of the link until it no longer needs the pointer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TEXT_BYTES = 512
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What a client was made with; enough to make another one, in another process, too."""
+    """The arguments of a client. Another process can make the same client from them."""
 
     address: str
     stripes: int = 1
@@ -44,40 +44,40 @@ class Options:
 
     @property
     def follows(self) -> bool:
-        """Are there several addresses, of which one is the primary's?"""
+        """Returns true if there are several addresses: a primary and its replicas."""
         return "," in self.address and not self.nodes
 
     def secret(self) -> Optional[str]:
-        """The password, or the first line of its file as it is now: so it may change meanwhile."""
+        """Returns the password, or the first line of its file, which this call reads."""
         if self.password_file is None:
             return self.password
         if self.password is not None:
-            raise Refused("password and password_file: give one of the two")
+            raise Refused("password and password_file: give only one of the two")
         with open(self.password_file, encoding="utf-8", errors="surrogateescape") as file:
             return file.readline().rstrip("\r\n")
 
 
 def milliseconds(seconds: float, name: str) -> int:
-    """A time for libsherwood, which knows no fraction of a millisecond and takes 0 for its default."""
+    """Returns a time in whole milliseconds, at least 1: libsherwood uses its default for 0."""
     if not 0 < seconds <= 2_000_000:
         raise Refused(f"{name} is {seconds!r}: give seconds, more than 0 and at most 2000000")
     return max(1, int(seconds * 1000))
 
 
 def _c_text(text: str, name: str) -> bytes:
-    """A text for libsherwood, which would take a zero for its end."""
+    """Returns a text for libsherwood. Refuses a NUL character, which would end the text in C."""
     if "\0" in text:
-        raise Refused(f"{name}: it has a character 0 within")
+        raise Refused(f"{name}: the text contains a NUL character: remove it")
     return os.fsencode(text)
 
 
 def address_of(array: Optional[np.ndarray[Any, Any]]) -> Any:
-    """The memory of an array, which the result keeps alive."""
+    """Returns the memory of an array. The result keeps the array alive."""
     return ffi.NULL if array is None else ffi.from_buffer(array)
 
 
 def dial(options: Options) -> Any:
-    """Connects, and returns a handle that is closed when nobody has it any more."""
+    """Connects. Returns a handle, which the garbage collector closes."""
     if not 1 <= options.stripes <= lib.SHERWOOD_STRIPES_MAX:
         raise Refused(f"stripes is {options.stripes}: give 1 to {lib.SHERWOOD_STRIPES_MAX}")
     given = ffi.new("struct sherwood_options *")
@@ -108,7 +108,7 @@ _links: weakref.WeakSet[Link] = weakref.WeakSet()
 
 
 class Shared:
-    """The regions that a handle has registered, and how many requests in flight use them."""
+    """The regions that a handle has registered, and the number of requests in flight that use them."""
 
     def __init__(self) -> None:
         self.pointers: dict[Memory, Any] = {}
@@ -120,7 +120,7 @@ class Shared:
             memory.lose()
 
     def leave(self) -> None:
-        """The handle is gone."""
+        """Forgets the regions: their handle is closed."""
         if self.flights > 0:
             self.lose()
         self.pointers.clear()
@@ -151,16 +151,16 @@ class Link:
         return self._pointer is not None
 
     def use(self) -> Any:
-        """The handle; connects if there is none."""
+        """Returns the handle. Connects if there is none."""
         if self._pointer is not None:
             return self._pointer
         if self.closed:
-            raise Refused("this client was closed")
+            raise Refused("this client is closed: make a new one")
         pointer = dial(self.options)
         server = server_of(pointer)
         if self._server is not None and not server.same_arrays(self._server):
-            raise Refused(f"{self.options.address}: another server answers than before, whose keys or"
-                          " values have another width: make a new client")
+            raise Refused(f"{self.options.address}: the keys or values of the server have another width or type than before:"
+                          " make a new client")
         self._layout = self._layout or layout_of(server, self.options.value_dtype, self.regions)
         self._pointer, self._server = pointer, server
         self._handles += 1
@@ -168,23 +168,23 @@ class Link:
         return pointer
 
     def doubt(self) -> None:
-        """The handle has ended, or a connection of it has. Says so, once, before anybody gets an error of that."""
+        """Notes once, before a caller gets the error, that the handle or one of its connections has ended after writes."""
         if not self._is_doubted and lib.swpy_has_written(self._pointer):
             self._is_doubted = True
             self.writes.lose()
 
     @property
     def is_short(self) -> bool:
-        """Has the handle lost a connection?"""
+        """Returns true if the handle has lost a connection."""
         return bool(lib.sherwood_stripes(self._pointer) < self.options.stripes)
 
     def connection(self) -> tuple[int, int]:
-        """Which connections there are; connects if there are none. Others have other numbers."""
+        """Returns numbers that identify the present connections. Connects if there are none."""
         pointer = self.use()
         return self._handles, int(lib.swpy_connections(pointer))
 
     def facts(self) -> tuple[Server, Layout]:
-        """The server's facts and the arrays that fit it, as of the last time it was connected to."""
+        """Returns the server's facts and the arrays that fit it, as of the last connection."""
         if self._server is None or self._layout is None:
             with self.lock:
                 self.use()
@@ -192,7 +192,7 @@ class Link:
         return self._server, self._layout
 
     def check(self, code: int) -> None:
-        """Raises what a negative code of the last call says. A handle that lost a connection is closed."""
+        """Raises the exception of the last call if its code is negative. Closes a handle that lost a connection."""
         if code >= 0:
             return
         error = self.error(code)
@@ -212,28 +212,28 @@ class Link:
         return int(lib.SHERWOOD_OK)
 
     def begin_flight(self, memories: tuple[Memory, ...]) -> None:
-        """A request uses these regions from now on."""
+        """Counts a request that uses these regions."""
         self._shared.flights += bool(memories)
 
     def end_flight(self, memories: tuple[Memory, ...], code: int) -> None:
-        """Its reply came. If the connection was lost instead, the server may still use them."""
+        """Ends the count of a request. If the connection was lost, the server may still use the regions."""
         if code == lib.SHERWOOD_OK or lib.sherwood_stripes(self._pointer) == self.options.stripes:
             self._shared.flights -= bool(memories)
         elif memories:
             self._shared.lose()  # before the call that waits for this reply goes on
 
     def unshare(self) -> None:
-        """Gives back the regions that were closed; waits for the requests on them. What a connection
-        that fails meanwhile had registered is given back with it."""
+        """Unregisters the closed regions after the requests on them. If a connection fails meanwhile, the server
+        unregisters its regions."""
         for memory in [memory for memory in self._shared.pointers if not memory.is_open]:
             lib.sherwood_region_destroy(self._shared.pointers.pop(memory))
 
     def error(self, code: int) -> Exception:
-        """The exception of a code, with the sentence of the handle."""
+        """Returns the exception of a code, with the error text of the handle."""
         return error_of(code, ffi.string(lib.sherwood_error(self._pointer)).decode("utf-8", "replace"))
 
     def drop(self) -> None:
-        """Closes the handle; the next use connects anew."""
+        """Closes the handle. The next use connects again."""
         pointer = self._pointer
         if pointer is not None:
             if self.on_drop is not None:
@@ -250,7 +250,7 @@ class Link:
             self.drop()
 
     def forget(self) -> None:
-        """In a forked child: the parent's connection is left alone, and the lock is nobody's.
+        """In a forked child: leaves the parent's connection open, and makes a new lock.
 
         on_drop is not called: it would change what the processes share.
         """
@@ -273,8 +273,8 @@ def _forked() -> None:
 
 
 def lost_in_fork() -> Lost:
-    """What calls end with that were in flight when the process forked."""
-    return Lost("the process forked while this call was in flight: its reply goes to the parent")
+    """Returns the error of calls that were in flight when the process forked."""
+    return Lost("the process forked while this call was in flight: the parent process gets the reply")
 
 
 os.register_at_fork(after_in_child=_forked)

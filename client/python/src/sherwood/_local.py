@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A server of this program's own: sherwood.open() starts sherwoodd as a child, and stops it with the client."""
+"""A private server: sherwood.open() starts sherwoodd as a child process, and stops it with the client."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _program(given: Optional[Union[str, os.PathLike[str]]]) -> str:
     name = os.fspath(given) if given is not None else os.environ.get("SHERWOODD", "sherwoodd")
     path = shutil.which(name) or (shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin") if "/" not in name else None)
     if path is None:
-        raise Refused(f"open: there is no program {name!r}: install the package sherwood-server, or give program=,"
-                      " or set SHERWOODD to the path of sherwoodd")
+        raise Refused(f"open: cannot find the program {name!r}: install the package sherwood-server, or give the path of"
+                      " sherwoodd as program= or in the environment variable SHERWOODD")
     return path
 
 
@@ -40,17 +40,17 @@ def _flags(options: dict[str, Any]) -> list[str]:
 
 
 def _why(log: str) -> str:
-    """What the server said last."""
+    """Returns the last line of the server's log, without time and level."""
     try:
         with open(log, encoding="utf-8", errors="replace") as file:
             lines = [line.strip() for line in file if line.strip()]
     except OSError:
         lines = []
-    return re.sub(r"^(\S+Z \w+|sherwoodd): ", "", lines[-1]) if lines else "it said nothing"
+    return re.sub(r"^(\S+Z \w+|sherwoodd): ", "", lines[-1]) if lines else "it wrote no message"
 
 
 def _stop(process: subprocess.Popen[bytes], folder: str, owner: int) -> None:
-    """Stops the server, unless this is a child that was forked from its owner."""
+    """Stops the server. Does nothing in a process that was forked from its owner."""
     if os.getpid() != owner:
         return
     try:
@@ -92,7 +92,7 @@ def _start(command: list[str], log: str, seconds: float) -> subprocess.Popen[byt
 
 
 class LocalClient(Client):
-    """A client whose server is a child of this process. close() stops both."""
+    """A client whose server is a child of this process. close() closes the client and stops the server."""
 
     __slots__ = ("_process", "_end")
 
@@ -103,7 +103,7 @@ class LocalClient(Client):
 
     @property
     def pid(self) -> int:
-        """The process of the server."""
+        """The process id of the server."""
         return self._process.pid
 
     def close(self) -> None:
@@ -114,18 +114,19 @@ class LocalClient(Client):
 
 def open_local(data_dir: Optional[Union[str, os.PathLike[str]]] = None, *, program: Optional[Union[str, os.PathLike[str]]] = None,
                value_dtype: Any = None, timeout: float = 30.0, start_timeout: float = 60.0, **options: Any) -> LocalClient:
-    """Starts a server of this program's own and connects to it.
+    """Starts a private server and connects to it.
 
         with sherwood.open(value_type="f32", value_bytes=512) as c: ...
 
     The server listens on a Unix socket in a temporary folder that only this user may enter, and on no port. It stops
-    when the client is closed or garbage, and when this process and the children that it has forked end, in whatever way.
+    when the client is closed or collected as garbage. It also stops when this process and its forked children end.
 
-    data_dir: a folder that keeps the table: the next open() of it continues with the same keys. None: the table is lost
-    with the client. options: those of sherwoodd, with underscores: capacity="64M", key_bits=32, engine="cache",
-    appendonly=True; Refused if the server does not accept them. Without them it takes a GPU if there is one.
-    program: sherwoodd; None: SHERWOODD of the environment, else that of PATH. value_dtype, timeout: as of connect().
-    start_timeout: seconds until the server is ready; a large data_dir takes longer.
+    data_dir: a folder for the table. The next open() of it has the same keys. None: the table is lost with the client.
+    options: those of sherwoodd, with underscores: capacity="64M", key_bits=32, engine="cache", appendonly=True. Refused if
+    the server does not accept them. Without them the server uses a GPU if there is one.
+    program: the path or name of sherwoodd. None: the environment variable SHERWOODD, else sherwoodd in PATH.
+    value_dtype, timeout: as in connect(). start_timeout: the longest wait for the start, in seconds. A large data_dir
+    needs more.
 
     To share the table with other programs, start sherwoodd as a service and replace open() by connect().
     """
@@ -139,7 +140,7 @@ def open_local(data_dir: Optional[Union[str, os.PathLike[str]]] = None, *, progr
     flags.update(options)
     if flags["unix_socket"] != socket or flags["stop_with_stdin"] is not True:
         shutil.rmtree(folder, ignore_errors=True)
-        raise Refused("open: unix_socket and stop_with_stdin are open()'s own: start sherwoodd yourself, and connect()")
+        raise Refused("open: it sets unix_socket and stop_with_stdin itself: leave them out, or start sherwoodd and use connect()")
     process: Optional[subprocess.Popen[bytes]] = None
     try:
         process = _start(command + _flags(flags), log, start_timeout)

@@ -14,16 +14,16 @@ class Many:
     """Calls on arrays of keys.
 
     Keys are a numpy array, a torch tensor in host memory, a list of integers, or anything with the
-    buffer protocol or DLPack, of any shape. Their dtype is of the server's width: uint64 or int64, or
-    uint32 or int32. An int64 is taken as the unsigned integer of the same bits. Other dtypes raise
-    TypeError: nothing is converted in silence. Arrays that are contiguous are not copied.
+    buffer protocol or DLPack, of any shape. Their dtype has the server's width: uint64 or int64, or
+    uint32 or int32. An int64 stands for the unsigned integer of the same bits. Other dtypes raise
+    TypeError: the client converts nothing silently. It does not copy contiguous arrays.
 
-    Values are arrays of the shape of the keys; of a cache they have one more dimension, the row. A
-    torch tensor of keys gets torch tensors back (int64 for uint64), all else numpy arrays. Absent keys
+    Values are arrays of the shape of the keys. Rows have one more dimension. If the keys are a torch tensor,
+    results are torch tensors (int64 for uint64); otherwise they are numpy arrays. Absent keys
     raise nothing. Keys may repeat: their operations take effect in order.
 
-    Errors: TypeError and ValueError for arrays that do not fit, before anything is sent; then Full,
-    Lost, Timeout, Refused and Failed, of this package.
+    Errors: TypeError and ValueError for arrays that do not fit, before the client sends anything; then Full,
+    Lost, Timeout, Refused, Denied and Failed, of this package.
     """
 
     __slots__ = ()
@@ -46,15 +46,15 @@ class Many:
 
     def set_many(self, keys: Any, values: Any, *, only: Optional[str] = None, previous: bool = False,
                  ttl: Any = None, expire_at: Any = None, keep_ttl: bool = False) -> Any:
-        """Stores values; one integer stands for the same value everywhere.
+        """Stores values. One number stands for the same value everywhere.
 
         only="absent" leaves present keys unchanged, only="present" stores no new keys. With `only` the call
         returns bool: which keys were written. With previous=True it returns (old, was): the values before,
         and which keys had one. Otherwise it returns None.
 
-        ttl, expire_at: when the written keys expire, in seconds from now on (by the server's clock), or
-        since 1970; one number, a timedelta or a datetime for all keys, or an array of the shape of the keys.
-        keep_ttl: present keys keep their times. Without these arguments keys expire after
+        ttl: the written keys expire after this number of seconds, by the server's clock. expire_at: they expire at
+        this time, in seconds since 1970. Both are one number, a timedelta or a datetime for all keys, or an array of
+        the shape of the keys. keep_ttl: present keys keep their times. Without these arguments keys expire after
         the server's --default-ttl, or never.
         """
         return self._carry_out(_plans.store(self._layout(), keys, values, only, previous, ttl=ttl,
@@ -79,7 +79,7 @@ class Many:
     def or_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
         """Sets the bits of the values; an absent key is 0, and stored. Integers, and rows of bytes, u32 or u64.
 
-        It takes effect exactly in the order of the array, also on repeated keys, and all other writes of the
+        The operations take effect in the order of the array, also on repeated keys. All other writes of the
         server wait meanwhile. xor_many, and_many, andnot_many and cas_many take effect in the same way. Returns as
         add_many.
         """

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Plans: what a call sends and where its reply goes, checked before anything is sent.
+"""Plans: what a call sends, and the arrays for its reply. All checks happen before the client sends anything.
 
-A plan is the same for calls that block, for those of `submit` and for those of `aio`; these differ in
-who carries it out.
+Blocking calls, `submit` and `aio` use the same plans. They differ in who carries a plan out.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _BOOL = np.dtype(np.bool_)
 
 
 class Plan:
-    """One operation on many keys. Arrays are contiguous; `result` makes what the caller gets of them."""
+    """One operation on many keys. Its arrays are contiguous. `result` converts them to what the call returns."""
 
     __slots__ = ("operation", "keys", "values", "previous", "found", "fill", "count", "result", "shared", "bits",
                  "details", "times")
@@ -81,37 +80,37 @@ def _values_shape(layout: Layout, keys: _arrays.Taken) -> tuple[int, ...]:
 
 def values_of(layout: Layout, given: Any, shape: tuple[int, ...], what: str,
               keys: Optional[_arrays.Taken] = None) -> np.ndarray[Any, Any]:
-    """Values to send. Byte strings are packed into the records that the server has."""
+    """Returns the values to send. Packs byte strings into the records of the server."""
     if layout.value_dtype.names is not None and isinstance(given, (list, tuple)):
         packed = pack(layout, given)
         if packed.shape != shape:
-            raise ValueError(f"{what}: {len(packed)} byte strings for keys of shape {shape}")
+            raise ValueError(f"{what}: {len(packed)} byte strings, and these keys need an array of shape {shape}")
         return packed
     return _arrays.take_values(given, layout.value_dtype, shape, what, keys)
 
 
 def pack(layout: Layout, strings: Any) -> np.ndarray[Any, Any]:
-    """Byte strings as records of `length` and `bytes`."""
+    """Returns byte strings as records of `length` and `bytes`."""
     if layout.value_dtype.names is None:
-        raise Refused("this server's values are no byte strings with a length")
+        raise Refused(f"pack: this server's values are {layout.value_dtype}, not byte strings with a length")
     room = layout.value_bytes - 4
     packed = np.zeros(len(strings), layout.value_dtype)
     for i, string in enumerate(strings):
         if len(string) > room:
-            raise ValueError(f"values: a byte string of {len(string)} bytes; the longest has {room}")
+            raise ValueError(f"values: byte string {i} has {len(string)} bytes, and the server stores at most {room}")
         packed["length"][i] = len(string)
         packed["bytes"][i, : len(string)] = np.frombuffer(string, np.uint8)
     return packed
 
 
 def unpack(records: np.ndarray[Any, Any]) -> list[bytes]:
-    """The byte strings of records of `length` and `bytes`."""
+    """Returns the byte strings of records of `length` and `bytes`."""
     flat = records.reshape(-1)
     return [row[:length].tobytes() for row, length in zip(flat["bytes"], flat["length"].tolist())]
 
 
 def get(layout: Layout, keys: Any, default: Any, out: Any, found: Any) -> Plan:
-    """values, found; with a default and without `found` the values alone."""
+    """The plan of get_many: (values, found), or with a default and without `found` only the values."""
     taken = _keys.take(keys, layout)
     shape = _values_shape(layout, taken)
     into = _arrays.receive(out, layout.value_dtype, shape, "out", taken)
@@ -119,7 +118,7 @@ def get(layout: Layout, keys: Any, default: Any, out: Any, found: Any) -> Plan:
     if found is not None or default is None:
         mask = _arrays.receive_mask(found, taken)
         if np.may_share_memory(mask, into):
-            raise ValueError("found: the array overlaps out")
+            raise ValueError("found: the array overlaps out: give separate memory")
     fill = None
     if default is not None:
         fill = values_of(layout, default if layout.value_dtype.names is None else [default],
@@ -140,11 +139,12 @@ _ONLY = {None: lib.SHERWOOD_SET, "absent": lib.SHERWOOD_SET_ABSENT,
 
 def store(layout: Layout, keys: Any, values: Any, only: Optional[str], previous: bool, *, ttl: Any = None,
           expire_at: Any = None, keep_ttl: bool = False) -> Plan:
-    """None; the values before and which keys had one; or, with `only`, which were written."""
+    """The plan of set_many: None; (old, was) with `previous`; or, with `only`, which keys were written."""
     if only not in _ONLY:
         raise ValueError(f'only is {only!r}: give "absent", "present" or None')
     if only == "absent" and keep_ttl:
-        raise ValueError('keep_ttl: with only="absent" present keys are left as they are, and new ones have none to keep')
+        raise ValueError('keep_ttl: with only="absent" the call writes only new keys, which have no time to keep: leave one'
+                         " of the two out")
 
     def times(shape: tuple[int, ...]) -> dict[str, Any]:
         return _times.said(ttl, expire_at, keep_ttl, shape)
@@ -168,7 +168,7 @@ def _no_times(_: tuple[int, ...]) -> dict[str, Any]:
 
 def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool,
           times: Callable[[tuple[int, ...]], dict[str, Any]] = _no_times) -> Plan:
-    """None; or the values before, and which keys had one. `times`: what to say of those of keys of a shape."""
+    """A plan that writes: None, or the old values and which keys had one. `times` returns the arguments for expiry times."""
     taken = _keys.take(keys, layout)
     shape = _values_shape(layout, taken)
     sent = values_of(layout, values, shape, "values", taken)
@@ -183,27 +183,32 @@ def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool
     return Plan(operation, taken, result, values=sent, previous=old, found=was, **times(taken.shape))
 
 
+SUMS = ("the server adds up rows of float32, float16, uint32 and uint64, and uint16 if it stores bf16; this client's"
+        " value_dtype is {}")
+
+
 def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
-    """add, min or max. Which numbers are added up in rows, value_dtype says."""
+    """The plan of add_many, min_many or max_many. In rows, value_dtype is the type of the numbers that are added up."""
     if not layout.is_integer:
-        if word != "add" or not layout.adds:
-            raise Refused(f"{word}_many: rows are added up as values of value_dtype float32, float16, uint32 or"
-                          f" uint64, and of uint16 where rows are of bf16; these are {layout.value_dtype}")
+        if word != "add":
+            raise Refused(f"{word}_many: this server's values are rows, which only add_many and add_rows combine")
+        if not layout.adds:
+            raise Refused(f"add_many: {SUMS.format(layout.value_dtype)}")
         return write(layout, getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}"), keys, values, previous)
     if layout.value_dtype.kind not in "iu":
-        raise Refused(f"{word}_many: the server reckons with integers, and value_dtype is"
-                      f" {layout.value_dtype}")
+        raise Refused(f"{word}_many: the server calculates with integers, and this client's value_dtype is"
+                      f" {layout.value_dtype}: connect without value_dtype")
     operation = {"add": lib.SHERWOOD_SUM, "min": lib.SHERWOOD_MIN, "max": lib.SHERWOOD_MAX}[word]
     return write(layout, operation, keys, values, previous)
 
 
 def bits(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
-    """or, xor, and or andnot."""
+    """The plan of or_many, xor_many, and_many or andnot_many."""
     return write(layout, getattr(lib, f"SHERWOOD_{word.upper()}"), keys, values, previous)
 
 
 def compare_and_set(layout: Layout, keys: Any, old: Any, new: Any) -> Plan:
-    """Which keys had the old value, and have the new one."""
+    """The plan of cas_many: which keys had the old value, and have the new one."""
     taken = _keys.take(keys, layout)
     shape = _values_shape(layout, taken)
     pairs = taken.empty((taken.flat.size, 2, *layout.value_shape), layout.value_dtype)
@@ -215,7 +220,7 @@ def compare_and_set(layout: Layout, keys: Any, old: Any, new: Any) -> Plan:
 
 
 def ask(layout: Layout, operation: int, keys: Any, found: Any) -> Plan:
-    """Which keys were present: of delete and of contains."""
+    """The plan of delete_many and contains_many: which keys were present."""
     taken = _keys.take(keys, layout)
     mask = _arrays.receive_mask(found, taken)
     return Plan(operation, taken, lambda: _arrays.give(mask, found, taken.is_torch), found=mask)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Regions: memory that client and server share, and the numpy arrays that lie in it.
+"""Regions: memory that client and server share, and the numpy arrays in it.
 
-The memory is mapped until nobody has an array of it any more, whatever becomes of the region and its
-connection. An array gives its bytes back when it and all that are made of it are gone.
+The memory stays mapped as long as an array in it exists, also after the region is closed or its connection ends. The
+bytes of an array are free again when the array and all its views are gone.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ._native import ffi, lib
 
 _ALIGN = 64
 _PAGE = 4096
-_LOST = ("the connection that shared this region was lost during a call on it, and the server may still"
-         " write into it: copy what is needed, close it, and make another region")
+_LOST = ("the connection was lost during a call on this region, and the server may still write to the region: copy what"
+         " is needed, close the region, and make another one")
 
 _memories: weakref.WeakSet[Memory] = weakref.WeakSet()
 
 
 class Memory:
-    """The pages of a region, and which of them no array has."""
+    """The pages of a region, and its free ranges."""
 
     def __init__(self, handle: Any, nbytes: int) -> None:
-        """Makes them. The caller holds the lock of the handle, whose sentence tells of errors."""
+        """Makes the pages. The caller holds the lock of the handle, which has the error text if `code` is negative."""
         self.pointer = ffi.gc(ffi.new("struct swpy_memory *"), lib.swpy_memory_free)
         self.pointer.descriptor = -1
         self.code = lib.swpy_memory_make(handle, nbytes, self.pointer)
@@ -47,7 +47,7 @@ class Memory:
         _memories.add(self)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """A new array in this memory."""
+        """Returns a new array in this memory."""
         nbytes = math.prod(shape) * dtype.itemsize
         if nbytes == 0:
             return np.empty(shape, dtype)
@@ -57,26 +57,26 @@ class Memory:
         return array.reshape(shape)
 
     def _take(self, nbytes: int) -> tuple[int, int]:
-        """Takes the first hole that is large enough: (offset, bytes)."""
+        """Takes the first free range that is large enough. Returns (offset, bytes)."""
         wanted = -(-nbytes // _ALIGN) * _ALIGN
         if self.is_lost:
             raise Lost(_LOST)
         if not self.is_open:
-            raise Refused("this region was closed, or belongs to the process that this one was forked from")
+            raise Refused("this region is closed, or belongs to the process from which this one was forked: make another region")
         with self._lock:
             self._collect()
             for i, (offset, room) in enumerate(self._holes):
                 if room >= wanted:
                     self._holes[i: i + 1] = [(offset + wanted, room - wanted)] if room > wanted else []
                     return offset, wanted
-        raise MemoryError(f"region: an array of {nbytes} bytes does not fit into what is left of"
-                          f" {self.nbytes}, {self.free} bytes; arrays that nobody has give theirs back")
+        raise MemoryError(f"region: an array of {nbytes} bytes does not fit: {self.free} of {self.nbytes} bytes are free, perhaps"
+                          " in pieces; delete arrays of the region, or make a larger one")
 
     def _back(self, offset: int, nbytes: int, _: Any) -> None:
         self._given_back.append((offset, nbytes))
 
     def _collect(self) -> None:
-        """Makes holes of what was given back. The caller holds the lock."""
+        """Adds the bytes of deleted arrays to the free ranges. The caller holds the lock."""
         while self._given_back:
             offset, nbytes = self._given_back.popleft()
             at = bisect.bisect(self._holes, (offset, 0))
@@ -90,17 +90,17 @@ class Memory:
 
     @property
     def free(self) -> int:
-        """Bytes that no array has."""
+        """The number of free bytes."""
         with self._lock:
             self._collect()
             return sum(nbytes for _, nbytes in self._holes)
 
     def lose(self) -> None:
-        """Its connection ended during a call: what no array has any more may still be written."""
+        """Notes that the connection ended during a call: the server may still write, also to free bytes."""
         self.is_lost = True
 
     def leave_to_parent(self) -> None:
-        """In a forked child, which has the same pages, and would give away what the parent uses."""
+        """In a forked child: closes the region, because the parent uses the same pages."""
         self._lock = threading.Lock()
         self.is_open = False
 
@@ -122,7 +122,7 @@ class Regions:
             self.memories = tuple(other for other in self.memories if other is not memory)
 
     def of(self, array: np.ndarray[Any, Any], align: int) -> Optional[Memory]:
-        """The open region in which a contiguous array lies, so aligned that the server takes it there."""
+        """Returns the open region in which a contiguous array lies, or None if there is none or the array is misaligned."""
         if not self.memories or array.size == 0:
             return None
         address = array.__array_interface__["data"][0]
@@ -137,14 +137,14 @@ class Regions:
 class Region:
     """Memory that is shared with the server; Client.region makes it.
 
-    Calls of the client, of its `submit` and of its `aio` go through it, without a copy and without a
-    byte in a socket, if their keys, values and `out` all lie in regions. If the keys lie in a region, so do
-    the values that a call returns. Masks, and arrays with gaps, lie elsewhere: the call makes a mask of the
-    bits that the server wrote to the region.
+    If the keys, values and `out` of a call all lie in regions, the server reads and writes them there: no copy, and no
+    byte of them in a socket. This holds for calls of the client, of its `submit` and of its `aio`. If the keys lie in a
+    region, so do the values that the call returns. Masks and arrays with gaps lie elsewhere: the call makes a mask of
+    the bits that the server wrote to the region.
 
-    Otherwise its arrays are ordinary arrays, and outlive the region: after close(), and in a forked child,
-    calls on them go by the socket. If the connection is lost during a call, the server may still
-    write into the region: from then on calls on its arrays raise Lost until it is closed.
+    The arrays are ordinary arrays, and outlive the region. After close(), and in a forked child, calls on them use
+    the socket. If the connection is lost during a call, the server may still write to the region. From then on
+    calls on its arrays raise Lost until the region is closed.
     """
 
     __slots__ = ("_client", "_memory")
@@ -156,21 +156,21 @@ class Region:
     def empty(self, shape: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
         """Returns a new array in the region, not initialised. dtype None: the dtype of the server's keys.
 
-        MemoryError: there is no room.
+        MemoryError: the region has too few free bytes.
         """
         whole = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
         if any(length < 0 for length in whole):
-            raise ValueError(f"shape {whole}: a length is negative")
+            raise ValueError(f"shape {whole} has a negative length")
         kind = self._client.key_dtype if dtype is None else np.dtype(dtype)
         if kind.hasobject:
-            raise TypeError(f"dtype {kind}: a region holds bytes, not Python's objects")
+            raise TypeError(f"dtype {kind}: a region cannot hold Python objects")
         return self._memory.empty(whole, kind)
 
     def copy(self, array: Any) -> np.ndarray[Any, Any]:
         """Copies an array to the region; returns the copy."""
         given = np.asanyarray(array)
         if isinstance(given, np.ma.MaskedArray):
-            raise TypeError("region: a copy of a masked array would lose its mask: give .filled(number) or .compressed()")
+            raise TypeError("region: the copy would lose the mask of the array: give .filled(number) or .compressed()")
         made = self.empty(given.shape, given.dtype)
         made[...] = given
         return made
@@ -186,7 +186,7 @@ class Region:
         return self._memory.free
 
     def close(self) -> None:
-        """Waits for the calls on the region, and unregisters it. Its arrays stay."""
+        """Waits for the calls on the region, then unregisters it. Its arrays stay valid."""
         self._client._close_region(self._memory)
 
     def __enter__(self) -> Region:
@@ -200,18 +200,18 @@ class Region:
         return f"<sherwood.Region {self.nbytes} bytes, {self.free} free, {state}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a region belongs to one process and one client: make another one there")
+        raise TypeError("a region belongs to one process and one client, and cannot be pickled: make another one there")
 
 
 def bytes_of(nbytes: Optional[int], keys: Optional[int], key_bytes: int, value_bytes: int) -> int:
-    """The bytes of a region as Client.region was asked for it, in whole pages."""
+    """Returns the size of a region for the arguments of Client.region, in whole pages."""
     if (nbytes is None) == (keys is None):
-        raise ValueError("region: give the number of bytes, or keys=, the number of keys of a call")
+        raise ValueError("region: give either nbytes, the size, or keys=, the number of keys of a call")
     if keys is not None:  # values to send, values to receive, bits
         nbytes = keys * (key_bytes + 2 * value_bytes) + keys // 8 + 4 * _ALIGN
     assert nbytes is not None
     if not 0 < nbytes < 2**48:
-        raise ValueError(f"region: {nbytes} bytes")
+        raise ValueError(f"region: its size is {nbytes} bytes: give 1 to {2**48 - 1}")
     return -(-nbytes // _PAGE) * _PAGE
 
 

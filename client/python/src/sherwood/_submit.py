@@ -22,7 +22,7 @@ from ._typed import SubmitCalls
 
 
 class Worker:
-    """A thread that carries out jobs on a handle of its own. It ends when it is stopped and idle."""
+    """A thread that carries out jobs on a handle of its own. It ends once it is stopped and idle."""
 
     def __init__(self, options: Options, calls_max: int, writes: _waits.Writes) -> None:
         self.engine = Engine(Link(options, writes))
@@ -39,7 +39,7 @@ class Worker:
         self.thread.start()
 
     def push(self, plan: Plan) -> Future[Any]:
-        """Hands a plan over; blocks while as many calls are in flight as the server allows."""
+        """Queues a plan. Blocks while the server's limit of requests in flight is reached."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
@@ -65,22 +65,22 @@ class Worker:
                 return future
         if has_room:
             self.room.release()
-        raise Refused("this client was closed")
+        raise Refused("this client is closed: make a new one")
 
     def ask(self, function: Callable[[Link], Any]) -> Future[Any]:
-        """Has the thread call this with its link, which no other thread may use."""
+        """Queues a function for the thread, which calls it with its link. No other thread may use that link."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
         with self.lock:
             if self.stopping:
-                raise Refused("this client was closed")
+                raise Refused("this client is closed: make a new one")
             self.asked.append((function, future))
             self.futures.add(future)
             self.wake()
         return future
 
     def answer(self, function: Callable[[Link], Any], future: Future[Any]) -> None:
-        """Carries out what was asked for."""
+        """Calls a queued function, and sets the result of its future."""
         result, error = None, None
         try:
             result = function(self.engine.link)
@@ -100,7 +100,7 @@ class Worker:
             os.write(self.wake_write, b"!")
 
     def stop(self) -> None:
-        """Lets the thread end once everything in flight is done."""
+        """Makes the thread end after the calls in flight."""
         with self.lock:
             self.stopping = True
             self.wake()
@@ -118,7 +118,7 @@ class Worker:
         os.close(self.wake_write)
 
     def collect(self) -> bool:
-        """Takes what came in. False: there is no more to do, ever."""
+        """Takes the queued jobs and functions. Returns false if the thread can end."""
         with self.lock:
             jobs, self.inbox = self.inbox, []
             asked, self.asked = self.asked, []
@@ -130,7 +130,7 @@ class Worker:
             return bool(self.inbox or self.asked) or not (self.stopping and self.engine.is_idle)
 
     def sleep(self) -> None:
-        """Waits for a reply, for a job, or for the time to look at the clock."""
+        """Waits for a reply, for a job, or until the next check of the time-out."""
         link = self.engine.link
         with self.lock:
             if self.inbox or self.asked or (self.stopping and self.engine.is_idle):
@@ -177,7 +177,7 @@ class Submit(SubmitCalls):
     def _carry_out(self, plan: Plan) -> Future[Any]:
         with self._lock:
             if self._link.closed:
-                raise Refused("this client was closed")
+                raise Refused("this client is closed: make a new one")
             if self._worker is None:
                 self._worker = Worker(self._link.options, self._link.facts()[0].requests_in_flight_max,
                                       self._link.writes)
@@ -186,15 +186,15 @@ class Submit(SubmitCalls):
         return worker.push(plan)
 
     def _wait_replicas(self, replicas: int, next_ms: Callable[[], int]) -> Optional[int]:
-        """Waits until replicas have what this has written; returns how many have, or None: it has written nothing."""
+        """Waits until replicas have the writes of `submit`. Returns their number, or None if it has written nothing."""
         while True:
             with self._lock:
                 worker = self._worker
             if worker is None:
                 return None
             if threading.current_thread() is worker.thread:
-                raise Refused("wait_replicas: a future of `submit` calls this in the thread that has to ask for it: wait in"
-                              " another thread")
+                raise Refused("wait_replicas: a callback of a `submit` future called this in the thread that must send the request:"
+                              " wait in another thread")
             wait_ms = next_ms()
             reached: Optional[int] = worker.ask(functools.partial(
                 _waits.wait_of_worker, replicas=replicas, wait_ms=wait_ms)).result()
@@ -202,7 +202,7 @@ class Submit(SubmitCalls):
                 return reached
 
     def _turn(self) -> None:
-        """Has the thread give back what was closed."""
+        """Makes the thread unregister the closed regions."""
         with self._lock:
             worker = self._worker
         if worker is not None:
@@ -210,7 +210,7 @@ class Submit(SubmitCalls):
                 worker.wake()
 
     def close(self) -> None:
-        """Waits for what is in flight, and closes the connection."""
+        """Waits for the calls in flight, then closes the connection."""
         with self._lock:
             worker, self._worker = self._worker, None
         if worker is not None:
@@ -219,7 +219,7 @@ class Submit(SubmitCalls):
                 worker.thread.join()
 
     def forget(self) -> None:
-        """In a forked child, which has no such thread: its calls are lost, and the next starts anew."""
+        """In a forked child, which has no such thread: ends its calls with Lost. The next call makes a new thread."""
         worker, self._worker, self._lock = self._worker, None, threading.Lock()
         if worker is not None:
             worker.lock, worker.asleep, worker.stopping = threading.Lock(), False, True

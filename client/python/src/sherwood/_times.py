@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""When keys expire: what callers say of it, in milliseconds, and the plans of calls on times alone."""
+"""Expiry times: the arguments of callers in milliseconds, and the plans of calls on times alone."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ._native import ffi, lib
 
 _MOST = 2**63 - 1
 _U64 = np.dtype(np.uint64)
+_OBJECTS = {"ttl": "a timedelta", "expire_at": "a datetime"}
 _MS = {"m": "timedelta64[ms]", "M": "datetime64[ms]"}
 # EXPIRE, and by their conditions its kinds: "none", "later", ..
 _ONLY: dict[Optional[str], int] = {
@@ -25,43 +26,45 @@ _ONLY: dict[Optional[str], int] = {
 
 
 def _plain(given: Any, what: str) -> Any:
-    """Seconds, of what Python has for a span or a moment."""
+    """Returns seconds for a timedelta or a datetime, and anything else unchanged."""
     if what == "ttl" and isinstance(given, datetime.timedelta):
         return given.total_seconds()
     if what == "expire_at" and isinstance(given, datetime.datetime):
         if given.tzinfo is None:
-            raise ValueError("expire_at: a datetime without a time zone; give it one (datetime.timezone.utc)")
+            raise ValueError("expire_at: the datetime has no time zone: give it one, for example datetime.timezone.utc")
         return given.timestamp()
     return given
 
 
 def _milliseconds(given: Any, what: str) -> np.ndarray[Any, Any]:
-    """Seconds, or a timedelta64 or datetime64, as whole milliseconds, each of which is a time."""
+    """Returns seconds, timedelta64 or datetime64 as whole milliseconds. Refuses times before the first possible one."""
     found = _arrays.plain(np.asanyarray(given), what)
     kind = found.dtype.kind
     if kind == ("m" if what == "ttl" else "M"):
         ms = found.astype(_MS[kind]).astype(np.int64)
     elif kind in "iu":
         if np.any(found > _MOST // 1000):
-            raise ValueError(f"{what}: more seconds than there are")
+            raise ValueError(f"{what}: {np.max(found)} seconds exceed the limit of {_MOST // 1000}")
         ms = found.astype(np.int64) * 1000
     elif kind == "f":
         whole = np.rint(np.asarray(found, np.float64) * 1000)
-        if not np.all(np.abs(whole) < 2.0**63):
-            raise ValueError(f"{what}: what is not finite is no time")
+        is_time = np.abs(whole) < 2.0**63
+        if not np.all(is_time):
+            raise ValueError(f"{what}: {found[~is_time].flat[0]} is not a time: give a finite number of seconds, less than"
+                             f" {_MOST // 1000}")
         ms = whole.astype(np.int64)
     else:
-        raise TypeError(f"{what}: give seconds, of all keys or an array of them; these are {found.dtype}")
+        raise TypeError(f"{what}: the dtype is {found.dtype}: give seconds, {_OBJECTS[what]}, or an array of them")
     if np.any(ms < 1):
-        raise ValueError(f"{what}: a time is a millisecond at least" if what == "ttl"
-                         else f"{what}: a time is after the beginning of 1970")
+        least = "0.001 seconds" if what == "ttl" else "0.001 seconds after the beginning of 1970"
+        raise ValueError(f"{what}: {np.min(ms)} ms is too small: give at least {least}")
     return ms.astype(_U64)
 
 
 def said(ttl: Any, expire_at: Any, keep_ttl: bool, shape: tuple[int, ...]) -> dict[str, Any]:
-    """What a plan is told of the times of keys of this shape."""
+    """Returns the arguments of a plan for the times of keys of this shape."""
     if (ttl is not None) + (expire_at is not None) + bool(keep_ttl) > 1:
-        raise ValueError("ttl, expire_at and keep_ttl: give one of them")
+        raise ValueError("ttl, expire_at and keep_ttl: give at most one of them")
     if keep_ttl:
         return {"when": lib.SHERWOOD_KEEP}
     if ttl is None and expire_at is None:
@@ -72,16 +75,16 @@ def said(ttl: Any, expire_at: Any, keep_ttl: bool, shape: tuple[int, ...]) -> di
     if times.shape == ():
         return {"when": when, "time_ms": int(times)}
     if times.shape != shape:
-        raise ValueError(f"{what}: shape {times.shape}, and the keys have {shape}")
+        raise ValueError(f"{what}: an array of shape {times.shape}, and these keys need {shape}")
     return {"when": when, "times": np.ascontiguousarray(times).reshape(-1)}
 
 
 def expire(layout: Layout, keys: Any, ttl: Any, expire_at: Any, only: Optional[str], previous: bool) -> _plans.Plan:
-    """Which keys got the time; with `previous` the values, too."""
+    """The plan of expire_many: which keys got the time; with `previous` also their values."""
     if only not in _ONLY:
         raise ValueError(f"only is {only!r}: give one of {', '.join(repr(name) for name in _ONLY)}")
     if ttl is None and expire_at is None:
-        raise ValueError("expire_many: give ttl or expire_at; persist_many ends times")
+        raise ValueError("expire_many: give ttl or expire_at; persist_many removes expiry times")
     taken = _keys.take(keys, layout)
     times = said(ttl, expire_at, False, taken.shape)
     mask = np.empty(taken.shape, np.bool_)
@@ -94,7 +97,7 @@ def expire(layout: Layout, keys: Any, ttl: Any, expire_at: Any, only: Optional[s
 
 
 def left(layout: Layout, keys: Any, at: bool) -> _plans.Plan:
-    """How long keys live, or until when; and which are present."""
+    """The plan of ttl_many: the seconds until keys expire, or the times; and which keys are present."""
     taken = _keys.take(keys, layout)
     times, mask = np.zeros(taken.shape, _U64), np.empty(taken.shape, np.bool_)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the calls of Many return, for type checkers: at run time these classes add nothing to it.
+"""The return types of the calls of Many, for type checkers. At run time these classes add nothing.
 
-With keys that are numpy's or a list, results are numpy's; with those of others they are Any.
+If the keys are a numpy array or a list, results are numpy arrays. Otherwise their type is Any.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class ClientCalls(Many):
 
 
 class SubmitCalls(Many):
-    """The same as futures of threads."""
+    """The same calls, which return concurrent.futures.Future."""
 
     __slots__ = ()
     if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class SubmitCalls(Many):
 
 
 class AioCalls(Many):
-    """The same as futures of asyncio."""
+    """The same calls, which return asyncio.Future."""
 
     __slots__ = ()
     if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The version of the package, which is that of the libsherwood that is compiled in."""
+"""The version of the package: that of the libsherwood in it."""
 
 from importlib import metadata
 

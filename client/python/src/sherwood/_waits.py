@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Waits for what a client has written: until it survives a crash, and until replicas have it.
+"""Waits until the writes of a client survive a crash, or until replicas have them.
 
-A client writes by several connections: its own, that of `submit` and those of `aio`. A wait of the C library
-blocks signals of Python, so a wait here is many short ones, between which ^C raises KeyboardInterrupt.
+A client writes by several connections: its own, that of `submit` and those of `aio`. Python handles no signal
+while a call of the C library blocks. So a wait here is many short ones, and ^C raises KeyboardInterrupt between them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from ._submit import Submit
 
 _SLICE_MS = 200  # of a wait, before Python looks at its signals
-_UNKNOWN = "a connection of this client that has written has ended since the last call: whether its writes are {} is not known"
+_UNKNOWN = ("a connection of this client ended since the last call, after writes: whether these writes are {} is not"
+            " known")
 
 
 class Writes:
-    """What the connections of a client have written, as far as their waits need to know. Threads: any."""
+    """The last writes of the connections of a client, and whether a connection with writes has ended. Threads: any."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -32,7 +33,7 @@ class Writes:
         self._latest = (0, 0)  # the log of the server, and the last write in it, by `submit` and `aio`
 
     def note(self, pointer: Any, by_aio: bool) -> None:
-        """Notes the last write of a handle, whose thread calls this before the result of the write is there."""
+        """Notes the last write of a handle. The thread of the handle calls this before it sets the result of the write."""
         log, sequence = int(lib.swpy_log(pointer)), int(lib.swpy_last_write(pointer))
         with self.lock:
             self.by_aio = self.by_aio or by_aio
@@ -42,24 +43,24 @@ class Writes:
             self._latest = (log, max(sequence, self._latest[1]))
 
     def lose(self) -> None:
-        """A connection that had written has ended."""
+        """Notes that a connection with writes has ended."""
         with self.lock:
             self._lost = {"durable": True, "replicas": True}
 
     def check(self, kind: str) -> None:
-        """Raises Lost, once, if some writes are in doubt."""
+        """Raises Lost once after a connection with writes has ended."""
         with self.lock:
             lost, self._lost[kind] = self._lost[kind], False
         if lost:
             raise Lost(_UNKNOWN.format("durable" if kind == "durable" else "on replicas"))
 
     def forgive(self, kind: str) -> None:
-        """The caller is told of lost writes by another error."""
+        """Forgets an ended connection: another error has reported it to the caller."""
         with self.lock:
             self._lost[kind] = False
 
     def last(self, pointer: Any) -> tuple[int, int]:
-        """The log of the server that a handle is connected to, and the last write of the client in it."""
+        """Returns the log of the handle's server, and the last write of the client in it."""
         log, sequence = int(lib.swpy_log(pointer)), int(lib.swpy_last_write(pointer))
         with self.lock:
             other, latest = self._latest
@@ -69,25 +70,25 @@ class Writes:
             return log, max(sequence, latest)
 
     def forget(self) -> None:
-        """In a forked child: the lock is nobody's."""
+        """In a forked child: makes a new lock."""
         self.lock = threading.Lock()
 
 
 class _Clock:
-    """How long the waits of a call still last."""
+    """The remaining time of a call."""
 
     def __init__(self, limit_ms: int) -> None:
         self._until = None if limit_ms < 0 else time.monotonic() + limit_ms / 1000
 
     def next_ms(self) -> int:
-        """The milliseconds of the next wait; 0: the time is over."""
+        """Returns the milliseconds of the next wait; 0: the time is over."""
         if self._until is None:
             return _SLICE_MS
         return max(0, min(_SLICE_MS, round((self._until - time.monotonic()) * 1000)))
 
 
 def durable(link: Link, limit_ms: int) -> None:
-    """Waits until all writes whose results are there survive a crash."""
+    """Waits until all writes that have a result survive a crash."""
     clock = _Clock(limit_ms)
     with link.lock:
         pointer = link.use()
@@ -110,7 +111,7 @@ def durable(link: Link, limit_ms: int) -> None:
 
 
 def _raise(link: Link, kind: str, code: int) -> None:
-    """Raises Lost, which is of the writes up to now."""
+    """Raises Lost for the writes up to now."""
     try:
         link.check(code)
     finally:
@@ -118,7 +119,7 @@ def _raise(link: Link, kind: str, code: int) -> None:
 
 
 def _wait_once(link: Link, pointer: Any, replicas: int, wait_ms: int) -> int:
-    """How many replicas have the writes of a handle, after this time at the latest."""
+    """Returns the number of replicas that have the writes of a handle. Waits at most wait_ms."""
     reached = ffi.new("uint32_t *")
     code = lib.sherwood_wait_replicas(pointer, replicas, wait_ms, reached)
     if code == lib.SHERWOOD_E_CONNECTION:
@@ -128,7 +129,7 @@ def _wait_once(link: Link, pointer: Any, replicas: int, wait_ms: int) -> int:
 
 
 def _until_reached(link: Link, replicas: int, clock: _Clock) -> int:
-    """Waits for replicas to have the writes of the client's own handle."""
+    """Waits until replicas have the writes of the client's own handle. Returns their number."""
     with link.lock:
         pointer, connection = link.use(), link.connection()
     while True:
@@ -143,13 +144,13 @@ def _until_reached(link: Link, replicas: int, clock: _Clock) -> int:
 
 
 def on_replicas(link: Link, submit: Submit, replicas: int, limit_ms: int) -> int:
-    """Waits until replicas have all writes whose results are there; returns how many have."""
+    """Waits until replicas have all writes that have a result. Returns their number."""
     clock = _Clock(limit_ms)
     with link.lock:
         link.writes.check("replicas")
         if link.writes.by_aio:
-            raise Refused("wait_replicas: this client has written by `aio`, whose connections nobody can ask here; write"
-                          " by the calls that block or by `submit`, or wait with another client")
+            raise Refused("wait_replicas: this client has written by `aio`, and cannot wait for the writes of those connections:"
+                          " write by blocking calls or by `submit`")
         has_written = bool(lib.swpy_has_written(link.use()))
     theirs: Optional[int] = submit._wait_replicas(replicas, clock.next_ms)
     link.writes.check("replicas")  # of a connection that ended meanwhile
@@ -160,7 +161,7 @@ def on_replicas(link: Link, submit: Submit, replicas: int, limit_ms: int) -> int
 
 
 def wait_of_worker(link: Link, replicas: int, wait_ms: int) -> Optional[int]:
-    """What the thread of `submit` carries out; None: it has written nothing."""
+    """The wait of the thread of `submit`. Returns None if it has written nothing."""
     if not link.is_open or not lib.swpy_has_written(link.use()):
         return None
     return _wait_once(link, link.use(), replicas, wait_ms)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plans of calls that say more than keys and values: sums with a scale, parts of rows, leading keys."""
+"""Plans of calls with further arguments: sums with a scale, parts of rows, leading keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _F32 = np.dtype(np.float32)
 
 
 def _rows(layout: Layout, given: Any, taken: _arrays.Taken) -> tuple[np.ndarray[Any, Any], int]:
-    """Operands of add_rows, and what the server is told of their type."""
+    """Returns the operands of add_rows and the type that the request names; 0: that of the rows."""
     shape = taken.shape + layout.value_shape
     dtype = getattr(given, "dtype", None)
     if layout.adds in ("f16", "bf16") and (dtype == _F32 or isinstance(given, float)):
@@ -26,10 +26,12 @@ def _rows(layout: Layout, given: Any, taken: _arrays.Taken) -> tuple[np.ndarray[
 
 
 def add_rows(layout: Layout, keys: Any, rows: Any, scale: float, only: Optional[str]) -> _plans.Plan:
-    """None."""
-    if layout.is_integer or layout.is_cache or not layout.adds:
-        raise Refused(f"add_rows: this server has no rows of numbers that stay, or value_dtype is not theirs:"
-                      f" {layout.value_dtype}")
+    """The plan of add_rows, which returns None."""
+    if layout.is_integer or layout.is_cache:
+        why = "this server's values are integers" if layout.is_integer else "a cache may evict the rows"
+        raise Refused(f"add_rows: {why}: use add_many")
+    if not layout.adds:
+        raise Refused(f"add_rows: {_plans.SUMS.format(layout.value_dtype)}")
     if only not in (None, "present"):
         raise ValueError(f'only is {only!r}: give "present" or None')
     taken = _keys.take(keys, layout)
@@ -39,20 +41,21 @@ def add_rows(layout: Layout, keys: Any, rows: Any, scale: float, only: Optional[
 
 
 def _dtype(layout: Layout) -> np.dtype[Any]:
-    """Of the numbers of a part."""
+    """Returns the dtype of the numbers of a part."""
     return layout.value_dtype if layout.value_dtype.names is None else np.dtype("u1")
 
 
 def _part(layout: Layout, first: int, count: int) -> dict[str, Any]:
-    """Where a part is."""
+    """Returns the place of a part in a value, as arguments of a plan."""
     size = _dtype(layout).itemsize
     if first < 0 or count < 1 or (first + count) * size > layout.value_bytes:
-        raise ValueError(f"numbers {first} to {first + count - 1}: a part has one at least, and ends within the value")
+        raise ValueError(f"first is {first}, and there are {count} numbers: give at least one number, all within the"
+                         f" {layout.value_bytes // size} of a value")
     return {"range_offset": first * size, "range_bytes": count * size}
 
 
 def get_range(layout: Layout, keys: Any, first: int, count: int) -> _plans.Plan:
-    """parts, found."""
+    """The plan of get_range_many: (parts, found)."""
     taken = _keys.take(keys, layout)
     part = _part(layout, operator.index(first), operator.index(count))
     parts, mask = np.zeros((*taken.shape, count), _dtype(layout)), np.empty(taken.shape, np.bool_)
@@ -62,11 +65,11 @@ def get_range(layout: Layout, keys: Any, first: int, count: int) -> _plans.Plan:
 
 
 def set_range(layout: Layout, keys: Any, first: int, parts: Any) -> _plans.Plan:
-    """Which keys were present."""
+    """The plan of set_range_many: which keys were present."""
     taken = _keys.take(keys, layout)
     given = _arrays.as_numpy(parts, _dtype(layout), "parts")
     if given.ndim == 0:
-        raise ValueError("parts: give an array whose last dimension is the numbers of a part")
+        raise ValueError("parts: the array has no dimension: give one whose last dimension is the numbers of a part")
     part = _part(layout, operator.index(first), given.shape[-1])
     sent = _arrays.take_values(given, _dtype(layout), (*taken.shape, given.shape[-1]), "parts", taken)
     mask = np.empty(taken.shape, np.bool_)
@@ -75,7 +78,7 @@ def set_range(layout: Layout, keys: Any, first: int, parts: Any) -> _plans.Plan:
 
 
 def prefix(layout: Layout, keys: Any) -> _plans.Plan:
-    """How many keys lead; all of them are looked at."""
+    """The plan of prefix: the number of keys before the first absent one. Reads all keys."""
     taken = _keys.take(keys, layout)
     mask = np.empty(taken.flat.size, np.bool_)
     operation = lib.SHERWOOD_PEEK if layout.is_cache else lib.SHERWOOD_GET

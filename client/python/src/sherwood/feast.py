@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""An online store for Feast: `pip install sherwood[feast]`.
+"""An online store for Feast.
 
     online_store:
         type: sherwood.feast.SherwoodOnlineStore
         address: unix:/run/sherwood/sherwood.sock
 
-The server has keys of 64 bits and an engine that evicts nothing. Where its values are integers of 64 bits, features are
-numbers, and each is a key of its own (_feast_numbers.py). Where they are rows, an entity is one row, and features are of any
-type (_feast_rows.py). README.md says what follows from it.
+The server needs keys of 64 bits and an engine that evicts nothing. If its values are integers of 64 bits, features are
+numbers, and each has its own key (_feast_numbers.py). If its values are rows, an entity is one row, and features have any
+type (_feast_rows.py). The README of the package lists the limits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ._feast_view import Row, View, Written, carry_out, carry_out_async
 
 
 class SherwoodOnlineStoreConfig(FeastConfigBaseModel):
-    """What feature_store.yaml may say; each is an argument of sherwood.connect."""
+    """The settings in feature_store.yaml. Each is an argument of sherwood.connect."""
 
     type: Literal["sherwood.feast.SherwoodOnlineStore"] = "sherwood.feast.SherwoodOnlineStore"
     address: StrictStr = "127.0.0.1:7379"
@@ -45,7 +45,7 @@ class SherwoodOnlineStore(OnlineStore):
     _client: Optional[Client] = None
 
     def _connect(self, config: RepoConfig) -> Client:
-        """The client; the first call connects."""
+        """Returns the client. The first call connects."""
         if self._client is None:
             said = config.online_store
             client = connect(said.address, stripes=said.stripes, timeout=said.timeout, username=said.username,
@@ -55,15 +55,15 @@ class SherwoodOnlineStore(OnlineStore):
                 server.value_format == "fixed" and server.value_bytes >= BYTES_MIN)
             if server.engine == "cache" or server.key_bytes != 8 or not fits:
                 client.close()
-                raise Refused(f"{said.address}: the engine is {server.engine}, with keys of {server.key_bytes} bytes and"
-                              f" values of {server.value_bytes} ({server.value_format}): an online store needs one that"
-                              " evicts nothing, and integers of 8 bytes (sherwoodd --key-bits 64) or rows"
+                raise Refused(f"{said.address}: the server has the engine {server.engine}, keys of {server.key_bytes} bytes and"
+                              f" values of {server.value_bytes} bytes ({server.value_format}): an online store needs an"
+                              " engine that evicts nothing, and integers of 8 bytes (sherwoodd --key-bits 64) or rows"
                               " (sherwoodd --value-bytes 1024)")
             self._client = client
         return self._client
 
     def _view(self, config: RepoConfig, table: Any, names: Optional[Sequence[str]] = None) -> Union[Numbers, Rows]:
-        """A view as it lies in this server. Refuses features that it does not hold."""
+        """Returns a view in the form of this server. Refuses features that the server cannot hold."""
         client = self._connect(config)
         view = View(config, table, names)
         return Numbers(client, view) if client.server.value_format == "integer" else Rows(client, view)
@@ -74,15 +74,15 @@ class SherwoodOnlineStore(OnlineStore):
 
     @staticmethod
     def _parts(view: Union[Numbers, Rows], data: list[Written]) -> Iterator[tuple[int, list[Written]]]:
-        """What is written at once: how many rows are done then, and the last one of each entity among these."""
+        """Yields the parts of a batch: the number of rows, and the last row of each entity among them."""
         for begin in range(0, len(data), view.rows_a_frame):
             rows = data[begin: begin + view.rows_a_frame]
             yield len(rows), list({row[0].SerializeToString(deterministic=True): row for row in rows}.values())
 
     def online_write_batch(self, config: RepoConfig, table: Any, data: list[Written],
                            progress: Optional[Callable[[int], Any]]) -> None:
-        """Stores rows, whole ones: a reader sees a row as it was before or as it is now, except that in a table of integers
-        features that become null do so a moment earlier. Of rows of one entity the last one stays."""
+        """Stores whole rows: a reader sees the old row or the new one. In a table of integers, features that become null
+        do so a moment earlier. If the batch has several rows of an entity, the last one stays."""
         client, view = self._connect(config), self._view(config, table)
         for count, rows in self._parts(view, data):
             carry_out(client, view.write(rows))
@@ -91,7 +91,7 @@ class SherwoodOnlineStore(OnlineStore):
 
     async def online_write_batch_async(self, config: RepoConfig, table: Any, data: list[Written],
                                        progress: Optional[Callable[[int], Any]]) -> None:
-        """The same, and the event loop goes on meanwhile."""
+        """The same without blocking the event loop."""
         client, view = self._connect(config), self._view(config, table)
         for count, rows in self._parts(view, data):
             await carry_out_async(client, view.write(rows))
@@ -100,7 +100,7 @@ class SherwoodOnlineStore(OnlineStore):
 
     def online_read(self, config: RepoConfig, table: Any, entity_keys: Sequence[EntityKeyProto],
                     requested_features: Optional[list[str]] = None) -> list[Row]:
-        """Reads rows, each as it was at one moment."""
+        """Reads rows. Each row is as it was at one moment."""
         client, view = self._connect(config), self._view(config, table, requested_features)
         rows: list[Row] = []
         for begin in range(0, len(entity_keys), view.rows_a_frame):
@@ -109,7 +109,7 @@ class SherwoodOnlineStore(OnlineStore):
 
     async def online_read_async(self, config: RepoConfig, table: Any, entity_keys: Sequence[EntityKeyProto],
                                 requested_features: Optional[list[str]] = None) -> list[Row]:
-        """The same, and the event loop goes on meanwhile."""
+        """The same without blocking the event loop."""
         client, view = self._connect(config), self._view(config, table, requested_features)
         rows: list[Row] = []
         for begin in range(0, len(entity_keys), view.rows_a_frame):
@@ -118,8 +118,8 @@ class SherwoodOnlineStore(OnlineStore):
 
     def update(self, config: RepoConfig, tables_to_delete: Sequence[Any], tables_to_keep: Sequence[Any],
                entities_to_delete: Sequence[Any], entities_to_keep: Sequence[Any], partial: bool) -> None:
-        """Refuses views whose features the server does not hold. The rows of a view that is deleted are not
-        found any more; they take room until they are written again, or the server is flushed."""
+        """Refuses views with features that the server cannot hold. The rows of a deleted view are no longer found. They
+        occupy room until they are written again or the server is flushed."""
         for table in tables_to_keep:
             self._view(config, table)
         self._end_era(config, tables_to_delete)
