@@ -104,7 +104,7 @@ def check_objects(objects):
         pod = template["spec"]
         known("pod", pod)
         known("securityContext of a pod", pod["securityContext"])
-        for volume in pod["volumes"]:
+        for volume in pod["volumes"] or ():
             known("volume", volume)
         for container in pod["containers"]:
             check_container(container)
@@ -141,10 +141,10 @@ def check_joined(objects):
     for template in templates(objects):
         pod = template["spec"]
         check(("ServiceAccount", pod["serviceAccountName"]) in names, "service account")
-        volumes = {volume["name"] for volume in pod["volumes"]} | ({"data"} if template["metadata"]["labels"].items() in servers else set())
+        volumes = {volume["name"] for volume in pod["volumes"] or ()} | ({"data"} if template["metadata"]["labels"].items() in servers else set())
         for container in pod["containers"] + pod.get("initContainers", []):
             check({mount["name"] for mount in container["volumeMounts"]} <= volumes, "volumes")
-        for volume in pod["volumes"]:
+        for volume in pod["volumes"] or ():
             check("configMap" not in volume or ("ConfigMap", volume["configMap"]["name"]) in names, volume)
     ports = {port["name"]: port["containerPort"] for each in sets for port in each["spec"]["template"]["spec"]["containers"][0]["ports"]}
     for service in of_kind(objects, "Service"):
@@ -161,7 +161,7 @@ def check_confined(objects):
         equal((context["runAsUser"], context["runAsGroup"]), user, "the image's user")
         check(context["runAsNonRoot"] and context["fsGroup"] == user[1], context)
         check(not template["spec"]["automountServiceAccountToken"], "no token of Kubernetes")
-        for volume in template["spec"]["volumes"]:
+        for volume in template["spec"]["volumes"] or ():
             check("secret" not in volume or volume["secret"]["defaultMode"] == 0o440, volume)
     for container in containers(objects):
         equal(container["securityContext"], {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
@@ -455,9 +455,10 @@ def with_helm():
         path = pathlib.Path(folder, "values.yaml")
         path.write_text(yaml.safe_dump(EVERYTHING), encoding="utf-8")
         whole = objects_of(helm("template", "sherwood", "sherwood", "--values", path))
+    little = objects_of(helm("template", "sherwood", "sherwood", "--set", "users.secret=,networkPolicy=false"))
     for each in CHECKS:
-        each(gpu)
-        each(whole)
+        for rendering in (gpu, whole, little):
+            each(rendering)
     monitored(whole)
     for wrong, said in (("members=2", "set etcd.endpoints"), ("shards=2", "set etcd.endpoints"), ("members=11", "members"),
                         ("local.gpu=true", "set gpu and local.socketDirectory")):
