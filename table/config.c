@@ -62,8 +62,8 @@ int sw_config_own(const struct sw_table_config *config, const char *engine, uint
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i].set && (fields & all[i].field) == 0) {
-            return sw_config_refuse(reason, reason_size, "the engine %s has no use for %s", engine,
-                                    all[i].name);
+            return sw_config_refuse(reason, reason_size, "the engine %s does not support %s",
+                                    engine, all[i].name);
         }
     }
     return SW_OK;

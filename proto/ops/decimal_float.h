@@ -172,7 +172,7 @@ SW_HD static inline void sw_extended_quotient(struct sw_natural *a, struct sw_na
     }
 }
 
-/* What a text is as a number. */
+/* The kind of number that a text stands for. */
 enum sw_float_kind { SW_FLOAT_NONE, SW_FLOAT_FINITE, SW_FLOAT_INFINITE };
 
 /* Reads an exponent from e or E to the end. Returns false otherwise. */

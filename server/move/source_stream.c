@@ -82,8 +82,8 @@ static int refuse_times(struct source *source)
         "keys of the slots have expiry times now, and the target's table has no expiry");
 }
 
-/* Returns the expiry times of the mover's entries [first, first + n); NULL: none of them expires.
- */
+/* Returns the expiry times of the mover's entries [first, first + n). Returns NULL if no entry of
+ * this range expires. */
 static const uint64_t *times_of(const struct sw_mover *mover, uint32_t first, uint32_t n)
 {
     uint64_t any = 0;

@@ -21,7 +21,7 @@ namespace
 
 const uint32_t sizes[] = {4, 8, 12, 16, 20, 32, 60, 64, 256, 1028, 4096};
 
-/* What a world is. */
+/* The shape of a world: its table and its batches. */
 struct shape {
     uint32_t slot_bits, value_bytes;
     uint32_t number; /* the ADD of its numbers */
@@ -85,7 +85,7 @@ uint32_t below(struct random *random, uint64_t bound)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
-/* What the floats of a batch are like. */
+/* The distribution of the floats of a batch. */
 enum like {
     ODD,        /* of them some are no number, or very small, or anything */
     WHOLE,      /* small integers */

@@ -29,7 +29,7 @@ def texts(size, kind="bytes", *flags, most=30):
 
 STRING = texts(36, "string")
 
-# Every command on keys, of its other key: what is said of ONE is in its row.
+# Every command on keys and its operands. TWIN is another key with the hash of ONE.
 COMMANDS = {
     "GET": (TWIN,), "GETEX": (TWIN, "EXAT", FAR), "SETEX": (TWIN, 1000, "x"), "PSETEX": (TWIN, 1000000, "x"),
     "SET": (TWIN, "x"), "MGET": (b"absent", TWIN), "MSET": (b"absent", "x", TWIN, "x"), "MSETNX": (b"absent", "x", TWIN, "x"),

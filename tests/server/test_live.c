@@ -177,7 +177,7 @@ Test(live, rewrite_keeps_comments_and_order)
     open_place(&place,
                "# the first line\n"
                "[limits]\n"
-               "  connections-max=50   ; as many as there are seats\n"
+               "  connections-max=50   ; one for each client\n"
                "\n"
                "# how long\n"
                "#write-timeout-ms = 60000\n"
@@ -193,7 +193,7 @@ Test(live, rewrite_keeps_comments_and_order)
                  place.error);
     expect_file(&place, "# the first line\n"
                         "[limits]\n"
-                        "  connections-max= 60   ; as many as there are seats\n"
+                        "  connections-max= 60   ; one for each client\n"
                         "\n"
                         "# how long\n"
                         "#write-timeout-ms = 60000\n"

@@ -150,7 +150,7 @@ Test(loop, knows_what_a_cache_has)
     cr_assert_eq(shape->value_bytes, 64);
     cr_assert_eq(shape->blob_bytes_max, 60);
     cr_assert_eq(shape->value_format, SW_VALUE_STRING);
-    cr_assert_eq(shape->scan_ops_max, 1024, "as many as a batch holds");
+    cr_assert_eq(shape->scan_ops_max, 1024, "the operations of a batch");
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_blobs);
     static const enum sw_command_id commands[] = {
         SW_COMMAND_MSETNX, SW_COMMAND_RENAME,  SW_COMMAND_RENAMENX, SW_COMMAND_COPY,
@@ -229,7 +229,7 @@ static uint64_t now_ms(void)
 
 static uint64_t unblocked_ms; /* atomic */
 
-/* What blocks the loop, as a table that grows in host memory does. */
+/* Blocks the loop, as the growth of a table in host memory does. */
 static void block(uv_async_t *async)
 {
     usleep(1500 * 1000);

@@ -13,7 +13,7 @@
 
 enum { KEYS = 12, COUNT_MAX = 150, VALUE_MAX = 24 };
 
-/* What a table has of each key, and what it had. */
+/* The contents of a table: the value of each key, and whether an operation wrote it. */
 struct model {
     bool found[KEYS];
     uint8_t values[KEYS][VALUE_MAX];

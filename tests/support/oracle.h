@@ -34,8 +34,8 @@ void oracle_destroy(struct oracle *oracle);
 bool oracle_writes(uint32_t op, bool found, uint64_t before, uint64_t operand, uint64_t mask,
                    uint64_t *result);
 
-/* Applies a group, all or nothing. Returns false if it was refused. `counters` grows by what a
- * table counts, but for probes and failures. */
+/* Applies a group, all or nothing. Returns false if it was refused. Adds to
+ * `counters` what a table counts, except probes and failures. */
 bool oracle_apply(struct oracle *oracle, struct oracle_operation *operations, size_t count,
                   struct sw_counters *counters);
 

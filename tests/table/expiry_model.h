@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_model.h - what a table of a few integers should hold, some of which expire, one operation
- * after the other.
+ * expiry_model.h - a model of a table of a few integers, with and without expiry times. It
+ * carries out one operation after the other.
  */
 #ifndef SHERWOOD_TESTS_TABLE_EXPIRY_MODEL_H
 #define SHERWOOD_TESTS_TABLE_EXPIRY_MODEL_H

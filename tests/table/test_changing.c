@@ -442,8 +442,8 @@ static uint32_t first_keys(struct random *random, uint32_t i)
     return (uint32_t)random_below(random, SMALL);
 }
 
-/* The operation compares with zero the value from which it subtracts, and likewise at the maximum.
- */
+/* A decrement that would pass zero changes nothing, and an increment that would pass the maximum
+ * neither. Both compare the value that they change, not an older one. */
 static void count_to_the_end(const struct sw_table_config *config, uint32_t count)
 {
     const uint64_t largest = config->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;

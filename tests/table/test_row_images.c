@@ -276,7 +276,7 @@ static void restore_model(struct world *to, const struct world *model, bool keep
     if (status == SW_E_INVALID) {
         cr_assert_eq(sw_restore_add(restore, to->keys, to->values, 1), SW_OK);
     }
-    if (status == SW_E_FULL) { /* more entries than rows: the restore reads none of them */
+    if (status == SW_E_FULL) { /* more entries than free rows: refused before the arrays are read */
         sw_table_info(to->table, &to->info);
         cr_assert_eq(sw_restore_add(restore, to->keys, to->values, (uint32_t)to->info.rows_mapped),
                      SW_OK);

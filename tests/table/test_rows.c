@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_rows.c - values that are rows: which configurations have them, every small batch, rows that
- * are given back and taken again, limits, growth and shrinking. What the suites of integers test is
- * tested with rows by running them again (engines.txt).
+ * are given back and taken again, limits, growth and shrinking. The suites of integers run again
+ * with rows (engines.txt).
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

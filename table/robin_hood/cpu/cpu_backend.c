@@ -95,7 +95,7 @@ static int refuse_memory(uint64_t bytes, char *reason, size_t reason_size)
     uint64_t installed = sw_memory_installed();
     uint64_t available = sw_memory_available();
     snprintf(reason, reason_size,
-             "the table needs %llu MiB of memory; this machine has %llu MiB, of which %llu MiB are "
+             "the table needs %llu MiB of memory; this machine has %llu MiB, and %llu MiB are "
              "available here: lower the capacity",
              (unsigned long long)(bytes >> 20), (unsigned long long)(installed >> 20),
              (unsigned long long)((available < installed ? available : installed) >> 20));
