@@ -142,7 +142,7 @@ enum sw_batches_admission sw_batches_admit(struct sw_batches *batches)
         return SW_ADMIT_NOW;
     }
     __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
-    if (sw_wal_has_room(batches->wal)) { /* the log has not seen that somebody waits */
+    if (sw_wal_has_room(batches->wal)) { /* the log made room before it could see waits_for_log */
         return SW_ADMIT_NOW;
     }
     return sw_wal_state(batches->wal) == SW_WAL_OK ? SW_ADMIT_LATER : SW_ADMIT_REJECT;

@@ -24,20 +24,20 @@ struct sw_batches {
     struct sw_table *table;
     struct sw_table_shape shape;
     struct sw_loop_counters *counters;
-    struct sw_submitter submitter;      /* of frames and control commands */
-    struct sw_flights flights;          /* of them, those that read: GET, SCAN */
-    struct sw_flights write_flights;    /* .. and those that write, CLEAR and RESIZE included */
+    struct sw_submitter submitter;   /* of frames and control commands */
+    struct sw_flights flights;       /* batches of `submitter` that read: GET, SCAN */
+    struct sw_flights write_flights; /* batches of `submitter` that write, also CLEAR and RESIZE */
     struct sw_submitter resp_submitter; /* of RESP batches */
     struct sw_flights resp_flights;
     struct sw_submitter rmw_submitter; /* of the holder of the gate: passes no gate */
     struct sw_flights rmw_flights;
-    struct sw_timings *timings;    /* of submits; borrowed; NULL: they are not timed */
-    uint64_t grown;                /* times that the table had grown at the last look at growth */
-    struct sw_obstacles obstacles; /* zeros: only the log keeps a request from running */
-    struct sw_gate_side gate;      /* its gate is NULL: there is none */
-    struct sw_wal *wal;            /* borrowed; NULL: writes are not logged */
-    bool reads_wait;               /* .. until the writes that they may show are durable */
-    uint64_t waits_for_log;   /* atomic: the loop is to be woken when the log has got further */
+    struct sw_timings *timings; /* records long submits; borrowed; NULL: submits are not timed */
+    uint64_t grown; /* the table's number of growths at the last sw_batches_look_at_growth */
+    struct sw_obstacles obstacles; /* all zero: the log is the only obstacle */
+    struct sw_gate_side gate; /* this loop's side of the write gate; its gate is NULL: no gate */
+    struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
+    bool reads_wait; /* reads are answered once the writes that they may show are answerable */
+    uint64_t waits_for_log;   /* atomic: the log must wake the loop when it has advanced */
     struct sw_io_arena arena; /* memory of frames: requests and replies */
 };
 
@@ -52,9 +52,9 @@ void sw_batches_fini(struct sw_batches *batches);
  * sw_batches_fini. Call this before the first batch. */
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait);
 
-/* From now on writes also go to the backlog of `repl`, and requests meet the obstacles of both.
- * They are borrowed until sw_batches_fini; NULL: there is none. To be called before the first
- * batch. */
+/* Adds writes to the backlog of `repl` from now on. The saver and `repl` are obstacles of requests
+ * (obstacles.h). Borrows both until sw_batches_fini. NULL: the server has no such part. Call this
+ * before the first batch. */
 void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *saver,
                           const struct sw_repl *repl);
 
@@ -79,28 +79,29 @@ static inline uint64_t sw_batches_shown(const struct sw_batches *batches)
 /* Returns when a key expires that is written now without an expiry time (default-ttl); 0: never. */
 uint64_t sw_batches_default_time(const struct sw_batches *batches);
 
-/* `look` is called before the results of a batch leave (struct sw_flights). */
+/* Sets the function that is called before the results of a batch leave (before_done of struct
+ * sw_flights). */
 void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context), void *context);
-/* From now on submits in which the table grows are timed. Borrowed until sw_batches_fini; NULL:
- * none. */
+/* Records submits in which the table grows from now on. Borrows `timings` until sw_batches_fini.
+ * NULL: does not time submits. */
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings);
-/* To be called now and then. If the table has grown since the last call, notes the longest submit
- * since then as an event: a table in host memory grows inside a submit. */
+/* If the table has grown since the last call, records the longest submit since then as an event of
+ * LATENCY: a table in host memory grows inside a submit. The loop calls this now and then. */
 void sw_batches_look_at_growth(struct sw_batches *batches);
 
-/* The admission check for writes. LATER: they stall (SW_STALL_LOG) until the log has room. REJECT:
- * the log cannot be written, and writes are rejected. */
+/* Result of the admission check for writes. LATER: writes stall (SW_STALL_LOG) until the log has
+ * room. REJECT: writes are rejected, because the log cannot be written. */
 enum sw_batches_admission { SW_ADMIT_NOW, SW_ADMIT_LATER, SW_ADMIT_REJECT };
 enum sw_batches_admission sw_batches_admit(struct sw_batches *batches);
 
-/* Calls `done` of a completed flight of rmw_flights when what it wrote, or what it read if reads
- * wait for the log, survives a crash. Calls it at once if the flight wrote nothing and reads do not
- * wait, or if there is no log. */
+/* Calls `done` of a completed flight of rmw_flights when its write is answerable. If reads wait for
+ * the log, also waits for the writes that the flight may have read. Calls `done` at once if the
+ * flight wrote nothing and reads do not wait, or if there is no log. */
 void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
                      void (*done)(struct sw_flight *flight));
 
-/* Calls `done` of writes, and of reads, that the log has held and that may be answered now;
- * `leaves`: see sw_flights_release. Returns true if there was one. */
+/* Calls `done` of the held flights that may be answered now; `leaves`: see sw_flights_release.
+ * Returns true if it called any. */
 bool sw_batches_release(struct sw_batches *batches, bool leaves);
 
 /* Returns true if flights wait for the log. They need no polling. */
@@ -123,8 +124,9 @@ bool sw_batches_begin_generation(struct sw_batches *batches);
 /* Have all batches taken effect that were started before this generation began? */
 bool sw_batches_are_of_one_generation(const struct sw_batches *batches);
 
-/* Submits the batch of a frame or of a control command, as sw_flight_start does. Those of equal
- * `stream` take effect in the order of these calls. Their `done` are called in any order. */
+/* Submits the batch of a frame or of a control command, as sw_flight_start does. Batches of one
+ * stream take effect in the order of these calls. Their `done` functions are called in any order.
+ */
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream);
 
 /* Calls `done` of every flight whose batch is done, RESP batches first. While no batch is done and

@@ -48,7 +48,7 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
     sw_list_init(&flights->held);
 }
 
-/* Notes how long the submit took that ends now. */
+/* Records the duration of the submit that ends now, if it is the longest. */
 static void note_submit(struct sw_submitter *submitter)
 {
     if (submitter->timings != NULL &&
@@ -58,7 +58,7 @@ static void note_submit(struct sw_submitter *submitter)
     }
 }
 
-/* May the flight go to the table, as far as the gate is concerned? */
+/* Enters the gate if the flight writes. Returns false if the gate is closed. */
 static bool pass_gate(struct sw_submitter *submitter, struct sw_flight *flight)
 {
     flight->is_inside = submitter->gate != NULL && !sw_flight_reads(&flight->batch);
@@ -83,7 +83,7 @@ static void note_changes(const struct sw_submitter *submitter, const struct sw_f
     }
 }
 
-/* Those who wanted it have it: the log, replicas and watchers. */
+/* Frees the list of removed keys, which the log, the backlog and the watchers have used. */
 static void free_expired(struct sw_flight *flight)
 {
     if (flight->submitted) {
@@ -100,7 +100,7 @@ static void leave_gate(struct sw_submitter *submitter, struct sw_flight *flight)
     }
 }
 
-/* Submits waiting flights, of whichever list, until the queue is full or the gate is closed. */
+/* Submits waiting flights of all lists until the queue is full or the gate is closed. */
 static void submit_waiting(struct sw_submitter *submitter)
 {
     while (!sw_list_is_empty(&submitter->waiting)) {
@@ -193,7 +193,7 @@ static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
     return true;
 }
 
-/* The write that must be answerable before the flight is; 0: none. */
+/* Returns the write that must be answerable before the flight may be answered; 0: none. */
 static uint64_t waits_for(const struct sw_flights *flights, const struct sw_flight *flight)
 {
     if (flights->reads_wait != NULL && flight->submitted) {
@@ -202,7 +202,7 @@ static uint64_t waits_for(const struct sw_flights *flights, const struct sw_flig
     return is_logged(flights, flight) && !flights->copies ? flight->batch.write_sequence : 0;
 }
 
-/* Puts a flight among those that are held. Most come in the order of their sequences. */
+/* Adds a flight to the held ones, ascending by waits_for. Most arrive in that order. */
 static void hold(struct sw_flights *flights, struct sw_flight *flight)
 {
     struct sw_list *before = &flights->held;
@@ -210,7 +210,7 @@ static void hold(struct sw_flights *flights, struct sw_flight *flight)
            SW_CONTAINER(before->previous, struct sw_flight, link)->waits_for > flight->waits_for) {
         before = before->previous;
     }
-    sw_list_push(before, &flight->link); /* which is in front of it */
+    sw_list_push(before, &flight->link); /* adds in front of `before` */
     flights->held_count++;
 }
 
@@ -251,9 +251,9 @@ unsigned sw_flights_poll(struct sw_flights *flights)
 {
     unsigned completed = 0;
     uint64_t left = flights->count;
-    struct sw_list *before = &flights->list; /* the last one that stays */
+    struct sw_list *before = &flights->list; /* the last flight that stays in the list */
     if (left > 0 && sw_list_is_empty(&flights->list)) {
-        submit_waiting(flights->submitter); /* no flight of this list completes before */
+        submit_waiting(flights->submitter); /* no completion in this list would do it */
     }
     for (; left > 0 && before->next != &flights->list; left--) {
         struct sw_flight *flight = SW_CONTAINER(before->next, struct sw_flight, link);

@@ -2,8 +2,9 @@
  *
  * gate.c - counting the writes inside, and closing.
  *
- * A write counts itself before it looks whether the gate is closed; who closes it says so before it
- * looks at the counts. Both are sequentially consistent, so one of the two sees the other.
+ * A write counts itself before it reads whether the gate is closed. A side that closes the gate
+ * writes that before it reads the counts. All four accesses are sequentially consistent. So either
+ * the write finds the gate closed, or the side finds the write in the counts.
  */
 #include "server/batch/gate.h"
 
@@ -14,7 +15,7 @@
 #include "server/batch/watched.h"
 
 struct sw_gate {
-    pthread_mutex_t lock;        /* protects what follows, but `holder` is read without it */
+    pthread_mutex_t lock;        /* protects the fields below; `holder` is also read without it */
     struct sw_gate_side *holder; /* atomic; NULL: it is open */
     struct sw_list sides;
     uint64_t kept_out;          /* sides with was_kept_out */

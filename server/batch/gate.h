@@ -27,8 +27,8 @@ struct sw_watched;
 /* A loop's slot in the gate. */
 struct sw_gate_side {
     struct sw_gate *gate;
-    struct sw_list link;     /* of all sides, under the gate's mutex */
-    bool was_kept_out;       /* a write waits; under the mutex */
+    struct sw_list link; /* in the gate's list of sides; under the gate's mutex */
+    bool was_kept_out; /* a write of this side found the gate closed, and waits; under the mutex */
     uint8_t line_before[64]; /* `writes` has a cache line of its own */
     uint64_t writes;         /* atomic: writes inside */
     uint8_t line_behind[64];
@@ -37,7 +37,7 @@ struct sw_gate_side {
 /* Creates the gate and its list of at most `watched_keys_max` watched keys (watched.h). Returns
  * NULL if there is no memory. */
 struct sw_gate *sw_gate_create(uint32_t watched_keys_max);
-/* Every side must have left. NULL is allowed. */
+/* Destroys the gate. Call sw_gate_side_fini for every side first. NULL is allowed. */
 void sw_gate_destroy(struct sw_gate *gate);
 
 struct sw_watched *sw_gate_watched(struct sw_gate *gate);
@@ -46,7 +46,7 @@ struct sw_watched *sw_gate_watched(struct sw_gate *gate);
 void sw_gate_side_init(struct sw_gate_side *side, struct sw_gate *gate);
 void sw_gate_side_fini(struct sw_gate_side *side);
 
-/* Admits a write. Returns false if the gate is closed: try again soon. */
+/* Admits a write. Returns false if the gate is closed: the caller tries again soon. */
 bool sw_gate_enter(struct sw_gate_side *side);
 /* Ends a write that has taken effect or was rejected. */
 void sw_gate_leave(struct sw_gate_side *side);

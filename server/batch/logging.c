@@ -23,7 +23,7 @@ static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)
 
 /* --- where the columns lie -------------------------------------------------------------------- */
 
-/* Columns that there are come first. */
+/* Adds a column behind those of the write that are in use. */
 static void add_column(struct sw_wal_write *write, const void *at, uint64_t bytes)
 {
     unsigned i = 0;
@@ -33,7 +33,8 @@ static void add_column(struct sw_wal_write *write, const void *at, uint64_t byte
     write->columns[i] = (struct iovec){(void *)(uintptr_t)at, sw_wal_align(bytes, SW_WAL_ALIGN)};
 }
 
-/* The batch is one group, of one operation. */
+/* Adds the arrays of a batch as columns, without a copy. The batch has one group and one operation
+ * code. */
 static void borrow(const struct sw_batch *batch, uint32_t key_bytes, uint32_t value_bytes,
                    struct sw_wal_write *write)
 {
@@ -54,9 +55,9 @@ static uint64_t given_time(const struct sw_batch *batch, uint32_t i)
     return batch->expires != NULL ? batch->expires[i] : batch->expire_at;
 }
 
-/* Returns the expiry time that operation i sets. A time that has passed by the batch's clock has
- * removed the key, and becomes 1: 1 has passed by every clock. If no key of the table expires, KEEP
- * becomes 0: so readers in whose tables no key expires can continue. */
+/* Returns the expiry time that operation i sets. A time that had passed by the batch's clock
+ * removed the key. It becomes 1, a time that has passed by every clock. If no key of the table
+ * expires, KEEP becomes 0, so that servers without expiring keys can read the record. */
 static uint64_t time_of(const struct sw_batch *batch, uint32_t i)
 {
     const uint64_t at = given_time(batch, i);
@@ -66,14 +67,14 @@ static uint64_t time_of(const struct sw_batch *batch, uint32_t i)
     return at != 0 && at <= batch->clock_ms ? 1 : at;
 }
 
-/* Is it known that operation i, EXPIRE or one of its kind, has changed nothing? */
+/* Is operation i an EXPIRE of any kind that is known to have changed nothing? */
 static bool left_time(const struct sw_batch *batch, enum sw_op op, uint32_t i)
 {
     return sw_op_expires(op) && sw_expire_was_idle(batch, op, i);
 }
 
-/* The same, where a sum that was made of a present key is written as a SET, which would end its
- * time. */
+/* Returns the expiry time that the copy has for operation i. A wide ADD becomes a SET of the sum,
+ * and a plain SET would end the time of a present key. So such a SET has KEEP. */
 static uint64_t written_time(const struct sw_batch *batch, uint32_t i)
 {
     const bool kept = batch->wide_operands && has_operand(op_at(batch, i)) &&
@@ -81,11 +82,11 @@ static uint64_t written_time(const struct sw_batch *batch, uint32_t i)
     return kept ? SW_EXPIRE_KEEP : time_of(batch, i);
 }
 
-/* Memory for what a record has of times: a column of them, and one of the keys that the batch has
- * removed before its operations. */
+/* Sizes of two columns of a record: the expiry times, and the expired keys that the batch removed
+ * before its operations. */
 struct extra {
     uint64_t times, expired_keys; /* bytes */
-    bool has_column; /* a time for each operation; otherwise one for all, if there are any */
+    bool has_column;              /* one time for each operation; otherwise at most one for all */
 };
 
 static struct extra extra_of(const struct sw_batch *batch, uint32_t key_bytes)
@@ -110,8 +111,9 @@ static bool some_time(const uint64_t *times, uint32_t count)
     return some != 0;
 }
 
-/* Adds the columns of times, which lie in `memory` if there is one for each operation, and of
- * expired keys. Where all times are never there is no column. */
+/* Adds the columns of expiry times and of removed keys, which lie in `memory`. If there is a time
+ * for each operation, the caller has written the times there. If all times are 0 (never), adds no
+ * column of times. */
 static void add_extra(const struct sw_batch *batch, const struct extra *extra, uint8_t *memory,
                       uint32_t key_bytes, struct sw_wal_write *write)
 {
@@ -139,7 +141,7 @@ static void add_extra(const struct sw_batch *batch, const struct extra *extra, u
 /* The columns of a copy, filled one operation at a time. */
 struct columns {
     uint8_t *keys, *operands, *operations;
-    uint64_t *times; /* NULL: one for all */
+    uint64_t *times; /* NULL: one time for all, or none */
     uint32_t count;
     bool is_uniform; /* all operations so far are the same */
     bool has_operands;
@@ -152,7 +154,7 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
     enum sw_op op = op_at(batch, i);
     memcpy(columns->keys + (size_t)n * key_bytes,
            (const uint8_t *)batch->keys + (size_t)i * key_bytes, key_bytes);
-    if (batch->wide_operands && has_operand(op)) { /* what came of it: the log has no wide ones */
+    if (batch->wide_operands && has_operand(op)) { /* the log gets the sum instead */
         uint8_t *row = columns->operands + (size_t)n * value_bytes;
         memcpy(row, (const uint8_t *)batch->previous + (size_t)i * value_bytes, value_bytes);
         sw_scale_add_wide(op, row, (const uint8_t *)batch->values + (size_t)i * value_bytes * 2,
@@ -170,7 +172,8 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
     columns->has_operands |= has_operand(op);
 }
 
-/* Has operation i, of a group that was not refused, written? Wide ones that have not are found out.
+/* Did operation i, of a group that was not refused, write? For ADD_PRESENT with wide operands the
+ * answer depends on the key: it writes only if the key was present.
  */
 static bool has_written(const struct sw_batch *batch, uint32_t i)
 {
@@ -180,7 +183,7 @@ static bool has_written(const struct sw_batch *batch, uint32_t i)
            (!batch->wide_operands || !is_present || (batch->found[i / 64] >> (i % 64) & 1) != 0);
 }
 
-/* Copies what writes, of the groups that were not refused. */
+/* Copies the operations that wrote, in groups that were not refused. */
 static void copy_groups(struct columns *columns, const struct sw_batch *batch, uint32_t key_bytes,
                         uint32_t value_bytes)
 {
@@ -235,8 +238,8 @@ static bool copy(const struct sw_batch *batch, const struct extra *extra, uint32
     return true;
 }
 
-/* Only the times, and the expired keys, are copied. Of a batch that was refused, or of a sweep, the
- * latter alone. Returns false if there is no memory. */
+/* Copies only the expiry times and the removed keys. A batch that was refused, and a sweep, only
+ * have removed keys. Returns false if there is no memory. */
 static bool copy_extra(const struct sw_batch *batch, const struct extra *extra, uint32_t key_bytes,
                        struct sw_wal_write *write)
 {

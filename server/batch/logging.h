@@ -13,8 +13,8 @@
 
 struct sw_batch;
 
-/* Hands in a batch that has a write_sequence and is done: what it did, without the groups that were
- * refused. Returns false, with nothing done, if the log has no room for it now.
+/* Adds the effects of a completed batch, which has a write_sequence, to the log. Leaves out refused
+ * groups. If the log has no room now, does nothing and returns false.
  *
  * `copies`: the columns are copied, without operations that only read, and the batch may go at
  * once. Otherwise it has one group, which is written from where the caller's keys and operands lie:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * obstacles.h - whether a request may run now: the one place that knows.
+ * obstacles.h - decides whether a request may run now.
  *
  * An obstacle is a state of the server that keeps some requests from running. Each request heeds
- * some obstacles. Both protocols call sw_obstacles_met with these. If one is met, they refuse the
- * request in their own words, or stall its connection. Obstacles are in the order in which RESP
- * reports them. Rights of users (users/users.h) and slots of a cluster (resp/redirect.h,
- * bulk/cluster.h) depend on the request, and are no obstacles.
+ * some obstacles. Both protocols call sw_obstacles_met with these. If one exists, the protocol
+ * refuses the request with an error of its own, or stalls the connection. Obstacles are in the
+ * order in which RESP reports them. Rights of users (users/users.h) and slots of a cluster
+ * (resp/redirect.h, bulk/cluster.h) depend on the request, and are no obstacles.
  *
  * Threads: the loop's.
  */
@@ -27,7 +27,7 @@ enum sw_obstacle {
     SW_OBSTACLE_REPLICA = 1 << 3,       /* the server is a replica */
     SW_OBSTACLE_UNSAVED = 1 << 4,       /* the last snapshot failed, and this stops writes */
     SW_OBSTACLE_WRITES_PAUSED = 1 << 5, /* CLIENT PAUSE, in either mode */
-    SW_OBSTACLE_ALL_PAUSED = 1 << 6,    /* .. in its stricter mode */
+    SW_OBSTACLE_ALL_PAUSED = 1 << 6,    /* CLIENT PAUSE in the mode ALL */
     SW_OBSTACLE_LOG_FULL = 1 << 7,      /* the write-ahead log has no room now */
     SW_OBSTACLE_LOG_BROKEN = 1 << 8     /* the write-ahead log cannot be written */
 };

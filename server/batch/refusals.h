@@ -27,10 +27,11 @@
 #define SW_NOT_DURABLE_LINE \
     "MISCONF Errors writing to the append only file; nothing was changed: see the server's log"
 
-/* Of a command or a transaction: of RESP, since frames have no texts. */
+/* Error line of RESP only: bulk frames have no key strings. */
 #define SW_COLLISION_LINE \
     "COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed"
-/* Why an engine lacks what looks at keys before it writes, and what reckons. */
+/* Reasons that follow "the .. engine has no ..": why it lacks read-modify-write commands, counters,
+ * or operations on a kind of value. */
 #define SW_WHY_EVICTS ": a write may evict the entry between the read and the write"
 #define SW_WHY_NO_INTEGERS                                                              \
     ": values are not integers; start the server with --engine robin_hood and without " \

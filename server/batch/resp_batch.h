@@ -19,15 +19,15 @@
 struct sw_resp_batch {
     struct sw_flight flight;
     struct sw_batches *batches;
-    struct sw_flights *flights; /* that it is submitted to */
-    /* Called once for each submit, when the results are there. */
+    struct sw_flights *flights; /* the list that it is submitted to */
+    /* Called once for each submit, when the arrays have the results. */
     void (*done)(struct sw_resp_batch *batch);
     uint32_t operations_max; /* size of the arrays */
     uint32_t operations;     /* operations added so far */
     uint32_t alike;          /* length of the run of equal operations at the beginning */
     uint32_t groups;         /* groups ended so far */
-    bool gives_times;        /* some operation says when its key expires */
-    bool shows_times;        /* some reply needs to know when keys expired before */
+    bool gives_times;        /* some operation sets an expiry time */
+    bool shows_times;        /* some reply needs the expiry times before the operations */
     bool shows_values;       /* some reply needs earlier values; always true for integers */
 
     /* The arrays, all in `memory`, with operations_max elements each. */

@@ -8,8 +8,10 @@
 #include "server/limits.h"
 #include "table/info.h"
 
-/* Rows that are numbers are added to as such; those that are bytes, as what the client says. Rows
- * of strings alone have the operations on strings. Neither they nor floats have those on bits. */
+/* Returns the engine's operations without those that the type of the rows excludes. Rows of numbers
+ * only have the sums of their type. Rows of bytes have all sums: the client chooses the type. Only
+ * rows of strings have the operations on strings. Rows of strings and of floats have no operations
+ * on bits. */
 static uint64_t without_those_of_others(uint64_t operations, const struct sw_config *config)
 {
     static const uint64_t sums[SW_TYPE_COUNT] = {[SW_TYPE_U32] = SW_OPS_U32,

@@ -25,11 +25,11 @@ struct sw_table_shape {
     bool is_in_host;             /* the table is on the CPU backend */
     bool expires;                /* the engine has EXPIRE */
     uint64_t default_ttl_ms;     /* lifetime of keys written without an expiry time; 0: unlimited */
-    bool has_scores;             /* the engine has scores, and */
-    enum sw_cache_policy policy; /* .. this policy */
+    bool has_scores;             /* the engine has scores */
+    enum sw_cache_policy policy; /* the cache's replacement policy */
     uint32_t slot_bits;
     uint32_t key_bytes;
-    uint32_t value_bytes;        /* size of a value in the table, .. */
+    uint32_t value_bytes; /* size of a value in the table, key string and string length included */
     uint32_t key_text_bytes;     /* bytes of the key string at the end of each value */
     uint32_t blob_bytes_max;     /* longest value that a client may send; 0: values are integers */
     uint32_t entry_bytes;        /* memory that one entry takes in the table */
@@ -48,8 +48,8 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
 const char *sw_table_full(const struct sw_table_shape *shape);
 const char *sw_table_full_line(const struct sw_table_shape *shape);
 
-/* Returns the text behind "the .. engine has no EXPIRE" if the table lacks one of these operations:
- * the configuration that lacks it, or the values that have it. */
+/* Returns the words that follow "the .. engine has no EXPIRE" in the error for these operations,
+ * which the table lacks: the configuration that lacks them, or " for rows". Static storage. */
 const char *sw_table_lacking(const struct sw_table_shape *shape, uint64_t operations);
 
 /* Reads and writes element `i` of an array of integers of `bytes` bytes each (4 or 8). */

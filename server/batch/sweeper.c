@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweeper.c - one batch after the other, as long as there is something to remove.
+ * sweeper.c - submits one sweep after the other until no expired entry is left or the limit is
+ * reached.
  */
 #include "server/batch/sweeper.h"
 
@@ -51,7 +52,7 @@ void sw_sweeper_look(struct sw_sweeper *sweeper)
     struct sw_table_stats stats;
     const uint64_t wall_ms = sw_flight_wall_ms();
     sw_table_stats(sweeper->batches->table, &stats);
-    /* a clock that is ahead goes back by a sweep, before the next key is given a time by it */
+    /* a sweep sets back a table clock that is ahead, before the next operation uses it */
     const bool is_ahead =
         sw_table_clock(sweeper->batches->table, wall_ms) > wall_ms + SW_CLOCK_HOLD_MS;
     if (sweeping == SW_SWEEPING_CLOCK && is_ahead) {

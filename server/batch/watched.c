@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * watched.c - a hash table of watched keys, whose chains writes look at without a lock: where a
- * chain is empty, nobody watches the key.
+ * watched.c - a hash table of watched keys. Writes read the heads of its chains without a lock: if
+ * the chain of a key is empty, the key has no watcher.
  */
 #include "server/batch/watched.h"
 
@@ -28,8 +28,8 @@ struct entry {
 };
 
 struct sw_watched {
-    pthread_mutex_t lock; /* protects what follows, but what is atomic is read without it */
-    uint64_t seed;        /* drawn: clients cannot choose keys of one chain */
+    pthread_mutex_t lock; /* protects the fields below; atomic ones are also read without it */
+    uint64_t seed;        /* random, so that clients cannot choose keys of one chain */
     uint32_t keys_max;
     uint32_t count;          /* atomic: keys that are watched */
     uint32_t free;           /* first of the entries that are free */
@@ -118,7 +118,7 @@ static void add_watched_key(struct sw_watched *watched, struct sw_watcher *watch
     link_entry(watched, i);
 }
 
-/* Gives back the first `count` entries of a watcher, or all it has. Returns how many. */
+/* Frees up to `count` entries of a watcher, from its first one on. Returns the number freed. */
 static uint32_t give_back(struct sw_watched *watched, struct sw_watcher *watcher, uint32_t count)
 {
     uint32_t given = 0;
@@ -205,13 +205,13 @@ uint32_t sw_watched_forget(struct sw_watched *watched, struct sw_watcher *watche
 
 /* --- writes ----------------------------------------------------------------------------------- */
 
-/* Was the key of operation i present? `otherwise`: what is assumed where nobody asked. */
+/* Was the key of operation i present? Returns `otherwise` if the batch did not request `found`. */
 static bool was_present(const struct sw_batch *batch, uint32_t i, bool otherwise)
 {
     return batch->found == NULL ? otherwise : (batch->found[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* Was an operation executed that the table refuses if the result does not fit? */
+/* Did the result of operation i fit? Otherwise the operation changed nothing. */
 static bool fitted(const struct sw_batch *batch, uint32_t bytes, enum sw_op op, uint32_t i)
 {
     uint64_t after = 0;
@@ -220,7 +220,7 @@ static bool fitted(const struct sw_batch *batch, uint32_t bytes, enum sw_op op, 
                                                   sw_integer_at(batch->values, bytes, i), &after);
 }
 
-/* Was an operation on a string carried out? */
+/* Did an operation on a string change its key? */
 static bool changed_string(const struct sw_batch *batch, struct sw_watched_widths widths,
                            enum sw_op op, uint32_t i)
 {
@@ -237,7 +237,7 @@ static bool changed_string(const struct sw_batch *batch, struct sw_watched_width
            SW_STRING_DONE;
 }
 
-/* Has EXPIRE, of a present key, been carried out? */
+/* Did an EXPIRE of any kind change the time of a present key? */
 static bool changes_time(const struct sw_batch *batch, enum sw_op op, uint32_t i)
 {
     const uint64_t at = batch->expires != NULL ? batch->expires[i] : batch->expire_at;
@@ -245,7 +245,7 @@ static bool changes_time(const struct sw_batch *batch, enum sw_op op, uint32_t i
                                           sw_expire_holds(op, batch->expires_out[i], at));
 }
 
-/* Has operation i, of a group that was admitted, changed its key? */
+/* Did operation i, of a group that was not refused, change its key? */
 static bool has_changed(const struct sw_batch *batch, struct sw_watched_widths widths, uint32_t i)
 {
     const enum sw_op op = batch->ops == NULL ? batch->op : (enum sw_op)batch->ops[i];
@@ -266,7 +266,7 @@ static bool has_changed(const struct sw_batch *batch, struct sw_watched_widths w
                                                       : inserts && !was_present(batch, i, false);
 }
 
-/* Was group g refused? Without groups a batch is one. */
+/* Was group g refused? A batch without groups counts as one group. */
 static bool is_refused(const struct sw_batch *batch, uint32_t g)
 {
     return batch->status == SW_E_FULL &&

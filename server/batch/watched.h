@@ -26,8 +26,8 @@ struct sw_batch;
 struct sw_watched;
 
 struct sw_watcher {
-    uint32_t first;  /* of its keys; 0: it watches none */
-    bool is_changed; /* atomic: one of them was changed */
+    uint32_t first;  /* number of its first entry; 0: it watches no keys */
+    bool is_changed; /* atomic: the mark: one of its keys was changed */
 };
 
 /* Bytes of a key and of a value in the arrays of a batch, and of the longest string of a value. */
