@@ -34,9 +34,10 @@ struct sw_apply {
     struct sw_replica_files *files; /* logs applied writes; NULL: no log */
     struct sw_backlog *backlog;     /* gets applied writes; NULL: no backlog */
     uint64_t salt;
-    uint64_t applied;    /* the last write that was applied */
-    uint64_t primary_at; /* the primary's last write, as it has reported */
-    /* Called when `applied`, or both, have changed. Returns 0, or -1 to end the connection. */
+    uint64_t applied;    /* sequence of the last applied write */
+    uint64_t primary_at; /* sequence of the primary's last write, as the primary reports it */
+    /* Called when `applied`, or `applied` and `primary_at`, have changed. Returns 0, or -1 to end
+     * the connection. */
     int (*moved)(void *context);
     void (*loaded)(void *context, uint64_t bytes); /* bytes of a snapshot were received */
     void *context;
@@ -45,7 +46,7 @@ struct sw_apply {
 };
 
 /* Empties the table and fills it with the snapshot that is received. The table's sequence is then
- * `applied`. Returns 0; or -1: the contents of the table are then useless. */
+ * `applied`. Returns 0. Returns -1 if it fails; the table then has no meaningful contents. */
 int sw_apply_snapshot(struct sw_apply *apply);
 
 /* Applies the records after `applied`, which is the table's sequence, until the connection ends.

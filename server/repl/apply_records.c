@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * apply_records.c - the records of the stream become batches, in their order, as at a replay.
+ * apply_records.c - turns the records of the stream into batches, in order, as a replay of the log
+ * does.
  *
- * Bytes lie in I/O memory, and batches point into them. All records that have come whole are
- * carried out together; then they are handed to the backlog and acknowledged, and the rest of the
- * bytes moves to the beginning.
+ * The bytes are received into I/O memory, and the batches point into them. The thread runs all
+ * records that have arrived completely, adds them to the log and the backlog, and acknowledges
+ * them. Then it moves the remaining bytes to the beginning.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ struct applying {
     size_t room, size;
     size_t record_max;
     struct sw_batch batches[IN_FLIGHT_MAX];
-    uint64_t sequences[IN_FLIGHT_MAX]; /* that they must have */
+    uint64_t sequences[IN_FLIGHT_MAX]; /* write_sequence that each batch must get */
     unsigned oldest, in_flight;
     uint64_t next; /* sequence of the next record */
     bool expires;  /* the table has EXPIRE */
@@ -40,7 +41,7 @@ static int refuse_record(const struct sw_apply *apply, const char *what)
     return -1;
 }
 
-/* Waits for the oldest batch. */
+/* Waits for the oldest batch, and checks its status and its sequence. */
 static int finish_one(struct applying *applying)
 {
     struct sw_batch *batch = &applying->batches[applying->oldest];
@@ -87,7 +88,7 @@ static int submit(struct applying *applying, const struct sw_batch *made, uint64
     return 0;
 }
 
-/* A write that changed nothing has no batch, and takes its number. */
+/* Advances the table's sequence for a write that changed nothing: it has no batch. */
 static int pass(struct applying *applying, uint64_t sequence)
 {
     if (finish_all(applying) != 0) {
@@ -132,7 +133,8 @@ static int carry_out(struct applying *applying, const struct sw_wal_record *reco
     return submit(applying, &batch, record->sequence);
 }
 
-/* Whether a record, whose own check holds, can be one that comes here. */
+/* Returns NULL if this replica can apply the record, else an error text. The record's checksum is
+ * correct. */
 static const char *wrong_with(const struct applying *applying, const struct sw_wal_record *record)
 {
     if (!sw_wal_record_is_known(record, &applying->shape) ||
@@ -158,7 +160,8 @@ static const char *wrong_with(const struct applying *applying, const struct sw_w
     return NULL;
 }
 
-/* Reads the record at `at`. Returns its bytes; 0: it has not come whole; -1: it is wrong. */
+/* Reads the record at `at`. Returns its size in bytes, 0 if it has not arrived completely, or -1
+ * and an error if it is wrong. */
 static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_record *record)
 {
     const uint8_t *bytes = applying->bytes + at;
@@ -184,8 +187,9 @@ static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_r
     return (int64_t)size;
 }
 
-/* Hands records that were carried out to the log and to the backlog. Returns 0; or -1 if it is over
- * before the log has them all. */
+/* Adds the applied records in the first `size` bytes to the log and to the backlog, and waits until
+ * they are as safe as appendfsync requires. Returns 0, or -1 if the log did not take all of them.
+ */
 static int hand_on(struct applying *applying, size_t size)
 {
     const struct sw_apply *apply = applying->apply;
@@ -209,7 +213,8 @@ static int hand_on(struct applying *applying, size_t size)
                : -1;
 }
 
-/* Carries out what has come whole. Returns 0, or -1; what came before a wrong record is done. */
+/* Applies all records that have arrived completely. Returns 0. Returns -1 if one is wrong or cannot
+ * be applied; the records before a wrong one are applied. */
 static int take_records(struct applying *applying)
 {
     struct sw_apply *apply = applying->apply;

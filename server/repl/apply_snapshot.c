@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * apply_snapshot.c - the blocks of a snapshot, as they come, become batches.
+ * apply_snapshot.c - turns each received block of a snapshot into batches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,8 @@ static int add_entries(struct loading *loading, uint32_t entries)
     return 0;
 }
 
-/* The head of the block is there. Blocks but the last are full. */
+/* Receives the rest of a block, whose head has arrived, and applies it. Only the last block may
+ * have fewer than block_entries entries. */
 static int take_block(struct loading *loading)
 {
     struct sw_apply *apply = loading->apply;

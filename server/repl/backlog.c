@@ -21,9 +21,9 @@ struct sw_backlog {
     bool is_on; /* atomic; changes under `lock` */
     pthread_mutex_t lock;
     struct sw_backlog_record **ring; /* by sequence % SW_BACKLOG_RECORDS_MAX */
-    uint64_t first;                  /* everything before is gone */
-    uint64_t next;                   /* everything before, from `first` on, is there */
-    uint64_t high;                   /* nothing from here on is there */
+    uint64_t first;                  /* writes before this one were dropped */
+    uint64_t next;                   /* the records [first, next) are stored without a gap */
+    uint64_t high;                   /* no record from here on is stored; [next, high) has gaps */
     uint64_t bytes;                  /* of all records */
     struct sw_backlog_reader *readers;
 };
@@ -35,7 +35,8 @@ struct sw_backlog *sw_backlog_create(uint64_t bytes_max)
         return NULL;
     }
     backlog->ring = calloc(SW_BACKLOG_RECORDS_MAX,
-                           sizeof(struct sw_backlog_record *)); /* untouched pages cost nothing */
+                           /* pages that are not used need no memory */
+                           sizeof(struct sw_backlog_record *));
     if (backlog->ring == NULL || getrandom(&backlog->salt, sizeof(backlog->salt), 0) < 0) {
         free(backlog->ring);
         free(backlog);
@@ -58,7 +59,7 @@ static struct sw_backlog_record **place(struct sw_backlog *backlog, uint64_t seq
     return &backlog->ring[sequence % SW_BACKLOG_RECORDS_MAX];
 }
 
-/* With the lock held, as all that follows up to sw_backlog_add. */
+/* The caller holds the lock. This also holds for the static functions below it. */
 static void forget_below(struct sw_backlog *backlog, uint64_t first)
 {
     for (; backlog->first < first && backlog->first < backlog->high; backlog->first++) {
@@ -79,7 +80,7 @@ static void advance(struct sw_backlog *backlog)
     while (backlog->next < backlog->high && *place(backlog, backlog->next) != NULL) {
         backlog->next++;
     }
-    /* the newest one stays, however large it is: else no replica could ever get it */
+    /* keep the newest record, even if it is larger than bytes_max: otherwise no replica gets it */
     while (backlog->bytes > backlog->bytes_max && backlog->first + 1 < backlog->next) {
         forget_below(backlog, backlog->first + 1);
     }
@@ -93,7 +94,7 @@ static void tell(struct sw_backlog *backlog)
         if (reader->asks) {
             reader->asks = false;
             ssize_t written = write(reader->fd, &one, sizeof(one));
-            (void)written; /* if the counter is full, it is readable already */
+            (void)written; /* if the counter is full, the eventfd is readable already */
         }
     }
 }
@@ -129,7 +130,8 @@ void sw_backlog_turn_on(struct sw_backlog *backlog, struct sw_table *table)
 {
     pthread_mutex_lock(&backlog->lock);
     if (!sw_backlog_is_on(backlog)) {
-        /* before the number is read: what the table numbers later is done later, and handed in */
+        /* before the read of the sequence: a write with a higher number completes later, so its
+         * loop finds the backlog on and adds it */
         __atomic_store_n(&backlog->is_on, true, __ATOMIC_SEQ_CST);
         restart(backlog, sw_table_last_sequence(table));
     }

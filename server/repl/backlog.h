@@ -82,7 +82,7 @@ bool sw_backlog_ask(struct sw_backlog *backlog, struct sw_backlog_reader *reader
 struct sw_backlog_stats {
     bool is_on;
     uint64_t first; /* the oldest stored write; 0: the backlog is empty */
-    uint64_t last;  /* the newest, without a gap before it */
+    uint64_t last;  /* the newest write; all writes from `first` to it are stored */
     uint64_t bytes;
     uint64_t bytes_max;
 };

@@ -33,7 +33,7 @@ static uint64_t integer_at(const void *array, uint32_t bytes, uint32_t i)
     return bytes == 4 ? ((const uint32_t *)array)[i] : ((const uint64_t *)array)[i];
 }
 
-/* A value that is no integer of the table stands for itself by its check. */
+/* Returns an integer value, or the checksum of any other value. */
 static uint64_t value_at(const void *values, uint32_t bytes, uint32_t i)
 {
     return bytes == 4 || bytes == 8
@@ -70,7 +70,8 @@ static uint32_t entry_bytes(const struct sw_table_info *info)
     return info->key_bytes + info->value_bytes + (uint32_t)sizeof(uint64_t);
 }
 
-/* SW_E_BUSY: another one goes first. */
+/* Adds all entries of the image. Returns SW_E_BUSY if a thread with priority has claimed the image.
+ */
 static int add_all(const struct sw_table *table, struct sw_image *image,
                    const struct sw_table_info *info, uint8_t *memory, struct sw_digest *digest)
 {
@@ -115,7 +116,7 @@ int sw_digest_of(struct sw_table *table, struct sw_digest *digest, char *reason,
 {
     uint8_t *memory = malloc(BYTES_AT_ONCE);
     int status = memory == NULL ? SW_E_NOMEM : SW_E_BUSY;
-    while (status == SW_E_BUSY) { /* once more, behind the one that goes first */
+    while (status == SW_E_BUSY) { /* takes a new image after the thread that had priority */
         status = add_image(table, memory, digest);
     }
     free(memory);

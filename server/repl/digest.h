@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * digest.h - one checksum over what a table holds, whatever its capacity, seed and engine.
+ * digest.h - a checksum of all entries of a table.
  *
- * The sum modulo 2^64 of a mix of each key, its value and, if it expires, its time, by two
- * independent mixes. So the order of entries does not matter, and tables with equal entries have
+ * It does not depend on the capacity, the seed or the engine. Each of its two numbers is a sum
+ * modulo 2^64 over all entries; an entry adds a hash of its key, value and expiry time. The two
+ * hashes are independent. The order of entries does not matter, so tables with equal entries have
  * equal digests. It detects accidents, not attacks: a client that chooses values can make the
  * digests of two different tables equal.
  */
@@ -16,7 +17,7 @@
 struct sw_table;
 
 struct sw_digest {
-    uint64_t sequence; /* of the last write that is in it */
+    uint64_t sequence; /* of the last write that the digest includes */
     uint64_t entries;
     uint64_t sum[2];
 };
@@ -25,14 +26,15 @@ struct sw_digest {
 /* Writes the sums as 32 hexadecimal digits. */
 void sw_digest_text(const struct sw_digest *digest, char text[SW_DIGEST_TEXT_BYTES]);
 
-/* Adds entries. Integers count by their value, so that tables of other widths agree. `times` are
- * when they expire, 0: never; NULL: none does. */
+/* Adds `count` entries. Integers of 4 and 8 bytes with equal values contribute the same, so tables
+ * of different widths agree. `times`: expiry times in ms since 1970, 0: never; NULL: no entry
+ * expires. */
 void sw_digest_add(struct sw_digest *digest, const void *keys, uint32_t key_bytes,
                    const void *values, uint32_t value_bytes, const uint64_t *times, uint32_t count);
 
-/* Computes the digest of what the table holds at one instant, while writes go on. Takes an image
- * (image.h), and waits for the one that somebody else may have. Blocks. Returns 0; or -1 with a
- * sentence in `reason`. */
+/* Computes the digest of the table at one instant, while writes continue. Takes an image (image.h),
+ * and first waits until no other thread has one. Blocks. Returns 0; or -1 and an error in `reason`.
+ */
 int sw_digest_of(struct sw_table *table, struct sw_digest *digest, char *reason,
                  size_t reason_bytes);
 

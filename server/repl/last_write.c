@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * last_write.c - a sequence, and how often the server had become a replica when it was given.
+ * last_write.c - notes a sequence together with the number of demotions to replica so far.
  */
 #include "server/repl/last_write.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * login.c - where a primary is, AUTH, and what a server says of itself.
+ * login.c - the address of a primary, the login, and this server's words of REPLICATE.
  */
 #include "server/repl/login.h"
 
@@ -16,8 +16,9 @@
 
 #define PASSWORD_BYTES 513
 
-/* A host name or path of a primary ends up in lines: of INFO, of logs, of the configuration file,
- * of the file of the role. A control character would begin a line there; a host name has no spaces.
+/* Checks the characters of a host name or path. It is written into lines of INFO, of the log, of
+ * the configuration file and of the file `role`, where a control character could begin a new line.
+ * A host name also has no spaces.
  */
 static bool is_one_word(const char *host, char least)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * lookup.c - a detached thread for each look-up of a name; none for an address.
+ * lookup.c - starts a detached thread for each look-up of a name; an address needs no thread.
  *
- * A request belongs to its thread and to the caller. Whoever leaves last frees it.
+ * The thread and the caller share the request. The last of them to leave frees it.
  */
 #include "server/repl/lookup.h"
 
@@ -58,7 +58,7 @@ static void *run_lookup(void *context)
     const uint64_t one = 1;
     request->error = getaddrinfo(request->host, request->port, &hints, &request->found);
     ssize_t written = write(request->done_fd, &one, sizeof(one));
-    (void)written; /* nobody has written to it before */
+    (void)written; /* cannot fail: this is the first write to the eventfd */
     leave_request(request);
     leave_lookups(lookups);
     return NULL;
@@ -120,7 +120,7 @@ void sw_lookups_destroy(struct sw_lookups *lookups)
     }
 }
 
-/* An address is its own name: nobody is asked. */
+/* Returns true and sets *found if the host is a numeric address, which needs no look-up. */
 static bool is_address(const char *host, const char *port, struct addrinfo **found)
 {
     const struct addrinfo numeric = {.ai_socktype = SOCK_STREAM,

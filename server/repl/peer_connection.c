@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * peer_connection.c - a socket that does not block, and waiting for it.
+ * peer_connection.c - a non-blocking socket, with waits that another thread can end.
  */
 #include "server/repl/peer_connection.h"
 
@@ -25,7 +25,8 @@ static int connection_failed(struct sw_peer_connection *connection, const char *
     return -1;
 }
 
-/* Waits for an event of the socket. */
+/* Waits for an event of the socket. Returns 0; or -1 and an error if wake_fd, is_over or the
+ * timeout ended the wait. */
 static int wait_for(struct sw_peer_connection *connection, short events)
 {
     struct pollfd fds[2] = {{.fd = connection->socket.fd, .events = events},

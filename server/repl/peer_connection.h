@@ -20,7 +20,7 @@ struct sw_peer_connection {
     struct sw_peer_socket socket;
     int wake_fd;
     struct sw_lookups *lookups; /* borrowed; NULL: hosts are addresses */
-    uint64_t timeout_ms;        /* without a byte */
+    uint64_t timeout_ms;        /* longest wait for a byte */
     /* Called several times a second during a wait. Returns true to end the wait. May be NULL. */
     bool (*is_over)(const void *context);
     const void *context;

@@ -18,7 +18,7 @@ struct sw_peer_tls {
 };
 
 struct sw_peer_socket {
-    int fd;                  /* -1: none; does not block */
+    int fd;                  /* non-blocking; -1: no socket */
     struct sw_peer_tls *tls; /* NULL: plain bytes */
 };
 

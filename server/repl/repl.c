@@ -38,7 +38,7 @@ static void on_history_changed(void *context)
     sw_senders_cut(((struct sw_repl *)context)->senders);
 }
 
-/* Why the table has no replicas, or NULL. */
+/* Returns why this table cannot have replicas; NULL: it can. */
 static const char *lack_of(const struct sw_config *config)
 {
     if (config->engine == SW_ENGINE_CACHE) {
@@ -118,7 +118,7 @@ int sw_repl_loaded(struct sw_repl *repl)
     }
     const struct sw_repl_terms *terms = repl->state.terms;
     if (terms != NULL) {
-        const struct sw_terms *began = &repl->state.history.terms; /* nobody else runs yet */
+        const struct sw_terms *began = &repl->state.history.terms; /* no other thread runs yet */
         terms->loaded(terms->context, sw_terms_of(began, sw_table_last_sequence(repl->table)),
                       sw_terms_newest(began));
     }
@@ -171,9 +171,11 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char reason[SW_REP
         snprintf(reason, SW_REPL_REASON_BYTES, "%s", why_not);
         return -1;
     }
-    pthread_mutex_lock(&repl->role.lock); /* the last one in the file is the last one that holds */
+    /* the file and the thread get concurrent orders in the same sequence */
+    pthread_mutex_lock(&repl->role.lock);
     int status = 0;
-    if (sw_login_parse(primary, host, &port) == 0) { /* else the next call says so */
+    /* sw_replica_follow reports a wrong address */
+    if (sw_login_parse(primary, host, &port) == 0) {
         status = sw_role_keep(&repl->role, primary, reason);
     }
     if (status == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * replica.c - following a primary: connect, log in, tell the position, receive; again after a
- * pause.
+ * replica.c - follows a primary: connects, logs in, sends the position, and receives. After a
+ * failure it waits and tries again.
  */
 #include "server/repl/replica_parts.h"
 
@@ -25,7 +25,8 @@
 #include "table/table.h"
 
 #define RETRY_NS 500000000ULL
-#define RETRY_NO_ROOM_NS 30000000000ULL /* a snapshot costs the primary time, and would not fit */
+/* the snapshot would not fit again, and it costs the primary time */
+#define RETRY_NO_ROOM_NS 30000000000ULL
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
@@ -124,7 +125,7 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
     memcpy(hello.history, state->history.id, sizeof(hello.history));
     pthread_mutex_unlock(&state->lock);
     hello.sequence = replica->apply.applied;
-    if (!replica->has_position) { /* of a history that nobody has */
+    if (!replica->has_position) { /* zeros: requests a snapshot */
         memset(hello.history, '0', SW_HISTORY_ID_BYTES - 1);
         hello.sequence = 0;
     }

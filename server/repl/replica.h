@@ -32,15 +32,16 @@ struct sw_replica_parts {
     /* Returns true if every loop has seen the fence and has no earlier request in flight. Wakes the
      * loops that have not seen it. */
     bool (*is_quiet)(void *context, uint64_t fence);
-    void (*history_changed)(void *context); /* replicas of this server must connect again */
+    void (*history_changed)(void *context); /* the replicas of this server must connect again */
     void (*promoted)(void *context);
     void *context;
 };
 
-/* The files are loaded, and no client is served yet. The table gets the history that the files
- * name; on a primary a new one that comes from it. Returns 0; or -1 and an error in `reason`. */
+/* Call this when the files are loaded, before clients are served. Gives the table the history that
+ * the files name, or on a primary a new history that begins there. Returns 0; or -1 and an error in
+ * `reason`. */
 int sw_replica_loaded(struct sw_replica *replica, char reason[SW_REPL_REASON_BYTES]);
-/* The log has made progress. Threads: any. Does not block. */
+/* Call this when the log has made progress. Threads: any. Does not block. */
 void sw_replica_log_moved(struct sw_replica *replica);
 
 struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replica_dropped.c - writes that this server had and that its new primary lacks.
+ * replica_dropped.c - what a replica does with writes that it has and its new primary lacks.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,9 +8,10 @@
 #include "server/observe/log.h"
 #include "server/repl/replica_parts.h"
 
-/* Of no shard. Keeps aside the writes that this server took from clients, while its table and its
- * files still have them. A server without a data directory has nothing to keep. Returns false if
- * that is over, or they cannot be kept: then nothing is replaced. */
+/* For a server that is in no shard. Archives the files if they have writes that this server took
+ * from clients, before table and files are replaced. Without a data directory, or with
+ * ha-discarded-max 0, does nothing. Returns false if the archive failed or a newer order ended it;
+ * the caller then replaces nothing. */
 static bool keep_own(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;
@@ -30,9 +31,9 @@ static bool keep_own(struct sw_replica *replica)
         return true;
     }
     if (sw_replica_files_archive(&replica->files, last, name, reason) != 0) {
-        replica->apply.lacks_room = true; /* it asks for a snapshot less often */
+        replica->apply.lacks_room = true; /* makes the replica try again less often */
         if (reason[0] == '\0') {
-            return false; /* it is over */
+            return false; /* a newer order ended the wait */
         }
         snprintf(replica->apply.reason, SW_REPL_REASON_BYTES,
                  "the primary lacks writes of this server, whose files cannot be archived, so the "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replica_files.c - waiting for the log, and telling the saver.
+ * replica_files.c - waits for the log, and requests work of the saver.
  */
 #include "server/repl/replica_files.h"
 
@@ -13,7 +13,7 @@
 #include "server/log/clock.h"
 #include "server/observe/log.h"
 
-#define REST_NS 50000000ULL /* how long a wait goes without looking whether it is over */
+#define REST_NS 50000000ULL /* a wait calls is_over() at least this often */
 #define BEAT_NS 500000000ULL
 
 void sw_replica_files_init(struct sw_replica_files *files, struct sw_saver *saver,
@@ -141,10 +141,11 @@ bool sw_replica_files_hold_snapshots(struct sw_replica_files *files)
 static bool is_durable(struct sw_replica_files *files, uint64_t sequence)
 {
     sw_wal_want_durable(files->wal, sequence);
-    return sw_wal_durable(files->wal) >= sequence; /* a broken log is mended first */
+    return sw_wal_durable(files->wal) >= sequence; /* a broken log must restart first */
 }
 
-/* Asks for a snapshot. `files->asked` has its number; 0: one is being written, ask again. */
+/* Requests a snapshot, and stores its number in `files->asked`. Returns false if another snapshot
+ * is being written: the caller tries again. */
 static bool has_asked(struct sw_replica_files *files, uint64_t sequence)
 {
     (void)sequence;

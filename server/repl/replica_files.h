@@ -32,15 +32,16 @@ void sw_replica_files_fini(struct sw_replica_files *files);
 /* Wakes a wait: the log has made progress, or works again. Threads: any. Does not block. */
 void sw_replica_files_log_moved(struct sw_replica_files *files);
 
-/* Waits until everything is loaded. This and the other waits return false if is_over() ends them.
+/* Waits until the data directory is loaded. This and the other waits return false if is_over() ends
+ * them.
  */
 bool sw_replica_files_wait_for_loading(struct sw_replica_files *files);
-/* Holds back snapshots, because the table will be emptied. */
+/* Stops new snapshots, because the table will be emptied. Waits for a running one. */
 bool sw_replica_files_hold_snapshots(struct sw_replica_files *files);
-/* The table has writes up to `sequence`, which another server may lack. Waits until the files have
- * all of them: with a log until they are durable, without a log by a snapshot. Then links the files
- * into a directory aside, and holds back snapshots. Returns 0; or -1, with an error in `reason`
- * unless is_over() ended the wait. */
+/* Archives the files of a table whose writes up to `sequence` another server may lack. Waits until
+ * the files have all of these writes: with a log until they are durable, without a log by writing a
+ * snapshot. Then links the files into a directory of their own, and stops new snapshots. Returns 0;
+ * or -1, with an error in `reason` unless is_over() ended the wait. */
 int sw_replica_files_archive(struct sw_replica_files *files, uint64_t sequence,
                              char name[SW_ASIDE_NAME_MAX], char reason[SW_REPL_REASON_BYTES]);
 /* Replaces the files on disk by the table's state: history `history`, writes up to `sequence`.
@@ -55,8 +56,9 @@ int sw_replica_files_replace(struct sw_replica_files *files, const struct sw_rep
 int sw_replica_files_set_history(struct sw_replica_files *files,
                                  const struct sw_repl_history *history,
                                  char reason[SW_REPL_REASON_BYTES]);
-/* The files are loaded, up to `sequence`. The state gets the history that they name; on a primary a
- * new one that comes from it. Returns 0; or -1 and an error in `reason`. */
+/* Call this when the files are loaded, up to `sequence`. Gives the state the history that the files
+ * name, or on a primary a new history that begins there. Returns 0; or -1 and an error in `reason`.
+ */
 int sw_replica_files_adopt_history(struct sw_replica_files *files, struct sw_repl_state *state,
                                    uint64_t sequence, char reason[SW_REPL_REASON_BYTES]);
 

@@ -15,7 +15,7 @@ uint64_t sw_replica_order(struct sw_replica *replica, bool follows)
     replica->follows = follows;
     replica->orders++;
     ssize_t written = write(replica->wake_fd, &one, sizeof(one));
-    (void)written; /* if the counter is full, it is readable already */
+    (void)written; /* if the counter is full, the eventfd is readable already */
     pthread_cond_broadcast(&replica->changed);
     return replica->orders;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * replica_parts.h - the thread of a replica, and its orders. For replica.c and replica_*.c.
+ * replica_parts.h - internals of the replica's thread and its orders, shared by replica.c and
+ * replica_*.c.
  */
 #ifndef SHERWOOD_SERVER_REPL_REPLICA_PARTS_H
 #define SHERWOOD_SERVER_REPL_REPLICA_PARTS_H
@@ -26,8 +27,8 @@ struct sw_replica {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping;
-    bool follows;         /* the last order: be a replica */
-    uint64_t rises;       /* the term, if the last order is to be primary */
+    bool follows;         /* the last order was to be a replica */
+    uint64_t rises;       /* last order was a promotion: its term; 0: no shard */
     uint64_t orders;      /* number of the last order */
     uint64_t carried_out; /* number of the last order that the thread has begun */
     uint64_t promoted;    /* number of the last promotion that is done, or has failed */
@@ -35,10 +36,10 @@ struct sw_replica {
     char why_not[SW_REPL_REASON_BYTES];
 
     /* Only the thread uses the fields below. */
-    bool has_position;               /* the table is at state->applied of the history */
-    uint64_t term;                   /* of the connection; 0: no shard */
-    struct sw_repl_position dropped; /* on a member of a shard: the last write that the files have
-                                        and the table has lost */
+    bool has_position; /* the table has exactly the writes of the history up to state->applied */
+    uint64_t term;     /* of the connection; 0: no shard */
+    struct sw_repl_position dropped; /* member of a shard: the last write that the files still have,
+                                        when the table is replaced */
     struct sw_peer_connection connection;
     struct sw_apply apply;
     struct sw_replica_files files;
@@ -47,10 +48,10 @@ struct sw_replica {
 
 /* --- replica_dropped.c --- */
 
-/* Prepares for the loss of the table, whose last writes the primary may lack. A member of a shard
- * notes the last write, once the log has it. Another server keeps its files aside if it took writes
- * from clients. Returns false if a newer order ends this, or the files cannot be kept; the table
- * then stays. */
+/* Prepares to replace the table, whose last writes the primary may lack. A member of a shard notes
+ * the last write, and waits until the log has written it. Any other server archives its files if it
+ * took writes from clients. Returns false if a newer order ends this, or the files cannot be
+ * archived; the table then stays. */
 bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_welcome *welcome);
 /* Counts and logs dropped writes of another term, which the other members may lack. Returns the
  * name of the directory that keeps their files; NULL: no files. */
@@ -60,8 +61,9 @@ const char *sw_replica_choose_archive(struct sw_replica *replica,
 
 /* --- replica_promote.c --- */
 
-/* Becomes a primary, if the table is at a position and no later order supersedes this one. The
- * caller holds the lock, which is released meanwhile. Returns true if the server is a primary. */
+/* Becomes a primary if the table is at a position, unless a later order supersedes this one. The
+ * caller holds the lock; the function releases it meanwhile. Returns true if the server is a
+ * primary. */
 bool sw_replica_become_primary(struct sw_replica *replica);
 
 /* --- replica_orders.c --- */

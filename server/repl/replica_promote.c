@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replica_promote.c - a replica becomes a primary: its files say so first.
+ * replica_promote.c - a replica becomes a primary. It writes this to its files first.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -9,8 +9,9 @@
 #include "server/repl/replica_parts.h"
 #include "table/table.h"
 
-/* The first record of a term, which changes nothing: a position names one history from here on. The
- * log has room for it, and others may go on from here. */
+/* Adds the first record of a term, which changes no key. From this record on, a position (term and
+ * sequence) names one history. The log has room for the record, and replicas can continue from it.
+ */
 static void begin_term(struct sw_replica *replica)
 {
     const uint64_t last = sw_table_last_sequence(replica->parts.table);
@@ -37,7 +38,7 @@ static void draw_history(struct sw_replica *replica, struct sw_repl_history *nex
     }
 }
 
-/* Writes the history, and where an operator decides the role, to the data directory. */
+/* Writes the history to the data directory; also the role, if an operator decides on it. */
 static bool write_files(struct sw_replica *replica, const struct sw_repl_history *next,
                         char reason[SW_REPL_REASON_BYTES])
 {
@@ -52,7 +53,7 @@ static bool is_last(const struct sw_replica *replica)
     return replica->orders == replica->carried_out && !replica->stopping;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void begin_as_primary(struct sw_replica *replica, const struct sw_repl_history *next)
 {
     struct sw_repl_state *state = replica->parts.state;
@@ -66,8 +67,9 @@ static void begin_as_primary(struct sw_replica *replica, const struct sw_repl_hi
     replica->parts.promoted(replica->parts.context);
 }
 
-/* With the lock, which is given back while files are written: loops take it. A later order
- * supersedes this one even then; what the files say is overwritten when that is carried out. */
+/* The caller holds the lock. The function releases it while it writes files, because loops also
+ * lock it. If a later order arrives meanwhile, it returns false; that order then overwrites the
+ * files. */
 static bool promote(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * role.c - the file `role` against the option `replicaof`.
+ * role.c - decides between the file `role` and the option `replicaof`.
  */
 #include "server/repl/role.h"
 
@@ -32,7 +32,7 @@ static const char *shown(const char *primary)
     return primary[0] == '\0' ? "empty" : primary;
 }
 
-/* Removes the file: a newer decision, or another authority, takes its place. */
+/* Removes the file: a newer decision of the operator, or a topology or shard, replaces it. */
 static int forget(struct sw_role_keeper *keeper, char reason[SW_REPL_REASON_BYTES])
 {
     const struct sw_role none = {.is_set = false};

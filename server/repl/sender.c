@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sender.c - a snapshot if it must be, then the records of the backlog.
+ * sender.c - sends a snapshot if the replica needs one, then the records of the backlog.
  */
 #include "server/repl/sender_parts.h"
 
@@ -23,7 +23,7 @@
 #define AT_ONCE 64
 #define AT_ONCE_BYTES (4U << 20)
 #define MARK_NS 1000000000ULL
-#define LAST_WORDS_NS 2000000000ULL /* for what is in the backlog when the server stops */
+#define LAST_WORDS_NS 2000000000ULL /* for the rest of the backlog at a stop */
 
 static void count(uint64_t *counter, uint64_t by)
 {
@@ -87,7 +87,7 @@ static int refuse_if_cut(struct sw_sender *sender)
                                "its user lost the right to run REPLICATE");
 }
 
-/* Waits until the socket takes more (POLLOUT), or there is something to do. */
+/* Waits for POLLOUT or, if `events` is 0, for a wake-up. Reads acknowledgements that arrived. */
 static int wait_for(struct sw_sender *sender, short events, int timeout_ms)
 {
     struct pollfd fds[2] = {{.fd = sender->socket.fd, .events = (short)(events | POLLIN)},
@@ -107,7 +107,7 @@ static int wait_for(struct sw_sender *sender, short events, int timeout_ms)
     return ready > 0 && (fds[0].revents & ~POLLOUT) != 0 ? take_acks(sender) : 0;
 }
 
-/* Shortens every wait once the server stops. */
+/* Returns true if the server stops. The first time, also sets the deadline of every wait. */
 static bool is_stopping(struct sw_sender *sender)
 {
     bool stopping = __atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE);
@@ -126,8 +126,8 @@ static bool is_late(struct sw_sender *sender)
            now - __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED) > limit;
 }
 
-/* A snapshot holds the table's image. DIGEST, BGSAVE and other replicas wait for it; a snapshot
- * that mends the log does not. */
+/* Ends a snapshot that is too slow, because it holds the table's image: DIGEST, BGSAVE and other
+ * replicas wait for it. Also ends it if a snapshot that restarts the log claims the image. */
 static int refuse_if_slow(struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
@@ -191,7 +191,7 @@ static int send_bytes(void *context, const void *bytes, size_t size)
     if (refuse_if_slow(sender) != 0) {
         return -1;
     }
-    /* a replica that loads says nothing */
+    /* a replica that loads a snapshot sends nothing: do not time it out */
     __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
     return send_pieces(sender, &piece, 1);
 }
@@ -218,7 +218,7 @@ static int send_welcome(struct sw_sender *sender, bool resumes)
     return send_bytes(sender, line, sw_repl_welcome_write(&welcome, line, sizeof(line)));
 }
 
-/* Is the next write of the replica in the backlog, and of a history that this server has? */
+/* Returns true if this server has the replica's history, and the backlog has its next write. */
 static bool can_resume(const struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
@@ -232,7 +232,7 @@ static bool can_resume(const struct sw_sender *sender)
     return got >= 0;
 }
 
-/* While it waits for the table's image: is the replica still there? */
+/* Called while the sender waits for the table's image. Returns false if the connection must end. */
 static bool goes_on(void *context)
 {
     struct sw_sender *sender = context;
@@ -240,13 +240,13 @@ static bool goes_on(void *context)
         return sender_failed(sender, &sender->senders->dropped,
                              "the server stops before the replica has a snapshot") == 0;
     }
-    /* it says nothing meanwhile */
+    /* the replica sends nothing meanwhile: do not time it out */
     __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
     return refuse_if_cut(sender) == 0 && take_acks(sender) == 0;
 }
 
-/* The image of a snapshot may have a write that its loop has done, and not handed in to the backlog
- * yet. Waits until the backlog has it: else the replica would seem to be ahead of the backlog. */
+/* The snapshot may have a write that a loop has completed but not yet added to the backlog. Waits
+ * until the backlog has it: otherwise the replica would be ahead of the backlog. */
 static int wait_for_backlog(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
@@ -306,7 +306,7 @@ static int send_mark(struct sw_sender *sender)
     return send_pieces(sender, &piece, 1);
 }
 
-/* Sends what the backlog has. Returns how many records; -1: it is over. */
+/* Sends the next records of the backlog. Returns their number, or -1 if the connection must end. */
 static int send_records(struct sw_sender *sender)
 {
     struct sw_backlog_record *records[AT_ONCE];
@@ -322,7 +322,7 @@ static int send_records(struct sw_sender *sender)
         pieces[i] = (struct iovec){records[i]->bytes, records[i]->size};
     }
     if (n > 0) {
-        sender->sent = records[n - 1]->sequence; /* acknowledgements come while it sends */
+        sender->sent = records[n - 1]->sequence; /* acknowledgements arrive while it sends */
         if (refuse_if_cut(sender) != 0 || send_pieces(sender, pieces, n) != 0) {
             sw_backlog_release(records, n);
             return -1;
@@ -387,7 +387,7 @@ static void *run_sender(void *context)
     return NULL;
 }
 
-/* Frees senders whose threads have ended, or all, waiting for them. */
+/* Joins and frees the senders whose threads have ended. `all`: waits for every thread. */
 static void reap(struct sw_senders *senders, bool all)
 {
     struct sw_sender *gone = NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * sender_figures.c - how far replicas are, and what was sent to them.
+ * sender_figures.c - the progress of the replicas, and statistics of what was sent.
  */
 #include <string.h>
 
 #include "server/log/clock.h"
 #include "server/repl/sender_parts.h"
 
-/* Counts what it acknowledges? One that was cut has acknowledged numbers of a history that is over,
- * until its thread ends. */
+/* Returns true if the sender's acknowledgements count. A sender that was cut remains until its
+ * thread ends; its acknowledgements are sequences of an earlier history. */
 static bool counts(const struct sw_sender *sender)
 {
     return !sender->joined && __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sender_right.c - the right of a replica's user to be sent the table, which may end meanwhile.
+ * sender_right.c - checks, while a replica is served, whether its user may still run REPLICATE.
  */
 #include <unistd.h>
 

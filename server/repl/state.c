@@ -81,7 +81,8 @@ void sw_repl_open_reads(struct sw_repl_state *state)
 
 bool sw_repl_history_has(const struct sw_repl_history *history, const char *id, uint64_t sequence)
 {
-    /* zeros are no history: a replica says them that has none, and a primary that came from none */
+    /* zeros mean "no history": of a replica without data, and before the first history of a primary
+     */
     if (strspn(id, "0") == SW_HISTORY_ID_BYTES - 1) {
         return false;
     }

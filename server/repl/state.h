@@ -71,7 +71,7 @@ struct sw_repl_state {
     char trouble[SW_REPL_REASON_BYTES]; /* why the last connection ended */
 };
 
-/* Draws a history. */
+/* Initialises a primary with a new, random history. */
 void sw_repl_state_init(struct sw_repl_state *state);
 void sw_repl_state_fini(struct sw_repl_state *state);
 
@@ -87,8 +87,9 @@ static inline uint64_t sw_repl_fence(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->fence, __ATOMIC_SEQ_CST);
 }
-/* For a read that outlives the fence: if the number is unchanged at its end, the table was at a
- * position all the while. The caller reads the number first, then checks sw_repl_lacks_data. */
+/* For a long read such as DIGEST, which the fence does not wait for. The caller reads this number,
+ * then checks sw_repl_lacks_data. If the number is unchanged after the read, the table was at a
+ * position all the time. */
 static inline uint64_t sw_repl_closures(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->closures, __ATOMIC_SEQ_CST);
@@ -131,8 +132,8 @@ uint64_t sw_repl_pause(struct sw_repl_state *state);
  * lock when the role ends. */
 void sw_repl_resume_serving(struct sw_repl_state *state);
 
-/* Refuse reads, or writes, from now on. Those in flight have ended once every loop has seen the
- * fence that is returned. DIGEST is the exception: see sw_repl_closures. */
+/* Refuse reads, or writes, from now on, and return a new fence. Once every loop has seen that
+ * fence, no earlier read or write is in flight. DIGEST is the exception: see sw_repl_closures. */
 uint64_t sw_repl_close_reads(struct sw_repl_state *state);
 uint64_t sw_repl_close_writes(struct sw_repl_state *state);
 /* Serves reads again: the table is at a position. */

@@ -43,7 +43,8 @@ struct sw_repl_terms {
      * the replica's acknowledgements count. */
     bool (*serve)(void *context, const struct sw_repl_hello *hello, struct sw_repl_ack *who,
                   char *reason, size_t reason_bytes);
-    /* Primary: returns the first record of its term; 0: it does not serve this term any more. */
+    /* Primary: returns the sequence of the first record of its term; 0: it no longer serves this
+     * term. */
     uint64_t (*start)(void *context, uint64_t term);
     /* Primary: returns the number of replicas that count and have acknowledged the write. */
     unsigned (*count)(void *context, const struct sw_repl_ack *acks, unsigned count,
