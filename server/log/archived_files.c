@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * archived_files.c - hard links, so that the files themselves may be removed as if nobody kept
+ * archived_files.c - keeps files by hard links: the data directory may then remove its own names of
  * them.
  */
 #include "server/log/archived_files.h"
@@ -16,7 +16,7 @@
 #include "server/log/snapshot_write.h"
 
 struct others {
-    const char *name; /* not counted */
+    const char *name; /* the directory of this call, which the count leaves out */
     uint64_t count;
 };
 
@@ -35,7 +35,8 @@ static int link_file(const struct sw_directory *directory, const char *name, con
     return directory->io->link(directory->fd, file, to);
 }
 
-/* A file of that name is there: is it this one? Then this one has another name. */
+/* Called if the archive has a file of this name. Returns true if the file of the data directory has
+ * a second name: it is the same file. Sets errno to EEXIST. */
 static bool is_linked(const struct sw_directory *directory, const char *file)
 {
     const struct sw_io *io = directory->io;

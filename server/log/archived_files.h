@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * archived_files.h - keeps files of a data directory that are about to be replaced. They go to a
- * directory below it, which is a data directory of its own.
+ * archived_files.h - keeps files of a data directory that are about to be replaced, in a directory
+ * below it. A server can use that directory as its data directory.
  *
  * Threads: one at a time.
  */

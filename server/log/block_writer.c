@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * block_writer.c - a ring of blocks between the one who fills them and the thread that writes them.
+ * block_writer.c - a ring of blocks between the caller, which fills them, and the thread that
+ * writes them.
  */
 #include "server/log/block_writer.h"
 
@@ -9,11 +10,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* One is filled, one is written, one waits, so that neither side waits for the other's last step.
+/* One block is being filled, one is being written, and one is ready, so neither side waits for the
+ * other to finish a block.
  */
 #define BLOCKS 3U
-/* Of a file in the page cache the kernel is asked to write so much at a time, so that the sync at
- * the end finds little. */
+/* If writes go to the page cache, the kernel is asked to write them out in steps of this size. So
+ * the sync at the end has little left to write. */
 #define WRITE_OUT_BYTES (8U << 20)
 
 struct sw_block_writer {
@@ -21,7 +23,7 @@ struct sw_block_writer {
     int fd;
     uint8_t *blocks[BLOCKS];
     size_t bytes[BLOCKS];
-    uint64_t at, out; /* the thread's: in the file; the kernel was asked to write up to here */
+    uint64_t at, out; /* only the thread's: offset of the next write; end of the last write_out */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -38,9 +40,9 @@ int sw_block_writer_file(const struct sw_io *io, int dir, const char *name)
     return fd < 0 && errno == EINVAL ? io->open(dir, name, flags, 0600) : fd;
 }
 
-/* Some file systems open a file with O_DIRECT and then refuse its writes, and one that was taken in
- * part goes on at a place that direct writes cannot begin at: from there on the page cache serves.
- * Returns false if it did already. */
+/* Clears O_DIRECT after a write has failed with EINVAL: some file systems open a file with O_DIRECT
+ * and then refuse its writes, and a partial write can end where no direct write may begin. Returns
+ * false if O_DIRECT was not set. */
 static bool leave_direct(int fd)
 {
     int flags = fcntl(fd, F_GETFL);

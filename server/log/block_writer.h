@@ -16,22 +16,25 @@
 
 struct sw_block_writer;
 
-/* Opens a new file, truncated, past the page cache where its file system can do that. -1: errno. */
+/* Opens a new or truncated file, for writes past the page cache if its file system supports that.
+ * Returns the descriptor, or -1 with errno. */
 int sw_block_writer_file(const struct sw_io *io, int dir, const char *name);
 
-/* Writes to the file from byte `at` on, in blocks of up to `block_bytes`, a multiple of
- * SW_BLOCK_ALIGN. NULL: errno, there is no memory or no thread. The file is borrowed. */
+/* Creates a writer that writes to the file from byte `at` on, in blocks of up to `block_bytes`, a
+ * multiple of SW_BLOCK_ALIGN. Borrows the file. Returns NULL with errno if there is no memory or no
+ * thread. */
 struct sw_block_writer *sw_block_writer_create(const struct sw_io *io, int fd, size_t block_bytes,
                                                uint64_t at);
-/* Memory for the next block; waits until there is some. NULL: errno, a write has failed. */
+/* Returns memory for the next block; waits until a block is free. Returns NULL with errno if a
+ * write has failed. */
 uint8_t *sw_block_writer_next(struct sw_block_writer *writer);
-/* Hands in that memory, filled so far, a multiple of SW_BLOCK_ALIGN: it goes behind the blocks
- * before. */
+/* Appends the first `bytes` bytes of that memory to the file. `bytes`: a multiple of
+ * SW_BLOCK_ALIGN. */
 void sw_block_writer_put(struct sw_block_writer *writer, size_t bytes);
-/* Waits until all is handed to the kernel. Returns 0; or -1 with errno, if a write has failed. */
+/* Waits until the kernel has all blocks. Returns 0; or -1 with errno if a write has failed. */
 int sw_block_writer_flush(struct sw_block_writer *writer);
-/* Waits for the running write, and frees the writer. Blocks that were not begun are not written.
- * NULL is allowed. */
+/* Waits for the running write, and frees the writer. Drops blocks whose write has not begun. NULL
+ * is allowed. */
 void sw_block_writer_destroy(struct sw_block_writer *writer);
 
 #endif

@@ -37,7 +37,7 @@ static void tell_holder(const struct sw_directory *directory, char *reason, size
              pid[0] == '\0' ? "unknown" : pid, directory->path);
 }
 
-/* The file holds the process id of the last holder; nobody but the holder of the lock writes it. */
+/* Writes the process id to the file `lock`. Only the holder of the lock writes there. */
 static int write_pid(const struct sw_directory *directory)
 {
     char pid[PID_BYTES];
@@ -47,7 +47,7 @@ static int write_pid(const struct sw_directory *directory)
                : directory->io->truncate(directory->lock_fd, bytes);
 }
 
-/* `name` is what could not be locked. Returns -1. */
+/* Writes an error for a failed lock of `name` ("": the directory). Returns -1. */
 static int say_locked(struct sw_directory *directory, const char *name, char *reason,
                       size_t reason_bytes)
 {
@@ -60,8 +60,8 @@ static int say_locked(struct sw_directory *directory, const char *name, char *re
     return -1;
 }
 
-/* The directory first: a second daemon then leaves no trace, and finds the first one's process id
- * in the file. */
+/* Locks the directory, then its file `lock`. In this order a second daemon changes no file, and
+ * finds the process id of the first one in `lock`. */
 static int take_locks(struct sw_directory *directory, char *reason, size_t reason_bytes)
 {
     const struct sw_io *io = directory->io;
@@ -85,7 +85,7 @@ static int take_locks(struct sw_directory *directory, char *reason, size_t reaso
     if (io->lock(directory->lock_fd) != 0) {
         return say_locked(directory, "/" SW_DATA_LOCK_NAME, reason, reason_bytes);
     }
-    if (write_pid(directory) != 0) { /* the disk may be full: the lock holds all the same */
+    if (write_pid(directory) != 0) { /* the disk may be full; the lock is valid anyway */
         sw_log(SW_LOG_WARNING,
                "cannot write %s/%s, so it does not name the process that has the lock: %s",
                directory->path, SW_DATA_LOCK_NAME, strerror(errno));
@@ -165,7 +165,7 @@ int sw_directory_check(const struct sw_directory *directory, char *reason, size_
     return is_gone || is_there == 0 ? -1 : 0;
 }
 
-/* A file that says something of a daemon's data. */
+/* Returns true if the name is that of a daemon's file with data or about its data. */
 static bool is_of_daemon(const char *name)
 {
     uint64_t number;
@@ -184,7 +184,8 @@ static bool note_file(void *context, const char *name)
     return found[0] == '\0';
 }
 
-/* Whether nobody's data would be mixed with those of this daemon. */
+/* Returns true if the directory has no data of another daemon: the data of two daemons must not
+ * mix. */
 static bool is_free(const struct sw_directory *directory, char *reason, size_t reason_bytes)
 {
     char found[SW_DIRECTORY_NAME_MAX] = "";
@@ -207,7 +208,7 @@ int sw_directory_follow(struct sw_directory *directory, char *reason, size_t rea
     struct sw_directory other;
     if (directory->io->is_at(directory->fd, directory->path) < 0 &&
         sw_directory_check(directory, reason, reason_bytes) != 0) {
-        return -1; /* there is none */
+        return -1; /* the path names no directory */
     }
     if (sw_directory_open(&other, directory->io, directory->path, reason, reason_bytes) != 0) {
         return -1;

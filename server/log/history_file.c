@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_file.c - one line of text; for a primary that was a replica, and for a member of a shard,
- * another one each.
+ * history_file.c - one line of text, a line "own" on a primary that was a replica, and a line
+ * "terms" on a member of a shard.
  */
 #include "server/log/history_file.h"
 
@@ -62,8 +62,8 @@ static int write_terms(const struct sw_terms *terms, char *out, size_t bytes)
     return size == 0 ? 0 : size + snprintf(out + size, bytes - (size_t)size, "\n");
 }
 
-/* "own 120". Files of earlier versions lack the line: where a primary came from another history,
- * all writes may be its own. */
+/* Parses the line "own 120", if it is there. Earlier versions do not write it. Then, if a primary
+ * continued another history, any of its writes may be its own. */
 static const char *parse_own(const char *line, struct sw_history *history)
 {
     int taken = 0;

@@ -30,13 +30,13 @@ enum sw_history_kind {
 struct sw_history {
     enum sw_history_kind kind;
     char id[SW_HISTORY_TEXT];
-    char before[SW_HISTORY_TEXT]; /* the history that it came from, or zeros */
+    char before[SW_HISTORY_TEXT]; /* the history that this one continues, or zeros */
     uint64_t before_through;
     uint64_t own_from;     /* see SW_OWNS_NOTHING */
     struct sw_terms terms; /* of a member of a shard */
 };
 
-/* Reads the file. Returns 0; or -1, with a sentence in `reason`, if it cannot be read or is none.
+/* Reads the file. Returns 0; or -1 and an error in `reason` if it cannot be read or is not valid.
  */
 int sw_history_read(const struct sw_directory *directory, struct sw_history *history,
                     char reason[SW_HISTORY_REASON_BYTES]);

@@ -113,7 +113,7 @@ static int system_make(int dir, const char *name)
     return mkdirat(dir, name, 0700);
 }
 
-/* Another open file, so that the position of `dir` stays its own. */
+/* Opens the directory again, because reading its entries moves the position of the descriptor. */
 static DIR *open_list(int dir)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -29,13 +29,14 @@ struct sw_io {
     ssize_t (*pwritev)(int fd, const struct iovec *pieces, int count, off_t at);
     int (*fdatasync)(int fd);
     int (*fsync)(int fd); /* a directory's */
-    /* A hint whose failure has no effect: sync_file_range(SYNC_FILE_RANGE_WRITE). */
+    /* sync_file_range(SYNC_FILE_RANGE_WRITE). It is a hint, so its failure has no effect. */
     int (*write_out)(int fd, off_t at, off_t bytes);
     int (*truncate)(int fd, off_t bytes);
     /* Sets or clears O_DIRECT. With it, addresses, offsets and lengths of writes must be multiples
      * of a page. Some file systems accept the flag and refuse the writes with EINVAL. */
     int (*direct)(int fd, bool is_direct);
-    int (*allocate)(int fd, off_t bytes); /* fallocate(2): longer by zeros, with room on the disk */
+    /* fallocate(2): the file grows by zeros, with disk space for them */
+    int (*allocate)(int fd, off_t bytes);
     int (*size)(int fd, uint64_t *bytes);
     /* Finds the next data from `at` on (SEEK_DATA): [*from, *to). Leaves both unchanged if the file
      * system does not support that. Returns 0, or 1 if there is no data up to the end of the file.
@@ -47,9 +48,10 @@ struct sw_io {
     int (*rename)(int dir, const char *from, const char *to);
     int (*unlink)(int dir, const char *name);
     int (*link)(int dir, const char *from, const char *to);
-    int (*make)(int dir, const char *name);        /* a directory, which only its owner reads */
+    /* makes a directory that only its owner can read */
+    int (*make)(int dir, const char *name);
     void (*boot_id)(uint8_t id[SW_BOOT_ID_BYTES]); /* proto/boot_id.h */
-    /* proto/data_lock.h; EAGAIN: another has it. */
+    /* proto/data_lock.h. EAGAIN: another process has the lock. */
     int (*lock_directory)(int fd);
     int (*lock)(int fd);
     /* Calls `each` with the name of every entry but "." and "..", until that returns false.
@@ -57,11 +59,11 @@ struct sw_io {
     int (*list)(int dir, bool (*each)(void *context, const char *name), void *context);
 };
 
-/* The system's. */
+/* Returns the table of the real system calls. */
 const struct sw_io *sw_io_system(void);
 
-/* All of `bytes`, however often it takes; EINTR is tried again. A read that meets the end of the
- * file fails with ENODATA. */
+/* Read or write all of `bytes`, by repeated calls if necessary, also after EINTR. A read that meets
+ * the end of the file fails with ENODATA. */
 int sw_io_read(const struct sw_io *io, int fd, void *data, size_t bytes, uint64_t at);
 int sw_io_write(const struct sw_io *io, int fd, const void *data, size_t bytes, uint64_t at);
 

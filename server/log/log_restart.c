@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * log_restart.c - a log that is broken goes on behind a snapshot.
+ * log_restart.c - restarts a broken log after a snapshot.
  *
- * A write or a sync of a segment has failed, so nobody knows what of it storage has. The table has
- * every write that was applied. Once a snapshot of it is durable, and stands for every write that
- * was handed in, no start needs the failed segment any more: the log goes on in a new one, whose
- * first write is the one behind the snapshot. The failed one is closed as it is, neither written
- * nor synced again, and goes when the snapshots that are kept stand for its writes.
+ * A write or a sync of a segment has failed, so it is unknown which part of the segment is on
+ * storage. The table has every write that was applied. Once a snapshot of the table is durable and
+ * has every write that was added to the log, no start needs the failed segment. The log continues
+ * in a new segment, which begins with the write after the snapshot. The failed segment is closed;
+ * it is never written or synced again. It is removed when all kept snapshots have its writes.
  *
  * Invariant: no write is lost between the snapshot and the new segment. A broken log drops writes
  * under `lock`. The state also changes under `lock`, and only if the snapshot has the highest write
@@ -20,8 +20,8 @@
 
 /* --- the writer's ----------------------------------------------------------------------------- */
 
-/* Frees the copies of writes that were handed in and not written. Their places are known, and no
- * later write has one of them: those wait until `written` has moved. */
+/* Frees the copies of writes that were added but not written. Their slots are known, and no later
+ * write is in one of them: sw_wal_add refuses writes above `written` + SW_WAL_RING. */
 static void drop_ring(struct sw_wal *wal, uint64_t through)
 {
     uint64_t last = wal->written + SW_WAL_RING;
@@ -36,7 +36,7 @@ static void drop_ring(struct sw_wal *wal, uint64_t through)
     }
 }
 
-/* Closes what is not to be written or synced again; `lock` is held. */
+/* Closes the segments that are never written or synced again. The caller holds `lock`. */
 static void leave_files(struct sw_wal *wal, uint64_t through)
 {
     for (uint32_t i = 0; i < wal->unsynced_count; i++) {
@@ -56,12 +56,12 @@ static void leave_files(struct sw_wal *wal, uint64_t through)
     __atomic_store_n(&wal->current_bytes, 0, __ATOMIC_RELAXED);
     uint64_t names;
     if (wal->prepared.fd >= 0 && wal->io->links(wal->prepared.fd, &names) == 0 && names == 0) {
-        wal->io->close(wal->prepared.fd); /* somebody has removed it */
+        wal->io->close(wal->prepared.fd); /* its file was removed */
         wal->prepared.fd = -1;
     }
 }
 
-/* `lock` is held. */
+/* Restarts the log after the write `through`. The caller holds `lock`. */
 static void go_on_behind(struct sw_wal *wal, uint64_t through)
 {
     drop_ring(wal, through);
@@ -75,15 +75,16 @@ static void go_on_behind(struct sw_wal *wal, uint64_t through)
     __atomic_store_n(&wal->state, wal->prepared.fd < 0 ? SW_WAL_FULL : SW_WAL_OK, __ATOMIC_SEQ_CST);
 }
 
-/* The next segment is the first one in the directory; `lock` is held, and the keeper does not use
- * the directory. */
+/* Notes that the next segment will be the first one in the directory. The caller holds `lock`, and
+ * the keeper does not use the directory. */
 static void forget_first(struct sw_wal *wal)
 {
     wal->first = 0;
     wal->first_is_noted = false;
 }
 
-/* Forgets the writes of this log and its files. Nobody hands in a write; `lock` is held. */
+/* Forgets the writes and the files of this log. The caller holds `lock`, and no thread adds a write
+ * meanwhile. */
 static void begin_anew(struct sw_wal *wal, uint64_t sequence)
 {
     drop_ring(wal, __atomic_load_n(&wal->handed, __ATOMIC_SEQ_CST));
@@ -92,12 +93,13 @@ static void begin_anew(struct sw_wal *wal, uint64_t sequence)
         wal->io->close(wal->prepared.fd);
         wal->prepared.fd = -1;
     }
-    for (uint32_t i = 0; i < SW_WAL_RING; i++) { /* the same numbers will come again */
+    for (uint32_t i = 0; i < SW_WAL_RING; i++) { /* the new history reuses these numbers */
         __atomic_store_n(&wal->ring[i].ready, 0, __ATOMIC_RELAXED);
     }
     wal->old_count = wal->ghost_count = 0;
     forget_first(wal);
-    /* before `durable`: see sw_wal_incarnation. The constant is odd, so none comes twice soon. */
+    /* Before `durable`: see sw_wal_incarnation. The added constant makes a repeated value unlikely.
+     */
     __atomic_store_n(&wal->incarnation, (wal->incarnation + 0x9e3779b97f4a7c14U) | 1,
                      __ATOMIC_RELEASE);
     wal->begun_at = sequence;
@@ -117,8 +119,8 @@ static void report_restart(struct sw_wal *wal, bool done)
     pthread_cond_broadcast(&wal->moved);
 }
 
-/* Goes on, if everything that the snapshot holds was handed in, and nothing else was; `lock` is
- * held. */
+/* Restarts the log if exactly the writes of the snapshot were added. If a later write was added,
+ * reports a failure. If some are still missing, does nothing. The caller holds `lock`. */
 static void try_to_restart(struct sw_wal *wal)
 {
     const uint64_t through = wal->restart.through;
@@ -138,7 +140,8 @@ static void try_to_restart(struct sw_wal *wal)
     }
 }
 
-/* Tells those that wait that it takes too long; `lock` is held, and is not meanwhile. */
+/* Declares the log hopeless, so that waiting writes get no reply. The caller holds `lock`; the
+ * function releases it during the call of wake(). */
 static void lose_hope(struct sw_wal *wal)
 {
     __atomic_store_n(&wal->is_hopeless, true, __ATOMIC_SEQ_CST);
@@ -147,7 +150,7 @@ static void lose_hope(struct sw_wal *wal)
     pthread_mutex_lock(&wal->lock);
 }
 
-/* Sleeps until there may be something to do; `lock` is held. */
+/* Sleeps until a request may have arrived or the log becomes hopeless. The caller holds `lock`. */
 static void rest(struct sw_wal *wal)
 {
     uint64_t at = wal->broke_ns + wal->config.patience_ms * 1000000U;
@@ -164,7 +167,7 @@ static void rest(struct sw_wal *wal)
 bool sw_wal_wait_for_restart(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
-    /* so that whoever hands in the last write that is waited for wakes this thread */
+    /* so that sw_wal_add wakes this thread when it adds the last missing write */
     __atomic_store_n(&wal->writer_sleeps, true, __ATOMIC_SEQ_CST);
     while (wal->state == SW_WAL_BROKEN && !wal->stopping) {
         if (wal->restart.asked) {
@@ -189,8 +192,8 @@ bool sw_wal_wait_for_restart(struct sw_wal *wal)
 
 /* --- the saver's ------------------------------------------------------------------------------ */
 
-/* Wakes the writer, and waits until it has done what was asked, or has ended. Gives `lock` back;
- * returns 0, or -1 if it was not done. */
+/* Wakes the writer, and waits until it has carried out the request, or has ended. The caller holds
+ * `lock`; the function releases it. Returns 0, or -1 if the request was not carried out. */
 static int wait_for_restart(struct sw_wal *wal)
 {
     pthread_cond_signal(&wal->work);

@@ -36,8 +36,9 @@ static int read_segment(const struct sw_directory *directory, uint64_t number,
                : 0;
 }
 
-/* Gives back the oldest files: those that are kept have SW_WAL_KEPT_BYTES without the oldest of
- * them. So the newest one with writes, which is needed up to three times more, is always kept. */
+/* Frees the bytes of the oldest segments. A segment keeps its bytes while the newer ones have less
+ * than SW_WAL_KEPT_BYTES. So the newest segment with writes, which is read up to three more times,
+ * is always in memory. */
 static void keep_newest(struct sw_log_scan *scan, size_t count)
 {
     uint64_t kept = 0;
@@ -124,7 +125,7 @@ void sw_log_scan_free(struct sw_log_scan *scan)
     *scan = (struct sw_log_scan){0};
 }
 
-/* Was a segment given up that has a lower number? */
+/* Does a segment with a lower number begin after a gap? */
 static bool follows_passed(const struct sw_log_scan *scan, size_t segment)
 {
     for (size_t i = 0; i < segment; i++) {
@@ -142,8 +143,8 @@ static bool is_unreachable(const struct sw_log_scan *scan, size_t segment)
            (found->run.first == 0 && follows_passed(scan, segment));
 }
 
-/* The newest first, each durably: a segment that names one that is gone must not stay. The file
- * first-segment goes before the segments that it may name. */
+/* Removes the newest first, and syncs each removal: a segment must not outlive the older segment
+ * that it names. Removes the file first-segment before the segments that it may name. */
 int sw_wal_remove_unreachable(const struct sw_log_scan *scan, const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES])
 {
@@ -195,10 +196,10 @@ static int replay_piece(const struct sw_segment_file *file, const struct sw_wal_
     return 0;
 }
 
-/* What a replay reads records from: memory of the caller's kind, with a segment in it. */
+/* A segment in the memory that the caller of a replay wants. */
 struct loaded {
     struct sw_segment_file file;
-    struct sw_segment_file own; /* read again */
+    struct sw_segment_file own; /* its bytes, if they were not kept and had to be read again */
     void *taken;
 };
 

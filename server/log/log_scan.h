@@ -15,18 +15,19 @@
 #define SW_WAL_KEPT_BYTES (256ULL << 20)
 #define SW_WAL_REASON_BYTES 1024 /* a path and a sentence */
 
-/* Memory for the records of a replay. */
+/* Where a replay puts the records of a segment. */
 struct sw_wal_memory {
-    void *(*take)(void *context, size_t bytes); /* NULL: on the heap. Returns NULL: there is none */
+    /* NULL: the heap is used. Returns NULL if there is no memory */
+    void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *memory, size_t bytes);
     void *context;
 };
-/* The heap. */
+/* Returns the heap as memory of a replay. */
 const struct sw_wal_memory *sw_wal_heap(void);
 
 struct sw_log_scan {
     struct sw_wal_found *found;   /* segments, by number */
-    struct sw_segment_file *file; /* of each, if it is kept */
+    struct sw_segment_file *file; /* bytes of each segment, if they were kept in memory */
     size_t count;
     struct sw_wal_plan plan;
 };
@@ -45,7 +46,8 @@ void sw_log_scan_free(struct sw_log_scan *scan);
  * or -1 and an error in `reason`. */
 int sw_wal_remove_unreachable(const struct sw_log_scan *scan, const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES]);
-/* Returns true if the segment is one of those, or empty. It may be removed once a newer one exists.
+/* Returns true if the segment is an alias, begins after a gap, or is empty. It may be removed once
+ * a newer segment exists.
  */
 static inline bool sw_wal_is_superfluous(const struct sw_wal_found *found)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recover.c - recovering what a log holds.
+ * recover.c - recovers the writes of a log at a start.
  */
 #include "server/log/recover.h"
 
@@ -15,7 +15,7 @@
 #include "server/observe/log.h"
 #include "table/info.h"
 
-/* Are the segments of the log that the snapshot is of? */
+/* Do the segments and the snapshot belong to one data directory? */
 static bool ids_agree(const struct sw_recover *recover, const struct sw_log_scan *scan,
                       char reason[SW_WAL_REASON_BYTES])
 {
@@ -79,7 +79,7 @@ static bool form_fits(const struct sw_recover *recover, const struct sw_log_scan
     const char *now = sw_key_form_name(sw_key_form_told(options->resp_keys));
     const bool has_keys = recover->snapshot != NULL && recover->snapshot->entries > 0;
     if (!options->has_form || (scan->plan.pieces == 0 && !has_keys)) {
-        return true; /* there are no keys */
+        return true; /* no keys to compare */
     }
     if (told == 0) {
         sw_log(SW_LOG_NOTICE,
@@ -105,8 +105,8 @@ static bool form_fits(const struct sw_recover *recover, const struct sw_log_scan
     return false;
 }
 
-/* Goes on without a log. What cannot be reached now must not be reached once a snapshot stands for
- * the writes before it. */
+/* Continues without a log. Removes segments that this start could not reach, because a start with a
+ * later snapshot could reach them. */
 static int go_without(const struct sw_recover *recover, const struct sw_log_scan *scan,
                       char reason[SW_WAL_REASON_BYTES])
 {
@@ -126,7 +126,8 @@ static int go_without(const struct sw_recover *recover, const struct sw_log_scan
     return 0;
 }
 
-/* Notes what the next snapshot tells of the log beside it, if no log begins. */
+/* Sets the lowest segment that a start with the next snapshot needs. Warns if the log of the loaded
+ * snapshot is missing. */
 static void note_segments(const struct sw_recover *recover, const struct sw_log_scan *scan)
 {
     const uint64_t segment = recover->snapshot != NULL ? recover->snapshot->segment : 0;

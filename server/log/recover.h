@@ -35,11 +35,11 @@ struct sw_recover {
     struct sw_wal *wal; /* the log to begin; NULL: later writes are not logged */
 };
 
-/* Recovers all segments of the directory, even if no log is to begin. Logs a summary. Returns 0; or
- * -1 and an error in `reason`. */
+/* Recovers all segments of the directory, also if `wal` is NULL. Logs a summary. Returns 0; or -1
+ * and an error in `reason`. */
 int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES]);
 
-/* Does the same after sw_snapshot_load, which may have found no snapshot. */
+/* Calls sw_recover with the results of sw_snapshot_load, which may have found no snapshot. */
 int sw_recover_behind(const struct sw_load *load, const struct sw_config *config,
                       struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES]);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * replay.c - records as batches.
+ * replay.c - turns records into batches.
  *
- * Records lie in I/O memory, and batches point into them. As many are in flight as the table likes;
- * it takes them in the order of their submission, for they are of one stream.
+ * The records lie in I/O memory, and the batches point into them. As many batches are in flight as
+ * the queue accepts. They are one stream, so the table runs them in order.
  */
 #include "server/log/replay.h"
 
@@ -27,7 +27,7 @@ struct replay {
     struct sw_table_info info;
     const struct sw_wal_shape *shape;
     struct sw_replayed *replayed;
-    struct sw_batch *batches; /* a ring: submitted, oldest first */
+    struct sw_batch *batches; /* a ring of the submitted batches, oldest first */
     uint32_t oldest, in_flight;
 };
 
@@ -119,8 +119,8 @@ void sw_wal_batch_of(const struct sw_wal_record *record, const struct sw_wal_sha
     }
 }
 
-/* Submits the operations of a record, in pieces if it has more than a batch may have. Parts of it
- * that did not take effect are not in it, so a piece need not be one group with the next. */
+/* Submits the operations of a record, in several batches if one batch cannot have them all. The
+ * record has only operations that took effect, so these batches need not be one group. */
 static int submit_operations(struct replay *replay, const struct sw_wal_record *record,
                              uint8_t *columns, char reason[SW_WAL_REASON_BYTES])
 {
@@ -170,7 +170,7 @@ static int take_write(void *context, const struct sw_wal_record *record, uint8_t
                                         : submit_operations(replay, record, columns, reason);
 }
 
-/* The segment's memory is about to go. */
+/* Waits for all batches, because the segment's memory will be freed. */
 static int finish_all(void *context, char reason[SW_WAL_REASON_BYTES])
 {
     struct replay *replay = context;

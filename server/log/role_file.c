@@ -24,7 +24,7 @@ static int role_file_failed(const struct sw_directory *directory, const char *wh
     return -1;
 }
 
-/* Takes a line that begins so. Returns what is behind it, or NULL. */
+/* Parses a line that begins with `begins`. Returns the text after the line, or NULL. */
 static const char *take_line(const char *text, const char *begins,
                              char value[SW_ROLE_PRIMARY_BYTES])
 {

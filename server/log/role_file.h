@@ -20,17 +20,17 @@
 #define SW_ROLE_REASON_BYTES 320
 
 struct sw_role {
-    bool is_set;                           /* there is a file */
+    bool is_set;                           /* the file exists */
     char primary[SW_ROLE_PRIMARY_BYTES];   /* as in REPLICAOF; empty: the server is a primary */
     char replicaof[SW_ROLE_PRIMARY_BYTES]; /* the option when REPLICAOF ran */
 };
 
-/* Reads the file. Returns 0; or -1, with a sentence in `reason`, if it cannot be read or is none.
+/* Reads the file. Returns 0; or -1 and an error in `reason` if it cannot be read or is not valid.
  */
 int sw_role_read(const struct sw_directory *directory, struct sw_role *role,
                  char reason[SW_ROLE_REASON_BYTES]);
-/* Replaces the file durably, or removes it where the role is not set. Neither text has a line end.
- * Returns 0, or -1 with a sentence in `reason`. */
+/* Replaces the file durably, or removes it if the role is not set. The texts have no line end.
+ * Returns 0, or -1 and an error in `reason`. */
 int sw_role_write(const struct sw_directory *directory, const struct sw_role *role,
                   char reason[SW_ROLE_REASON_BYTES]);
 

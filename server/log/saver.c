@@ -21,7 +21,8 @@
 #define LOOK_MS 100          /* interval between checks of save points and the log */
 #define RETRY_MS 5000        /* delay before the next automatic snapshot after a failed one */
 #define PROGRESS_LOG_MS 5000 /* interval of log lines about the progress of loading */
-/* A broken log is mended at once; if that fails, again after the first, then twice as long, .. */
+/* A broken log is restarted at once. If the snapshot for it fails, the next attempt follows after
+ * RESTART_FIRST_MS; each further delay is twice as long, up to RESTART_MAX_MS. */
 #define RESTART_FIRST_MS 1000
 #define RESTART_MAX_MS 32000
 
@@ -69,7 +70,7 @@ static bool cannot_load(struct sw_saver *saver, const char *reason)
     return false;
 }
 
-/* Returns false if there is nothing to serve. */
+/* Loads the newest snapshot and the log. Returns false if that failed, and the server must stop. */
 static bool load_newest(struct sw_saver *saver)
 {
     char reason[SW_WAL_REASON_BYTES] = "";
@@ -96,7 +97,7 @@ static bool load_newest(struct sw_saver *saver)
     if (sw_recover_behind(load, saver->config, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
     }
-    /* a log that ends badly may lack what was recovered behind the snapshot */
+    /* with a log, only the snapshot is certain: the log may not be durable at the end */
     saver->base_sequence =
         saver->owner.wal == NULL ? sw_table_last_sequence(saver->table) : load->header.sequence;
     if (saver->owner.loaded(saver->owner.server) != 0) {
@@ -151,8 +152,8 @@ static void log_outcome(const struct sw_saver *saver, int status, const struct s
            (double)(sw_saver_now_ms() - saved->began_ms) / 1000.0, (double)saved->hold_us / 1000.0);
 }
 
-/* A log that is broken goes on behind a snapshot; if there is none, or it lacks a write that came
- * late, there will be another try. */
+/* Restarts a broken log after the snapshot. If the snapshot failed, or lacks a write that was added
+ * late, schedules another attempt. */
 static void restart_log(struct sw_saver *saver, int status, const struct sw_saved_file *saved)
 {
     struct sw_wal *wal = saver->owner.wal;
@@ -172,7 +173,8 @@ static void restart_log(struct sw_saver *saver, int status, const struct sw_save
     saver->restart_ms = sw_saver_now_ms() + wait_ms;
 }
 
-/* With the mutex held. Are writes refused because the last snapshot has failed? */
+/* Decides whether writes are refused because the last snapshot failed. The caller holds the mutex.
+ */
 static void decide_on_writes(struct sw_saver *saver, bool stops_writes)
 {
     saver->facts.refuses_writes =
@@ -180,7 +182,7 @@ static void decide_on_writes(struct sw_saver *saver, bool stops_writes)
     __atomic_store_n(&saver->refuses_writes, saver->facts.refuses_writes, __ATOMIC_RELEASE);
 }
 
-/* Writes a snapshot and tells everybody. */
+/* Writes a snapshot, restarts a broken log, and publishes the outcome. */
 static int save(struct sw_saver *saver, bool borrow)
 {
     char reason[SW_SNAPSHOT_REASON_BYTES] = "";
@@ -188,7 +190,8 @@ static int save(struct sw_saver *saver, bool borrow)
     pthread_mutex_lock(&saver->mutex);
     uint64_t number = saver->asked;
     saver->facts.saving = true;
-    saver->moved_ms = borrow ? 0 : saver->moved_ms; /* the stop has a deadline: it asks at once */
+    /* a stop has a deadline: calls owner.moves at once */
+    saver->moved_ms = borrow ? 0 : saver->moved_ms;
     saver->facts.saving_since = (uint64_t)time(NULL);
     pthread_mutex_unlock(&saver->mutex);
     int status = sw_saver_write(saver, borrow, &saved, reason);
@@ -219,8 +222,8 @@ static int save(struct sw_saver *saver, bool borrow)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Whether the log behind the last snapshot has grown so much that one is due, as redis has it. With
- * the mutex held. */
+/* Returns true if the log since the last snapshot has grown so much that a snapshot is due:
+ * auto-aof-rewrite-percentage, as in redis. The caller holds the mutex. */
 static bool log_has_grown(const struct sw_saver *saver)
 {
     const uint64_t percent = SW_LIVE(saver->config->auto_aof_rewrite_percentage);
@@ -232,8 +235,8 @@ static bool log_has_grown(const struct sw_saver *saver)
            grown / percent >= saver->facts.last_bytes / 100;
 }
 
-/* Whether a save point is due, or the log has grown, or is broken and to be mended. With the mutex
- * held. */
+/* Returns true if a snapshot is due: by a save point, for a log that has grown or is broken, or for
+ * files that are being replaced. The caller holds the mutex. */
 static bool is_due(const struct sw_saver *saver)
 {
     uint64_t now = sw_saver_now_ms();
@@ -251,7 +254,7 @@ static bool is_due(const struct sw_saver *saver)
            sw_save_point_is_due(saver->points, saver->point_count, now - saver->saved_ms, changes);
 }
 
-/* Waits until a snapshot was asked for or is due, or the thread is to end, which returns false. */
+/* Waits until a snapshot is requested or due. Returns false if the thread must end. */
 static bool wait_for_work(struct sw_saver *saver)
 {
     pthread_mutex_lock(&saver->mutex);
@@ -274,7 +277,8 @@ static bool wait_for_work(struct sw_saver *saver)
     return !stopping;
 }
 
-/* Whether the next start finds a snapshot that has everything but, of a cache, the last uses. */
+/* Returns true if the newest snapshot has every write, so that no last one is needed. Returns false
+ * for a cache: the times of its last uses have changed. */
 static bool is_saved(const struct sw_saver *saver)
 {
     char reason[SW_SNAPSHOT_REASON_BYTES];

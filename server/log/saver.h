@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * saver.h - the thread that loads the newest snapshot at the start and writes snapshots afterwards:
- * when it is asked to, when a save point is due, and at the end.
+ * saver.h - the thread that loads the newest snapshot at the start. Afterwards it writes snapshots:
+ * on request, when a save point is due, when the log has grown or is broken, and at the end.
  *
- * A snapshot begins with an image of the table (table/image.h), for which writes wait as long as
- * copying the arrays takes; then it is written while they go on. One is written at a time.
+ * A snapshot begins with an image of the table (table/image.h). Writes wait while the image copies
+ * the arrays, and continue while the file is written. The saver writes one snapshot at a time.
  *
- * Threads: create, start, stop and destroy belong to the owner's; all else may be called from any.
+ * Threads: any. Create, start, stop and destroy are the exceptions: only the owner calls them.
  */
 #ifndef SHERWOOD_SERVER_LOG_SAVER_H
 #define SHERWOOD_SERVER_LOG_SAVER_H
@@ -26,27 +26,28 @@ struct sw_table;
 
 struct sw_saver;
 
-/* What the saver tells the server. Called from the saver's thread. */
+/* Callbacks to the server. The saver's thread calls them. */
 struct sw_saver_owner {
     void *server;
-    void (*moves)(void *server);       /* loading or saving goes on: called every few seconds */
-    void (*cannot_load)(void *server); /* the server must stop; the reason was logged */
-    /* Everything is loaded, and nothing is served yet. Returns 0; or -1, and the server must stop,
-     * with the reason logged. */
+    void (*moves)(void *server);       /* called every few seconds while it loads or saves */
+    void (*cannot_load)(void *server); /* loading failed and was logged: the server must stop */
+    /* Called when everything is loaded, before requests are served. Returns 0; or logs an error and
+     * returns -1: the server must stop. */
     int (*loaded)(void *server);
-    void (*held)(void *server, uint64_t us); /* writes waited for an image for this time */
-    /* The path now names another, empty data directory: the server writes the other modules' files
-     * again. Returns 0; or -1 and an error in `reason`: the saver then calls again later. */
+    void (*held)(void *server, uint64_t us); /* writes waited this long for an image */
+    /* Called when data-dir names another, empty directory: the server writes the files of its other
+     * parts there. Returns 0; or -1 and an error in `reason`: the saver then calls again later. */
     int (*moved)(void *server, char *reason, size_t reason_bytes);
-    struct sw_wal *wal; /* the log: begins when all is loaded, and forgets what snapshots stand for;
-                           NULL: there is none. Borrowed */
+    /* the log, which begins when all is loaded, and removes segments whose writes a snapshot has;
+     * borrowed; NULL: no log */
+    struct sw_wal *wal;
 };
 
-/* Opens and locks data-dir of `config`, which is borrowed, as is `table`. Returns 0; or -1 with a
- * sentence logged. */
+/* Opens and locks data-dir of `config`. Borrows `config` and `table`. Returns 0; or logs an error
+ * and returns -1. */
 int sw_saver_create(const struct sw_config *config, struct sw_table *table,
                     const struct sw_saver_owner *owner, struct sw_saver **out);
-/* Starts the thread, which loads first. Returns 0; or -1 with a sentence logged. */
+/* Starts the thread, which loads first. Returns 0; or logs an error and returns -1. */
 int sw_saver_start(struct sw_saver *saver);
 
 /* Returns true while the data directory is being loaded: the server refuses requests on the table.
@@ -63,8 +64,8 @@ enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
 enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
                                size_t reason_bytes);
 
-/* Takes over other save points (the option `save`, which has been checked), and whether writes are
- * refused after a failure. */
+/* Replaces the save points (the option `save`, which has been checked), and sets whether writes are
+ * refused after a failed snapshot. */
 void sw_saver_set(struct sw_saver *saver, const char *points, bool stops_writes);
 
 /* Read and write the file `history`. A replacement that is under way continues with the new
@@ -79,15 +80,15 @@ const struct sw_role *sw_saver_role(const struct sw_saver *saver);
 int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
                       char reason[SW_ROLE_REASON_BYTES]);
 
-/* Keeps the files, as they are, in a directory discarded-HISTORY-WRITE below the data directory
- * (archived_files.h), whose name it writes to `name`. Nobody writes to the files: the saver is
- * held. Returns 0; or -1 with a sentence in `reason`, if they cannot be kept or ha-discarded-max
- * such directories exist. */
+/* Links the files into a directory discarded-HISTORY-WRITE below the data directory
+ * (archived_files.h), and writes its name to `name`. Call it while the saver is held, so that the
+ * files do not change. Returns 0; or -1 and an error in `reason` if a link fails or
+ * ha-discarded-max of these directories exist. */
 int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
                      char reason[SW_HISTORY_REASON_BYTES]);
 
-/* Begins no snapshot from now on, because the table is to be emptied and filled. Returns false
- * while a snapshot is being written: call again. */
+/* Begins no snapshot from now on, because the table will be emptied and filled. Returns false while
+ * a snapshot is being written: call again. */
 bool sw_saver_hold(struct sw_saver *saver);
 /* Ends the hold. The table has not changed. */
 void sw_saver_let_go(struct sw_saver *saver);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * saver_ask.c - what others ask the saver for, and what it tells them.
+ * saver_ask.c - requests of other threads to the saver, and its status.
  */
 #include <stdio.h>
 

@@ -30,10 +30,10 @@ struct sw_saver {
     /* Held while a thread writes `history` or `role` to disk. Locked before the mutex. */
     pthread_mutex_t history_file;
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* of what follows */
-    uint64_t asked;         /* number of the last snapshot asked for */
-    uint64_t finished;      /* and of the last that was written, or failed */
-    bool stopping;          /* the thread is to end */
+    pthread_cond_t changed; /* when the fields below change */
+    uint64_t asked;         /* number of the last requested snapshot */
+    uint64_t finished;      /* number of the last snapshot that was written, or failed */
+    bool stopping;          /* the thread must end */
     bool save_at_end;
     bool held;                 /* no snapshot begins: the contents of the table are incomplete */
     struct sw_history history; /* contents of the file `history` */
@@ -42,20 +42,20 @@ struct sw_saver {
                                   and `history_file` */
     bool end_failed;
     struct sw_persistence facts;
-    char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last one failed */
+    char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last failed snapshot failed */
 
-    bool loading; /* atomic, as the next two */
+    bool loading; /* atomic, like the next two */
     bool refuses_writes;
     bool stop_loading;
-    bool lacks_files;      /* the thread's: the directory that it went on in has no `history` yet */
-    struct sw_load load;   /* the thread's; its progress is atomic */
-    uint64_t base_changes; /* atomic: changes that the table had counted by the last snapshot */
-    uint64_t base_sequence;   /* the table's last write that the files hold */
-    uint64_t saved_ms;        /* monotonic: when that began, or the start */
-    uint64_t tried_ms;        /* monotonic: when the last one failed; 0: it did not */
+    bool lacks_files;         /* only the thread's: its new directory has no `history` yet */
+    struct sw_load load;      /* only the thread's, except its progress, which is atomic */
+    uint64_t base_changes;    /* atomic: the table's count of changes at the last snapshot */
+    uint64_t base_sequence;   /* last write of the table that the files have */
+    uint64_t saved_ms;        /* monotonic: begin of the last snapshot, or end of loading */
+    uint64_t tried_ms;        /* monotonic: when the last snapshot failed; 0: it did not fail */
     uint64_t base_log;        /* bytes of log that had been written by the last snapshot */
-    uint64_t restart_ms;      /* monotonic: when the log, if it is broken, is to be mended */
-    uint64_t restart_wait_ms; /* how long before the next try, if this one fails */
+    uint64_t restart_ms;      /* monotonic: time of the next attempt to restart a broken log */
+    uint64_t restart_wait_ms; /* delay after that attempt, if it fails */
     uint64_t moved_ms;        /* monotonic: when owner.moves was last called */
     uint64_t logged_ms;
 };
@@ -65,11 +65,11 @@ static inline uint64_t sw_saver_now_ms(void)
     return sw_log_now_ns() / 1000000U;
 }
 
-/* A snapshot that was written, or tried. */
+/* The result of writing a snapshot. */
 struct sw_saved_file {
     struct sw_snapshot_write write;
-    uint64_t hold_us;  /* writes waited for the image */
-    uint64_t began_ms; /* monotonic; 0: no image was asked for */
+    uint64_t hold_us;  /* time that writes waited for the image */
+    uint64_t began_ms; /* monotonic: begin of the attempt; 0: an earlier step failed */
 };
 
 /* Writes a snapshot to the directory that the path names, and removes files that it replaces.
@@ -80,14 +80,15 @@ bool sw_saver_log_is_broken(const struct sw_saver *saver);
 /* Calls owner.moves, at most every few seconds. */
 void sw_saver_tell_owner(struct sw_saver *saver);
 
-/* A snapshot of the contents that were to come is durable, and the log goes on behind it. Returns
- * 0, or -1 with a sentence in `reason`. */
+/* Ends a replacement of the files (sw_saver_replace) by marking `history` as whole. Call it when a
+ * snapshot of the new contents is durable, and the log has restarted after it. Returns 0, or -1 and
+ * an error in `reason`. */
 int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES]);
 
-/* Notes in the header of a snapshot, whose image is taken afterwards, what it tells of the log. */
+/* Fills in the fields of a snapshot's header about the log. Call it before the image is taken. */
 void sw_saver_note_beside(struct sw_saver *saver, struct sw_snapshot_header *header);
 
-/* Changes since the start of what a snapshot holds. */
+/* Returns the number of changes of the table since its start that a snapshot would have. */
 uint64_t sw_saver_changes(const struct sw_table *table);
 
 #endif

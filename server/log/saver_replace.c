@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * saver_replace.c - the files of a data directory become those of another history.
+ * saver_replace.c - replaces the files of a data directory by those of another history.
  *
- * In this order, so that a start after a crash finds one or the other, and knows which:
+ * The order of the steps makes sure that a start after a crash finds one history or the other, and
+ * knows which:
  *
- *  1. No snapshot begins while the table is emptied and filled (sw_saver_hold). The files are of
- *     the history before, and whole; links to them are kept, if somebody may want them.
- *  2. `history` says that what is there means nothing, durably; then it is removed, and the log
- *     forgets it.
- *  3. A snapshot of the table is durable, and the log goes on behind it.
- *  4. `history` says whose the files are. Only now writes behind it are carried out.
+ *  1. No snapshot begins while the table is emptied and filled (sw_saver_hold). The files are those
+ * of the old history, and complete. If they may be needed, links to them are kept.
+ *  2. `history` marks the other files as replaced, durably. Then they are removed, and the log
+ * forgets its segments.
+ *  3. A snapshot of the table becomes durable, and the log restarts after it.
+ *  4. `history` names the new history, durably. Only then are later writes applied.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,7 +85,7 @@ int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, u
         pthread_mutex_lock(&saver->mutex);
         saver->history = replaced;
         saver->restart_ms = saver->tried_ms = 0;
-        saver->load.damaged_count = 0; /* they are gone */
+        saver->load.damaged_count = 0; /* their files were removed */
         pthread_mutex_unlock(&saver->mutex);
     }
     pthread_mutex_unlock(&saver->history_file);
@@ -102,8 +103,8 @@ bool sw_saver_is_replacing(struct sw_saver *saver)
     return replacing;
 }
 
-/* Writes the file, then tells what it says. `history_file` is held, and the mutex is not: loops
- * take that, and the disk may be slow. */
+/* Writes the file, then sets saver->history. The caller holds `history_file` but not the mutex:
+ * loops lock the mutex, and the disk may be slow. */
 static int write_history(struct sw_saver *saver, const struct sw_history *history,
                          char reason[SW_HISTORY_REASON_BYTES])
 {
@@ -165,8 +166,9 @@ int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
     return status;
 }
 
-/* If a directory of this name has the same files, or a part of them, it is of a time that ended by
- * a crash. With another file of the same name, it is of other writes with these numbers. */
+/* Tries names until one is free. A directory that has some of the same files was left by a crash,
+ * and is completed. A directory with a different file of the same name has other writes with these
+ * numbers, so the next name is tried. */
 int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
                      char reason[SW_HISTORY_REASON_BYTES])
 {

@@ -2,9 +2,10 @@
  *
  * saver_write.c - writes a snapshot to where the next start will look for it.
  *
- * A data directory that was moved takes its open descriptor with it: calls on its files succeed,
- * and a start at the path finds nothing. So a snapshot counts only if the path names the directory
- * before and after. If it names another one, which is empty, the files go there from now on.
+ * If a data directory is moved, its open descriptor moves with it: calls on its files succeed, but
+ * a start at the path does not find them. So a snapshot counts only if the path names the open
+ * directory before and after the write. If the path names another, empty directory, the saver
+ * writes there from now on.
  */
 #include <stdio.h>
 
@@ -42,7 +43,8 @@ static int check_directory(const struct sw_saver *saver, char reason[SW_SNAPSHOT
     return sw_directory_check(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES);
 }
 
-/* Returns whether the log broke after the image was taken: a snapshot of all writes is needed. */
+/* Returns true if the log broke and has a write that this image lacks: the snapshot cannot restart
+ * the log. */
 static bool lacks_writes(const struct sw_snapshot_write *write)
 {
     const struct sw_saver *saver = write->context;
@@ -50,8 +52,8 @@ static bool lacks_writes(const struct sw_snapshot_write *write)
            sw_wal_handed(saver->owner.wal) > write->header.sequence;
 }
 
-/* Checks that the disk has room for the snapshot which mends the log. Its image is claimed, and the
- * other readers of the table begin anew: that must not be in vain. */
+/* Checks that the disk has room for the snapshot that restarts the log. Its image makes all other
+ * readers of the table begin again, which must not happen for nothing. */
 static int probe_disk(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     struct sw_table_stats stats;
@@ -94,30 +96,30 @@ static int try_snapshot(struct sw_saver *saver, bool borrow, struct sw_saved_fil
     return status;
 }
 
-/* Goes on in the directory that the path names by now. A log stays where it is until it is broken,
- * or has ended. Returns 0; or -1, with `reason` as it was or better. */
+/* Continues in the directory that the path names now. A log stays in the old directory until it is
+ * broken or has ended. Returns 0. Returns -1 and leaves `reason`, or replaces it by a more exact
+ * error. */
 static int follow(struct sw_saver *saver, bool at_end, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     struct sw_wal *wal = saver->owner.wal;
     if (wal != NULL && !at_end && !sw_saver_log_is_broken(saver)) {
         return -1;
     }
-    pthread_mutex_lock(&saver->history_file); /* its writers use the directory */
+    pthread_mutex_lock(&saver->history_file); /* the writers of these files use the directory */
     int status = wal == NULL
                      ? sw_directory_follow(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES)
                      : sw_wal_follow(wal, &saver->directory, reason, SW_SNAPSHOT_REASON_BYTES);
     pthread_mutex_unlock(&saver->history_file);
     if (status == 0) {
         saver->lacks_files = true;
-        saver->load.damaged_count = 0; /* they stay in the other one */
+        saver->load.damaged_count = 0; /* damaged snapshots stay in the old directory */
         sw_log(SW_LOG_NOTICE, "%s is another directory now: the server writes snapshots there",
                saver->directory.path);
     }
     return status;
 }
 
-/* Both files say whose the data are, and what this server is to them. Taken as one by those who
- * write them. */
+/* Writes `history` and `role` together, under the lock of both. */
 static int write_history_and_role(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     struct sw_history history;
@@ -132,8 +134,8 @@ static int write_history_and_role(struct sw_saver *saver, char reason[SW_SNAPSHO
     return status;
 }
 
-/* Writes `history`, `role`, and what others keep there, to a directory that has none yet: before
- * the snapshot, so that this is taken for no other server's. */
+/* Writes `history`, `role`, and the files of other parts to a new directory. They come before the
+ * snapshot, so that a start cannot take it for the snapshot of another history. */
 static int bring_files(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     if (saver->lacks_files &&
@@ -165,7 +167,8 @@ int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *sa
     if (status != 0 && saved->began_ms != 0 &&
         (check_directory(saver, gone) != 0 ||
          (!borrow && saved->write.image != NULL && lacks_writes(&saved->write)))) {
-        status = write_there(saver, borrow, saved, reason); /* that is new since it began */
+        /* the cause arose during the first attempt */
+        status = write_there(saver, borrow, saved, reason);
     }
     if (status != 0) {
         return -1;

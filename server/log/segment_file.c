@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * segment_file.c - reading what was written of a segment's file.
+ * segment_file.c - reads the written part of a segment's file.
  */
 #include "server/log/segment_file.h"
 
@@ -17,7 +17,7 @@ struct reading {
     const struct sw_io *io;
     int fd;
     uint64_t room; /* bytes of memory */
-    uint64_t at;   /* up to here the file was read, or is known to have zeros */
+    uint64_t at;   /* the file is read, or known to be zeros, up to this offset */
 };
 
 static bool is_zero(const uint8_t *bytes, uint64_t size)
@@ -65,7 +65,8 @@ static int read_chunk(struct reading *reading, uint64_t to)
     return 0;
 }
 
-/* Is there something in the page at this offset? Returns 1, 0, or -1 with errno. */
+/* Returns 1 if the page at this offset has a byte that is not zero, 0 if it is all zeros, or -1
+ * with errno. */
 static int probe_page(const struct reading *reading, uint64_t at, uint64_t to)
 {
     uint8_t page[PAGE_BYTES];
@@ -73,8 +74,8 @@ static int probe_page(const struct reading *reading, uint64_t at, uint64_t to)
     return sw_io_read(reading->io, reading->fd, page, bytes, at) != 0 ? -1 : !is_zero(page, bytes);
 }
 
-/* Is there something in one of the probed pages of [at, to)? The last one is kept for a SEAL.
- * Returns 1, 0, or -1 with errno. */
+/* Probes pages of [at, to), and the last page, where a SEAL may be. Returns 1 if one has a byte
+ * that is not zero, 0 if not, or -1 with errno. */
 static int probe(const struct reading *reading, uint64_t to)
 {
     int found = probe_page(reading, to < PAGE_BYTES ? 0 : to - PAGE_BYTES, to);
@@ -95,7 +96,7 @@ static int read_extent(struct reading *reading, uint64_t to)
 {
     const struct sw_segment_file *file = reading->file;
     const uint64_t begin = reading->at;
-    bool has_more = false; /* a probe has found something behind `at` */
+    bool has_more = false; /* a probe has found bytes after `at` */
     while (reading->at < to) {
         const uint64_t zeros = reading->at - (file->size > begin ? file->size : begin);
         has_more = has_more && zeros >= SW_SEGMENT_ZEROS;
@@ -131,7 +132,7 @@ static int read_all(struct reading *reading)
             return -1;
         }
     }
-    /* whole pages, so that no header ends with the zeros that are left out */
+    /* whole pages, so that no record header is cut where its zeros begin */
     const uint64_t whole = (file->size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     return sw_segment_file_extend(file, whole < file->file_bytes ? whole : file->file_bytes);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * segments.c - making segments, and removing those that a snapshot stands for.
+ * segments.c - makes segments, and removes segments whose writes a snapshot has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,8 @@ static int put_zeros(const struct sw_io *io, int fd, const void *zeros, uint64_t
     return status;
 }
 
-/* Does the file take writes past the page cache? Some file systems refuse them only when they come.
+/* Does the file take writes past the page cache? Some file systems report that only at the first
+ * write, so it writes a page.
  */
 static bool takes_direct(const struct sw_wal *wal, int fd, const void *zeros)
 {
@@ -48,8 +49,8 @@ static bool takes_direct(const struct sw_wal *wal, int fd, const void *zeros)
     return takes && sw_io_write(wal->io, fd, zeros, SW_WAL_PAGE, 0) == 0;
 }
 
-/* Allocates the blocks, without writing them. Returns 0; 1 if the file system cannot; -1 with
- * errno. */
+/* Allocates the blocks, without writing them. Returns 0, 1 if the file system does not support
+ * that, or -1 with errno. */
 static int allocate(const struct sw_wal *wal, int fd, uint64_t bytes)
 {
     if (wal->io->allocate(fd, (off_t)bytes) == 0) {
@@ -58,10 +59,10 @@ static int allocate(const struct sw_wal *wal, int fd, uint64_t bytes)
     return errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL ? 1 : -1;
 }
 
-/* Makes the file as long as it will be. With ALWAYS each sync waits for somebody, and where blocks
- * are allocated but not written it has to tell the file system of each that is: they are written
- * beforehand. Where there are few syncs, or each is of many bytes, to write everything twice would
- * cost more. With ALWAYS zeros and records go past the page cache, where the file system can. */
+/* Gives the file its final length. A sync of blocks that were only allocated must also write file
+ * system metadata. With ALWAYS, where a client waits for each sync, the blocks are therefore filled
+ * with zeros first. With few syncs, or large ones, writing everything twice would cost more. With
+ * ALWAYS zeros and records go past the page cache if the file system supports that. */
 static int make_room(const struct sw_wal *wal, struct sw_wal_file *file, uint64_t bytes)
 {
     void *zeros = aligned_alloc(SW_WAL_PAGE, ZEROS_BYTES);
@@ -116,7 +117,7 @@ int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t n
     if (getrandom(&file->salt, sizeof(file->salt), 0) != (ssize_t)sizeof(file->salt)) {
         return -1;
     }
-    /* never the file of before: half a rename may have left it under two names */
+    /* never reuse the old file: an interrupted rename may have left it with two names */
     wal->io->unlink(wal->directory->fd, SW_WAL_NEW_NAME);
     file->fd = wal->io->open(wal->directory->fd, SW_WAL_NEW_NAME, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file->fd < 0) {
@@ -174,7 +175,7 @@ void sw_wal_note_first(struct sw_wal *wal, uint64_t first)
     }
 }
 
-/* Makes the next segment. A name that may not be durable is never used: the number is given up. */
+/* Makes the next segment. If its name may not be durable, its number is not used again. */
 static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
 {
     uint64_t durable = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
@@ -185,7 +186,7 @@ static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
         sw_wal_drop_segment(wal, file);
         return -1;
     }
-    pthread_mutex_lock(&wal->lock); /* sw_wal_beside reads it */
+    pthread_mutex_lock(&wal->lock); /* sw_wal_beside reads next_number */
     wal->next_number++;
     pthread_mutex_unlock(&wal->lock);
     if (sw_wal_name_segment(wal, file) != 0) {
@@ -238,8 +239,8 @@ int sw_wal_remove_ghosts(struct sw_wal *wal)
     return 0;
 }
 
-/* The keeper uses the directory between these two; `lock` is held before and after, and is not
- * meanwhile. */
+/* The segment thread uses the directory only between these two calls. The caller holds `lock`
+ * before the first and after the second; between them it is released. */
 static void begin_keeping(struct sw_wal *wal)
 {
     wal->keeping = true;
@@ -263,8 +264,9 @@ uint64_t sw_wal_newest(const struct sw_wal *wal)
     return newest == 0 ? SW_WAL_NO_PREVIOUS : newest;
 }
 
-/* The newest segment, while there is none to be written: the one before it may say that another one
- * follows, and its removal may not survive a crash. 0: there is none. */
+/* Returns the newest segment while no segment is being written; 0: none. It must stay: the segment
+ * before it may be sealed, which means that another one follows, and may come back if its removal
+ * does not survive a crash. */
 static uint64_t newest_needed(const struct sw_wal *wal)
 {
     uint64_t newest = 0;
@@ -274,8 +276,8 @@ static uint64_t newest_needed(const struct sw_wal *wal)
     return newest;
 }
 
-/* Removes the oldest segment that a snapshot stands for; `lock` is held, and is not while the file
- * goes. Returns false if there is none. */
+/* Removes the oldest segment whose writes a snapshot has. The caller holds `lock`; the function
+ * releases it while it removes the file. Returns false if there is no such segment. */
 static bool remove_one(struct sw_wal *wal)
 {
     char name[SW_WAL_NAME_BYTES];
@@ -303,7 +305,7 @@ static bool remove_one(struct sw_wal *wal)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Waits for a second, or, unless it is `whole`, until there is something to do. */
+/* Waits for a second. Returns earlier if the thread is woken, unless `whole` is set. */
 static void wait_a_second(struct sw_wal *wal, bool whole)
 {
     uint64_t at = sw_log_now_ns() + RETRY_NS;
@@ -313,8 +315,8 @@ static void wait_a_second(struct sw_wal *wal, bool whole)
     }
 }
 
-/* Breaks the log if the segment that is written has no name any more: a start would not find it.
- * `lock` is held. */
+/* Breaks the log if the current segment no longer has a name: a start would not find it. The caller
+ * holds `lock`. */
 static void look_for_name(struct sw_wal *wal)
 {
     uint64_t names;
@@ -326,8 +328,8 @@ static void look_for_name(struct sw_wal *wal)
     }
 }
 
-/* Breaks the log if its directory is not where a start would look for it. `lock` is held, and is
- * not meanwhile. */
+/* Breaks the log if data-dir no longer names its directory. The caller holds `lock`; the function
+ * releases it meanwhile. */
 static void look_for_directory(struct sw_wal *wal)
 {
     char reason[SW_WAL_REASON_BYTES];
@@ -341,8 +343,8 @@ static void look_for_directory(struct sw_wal *wal)
     }
 }
 
-/* Tries again to write the file first-segment, if that has failed. `lock` is held, and is not
- * meanwhile. */
+/* Writes the file first-segment again, if that has failed. The caller holds `lock`; the function
+ * releases it meanwhile. */
 static void note_first_again(struct sw_wal *wal)
 {
     if (wal->first != 0 && !wal->first_is_noted) {
@@ -352,8 +354,8 @@ static void note_first_again(struct sw_wal *wal)
     }
 }
 
-/* Makes the next segment, or waits a second before it is tried again; `lock` is held, and is not
- * meanwhile. */
+/* Makes the next segment. If that fails, waits a second. The caller holds `lock`; the function
+ * releases it meanwhile. */
 static void prepare_next(struct sw_wal *wal)
 {
     struct sw_wal_file file;
@@ -396,7 +398,7 @@ void *sw_wal_run_segment_thread(void *argument)
         look_for_directory(wal);
         note_first_again(wal);
         if (remove_one(wal)) {
-            continue; /* first, for it may make room for the next segment */
+            continue; /* removals first: they may make room for the next segment */
         }
         if (wal->prepared.fd < 0 && (!wal->stopping || wal->needs_segment)) {
             prepare_next(wal);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * small_file.c - a text is written beside the old one, which a crash leaves as it was.
+ * small_file.c - writes a new file beside the old one, so that a crash leaves the old one
+ * unchanged.
  */
 #include "server/log/small_file.h"
 

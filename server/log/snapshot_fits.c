@@ -30,7 +30,7 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
             load->directory->path, name, header->key_text_bytes, info->key_text_bytes);
         return false;
     }
-    fixed |= header->key_text_bytes > 0; /* what follows the value is where it was */
+    fixed |= header->key_text_bytes > 0; /* the key string stays at its place after the value */
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0 && (info->operations >> SW_EXPIRE & 1) == 0) {
         SAY("%s/%s has keys that expire, but this table has no expiry: start with --engine "
             "robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))",

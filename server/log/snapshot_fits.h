@@ -9,7 +9,8 @@
 
 struct sw_table_info;
 
-/* By the header that was read, of the file of this name. If not, `reason` receives a sentence. */
+/* Compares the header in `load`, of the file `name`, with the table. Returns false and an error in
+ * `reason` if the table cannot hold the entries. */
 bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *info,
                       const char *name, char reason[SW_LOAD_REASON_BYTES]);
 

@@ -23,7 +23,7 @@
 #include "table/info.h"
 #include "table/table.h"
 
-/* One batch is made while the other is carried out. */
+/* One batch is filled while the other runs. */
 #define BATCHES 2
 
 enum outcome { WHOLE, DAMAGED, REFUSED };
@@ -142,7 +142,8 @@ static enum outcome wait_for(struct loading *loading, struct piece *piece)
     return status == SW_OK ? WHOLE : cannot_load(loading, status);
 }
 
-/* Copies elements to where they are wider, or as wide: zeros follow. */
+/* Copies elements to an array of the same or a larger width. Fills the rest of each element with
+ * zeros. */
 static void copy_wide(void *to, uint32_t to_bytes, const uint8_t *from, uint32_t from_bytes,
                       uint32_t count)
 {
@@ -259,7 +260,7 @@ static enum outcome check_footer(struct loading *loading)
     return wrong == NULL ? WHOLE : damaged(loading, wrong, end);
 }
 
-/* By batches, one block after the other. */
+/* Submits the blocks as batches, one block after the other. */
 static enum outcome submit_blocks(struct loading *loading)
 {
     struct sw_load *load = loading->load;
@@ -405,7 +406,7 @@ static enum outcome load_file(struct loading *loading, uint64_t number)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* Logs a damaged file, and empties the table of what was in it. */
+/* Logs a damaged file, and removes its entries from the table. */
 static enum outcome step_over(struct loading *loading, uint64_t number)
 {
     struct sw_load *load = loading->load;

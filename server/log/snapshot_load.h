@@ -17,11 +17,11 @@
 struct sw_table;
 
 #define SW_LOAD_REASON_BYTES 512
-#define SW_LOAD_DAMAGED_MAX 16 /* damaged snapshots that are remembered */
+#define SW_LOAD_DAMAGED_MAX 16 /* damaged snapshots whose numbers are stored */
 
 struct sw_load {
     struct sw_directory *directory;  /* gets the log_id of the files there */
-    struct sw_table *table;          /* empty, and nobody writes to it */
+    struct sw_table *table;          /* empty, and without another writer */
     uint32_t value_format;           /* enum sw_frame_values */
     uint32_t value_type;             /* enum sw_value_type */
     const bool *stop;                /* atomic: once it is true, loading ends */
@@ -34,7 +34,7 @@ struct sw_load {
 
     /* out */
     bool found;
-    struct sw_snapshot_header header; /* of the one that was loaded */
+    struct sw_snapshot_header header; /* of the loaded snapshot */
     uint64_t highest;                 /* number in the name of a snapshot, damaged ones included */
     uint64_t damaged[SW_LOAD_DAMAGED_MAX];
     size_t damaged_count;

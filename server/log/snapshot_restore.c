@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_restore.c - threads that take one block after the other.
+ * snapshot_restore.c - several threads that each take the next block.
  */
 #include "server/log/snapshot_restore.h"
 
@@ -24,16 +24,17 @@ struct restoring {
     uint64_t next; /* atomic: block */
     bool failed;   /* atomic: no further block is begun */
     pthread_mutex_t mutex;
-    bool has_failed; /* under the mutex, as what the job says of it */
+    bool has_failed; /* under the mutex, like the job's fields about the failure */
 };
 
 /* A thread's memory. */
 struct reader {
     uint8_t *block;
-    void *keys, *values; /* where those of the table are wider */
+    void *keys, *values; /* copies of columns that are wider in the table; else NULL */
 };
 
-/* Of several blocks that fail, the first in the file counts. */
+/* Stores the failure of a block. If several blocks fail, keeps the one that comes first in the
+ * file. */
 static void note_failed_block(struct restoring *restoring, uint64_t at, int error,
                               const char *wrong)
 {
@@ -72,8 +73,8 @@ static void close_reader(struct reader *reader)
     free(reader->values);
 }
 
-/* Integers, and strings, are wider by zeros behind them. Returns the column, in `wide` if it is
- * another one. */
+/* Widens the elements of a column by zeros after each one. Returns `wide`, or the column itself if
+ * the widths are equal. */
 static void *widen(uint8_t *column, uint32_t from_bytes, void *wide, uint32_t to_bytes,
                    uint32_t count)
 {
@@ -145,7 +146,7 @@ static void *run_restore_thread(void *context)
     return NULL;
 }
 
-/* So many beside the caller's. */
+/* Returns the number of threads in addition to the caller's. */
 static uint64_t threads_for(uint64_t blocks)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -166,7 +167,7 @@ bool sw_snapshot_restore(struct sw_snapshot_restore *job)
     pthread_mutex_init(&restoring.mutex, NULL);
     while (started < wanted &&
            pthread_create(&threads[started], NULL, run_restore_thread, &restoring) == 0) {
-        started++; /* one that cannot be started leaves more to the others */
+        started++; /* if a thread does not start, the others do its work */
     }
     restore_blocks(&restoring, true);
     while (started > 0) {

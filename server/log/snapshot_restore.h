@@ -19,19 +19,20 @@ struct sw_snapshot_restore {
     struct sw_restore *restore;
     uint32_t key_bytes, value_bytes; /* of the table: at least those of the header */
     uint64_t *checks;                /* out, of each block */
-    uint64_t *done_bytes;            /* atomic: where in the file all that was read would end */
-    const bool *stop;                /* atomic: give up */
+    /* atomic: bytes of the file read so far, as a progress figure */
+    uint64_t *done_bytes;
+    const bool *stop;                /* atomic: true ends the restore early */
     void (*progress)(void *context); /* called by the caller's thread after a block; or NULL */
     void *context;
 
-    /* Out, of the first block that failed: */
+    /* Results, of the first block in the file that failed: */
     uint64_t failed_at;
-    int error;         /* errno; ENODATA: the file ends; 0: it was read */
-    const char *wrong; /* what is damaged; NULL: nothing */
+    int error;         /* errno; ENODATA: the file is too short; 0: the block was read */
+    const char *wrong; /* error text if the block is damaged, else NULL */
 };
 
-/* Adds all entries. False: a block failed, or it was stopped (then neither error nor wrong is set);
- * some entries may have been added. */
+/* Adds all entries. Returns false if a block failed, or if `stop` ended it: then neither `error`
+ * nor `wrong` is set. Some entries may have been added. */
 bool sw_snapshot_restore(struct sw_snapshot_restore *job);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_take.c - images of the table, and what is written of them beside the entries.
+ * snapshot_take.c - takes images of the table, and fills in the header of a snapshot.
  */
 #include "server/log/snapshot_take.h"
 
@@ -70,13 +70,13 @@ static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_
     }
 }
 
-/* Takes an image if nobody goes first. */
+/* Takes an image, unless another caller has claimed it with precedence. */
 static int try_image(struct sw_queue *queue, struct sw_table *table, bool first, bool borrow,
                      struct sw_image **out)
 {
     int status =
         first || !sw_image_is_claimed(table) ? sw_image_take(queue, borrow, out) : SW_E_BUSY;
-    /* others have the memory, and are about to give it up */
+    /* another image has the memory, and its holder will drop it soon */
     return first && status == SW_E_NOMEM && sw_table_images(table) > 0 ? SW_E_BUSY : status;
 }
 

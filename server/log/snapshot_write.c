@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_write.c - writing a snapshot block by block, and giving it its name.
+ * snapshot_write.c - writes a snapshot block by block, and renames the finished file.
  */
 #include "server/log/snapshot_write.h"
 
@@ -22,7 +22,7 @@ struct writing {
     const struct sw_io *io;
     int fd;
     struct sw_block_writer *writer;
-    uint64_t *checks; /* of the blocks so far */
+    uint64_t *checks; /* one for each block so far */
     uint64_t blocks, room;
     uint64_t at; /* in the file */
     char *reason;
@@ -50,8 +50,8 @@ static int add_check(struct writing *writing, uint64_t check)
     return 0;
 }
 
-/* Columns were read to where those of a full block lie. Those of a smaller one lie closer, with
- * zeros behind each. */
+/* Moves the columns of the last block together. They were read to their places in a full block; in
+ * a smaller block they lie closer, each followed by zeros up to the next. */
 static void close_ranks(const struct sw_snapshot_header *header, uint8_t *columns, uint32_t entries)
 {
     static const uint32_t ids[] = {SW_SNAPSHOT_KEYS, SW_SNAPSHOT_VALUES, SW_SNAPSHOT_SCORES,
@@ -89,7 +89,7 @@ int sw_snapshot_fill_block(const struct sw_snapshot_header *header, struct sw_im
     return status;
 }
 
-/* Reads a block's entries. Returns how many; -1: the table gave none. */
+/* Reads a block's entries. Returns their number, or -1 and an error if the image cannot be read. */
 static int64_t read_entries(struct writing *writing, uint8_t *block)
 {
     uint32_t got = 0;
@@ -144,8 +144,8 @@ static int write_blocks(struct writing *writing)
                                                        : snapshot_write_failed(writing, "written");
 }
 
-/* The memory of a block serves for both: the writer is idle. The header comes last, so that an
- * unfinished file has none. */
+/* Writes the footer, then the header, so that an unfinished file has no header. Uses the memory of
+ * a block: the block writer is idle. */
 static int write_ends(struct writing *writing)
 {
     struct sw_snapshot_write *write = writing->write;

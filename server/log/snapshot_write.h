@@ -25,16 +25,16 @@ struct sw_snapshot_write {
     struct sw_snapshot_header header; /* all but entries, which are counted */
     uint64_t file_bytes;              /* out */
     void (*progress)(void *context);  /* called after each block; or NULL */
-    /* Called before each block. Returns true to give up a file that is not needed any more. May be
-     * NULL. */
+    /* Called before each block. Returns true if the file is no longer needed; the write then fails.
+     * May be NULL. */
     bool (*is_outdated)(const struct sw_snapshot_write *write);
     bool (*waits)(void *context); /* see sw_snapshot_take; NULL: waits without limit */
     bool goes_first;              /* takes precedence: see `first` of sw_snapshot_image */
     void *context;
 };
 
-/* Reads the next entries of an image to where the columns of a block lie. *entries is fewer than a
- * full block has at the end only. Returns what sw_image_read does. */
+/* Reads the next entries of an image into the columns of a block. Only the last block has fewer
+ * *entries than block_entries. Returns the status of sw_image_read. */
 int sw_snapshot_fill_block(const struct sw_snapshot_header *header, struct sw_image *image,
                            uint8_t *block, uint32_t *entries);
 
@@ -55,8 +55,8 @@ void sw_snapshot_remove_unfinished(const struct sw_directory *directory);
 void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
                             const uint64_t *damaged, size_t damaged_count);
 
-/* The sequence of the oldest snapshot that is not damaged: no start needs writes before it. 0:
- * there is none, or the directory cannot be read. */
+/* Returns the sequence of the oldest intact snapshot: no start needs the writes up to it. Returns 0
+ * if there is no snapshot, or the directory cannot be read. */
 uint64_t sw_snapshot_oldest(const struct sw_directory *directory, const uint64_t *damaged,
                             size_t damaged_count);
 

@@ -26,14 +26,15 @@ enum sw_wal_level {
     SW_WAL_ALWAYS,   /* its write is durable */
     SW_WAL_EVERYSEC, /* it is written, and the oldest write that is not durable is younger than a
                         second */
-    SW_WAL_NO        /* it is written; the kernel syncs when it likes */
+    SW_WAL_NO        /* it is written; the kernel decides when to sync */
 };
 
 enum sw_wal_state {
     SW_WAL_OK,
-    SW_WAL_FULL,  /* the segment is full, and another one cannot be made now */
-    SW_WAL_BROKEN /* a write or a sync has failed, so nothing more is written until a snapshot
-                     stands for everything that was applied: see sw_wal_restart */
+    SW_WAL_FULL, /* the segment is full, and another one cannot be made now */
+    /* a write or a sync has failed: the log writes nothing until a snapshot has all applied writes
+     * (sw_wal_restart) */
+    SW_WAL_BROKEN
 };
 
 struct sw_wal_config {
@@ -47,13 +48,15 @@ struct sw_wal_config {
     /* Called by any thread of the log when answerable or the state may have changed, and when
      * writes that had to wait may go on. Must not block. */
     void (*wake)(void *context);
-    /* Called by the syncer after a sync, with its duration; NULL: not called. */
+    /* Called after each sync, with its duration, by the thread that synced: the syncer or the
+     * writer. May be NULL. */
     void (*synced)(void *context, uint64_t us);
     void *context;
 };
 
-/* A write that was applied. Columns are padded with anything up to multiples of SW_WAL_ALIGN; they
- * are borrowed until it is written, or durable, or the log is hopeless. */
+/* A write that was applied. Each column is readable up to a multiple of SW_WAL_ALIGN; the bytes
+ * after its data may be anything. The log reads the columns until sw_wal_written has reached the
+ * write, or the log is hopeless. */
 struct sw_wal_write {
     uint64_t sequence;
     enum sw_wal_kind kind;
@@ -61,31 +64,32 @@ struct sw_wal_write {
     uint16_t flags;
     uint32_t count;
     uint32_t expired_keys;
-    struct iovec columns[SW_WAL_COLUMNS_MAX]; /* those that there are come first */
-    void *owned;                              /* given to free() once it is written; or NULL */
+    struct iovec columns[SW_WAL_COLUMNS_MAX]; /* the used ones come first */
+    /* memory that the log frees when the write is written; or NULL */
+    void *owned;
 };
 
 struct sw_wal;
 
-/* Makes a log that has not begun: until then no write is handed in. Returns NULL if there is no
- * memory. */
+/* Creates a log. No write may be added before sw_wal_open. Returns NULL if there is no memory. */
 struct sw_wal *sw_wal_create(const struct sw_wal_config *config);
-/* Frees it. No function of it is called any more; if it had begun it was closed. NULL is allowed.
+/* Frees the log. If sw_wal_open succeeded, sw_wal_close must have returned. No other thread may use
+ * the log any more. NULL is allowed.
  */
 void sw_wal_destroy(struct sw_wal *wal);
 
-/* Begins the log behind what was recovered: makes a new segment with a copy of what may never have
- * been synced, and removes what is not to be read again. `log_id` is the directory's. Everything up
- * to scan->plan.end is durable then. If that cannot be written now, the log begins without a
- * segment: FULL, or BROKEN where something may never have been synced. That has been logged.
- * Returns 0; or -1 with a sentence in `reason`. The scan is only read. The directory is borrowed
- * until sw_wal_close. */
+/* Begins the log after the recovered writes, with the directory's `log_id`. Makes a new segment,
+ * and copies recovered writes to it that may never have been synced: then all writes up to
+ * scan->plan.end are durable. Removes segments that no later start may read. If the segment cannot
+ * be written now, logs that, and begins the log without one: FULL, or BROKEN if some recovered
+ * writes may not be durable. Returns 0; or -1 and an error in `reason`. Only reads the scan.
+ * Borrows the directory until sw_wal_close. */
 int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
                 const struct sw_log_scan *scan, char reason[SW_WAL_REASON_BYTES]);
 
-/* Writes what was handed in, syncs it, and ends the log, if it has begun. Returns 0, or -1 if it
- * was broken, something that was handed in is not durable, or its files were removed: that has been
- * logged. */
+/* Writes and syncs all added writes, and ends the log, if it has begun. Returns 0. Logs an error
+ * and returns -1 if the log was broken, an added write is not durable, or the files were removed.
+ */
 int sw_wal_close(struct sw_wal *wal);
 
 /* Adds a write. Each write is added once. If there is no room, does nothing and returns false: call
@@ -95,12 +99,12 @@ bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write);
 /* Replaces sw_wal_add if memory for the write is short. Breaks the log. */
 void sw_wal_skip(struct sw_wal *wal, uint64_t sequence);
 
-/* The writes up to here may be answered now. */
+/* Returns the highest write up to which all writes may be answered now. */
 uint64_t sw_wal_answerable(const struct sw_wal *wal);
 uint64_t sw_wal_durable(const struct sw_wal *wal);
-/* The highest write that was handed in. */
+/* Returns the highest write that was added. */
 uint64_t sw_wal_handed(const struct sw_wal *wal);
-/* The memory of writes up to here is not read any more. */
+/* Returns the highest write up to which all were written: the log no longer reads their memory. */
 uint64_t sw_wal_written(const struct sw_wal *wal);
 enum sw_wal_state sw_wal_state(const struct sw_wal *wal);
 
@@ -108,10 +112,11 @@ enum sw_wal_state sw_wal_state(const struct sw_wal *wal);
  * refused in any other state. */
 bool sw_wal_has_room(const struct sw_wal *wal);
 
-/* Bytes of the log behind the snapshot that was loaded, and written since then. */
+/* Returns the bytes of the log after the loaded snapshot, plus the bytes written since the start.
+ */
 uint64_t sw_wal_appended(const struct sw_wal *wal);
 
-/* Begins a sync soon, if this write is not durable. */
+/* Requests a sync if this write is not durable. */
 void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
 
 /* Returns the incarnation: random, never 0, new at each start and after sw_wal_replace. A sequence
@@ -133,10 +138,10 @@ void sw_wal_give_up(struct sw_wal *wal);
  * One thread at a time. */
 int sw_wal_restart(struct sw_wal *wal, uint64_t sequence);
 
-/* The table has other writes than the log, up to `sequence`. The log drops its own writes, closes
- * its files, and is broken until sw_wal_restart. Its threads do not use the directory until
- * sw_wal_let_keep. Meanwhile no thread may call sw_wal_add or sw_wal_restart. Returns 0, or -1 if
- * the log was given up or closed. */
+/* Call this when the table has another history, with writes up to `sequence`. The log drops its own
+ * writes, closes its files, and is broken until sw_wal_restart. Its threads do not use the
+ * directory until sw_wal_let_keep. Meanwhile no thread may call sw_wal_add or sw_wal_restart.
+ * Returns 0, or -1 if the log was given up or closed. */
 int sw_wal_replace(struct sw_wal *wal, uint64_t sequence);
 void sw_wal_let_keep(struct sw_wal *wal);
 
@@ -157,14 +162,14 @@ struct sw_wal_stats {
     uint64_t written;
     uint64_t durable;
     uint64_t backlog_bytes;
-    uint64_t log_bytes; /* of all segments, as far as they are written */
+    uint64_t log_bytes; /* bytes written in all segments */
     uint64_t segments;
     uint64_t records;
     uint64_t syncs;
-    uint64_t breaks;                          /* how often it broke */
-    uint64_t mends;                           /* .. and was mended */
-    uint64_t sync_us;                         /* that these took */
-    uint64_t sync_took[SW_HISTOGRAM_BUCKETS]; /* .. each, in us */
+    uint64_t breaks;                          /* times that the log broke */
+    uint64_t mends;                           /* times that the log restarted after it broke */
+    uint64_t sync_us;                         /* duration of all syncs together */
+    uint64_t sync_took[SW_HISTOGRAM_BUCKETS]; /* syncs by duration in us */
     bool has_begun;
     int error; /* errno of the last failure; 0: none */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal_of_table.c - what the options say of the log.
+ * wal_of_table.c - turns the options into the configuration of the log.
  */
 #include "server/log/wal_of_table.h"
 
@@ -8,7 +8,7 @@
 #include "server/observe/log.h"
 #include "table/info.h"
 
-/* A snapshot of a table of some GiB is written in that time. */
+/* Enough time to write a snapshot of a few GiB, which restarts a broken log. */
 #define PATIENCE_MS 10000
 
 int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table,

@@ -12,9 +12,8 @@
 
 struct sw_table;
 
-/* Makes the log of a table as the configuration says; `wake` is called when it has moved,
- * `synced` after each sync. It has
- * not begun yet. Returns 0; or -1 with a sentence logged. */
+/* Creates the log of a table from the configuration: see sw_wal_create. `wake` and `synced` are
+ * those of struct sw_wal_config. Returns 0; or logs an error and returns -1. */
 int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table,
                     void (*wake)(void *context), void (*synced)(void *context, uint64_t us),
                     void *context, struct sw_wal **out);

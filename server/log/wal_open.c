@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal_open.c - beginning a log behind what was recovered, and ending it.
+ * wal_open.c - begins a log after the recovered writes, and ends it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 
 /* --- the first segment ------------------------------------------------------------------------ */
 
-/* Copies writes that may never have been synced to the first segment. */
+/* State of copying recovered writes, which may never have been synced, to the first segment. */
 struct copying {
     struct sw_wal *wal;
-    struct sw_wal_file *file; /* NULL: only counts them */
+    struct sw_wal_file *file; /* NULL: only counts bytes */
     uint64_t bytes;
     bool cannot_write;
 };
@@ -42,7 +42,7 @@ static int copy_write(void *context, const struct sw_wal_record *record, uint8_t
                   .expired_keys = record->expired_keys,
                   .columns = {{columns, bytes - SW_WAL_RECORD_BYTES}}},
         .wall_us = record->wall_us,
-        .salt = ~file->salt, /* so that the check is computed */
+        .salt = ~file->salt, /* differs from the segment's, so that the checksum is computed anew */
     };
     sw_wal_put_header(&slot, file->told, file->salt, header);
     struct iovec pieces[2] = {{header, sizeof(header)}, slot.write.columns[0]};
@@ -79,7 +79,8 @@ static int say(const struct sw_wal *wal, const char *what, char reason[SW_WAL_RE
     return -1;
 }
 
-/* Notes the segments that stay until a snapshot stands for them, and those that are to go. */
+/* Lists the segments that stay until a snapshot has their writes, and the ghosts, which are removed
+ * soon. */
 static int note_segments(struct sw_wal *wal, const struct sw_log_scan *scan,
                          char reason[SW_WAL_REASON_BYTES])
 {
@@ -100,8 +101,9 @@ static int note_segments(struct sw_wal *wal, const struct sw_log_scan *scan,
     return 0;
 }
 
-/* Makes the first segment of this life: whatever was recovered is durable when it has its name.
- * Returns 0; or -1, with a sentence in `reason`, no file, and cannot_write as it is. */
+/* Makes the first segment of this process. Once it has its name, all recovered writes are durable.
+ * Returns 0. Returns -1 and an error in `reason`, without a current segment; copying->cannot_write
+ * tells whether the cause was a failed write. */
 static int put_first(struct copying *copying, const struct sw_log_scan *scan,
                      char reason[SW_WAL_REASON_BYTES])
 {
@@ -137,8 +139,9 @@ static int put_first(struct copying *copying, const struct sw_log_scan *scan,
     return 0;
 }
 
-/* Begins the log. Where that cannot be written now it has no segment. What is evident was durable
- * before; if there is more, only a snapshot can make sure of it, so that the log is broken. */
+/* Begins the log. If the first segment cannot be written now, the log begins without one. Writes up
+ * to plan->evidence are known to be durable. If more writes were recovered, only a snapshot can
+ * make them durable, so the log is BROKEN; otherwise it is FULL. */
 static int begin_log(struct sw_wal *wal, const struct sw_log_scan *scan,
                      char reason[SW_WAL_REASON_BYTES])
 {
@@ -223,7 +226,7 @@ void sw_wal_destroy(struct sw_wal *wal)
     free(wal);
 }
 
-/* Figures are asked for until the end. */
+/* Closes the files. Holds the lock, because other threads read statistics until the end. */
 static void close_files(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
@@ -264,8 +267,8 @@ static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
     }
 }
 
-/* Writes in flight when the log begins to refuse writes are only bounded by the memory of all
- * loops. In practice they are less than backlog_bytes. */
+/* Returns margin_bytes. Only the memory of all loops limits the writes in flight at the moment when
+ * the log begins to refuse writes. In practice they are smaller than backlog_bytes. */
 static uint64_t margin_of(const struct sw_wal *wal)
 {
     const uint64_t longest =
@@ -286,8 +289,9 @@ static int start_threads(struct sw_wal *wal)
     return writer ? 0 : -1;
 }
 
-/* Behind all segments that there are, and behind those that the snapshot names: these are not there
- * where it is a backup, and the next start must take the new one for a newer one. */
+/* Returns the number of the first new segment: higher than all existing segments, and than those
+ * that the snapshot names. The latter are absent if the snapshot is a restored backup; the new
+ * segment must still count as newer. */
 static uint64_t first_number(const struct sw_log_scan *scan)
 {
     const struct sw_wal_beside *beside = &scan->plan.beside;
@@ -303,7 +307,8 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     wal->directory = directory;
     wal->io = directory->io;
     memcpy(wal->log_id, directory->log_id, sizeof(wal->log_id));
-    __atomic_store_n(&wal->written, end, __ATOMIC_RELEASE); /* loops may look whether it has room */
+    /* atomic: loops may call sw_wal_has_room */
+    __atomic_store_n(&wal->written, end, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->durable, end, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->handed, end, __ATOMIC_RELEASE);
     wal->begun_at = end;
@@ -324,7 +329,8 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     return 0;
 }
 
-/* Whether the file that is written still has a name. */
+/* Returns true if the current segment still has a name, and data-dir still names its directory.
+ * Logs an error if not. */
 static bool is_there(const struct sw_wal *wal)
 {
     uint64_t names;

@@ -24,7 +24,7 @@
 /* The writer adds a MARK, which names the last durable write, when no write came for this long. */
 #define MARK_AFTER_NS 1000000000ULL
 
-/* Records that are written by one call. */
+/* Records that one system call writes. */
 struct piece {
     uint32_t records;
     uint64_t bytes;
@@ -42,14 +42,14 @@ static struct sw_wal_slot *slot_of(struct sw_wal *wal, uint64_t sequence)
 
 static void set_state(struct sw_wal *wal, enum sw_wal_state state)
 {
-    if (wal->state != state) { /* the writer alone changes it */
+    if (wal->state != state) { /* only the writer changes it */
         /* stored before wake() reads the waiting flags, which waiters set before they read it */
         __atomic_store_n(&wal->state, state, __ATOMIC_SEQ_CST);
         wal->config.wake(wal->config.context);
     }
 }
 
-/* Nothing is written any more: a write or a sync has failed, or the owner has given up. */
+/* Stops writing, because a write or a sync has failed, or the owner has given the log up. */
 static void break_log(struct sw_wal *wal, const char *what, int error)
 {
     pthread_mutex_lock(&wal->lock);
@@ -85,7 +85,8 @@ static void add_to_piece(struct sw_wal *wal, struct piece *piece, const struct s
     piece->bytes += bytes;
 }
 
-/* Takes the writes that come next and were handed in. */
+/* Collects the next writes, up to the first that was not added yet or does not fit into the
+ * segment. */
 static void gather(struct sw_wal *wal, struct piece *piece)
 {
     const bool has_segment = wal->current.fd >= 0;
@@ -165,8 +166,9 @@ static bool segment_is_missing(const struct sw_wal *wal)
     return wal->prepared.fd < 0 && wal->preparing_fails;
 }
 
-/* Returns FULL while the current segment still has the margin, which admitted writes may use. So
- * only writes that were not applied are refused. The caller holds `lock`. */
+/* Returns FULL if the next segment is missing, and the current one has less than margin_bytes left.
+ * Writes that were admitted before can use these bytes, so only new writes are refused. The caller
+ * holds `lock`. */
 static enum sw_wal_state state_by_room(const struct sw_wal *wal)
 {
     const struct sw_wal_file *file = &wal->current;
@@ -211,7 +213,7 @@ static void rotate(struct sw_wal *wal)
 
 /* --- syncing ---------------------------------------------------------------------------------- */
 
-/* `lock` is held. */
+/* Returns true if a sync must begin now. The caller holds `lock`. */
 static bool sync_is_due(const struct sw_wal *wal)
 {
     uint64_t durable = wal->durable, written = wal->written;
@@ -230,7 +232,7 @@ static bool sync_is_due(const struct sw_wal *wal)
             sw_log_now_ns() - wal->since_ns >= SYNC_AFTER_NS);
 }
 
-/* Begins a sync of what is written; `lock` is held. */
+/* Begins a sync of all written records. The caller holds `lock`. */
 static void begin_sync(struct sw_wal *wal)
 {
     for (uint32_t i = 0; i < wal->unsynced_count; i++) {
@@ -244,8 +246,8 @@ static void begin_sync(struct sw_wal *wal)
     wal->current.at = sw_wal_align(wal->current.at, SW_WAL_PAGE);
 }
 
-/* Syncs the files in order. A sync that failed is never tried again: the kernel may have dropped
- * what it could not write. Returns errno, or 0. */
+/* Syncs the files in order. Never repeats a failed sync: the kernel may have dropped the pages that
+ * it could not write. Returns errno, or 0. */
 static int sync_files(const struct sw_wal *wal)
 {
     for (uint32_t i = 0; i <= wal->sync_old; i++) {
@@ -256,7 +258,8 @@ static int sync_files(const struct sw_wal *wal)
     return 0;
 }
 
-/* Everything that the sync began with is durable; `lock` is held. */
+/* Publishes that the writes of the sync are durable, and closes full segments. The caller holds
+ * `lock`. */
 static void finish_sync(struct sw_wal *wal)
 {
     for (uint32_t i = 0; i < wal->sync_old; i++) {
@@ -360,7 +363,7 @@ static bool has_work(struct sw_wal *wal)
            (!waits && (wal->current.fd < 0 || slot_of(wal, wal->written + 1) != NULL));
 }
 
-/* Sleeps until there is something to do; `lock` is held. */
+/* Sleeps until the writer has work. The caller holds `lock`. */
 static void sleep_until_work(struct sw_wal *wal)
 {
     uint64_t at = alarm_ns(wal);
@@ -438,9 +441,9 @@ static void end_log(struct sw_wal *wal)
     }
 }
 
-/* Begins a sync. After a short write with nothing behind it the writer syncs itself: writes that
- * come meanwhile would wait for the next sync in any case, and waking the syncer takes as long as a
- * write. The caller holds `lock`. */
+/* Begins a sync. After a short write, if no further write waits, the writer syncs itself. Writes
+ * that arrive meanwhile would have to wait for the next sync anyway, and waking the syncer takes as
+ * long as a write. The caller holds `lock`. */
 static void start_sync(struct sw_wal *wal, const struct piece *piece)
 {
     begin_sync(wal);

@@ -26,7 +26,7 @@ struct sw_repl_terms;
 
 struct sw_repl_history {
     char id[SW_HISTORY_ID_BYTES];
-    char before[SW_HISTORY_ID_BYTES]; /* the history that it came from; zeros: none */
+    char before[SW_HISTORY_ID_BYTES]; /* the history that this one continues; zeros: none */
     uint64_t before_through;          /* the last write that it has of that history */
     uint64_t own_from;                /* see SW_OWNS_NOTHING */
     struct sw_terms terms;            /* only on a member of a shard */
