@@ -140,7 +140,7 @@ static void note_segments(const struct sw_recover *recover, const struct sw_log_
                recover->directory->path);
     } else if (scan->count == 0 && scan->plan.first.number != 0) {
         sw_log(SW_LOG_WARNING,
-               "%s: " SW_WAL_FIRST_NAME " names a log of which no segment exists: unless you "
+               "%s: " SW_WAL_FIRST_NAME " names a log, but no segment exists: unless you "
                "removed the segments, the writes after the snapshot are lost; if you did, remove "
                "this file as well",
                recover->directory->path);
