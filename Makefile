@@ -175,8 +175,8 @@ $(BUILD)/libsherwood-cuda.so: $(BUILD)/libsherwood-cuda.so.$(VERSION)
 	ln -sf libsherwood-cuda.so.$(VERSION) $(BUILD)/libsherwood-cuda.so.$(SOVERSION)
 	ln -sf libsherwood-cuda.so.$(VERSION) $@
 
-SERVER_LIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(CUDA_LIBS) -lm
-CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/null) -lm
+SERVER_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(CUDA_LIBS) -lm
+CLIENT_LIBS := $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/null) -lm
 
 $(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
