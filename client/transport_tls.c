@@ -6,6 +6,7 @@
 #include "client/transport_tls.h"
 
 #include <errno.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "proto/tls/bio.h"
 
 #include <errno.h>
+#include <openssl/bio.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef SHERWOOD_PROTO_TLS_BIO_H
 #define SHERWOOD_PROTO_TLS_BIO_H
 
-#include <openssl/bio.h>
+#include <openssl/types.h>
 
 #include "proto/tls/stream.h"
 

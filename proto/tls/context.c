@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>

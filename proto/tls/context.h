@@ -10,7 +10,7 @@
 #ifndef SHERWOOD_PROTO_TLS_CONTEXT_H
 #define SHERWOOD_PROTO_TLS_CONTEXT_H
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 

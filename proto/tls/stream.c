@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <stdio.h>
 #include <stdlib.h>

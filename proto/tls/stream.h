@@ -14,7 +14,7 @@
 #ifndef SHERWOOD_PROTO_TLS_STREAM_H
 #define SHERWOOD_PROTO_TLS_STREAM_H
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #ifndef SHERWOOD_SERVER_NET_TLS_H
 #define SHERWOOD_SERVER_NET_TLS_H
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 
 #include "proto/tls/stream.h"
 #include "server/list.h"

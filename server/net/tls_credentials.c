@@ -4,6 +4,7 @@
  */
 #include "server/net/tls_credentials.h"
 
+#include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef SHERWOOD_SERVER_NET_TLS_CREDENTIALS_H
 #define SHERWOOD_SERVER_NET_TLS_CREDENTIALS_H
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 
 #include "server/config/config.h"
 

@@ -7,6 +7,7 @@
  * `handshakes`. Each iteration continues handshakes until the time of the phase is over
  * (iteration.h).
  */
+#include <openssl/ssl.h>
 #include <string.h>
 
 #include "server/net/iteration.h"

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -4,6 +4,7 @@
  */
 #include "server/repl/login.h"
 
+#include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 
 #include "server/repl/lookup.h"
 #include "server/repl/peer_socket.h"

@@ -2,6 +2,7 @@
  *
  * sender_right.c - checks, while a replica is served, whether its user may still run REPLICATE.
  */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "server/repl/sender_parts.h"

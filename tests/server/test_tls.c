@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/ssl.h>
 #include <string.h>
 #include <sys/socket.h>
 
