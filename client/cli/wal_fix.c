@@ -251,6 +251,9 @@ static bool tell(const struct fix *fix)
                 wal->path, wal->plan.end + 1, fix->lost, wal->plan.evidence,
                 wal->plan.damaged != 0 ? ", and others may have been acknowledged" : "",
                 wal->plan.end);
+    } else if (wal->plan.gone != 0) {
+        fprintf(out, "%s: nothing shows how many writes are lost; those up to %" PRIu64 " stay\n",
+                wal->path, wal->plan.end);
     } else if (any) {
         fprintf(out, "%s: no write is known to be lost; writes up to %" PRIu64 " stay\n", wal->path,
                 wal->plan.end);

@@ -246,6 +246,7 @@ def a_newest_run_that_is_gone():
                 check(status == 1 and f"{name}" in words and " gone" in words, f"{older}: {words}")
             status, words = cli("log", "check", "--fix", "--yes", path)
             check(status == 0 and "first-segment goes aside, and their writes are lost" in words, f"{older}: {words}")
+            check("nothing shows how many writes are lost" in words and "no write is known" not in words, words)
             check((path / "cut-first-segment").exists(), "it is kept")
             equal(cli("log", "check", path)[0], 0, "checked")
             for added in range(2):
