@@ -8,7 +8,7 @@ demo: ## show everything in about a minute: daemon, 10 M keys, redis-cli, counte
 	@$(MAKE) --no-print-directory all
 	@bench/demo.sh $(BUILD)
 
-demo-cluster: ## a daemon on each GPU (or two on the CPU) as one key space: loads, redis-cli, slots that move; about a minute
+demo-cluster: ## show a cluster in about a minute: a daemon on each GPU (or two on the CPU), loads, redis-cli, slots that move
 	@deploy/deps build redis-tools
 	@$(MAKE) --no-print-directory all
 	@bench/demo-cluster.sh $(BUILD)
@@ -45,7 +45,7 @@ endif
 
 # All of it; about ten minutes.
 .PHONY: bench-served
-bench-served: sherwoodd-null ## what a client is served, every kind of load, into output/<time>/served
+bench-served: sherwoodd-null ## measure the rates that clients get, for every kind of load, into output/<time>/served
 	@deploy/deps build redis-server gnuplot-nox
 	@$(MAKE) --no-print-directory all
 	@bench/serve/served.py --build $(BUILD)
@@ -62,18 +62,18 @@ $(BUNDLE)/durability-ceilings: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 bundle-files: $(BUNDLE)/durability-ceilings
 endif
 .PHONY: bench-durability
-bench-durability: ## what the log and snapshots cost, beside plain programs on the same disk, into output/<time>/durability
+bench-durability: ## measure the cost of the log and of snapshots, and plain programs on the same disk, into output/<time>/durability
 	@deploy/deps build redis-server
 	@$(MAKE) --no-print-directory all durability-ceilings
 	@bench/serve/durability.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
 
 .PHONY: bench-gpus
-bench-gpus: sherwoodd-null ## every GPU of this host beside one of them, by sockets, regions and CUDA IPC, into output/<time>/scale
+bench-gpus: sherwoodd-null ## compare all GPUs of this host with one of them, by sockets, regions and CUDA IPC, into output/<time>/scale
 	@$(MAKE) --no-print-directory all
 	@bench/scale/gpus.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
 
 .PHONY: bench-scaling
-bench-scaling: ## how a cluster grows to 1,024 nodes, from the curve of one: a model, into output/<time>/scaling
+bench-scaling: ## compute a model of clusters of up to 1,024 nodes from the curve of one node, into output/<time>/scaling
 	@deploy/deps build python3-numpy gnuplot-nox
 	@$(MAKE) --no-print-directory all
 	@bench/scale/model.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
@@ -108,7 +108,7 @@ $(BUNDLE)/timing: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 bundle-files: $(BUNDLE)/timing
 else
 bench-timing:
-	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
+	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or set NVCC=/path/to/nvcc" >&2; exit 1
 endif
 
 # --- the memory bandwidth study (bench/memory_bandwidth/README.md), all that bench/run runs ----------
@@ -137,7 +137,7 @@ bundle-run:
 bundle-files: $(BUNDLE)/memory_bandwidth bundle-run
 else
 bench-memory-bandwidth:
-	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
+	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or set NVCC=/path/to/nvcc" >&2; exit 1
 endif
 
 # --- the cuckoo study (bench/cuckoo/README.md) ---------------------------------------------------
@@ -233,5 +233,5 @@ tune-variant: $(TUNE_OBJ_$(STUDY)) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 	rm $(PROGRAM).o && mv $(PROGRAM).new $(PROGRAM)
 else
 bench-tune tune-objects tune-variant:
-	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
+	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or set NVCC=/path/to/nvcc" >&2; exit 1
 endif

@@ -59,7 +59,7 @@ install-library: all $(BUILD)/sherwood.pc $(BUILD)/sherwood-cuda.pc
 	install -m 644 $(wildcard client/examples/*.c) $(INSTALL_ROOT)/share/doc/sherwood/examples/
 
 install-man: $(MAN_PAGES)
-	@$(if $(and $(MAN_SCD),$(if $(SCDOC),,x)),echo "install: no man pages: scdoc is not installed")
+	@$(if $(and $(MAN_SCD),$(if $(SCDOC),,x)),echo "install: left out the man pages: scdoc is not installed")
 	$(foreach p,$(MAN_PAGES),install -D -m 644 $(p) $(INSTALL_ROOT)/share/man/man$(patsubst .%,%,$(suffix $(p)))/$(notdir $(p)) &&) true
 
 install-system:
@@ -70,7 +70,7 @@ install-system:
 	$(foreach u,$(TMPFILES),$(call install_filled,$(u),lib/tmpfiles.d,$(basename $(notdir $(u))).conf))
 	@if [ -f deploy/sherwood.conf ]; then \
 	  to=$(DESTDIR)$(SYSCONFDIR)/sherwood/sherwood.conf; \
-	  if [ -e "$$to" ]; then echo "install: $$to is kept as it is"; \
+	  if [ -e "$$to" ]; then echo "install: $$to exists, and stays unchanged"; \
 	  else install -D -m 644 deploy/sherwood.conf "$$to"; fi; fi
 
 # Generates files of the source tree. Tests fail if one is old. The operations' enums come first: the

@@ -23,12 +23,12 @@ check: ## the part of lint that takes seconds: format, conventions, prose, figur
 	@deploy/deps test check
 	@tests/run check
 
-# A hook of somebody else is left alone.
+# An existing hook stays unchanged.
 hook: ## let git run `make check` before each commit
 	@hook=$$(git rev-parse --git-path hooks/pre-commit) && mkdir -p "$${hook%/*}" && \
-	  if [ -e "$$hook" ]; then echo "make hook: $$hook exists; add the line: make check" >&2; exit 1; fi && \
+	  if [ -e "$$hook" ]; then echo "make hook: $$hook exists already; add this line to it: make check" >&2; exit 1; fi && \
 	  printf '#!/bin/sh\nexec make --no-print-directory check\n' >"$$hook" && chmod +x "$$hook" && \
-	  echo "$$hook runs make check before each commit; git commit --no-verify goes without"
+	  echo "$$hook runs make check before each commit; git commit --no-verify skips it"
 
 # --- what tests/run builds -----------------------------------------------------------------------
 SUPPORT_OBJ := $(call obj,$(filter-out tests/support/inproc.c,$(SUPPORT_SRC)))
@@ -154,5 +154,5 @@ print-address-integration:
 	@printf '%s\n' $(ADDRESS_INTEGRATION)
 
 .PHONY: format
-format: ## write the sources as clang-format has them
+format: ## format the sources with clang-format
 	@tests/lint/sources -0 c h inl cu cuh | xargs -0 clang-format -i

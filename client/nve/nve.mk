@@ -13,7 +13,7 @@ NVE_LINK = -L$(NVE_LIB) -lnve-common -L$(CUDA_HOME)/lib64 -lcudart
 
 .PHONY: nve
 nve: $(BUILD)/libsherwood.so ## build the plug-in for nv-embedding-cache (client/nve/README.md)
-	@test -f '$(NVE)/include/plugin.hpp' || { echo 'make nve: NVE=/path/to/nv-embedding-cache' >&2; exit 2; }
-	@test -f '$(NVE_LIB)/libnve-common.so' || { echo 'make nve: NVE_LIB=/folder/of/libnve-common.so' >&2; exit 2; }
+	@test -f '$(NVE)/include/plugin.hpp' || { echo 'make nve: there is no $(NVE)/include/plugin.hpp: set NVE=/path/to/nv-embedding-cache' >&2; exit 2; }
+	@test -f '$(NVE_LIB)/libnve-common.so' || { echo 'make nve: there is no $(NVE_LIB)/libnve-common.so: set NVE_LIB to its folder' >&2; exit 2; }
 	$(NVE_BUILD) -shared client/nve/table.cpp -o $(BUILD)/libnve-plugin-sherwood.so -L$(BUILD) -lsherwood $(NVE_LINK)
 	$(NVE_BUILD) client/nve/check.cpp -o $(BUILD)/nve-check $(NVE_LINK)

@@ -13,7 +13,7 @@ PYTHON_C_SRC := $(wildcard proto/ops/*.h proto/ops/*.inl client/*.[ch] proto/*.[
 wheel-deps:
 	@deploy/deps wheel
 	@$(PYTHON) -c 'import cffi, setuptools, wheel' 2>/dev/null || { \
-	  echo "make wheel: $(PYTHON) has not all of cffi, setuptools and wheel: apt-get install python3-cffi" \
+	  echo "make wheel: $(PYTHON) lacks cffi, setuptools or wheel: run apt-get install python3-cffi" \
 	    "python3-setuptools python3-wheel, or: $(PYTHON) -m pip install cffi setuptools wheel" >&2; exit 1; }
 
 # $(call build_wheel,KIND,FOLDER): builds a wheel in the folder, of the platform that its module is fit for.

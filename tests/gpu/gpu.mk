@@ -100,5 +100,5 @@ bundle-files: $(BUNDLE_PROGRAMS) tests/gpu/run-gpu-tests.sh tests/table/engines.
 	ls -l $(BUNDLE) $(BUNDLE)/lib
 else
 test-gpu bundle:
-	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
+	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or set NVCC=/path/to/nvcc" >&2; exit 1
 endif

@@ -57,9 +57,9 @@ def commits_that_are_no_release():
         (tree / "new").touch()
         check("?? new" in refusal(tree), refusal(tree))
         commit(tree)
-        for path, words in ((tree / "deploy/helm/sherwood/Chart.yaml", "Chart.yaml is of version"),
-                            (tree / "deploy/debian/changelog", "debian/changelog is of version 9.8.7"),
-                            (tree / "deploy/docs/changelog.md", "docs/changelog.md is of version 9.8.7")):
+        for path, words in ((tree / "deploy/helm/sherwood/Chart.yaml", "Chart.yaml has the version"),
+                            (tree / "deploy/debian/changelog", "debian/changelog has the version 9.8.7"),
+                            (tree / "deploy/docs/changelog.md", "docs/changelog.md has the version 9.8.7")):
             replace(path, "0.1.0", "9.8.7")
             commit(tree)
             check(words in refusal(tree), refusal(tree))

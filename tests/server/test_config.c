@@ -452,15 +452,15 @@ Test(config, documents_are_current)
     char *file = read_file("deploy/sherwood.conf");
     char *page = read_file("deploy/man/sherwoodd.8.scd");
     cr_assert_eq(load(&config, &output, FLAGS("--print-template")), SW_CONFIG_EXIT);
-    cr_assert_str_eq(file, output.out, "deploy/sherwood.conf is old: make docs");
+    cr_assert_str_eq(file, output.out, "deploy/sherwood.conf is out of date: run make docs");
     cr_assert_eq(load(&config, &output, FLAGS("--print-manual")), SW_CONFIG_EXIT);
     const char *begin = strstr(page, "; The list of options: written by make docs.\n\n");
     cr_assert_not_null(begin);
     begin += strcspn(begin, "\n") + 2;
     cr_assert_eq(strncmp(begin, output.out, strlen(output.out)), 0,
-                 "deploy/man/sherwoodd.8.scd is old: make docs");
+                 "deploy/man/sherwoodd.8.scd is out of date: run make docs");
     cr_assert_eq(strncmp(begin + strlen(output.out), "; End of the list of options.\n", 30), 0,
-                 "deploy/man/sherwoodd.8.scd is old: make docs");
+                 "deploy/man/sherwoodd.8.scd is out of date: run make docs");
     free(file);
     free(page);
 }
