@@ -85,7 +85,7 @@ class Browser:
                 raise AssertionError(f"the browser did not answer: {what}")
             got = os.read(self.answers, 1 << 20)
             if not got:
-                raise AssertionError(f"the browser has gone: {what}")
+                raise AssertionError(f"the browser has ended: {what}")
             self.received += got
         message, _, self.received = self.received.partition(b"\0")
         return json.loads(message)

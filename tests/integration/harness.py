@@ -3,8 +3,8 @@
 
 A test script is a list of functions marked @case, then harness.main(). Each prints "ok NAME" or
 "not ok NAME" with the reason. A Server is started on free ports in a directory of its own; leaving
-its "with" block stops it by SIGTERM and checks that it exits 0 in time, that it logged no error
-that was not expected, and that no sanitizer had anything to report.
+its "with" block stops it by SIGTERM and checks that it exits 0 in time, that it logged no unexpected
+error, and that no sanitizer reported anything.
 """
 
 import concurrent.futures
@@ -30,14 +30,14 @@ import wire
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SHERWOOD_BUILD", "build")
 SANITIZED = BUILD.name in ("address", "thread")
-# Time limits are for plain builds; sanitizers cost a factor. They are many times what a machine with nothing else
-# to do needs: they end what would never end.
+# Time limits are for plain builds; sanitizers multiply them. They are many times the time that an idle machine needs: they
+# only end tests that would never end.
 SLOWER = 8 if SANITIZED else 1
-# Clients of loads that last pause so long between requests: daemons and other suites share the processors with them.
+# Pause in seconds between two requests of a long load: daemons and other suites share the processors.
 PACE = 0.001 * SLOWER
-STOP_SECONDS_MAX = 20 # the daemon gives its connections 1.5 s; a client that stays must not keep it
+STOP_SECONDS_MAX = 20 # the daemon waits 1.5 s for its connections; a client that stays must not delay it further
 DAEMON = BUILD / "sherwoodd"
-# SHERWOOD_BACKEND=cuda has the cases that do not choose one run on the device.
+# SHERWOOD_BACKEND=cuda runs the cases on the device that do not choose a backend.
 BACKEND = os.environ.get("SHERWOOD_BACKEND", "cpu")
 # Small enough to start at once. A table has the size that its case gives it: cases about growth name a --max-capacity.
 DEFAULT_FLAGS = {"--port": "0", "--http-port": "0", "--capacity": "1M", "--max-capacity": "0", "--loops": "2",
@@ -77,7 +77,7 @@ def main():
 
 @functools.cache
 def drawn_seed():
-    """The seed of this script's random numbers: drawn, or SHERWOOD_SEED. Printed: to repeat what failed."""
+    """Returns the seed of this script's random numbers: SHERWOOD_SEED, or drawn. Prints it, to repeat a failed run."""
     seed = int(os.environ.get("SHERWOOD_SEED") or random.SystemRandom().randrange(2**32))
     print(f"# SHERWOOD_SEED={seed}", flush=True)
     return seed
@@ -94,15 +94,15 @@ def check(condition, what):
 
 
 def at_once(function, cases, workers):
-    """Calls function(*case) for each, so many at a time: for what waits more than it works."""
+    """Calls function(*case) for each case in `workers` threads: for functions that mostly wait."""
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         for call in [pool.submit(function, *each) for each in cases]:
             call.result()
 
 
 def soon(function, seconds, what, tries=10):
-    """Calls function until one call took less than so many seconds, and returns what that one said: the machine may
-    have been busy once, and what is slow each time is slow."""
+    """Calls function until a call takes less than `seconds`, and returns its result. A busy machine may delay some of the
+    calls; if all of them are slow, the function is slow."""
     took = []
     for _ in range(tries):
         began = time.monotonic()
@@ -110,7 +110,7 @@ def soon(function, seconds, what, tries=10):
         took.append(time.monotonic() - began)
         if took[-1] < seconds * SLOWER:
             return value
-    raise AssertionError(f"{what}: not once within {seconds * SLOWER:.1f} s, but {took}")
+    raise AssertionError(f"{what}: no call took less than {seconds * SLOWER:.1f} s; the calls took {took}")
 
 
 def talk(replies, *lines):
@@ -120,7 +120,7 @@ def talk(replies, *lines):
 
 
 def talk_to_redis(*lines):
-    """talk with a redis-server: what is held against Sherwood is what redis has."""
+    """Checks the replies of a redis-server: the tests compare Sherwood with these."""
     with redis_server() as path, socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         connection.settimeout(30)
@@ -128,7 +128,7 @@ def talk_to_redis(*lines):
 
 
 def send_beside(connection, data):
-    """Sends from a thread of its own, so that the answers can be read meanwhile."""
+    """Sends from another thread, so that the caller can read the replies meanwhile."""
     def send():
         try:
             connection.sendall(data)
@@ -140,14 +140,15 @@ def send_beside(connection, data):
 
 
 def eventually(function, what, seconds=30.0):
-    """Waits until function() is true; for what another thread of the daemon does soon. `what` is a text or returns one."""
+    """Waits until function() is true, and returns its value. `what` is a text for the condition, or a function that returns
+    one."""
     end = time.monotonic() + seconds * SLOWER
     while True:
         value = function()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds * SLOWER:.0f} s: {what() if callable(what) else what}")
+            raise AssertionError(f"did not happen within {seconds * SLOWER:.0f} s: {what() if callable(what) else what}")
         time.sleep(0.02)
 
 
@@ -155,10 +156,10 @@ _reserved_ports = []
 
 
 def free_port():
-    """A port of 127.0.0.1 that nobody has. The kernel gives it to nobody who asks for any, and this function to no other
-    script while this one runs: a daemon that is started again at its port finds it free."""
+    """Returns a free port of 127.0.0.1. The kernel does not choose it for port 0, and this function returns it to no other
+    script while this one runs. So a daemon that starts again at its port finds it free."""
     while True:
-        port = random.SystemRandom().randrange(10000, 32768) # those that the kernel gives are above
+        port = random.SystemRandom().randrange(10000, 32768) # the kernel chooses higher ones
         name = socket.socket(socket.AF_UNIX) # has an abstract name, which ends with this process
         try:
             name.bind(f"\0sherwood-test-port-{port}")
@@ -304,7 +305,7 @@ class Server:
         check("Sanitizer" not in log and "runtime error:" not in log, f"sanitizer: {log[-4000:]}")
         bad = [l for l in log.splitlines() if re.match(r"\S+Z error: ", l)
                and not (self.errors and re.search(self.errors, l))]
-        check(not bad, f"errors were logged: {bad}")
+        check(not bad, f"the daemon logged unexpected errors: {bad}")
 
     def log(self):
         return self.log_path.read_text(errors="replace")
@@ -400,7 +401,7 @@ class Moves:
 
 
 class Bystander:
-    """Another client, which must be served all the while: checks after the block, and the gauge."""
+    """Another client. Checks after the block that the daemon still serves it, and that the number of connections is as before."""
 
     def __init__(self, server):
         self.server = server
@@ -428,10 +429,10 @@ class Bystander:
     def __exit__(self, kind, value, trace):
         try:
             if kind is None:
-                check(self.server.alive(), "the daemon has gone")
+                check(self.server.alive(), "the daemon has ended")
                 self.ask()
                 eventually(lambda: self.server.connections() == self.before,
-                           f"open connections back at {self.before}")
+                           f"as many open connections as before: {self.before}")
         finally:
             self.socket.close()
 
@@ -443,25 +444,25 @@ def flags_with(**changed):
 
 
 def refused(*arguments, words=()):
-    """The daemon must exit non-zero, soon, with a sentence that has these words."""
+    """Checks that the daemon ends with an error status, and that its error text has these words."""
     result = subprocess.run([DAEMON, *arguments], stdin=subprocess.DEVNULL, text=True, timeout=60,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    check(result.returncode > 0, f"{arguments}: exit {result.returncode}")
+    check(result.returncode > 0, f"{arguments}: the daemon ended with status {result.returncode}, wanted an error")
     text = result.stderr
-    check(text.strip(), f"{arguments}: no word of why")
+    check(text.strip(), f"{arguments}: the daemon printed no error text")
     for word in words:
-        check(word in text, f"{arguments}: no '{word}' in: {text}")
+        check(word in text, f"{arguments}: the error text lacks '{word}': {text}")
 
 
 def refusal(*flags):
-    """What the daemon says to options that it refuses; None if it takes them."""
+    """Returns the error text of the daemon for options that it refuses, or None."""
     result = subprocess.run([str(DAEMON), "--check-config", *flags], text=True, timeout=20,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     return None if result.returncode == 0 else result.stderr.strip()
 
 
 def start(*flags):
-    """A daemon of an engine, or the reason why this build has none."""
+    """Returns a daemon with these options. Skips the case if this build lacks the backend or engine."""
     said = refusal("--backend", BACKEND, *flags)
     if said and "this build has no" in said:
         raise Skip(said)

@@ -140,7 +140,7 @@ class Client:
                 time.sleep(0.02)
             else:
                 raise AssertionError(reply)
-        raise AssertionError(f"{words} is redirected for ever")
+        raise AssertionError(f"{words}: too many redirections")
 
 
 class Load:
@@ -207,9 +207,9 @@ class Load:
         at_most = self.sent[key]
         if got is None:
             check(at_most // DELETES > (at_least - 1) // DELETES,
-                  f"key {key} is not there, and was not deleted between {at_least} and {at_most}")
+                  f"key {key} is absent, and no write from version {at_least} to {at_most} deleted it")
         else:
-            check(at_least <= int(got) <= at_most, f"key {key} is {got}, not in {at_least} to {at_most}")
+            check(at_least <= int(got) <= at_most, f"key {key} has version {got}, wanted {at_least} to {at_most}")
 
     def read(self, seed):
         client, rand = Client(self.servers), random.Random(seed)
@@ -279,12 +279,12 @@ class Load:
         for key in self.counters:
             got = int(client.ask(key, "GET", key) or 0)
             check(self.sums_answered <= got <= self.sums_sent,
-                  f"counter {key} is {got}: {self.sums_answered} sums were answered, {self.sums_sent} sent")
+                  f"counter {key} is {got}, wanted {self.sums_answered} (sums with a reply) to {self.sums_sent} (sums sent)")
         client.close()
 
 
 def entries(server):
-    """All keys of a node's table, of slots that are not its own, too; of its own only, by SCAN."""
+    """Returns all keys that SCAN shows: those of the node's own slots."""
     cursor, found = b"0", []
     while True:
         cursor, keys = server.ask("SCAN", cursor.decode(), "COUNT", 1000)
@@ -299,16 +299,16 @@ def check_nodes(servers, slots=()):
         eventually(server.rests, "moves end")
     seen = {}
     for number, server in enumerate(servers):
-        equal(server.ask("CLUSTER", "COUNTFOREIGN"), 0, f"keys of others at node {number}")
+        equal(server.ask("CLUSTER", "COUNTFOREIGN"), 0, f"keys of other nodes' slots at node {number}")
         for key in entries(server):
-            check(seen.setdefault(key, number) == number, f"key {key} is at {seen[key]} and {number}")
+            check(seen.setdefault(key, number) == number, f"key {key} is at the nodes {seen[key]} and {number}")
     equal(len({server.ask("CLUSTER", "TOPOLOGY") for server in servers}), 1, "topologies")
     for server, slot in slots:
         equal(server.ask("CLUSTER", "COUNTKEYSINSLOT", slot), 0, f"keys in slot {slot}")
 
 
 def wait_killed(server):
-    equal(server.process.wait(60), -signal.SIGKILL, f"it came to its fault: {server.log()[-500:]}")
+    equal(server.process.wait(60), -signal.SIGKILL, f"the fault killed the daemon: {server.log()[-500:]}")
 
 
 __all__ = ["SOURCE_FAULTS", "TARGET_FAULTS", "Client", "Keeper", "Load", "check_nodes", "cluster", "entries", "mover", "moved", "moved_at_last", "node_id", "wait_killed"]

@@ -91,7 +91,7 @@ class Network:
 
     def __init__(self, count, seed):
         if os.environ.get(INSIDE) != "":
-            raise Skip(f"no network namespaces can be made here: {os.environ.get(INSIDE)}")
+            raise Skip(f"cannot make network namespaces: {os.environ.get(INSIDE)}")
         self.hosts, self.count, self.seed = [], count, seed
 
     def __enter__(self):
@@ -101,13 +101,13 @@ class Network:
         except (subprocess.CalledProcessError, OSError) as error:
             self.end()
             why = getattr(error, "stderr", b"").decode().strip() or str(error)
-            raise Skip(f"no network can be made here: {why}") from error
+            raise Skip(f"cannot make a network: {why}") from error
         self.switch = subprocess.Popen([sys.executable, HERE / "network_switch.py", str(len(self.hosts)), str(self.seed)],
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if not self.switch.stdout.readline():
             why = self.switch.stderr.read().strip().splitlines()[-1:]
             self.__exit__()
-            raise Skip(f"no packets can be passed here: {why}")
+            raise Skip(f"the switch of the network did not start: {why}")
         return self
 
     def __exit__(self, *_):

@@ -30,14 +30,14 @@ def daemon(*flags, **options):
 
 
 def raises(kinds, words, function, *arguments, **named):
-    """Checks that the call raises one of these, and that its sentence has these words; returns it."""
+    """Checks that the call raises one of these exceptions, and that its text has these words. Returns it."""
     try:
         got = function(*arguments, **named)
     except kinds as error:
         if words not in str(error):
-            raise AssertionError(f"the sentence lacks {words!r}: {error}") from error
+            raise AssertionError(f"the error text lacks {words!r}: {error}") from error
         return error
-    raise AssertionError(f"nothing was raised, {kinds} was expected; it returned {got!r}")
+    raise AssertionError(f"the call raised no error, and wanted {kinds}; it returned {got!r}")
 
 
 def same(got, wanted, what=""):
@@ -48,7 +48,7 @@ def same(got, wanted, what=""):
 
 
 def pause(server):
-    """Stops the daemon where it is, and waits until all its threads have."""
+    """Stops the daemon by SIGSTOP, and waits until all its threads are stopped."""
     os.kill(server.pid(), signal.SIGSTOP)
 
     def stopped():
