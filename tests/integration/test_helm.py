@@ -176,30 +176,35 @@ class Place:
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        for name in ("users", "tls", "etcd", "data", "sockets"):
+        for name in ("data", "sockets"):
             (self.folder / name).mkdir()
-        self.write("users/password", "a secret\n")
-        self.write("users/users.acl", "user default on nopass ~* +@all\n")
+        self.mount("users", {"password": "a secret\n", "users.acl": "user default on nopass ~* +@all\n"})
 
     def sign(self):
         """Makes the Secrets for TLS."""
         with Authority() as authority:
             for where in ("tls", "etcd"):
                 certificate, key = authority.sign(where)
-                for name, source in (("tls.crt", certificate), ("tls.key", key), ("ca.crt", authority.ca)):
-                    self.write(f"{where}/{name}", source.read_text(encoding="utf-8"))
+                files = {"tls.crt": certificate, "tls.key": key, "ca.crt": authority.ca}
+                self.mount(where, {name: path.read_text(encoding="utf-8") for name, path in files.items()})
 
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o440)
-        return path
+    def mount(self, where, files):
+        """A Secret or a ConfigMap, as Kubernetes mounts it: its files are links to links to them."""
+        place = self.folder / where
+        (place / "..2026").mkdir(parents=True)
+        place.chmod(0o1777)
+        (place / "..data").symlink_to("..2026")
+        for name, text in files.items():
+            path = place / "..2026" / name
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o440)
+            (place / name).symlink_to(f"..data/{name}")
 
     def here(self, argument, pod="sherwood-0"):
         """An argument as the container gets it, with paths of this folder."""
         for variable, value in (("$(POD)", pod), ("$(NAMESPACE)", "default"), ("$(NUMBER)", pod[-1]),
                                 ("/run/secrets", str(self.folder)), ("/var/lib/sherwood", f"{self.folder}/data"),
-                                ("/run/sherwood", f"{self.folder}/sockets"), ("/etc/topology", str(self.folder))):
+                                ("/run/sherwood", f"{self.folder}/sockets"), ("/etc/topology", f"{self.folder}/topology")):
             argument = argument.replace(variable, value)
         check("$(" not in argument, argument)
         return argument
@@ -375,7 +380,7 @@ def write_topology(place, pods):
     for pod in pods:
         text, count = re.subn(rf'"ip": "{pod.name}", "port": 7379', f'"ip": "127.0.0.1", "port": {pod.port}', text)
         equal(count, 1, pod.name)
-    place.write("topology.json", text)
+    place.mount("topology", {"topology.json": text})
 
 
 def run_job(place, port, rc=0):
