@@ -204,7 +204,7 @@ static const char *take_shard(struct sw_topology *topology, unsigned number,
     return wrong == NULL && primaries != 1 ? "a shard has not just one primary" : wrong;
 }
 
-static const char *take(struct sw_topology *topology, const Sherwood__Topology *in)
+static const char *read_topology(struct sw_topology *topology, const Sherwood__Topology *in)
 {
     size_t nodes = 0;
     const char *wrong = NULL;
@@ -243,7 +243,7 @@ struct sw_topology *sw_map_decode(const uint8_t *bytes, size_t size, const char 
         for (unsigned i = 0; i < SW_SLOTS; i++) {
             topology->owner[i] = SW_TOPOLOGY_NOBODY;
         }
-        *wrong = take(topology, in);
+        *wrong = read_topology(topology, in);
     }
     if (in != NULL) {
         sherwood__topology__free_unpacked(in, NULL);

@@ -32,7 +32,7 @@ static const uint8_t segment_magic[8] = {'S', 'W', 'L', 'O', 'G', 0, 0, 1};
 #error "fields are written as they lie in memory"
 #endif
 
-static void put(uint8_t *at, const void *field, size_t bytes)
+static void put_field(uint8_t *at, const void *field, size_t bytes)
 {
     memcpy(at, field, bytes);
 }
@@ -53,12 +53,12 @@ static uint64_t u64_at(const uint8_t *at)
 
 static void put32(uint8_t *at, uint32_t value)
 {
-    put(at, &value, sizeof(value));
+    put_field(at, &value, sizeof(value));
 }
 
 static void put64(uint8_t *at, uint64_t value)
 {
-    put(at, &value, sizeof(value));
+    put_field(at, &value, sizeof(value));
 }
 
 /* --- segments --------------------------------------------------------------------------------- */
@@ -67,10 +67,10 @@ void sw_wal_segment_encode(const struct sw_wal_segment *segment, uint8_t bytes[S
 {
     const struct sw_wal_shape *shape = &segment->shape;
     memset(bytes, 0, SW_WAL_HEADER_BYTES);
-    put(bytes, segment_magic, sizeof(segment_magic));
+    put_field(bytes, segment_magic, sizeof(segment_magic));
     put32(bytes + 8, VERSION);
     put32(bytes + 12, SW_WAL_HEADER_BYTES);
-    put(bytes + 16, segment->log_id, sizeof(segment->log_id));
+    put_field(bytes + 16, segment->log_id, sizeof(segment->log_id));
     put64(bytes + 32, segment->number);
     put64(bytes + 40, segment->salt);
     put32(bytes + 48, shape->key_bytes);
@@ -84,8 +84,8 @@ void sw_wal_segment_encode(const struct sw_wal_segment *segment, uint8_t bytes[S
     put32(bytes + 88, shape->key_text_bytes);
     put32(bytes + 92, segment->key_form);
     put64(bytes + 96, segment->bytes);
-    put(bytes + 104, SHERWOOD_VERSION, sizeof(SHERWOOD_VERSION));
-    put(bytes + BOOT_AT, segment->boot, sizeof(segment->boot));
+    put_field(bytes + 104, SHERWOOD_VERSION, sizeof(SHERWOOD_VERSION));
+    put_field(bytes + BOOT_AT, segment->boot, sizeof(segment->boot));
     put64(bytes + PREVIOUS_AT, segment->previous);
     put64(bytes + 4088, sw_check64(bytes, 4088, 0));
 }
@@ -172,7 +172,7 @@ void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
     put32(bytes, RECORD_MAGIC);
     bytes[4] = (uint8_t)record->kind;
     bytes[5] = record->operation;
-    put(bytes + 6, &record->flags, sizeof(record->flags));
+    put_field(bytes + 6, &record->flags, sizeof(record->flags));
     put64(bytes + 8, record->sequence);
     put64(bytes + 16, record->synced);
     put64(bytes + 24, record->wall_us);

@@ -87,7 +87,7 @@ static void add_piece(struct sw_wal_plan *plan, size_t segment, uint64_t from, u
 
 /* If a segment continues at `end`, a start began it after it had decided which bytes before it were
  * cut. */
-static void take(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t i)
+static void use_segment(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t i)
 {
     const struct sw_wal_run *run = &found[i].run;
     plan->evidence = most(plan->evidence, run->evidence);
@@ -264,7 +264,7 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     }
     for (size_t i = 0; i < count; i++) {
         if (!found[i].is_alias) {
-            take(plan, found, i);
+            use_segment(plan, found, i);
         }
     }
     const struct sw_wal_found *sealed = lost_follower(found, count);

@@ -107,13 +107,13 @@ static void explain(struct sw_tls_stream *stream)
     ERR_clear_error();
 }
 
-static int fail(struct sw_tls_stream *stream)
+static int report_failure(struct sw_tls_stream *stream)
 {
     explain(stream);
     return SW_TLS_FAILED;
 }
 
-static int fail_with(struct sw_tls_stream *stream, const char *text)
+static int report_failure_as(struct sw_tls_stream *stream, const char *text)
 {
     snprintf(stream->scratch->trouble, sizeof(stream->scratch->trouble), "%s", text);
     return SW_TLS_FAILED;
@@ -140,16 +140,16 @@ static int64_t send_bytes(struct sw_tls_stream *stream, const uint8_t *bytes, si
 }
 
 /* Keeps records that the socket has not taken, behind those that are kept already. */
-static int keep(struct sw_tls_stream *stream, const uint8_t *bytes, size_t size)
+static int keep_unsent(struct sw_tls_stream *stream, const uint8_t *bytes, size_t size)
 {
     size_t held = stream->rest_end - stream->rest_begin;
     if (held + size > REST_BYTES_MAX) {
-        return fail_with(stream, "the peer does not read what it asks for");
+        return report_failure_as(stream, "the peer does not read what it asks for");
     }
     if (stream->rest_end + size > stream->rest_room) {
         uint8_t *grown = malloc(held + size);
         if (grown == NULL) {
-            return fail_with(stream, "not enough memory");
+            return report_failure_as(stream, "not enough memory");
         }
         if (held > 0) {
             memcpy(grown, stream->rest + stream->rest_begin, held);
@@ -171,7 +171,7 @@ int sw_tls_flush(struct sw_tls_stream *stream)
         int64_t sent = send_bytes(stream, stream->rest + stream->rest_begin,
                                   stream->rest_end - stream->rest_begin);
         if (sent < 0) {
-            return fail(stream);
+            return report_failure(stream);
         }
         if (sent == 0) {
             return SW_TLS_AGAIN;
@@ -198,14 +198,14 @@ static int send_out(struct sw_tls_stream *stream)
     if (!sw_tls_is_sending(stream)) {
         sent = send_bytes(stream, scratch->out, size);
         if (sent < 0) {
-            return fail(stream);
+            return report_failure(stream);
         }
     }
     if ((size_t)sent == size) {
         return 1;
     }
-    return keep(stream, scratch->out + sent, size - (size_t)sent) == 1 ? SW_TLS_AGAIN
-                                                                       : SW_TLS_FAILED;
+    return keep_unsent(stream, scratch->out + sent, size - (size_t)sent) == 1 ? SW_TLS_AGAIN
+                                                                              : SW_TLS_FAILED;
 }
 
 /* --- handshake, reading, ending --------------------------------------------------------------- */
@@ -222,7 +222,7 @@ int sw_tls_handshake(struct sw_tls_stream *stream)
         char kept[SW_TLS_TROUBLE_BYTES];
         memcpy(kept, stream->scratch->trouble, sizeof(kept));
         (void)send_out(stream); /* an alert that tells the peer why */
-        return fail_with(stream, kept);
+        return report_failure_as(stream, kept);
     }
     if (send_out(stream) == SW_TLS_FAILED) {
         return SW_TLS_FAILED;
@@ -238,11 +238,11 @@ static void note_end(struct sw_tls_stream *stream, int why)
         stream->peer_ended = true;
         stream->input_end = SW_TLS_END;
     } else if (stream->socket_ended && stream->error == 0) {
-        fail_with(stream, "the connection ended without close_notify");
+        report_failure_as(stream, "the connection ended without close_notify");
         ERR_clear_error();
         stream->input_end = SW_TLS_CUT;
     } else {
-        stream->input_end = fail(stream);
+        stream->input_end = report_failure(stream);
     }
 }
 
@@ -364,7 +364,7 @@ static int64_t encrypt(struct sw_tls_stream *stream, struct place *at)
         const void *record = next_record(stream->scratch, at, SW_TLS_RECORD_BYTES, &bytes);
         if (SSL_write_ex(stream->ssl, record, bytes, &taken) != 1 || taken != bytes) {
             stream->scratch->out_used = 0;
-            (void)fail(stream);
+            (void)report_failure(stream);
             return -1;
         }
         batch += bytes;

@@ -48,7 +48,7 @@ static inline void close_cli(void)
 }
 
 /* Runs a line; what it printed, valid until the next. */
-static inline const char *run(const char *line)
+static inline const char *run_line(const char *line)
 {
     char copy[512];
     strcpy(copy, line);

@@ -10,7 +10,7 @@
 
 static void expect(const char *line, const char *answer)
 {
-    const char *got = run(line);
+    const char *got = run_line(line);
     cr_expect_str_eq(got, answer, "%s: \"%s\" instead of \"%s\"", line, got, answer);
 }
 
@@ -50,17 +50,18 @@ Test(cli, answers_for_people)
     expect("GETDEL 6", "(nil)\n");
     expect("ECHO \"a b\"", "\"a b\"\n");
     expect("HELLO 4", "(error) NOPROTO unsupported protocol version\n");
-    cr_expect_not_null(strstr(run("HELLO 3"), "1# \"server\" => sherwood\n"));
-    cr_expect_not_null(strstr(run("COMMAND"), "\"FLUSHALL\"\n"));
+    cr_expect_not_null(strstr(run_line("HELLO 3"), "1# \"server\" => sherwood\n"));
+    cr_expect_not_null(strstr(run_line("COMMAND"), "\"FLUSHALL\"\n"));
     char count[32];
     size_t commands = 0;
-    for (const char *at = run("COMMAND"); (at = strchr(at, '\n')) != NULL; at++) {
+    for (const char *at = run_line("COMMAND"); (at = strchr(at, '\n')) != NULL; at++) {
         commands++;
     }
     cr_assert_gt(commands, 50);
     snprintf(count, sizeof(count), "(integer) %zu\n", commands);
     expect("COMMAND COUNT", count);
-    cr_expect(strstr(run("\"\" 1 2"), "unknown command ''") != NULL, "no row is found by no name");
+    cr_expect(strstr(run_line("\"\" 1 2"), "unknown command ''") != NULL,
+              "no row is found by no name");
     expect("DEL 1 1 2 99", "(integer) 2\n");
     expect("FLUSHALL", "OK\n");
     expect("SET 18446744073709551615 0", "OK\n");
@@ -95,7 +96,7 @@ Test(cli, every_operation_on_keys_has_a_command)
         char line[64];
         const bool is_listed = rows[i].operation < sizeof(lines) / sizeof(lines[0]);
         snprintf(line, sizeof(line), "%s 1 2", rows[i].name);
-        run(is_listed ? lines[rows[i].operation] : line);
+        run_line(is_listed ? lines[rows[i].operation] : line);
         cr_assert_not(cli.failed, "%s: %s", rows[i].name, output);
         cr_assert_eq(table.last_operation, rows[i].operation, "%s", rows[i].name);
     }
@@ -145,12 +146,12 @@ Test(cli, errors_change_nothing)
                                       "GET \"1",
                                       "SET \"\" 1"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        const char *answer = run(bad[i]);
+        const char *answer = run_line(bad[i]);
         cr_expect_eq(strncmp(answer, "ERR ", 4), 0, "%s: %s", bad[i], answer);
         cr_expect(cli.failed, "%s", bad[i]);
     }
     cr_expect_eq(table.occupied, 0);
-    cr_expect_eq(strcmp(run("GET abc"),
+    cr_expect_eq(strcmp(run_line("GET abc"),
                         "ERR key \"abc\" is not an unsigned integer or out of range "
                         "(0 to 4294967295)\n"),
                  0);
@@ -160,17 +161,17 @@ Test(cli, errors_change_nothing)
 Test(cli, info_and_help)
 {
     open_cli(8, 8, true);
-    const char *answer = run("INFO");
+    const char *answer = run_line("INFO");
     cr_expect(strstr(answer, "# Server\n") != NULL && strstr(answer, "# Stats\n") != NULL);
     cr_expect(strstr(answer, "get_hits:13\n") != NULL, "%s", answer);
     cr_expect(strstr(answer, "of_a_later_server:15\n") != NULL, "%s", answer);
     cr_expect(strstr(strstr(answer, "# Stats"), "capacity_slots:") == NULL, "shown once");
-    answer = run("HELP");
+    answer = run_line("HELP");
     for (const struct sw_cli_command *c = NULL; (c = sw_cli_command_next(c)) != NULL;) {
         cr_expect(strstr(answer, c->name) != NULL, "%s", c->name);
     }
-    cr_expect(strstr(run("help set"), "NX") != NULL);
-    run("quit");
+    cr_expect(strstr(run_line("help set"), "NX") != NULL);
+    run_line("quit");
     cr_expect(cli.quit);
     close_cli();
 }

@@ -288,7 +288,7 @@ Test(cli_files, files_that_cannot_be)
     cr_expect_eq(sw_cli_dump(&cli, "/nonexistent/x.csv"), 1);
     options.format = SW_CLI_FORMAT_CSV;
     cr_expect_eq(sw_cli_load(&cli, "/tmp"), 1, "a folder");
-    run("SET 1 2");
+    run_line("SET 1 2");
     cr_expect_eq(sw_cli_dump(&cli, "/dev/full"), 1, "a full disk");
     close_cli();
 }
@@ -348,7 +348,7 @@ Test(cli_files, a_dump_through_a_link)
 {
     char target[300];
     open_cli(8, 8, true);
-    run("SET 1 2");
+    run_line("SET 1 2");
     write_file("real.csv", "old", 3);
     snprintf(target, sizeof(target), "%s", path_of("real.csv"));
     cr_assert_eq(symlink(target, path_of("link.csv")), 0);

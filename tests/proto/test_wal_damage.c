@@ -11,7 +11,7 @@
 /* Writes 1 to 3, the last of one key and its value, in one segment of this boot. */
 static uint64_t put_three(struct image *image, const uint8_t *of_boot)
 {
-    begin(image, 1, 1, 0);
+    begin_segment(image, 1, 1, 0);
     memcpy(image->header.boot, of_boot, SW_BOOT_ID_BYTES);
     sw_wal_segment_encode(&image->header, image->bytes);
     put_write(image, 2, 0);
@@ -121,7 +121,7 @@ Test(wal_damage, a_damaged_mark_loses_nothing)
 static void begin_behind(struct image *image, uint64_t number, uint64_t next, uint64_t through,
                          uint64_t previous)
 {
-    begin(image, number, next, through);
+    begin_segment(image, number, next, through);
     image->header.previous = previous;
     sw_wal_segment_encode(&image->header, image->bytes);
 }

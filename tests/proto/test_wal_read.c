@@ -14,13 +14,13 @@
 /* Two segments: 1 is full and sealed, 2 holds some writes, a sync between them, and `last`. */
 static void two_segments(struct image *first, struct image *second, enum sw_wal_kind last)
 {
-    begin(first, 1, 1, 0);
+    begin_segment(first, 1, 1, 0);
     for (uint32_t i = 0; i < 6; i++) {
         put_write(first, 1 + i * 5, i < 3 ? 0 : 3);
         first->at = i == 2 ? sw_wal_align(first->at, SW_WAL_PAGE) : first->at;
     }
     put_other(first, SW_WAL_SEAL, 3);
-    begin(second, 2, 7, 6);
+    begin_segment(second, 2, 7, 6);
     for (uint32_t i = 0; i < 7; i++) {
         put_write(second, 1 + i * 3, i < 4 ? 6 : 10);
         second->at = i == 3 ? sw_wal_align(second->at, SW_WAL_PAGE) : second->at;
@@ -108,11 +108,11 @@ Test(wal_read, a_later_segment_replaces_what_it_overlaps)
     static struct image first, second;
     const struct image *images[] = {&first, &second};
     struct verdict verdict;
-    begin(&first, 1, 1, 0);
+    begin_segment(&first, 1, 1, 0);
     for (int i = 0; i < 5; i++) {
         put_write(&first, 2, 0);
     }
-    begin(&second, 2, 3, 2);
+    begin_segment(&second, 2, 3, 2);
     put_write(&second, 4, 2);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert(verdict.starts, "%s", verdict.refusal);
@@ -128,11 +128,11 @@ Test(wal_read, a_gap_is_closed_by_a_later_segment)
     static struct image first, second, third;
     const struct image *images[] = {&first, &second, &third};
     struct verdict verdict;
-    begin(&first, 1, 1, 0);
+    begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
-    begin(&second, 2, 4, 0);
+    begin_segment(&second, 2, 4, 0);
     put_write(&second, 2, 0);
-    begin(&third, 3, 2, 1);
+    begin_segment(&third, 3, 2, 1);
     put_write(&third, 2, 1);
     put_write(&third, 2, 1);
     judge(&verdict, images, 3, SEGMENT_BYTES, 0);
@@ -153,13 +153,13 @@ Test(wal_read, what_an_earlier_start_has_cut_is_not_torn)
     static struct image first, second;
     const struct image *images[] = {&first, &second};
     struct verdict verdict;
-    begin(&first, 1, 1, 0);
+    begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
     uint64_t torn = first.at;
     put_write(&first, 2, 0);
     put_write(&first, 2, 0);
     memset(first.bytes + torn, 0, SW_WAL_RECORD_BYTES);
-    begin(&second, 2, 2, 1);
+    begin_segment(&second, 2, 2, 1);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert(verdict.plan.is_torn, "the second one may have been made before");
     put_write(&second, 2, 1);
@@ -175,7 +175,7 @@ Test(wal_read, what_was_never_durable_may_be_gone)
     static struct image first;
     const struct image *images[] = {&first};
     struct verdict verdict;
-    begin(&first, 1, 1, 0);
+    begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
     uint64_t second = first.at;
     put_write(&first, 2, 0);
@@ -198,7 +198,7 @@ Test(wal_read, records_of_another_salt_are_not_there)
     static struct image first;
     const struct image *images[] = {&first};
     struct verdict verdict;
-    begin(&first, 1, 1, 0);
+    begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
     uint64_t stale = first.at;
     first.header.salt++;
@@ -215,7 +215,7 @@ Test(wal_read, a_sealed_segment_has_a_follower)
     static struct image first;
     const struct image *images[] = {&first};
     struct verdict verdict;
-    begin(&first, 1, 1, 0);
+    begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
     put_other(&first, SW_WAL_SEAL, 0);
     judge(&verdict, images, 1, SEGMENT_BYTES, 0);

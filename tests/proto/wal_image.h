@@ -27,7 +27,8 @@ struct image {
     uint8_t bytes[SEGMENT_BYTES];
 };
 
-static inline void begin(struct image *image, uint64_t number, uint64_t next, uint64_t through)
+static inline void begin_segment(struct image *image, uint64_t number, uint64_t next,
+                                 uint64_t through)
 {
     memset(image, 0, sizeof(*image));
     image->header = (struct sw_wal_segment){
@@ -37,7 +38,7 @@ static inline void begin(struct image *image, uint64_t number, uint64_t next, ui
     image->next = next;
 }
 
-static inline void put(struct image *image, struct sw_wal_record *record, uint64_t synced)
+static inline void put_record(struct image *image, struct sw_wal_record *record, uint64_t synced)
 {
     uint8_t *at = image->bytes + image->at;
     struct sw_wal_columns columns = sw_wal_columns(&shape, record);
@@ -65,13 +66,13 @@ static inline void put_write(struct image *image, uint32_t count, uint64_t synce
         keys[i] = record.sequence * 100 + i;
         keys[stride + i] = record.sequence;
     }
-    put(image, &record, synced);
+    put_record(image, &record, synced);
 }
 
 static inline void put_other(struct image *image, enum sw_wal_kind kind, uint64_t synced)
 {
     struct sw_wal_record record = {.kind = kind, .sequence = image->next - 1};
-    put(image, &record, synced);
+    put_record(image, &record, synced);
 }
 
 /* What a start would make of the images, each of `size` bytes. */

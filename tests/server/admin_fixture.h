@@ -112,7 +112,7 @@ static inline void teardown(struct fixture *fixture)
 }
 
 /* Runs a command of words separated by '|' and returns its reply, valid until the next one. */
-static inline const char *run(struct fixture *fixture, const char *line)
+static inline const char *run_command(struct fixture *fixture, const char *line)
 {
     static char words[8192];
     struct sw_resp_argument arguments[ARGUMENTS_MAX];
@@ -139,7 +139,7 @@ static inline const char *run(struct fixture *fixture, const char *line)
 
 static inline void expect(struct fixture *fixture, const char *line, const char *wanted)
 {
-    const char *reply = run(fixture, line);
+    const char *reply = run_command(fixture, line);
     cr_assert_str_eq(reply, wanted, "%s: %s", line, reply);
 }
 

@@ -10,8 +10,8 @@
 /* --- moves --------------------------------------------------------------------------------------
  */
 
-static struct world *add(struct moves *moves, const struct world *world, enum what what,
-                         unsigned node, unsigned other)
+static struct world *add_move(struct moves *moves, const struct world *world, enum what what,
+                              unsigned node, unsigned other)
 {
     assert(moves->count < MOVES_MAX);
     struct move *move = &moves->move[moves->count++];
@@ -110,7 +110,7 @@ static inline void propose(struct moves *moves, const struct world *world, unsig
         return;
     }
     if (sw_ha_may_change(&node->member, &sync, node->acks, moves->bounds.nodes)) {
-        struct world *next = add(moves, world, grows ? GROW : SHRINK, i, j);
+        struct world *next = add_move(moves, world, grows ? GROW : SHRINK, i, j);
         sw_ha_change(&next->node[i].member, &sync);
         send_change(next, i);
     }
@@ -122,11 +122,11 @@ static inline void moves_of_primary(struct moves *moves, const struct world *wor
     const struct node *node = &world->node[i];
     const bool room = world->messages < bounds->messages;
     if (world->next_value <= bounds->values) {
-        struct world *next = add(moves, world, WRITE, i, 0);
+        struct world *next = add_move(moves, world, WRITE, i, 0);
         append(&next->node[i].log, node->member.serves, next->next_value++);
     }
     if (node->log.size > node->member.waited) {
-        struct world *next = add(moves, world, WAIT, i, 0);
+        struct world *next = add_move(moves, world, WAIT, i, 0);
         struct node *mine = &next->node[i];
         uint64_t through = mine->log.size;
         while (through > node->member.waited &&
@@ -146,7 +146,7 @@ static inline void moves_of_primary(struct moves *moves, const struct world *wor
             struct message message;
             make(&message, LOG_SENT, i, j, node->member.serves);
             message.log = node->log;
-            send_message(add(moves, world, SEND, i, j), &message);
+            send_message(add_move(moves, world, SEND, i, j), &message);
         }
         if (world->revision < bounds->revisions) {
             propose(moves, world, i, j, true);
@@ -154,7 +154,7 @@ static inline void moves_of_primary(struct moves *moves, const struct world *wor
         }
     }
     if (node->member.is_changing && world->revision != node->member.shard.sync_revision) {
-        struct world *next = add(moves, world, AGAIN, i, 0);
+        struct world *next = add_move(moves, world, AGAIN, i, 0);
         if (!sw_ha_read_again(&next->node[i].member, &next->etcd)) {
             memset(next->node[i].acks, 0, sizeof(next->node[i].acks));
         }
@@ -173,7 +173,7 @@ static inline void moves_of_candidate(struct moves *moves, const struct world *w
     bool is_current = member->stands && same_revisions(&member->shard, &world->etcd);
     if (!world->is_fresh && world->etcd.term < bounds->terms && !is_current &&
         member->round < bounds->rounds) {
-        struct world *next = add(moves, world, STAND, i, 0);
+        struct world *next = add_move(moves, world, STAND, i, 0);
         if (sw_ha_stand(&next->node[i].member, &world->etcd, position_of(&world->node[i]))) {
             memset(next->node[i].acks, 0, sizeof(next->node[i].acks));
         } else {
@@ -185,12 +185,12 @@ static inline void moves_of_candidate(struct moves *moves, const struct world *w
             struct message message;
             make(&message, QUESTION, i, j, member->shard.term);
             message.number = member->round;
-            send_message(add(moves, world, ASK, i, j), &message);
+            send_message(add_move(moves, world, ASK, i, j), &message);
         }
     }
     if (!world->is_fresh && (is_current || !SW_HA_HOLDS(SAME_REVISIONS)) && member->stands &&
         world->etcd.term < bounds->terms && sw_ha_may_lead(member) != SW_HA_NOT_YET) {
-        struct world *next = add(moves, world, ELECT, i, 0);
+        struct world *next = add_move(moves, world, ELECT, i, 0);
         struct node *node = &next->node[i];
         sw_ha_next_sync(&node->member, &next->etcd.sync);
         node->member.shard.term = next->etcd.term; /* which is that, where revisions are compared */
@@ -377,7 +377,7 @@ static inline void moves_of(struct moves *moves, const struct world *world)
 {
     moves->count = 0;
     if (world->is_fresh) {
-        add(moves, world, EXPIRE, 0, 0)->is_fresh = false;
+        add_move(moves, world, EXPIRE, 0, 0)->is_fresh = false;
     }
     for (unsigned i = 0; i < moves->bounds.nodes; i++) {
         if (world->node[i].member.serves > 0) {
@@ -386,18 +386,18 @@ static inline void moves_of(struct moves *moves, const struct world *world)
         moves_of_candidate(moves, world, i);
         if (world->crashes < moves->bounds.crashes) {
             const unsigned size = world->node[i].log.size;
-            crash(add(moves, world, CRASH, i, 0), i, 0);
+            crash(add_move(moves, world, CRASH, i, 0), i, 0);
             if (size > 0) {
-                crash(add(moves, world, CRASH, i, 1), i, size);
+                crash(add_move(moves, world, CRASH, i, 1), i, size);
             }
             if (size > 1) {
-                crash(add(moves, world, CRASH, i, 2), i, size - 1);
+                crash(add_move(moves, world, CRASH, i, 2), i, size - 1);
             }
         }
     }
     for (unsigned i = 0; i < world->messages; i++) {
-        drop_message(add(moves, world, LOSE, i, world->message[i].kind), i);
-        deliver(add(moves, world, DELIVER, i, world->message[i].kind), i);
+        drop_message(add_move(moves, world, LOSE, i, world->message[i].kind), i);
+        deliver(add_move(moves, world, DELIVER, i, world->message[i].kind), i);
     }
     for (unsigned i = 0; ha_off == 0 && i < moves->count; i++) {
         tidy(&moves->move[i].world);

@@ -191,13 +191,13 @@ Test(admin, client_lines)
 {
     struct fixture fixture;
     setup(&fixture);
-    run(&fixture, "CLIENT|SETNAME|me");
-    run(&fixture, "CLIENT|SETINFO|LIB-NAME|lib");
-    run(&fixture, "CLIENT|SETINFO|LIB-VER|1.2");
+    run_command(&fixture, "CLIENT|SETNAME|me");
+    run_command(&fixture, "CLIENT|SETINFO|LIB-NAME|lib");
+    run_command(&fixture, "CLIENT|SETINFO|LIB-VER|1.2");
     static const char *const lines[] = {"CLIENT|INFO", "CLIENT|LIST", "CLIENT|LIST|TYPE|NORMAL",
                                         "CLIENT|LIST|ID|16|17"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        const char *reply = run(&fixture, lines[i]);
+        const char *reply = run_command(&fixture, lines[i]);
         size_t size = strtoul(reply + 1, NULL, 10);
         const char *line = strstr(reply, "\r\n") + 2;
         cr_assert_eq(reply[0], '$');
@@ -210,7 +210,7 @@ Test(admin, client_lines)
         cr_assert_not_null(strstr(line, " resp=2 lib-name=lib lib-ver=1.2\n\r\n"));
     }
     sw_session_set_resp3(&fixture.session, true);
-    const char *reply = run(&fixture, "CLIENT|INFO");
+    const char *reply = run_command(&fixture, "CLIENT|INFO");
     cr_assert_eq(reply[0], '=');
     cr_assert_not_null(strstr(reply, "\r\ntxt:id=17 "));
     cr_assert_not_null(strstr(reply, " resp=3 "));
@@ -316,7 +316,7 @@ Test(admin, time)
 {
     struct fixture fixture;
     setup(&fixture);
-    const char *reply = run(&fixture, "TIME");
+    const char *reply = run_command(&fixture, "TIME");
     unsigned long long seconds = 0, microseconds = 0;
     cr_assert_eq(sscanf(reply, "*2\r\n$%*d\r\n%llu\r\n$%*d\r\n%llu\r\n", &seconds, &microseconds),
                  2);

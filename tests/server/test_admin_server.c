@@ -77,7 +77,7 @@ Test(admin_server, command_rest)
     setup(&fixture);
     fixture.session.resp3 = true;
     const char *docs = "%1\r\n$3\r\nttl\r\n%3\r\n$7\r\nsummary\r\n";
-    cr_assert_eq(strncmp(run(&fixture, "COMMAND|DOCS|nosuch|ttl"), docs, strlen(docs)), 0);
+    cr_assert_eq(strncmp(run_command(&fixture, "COMMAND|DOCS|nosuch|ttl"), docs, strlen(docs)), 0);
     expect(&fixture, "LATENCY|HISTOGRAM|get", "%0\r\n");
     sw_latency_count(&fixture.timings.latency, SW_COMMAND_GET, 3, 5);
     sw_latency_count(&fixture.timings.latency, SW_COMMAND_GET, 100, 2);
@@ -88,9 +88,9 @@ Test(admin_server, command_rest)
     snprintf(count, sizeof(count), ":%d\r\n", SW_COMMAND_COUNT);
     expect(&fixture, "COMMAND|COUNT", count);
     snprintf(count, sizeof(count), "*%d\r\n*10\r\n", SW_COMMAND_COUNT);
-    cr_assert_eq(strncmp(run(&fixture, "COMMAND"), count, strlen(count)), 0);
+    cr_assert_eq(strncmp(run_command(&fixture, "COMMAND"), count, strlen(count)), 0);
     snprintf(count, sizeof(count), "%%%d\r\n", SW_COMMAND_COUNT);
-    cr_assert_eq(strncmp(run(&fixture, "COMMAND|DOCS"), count, strlen(count)), 0);
+    cr_assert_eq(strncmp(run_command(&fixture, "COMMAND|DOCS"), count, strlen(count)), 0);
     teardown(&fixture);
 }
 
@@ -160,7 +160,7 @@ Test(admin_server, config_get_all)
     char value[256], wanted[512];
     unsigned options = 0;
     setup(&fixture);
-    const char *reply = run(&fixture, "CONFIG|GET|*");
+    const char *reply = run_command(&fixture, "CONFIG|GET|*");
     for (size_t i = 0; sw_config_get(&fixture.config, i, &name, value, sizeof(value)); i++) {
         snprintf(wanted, sizeof(wanted), "$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(name), name,
                  strlen(value), value);
@@ -210,8 +210,8 @@ Test(admin_server, globs)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char line[64];
         snprintf(line, sizeof(line), "CONFIG|GET|%s", rows[i].pattern);
-        cr_assert_eq(strstr(run(&fixture, line), "$4\r\nport\r\n") != NULL, rows[i].matches, "%s",
-                     rows[i].pattern);
+        cr_assert_eq(strstr(run_command(&fixture, line), "$4\r\nport\r\n") != NULL, rows[i].matches,
+                     "%s", rows[i].pattern);
     }
     teardown(&fixture);
 }
@@ -226,7 +226,7 @@ Test(admin_server, help)
         char line[32], first[96];
         unsigned lines = 0;
         snprintf(line, sizeof(line), "%s|HELP", names[i]);
-        const char *reply = run(&fixture, line);
+        const char *reply = run_command(&fixture, line);
         snprintf(first, sizeof(first),
                  "\r\n+%s <subcommand> [<arg> [value] [opt] ...]. "
                  "Subcommands are:\r\n",
@@ -253,7 +253,7 @@ Test(admin_server, commands_an_engine_lacks)
     expect(&fixture, "COMMAND|INFO|scan|resize", "*2\r\n$-1\r\n$-1\r\n");
     expect(&fixture, "COMMAND|DOCS|scan", "*0\r\n");
     expect(&fixture, "COMMAND|LIST|FILTERBY|PATTERN|*can", "*0\r\n");
-    const char *all = run(&fixture, "COMMAND");
+    const char *all = run_command(&fixture, "COMMAND");
     snprintf(count, sizeof(count), "*%d\r\n", SW_COMMAND_COUNT - 2);
     cr_assert_eq(strncmp(all, count, strlen(count)), 0);
     cr_assert_null(strstr(all, "$4\r\nscan\r\n"));

@@ -59,7 +59,7 @@ Test(log_restart, goes_on_behind_a_snapshot)
     for (int l = 0; l < 3; l++) {
         struct sw_wal_stats figures;
         struct fixture f;
-        begin(&f, levels[l]);
+        begin_log(&f, levels[l]);
         uint64_t next = break_by_sync(&f, 20) + 1;
         for (int i = 0; i < 30; i++) {
             hand_in(f.wal, next++); /* they were on their way: applied, and forgotten */
@@ -89,7 +89,7 @@ Test(log_restart, goes_on_behind_a_snapshot)
 Test(log_restart, a_snapshot_that_lacks_a_write)
 {
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     uint64_t last = break_by_sync(&f, 5);
     hand_in(f.wal, last + 1);
     cr_assert_eq(sw_wal_restart(f.wal, last), -1);
@@ -116,7 +116,7 @@ Test(log_restart, waits_for_writes_on_their_way)
 {
     pthread_t thread;
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     cr_assert_eq(break_by_sync(&f, 9), 10);
     pthread_create(&thread, NULL, hand_in_late, &f);
     cr_assert_eq(mend(&f, 12), 0);
@@ -130,7 +130,7 @@ Test(log_restart, waits_for_writes_on_their_way)
 Test(log_restart, answers_wait_so_long_and_not_longer)
 {
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     cr_assert_eq(stop(&f), 0);
     f.patience_ms = 200;
     start(&f, SW_WAL_ALWAYS);
@@ -159,7 +159,7 @@ Test(log_restart, answers_wait_so_long_and_not_longer)
 Test(log_restart, a_full_disk_has_the_same_patience)
 {
     struct fixture f;
-    begin(&f, SW_WAL_EVERYSEC);
+    begin_log(&f, SW_WAL_EVERYSEC);
     cr_assert_eq(stop(&f), 0);
     f.patience_ms = 300;
     start(&f, SW_WAL_EVERYSEC);
@@ -190,7 +190,7 @@ Test(log_restart, a_full_disk_has_the_same_patience)
 Test(log_restart, a_write_without_room_keeps_no_sync_waiting)
 {
     struct fixture f;
-    begin(&f, SW_WAL_EVERYSEC);
+    begin_log(&f, SW_WAL_EVERYSEC);
     uint64_t last = fill_disk(&f, 1, 0);
     const uint64_t fits = last + 1;
     __atomic_store_n(&opens_hang, true, __ATOMIC_SEQ_CST);
@@ -216,7 +216,7 @@ Test(log_restart, without_space_for_a_segment)
 {
     char command[128];
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     uint64_t next = fill_disk(&f, 1, LATE) + 1;
     cr_assert_lt(sw_wal_answerable(f.wal), next - 1);
     snprintf(command, sizeof(command), "rm %s/log-*", f.path);
@@ -245,7 +245,7 @@ Test(log_restart, files_that_are_removed)
     for (int turn = 0; turn < 2; turn++) {
         char command[128];
         struct fixture f;
-        begin(&f, SW_WAL_ALWAYS);
+        begin_log(&f, SW_WAL_ALWAYS);
         for (uint64_t i = 1; i <= 10; i++) {
             hand_in(f.wal, i);
         }
@@ -273,7 +273,7 @@ Test(log_restart, a_directory_that_is_moved)
 {
     char command[256];
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     hand_in(f.wal, 1);
     wait_until(f.wal, 1);
     snprintf(command, sizeof(command), "mv %s %s.old && mkdir %s", f.path, f.path, f.path);
@@ -296,7 +296,7 @@ Test(log_restart, follows_behind_its_end)
 {
     char command[192];
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     hand_in(f.wal, 1);
     wait_until(f.wal, 1);
     snprintf(command, sizeof(command), "%s/log-%016x", f.path, 2);
@@ -317,7 +317,7 @@ Test(log_restart, follows_behind_its_end)
 /* A life whose end is that of a kill: nothing says what was durable. */
 static void live_and_die(struct fixture *f, uint64_t writes)
 {
-    begin(f, SW_WAL_NO);
+    begin_log(f, SW_WAL_NO);
     for (uint64_t i = 1; i <= writes; i++) {
         hand_in(f->wal, i);
     }
@@ -331,7 +331,7 @@ static void live_and_die(struct fixture *f, uint64_t writes)
 Test(log_restart, a_start_on_a_full_disk_behind_a_clean_end)
 {
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     for (uint64_t i = 1; i <= 10; i++) {
         hand_in(f.wal, i);
     }

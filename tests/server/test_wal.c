@@ -36,7 +36,7 @@ Test(wal, writes_of_many_threads_are_read_in_order)
         struct fixture f;
         pthread_t threads[4];
         struct producer producers[4];
-        begin(&f, levels[l]);
+        begin_log(&f, levels[l]);
         for (uint64_t i = 0; i < 4; i++) {
             producers[i] = (struct producer){f.wal, i + 1, 8000, 4};
             pthread_create(&threads[i], NULL, produce, &producers[i]);
@@ -63,7 +63,7 @@ Test(wal, lives_follow_each_other)
 {
     struct random random = random_of(1);
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     uint64_t next = 1;
     for (int life = 0; life < 12; life++) {
         uint64_t writes = random_below(&random, 400);
@@ -83,7 +83,7 @@ Test(wal, segments_go_that_a_snapshot_stands_for)
 {
     struct sw_wal_stats figures;
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     for (uint64_t i = 1; i <= 2000; i++) {
         hand_in(f.wal, i);
     }
@@ -111,7 +111,7 @@ Test(wal, segments_go_that_a_snapshot_stands_for)
 Test(wal, a_failed_sync_breaks_the_log)
 {
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     hand_in(f.wal, 1);
     wait_until(f.wal, 1);
     __atomic_store_n(&syncs_left, 0, __ATOMIC_SEQ_CST);
@@ -136,7 +136,7 @@ Test(wal, a_failed_sync_breaks_the_log)
 Test(wal, a_failed_write_breaks_the_log)
 {
     struct fixture f;
-    begin(&f, SW_WAL_NO);
+    begin_log(&f, SW_WAL_NO);
     hand_in(f.wal, 1);
     wait_until(f.wal, 1);
     __atomic_store_n(&writes_left, 0, __ATOMIC_SEQ_CST);
@@ -158,7 +158,7 @@ Test(wal, a_failed_write_breaks_the_log)
 Test(wal, service_returns_when_space_returns)
 {
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     uint64_t last = fill_disk(&f, 1, 4);
     cr_assert_not(sw_wal_has_room(f.wal));
     wait_until(f.wal, last);
@@ -188,7 +188,7 @@ Test(wal, segments_go_though_another_one_cannot_be_made)
 {
     struct sw_wal_stats figures;
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     uint64_t last = overfill_disk(&f);
     sw_wal_stats(f.wal, &figures);
     cr_assert_gt(figures.segments, 2);
@@ -229,7 +229,7 @@ Test(wal, a_mark_leaves_room_for_the_seal)
     for (uint64_t writes = 13; writes <= 14; writes++) { /* of 16 pages */
         struct fixture f;
         bool first, second = false;
-        begin(&f, SW_WAL_ALWAYS);
+        begin_log(&f, SW_WAL_ALWAYS);
         for (uint64_t i = 1; i <= writes; i++) {
             hand_in(f.wal, i);
             wait_until(f.wal, i);
@@ -276,7 +276,7 @@ static uint64_t cpu_ms(void)
 Test(wal, what_waits_for_a_segment_sleeps)
 {
     struct fixture f;
-    begin(&f, SW_WAL_ALWAYS);
+    begin_log(&f, SW_WAL_ALWAYS);
     uint64_t last = overfill_disk(&f);
     usleep(1200000);
     uint64_t before = cpu_ms();
@@ -293,7 +293,7 @@ Test(wal, what_waits_for_a_segment_sleeps)
 Test(wal, everysec_syncs_by_itself_and_when_asked)
 {
     struct fixture f;
-    begin(&f, SW_WAL_EVERYSEC);
+    begin_log(&f, SW_WAL_EVERYSEC);
     uint64_t next = 1;
     bool at_once = false;
     for (; !at_once; next++) { /* a disk may take long once; its own sync comes a second later */

@@ -114,8 +114,8 @@ static inline void wake(void *context)
 }
 
 /* What a start reads: sequence after sequence, with the keys that belong to it. */
-static inline int take(void *context, const struct sw_wal_record *record, uint8_t *columns,
-                       char reason[SW_WAL_REASON_BYTES])
+static inline int check_record(void *context, const struct sw_wal_record *record, uint8_t *columns,
+                               char reason[SW_WAL_REASON_BYTES])
 {
     uint64_t *next = context;
     const uint64_t *keys = (const uint64_t *)(const void *)columns;
@@ -150,7 +150,7 @@ static inline void start(struct fixture *f, enum sw_wal_level level)
     struct sw_log_scan scan;
     char reason[SW_WAL_REASON_BYTES] = "";
     uint64_t next = f->base + 1;
-    const struct sw_wal_taker taker = {take, end, &next};
+    const struct sw_wal_taker taker = {check_record, end, &next};
     cr_assert_eq(sw_directory_open(&f->directory, &f->io, f->path, reason, sizeof(reason)), 0, "%s",
                  reason);
     cr_assert_eq(sw_log_scan(&scan, &f->directory, f->base, f->base, &(struct sw_wal_beside){0, 0},
@@ -169,7 +169,7 @@ static inline void start(struct fixture *f, enum sw_wal_level level)
     sw_log_scan_free(&scan);
 }
 
-static inline void begin(struct fixture *f, enum sw_wal_level level)
+static inline void begin_log(struct fixture *f, enum sw_wal_level level)
 {
     memset(f, 0, sizeof(*f));
     strcpy(f->path, "/tmp/sherwood-wal-XXXXXX");

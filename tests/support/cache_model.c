@@ -231,7 +231,8 @@ static enum sw_cache_result insert(struct cache_model *model, const struct cache
     return result;
 }
 
-static void add(uint8_t *to, const uint8_t *from, uint32_t bytes, enum sw_cache_element element)
+static void add_elements(uint8_t *to, const uint8_t *from, uint32_t bytes,
+                         enum sw_cache_element element)
 {
     for (uint32_t at = 0; at < bytes; at += element == SW_CACHE_U64 ? 8 : 4) {
         if (element == SW_CACHE_U64) {
@@ -260,7 +261,7 @@ static void change(struct cache_model *model, const struct cache_model_step *ste
                    struct entry *entry)
 {
     if (step->adds) {
-        add(entry->value, step->value, model->value_bytes, step->element);
+        add_elements(entry->value, step->value, model->value_bytes, step->element);
     }
     if (step->writes) {
         memcpy(entry->value, step->value, model->value_bytes);

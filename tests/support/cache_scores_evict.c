@@ -28,7 +28,7 @@ struct evict {
     bool failed;
 };
 
-static void fail(struct evict *evict, const char *what, uint64_t key)
+static void note_fault(struct evict *evict, const char *what, uint64_t key)
 {
     if (!evict->failed) {
         snprintf(evict->fault, evict->fault_size, "key %llu: %s", (unsigned long long)key, what);
@@ -75,12 +75,12 @@ static uint64_t key_at(const struct evict *evict, const uint8_t *keys, uint32_t 
 }
 
 /* One key, said to be somewhere, with its value and score. */
-static void put(struct evict *evict, uint64_t key, const uint8_t *value, uint64_t score,
-                enum place place)
+static void note_entry(struct evict *evict, uint64_t key, const uint8_t *value, uint64_t score,
+                       enum place place)
 {
     bool whole = true;
     if (key >= evict->trial->key_count) {
-        fail(evict, "nobody offered it", key);
+        note_fault(evict, "nobody offered it", key);
         return;
     }
     for (uint32_t at = 0; value != NULL && at < evict->info.value_bytes; at += 4) {
@@ -89,10 +89,10 @@ static void put(struct evict *evict, uint64_t key, const uint8_t *value, uint64_
         whole = whole && word == word_of(key);
     }
     if (!whole || score != score_of(evict, key)) {
-        fail(evict, "another value or score than it had", key);
+        note_fault(evict, "another value or score than it had", key);
     }
     if (evict->places[key] != NOT_OFFERED) {
-        fail(evict, "is in two places", key);
+        note_fault(evict, "is in two places", key);
     }
     evict->places[key] = (uint8_t)place;
 }
@@ -121,20 +121,21 @@ static void offer(struct evict *evict, uint64_t first, struct cache_scores_seen 
         }
     }
     if (sw_batch_run(evict->queue, &batch) != SW_OK) {
-        fail(evict, "sw_batch_run", first);
+        note_fault(evict, "sw_batch_run", first);
         return;
     }
     if (batch.counters.evicted != batch.leftover_count) {
-        fail(evict, "the number of listed entries differs from the number of evicted ones", first);
+        note_fault(evict, "the number of listed entries differs from the number of evicted ones",
+                   first);
     }
     for (uint32_t i = 0; i < batch.leftover_count; i++) {
-        put(evict, key_at(evict, evict->left_keys, i),
-            evict->left_values + (size_t)i * evict->info.value_bytes, evict->left_scores[i],
-            EVICTED);
+        note_entry(evict, key_at(evict, evict->left_keys, i),
+                   evict->left_values + (size_t)i * evict->info.value_bytes, evict->left_scores[i],
+                   EVICTED);
     }
     for (uint32_t i = 0; i < evict->n; i++) {
         if (evict->not_admitted[i / 64] >> (i % 64) & 1) {
-            put(evict, first + i, NULL, score_of(evict, first + i), TURNED_AWAY);
+            note_entry(evict, first + i, NULL, score_of(evict, first + i), TURNED_AWAY);
         }
     }
     seen->evicted += batch.counters.evicted;
@@ -152,13 +153,13 @@ static void list_held(struct evict *evict)
     };
     do {
         if (sw_batch_run(evict->queue, &scan) != SW_OK) {
-            fail(evict, "scan", 0);
+            note_fault(evict, "scan", 0);
             return;
         }
         for (uint32_t i = 0; i < scan.scan.got; i++) {
-            put(evict, key_at(evict, evict->left_keys, i),
-                evict->left_values + (size_t)i * evict->info.value_bytes, evict->left_scores[i],
-                HELD);
+            note_entry(evict, key_at(evict, evict->left_keys, i),
+                       evict->left_values + (size_t)i * evict->info.value_bytes,
+                       evict->left_scores[i], HELD);
         }
     } while (scan.scan.cursor != 0);
 }
@@ -187,7 +188,7 @@ int cache_scores_evict(const struct cache_scores_trial *trial, struct cache_scor
     list_held(&evict);
     for (uint64_t key = 0; key < trial->key_count / evict.n * evict.n; key++) {
         if (evict.places[key] == NOT_OFFERED) {
-            fail(&evict, "is nowhere", key);
+            note_fault(&evict, "is nowhere", key);
         }
     }
     bool failed = evict.failed;

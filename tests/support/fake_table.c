@@ -53,8 +53,8 @@ static uint64_t load(const uint8_t *array, uint32_t bytes, uint64_t i)
     return value;
 }
 
-static void put(struct sw_fake_table *table, struct sw_fake_slot *slot, uint64_t key,
-                uint64_t value)
+static void put_slot(struct sw_fake_table *table, struct sw_fake_slot *slot, uint64_t key,
+                     uint64_t value)
 {
     table->occupied += !slot->present;
     *slot = (struct sw_fake_slot){key, value, true, true};
@@ -69,33 +69,33 @@ static bool apply_one(struct sw_fake_table *table, uint32_t operation, uint64_t 
     uint64_t old = present ? slot->value : 0;
     switch (operation) {
     case SW_OPERATION_SET:
-        put(table, slot, key, value);
+        put_slot(table, slot, key, value);
         break;
     case SW_OPERATION_SUM:
-        put(table, slot, key, (old + value) & max);
+        put_slot(table, slot, key, (old + value) & max);
         break;
     case SW_OPERATION_MIN:
-        put(table, slot, key, present && old < value ? old : value);
+        put_slot(table, slot, key, present && old < value ? old : value);
         break;
     case SW_OPERATION_MAX:
-        put(table, slot, key, present && old > value ? old : value);
+        put_slot(table, slot, key, present && old > value ? old : value);
         break;
     case SW_OPERATION_INCREMENT:
         if (value > max - old) {
             return false;
         }
-        put(table, slot, key, old + value);
+        put_slot(table, slot, key, old + value);
         break;
     case SW_OPERATION_DECREMENT:
         if (value > old) {
             return false;
         }
-        put(table, slot, key, old - value);
+        put_slot(table, slot, key, old - value);
         break;
     case SW_OPERATION_SET_ABSENT:
     case SW_OPERATION_SET_PRESENT:
         if (present == (operation == SW_OPERATION_SET_PRESENT)) {
-            put(table, slot, key, value);
+            put_slot(table, slot, key, value);
         }
         break;
     case SW_OPERATION_DELETE:

@@ -207,7 +207,7 @@ static double seconds(void)
 }
 
 /* Runs one test, or one case of a parameterized one. Returns whether it did what it should. */
-static bool run(const struct criterion_test *test, void *parameter)
+static bool run_test(const struct criterion_test *test, void *parameter)
 {
     current.test = test;
     current.suite = suite_of(test);
@@ -258,12 +258,12 @@ static bool run(const struct criterion_test *test, void *parameter)
 static unsigned run_cases(const struct criterion_test *test, unsigned *failed)
 {
     if (test->data->param_ == NULL) {
-        *failed += !run(test, NULL);
+        *failed += !run_test(test, NULL);
         return 1;
     }
     struct criterion_test_params cases = test->data->param_();
     for (size_t i = 0; i < cases.length; i++) {
-        *failed += !run(test, (char *)cases.params + i * cases.size);
+        *failed += !run_test(test, (char *)cases.params + i * cases.size);
     }
     if (cases.cleanup != NULL) {
         cases.cleanup(&cases);

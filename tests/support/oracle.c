@@ -67,7 +67,7 @@ static size_t new_node(struct oracle *oracle)
     return oracle->nodes_used++;
 }
 
-static void put(struct oracle *oracle, uint64_t key, uint64_t value)
+static void put_entry(struct oracle *oracle, uint64_t key, uint64_t value)
 {
     struct node *node = find(oracle, key);
     if (node != NULL) {
@@ -222,7 +222,7 @@ static bool apply_one(struct oracle *oracle, struct oracle_operation *o,
         if (!o->found && oracle->count >= oracle->limit) {
             return false;
         }
-        put(oracle, o->key, result);
+        put_entry(oracle, o->key, result);
         counters->inserted += !o->found;
         counters->updated += o->found;
     }
@@ -256,7 +256,7 @@ bool oracle_apply(struct oracle *oracle, struct oracle_operation *operations, si
             while (i-- > 0) {
                 was = &journal[i];
                 if (was->present) {
-                    put(oracle, was->key, was->value);
+                    put_entry(oracle, was->key, was->value);
                 } else {
                     oracle_remove(oracle, was->key);
                 }

@@ -84,7 +84,7 @@ static void note(int what, const char *text, const char *to, int file)
 
 static void crash(struct random *random);
 
-static int begin(void)
+static int begin_call(void)
 {
     pthread_mutex_lock(&disk.lock);
     if (disk.calls_left > 0 && --disk.calls_left == 0) {
@@ -131,7 +131,7 @@ static int disk_open(int dir, const char *name, int flags, mode_t mode)
 {
     (void)dir;
     (void)mode;
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     if (flags & O_DIRECTORY) {
@@ -170,7 +170,7 @@ static int disk_close(int fd) /* .. or to lock it */
 
 static ssize_t disk_pread(int fd, void *data, size_t bytes, off_t at)
 {
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     const struct power_file *file = file_of(fd);
@@ -183,7 +183,7 @@ static ssize_t disk_pread(int fd, void *data, size_t bytes, off_t at)
 /* Every second file takes it, of the others some take it and then no write. */
 static int disk_direct(int fd, bool is_direct)
 {
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     if (is_direct && fd % 2 == 0) {
@@ -196,7 +196,7 @@ static int disk_direct(int fd, bool is_direct)
 static ssize_t disk_pwritev(int fd, const struct iovec *pieces, int count, off_t at)
 {
     int put = 0;
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     struct power_file *file = file_of(fd);
@@ -233,7 +233,7 @@ static ssize_t disk_pwrite(int fd, const void *data, size_t bytes, off_t at)
 static int disk_fdatasync(int fd)
 {
     uint8_t *copy = malloc(BYTES_MAX);
-    if (copy == NULL || begin() != 0) {
+    if (copy == NULL || begin_call() != 0) {
         free(copy);
         return -1;
     }
@@ -242,7 +242,7 @@ static int disk_fdatasync(int fd)
     memcpy(copy, file->now, BYTES_MAX);
     pthread_mutex_unlock(&disk.lock);
     usleep(100);
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         free(copy);
         return -1;
     }
@@ -263,7 +263,7 @@ static int disk_fdatasync(int fd)
 static int disk_fsync(int fd)
 {
     (void)fd; /* the directory's */
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     bool failed = fails();
@@ -281,7 +281,7 @@ static int disk_write_out(int fd, off_t at, off_t bytes)
 
 static int disk_truncate(int fd, off_t bytes)
 {
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     memset(file_of(fd)->now + bytes, 0, (size_t)(BYTES_MAX - bytes));
@@ -291,7 +291,7 @@ static int disk_truncate(int fd, off_t bytes)
 
 static int disk_size(int fd, uint64_t *bytes)
 {
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     *bytes = file_of(fd)->now_bytes;
@@ -307,7 +307,7 @@ static int disk_links(int fd, uint64_t *count)
 static int disk_rename(int dir, const char *from, const char *to)
 {
     (void)dir;
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     const struct name *name = find(disk.now, from);
@@ -324,7 +324,7 @@ static int disk_rename(int dir, const char *from, const char *to)
 static int disk_unlink(int dir, const char *name)
 {
     (void)dir;
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     if (find(disk.now, name) == NULL) {
@@ -339,7 +339,7 @@ static int disk_list(int dir, bool (*each)(void *context, const char *name), voi
 {
     struct name names[NAMES_MAX];
     (void)dir;
-    if (begin() != 0) {
+    if (begin_call() != 0) {
         return -1;
     }
     memcpy(names, disk.now, sizeof(names));

@@ -48,7 +48,7 @@ struct world {
               (unsigned long long)random_seed(), world->step, what)
 
 /* Returns the next array, with `bytes` bytes an operation. */
-static uint8_t *take(uint8_t **next, uint64_t bytes)
+static uint8_t *carve_array(uint8_t **next, uint64_t bytes)
 {
     uint8_t *at = *next;
     *next += OPS_MAX * bytes;
@@ -64,15 +64,15 @@ static void open_side(struct side *side, const struct sw_table_config *config)
     cr_assert_eq(sw_queue_create(side->table, &side->queue), SW_OK);
     side->memory = sw_io_alloc(side->table, IO_BYTES);
     uint8_t *next = side->memory;
-    side->values = take(&next, 64);
-    side->previous = take(&next, 64);
-    side->keys = take(&next, sizeof(uint64_t));
-    side->expires = (uint64_t *)(void *)take(&next, sizeof(uint64_t));
-    side->expires_out = (uint64_t *)(void *)take(&next, sizeof(uint64_t));
-    side->ends = (uint32_t *)(void *)take(&next, sizeof(uint32_t));
-    side->found = (uint64_t *)(void *)take(&next, 1);
-    side->refused = take(&next, 1);
-    side->ops = take(&next, 1);
+    side->values = carve_array(&next, 64);
+    side->previous = carve_array(&next, 64);
+    side->keys = carve_array(&next, sizeof(uint64_t));
+    side->expires = (uint64_t *)(void *)carve_array(&next, sizeof(uint64_t));
+    side->expires_out = (uint64_t *)(void *)carve_array(&next, sizeof(uint64_t));
+    side->ends = (uint32_t *)(void *)carve_array(&next, sizeof(uint32_t));
+    side->found = (uint64_t *)(void *)carve_array(&next, 1);
+    side->refused = carve_array(&next, 1);
+    side->ops = carve_array(&next, 1);
 }
 
 static void close_side(struct side *side)
