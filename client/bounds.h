@@ -24,7 +24,7 @@
 #define SW_CLIENT_LOW_WATER_BYTES_MAX (4U << 20)
 /* While such a mark is set, the transport is also read after this time, so that bytes below the
  * mark count as progress. */
-#define SW_CLIENT_LOOK_MS 200
+#define SW_CLIENT_POLL_MS 200
 /* Arrays of constant requests are sent as pages if they have at least this length. */
 #define SW_CLIENT_PAGES_BYTES 65536
 #define SW_CLIENT_VALUE_BYTES_MAX 4096

@@ -78,7 +78,7 @@ static nfds_t collect(struct sherwood *client, struct pollfd *fds,
         uint64_t quiet = client->clock - connection->moved;
         uint64_t left = quiet < limit ? limit - quiet : 0;
         set_low_water(connection);
-        left = connection->low_water > 1 && left > SW_CLIENT_LOOK_MS ? SW_CLIENT_LOOK_MS : left;
+        left = connection->low_water > 1 && left > SW_CLIENT_POLL_MS ? SW_CLIENT_POLL_MS : left;
         *left_ms = left < *left_ms ? left : *left_ms;
         const struct sw_client_transport *transport = connection->transport;
         fds[n] = (struct pollfd){
@@ -96,7 +96,7 @@ static void serve(struct sw_client_connection *connection, short events, bool no
     if ((events & transport->write_events) != 0) {
         sw_client_send(connection);
     }
-    /* Bytes below the low-water mark also count as progress. They are read every SW_CLIENT_LOOK_MS,
+    /* Bytes below the low-water mark also count as progress. They are read every SW_CLIENT_POLL_MS,
      * and before the connection times out. */
     bool looks = nothing_came && connection->low_water > 1;
     bool is_due = client->clock - connection->moved >= (uint64_t)client->request_timeout_ms;
@@ -116,7 +116,7 @@ static void serve(struct sw_client_connection *connection, short events, bool no
 /* Looks for completions in the ring, and waits a little for one. Returns true if something has
  * moved, so that the sockets need not be looked at now. If not, the server wakes a poll that
  * follows; *limit_ms is 0 where it must not wait. */
-static bool look_at_ring(struct sherwood *client, int *limit_ms)
+static bool poll_ring(struct sherwood *client, int *limit_ms)
 {
     struct sw_client_connection *connection = client->connections[0];
     struct sw_client_ring *ring = &connection->ring;
@@ -161,7 +161,7 @@ static void leave_ring(struct sherwood *client)
 
 void sw_client_step(struct sherwood *client, int limit_ms)
 {
-    if (look_at_ring(client, &limit_ms)) {
+    if (poll_ring(client, &limit_ms)) {
         return;
     }
     assert(client->connections_count <= SHERWOOD_STRIPES_MAX);

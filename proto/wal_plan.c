@@ -10,8 +10,8 @@
 
 #include "proto/value_type.h"
 
-void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size,
-                 uint64_t file_bytes, const uint8_t boot[SW_BOOT_ID_BYTES])
+void sw_wal_inspect(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size,
+                    uint64_t file_bytes, const uint8_t boot[SW_BOOT_ID_BYTES])
 {
     found->is_whole = size >= SW_WAL_HEADER_BYTES &&
                       sw_wal_segment_decode(bytes, &found->segment, &found->is_newer);

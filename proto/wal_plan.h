@@ -30,8 +30,8 @@ struct sw_wal_piece {
 
 /* Fills in all fields except the number, from the bytes of the segment's file, as sw_wal_run_read
  * takes them. */
-void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size,
-                 uint64_t file_bytes, const uint8_t boot[SW_BOOT_ID_BYTES]);
+void sw_wal_inspect(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size,
+                    uint64_t file_bytes, const uint8_t boot[SW_BOOT_ID_BYTES]);
 
 /* The facts about the log in the header of a snapshot. */
 struct sw_wal_beside {

@@ -73,15 +73,15 @@ static void sweep(struct sw_loop *loop)
     loop->sweep_due = false;
     move_deadlines(loop);
     if (loop->watch != NULL) {
-        sw_watch_look(loop->watch, now_ms(loop));
+        sw_watch_check(loop->watch, now_ms(loop));
     }
-    sw_batches_look_at_growth(&loop->batches);
+    sw_batches_note_growth(&loop->batches);
     if (stopping_ms > SW_STOP_LOG_MS && sw_batches_are_held(&loop->batches)) {
         sw_wal_give_up(loop->batches.wal); /* or the loop would never end */
     }
     sw_net_sweep(&loop->net, expired);
     sw_bulk_pool_sweep(&loop->bulk.pool);
-    sw_sweeper_look(&loop->sweeper);
+    sw_sweeper_tick(&loop->sweeper);
 }
 
 /* Answers what the write-ahead log has let go, and lets those write that waited for it. `leaves`:
@@ -101,7 +101,7 @@ static bool follow_log(struct sw_loop *loop, bool leaves)
 
 /* A primary of a shard whose lease is over is none, and disconnects its clients: what they wait for
  * may be undone by the next one. */
-static void look_at_lease(void *context)
+static void check_lease(void *context)
 {
     struct sw_loop *loop = context;
     struct sw_repl_state *state = &loop->owner.repl->state;
@@ -204,11 +204,11 @@ static bool run_iteration(struct sw_loop *loop)
 {
     const uint64_t fence = loop->owner.repl == NULL ? 0 : sw_repl_fence(&loop->owner.repl->state);
     const bool leaves = leaves_history(loop, fence);
-    if (sw_pause_look(&loop->net.pause, now_ms(loop))) {
+    if (sw_pause_poll(&loop->net.pause, now_ms(loop))) {
         follow_pause(loop);
     }
     if (loop->owner.ha != NULL) {
-        look_at_lease(loop);
+        check_lease(loop);
     }
     bool began = begin_requests(loop);
     bool moved = sw_resp_submit(&loop->resp);
@@ -403,7 +403,7 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
                        owner->wal != NULL && loop->config->read_durable != 0);
     sw_batches_set_owner(&loop->batches, owner->saver, owner->repl);
     if (owner->ha != NULL) {
-        sw_batches_set_lease(&loop->batches, look_at_lease, loop);
+        sw_batches_set_lease(&loop->batches, check_lease, loop);
     }
     sw_batches_set_timings(&loop->batches, owner->timings);
     if (owner->gate != NULL) {

@@ -107,7 +107,7 @@ static void free_server(struct sw_server *server)
         sw_loop_fini(&server->loops[i]);
     }
     if (server->loops_running > 0) {
-        sw_watch_look(&server->watch, UINT64_MAX);
+        sw_watch_check(&server->watch, UINT64_MAX);
     }
     sw_cluster_destroy(server->cluster);
     sw_gate_destroy(server->gate);

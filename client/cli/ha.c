@@ -22,8 +22,8 @@ struct shard {
 };
 
 /* Asks one member. Returns false with a sentence in node->error. */
-static bool look(struct sw_cli *cli, struct sw_cli_node *node, const char *address,
-                 struct shard *shard)
+static bool read_status(struct sw_cli *cli, struct sw_cli_node *node, const char *address,
+                        struct shard *shard)
 {
     static const char *const words[] = {"HA", "STATUS"};
     char term[24];
@@ -51,7 +51,7 @@ static bool look(struct sw_cli *cli, struct sw_cli_node *node, const char *addre
 static bool find_primary(struct sw_cli *cli, struct sw_cli_node *node, struct shard *shard)
 {
     char primary[NAME_BYTES];
-    if (!look(cli, node, cli->options->address, shard)) {
+    if (!read_status(cli, node, cli->options->address, shard)) {
         fprintf(cli->messages, "%s: %s\n", cli->options->address, node->error);
         return false;
     }
@@ -67,7 +67,7 @@ static bool find_primary(struct sw_cli *cli, struct sw_cli_node *node, struct sh
                 shard->name, shard->term);
         return false;
     }
-    if (!look(cli, node, primary, shard)) {
+    if (!read_status(cli, node, primary, shard)) {
         fprintf(cli->messages, "shard %s, term %" PRIu64 ": the primary %s does not reply: %s\n",
                 shard->name, shard->term, primary, node->error);
         return false;
@@ -109,7 +109,7 @@ static int await_next(struct sw_cli *cli, const struct shard *before, const char
     for (int i = 0; i < TRIES; i++) {
         struct sw_cli_node node = {0};
         struct shard shard;
-        bool answers = look(cli, &node, asked, &shard);
+        bool answers = read_status(cli, &node, asked, &shard);
         sw_cli_node_close(&node);
         if (answers && shard.term > before->term && strcmp(shard.role, "primary") == 0) {
             show(cli, &shard);
@@ -149,7 +149,7 @@ static int adopt(struct sw_cli *cli, const char *write)
     struct sw_cli_node node = {0};
     struct shard shard;
     const char *const words[] = {"HA", "ADOPT", write};
-    if (!look(cli, &node, cli->options->address, &shard)) {
+    if (!read_status(cli, &node, cli->options->address, &shard)) {
         fprintf(cli->messages, "%s\n", node.error);
         return 1;
     }

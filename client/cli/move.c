@@ -13,11 +13,11 @@
 
 #include "client/cli/progress.h"
 
-#define LOOK_MS 50
+#define POLL_MS 50
 
 static void rest(void)
 {
-    const struct timespec time = {.tv_nsec = LOOK_MS * 1000000L};
+    const struct timespec time = {.tv_nsec = POLL_MS * 1000000L};
     nanosleep(&time, NULL);
 }
 

@@ -86,7 +86,7 @@ static bool read_all(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const
     return more == 0;
 }
 
-static bool look_only(void *context, const struct sw_cli_snapshot *snapshot)
+static bool verify_only(void *context, const struct sw_cli_snapshot *snapshot)
 {
     (void)context;
     (void)snapshot;
@@ -103,7 +103,7 @@ static int run_info(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const 
 static int run_verify(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *unused)
 {
     (void)unused;
-    if (!read_all(cli, snapshot, "verified", look_only, NULL)) {
+    if (!read_all(cli, snapshot, "verified", verify_only, NULL)) {
         return 1;
     }
     fprintf(cli->out, "%s is whole: %" PRIu64 " keys in %" PRIu64 " blocks\n", snapshot->path,

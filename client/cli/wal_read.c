@@ -203,7 +203,7 @@ uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t
     return bytes;
 }
 
-static bool look_at_all(struct sw_cli_wal *wal)
+static bool inspect_all(struct sw_cli_wal *wal)
 {
     uint8_t boot[SW_BOOT_ID_BYTES];
     sw_boot_id(boot);
@@ -214,7 +214,7 @@ static bool look_at_all(struct sw_cli_wal *wal)
         if (bytes == NULL) {
             return false;
         }
-        sw_wal_look(found, bytes, size, size, boot);
+        sw_wal_inspect(found, bytes, size, size, boot);
         free(bytes);
     }
     return true;
@@ -222,7 +222,7 @@ static bool look_at_all(struct sw_cli_wal *wal)
 
 bool sw_cli_wal_read(struct sw_cli_wal *wal)
 {
-    if (!list(wal) || !look_at_all(wal)) {
+    if (!list(wal) || !inspect_all(wal)) {
         return false;
     }
     find_base(wal);

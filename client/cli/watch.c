@@ -28,7 +28,7 @@
 #define NAME_BYTES 64
 
 /* The figures at one moment. */
-struct look {
+struct sample {
     struct sherwood_stats stats;
     uint32_t count;
     char names[FIGURES_MAX][NAME_BYTES];
@@ -52,7 +52,7 @@ static double now_s(void)
 }
 
 /* Asks for the figures. Returns false with the reason printed. */
-static bool look(struct sw_cli *cli, struct look *out)
+static bool take_sample(struct sw_cli *cli, struct sample *out)
 {
     const char *name = NULL;
     if (sherwood_stats(cli->client, &out->stats, sizeof(out->stats)) != SHERWOOD_OK) {
@@ -68,39 +68,39 @@ static bool look(struct sw_cli *cli, struct look *out)
 }
 
 /* Returns whether the server has told that figure. */
-static bool find(const struct look *look, const char *name, uint64_t *value)
+static bool find(const struct sample *sample, const char *name, uint64_t *value)
 {
     *value = 0;
-    for (uint32_t i = 0; i < look->count; i++) {
-        if (strcmp(look->names[i], name) == 0) {
-            *value = look->values[i];
+    for (uint32_t i = 0; i < sample->count; i++) {
+        if (strcmp(sample->names[i], name) == 0) {
+            *value = sample->values[i];
             return true;
         }
     }
     return false;
 }
 
-static uint64_t figure(const struct look *look, const char *name)
+static uint64_t figure(const struct sample *sample, const char *name)
 {
     uint64_t value;
-    (void)find(look, name, &value);
+    (void)find(sample, name, &value);
     return value;
 }
 
 /* How much a counter moves a second. */
-static double rate(const struct look *before, const struct look *now, const char *name)
+static double rate(const struct sample *before, const struct sample *now, const char *name)
 {
     double seconds = now->at_s - before->at_s;
     return seconds <= 0 ? 0 : (double)(figure(now, name) - figure(before, name)) / seconds;
 }
 
-static uint64_t operations(const struct look *look)
+static uint64_t operations(const struct sample *sample)
 {
-    const struct sherwood_stats *stats = &look->stats;
+    const struct sherwood_stats *stats = &sample->stats;
     return stats->get.operations + stats->upsert.operations + stats->remove.operations;
 }
 
-static double operation_rate(const struct look *before, const struct look *now)
+static double operation_rate(const struct sample *before, const struct sample *now)
 {
     double seconds = now->at_s - before->at_s;
     return seconds <= 0 ? 0 : (double)(operations(now) - operations(before)) / seconds;
@@ -119,11 +119,11 @@ static const char *brief(double number, char text[16])
     return text;
 }
 
-static double load_of(const struct look *look)
+static double load_of(const struct sample *sample)
 {
-    return look->stats.capacity_slots == 0
+    return sample->stats.capacity_slots == 0
                ? 0
-               : 100.0 * (double)look->stats.occupied / (double)look->stats.capacity_slots;
+               : 100.0 * (double)sample->stats.occupied / (double)sample->stats.capacity_slots;
 }
 
 /* Does the key leave? q, Q and ^D do. */
@@ -170,19 +170,19 @@ static void catch_signals(void)
 
 static int run_stat(struct sw_cli *cli, uint64_t lines)
 {
-    static struct look looks[2];
+    static struct sample samples[2];
     char text[5][16];
-    if (!look(cli, &looks[0])) {
+    if (!take_sample(cli, &samples[0])) {
         return 1;
     }
     for (uint64_t i = 0; (lines == 0 || i < lines) && is_over == 0; i++) {
-        const struct look *before = &looks[i % 2];
-        struct look *now = &looks[(i + 1) % 2];
+        const struct sample *before = &samples[i % 2];
+        struct sample *now = &samples[(i + 1) % 2];
         pause_ms(SECOND_MS);
         if (is_over != 0) {
             break;
         }
-        if (!look(cli, now)) {
+        if (!take_sample(cli, now)) {
             return 1;
         }
         if (i % HEADING_LINES == 0) {
@@ -280,7 +280,7 @@ static void draw_class(struct frame *frame, const char *name,
 
 /* Draws the figures of the server's GPU; draws nothing without a GPU. */
 static void draw_gpu(struct frame *frame, const struct sherwood_server *server,
-                     const struct look *now)
+                     const struct sample *now)
 {
     char memory[64] = "", busy[64] = "";
     uint64_t used, total, percent;
@@ -301,8 +301,8 @@ static void draw_gpu(struct frame *frame, const struct sherwood_server *server,
     }
 }
 
-static void draw(struct frame *frame, const struct sw_cli *cli, const struct look *before,
-                 const struct look *now)
+static void draw(struct frame *frame, const struct sw_cli *cli, const struct sample *before,
+                 const struct sample *now)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
     const struct sherwood_stats *stats = &now->stats;
@@ -341,7 +341,7 @@ static void draw(struct frame *frame, const struct sw_cli *cli, const struct loo
 
 static int run_top(struct sw_cli *cli, bool once)
 {
-    static struct look looks[2];
+    static struct sample samples[2];
     struct termios saved, plain;
     struct winsize size = {.ws_row = 0};
     bool is_terminal = !once && isatty(STDOUT_FILENO) == 1 && tcgetattr(STDIN_FILENO, &saved) == 0;
@@ -351,7 +351,7 @@ static int run_top(struct sw_cli *cli, bool once)
                 "sherwood-cli: top needs a terminal: use top --once to print one frame\n");
         return 2;
     }
-    if (!look(cli, &looks[0])) {
+    if (!take_sample(cli, &samples[0])) {
         return 1;
     }
     if (is_terminal) {
@@ -361,11 +361,11 @@ static int run_top(struct sw_cli *cli, bool once)
         fprintf(cli->out, "\033[?1049h\033[?25l");
     }
     for (unsigned i = 0; is_over == 0; i++) {
-        const double until_s = looks[i % 2].at_s + (i == 0 ? FIRST_S : 1.0);
+        const double until_s = samples[i % 2].at_s + (i == 0 ? FIRST_S : 1.0);
         if (pause_until(until_s, is_terminal) || is_over != 0) {
             break;
         }
-        if (!look(cli, &looks[(i + 1) % 2])) {
+        if (!take_sample(cli, &samples[(i + 1) % 2])) {
             status = 1;
             break;
         }
@@ -376,7 +376,7 @@ static int run_top(struct sw_cli *cli, bool once)
             frame.columns = size.ws_col;
         }
         fprintf(cli->out, "%s", is_terminal ? "\033[H" : "");
-        draw(&frame, cli, &looks[i % 2], &looks[(i + 1) % 2]);
+        draw(&frame, cli, &samples[i % 2], &samples[(i + 1) % 2]);
         fprintf(cli->out, "%s", is_terminal ? "\033[J" : "\n");
         fflush(cli->out);
         if (once) {

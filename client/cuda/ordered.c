@@ -106,7 +106,7 @@ static void take_turn_last(struct sherwood_cuda *cuda)
 
 /* Polls all calls once. Returns whether anything happened; *flies: whether requests are in
  * flight. */
-static bool look(struct sherwood_cuda *cuda, bool *flies)
+static bool poll_calls(struct sherwood_cuda *cuda, bool *flies)
 {
     int ready[SHERWOOD_CUDA_ORDERED_MAX];
     int count = 0;
@@ -147,7 +147,7 @@ static void *run_thread(void *argument)
         }
         pthread_mutex_unlock(&cuda->lock);
         bool flies;
-        if (look(cuda, &flies)) {
+        if (poll_calls(cuda, &flies)) {
             idle = 0;
         } else if (flies || ++idle < IDLE_LOOKS) {
             sched_yield();

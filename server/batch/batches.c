@@ -98,12 +98,13 @@ void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *sav
     batches->rmw_flights.backlog = backlog;
 }
 
-void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context), void *context)
+void sw_batches_set_lease(struct sw_batches *batches, void (*check_lease)(void *context),
+                          void *context)
 {
     struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
                                       &batches->resp_flights, &batches->rmw_flights};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        all[i]->before_done = look;
+        all[i]->before_done = check_lease;
         all[i]->before_context = context;
     }
 }
@@ -115,7 +116,7 @@ void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timin
     batches->rmw_submitter.timings = timings;
 }
 
-void sw_batches_look_at_growth(struct sw_batches *batches)
+void sw_batches_note_growth(struct sw_batches *batches)
 {
     struct sw_submitter *const all[] = {&batches->submitter, &batches->resp_submitter,
                                         &batches->rmw_submitter};

@@ -43,7 +43,7 @@ static void start(struct sw_sweeper *sweeper, uint32_t count)
     sw_batches_start(sweeper->batches, &sweeper->flight, 0);
 }
 
-void sw_sweeper_look(struct sw_sweeper *sweeper)
+void sw_sweeper_tick(struct sw_sweeper *sweeper)
 {
     if (sweeper->batches == NULL || sweeper->is_running) {
         return;

@@ -27,6 +27,6 @@ void sw_sweeper_init(struct sw_sweeper *sweeper, struct sw_batches *batches,
                      enum sw_sweeping (*may)(void *context), void *context);
 
 /* Starts sweeps if there is something to remove. The loop calls this every SW_SWEEP_MS. */
-void sw_sweeper_look(struct sw_sweeper *sweeper);
+void sw_sweeper_tick(struct sw_sweeper *sweeper);
 
 #endif

@@ -123,7 +123,7 @@ bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, con
         snprintf(message, message_bytes, "invalid username-password pair or user is disabled");
         return false;
     }
-    switch (sw_login_look(users, &conn->login)) {
+    switch (sw_login_refresh(users, &conn->login)) {
     case SW_LOGIN_IN:
         *status = SW_REPLY_NO_PERMISSION;
         return is_hello || rules_permit(conn, request, message, message_bytes);

@@ -313,7 +313,7 @@ bool sw_bulk_rings_may_sleep(struct sw_bulk *bulk)
         const struct sw_bulk_shared *shared = SW_CONTAINER(link, struct sw_bulk_shared, link);
         const struct sw_conn *conn = shared->conn;
         if (conn->state == SW_CONN_OPEN && conn->stall == SW_STALL_NONE &&
-            sw_ring_look(&shared->ring) != 0) {
+            sw_ring_check(&shared->ring) != 0) {
             return false;
         }
     }

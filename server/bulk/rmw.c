@@ -109,7 +109,7 @@ static void on_looked(struct sw_flight *flight)
     }
 }
 
-static void look(struct sw_bulk_frame *frame)
+static void submit_read(struct sw_bulk_frame *frame)
 {
     struct sw_rmw_values *values = &frame->bulk->rmw.values;
     void *const *arrays = frame->arrays;
@@ -163,7 +163,7 @@ static void begin_rmw(struct sw_bulk *bulk)
     }
     sw_bulk_of(frame->conn)->runs_alone = true;
     rmw->current = frame;
-    look(frame);
+    submit_read(frame);
 }
 
 void sw_bulk_rmw_start(struct sw_bulk_frame *frame)

@@ -179,10 +179,10 @@ void sw_ha_answer_poll(struct sw_ha *ha, const char *shard, uint64_t term,
     }
 }
 
-void sw_ha_look(struct sw_ha *ha)
+void sw_ha_reread(struct sw_ha *ha)
 {
     pthread_mutex_lock(&ha->lock);
-    ha->wants_look = true;
+    ha->wants_read = true;
     pthread_mutex_unlock(&ha->lock);
     uv_async_send(&ha->wake);
 }
@@ -314,8 +314,8 @@ static void tick(struct sw_ha *ha)
     const uint64_t now = sw_ha_now();
     pthread_mutex_lock(&ha->lock);
     bool stopping = ha->stopping;
-    ha->next_read_ns = ha->wants_look ? 0 : ha->next_read_ns;
-    ha->wants_look = false;
+    ha->next_read_ns = ha->wants_read ? 0 : ha->next_read_ns;
+    ha->wants_read = false;
     if (ha->wants_adoption && ha->seen_ns != 0) { /* etcd was read */
         ha->is_adopting = true;
         ha->adopted_renewal = ha->seen_renewal;

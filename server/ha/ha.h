@@ -41,7 +41,7 @@ bool sw_ha_fence(struct sw_ha *ha, char *key, size_t bytes, uint64_t *revision);
 void sw_ha_answer_poll(struct sw_ha *ha, const char *shard, uint64_t term,
                        char line[SW_HA_LINE_BYTES]);
 /* HA LOOK: the keys in etcd have changed; reads them. */
-void sw_ha_look(struct sw_ha *ha);
+void sw_ha_reread(struct sw_ha *ha);
 /* HA SWITCH, HA FORGET: only on a primary. Begin and return NULL, or return an error line. */
 const char *sw_ha_switch(struct sw_ha *ha);
 const char *sw_ha_forget(struct sw_ha *ha, const char *name);

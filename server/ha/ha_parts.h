@@ -46,7 +46,7 @@ struct sw_ha {
     bool is_loading;  /* its data directory is not loaded: its position is unknown */
     bool is_outdated; /* a replica has closed the term that this primary serves */
     bool wants_switch;
-    bool wants_look;
+    bool wants_read;
     uint64_t wants_forgotten; /* node to forget; 0: none */
     bool wants_adoption;      /* an operator wants this member to be primary */
     bool stopping;

@@ -50,7 +50,7 @@ static void keep_newest(struct sw_log_scan *scan, size_t count)
     }
 }
 
-static int look_at_all(struct sw_log_scan *scan, const struct sw_directory *directory,
+static int inspect_all(struct sw_log_scan *scan, const struct sw_directory *directory,
                        const uint64_t *numbers, char reason[SW_WAL_REASON_BYTES])
 {
     uint8_t boot[SW_BOOT_ID_BYTES];
@@ -62,12 +62,12 @@ static int look_at_all(struct sw_log_scan *scan, const struct sw_directory *dire
         if (read_segment(directory, numbers[i], file, reason) != 0) {
             return -1;
         }
-        sw_wal_look(found, file->bytes, file->size, file->file_bytes, boot);
+        sw_wal_inspect(found, file->bytes, file->size, file->file_bytes, boot);
         while (found->run.wants > file->size) { /* a record that ends with zeros */
             if (sw_segment_file_extend(file, found->run.wants) != 0) {
                 return say(reason, directory, "", "not enough memory for a segment");
             }
-            sw_wal_look(found, file->bytes, file->size, file->file_bytes, boot);
+            sw_wal_inspect(found, file->bytes, file->size, file->file_bytes, boot);
         }
         keep_newest(scan, i + 1);
     }
@@ -104,7 +104,7 @@ int sw_log_scan(struct sw_log_scan *scan, const struct sw_directory *directory, 
     scan->plan.piece = calloc(scan->count + 1, sizeof(*scan->plan.piece));
     int status = scan->found == NULL || scan->file == NULL || scan->plan.piece == NULL
                      ? say(reason, directory, "", "not enough memory for its list of segments")
-                     : look_at_all(scan, directory, numbers, reason);
+                     : inspect_all(scan, directory, numbers, reason);
     free(numbers);
     status = status == 0 ? read_first(scan, directory, base, reason) : status;
     if (status == 0 &&

@@ -18,7 +18,7 @@
 #include "table/info.h"
 #include "table/table.h"
 
-#define LOOK_MS 100          /* interval between checks of save points and the log */
+#define POLL_MS 100          /* interval between checks of save points and the log */
 #define RETRY_MS 5000        /* delay before the next automatic snapshot after a failed one */
 #define PROGRESS_LOG_MS 5000 /* interval of log lines about the progress of loading */
 /* A broken log is restarted at once. If the snapshot for it fails, the next attempt follows after
@@ -264,7 +264,7 @@ static bool wait_for_work(struct sw_saver *saver)
             pthread_cond_wait(&saver->changed, &saver->mutex);
             continue;
         }
-        uint64_t until = sw_log_now_ns() + LOOK_MS * 1000000ULL;
+        uint64_t until = sw_log_now_ns() + POLL_MS * 1000000ULL;
         struct timespec when = {(time_t)(until / 1000000000U), (long)(until % 1000000000U)};
         pthread_cond_timedwait(&saver->changed, &saver->mutex, &when);
         if (is_due(saver)) {

@@ -35,7 +35,7 @@ void sw_iteration_end(struct sw_iteration *iteration, bool shared)
     iteration->refused = 0;
 }
 
-void sw_iteration_look(struct sw_iteration *iteration)
+void sw_iteration_read_clock(struct sw_iteration *iteration)
 {
     iteration->cost = 0;
     iteration->now_ns = iteration->clock_ns();

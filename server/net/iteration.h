@@ -84,13 +84,13 @@ static inline void sw_iteration_begin_phase(struct sw_iteration *iteration)
 void sw_iteration_end(struct sw_iteration *iteration, bool shared);
 
 /* Reads the clock: is the budget spent? */
-void sw_iteration_look(struct sw_iteration *iteration);
+void sw_iteration_read_clock(struct sw_iteration *iteration);
 
 /* To be called before a request that belongs to no connection's share: the time begins. */
 static inline void sw_iteration_start(struct sw_iteration *iteration)
 {
     if (iteration->until_ns == 0) {
-        sw_iteration_look(iteration);
+        sw_iteration_read_clock(iteration);
     }
 }
 
@@ -102,7 +102,7 @@ static inline bool sw_iteration_add(struct sw_iteration *iteration, uint32_t cos
 {
     iteration->cost += cost;
     if (iteration->cost >= SW_ITERATION_CLOCK_COST) {
-        sw_iteration_look(iteration);
+        sw_iteration_read_clock(iteration);
     }
     return iteration->is_spent;
 }

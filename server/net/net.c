@@ -154,7 +154,7 @@ void sw_net_sweep(struct sw_net *net, bool all)
         if (all) {
             sw_conn_abort(conn);
         } else if (look && net->users != NULL &&
-                   sw_login_look(net->users, &conn->login) == SW_LOGIN_DELETED) {
+                   sw_login_refresh(net->users, &conn->login) == SW_LOGIN_DELETED) {
             sw_conn_drain(conn, false);
         } else {
             sw_conn_sweep(conn, now_ms);

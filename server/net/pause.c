@@ -112,7 +112,7 @@ uint64_t sw_pause_left_ms(const struct sw_pause *pause, bool *of_all)
     return mode == SW_PAUSE_NONE ? 0 : (end >> MODE_BITS) - now_ms;
 }
 
-bool sw_pause_look(struct sw_pause_seat *seat, uint64_t now_ms)
+bool sw_pause_poll(struct sw_pause_seat *seat, uint64_t now_ms)
 {
     if (seat->pause == NULL) {
         return false;

@@ -64,7 +64,7 @@ uint64_t sw_pause_left_ms(const struct sw_pause *pause, bool *of_all);
 
 /* Each loop calls this once an iteration. Returns true if the pause has changed: then the loop
  * retries its paused connections, and notes its requests in flight. */
-bool sw_pause_look(struct sw_pause_seat *seat, uint64_t now_ms);
+bool sw_pause_poll(struct sw_pause_seat *seat, uint64_t now_ms);
 /* Reports that the loop has finished the requests that it parsed before it saw this version. */
 void sw_pause_settle(struct sw_pause_seat *seat);
 /* Has the loop called sw_pause_settle for the version that it has seen? */

@@ -63,7 +63,7 @@ static void say_failures(struct sw_watch *watch, const struct sw_table_info *inf
     watch->warned_ms = now_ms;
 }
 
-void sw_watch_look(struct sw_watch *watch, uint64_t now_ms)
+void sw_watch_check(struct sw_watch *watch, uint64_t now_ms)
 {
     struct sw_table_info info;
     struct sw_table_stats stats;

@@ -28,6 +28,6 @@ void sw_watch_init(struct sw_watch *watch, const struct sw_table *table);
  * because of the probe cap, as a warning, at most one in SW_WATCH_WARNING_MS, since every refused
  * write may be a growth that failed. `now_ms` is the time of any clock that only moves forward.
  * UINT64_MAX stands for the last call, which logs everything that is not yet logged. */
-void sw_watch_look(struct sw_watch *watch, uint64_t now_ms);
+void sw_watch_check(struct sw_watch *watch, uint64_t now_ms);
 
 #endif

@@ -13,7 +13,7 @@ static uint32_t load(const struct sw_ring *ring, enum sw_ring_word word)
     return __atomic_load_n(sw_ring_word(ring->memory, word), __ATOMIC_SEQ_CST);
 }
 
-int sw_ring_look(const struct sw_ring *ring)
+int sw_ring_check(const struct sw_ring *ring)
 {
     uint32_t written = load(ring, SW_RING_SUBMITTED) - ring->taken;
     if (written == 0) {
@@ -28,7 +28,7 @@ int sw_ring_look(const struct sw_ring *ring)
 
 int sw_ring_peek(const struct sw_ring *ring, struct sw_submission *submission)
 {
-    int found = sw_ring_look(ring);
+    int found = sw_ring_check(ring);
     if (found <= 0) {
         return found;
     }

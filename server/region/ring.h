@@ -25,7 +25,7 @@ struct sw_ring {
 
 /* Is there a submission? Returns 1; 0 if there is none, or no slot for its completion; -1 if the
  * client's counters cannot be, which ends its connection. */
-int sw_ring_look(const struct sw_ring *ring);
+int sw_ring_check(const struct sw_ring *ring);
 /* Does the same, and copies it, without taking it. */
 int sw_ring_peek(const struct sw_ring *ring, struct sw_submission *submission);
 /* Takes the submission that sw_ring_peek has copied. */

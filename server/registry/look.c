@@ -229,7 +229,7 @@ static void watch(struct sw_registry *registry, uint64_t now)
                                      on_line, on_ended, registry);
 }
 
-void sw_registry_tick_look(struct sw_registry *registry, uint64_t now)
+void sw_registry_tick_read(struct sw_registry *registry, uint64_t now)
 {
     bool is_late = registry->watch != NULL && !registry->is_watching &&
                    now - registry->watch_began_ns > WATCH_BEGINS_NS;

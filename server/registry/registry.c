@@ -114,7 +114,7 @@ static void tick(struct sw_registry *registry)
         return;
     }
     const uint64_t now = sw_registry_now();
-    sw_registry_tick_look(registry, now);
+    sw_registry_tick_read(registry, now);
     sw_registry_tick_write(registry, now);
 }
 

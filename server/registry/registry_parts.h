@@ -88,7 +88,7 @@ void sw_registry_failed(struct sw_registry *registry, const char *error);
 void sw_registry_answered(struct sw_registry *registry);
 /* Takes the topology that was read from etcd. Frees its text. */
 void sw_registry_saw(struct sw_registry *registry, struct sw_registry_held *held);
-void sw_registry_tick_look(struct sw_registry *registry, uint64_t now);
+void sw_registry_tick_read(struct sw_registry *registry, uint64_t now);
 
 /* --- write.c --- */
 

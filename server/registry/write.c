@@ -84,7 +84,7 @@ static void was_overtaken(struct sw_registry *registry, uint64_t epoch)
  */
 
 /* An answer was lost: both keys are read, in a moment. */
-static void look_later(struct sw_registry *registry, const char *error)
+static void read_later(struct sw_registry *registry, const char *error)
 {
     struct sw_registry_write *write = &registry->write;
     const uint64_t now = sw_registry_now();
@@ -115,7 +115,7 @@ static void on_looked(void *context, const json_t *answer, const char *error)
 {
     struct sw_registry *registry = context;
     if (answer == NULL) {
-        look_later(registry, error);
+        read_later(registry, error);
         return;
     }
     sw_registry_answered(registry);
@@ -128,7 +128,7 @@ static void on_written(void *context, const json_t *answer, const char *error)
 {
     struct sw_registry *registry = context;
     if (answer == NULL) {
-        look_later(registry, error);
+        read_later(registry, error);
         return;
     }
     sw_registry_answered(registry);

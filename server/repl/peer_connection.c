@@ -17,7 +17,7 @@
 
 #include "proto/tls/context.h"
 
-#define LOOK_MS 100 /* how often is_over is called */
+#define POLL_MS 100 /* how often is_over is called */
 
 static int connection_failed(struct sw_peer_connection *connection, const char *what)
 {
@@ -33,7 +33,7 @@ static int wait_for(struct sw_peer_connection *connection, short events)
                             {.fd = connection->wake_fd, .events = POLLIN}};
     int ready = 0;
     for (uint64_t left = connection->timeout_ms; ready == 0 && left > 0;) {
-        const uint64_t some = connection->is_over != NULL && left > LOOK_MS ? LOOK_MS : left;
+        const uint64_t some = connection->is_over != NULL && left > POLL_MS ? POLL_MS : left;
         ready = poll(fds, 2, (int)some);
         left -= some;
         if (connection->is_over != NULL && connection->is_over(connection->context)) {

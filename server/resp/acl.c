@@ -177,7 +177,7 @@ static void acl_deluser(struct sw_call *call)
                                    call->arguments[i].size);
     }
     sw_text_integer(call->reply, deleted);
-    if (sw_login_look(call->admin->users, &call->session->conn->login) == SW_LOGIN_DELETED) {
+    if (sw_login_refresh(call->admin->users, &call->session->conn->login) == SW_LOGIN_DELETED) {
         call->session->close_after_reply = true; /* it was itself */
     }
 }

@@ -33,7 +33,7 @@ static void ha_poll(struct sw_call *call)
 
 static void ha_look(struct sw_call *call)
 {
-    sw_ha_look(call->admin->ha);
+    sw_ha_reread(call->admin->ha);
     sw_call_ok(call);
 }
 

@@ -112,7 +112,7 @@ void sw_call_hello(struct sw_call *call)
         return;
     }
     if (call->admin->users != NULL &&
-        sw_login_look(call->admin->users, &call->session->conn->login) != SW_LOGIN_IN) {
+        sw_login_refresh(call->admin->users, &call->session->conn->login) != SW_LOGIN_IN) {
         sw_text_error(
             call->reply,
             "NOAUTH HELLO must be called with the client already authenticated, otherwise "

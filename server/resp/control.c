@@ -211,12 +211,12 @@ static void on_done(struct sw_flight *flight)
     if (batch->status != SW_OK) {
         sw_control_finish(control);
     } else if (control->command->id == SW_COMMAND_SCAN) {
-        sw_control_look_at(control, count_entries(control), take_entry, go_on);
+        sw_control_visit(control, count_entries(control), take_entry, go_on);
     } else if (control->command->id == SW_COMMAND_KEYS) {
         control->follows = batch->scan.cursor != 0;
-        sw_control_look_at(control, batch->scan.got, take_entry, go_on);
+        sw_control_visit(control, batch->scan.got, take_entry, go_on);
     } else if (control->command->id == SW_COMMAND_RANDOMKEY && draws_again(control)) {
-        sw_control_look_at(control, 0, NULL, sw_control_submit);
+        sw_control_visit(control, 0, NULL, sw_control_submit);
     } else {
         sw_control_finish(control);
     }

@@ -95,7 +95,7 @@ static void on_scanned(struct sw_flight *flight)
 {
     struct sw_control *control = SW_CONTAINER(flight, struct sw_control, flight);
     if (flight->batch.status == SW_OK) {
-        sw_control_look_at(control, flight->batch.scan.got, take_key, go_on);
+        sw_control_visit(control, flight->batch.scan.got, take_key, go_on);
     } else {
         sw_control_finish(control);
     }

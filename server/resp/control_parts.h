@@ -24,9 +24,9 @@ struct sw_resp;
 
 /* A batch of entries that are looked at in portions (control_pass.c). */
 struct sw_control_pass {
-    uint32_t next, entries;                               /* of the batch: from 0 */
-    bool (*look)(struct sw_control *control, uint32_t i); /* false: the others do not matter */
-    void (*then)(struct sw_control *control);             /* all were looked at */
+    uint32_t next, entries;                                /* of the batch: from 0 */
+    bool (*visit)(struct sw_control *control, uint32_t i); /* false: the others do not matter */
+    void (*then)(struct sw_control *control);              /* all were looked at */
 };
 
 struct sw_control {
@@ -97,10 +97,11 @@ const char *sw_control_text_at(const struct sw_control *control, uint32_t i, cha
 /* Appends the key of entry i to `text`, or to `keys`, and counts it. */
 void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint32_t i);
 void sw_control_put_key(struct sw_control *control, uint32_t i);
-/* Calls `look` for the first `entries` entries of the completed batch, in portions, then `then`. */
-void sw_control_look_at(struct sw_control *control, uint32_t entries,
-                        bool (*look)(struct sw_control *control, uint32_t i),
-                        void (*then)(struct sw_control *control));
+/* Calls `visit` for the first `entries` entries of the completed batch, in portions, then `then`.
+ */
+void sw_control_visit(struct sw_control *control, uint32_t entries,
+                      bool (*visit)(struct sw_control *control, uint32_t i),
+                      void (*then)(struct sw_control *control));
 /* Returns true if this node may show the key. Outside of a cluster it always may. */
 bool sw_control_is_mine(const struct sw_control *control, uint64_t key);
 /* Removes the keys of other nodes from the result of the batch. */

@@ -10,11 +10,11 @@
 #include "server/resp/control_parts.h"
 #include "server/resp/resp.h"
 
-void sw_control_look_at(struct sw_control *control, uint32_t entries,
-                        bool (*look)(struct sw_control *control, uint32_t i),
-                        void (*then)(struct sw_control *control))
+void sw_control_visit(struct sw_control *control, uint32_t entries,
+                      bool (*visit)(struct sw_control *control, uint32_t i),
+                      void (*then)(struct sw_control *control))
 {
-    control->pass = (struct sw_control_pass){.entries = entries, .look = look, .then = then};
+    control->pass = (struct sw_control_pass){.entries = entries, .visit = visit, .then = then};
     sw_list_push(&control->resp->passes, &control->waits);
 }
 
@@ -26,7 +26,7 @@ static uint32_t cost_of(const struct sw_control *control)
 }
 
 /* Reads entries until all are read or the time is over. Returns true if all are read. */
-static bool look_at_some(struct sw_control *control)
+static bool visit_some(struct sw_control *control)
 {
     struct sw_iteration *iteration = &control->resp->net->iteration;
     struct sw_control_pass *pass = &control->pass;
@@ -34,7 +34,7 @@ static bool look_at_some(struct sw_control *control)
     bool is_spent = false;
     sw_iteration_start(iteration);
     while (pass->next < pass->entries && !is_spent) {
-        if (!pass->look(control, pass->next++)) {
+        if (!pass->visit(control, pass->next++)) {
             pass->next = pass->entries;
         }
         is_spent = sw_iteration_add(iteration, cost);
@@ -54,7 +54,7 @@ bool sw_control_poll_passes(struct sw_resp *resp)
         struct sw_control *control = SW_CONTAINER(first, struct sw_control, waits);
         if (sw_control_is_gone(control)) {
             sw_control_finish(control);
-        } else if (look_at_some(control)) {
+        } else if (visit_some(control)) {
             control->pass.then(control); /* the next batch, or the reply */
             (void)sw_iteration_add(iteration, SW_ITERATION_CLOCK_COST);
         } else {

@@ -14,13 +14,14 @@
 #include "server/resp/resp.h"
 
 /* Shows a command that is being carried out, unless it is an administrator's; see
- * sw_monitor_look. */
+ * sw_monitor_show_if_any. */
 void sw_monitor_show(const struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments);
 
 /* The same, if there is a monitor. Otherwise it costs one load and a branch. */
-static inline void sw_monitor_look(struct sw_resp_conn *state, const struct sw_command *command,
-                                   const struct sw_resp_command *arguments)
+static inline void sw_monitor_show_if_any(struct sw_resp_conn *state,
+                                          const struct sw_command *command,
+                                          const struct sw_resp_command *arguments)
 {
     const struct sw_timings *timings = state->resp->owner.timings;
     if (timings != NULL && sw_monitors_are_there(&timings->monitors)) {

@@ -87,7 +87,7 @@ bool sw_permit_refuses(struct sw_resp_conn *state, const struct sw_command *comm
                        const struct sw_resp_command *arguments)
 {
     struct sw_conn *conn = state->conn;
-    enum sw_login_state login = sw_login_look(conn->net->users, &conn->login);
+    enum sw_login_state login = sw_login_refresh(conn->net->users, &conn->login);
     if (login == SW_LOGIN_DELETED) { /* redis also closes such a connection */
         state->session.close_after_reply = true;
         return true;

@@ -191,7 +191,7 @@ bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
     }
     const enum outcome outcome = run_command(state, command, arguments);
     if (outcome == RAN) {
-        sw_monitor_look(state, command, arguments);
+        sw_monitor_show_if_any(state, command, arguments);
     }
     return outcome != WAITS;
 }

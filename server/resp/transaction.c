@@ -286,7 +286,7 @@ static void replay_queue(struct sw_resp_conn *state, struct sw_input *queue)
         if (sw_permit_refuses_queued(state, command, &arguments)) {
             continue; /* as redis: the others are carried out */
         }
-        sw_monitor_look(state, command, &arguments);
+        sw_monitor_show_if_any(state, command, &arguments);
         if (command->kind == SW_KIND_DATA) {
             bool done = resp->run_data(state->conn, command, &arguments, SW_DATA_RUN);
             assert(done);

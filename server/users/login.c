@@ -89,7 +89,7 @@ void sw_login_end(struct sw_login *login)
     *login = (struct sw_login){0};
 }
 
-enum sw_login_state sw_login_look(struct sw_users *users, struct sw_login *login)
+enum sw_login_state sw_login_refresh(struct sw_users *users, struct sw_login *login)
 {
     enum sw_login_state state = SW_LOGIN_IN;
     if (login->account == NULL) {
@@ -131,7 +131,7 @@ enum sw_lack sw_login_lacks(const struct sw_users *users, const struct sw_login 
 
 bool sw_login_may(struct sw_users *users, struct sw_login *login, uint32_t command)
 {
-    return sw_login_look(users, login) == SW_LOGIN_IN &&
+    return sw_login_refresh(users, login) == SW_LOGIN_IN &&
            sw_login_lacks(users, login, (int)command, false) == SW_LACKS_NOTHING;
 }
 

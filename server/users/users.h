@@ -93,7 +93,7 @@ bool sw_login_without_password(struct sw_users *users, struct sw_login *login, c
                                size_t name_size);
 void sw_login_end(struct sw_login *login);
 /* Reads the user again, if users have changed. */
-enum sw_login_state sw_login_look(struct sw_users *users, struct sw_login *login);
+enum sw_login_state sw_login_refresh(struct sw_users *users, struct sw_login *login);
 /* Makes a second login of the same user, for work that outlives the connection. The caller ends it
  * separately. `from` has logged in. */
 void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct sw_login *to);
@@ -101,7 +101,7 @@ void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct s
 enum sw_lack { SW_LACKS_NOTHING, SW_LACKS_COMMAND, SW_LACKS_ALL_KEYS };
 /* Returns the right that the login lacks for a command of the catalog. `command` negative: the
  * catalog lacks the command. `all_keys`: the request may touch any key, even if the command does
- * not. Uses the rules that sw_login_look has read. All protocols use this check. */
+ * not. Uses the rules that sw_login_refresh has read. All protocols use this check. */
 enum sw_lack sw_login_lacks(const struct sw_users *users, const struct sw_login *login, int command,
                             bool all_keys);
 /* Returns true if the current rules let the login run this command, with all keys if the command

@@ -186,7 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t base = take(&input), named = take(&input);
     for (size_t i = 0; i < count; i++) {
         make_segment(&input, bytes[i], &found[i].number);
-        sw_wal_look(&found[i], bytes[i], SEGMENT_BYTES, SEGMENT_BYTES, boot);
+        sw_wal_inspect(&found[i], bytes[i], SEGMENT_BYTES, SEGMENT_BYTES, boot);
         require(found[i].is_whole && !found[i].is_newer);
         check_run(&found[i], bytes[i]);
         check_flip(&found[i], bytes[i],

@@ -97,7 +97,7 @@ static void judge(struct world *world, const struct sw_submission *submission)
 static void take(struct world *world)
 {
     struct sw_submission submission, before;
-    int found = sw_ring_look(&world->ring);
+    int found = sw_ring_check(&world->ring);
     int peeked = sw_ring_peek(&world->ring, &submission);
     require(found >= -1 && found <= 1 && peeked == found);
     if (found <= 0) {

@@ -135,7 +135,7 @@ static bool starts_beside(const struct image *const *images, size_t count, uint6
     struct sw_wal_plan plan = {.beside = beside, .piece = piece};
     for (size_t i = 0; i < count; i++) {
         found[i].number = images[i]->header.number;
-        sw_wal_look(&found[i], images[i]->bytes, SEGMENT_BYTES, SEGMENT_BYTES, boot);
+        sw_wal_inspect(&found[i], images[i]->bytes, SEGMENT_BYTES, SEGMENT_BYTES, boot);
     }
     return sw_wal_plan(&plan, found, count, base, base, &shape, refusal);
 }
@@ -202,7 +202,7 @@ static bool starts_with_first(const struct image *const *images, size_t count, u
     *plan = (struct sw_wal_plan){.beside.segment = beside, .first = first, .piece = piece};
     for (size_t i = 0; i < count; i++) {
         found[i].number = images[i]->header.number;
-        sw_wal_look(&found[i], images[i]->bytes, SEGMENT_BYTES, SEGMENT_BYTES, boot);
+        sw_wal_inspect(&found[i], images[i]->bytes, SEGMENT_BYTES, SEGMENT_BYTES, boot);
     }
     return sw_wal_plan(plan, found, count, base, base, &shape, refusal);
 }

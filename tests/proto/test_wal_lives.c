@@ -161,7 +161,7 @@ static void look(const struct segment *segment, struct sw_wal_found *found)
         at += size;
     }
     *found = (struct sw_wal_found){.number = segment->number};
-    sw_wal_look(found, bytes, SEGMENT_BYTES, SEGMENT_BYTES, no_boot);
+    sw_wal_inspect(found, bytes, SEGMENT_BYTES, SEGMENT_BYTES, no_boot);
 }
 
 /* --- a start ---------------------------------------------------------------------------------- */

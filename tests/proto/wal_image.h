@@ -93,7 +93,7 @@ static inline void judge(struct verdict *verdict, const struct image *const *ima
         struct sw_wal_found *found = &verdict->found[i];
         uint64_t bytes = i + 1 == count ? size : SEGMENT_BYTES;
         found->number = i + 1;
-        sw_wal_look(found, images[i]->bytes, bytes, bytes, boot);
+        sw_wal_inspect(found, images[i]->bytes, bytes, bytes, boot);
     }
     verdict->starts =
         sw_wal_plan(&verdict->plan, verdict->found, count, base, 0, &shape, verdict->refusal);

@@ -48,7 +48,7 @@ static void close_world(struct world *world)
 /* What a loop sees at that moment. */
 static enum sw_pause_mode seen(struct world *world, uint64_t now_ms)
 {
-    (void)sw_pause_look(&world->seats[0], now_ms);
+    (void)sw_pause_poll(&world->seats[0], now_ms);
     return world->seats[0].mode;
 }
 
@@ -56,12 +56,12 @@ Test(pause, ends_by_itself_and_at_once)
 {
     struct world world;
     open_world(&world);
-    cr_assert_not(sw_pause_look(&world.seats[0], 100));
+    cr_assert_not(sw_pause_poll(&world.seats[0], 100));
     sw_pause_begin(&world.pause, 50, SW_PAUSE_WRITES, 100);
-    cr_assert(sw_pause_look(&world.seats[0], 100));
-    cr_assert_not(sw_pause_look(&world.seats[0], 149));
+    cr_assert(sw_pause_poll(&world.seats[0], 100));
+    cr_assert_not(sw_pause_poll(&world.seats[0], 149));
     cr_assert_eq(seen(&world, 149), SW_PAUSE_WRITES);
-    cr_assert(sw_pause_look(&world.seats[0], 150));
+    cr_assert(sw_pause_poll(&world.seats[0], 150));
     cr_assert_eq(seen(&world, 150), SW_PAUSE_NONE);
     sw_pause_begin(&world.pause, 0, SW_PAUSE_ALL, 150);
     cr_assert_eq(seen(&world, 150), SW_PAUSE_NONE);
@@ -110,7 +110,7 @@ Test(pause, is_quiet_when_every_loop_has_said_so)
         if (i == SEATS - 1) { /* it ends instead */
             sw_pause_leave(&world.seats[i]);
         } else {
-            cr_assert(sw_pause_look(&world.seats[i], 100));
+            cr_assert(sw_pause_poll(&world.seats[i], 100));
             cr_assert_not(sw_pause_is_settled(&world.seats[i]));
             sw_pause_settle(&world.seats[i]);
         }
@@ -118,7 +118,7 @@ Test(pause, is_quiet_when_every_loop_has_said_so)
     cr_assert(sw_pause_is_quiet(&world.pause, version));
     cr_assert_not(sw_pause_is_quiet(&world.pause, version + 1));
     sw_pause_end(&world.pause);
-    (void)sw_pause_look(&world.seats[0], 100);
+    (void)sw_pause_poll(&world.seats[0], 100);
     sw_pause_settle(&world.seats[0]);
     cr_assert_not(sw_pause_is_quiet(&world.pause, version + 1));
     close_world(&world);

@@ -83,22 +83,22 @@ Test(users, logins_follow_changes)
     cr_assert_not(enter(users, &second, "alice", "pw")); /* there is no such user */
     cr_assert_eq(set(users, "alice", "on >pw +get"), 0);
     cr_assert_not(sw_login_is_free(&first, version)); /* it has to look */
-    cr_assert_eq(sw_login_look(users, &first), SW_LOGIN_IN);
+    cr_assert_eq(sw_login_refresh(users, &first), SW_LOGIN_IN);
     cr_assert(sw_login_is_free(&first, version));
     cr_assert_not(enter(users, &second, "alice", "pw2"));
     cr_assert_not(enter(users, &second, "Alice", "pw"));
     cr_assert_not(enter(users, &second, "alic", "pw"));
-    cr_assert_eq(sw_login_look(users, &second), SW_LOGIN_NONE);
+    cr_assert_eq(sw_login_refresh(users, &second), SW_LOGIN_NONE);
     cr_assert(enter(users, &second, "alice", "pw"));
     cr_assert_not(sw_login_is_free(&second, version));
     cr_assert(sw_user_may(second.user, GET) && !sw_user_may(second.user, SET));
     cr_assert_not_null(second.ranges);
 
     cr_assert_eq(set(users, "alice", "+set gurk"), -1); /* all or nothing */
-    cr_assert_eq(sw_login_look(users, &second), SW_LOGIN_IN);
+    cr_assert_eq(sw_login_refresh(users, &second), SW_LOGIN_IN);
     cr_assert_not(sw_user_may(second.user, SET));
     cr_assert_eq(set(users, "alice", "off +@all allkeys"), 0);
-    cr_assert_eq(sw_login_look(users, &second), SW_LOGIN_IN); /* as in redis, it goes on */
+    cr_assert_eq(sw_login_refresh(users, &second), SW_LOGIN_IN); /* as in redis, it goes on */
     cr_assert(sw_login_is_free(&second, version));
     cr_assert_null(second.ranges);
     cr_assert_not(enter(users, &first, "alice", "pw"));
@@ -108,7 +108,7 @@ Test(users, logins_follow_changes)
     cr_assert(sw_users_delete(users, "alice", 5));
     cr_assert_not(sw_users_delete(users, "alice", 5));
     cr_assert_eq(set(users, "alice", "on nopass"), 0); /* another one of that name */
-    cr_assert_eq(sw_login_look(users, &second), SW_LOGIN_DELETED);
+    cr_assert_eq(sw_login_refresh(users, &second), SW_LOGIN_DELETED);
     sw_login_end(&second);
     cr_assert(sw_login_without_password(users, &second, "alice", 5));
     sw_login_end(&first);
@@ -137,7 +137,7 @@ Test(users, passwords_of_users)
     cr_assert_not(sw_users_are_open(users));
     sw_login_end(&login);
     sw_login_begin(users, &login);
-    cr_assert_eq(sw_login_look(users, &login), SW_LOGIN_NONE);
+    cr_assert_eq(sw_login_refresh(users, &login), SW_LOGIN_NONE);
     cr_assert_not(sw_login_is_free(&login, sw_users_version(users)));
     cr_assert_eq(set(users, "a b", "on"), -1);
     cr_assert_eq(set(users, "", "on"), -1);
@@ -198,8 +198,8 @@ Test(users, files_are_all_or_nothing)
 
     write_file(folder.acl, "user carol off\nuser alice on +set\nuser default off\n", 0600);
     cr_assert_eq(sw_users_load(users, error, sizeof(error)), 0, "%s", error);
-    cr_assert_eq(sw_login_look(users, &bob), SW_LOGIN_DELETED);
-    cr_assert_eq(sw_login_look(users, &alice), SW_LOGIN_IN); /* the same account */
+    cr_assert_eq(sw_login_refresh(users, &bob), SW_LOGIN_DELETED);
+    cr_assert_eq(sw_login_refresh(users, &alice), SW_LOGIN_IN); /* the same account */
     cr_assert(sw_user_may(alice.user, SET) && !sw_user_may(alice.user, GET));
     cr_assert_not(sw_users_are_open(users));
 

@@ -55,7 +55,7 @@ static const char *look(struct fixture *fixture, uint64_t now_ms)
     int saved = dup(STDERR_FILENO);
     int memory = memfd_create("captured", 0);
     cr_assert(saved >= 0 && memory >= 0 && dup2(memory, STDERR_FILENO) >= 0);
-    sw_watch_look(&fixture->watch, now_ms);
+    sw_watch_check(&fixture->watch, now_ms);
     dup2(saved, STDERR_FILENO);
     close(saved);
     ssize_t size = pread(memory, fixture->log, sizeof(fixture->log) - 1, 0);
