@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * registry_parts.h - the thread of a topology in etcd. registry.c calls write.c, and write.c calls
- * look.c.
+ * read.c.
  */
 #ifndef SHERWOOD_SERVER_REGISTRY_REGISTRY_PARTS_H
 #define SHERWOOD_SERVER_REGISTRY_REGISTRY_PARTS_H
@@ -80,7 +80,7 @@ struct sw_registry {
     } write;
 };
 
-/* --- look.c --- */
+/* --- read.c --- */
 
 uint64_t sw_registry_now(void);
 /* Note that etcd did not answer, or that it did. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * look.c - watching the topology in etcd, and taking it.
+ * read.c - watching the topology in etcd, and taking it.
  *
  * The thread reads the key first, then watches it from the next revision on, so it misses nothing
  * in between. After a cut, the watch resumes at the revision after its last event. If etcd has
