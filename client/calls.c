@@ -173,7 +173,7 @@ static uint32_t keys_with_room(const struct sherwood *client, const struct sw_re
 {
     const bool has_values = sw_request_is_wide(header) ||
                             sw_operation_has_range(header->operation) ||
-                            sw_operation_runs_alone(header->operation);
+                            sw_operation_is_rmw(header->operation);
     const uint64_t each =
         header->key_bytes + sw_request_operand_bytes(header) + sw_request_answer_bytes(header) +
         SW_CLIENT_KEY_ROOM + (has_values ? 2ULL * header->value_bytes : 0) +

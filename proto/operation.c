@@ -118,7 +118,7 @@ PREDICATE(answers_parts, ANSWERS_PARTS)
 PREDICATE(of_present, OF_PRESENT)
 PREDICATE(inserts, INSERTS)
 
-bool sw_operation_runs_alone(uint32_t operation)
+bool sw_operation_is_rmw(uint32_t operation)
 {
     return is(operation, IS_COMPOSED) && is(operation, HAS_OPERANDS);
 }

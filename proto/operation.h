@@ -25,9 +25,9 @@ bool sw_operation_is_known(uint32_t operation);
 const char *sw_operation_name(uint32_t operation);
 /* Is the operation carried out on keys, so that the request has a body? */
 bool sw_operation_is_data(uint32_t operation);
-/* Is it a row of SW_COMPOSED_OPERATION_MAP? Is it one of these that look, and then write? */
+/* Is it a row of SW_COMPOSED_OPERATION_MAP? Is it a read-modify-write operation of these? */
 bool sw_operation_is_composed(uint32_t operation);
-bool sw_operation_runs_alone(uint32_t operation);
+bool sw_operation_is_rmw(uint32_t operation);
 /* Is it GETRANGE or SETRANGE, of a part of each value? */
 bool sw_operation_has_range(uint32_t operation);
 /* Is it EXPIRE, or one of its kinds with a condition, which take a time? Is it such, PERSIST or

@@ -133,8 +133,8 @@ bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
         return true;
     }
     if (conn->in_flight > 0 &&
-        (tells_of_earlier(request->operation) || sw_operation_runs_alone(request->operation) ||
-         sw_bulk_of(conn)->runs_alone)) {
+        (tells_of_earlier(request->operation) || sw_operation_is_rmw(request->operation) ||
+         sw_bulk_of(conn)->has_rmw)) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return true;
     }

@@ -68,7 +68,7 @@ struct sw_bulk_conn {
     struct sw_bulk_frame *held;      /* complete, and held back by CLIENT PAUSE; NULL: none */
     struct sw_bulk_shared *shared;   /* what it shares with its client, owned; NULL: nothing */
     struct sw_last_write last_write;
-    bool runs_alone;        /* a frame of it waits for the gate, or holds it (rmw.h) */
+    bool has_rmw;           /* a frame of it waits for the gate, or holds it (rmw.h) */
     uint32_t frozen;        /* replies SLOT_FROZEN that were sent */
     uint64_t discard_bytes; /* rest of the body of a refused frame, to be discarded */
 };

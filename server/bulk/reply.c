@@ -192,7 +192,7 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
         reply->hits += counters->by_class[c].hits;
     }
-    if (sw_operation_runs_alone(request->operation)) {
+    if (sw_operation_is_rmw(request->operation)) {
         reply->hits = frame->hits;
     } else if (sw_bulk_shows_expiry(request)) {
         reply->hits = sw_bulk_expiry_end(frame);

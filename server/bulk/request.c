@@ -183,7 +183,7 @@ static void scale(const struct sw_bulk_frame *frame)
 static void start_data(struct sw_bulk_frame *frame)
 {
     struct sw_batch *batch = &frame->flight.batch;
-    if (sw_operation_runs_alone(frame->request.operation)) {
+    if (sw_operation_is_rmw(frame->request.operation)) {
         sw_bulk_rmw_start(frame);
         return;
     }

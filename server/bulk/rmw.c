@@ -51,7 +51,7 @@ static void open_gate(struct sw_bulk *bulk)
 static void finish(struct sw_bulk_frame *frame)
 {
     struct sw_bulk *bulk = frame->bulk;
-    sw_bulk_of(frame->conn)->runs_alone = false;
+    sw_bulk_of(frame->conn)->has_rmw = false;
     frame->hits = bulk->rmw.values.hits;
     frame->flight.started_us = bulk->rmw.started_us;
     open_gate(bulk);
@@ -156,19 +156,19 @@ static void begin_rmw(struct sw_bulk *bulk)
     struct sw_bulk_frame *frame = sw_bulk_frame_at(sw_list_pop(&rmw->frames));
     rmw->view_number = view_number(bulk);
     rmw->started_us = uv_hrtime() / 1000;
-    sw_bulk_of(frame->conn)->runs_alone = false;
+    sw_bulk_of(frame->conn)->has_rmw = false;
     if (!is_still_admitted(frame)) {
         open_gate(bulk);
         return;
     }
-    sw_bulk_of(frame->conn)->runs_alone = true;
+    sw_bulk_of(frame->conn)->has_rmw = true;
     rmw->current = frame;
     submit_read(frame);
 }
 
 void sw_bulk_rmw_start(struct sw_bulk_frame *frame)
 {
-    sw_bulk_of(frame->conn)->runs_alone = true;
+    sw_bulk_of(frame->conn)->has_rmw = true;
     sw_list_push(&frame->bulk->rmw.frames, &frame->link);
 }
 

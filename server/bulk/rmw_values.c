@@ -68,7 +68,7 @@ uint64_t sw_rmw_values_bytes(const struct sw_table_shape *shape, const struct sw
 {
     struct sw_rmw_values rmw = {
         .shape = shape, .operation = request->operation, .count = request->count};
-    return sw_operation_runs_alone(request->operation)
+    return sw_operation_is_rmw(request->operation)
                ? lay_out(&rmw, NULL, request->want_values, !request->declines_found)
                : 0;
 }

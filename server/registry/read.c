@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * read.c - watching the topology in etcd, and taking it.
+ * read.c - reads and watches the topology in etcd.
  *
  * The thread reads the key first, then watches it from the next revision on, so it misses nothing
  * in between. After a cut, the watch resumes at the revision after its last event. If etcd has
