@@ -28,8 +28,10 @@ int sw_small_file_write(const struct sw_directory *directory, const char *name, 
                         const char *text, size_t size)
 {
     const struct sw_io *io = directory->io;
-    int fd = io->open(directory->fd, beside, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    bool done = fd >= 0 && sw_io_write(io, fd, text, size, 0) == 0 && io->fdatasync(fd) == 0;
+    /* never the file of before: a sync of it may have failed, and lost pages count as clean */
+    bool done = io->unlink(directory->fd, beside) == 0 || errno == ENOENT;
+    int fd = done ? io->open(directory->fd, beside, O_WRONLY | O_CREAT | O_EXCL, 0600) : -1;
+    done = fd >= 0 && sw_io_write(io, fd, text, size, 0) == 0 && io->fdatasync(fd) == 0;
     int error = errno;
     if (fd >= 0) {
         io->close(fd);

@@ -13,7 +13,7 @@
  * there is no file. */
 ssize_t sw_small_file_read(const struct sw_directory *directory, const char *name, char *text,
                            size_t room);
-/* Writes the file `beside`, syncs it, renames it to `name` and syncs the directory. Returns 0, or
+/* Writes a new file `beside`, syncs it, renames it to `name` and syncs the directory. Returns 0, or
  * -1. */
 int sw_small_file_write(const struct sw_directory *directory, const char *name, const char *beside,
                         const char *text, size_t size);

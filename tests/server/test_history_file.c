@@ -223,3 +223,22 @@ Test(history_file, files_stay_aside_while_there_is_room)
     cr_assert_eq(stat(path, &facts), -1);
     close_place(&place);
 }
+
+/* A sync of the file that an earlier call left may have failed. Nothing is written to it. */
+Test(history_file, an_unfinished_file_is_not_written_again)
+{
+    struct place place;
+    char reason[SW_HISTORY_REASON_BYTES] = "", old[512];
+    struct stat facts;
+    struct sw_history history = {.kind = SW_HISTORY_WHOLE, .own_from = SW_OWNS_NOTHING};
+    memset(history.id, 'a', sizeof(history.id) - 1);
+    memset(history.before, '0', sizeof(history.before) - 1);
+    open_place(&place);
+    put(&place, SW_HISTORY_NEW, "unfinished");
+    cr_assert_eq(linkat(place.directory.fd, SW_HISTORY_NEW, place.directory.fd, "old", 0), 0);
+    cr_assert_eq(sw_history_write(&place.directory, &history, reason), 0, "%s", reason);
+    snprintf(old, sizeof(old), "%s/old", place.path);
+    cr_assert_eq(stat(old, &facts), 0);
+    cr_assert_eq(facts.st_size, (off_t)strlen("unfinished"));
+    close_place(&place);
+}
