@@ -70,7 +70,7 @@ def from_python():
         for name in ("gpu", "cuda:x", "cpu", -1):
             raises(ValueError, "cuda:0", client.attach, name)
         os.environ["SHERWOOD_CUDA_LIBRARY"] = "/nowhere/libsherwood-cuda.so.0"
-        raises(sherwood.Refused, "cannot be loaded", client.attach)
+        raises(sherwood.Refused, "attach: cannot load /nowhere/libsherwood-cuda.so.0: ", client.attach)
         client.set_many(np.arange(3), np.arange(3))
         equal(len(client), 3)
 

@@ -68,7 +68,7 @@ def refused_by_tls():
                tls_server_name="other.example")
         raises(sherwood.Refused, "", sherwood.connect, server.tls, tls_ca="/nonexistent")
         raises(sherwood.Refused, "", sherwood.connect, server.address(), tls_ca=authority.ca)
-        raises(sherwood.Refused, "character 0", sherwood.connect, server.tls, tls_ca="a\0b")
+        raises(sherwood.Refused, "NUL character", sherwood.connect, server.tls, tls_ca="a\0b")
         with sherwood.connect(server.tls, tls_insecure=True) as c:
             c.ping()
         with sherwood.connect(server.tls, tls_ca=authority.ca, tls_server_name="localhost") as c:
