@@ -102,7 +102,7 @@ GROUPS = (
       ("compute capability|no CUDA backend|no such backend", "Build with `make ARCH=all` and nvcc, or start with `--backend cpu`."),
       ("device failed|table is lost|too many batches in flight|are lost|queue of the writes|self-test|I/O loop ended|poll failed|does not round",
        "Read the lines before this one. The service manager starts the server again, with the data of `--data-dir`. If it fails again, test the hardware."),
-      ("must be|must have|must hold|must take|has no use|hash functions|cuckoo table|maximum load|a cache must|stash|limited only|grows only|holds a load",
+      ("must be|must have|must hold|must take|has no use|hash functions|cuckoo table|maximum load|a cache must|stash|limited only|grows only|holds a load|does not support",
        "Choose a value in the range of the text: [Options](options.md)."),
       ("I/O thread|I/O loop|GPU", "Lower `--loops`, `--arena-bytes` or `--round-ops-max`, or raise the limits of the service."),
       ("seed", "Set `--seed`."), ("pass its maximum load|no such operation", "See the error of the request: [RESP](#resp)."),
