@@ -131,7 +131,7 @@ bool sw_operation_writes(uint32_t operation);
 
 
 def archive(name: str) -> str:
-    """The path of a static library, as the compiler finds it; "" if there is none."""
+    """Returns the path of a static library in the folders of the compiler, or "" if there is none."""
     compiler = os.environ.get("CC", "cc").split()
     asked = subprocess.run([*compiler, f"-print-file-name={name}"], stdout=subprocess.PIPE,
                            check=False, text=True).stdout.strip()
@@ -139,12 +139,13 @@ def archive(name: str) -> str:
 
 
 def tls_kind() -> str:
-    """How TLS is linked: SHERWOOD_TLS, or the system's OpenSSL where its headers are, or not at all."""
+    """Returns how TLS is linked: SHERWOOD_TLS, or the system's OpenSSL if its headers are installed, or "none"."""
     chosen = os.environ.get("SHERWOOD_TLS", "")
     if chosen not in ("", "system", "static", "none"):
-        sys.exit(f"sherwood: SHERWOOD_TLS is {chosen!r}: give system, static or none")
+        sys.exit(f"sherwood: SHERWOOD_TLS is {chosen!r}: set it to system, static or none")
     if chosen == "static" and not (archive("libssl.a") and archive("libcrypto.a")):
-        sys.exit("sherwood: SHERWOOD_TLS=static, and there is no libssl.a or libcrypto.a")
+        sys.exit("sherwood: SHERWOOD_TLS is static, but libssl.a or libcrypto.a is missing: install libssl-dev, or set"
+                 " SHERWOOD_TLS=system")
     try:
         there = subprocess.run(["pkg-config", "--atleast-version=3", "openssl"], check=False).returncode == 0
     except FileNotFoundError:
@@ -153,7 +154,7 @@ def tls_kind() -> str:
 
 
 def libraries(tls: str) -> "tuple[list[str], list[str]]":
-    """(archives, names of shared libraries). But for kind system an archive leaves no library to be found."""
+    """Returns (archives, names of shared libraries). The kind system uses shared libraries only; the others prefer archives."""
     if tls == "system":
         return [], ["ssl", "crypto", "protobuf-c"]
     protobuf = archive("libprotobuf-c.a")
@@ -164,13 +165,13 @@ def libraries(tls: str) -> "tuple[list[str], list[str]]":
 
 
 def operations(header: str) -> str:
-    """The names of enum sherwood_operation in sherwood.h, each with a comma."""
+    """Returns the names of enum sherwood_operation in sherwood.h, each with a comma."""
     body = header[header.index("enum sherwood_operation {"):]
     return "".join(f"{name}, " for name in re.findall(r"^    (SHERWOOD_\w+) = \d+", body[:body.index("};")], flags=re.M))
 
 
 def builder() -> FFI:
-    """The module's builder; setup.py has filled csrc/ before."""
+    """Returns the builder of the module. setup.py fills csrc/ first."""
     tls = tls_kind()
     archives, names = libraries(tls)
     version = (CSRC / "VERSION").read_text(encoding="ascii").strip()
@@ -192,7 +193,7 @@ def builder() -> FFI:
 
 
 def declared(header: str) -> "set[str]":
-    """The functions that sherwood.h declares: a test compares these with the declarations here."""
+    """Returns the functions that sherwood.h declares. A test compares them with the declarations here."""
     return set(re.findall(r"^\w[\w *]*?\b(sherwood_\w+)\(", header, flags=re.M))
 
 

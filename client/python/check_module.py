@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""check_module - is the extension module fit for a wheel? Prints the wheel's platform if it is.
+"""check_module - checks that the extension module is fit for a wheel, and prints the wheel's platform.
 
-It may need glibc alone, export its entry alone, and search no folder of the machine that built it.
-The platform names the oldest glibc that has every symbol it asks for, and at least 2.17. A module that
-needs the system's OpenSSL and protobuf-c is for machines like this one: its platform is "linux".
+The module may need only glibc, export only its entry point, and search no folder of the machine that built it.
+The platform names the oldest glibc with every symbol of the module, at least 2.17. A module that needs the
+system's OpenSSL and protobuf-c runs on machines like this one: its platform is "linux".
 """
 
 import platform
@@ -26,16 +26,16 @@ def needed(module: str) -> "list[str]":
 def problems(module: str) -> "list[str]":
     dynamic = told("readelf", "--wide", "--dynamic", module)
     own = ("sw_", "sherwood_", "swpy_", *(() if SYSTEM[2] in needed(module) else ("protobuf_c_",)))
-    found = [f"needs {name}" for name in needed(module) if name not in ALLOWED + SYSTEM]
-    found += [f"searches {path}" for path in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)]
+    found = [f"needs the library {name}, which a wheel cannot rely on" for name in needed(module) if name not in ALLOWED + SYSTEM]
+    found += [f"searches the folder {path} of this machine: link it without an rpath" for path in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)]
     for line in told("readelf", "--wide", "--dyn-syms", module).splitlines():
         parts = line.split()
         if len(parts) < 8 or parts[4] not in ("GLOBAL", "WEAK"):
             continue
         if parts[6] != "UND" and parts[7] != "PyInit__native":
-            found.append(f"exports {parts[7]}")
+            found.append(f"exports {parts[7]}: only PyInit__native may be global")
         if parts[6] == "UND" and parts[7].startswith(own):
-            found.append(f"lacks {parts[7]}")
+            found.append(f"lacks the function {parts[7]}: add its source file in stage.py")
     return found
 
 
@@ -49,7 +49,7 @@ def main() -> int:
     module = sys.argv[1]
     found = problems(module)
     for problem in found:
-        print(f"{module} {problem}", file=sys.stderr)
+        print(f"check_module: {module} {problem}", file=sys.stderr)
     major, minor = oldest_glibc(module)
     kind = "linux" if set(needed(module)) & set(SYSTEM) else f"manylinux_{major}_{minor}"
     print(f"{kind}_{platform.machine()}")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""stage - copies what of the C sources the extension module needs into csrc/, beside this file.
+"""stage - copies the C sources of the extension module to csrc/, beside this file.
 
-setuptools takes no sources by absolute path, and a source distribution holds nothing that lies
-outside of its folder. In a source distribution csrc/ is there already, and nothing is copied.
+setuptools accepts no absolute paths of sources, and a source distribution cannot hold files outside of its folder. A
+source distribution already has csrc/, so stage copies nothing there.
 
-    stage.py FOLDER    puts the whole package together in FOLDER, so that nothing is built in this one
+    stage.py FOLDER    copies the whole package to FOLDER, so that no build writes to this one
 """
 
 import filecmp
@@ -21,7 +21,7 @@ PROTO = ("arena", "check", "decimal", "frame", "header", "key_form", "map", "ope
 
 
 def put(source: pathlib.Path, target: pathlib.Path) -> None:
-    """Copies a file, unless the same one is there: what did not change is not compiled again."""
+    """Copies a file, unless an equal one exists: then make does not compile it again."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists() or not filecmp.cmp(source, target, shallow=False):
         shutil.copyfile(source, target)
@@ -34,8 +34,8 @@ def generate(schema: pathlib.Path, target: pathlib.Path) -> None:
             subprocess.run(["protoc-c", f"--c_out={folder}", f"--proto_path={schema.parent.parent}",
                             str(schema)], check=True)
         except FileNotFoundError:
-            sys.exit("sherwood: protoc-c is missing, which the frame headers are made with. On Debian:"
-                     " apt-get install protobuf-c-compiler libprotobuf-c-dev (or deploy/deps build)")
+            sys.exit("sherwood: protoc-c is missing, and makes the code of the frame headers: run deploy/deps build, or"
+                     " apt-get install protobuf-c-compiler libprotobuf-c-dev")
         for made in pathlib.Path(folder).rglob("*.pb-c.*"):
             put(made, target / made.name)
 
@@ -54,7 +54,7 @@ def stage(here: pathlib.Path) -> None:
     if (here.parents[1] / "client" / "sherwood.h").exists():
         copy_c(here.parents[1], here / "csrc")
     elif not (here / "csrc" / "VERSION").exists():
-        sys.exit(f"sherwood: {here / 'csrc'} is missing: build from the repository's tree")
+        sys.exit(f"sherwood: {here / 'csrc'} is missing: build the package in a clone of the repository")
 
 
 def copy_package(folder: pathlib.Path) -> None:
@@ -80,7 +80,7 @@ def copy_c(root: pathlib.Path, csrc: pathlib.Path) -> None:
         put(source, csrc / source.relative_to(root))
     generate(root / "proto" / "sherwood.proto", csrc / "proto")
     if not XXHASH.exists():
-        sys.exit(f"sherwood: {XXHASH} is missing. On Debian: apt-get install libxxhash-dev (or deploy/deps build)")
+        sys.exit(f"sherwood: {XXHASH} is missing: run deploy/deps build, or apt-get install libxxhash-dev")
     put(XXHASH, csrc / XXHASH.name)
     keep = {source.relative_to(root) for source in wanted} | {pathlib.Path(XXHASH.name)}
     for old in csrc.rglob("*.[ch]"):
@@ -89,7 +89,7 @@ def copy_c(root: pathlib.Path, csrc: pathlib.Path) -> None:
     makefile = (root / "Makefile").read_text(encoding="utf-8")
     version = re.search(r"^VERSION := (\S+)", makefile, flags=re.M)
     if version is None:
-        sys.exit("sherwood: the Makefile names no VERSION")
+        sys.exit("sherwood: the Makefile has no line VERSION := ..")
     (csrc / "VERSION").write_text(version.group(1) + "\n", encoding="ascii")
 
 

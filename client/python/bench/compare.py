@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""compare - what the Python client costs: beside sherwood-load on the same sockets, redis-py and valkey-glide.
+"""compare - compares the Python client with sherwood-load on the same sockets, redis-py and valkey-glide.
 
     make all python && client/python/bench/compare.py [--rounds 8] [--output FOLDER]
 
-It starts a daemon and a redis-server on Unix sockets of its own; valkey-glide has none, and uses TCP. In each round everything is measured
-once, one after the other; medians over the rounds are told. With --output it leaves there raw.csv,
-summary.csv and run_info.txt, as bench/results has them.
+It starts a daemon and a redis-server on Unix sockets. valkey-glide supports no Unix sockets, and uses TCP. Each round
+measures every library once, one after the other. compare prints the medians over the rounds. With --output it writes raw.csv,
+summary.csv and run_info.txt in the form of bench/results.
 
-bulk      get_many of 2^20 stored u64 keys into arrays that are there, with a mask, beside sherwood-load
-          with as many connections and the same keys in flight, which receives values and bitmaps, too. The
-          same again with arrays in a region.
-entities  500 entities of 90 numbers each, as an online feature store asks for them (feast#6856): one
-          get_many of 45,000 keys, beside a pipeline of 500 HMGET by redis-py with hiredis, and a batch of
-          them by valkey-glide; all until the numbers are in one array, and these two also without that.
+bulk      get_many of 2^20 stored u64 keys into existing arrays, with a mask. It is compared with sherwood-load with the
+          same number of connections and of keys in flight, which also receives values and bitmaps. The same again with
+          arrays in a region.
+entities  500 entities of 90 numbers each, as an online feature store reads them (feast#6856): one get_many of 45,000
+          keys, compared with a pipeline of 500 HMGET by redis-py with hiredis, and a batch of them by valkey-glide.
+          Every time ends when the numbers are in one array. A second time of the last two ends before that.
 """
 
 import argparse
@@ -43,7 +43,7 @@ HEAD = "study,library,operation,slot_bits,F,batch,metric,value,unit"
 
 
 class Table:
-    """What was measured: values by (library, operation, batch, metric, unit), in the order of rounds."""
+    """The results: values by (library, operation, batch, metric, unit), in the order of rounds."""
 
     def __init__(self):
         self.values = {}
@@ -67,7 +67,7 @@ class Table:
 
 
 def best_of(function, seconds=0.6):
-    """Seconds of one call: the median of as many as fit into the time, five at least."""
+    """Returns the seconds of one call: the median of all calls in the given time, at least five."""
     took, end = [], time.perf_counter() + seconds
     while len(took) < 5 or time.perf_counter() < end:
         began = time.perf_counter()
@@ -77,7 +77,7 @@ def best_of(function, seconds=0.6):
 
 
 def load_rate(address, connections, frame, seconds):
-    """Keys a second of sherwood-load: as many keys in flight as one call of the client has."""
+    """Returns the keys a second of sherwood-load. The keys in flight are as many as those of one call of the client."""
     depth = max(1, KEYS // frame // connections)
     said = subprocess.run(
         [ROOT / "build" / "sherwood-load", "-a", address, "-n", str(KEYS), "-o", "get", "-f", str(frame),
@@ -110,7 +110,7 @@ def bulk(table, address, connections):
 
 
 def glide_asks(client, ids, names):
-    """A function that reads all fields of all entities by valkey-glide, in one batch."""
+    """Returns a function that reads all fields of all entities by valkey-glide, in one batch."""
     import glide_sync  # pylint: disable=import-outside-toplevel
 
     def ask():
@@ -182,7 +182,7 @@ def free_port():
 
 
 def glide_of(port):
-    """(client, version); the client is None where valkey-glide is missing."""
+    """Returns (client, version). The client is None if valkey-glide is missing."""
     try:
         import glide_sync  # pylint: disable=import-outside-toplevel
     except ImportError as error:
@@ -193,14 +193,14 @@ def glide_of(port):
 
 
 def redis_of(folder, port):
-    """(process, client, versions); the first two are None where redis-server, redis-py or hiredis is missing."""
+    """Returns (process, client, versions). The first two are None if redis-server, redis-py or hiredis is missing."""
     try:
         import hiredis  # pylint: disable=import-outside-toplevel
         import redis  # pylint: disable=import-outside-toplevel
     except ImportError as error:
         return None, None, f"without redis: {error}"
     if shutil.which("redis-server") is None:
-        return None, None, "without redis: there is no redis-server"
+        return None, None, "without redis: redis-server is not installed"
     path = f"{folder}/redis"
     process = start(["redis-server", "--port", str(port), "--unixsocket", path, "--save", "", "--dir", folder],
                     path, "redis-server")

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""embedding - a torch module whose rows are a Sherwood cache's, with a path for those it does not have.
+"""embedding - a torch module with rows in a Sherwood cache, and a function for rows that the cache lacks.
 
     sherwoodd --engine cache --value-bytes 256 --value-format fixed --capacity 1M
     python3 embedding.py 127.0.0.1:7379
 
-A look-up asks the cache for all ids of a batch in one call. Rows that it does not have come from the
-table behind it (here a torch.nn.Embedding in host memory) and are handed to the cache for next time,
-while the model computes.
+A look-up reads all ids of a batch from the cache in one call. Rows that the cache lacks come from the table behind
+it (here a torch.nn.Embedding in host memory). The module stores them in the cache while the model computes.
 """
 
 import sys
@@ -47,7 +46,7 @@ def main() -> None:
     for step in range(20):
         ids = (torch.rand(512, 26) ** 4 * 100_000).long()  # some ids are asked for more than others
         with torch.no_grad():
-            assert torch.equal(layer(ids), table(ids)), "a row is not the one of its id"
+            assert torch.equal(layer(ids), table(ids)), "a row differs from the row of its id"
         if step % 5 == 4:
             print(f"step {step + 1}: {layer.hits / layer.asked:.0%} of {layer.asked:,} rows were in the cache")
     layer.client.close()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Feast's own tests of online stores, run on sherwood.feast: FULL_REPO_CONFIGS_MODULE=sherwood_suite.
 
-Each of their environments gets a daemon of its own, on a Unix socket. SHERWOODD is its program (sherwoodd),
-SHERWOODD_FLAGS what it is told more (--backend cpu --value-bytes 1024). ../README.md says how the tests are run.
+Each environment of these tests gets its own daemon, on a Unix socket. SHERWOODD is the program of the daemon (sherwoodd),
+and SHERWOODD_FLAGS are its options (--backend cpu --value-bytes 1024). ../README.md describes how to run the tests.
 """
 
 import os
@@ -36,7 +36,7 @@ class Sherwood(OnlineStoreCreator):
         while not os.path.exists(path):
             if self.process.poll() is not None or time.monotonic() > end:
                 self.teardown()
-                raise RuntimeError("sherwoodd did not start")
+                raise RuntimeError("sherwoodd did not start: see its output above")
             time.sleep(0.01)
         return {"type": "sherwood.feast.SherwoodOnlineStore", "address": "unix:" + path}
 
