@@ -56,8 +56,8 @@ static int share(struct sherwood_cuda *cuda, struct sw_cuda_allocation *entry, u
     int error = cuda->driver.memory_handle(memory.handle, base);
     if (error != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "the memory at %p cannot be shared (%s): it has to be an ordinary "
-                            "allocation, not of a pool, managed, or an expandable segment of torch",
+                            "cannot share the memory at %p (%s): use an ordinary allocation, not "
+                            "one of a pool, managed memory, or an expandable segment of torch",
                             (void *)base, sw_driver_text(&cuda->driver, error));
     }
     if (entry->region != NULL) {
@@ -87,7 +87,8 @@ int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t byte
     }
     int error = cuda->driver.pointer_attributes(3, attributes, values, (uintptr_t)pointer);
     if (error != 0 || all == 0 || (uintptr_t)pointer - base >= all) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID, "the %s at %p are not in memory of the device",
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "the %s at %p are not in device memory: use the device of the server",
                             what, pointer);
     }
     const uint64_t after = all - ((uintptr_t)pointer - base);
@@ -145,29 +146,29 @@ int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operat
     const char *only_host = only_for_host(operation);
     if (only_host != NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "%s is not carried out on memory of the device: copy the arrays to the "
-                            "host, and call libsherwood there",
+                            "%s does not run on device memory: copy the arrays to the host, and "
+                            "call libsherwood there",
                             only_host);
     }
     if (count > UINT64_MAX / 2048 || keys == NULL) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID, "there are no keys, or too many");
+        return sw_cuda_fail(SHERWOOD_E_INVALID, "keys is NULL, or count %zu is too large", count);
     }
     if ((uintptr_t)keys % server->key_bytes != 0 || (uintptr_t)values % align != 0 ||
         (uintptr_t)previous % align != 0 || (uintptr_t)found % sizeof(uint64_t) != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "keys have to be aligned to %u bytes, values to %u, found to 8",
+                            "keys must be aligned to %u bytes, values to %u, found to 8",
                             server->key_bytes, align);
     }
     const bool takes = takes_values(operation);
     if (takes && values == NULL) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID, "the operation takes values, and there are none");
+        return sw_cuda_fail(SHERWOOD_E_INVALID, "values is NULL, but the operation needs values");
     }
     int status = sw_cuda_share(cuda, keys, (uint64_t)count * server->key_bytes, "keys");
     if (status == SHERWOOD_OK && takes) {
         status = sw_cuda_share(cuda, values, value_bytes, "values");
     }
     if (status == SHERWOOD_OK) {
-        status = sw_cuda_share(cuda, previous, value_bytes, "values of the answer");
+        status = sw_cuda_share(cuda, previous, value_bytes, "earlier values");
     }
     if (status == SHERWOOD_OK) {
         status = sw_cuda_share(cuda, found, sherwood_found_words(count) * sizeof(uint64_t),

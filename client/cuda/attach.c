@@ -26,7 +26,7 @@ static int find_device(struct sherwood_cuda *cuda)
         int error = driver->context_retain(&cuda->context, device);
         if (error != 0) {
             cuda->context = NULL;
-            return sw_cuda_fail(SHERWOOD_E_REQUEST, "device %d cannot be used: %s", i,
+            return sw_cuda_fail(SHERWOOD_E_REQUEST, "cannot use device %d: %s", i,
                                 sw_driver_text(driver, error));
         }
         cuda->ordinal = device;

@@ -20,19 +20,19 @@ const char *sw_driver_open(struct sw_driver *driver)
     memset(driver, 0, sizeof(*driver));
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (driver->library == NULL) {
-        return "there is no CUDA driver here: libcuda.so.1 was not found";
+        return "no CUDA driver: libcuda.so.1 was not found";
     }
-#define TAKE(name, symbol, arguments)                            \
-    take_symbol(driver->library, symbol, (void *)&driver->name); \
-    if (driver->name == NULL) {                                  \
-        sw_driver_close(driver);                                 \
-        return "the CUDA driver is too old: it has no " symbol;  \
+#define TAKE(name, symbol, arguments)                                     \
+    take_symbol(driver->library, symbol, (void *)&driver->name);          \
+    if (driver->name == NULL) {                                           \
+        sw_driver_close(driver);                                          \
+        return "the CUDA driver is too old: update it; it lacks " symbol; \
     }
     SW_DRIVER_MAP(TAKE)
 #undef TAKE
     if (driver->init(0) != 0 || driver->device_count(&count) != 0 || count == 0) {
         sw_driver_close(driver);
-        return "the CUDA driver finds no device";
+        return "the CUDA driver finds no device: check CUDA_VISIBLE_DEVICES and nvidia-smi";
     }
     return NULL;
 }

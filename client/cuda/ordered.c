@@ -176,14 +176,14 @@ static int start(struct sherwood_cuda *cuda)
         }
     }
     if (error != 0) {
-        return sw_cuda_fail(SHERWOOD_E_NOMEM, "memory that host and device share: %s",
+        return sw_cuda_fail(SHERWOOD_E_NOMEM,
+                            "cannot allocate memory that host and device share: %s",
                             sw_driver_text(&cuda->driver, error));
     }
     if (!cuda->has_thread) {
         cuda->has_thread = pthread_create(&cuda->thread, NULL, run_thread, cuda) == 0;
     }
-    return cuda->has_thread ? SHERWOOD_OK
-                            : sw_cuda_fail(SHERWOOD_E_NOMEM, "no thread can be started");
+    return cuda->has_thread ? SHERWOOD_OK : sw_cuda_fail(SHERWOOD_E_NOMEM, "cannot start a thread");
 }
 
 /* Takes a free entry; waits for one. Under `lock`. */
@@ -231,7 +231,7 @@ static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
                                          ticket, SW_DRIVER_WAIT_AT_LEAST);
     }
     return error == 0 ? SHERWOOD_OK
-                      : sw_cuda_fail(SHERWOOD_E_INVALID, "the stream: %s",
+                      : sw_cuda_fail(SHERWOOD_E_INVALID, "cannot enqueue on the stream: %s",
                                      sw_driver_text(&cuda->driver, error));
 }
 
@@ -241,7 +241,8 @@ static int run_on(struct sherwood_cuda *cuda, const struct sherwood_request *req
     int capturing = 0;
     if (cuda->driver.stream_capturing(stream, &capturing) != 0 || capturing != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "the stream is captured, or belongs to another device");
+                            "the stream is being captured into a graph, or belongs to another "
+                            "device: use an ordinary stream of the server's device");
     }
     sw_cuda_take_turn(cuda);
     int status = sw_cuda_share_all(cuda, request->operation, request->keys, request->values, count,

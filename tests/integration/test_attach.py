@@ -95,7 +95,7 @@ def operations_for_the_host():
             return library.sherwood_cuda_error().decode()
 
         for name, operation in ONLY_FOR_HOST.items():
-            wanted = (f"SHERWOOD_{name} is not carried out on memory of the device: copy the arrays to the host, and"
+            wanted = (f"SHERWOOD_{name} does not run on device memory: copy the arrays to the host, and"
                       " call libsherwood there")
             equal(refusal(library.sherwood_cuda_run, operation), wanted)
             equal(refusal(library.sherwood_cuda_run_on, operation, None), wanted)
