@@ -138,10 +138,11 @@ static const char *take_node(struct sw_topology *topology, unsigned shard, const
     if (!copy(node->id, sizeof(node->id), in->id, false) ||
         !copy(node->ip, sizeof(node->ip), in->ip, false) ||
         !copy(node->hostname, sizeof(node->hostname), in->hostname, true)) {
-        return "a node has an id, an address or a host name that is none";
+        return "a node has an id, an address or a host name that is empty, unprintable or longer "
+               "than allowed";
     }
     if (inet_pton(AF_INET, node->ip, address) != 1 && inet_pton(AF_INET6, node->ip, address) != 1) {
-        return "the address of a node is not a literal one";
+        return "the address of a node is not an IP address";
     }
     if (in->port == 0 || in->port > UINT16_MAX) {
         return "the port of a node is not from 1 to 65535";
@@ -162,11 +163,11 @@ static const char *take_range(struct sw_topology *topology, unsigned shard, uint
 {
     struct sw_topology_shard *into = &topology->shards[shard];
     if (first > last || last >= SW_SLOTS) {
-        return "a range of slots is none";
+        return "a range of slots ends before it begins, or past the last slot";
     }
     for (uint32_t slot = first; slot <= last; slot++) {
         if (topology->owner[slot] != SW_TOPOLOGY_NOBODY) {
-            return "a slot is given twice";
+            return "two ranges have the same slot";
         }
         topology->owner[slot] = (uint16_t)shard;
     }
@@ -185,14 +186,14 @@ static const char *take_shard(struct sw_topology *topology, unsigned number,
     topology->shard_count++;
     if (!copy(shard->id, sizeof(shard->id), in->id, false) ||
         !copy(shard->name, sizeof(shard->name), in->name, false)) {
-        return "a shard has no id or no name";
+        return "a shard has an id or a name that is empty, unprintable or longer than allowed";
     }
     if (in->n_slots % 2 != 0 || in->n_slots > (size_t)2 * SW_SLOTS) {
-        return "a shard has ranges without an end, or too many";
+        return "a shard has slots that are not pairs, or too many";
     }
     shard->ranges = calloc(in->n_slots / 2 + 1, sizeof(*shard->ranges));
     if (shard->ranges == NULL) {
-        return "there is not enough memory";
+        return "not enough memory";
     }
     for (size_t i = 0; i < in->n_slots && wrong == NULL; i += 2) {
         wrong = take_range(topology, number, in->slots[i], in->slots[i + 1]);
@@ -201,7 +202,7 @@ static const char *take_shard(struct sw_topology *topology, unsigned number,
         wrong = take_node(topology, number, in->nodes[i]);
         primaries += in->nodes[i]->is_primary;
     }
-    return wrong == NULL && primaries != 1 ? "a shard has not just one primary" : wrong;
+    return wrong == NULL && primaries != 1 ? "a shard has no primary, or several" : wrong;
 }
 
 static const char *read_topology(struct sw_topology *topology, const Sherwood__Topology *in)
@@ -219,14 +220,14 @@ static const char *read_topology(struct sw_topology *topology, const Sherwood__T
     }
     if (in->epoch == 0 || in->epoch > INT64_MAX ||
         !copy(topology->cluster, sizeof(topology->cluster), in->cluster, false)) {
-        return "it has no epoch or no name";
+        return "it has no valid epoch or name";
     }
     topology->epoch = in->epoch;
     topology->is_raw = in->is_raw;
     topology->shards = calloc(in->n_shards + 1, sizeof(*topology->shards));
     topology->nodes = calloc(nodes + 1, sizeof(*topology->nodes));
     if (topology->shards == NULL || topology->nodes == NULL) {
-        return "there is not enough memory";
+        return "not enough memory";
     }
     for (size_t i = 0; i < in->n_shards && wrong == NULL; i++) {
         wrong = take_shard(topology, (unsigned)i, in->shards[i]);
@@ -238,7 +239,7 @@ struct sw_topology *sw_map_decode(const uint8_t *bytes, size_t size, const char 
 {
     Sherwood__Topology *in = sherwood__topology__unpack(NULL, size, bytes);
     struct sw_topology *topology = in == NULL ? NULL : calloc(1, sizeof(*topology));
-    *wrong = in == NULL ? "it is not a valid message" : "there is not enough memory";
+    *wrong = in == NULL ? "it is not a valid message" : "not enough memory";
     if (topology != NULL) {
         for (unsigned i = 0; i < SW_SLOTS; i++) {
             topology->owner[i] = SW_TOPOLOGY_NOBODY;

@@ -92,7 +92,7 @@ static const char *check_places(const struct sw_submission *submission,
             return "a record lacks an array that its operation needs";
         }
         if (extents[i].bytes == 0 && submission->places[i] != SW_RING_NONE) {
-            return "a record has an array that its operation does not have";
+            return "a record has an array that its operation does not use";
         }
     }
     return NULL;
@@ -110,14 +110,15 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
         .value_bytes = value_bytes,
     };
     if (submission->unused != 0 || submission->unused_2 != 0 || submission->by_score > 1) {
-        return "what a record does not use is not 0";
+        return "a record has a field that it does not use and that is not 0";
     }
     if (goes_by_socket(operation)) {
-        return "HELLO, ATTACH, REGION, RELEASE, BELL, WAIT and DIGEST go by the socket";
+        return "HELLO, ATTACH, REGION, RELEASE, BELL, WAIT and DIGEST cannot use the ring: send "
+               "them by the socket";
     }
     if (sw_operation_is_data(operation) && !sw_operation_takes_device(operation)) {
-        return "EXPIRE, PERSIST, TTL, bit operations, CAS, ranges and operations on strings go by "
-               "the socket";
+        return "EXPIRE, PERSIST, TTL, bit operations, CAS, ranges and operations on strings cannot "
+               "use the ring: send them by the socket";
     }
     if (!sw_operation_is_known(operation)) {
         return NULL; /* refused later, as in a frame */

@@ -182,7 +182,7 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
     }
     if (get32(bytes + 8) != SW_SNAPSHOT_VERSION || get32(bytes + 12) != SW_SNAPSHOT_HEADER_BYTES) {
         *is_newer = true;
-        return "is of a newer version than this program reads";
+        return "has a newer version than this program can read";
     }
     memset(header, 0, sizeof(*header));
     memcpy(header->log_id, bytes + 16, SW_SNAPSHOT_ID_BYTES);
@@ -209,7 +209,7 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
         *is_newer = true;
         return "has columns that this program does not know";
     }
-    return is_possible(header) ? NULL : "has a header that no daemon writes";
+    return is_possible(header) ? NULL : "has impossible values in its header";
 }
 
 /* --- blocks ----------------------------------------------------------------------------------- */
@@ -279,7 +279,7 @@ const char *sw_snapshot_check_footer(const struct sw_snapshot_header *header,
     }
     if (checks != NULL &&
         get64(bytes + 32) != sw_check64(checks, (size_t)(blocks * sizeof(*checks)), 0)) {
-        return "has blocks that are not those its footer was written for";
+        return "has blocks that do not match its footer";
     }
     return NULL;
 }

@@ -37,21 +37,22 @@ static const char *wrong_header(const struct sw_wal_found *found, const struct s
                                 const struct sw_wal_shape *shape)
 {
     if (!found->is_whole) {
-        return "is damaged at byte 0: its header does not hold";
+        return "is damaged at byte 0: its header is not valid";
     }
     if (found->is_newer || found->run.is_unknown) {
         return "was written by a later version of sherwoodd";
     }
     if (memcmp(found->segment.log_id, first->segment.log_id, sizeof(first->segment.log_id)) != 0) {
-        return "is of another log";
+        return "belongs to another log";
     }
     if (found->segment.shape.key_text_bytes != first->segment.shape.key_text_bytes ||
         (shape != NULL && found->segment.shape.key_text_bytes != shape->key_text_bytes)) {
-        return "holds rows with other texts of keys: resp-key-text-bytes was another";
+        return "has rows with another --resp-key-text-bytes than the server or the other segments";
     }
     if (!shapes_are_equal(&found->segment.shape, &first->segment.shape) ||
         (shape != NULL && !shapes_are_equal(&found->segment.shape, shape))) {
-        return "holds keys or values of another width, format, type or engine";
+        return "has keys or values of another width, format, type or engine than the server or the "
+               "other segments";
     }
     return NULL;
 }
@@ -139,15 +140,16 @@ static void tell_damage(const struct sw_wal_plan *plan, const struct sw_wal_foun
     const struct sw_wal_found *last = damaged(plan, found, count);
     if (last == NULL) {
         snprintf(refusal, SW_WAL_REFUSAL_BYTES,
-                 "segments or snapshots are gone: writes up to %" PRIu64
-                 " were durable, and those up to %" PRIu64 " can be recovered",
+                 "segments or snapshots are missing: writes up to %" PRIu64
+                 " were durable, those up to %" PRIu64
+                 " can be recovered; copy the files back, or run sherwood-cli log check --fix",
                  plan->evidence, plan->end);
         return;
     }
     sw_wal_name(last->number, name);
     snprintf(refusal, SW_WAL_REFUSAL_BYTES,
              "%s is damaged at byte %" PRIu64 " (sequence %" PRIu64 "); writes up to %" PRIu64
-             " were durable",
+             " were durable; sherwood-cli log check --fix cuts it",
              name, last->run.end, plan->end + 1, plan->evidence);
 }
 
@@ -158,8 +160,9 @@ static void tell_unreadable(const struct sw_wal_found *found, uint64_t end,
     char name[SW_WAL_NAME_BYTES];
     sw_wal_name(found->number, name);
     snprintf(refusal, SW_WAL_REFUSAL_BYTES,
-             "%s is damaged at byte %" PRIu64 " (sequence %" PRIu64 "): the record was written "
-             "whole, so it may have been acknowledged; sherwood-cli log check --fix cuts it",
+             "%s is damaged at byte %" PRIu64 " (sequence %" PRIu64
+             "): the record was written completely, so it may have been acknowledged; sherwood-cli "
+             "log check --fix cuts it",
              name, found->run.end, end + 1);
 }
 
@@ -232,9 +235,10 @@ static void tell_gone(const struct sw_wal_plan *plan, uint64_t by,
     sw_wal_name(plan->gone, gone);
     if (plan->is_first_gone) {
         snprintf(refusal, SW_WAL_REFUSAL_BYTES,
-                 "%s and all newer segments are gone: " SW_WAL_FIRST_NAME
-                 " names it, so writes behind %" PRIu64
-                 " may be lost: copy them back, or sherwood-cli log check --fix goes on without",
+                 "%s and all newer segments are missing, and " SW_WAL_FIRST_NAME
+                 " names it, so writes after %" PRIu64
+                 " may be lost: copy them back, or run sherwood-cli log check --fix to go on "
+                 "without them",
                  gone, plan->end);
         return;
     }
@@ -242,8 +246,8 @@ static void tell_gone(const struct sw_wal_plan *plan, uint64_t by,
         sw_wal_name(by, beside);
     }
     snprintf(refusal, SW_WAL_REFUSAL_BYTES,
-             "%s is gone: %s was begun beside it, so writes behind %" PRIu64
-             " may be lost; sherwood-cli log check --fix goes on without it",
+             "%s is missing, and %s names it, so writes after %" PRIu64
+             " may be lost: copy it back, or run sherwood-cli log check --fix to go on without it",
              gone, beside, plan->end);
 }
 
@@ -279,7 +283,10 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     if (sealed != NULL) {
         char name[SW_WAL_NAME_BYTES];
         sw_wal_name(sealed->number, name);
-        snprintf(refusal, SW_WAL_REFUSAL_BYTES, "the segment after %s is gone", name);
+        snprintf(
+            refusal, SW_WAL_REFUSAL_BYTES,
+            "the segment after %s is missing: copy it back, or run sherwood-cli log check --fix",
+            name);
         return false;
     }
     uint64_t by = 0;

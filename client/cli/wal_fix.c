@@ -234,8 +234,8 @@ static bool tell(const struct fix *fix)
     if (wal->plan.is_first_gone) {
         sw_wal_name(wal->plan.gone, name);
         fprintf(out,
-                "%s/%s: is gone, and so is every newer segment; " SW_WAL_FIRST_NAME
-                " goes aside, and their writes are lost\n",
+                "%s/%s: is missing, and so is every newer segment; " SW_WAL_FIRST_NAME
+                " is set aside, and their writes are lost\n",
                 wal->path, name);
         any = true;
     } else if (wal->plan.gone != 0) {

@@ -50,7 +50,7 @@ GROUPS = (
      r"server/region/|proto/region",
      (("memfd", "Create the memory as libsherwood does: `memfd_create` with `MFD_ALLOW_SEALING`, sealed against shrinking, all pages allocated, no huge pages."),
       ("region-bytes-max", "Register fewer bytes, or raise `--region-bytes-max`."),
-      ("record|go by the socket", "Correct the record, or send the operation by the socket: `proto/README.md`."), MEMORY)),
+      ("record|by the socket", "Correct the record, or send the operation by the socket: `proto/README.md`."), MEMORY)),
     ("Start: options and files",
      "`sherwoodd` prints `sherwoodd: ` and the text, or logs it, and ends with status 2. The service does not start it again. `sherwoodd --check-config`\n"
      "finds most of these errors without a start. `CONFIG SET`, `CONFIG REWRITE` and a reload (SIGHUP) report some of them as a reason and change nothing.\n"
@@ -125,12 +125,12 @@ GROUPS = (
      r"server/log/|proto/(snapshot_file|wal_plan|wal_format)",
      (MEMORY,
       ("another sherwoodd", "Stop the other server, or choose another `--data-dir`."),
-      ("damaged|%s/%s %s, at byte|has a key twice|ends too early|bytes where its|header|footer|block|is not a snapshot|columns|name of another snapshot|reads otherwise|is gone|are gone"
-       "|torn|of another log|epoch that|begun beside|come from different",
+      ("damaged|%s/%s %s, at byte|has a key twice|ends too early|bytes where its|header|footer|block|is not a snapshot|columns|name of another snapshot|reads otherwise|is missing[,:]|are missing[,:]"
+       "|torn|another log|epoch that|names it|impossible values|come from different",
        "Copy the directory first. `sherwood-cli snapshot verify` and `sherwood-cli log check` show what can be read. Do what the text says, or restore a backup\n"
        "([Operations](../operations.md))."),
       ("later version|newer version", "Start the version of `sherwoodd` that wrote the file, or a newer one: [Upgrade](../upgrade.md)."),
-      ("start with|do not fit|another width|other texts|resp-keys|has keys that expire|more keys than|needs --capacity|table does not take",
+      ("start with|do not fit|another width|another --resp-key|resp-keys|has keys that expire|more keys than|needs --capacity|table does not take",
        "Start with the options of the server that wrote the files; the text names the option."),
       ("moved or removed|replaced|were removed|another directory|different directories",
        "Put the directory back, or let the server write a snapshot into the new one (`BGSAVE`)."),
@@ -195,7 +195,7 @@ GROUPS = (
       ("slots migrate", "Do what the text says after the colon."), ("in etcd", "Change the topology by `CLUSTER SETTOPOLOGY` at the primary."),
       ("not a replica", "Compare the topologies of both nodes: `CLUSTER NODES`."), ("differs from --resp-keys|belongs to the cluster", "Send the topology of this cluster."),
       ("^SIGHUP|^cluster: ", "Read the reason in the line."), MEMORY,
-      ("^(it|its|the|no|a|there|slot|clients|line|\\$:?) ", "Correct the field of the topology: [Cluster](../cluster.md) describes the file."))),
+      ("^(it|its|the|no|a|two|has|is|must|line|\\$:?) ", "Correct the field of the topology: [Cluster](../cluster.md) describes the file."))),
     ("Moves of slots",
      "`CLUSTER MOVE` reports these texts after `ERR`. `CLUSTER MOVE STATUS` and the log have them as the reason why a move failed.",
      r"server/(move|cluster)/",

@@ -27,7 +27,7 @@ __attribute__((format(printf, 3, 4))) static bool fault(struct parser *p, const 
                                                         const char *format, ...)
 {
     char path[SW_TOPOLOGY_ERROR_BYTES / 2] = "$";
-    char text[SW_TOPOLOGY_ERROR_BYTES / 2 - 2]; /* both with ": " between them fit */
+    char text[SW_TOPOLOGY_ERROR_BYTES / 2 - 2]; /* both with a blank between them fit */
     size_t used = 1;
     if (p->array != NULL) {
         used += (size_t)snprintf(path + used, sizeof(path) - used, ".%s[%u]", p->array, p->index);
@@ -41,7 +41,7 @@ __attribute__((format(printf, 3, 4))) static bool fault(struct parser *p, const 
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    snprintf(p->error, SW_TOPOLOGY_ERROR_BYTES, "%s: %s", path, text);
+    snprintf(p->error, SW_TOPOLOGY_ERROR_BYTES, "%s %s", path, text);
     return false;
 }
 
@@ -57,7 +57,7 @@ static void make_printable(char *text)
 static bool check_fields(struct parser *p, json_t *value, const char *const *known)
 {
     if (!json_is_object(value)) {
-        return fault(p, NULL, "it is not an object");
+        return fault(p, NULL, "must be an object");
     }
     const char *name;
     json_t *field;
@@ -71,7 +71,7 @@ static bool check_fields(struct parser *p, json_t *value, const char *const *kno
             char shown[33];
             snprintf(shown, sizeof(shown), "%s", name);
             make_printable(shown);
-            return fault(p, NULL, "the field \"%s\" is unknown", shown);
+            return fault(p, NULL, "has the unknown field \"%s\": remove it", shown);
         }
     }
     return true;
@@ -82,11 +82,11 @@ static const char *string_of(struct parser *p, json_t *object, const char *name)
 {
     json_t *value = json_object_get(object, name);
     if (value == NULL) {
-        fault(p, name, "it is missing");
+        fault(p, name, "is missing");
         return NULL;
     }
     if (!json_is_string(value)) {
-        fault(p, name, "it is not a string");
+        fault(p, name, "must be a string");
         return NULL;
     }
     return json_string_value(value);
@@ -97,12 +97,12 @@ static bool integer_of(struct parser *p, json_t *object, const char *name, json_
 {
     json_t *value = json_object_get(object, name);
     if (value == NULL) {
-        return fault(p, name, "it is missing");
+        return fault(p, name, "is missing");
     }
     if (!json_is_integer(value) || json_integer_value(value) < least ||
         json_integer_value(value) > most) {
         return fault(p, name,
-                     "it is not an integer from %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT,
+                     "must be an integer from %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT,
                      least, most);
     }
     *out = json_integer_value(value);
@@ -116,7 +116,7 @@ static bool id_of(struct parser *p, json_t *object, char out[SW_TOPOLOGY_ID + 1]
         return false;
     }
     if (!sw_topology_is_id(text)) {
-        return fault(p, "id", "it is not 40 hex digits in lower case");
+        return fault(p, "id", "must be 40 hex digits in lower case");
     }
     memcpy(out, text, SW_TOPOLOGY_ID + 1);
     return true;
@@ -132,7 +132,7 @@ static bool name_of(struct parser *p, json_t *object, const char *field,
     size_t size = strlen(text);
     if (size == 0 || size > SW_TOPOLOGY_NAME_MAX ||
         strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != size) {
-        return fault(p, field, "it is not a name of 1 to %u of a-z, 0-9 and -",
+        return fault(p, field, "must be a name of 1 to %u characters of a-z, 0-9 and -",
                      SW_TOPOLOGY_NAME_MAX);
     }
     memcpy(out, text, size + 1);
@@ -165,16 +165,16 @@ static bool parse_range(struct parser *p, json_t *pair, unsigned number)
     if (json_array_size(pair) != 2 || !json_is_integer(first) || !json_is_integer(last) ||
         json_integer_value(first) < 0 || json_integer_value(last) >= (json_int_t)SW_SLOTS ||
         json_integer_value(first) > json_integer_value(last)) {
-        return fault(p, NULL, "it is not a first and a last slot, from 0 to %u", SW_SLOTS - 1);
+        return fault(p, NULL, "must be a first and a last slot, from 0 to %u", SW_SLOTS - 1);
     }
     unsigned from = (unsigned)json_integer_value(first);
     unsigned to = (unsigned)json_integer_value(last);
     if (shard->range_count > 0 && from <= shard->ranges[shard->range_count - 1].last) {
-        return fault(p, NULL, "it does not lie behind the slots before it");
+        return fault(p, NULL, "must be above the slots of the range before it");
     }
     for (unsigned slot = from; slot <= to; slot++) {
         if (topology->owner[slot] != SW_TOPOLOGY_NOBODY) {
-            return fault(p, NULL, "the slot %u is of the shard \"%s\" already", slot,
+            return fault(p, NULL, "has slot %u, which belongs to the shard \"%s\" already", slot,
                          topology->shards[topology->owner[slot]].name);
         }
         topology->owner[slot] = (uint16_t)number;
@@ -188,12 +188,12 @@ static bool parse_slots(struct parser *p, json_t *object, unsigned number)
 {
     json_t *slots = json_object_get(object, "slots");
     if (!json_is_array(slots) || json_array_size(slots) > SW_SLOTS) {
-        return fault(p, "slots", "it is not an array of ranges");
+        return fault(p, "slots", "must be an array of ranges");
     }
     struct sw_topology_shard *shard = &p->topology->shards[number];
     shard->ranges = calloc(json_array_size(slots) + 1, sizeof(*shard->ranges));
     if (shard->ranges == NULL) {
-        return fault(p, "slots", "there is no memory for it");
+        return fault(p, "slots", "needs more memory");
     }
     for (size_t i = 0; i < json_array_size(slots); i++) {
         p->range = (int)i;
@@ -216,10 +216,10 @@ static bool parse_shard(struct parser *p, json_t *object, unsigned number)
     }
     for (unsigned i = 0; i < number; i++) {
         if (strcmp(topology->shards[i].id, shard->id) == 0) {
-            return fault(p, NULL, "its id is that of $.shards[%u]", i);
+            return fault(p, NULL, "has the id of $.shards[%u]", i);
         }
         if (strcmp(topology->shards[i].name, shard->name) == 0) {
-            return fault(p, NULL, "its name is that of $.shards[%u]", i);
+            return fault(p, NULL, "has the name of $.shards[%u]", i);
         }
     }
     if (json_object_get(object, "lost_after") != NULL) {
@@ -242,10 +242,10 @@ static bool parse_address(struct parser *p, json_t *object, struct sw_topology_n
         return false;
     }
     if (!sw_topology_is_ip(ip, node->ip)) {
-        return fault(p, "ip", "it is not a literal address; a name belongs to \"hostname\"");
+        return fault(p, "ip", "must be an IP address: put a name into \"hostname\"");
     }
     if (strcmp(node->ip, "0.0.0.0") == 0 || strcmp(node->ip, "::") == 0) {
-        return fault(p, "ip", "clients cannot reach %s", node->ip);
+        return fault(p, "ip", "must be an address that clients can connect to, not %s", node->ip);
     }
     if (json_object_get(object, "hostname") != NULL) {
         const char *hostname = string_of(p, object, "hostname");
@@ -253,7 +253,7 @@ static bool parse_address(struct parser *p, json_t *object, struct sw_topology_n
             return false;
         }
         if (!sw_topology_is_hostname(hostname)) {
-            return fault(p, "hostname", "it is not a host name by RFC 1123");
+            return fault(p, "hostname", "must be a host name as in RFC 1123");
         }
         memcpy(node->hostname, hostname, strlen(hostname) + 1);
     }
@@ -279,7 +279,7 @@ static bool parse_role(struct parser *p, json_t *object, unsigned number)
         i++;
     }
     if (i == topology->shard_count) {
-        return fault(p, "shard", "no shard has this name");
+        return fault(p, "shard", "must be the name of a shard");
     }
     const char *role = string_of(p, object, "role");
     if (role == NULL) {
@@ -287,11 +287,12 @@ static bool parse_role(struct parser *p, json_t *object, unsigned number)
     }
     node->is_primary = strcmp(role, "primary") == 0;
     if (!node->is_primary && strcmp(role, "replica") != 0) {
-        return fault(p, "role", "it is neither \"primary\" nor \"replica\"");
+        return fault(p, "role", "must be \"primary\" or \"replica\"");
     }
     struct sw_topology_shard *shard = &topology->shards[i];
     if (node->is_primary && shard->primary != SW_TOPOLOGY_NOBODY) {
-        return fault(p, "role", "the shard \"%s\" has a primary already", shard->name);
+        return fault(p, "role", "must be \"replica\": the shard \"%s\" has a primary already",
+                     shard->name);
     }
     if (node->is_primary) {
         shard->primary = (uint16_t)number;
@@ -313,10 +314,10 @@ static bool parse_node(struct parser *p, json_t *object, unsigned number)
     for (unsigned i = 0; i < number; i++) {
         const struct sw_topology_node *other = &topology->nodes[i];
         if (strcmp(other->id, node->id) == 0) {
-            return fault(p, NULL, "its id is that of $.nodes[%u]", i);
+            return fault(p, NULL, "has the id of $.nodes[%u]", i);
         }
         if (other->port == node->port && strcmp(other->ip, node->ip) == 0) {
-            return fault(p, NULL, "its address is that of $.nodes[%u]", i);
+            return fault(p, NULL, "has the address of $.nodes[%u]", i);
         }
     }
     return true;
@@ -330,7 +331,7 @@ static unsigned count_of(struct parser *p, json_t *root, const char *name)
 {
     size_t count = json_array_size(json_object_get(root, name)); /* 0 of what is no array */
     if (count == 0 || count > SW_TOPOLOGY_NODES_MAX) {
-        fault(p, name, "it is not an array of 1 to %u objects", SW_TOPOLOGY_NODES_MAX);
+        fault(p, name, "must be an array of 1 to %u objects", SW_TOPOLOGY_NODES_MAX);
         return 0;
     }
     return (unsigned)count;
@@ -342,7 +343,7 @@ static bool parse_shards(struct parser *p, json_t *root)
     unsigned count = count_of(p, root, "shards");
     topology->shards = calloc(count + 1, sizeof(*topology->shards));
     if (count == 0 || topology->shards == NULL) {
-        return count > 0 && fault(p, "shards", "there is no memory for it");
+        return count > 0 && fault(p, "shards", "needs more memory");
     }
     for (unsigned i = 0; i < count; i++) {
         p->array = "shards";
@@ -363,7 +364,7 @@ static bool parse_nodes(struct parser *p, json_t *root)
     unsigned count = count_of(p, root, "nodes");
     topology->nodes = calloc(count + 1, sizeof(*topology->nodes));
     if (count == 0 || topology->nodes == NULL) {
-        return count > 0 && fault(p, "nodes", "there is no memory for it");
+        return count > 0 && fault(p, "nodes", "needs more memory");
     }
     for (unsigned i = 0; i < count; i++) {
         p->array = "nodes";
@@ -383,7 +384,7 @@ static bool parse_head(struct parser *p, json_t *root)
     struct sw_topology *topology = p->topology;
     json_int_t number;
     if (!check_fields(p, root, fields) || !integer_of(p, root, "format", 0, INT64_MAX, &number) ||
-        (number != SW_TOPOLOGY_FORMAT && !fault(p, "format", "it is not %d", SW_TOPOLOGY_FORMAT)) ||
+        (number != SW_TOPOLOGY_FORMAT && !fault(p, "format", "must be %d", SW_TOPOLOGY_FORMAT)) ||
         !name_of(p, root, "cluster", topology->cluster) ||
         (p->epoch == 0 && !integer_of(p, root, "epoch", 1, INT64_MAX, &number))) {
         return false;
@@ -395,16 +396,15 @@ static bool parse_head(struct parser *p, json_t *root)
     }
     topology->is_raw = strcmp(keys, "raw") == 0;
     if (!topology->is_raw && strcmp(keys, "decimal") != 0) {
-        return fault(p, "keys", "it is neither \"decimal\" nor \"raw\"");
+        return fault(p, "keys", "must be \"decimal\" or \"raw\"");
     }
     json_t *moves = json_object_get(root, "moves");
     if (moves != NULL && (!json_is_array(moves) || json_array_size(moves) > 0)) {
-        return fault(p, "moves", "it is not an empty array; slots are not moved by a plan yet");
+        return fault(p, "moves", "must be an empty array: use CLUSTER MOVE to move slots");
     }
     json_t *force = json_object_get(root, "force");
     topology->is_forced = json_is_true(force);
-    return force == NULL || json_is_boolean(force) ||
-           fault(p, "force", "it is neither true nor false");
+    return force == NULL || json_is_boolean(force) || fault(p, "force", "must be true or false");
 }
 
 static bool check_primaries(struct parser *p)
@@ -413,7 +413,7 @@ static bool check_primaries(struct parser *p)
     for (unsigned i = 0; i < p->topology->shard_count; i++) {
         p->index = i;
         if (p->topology->shards[i].primary == SW_TOPOLOGY_NOBODY) {
-            return fault(p, NULL, "no node is its primary");
+            return fault(p, NULL, "has no primary: give one of its nodes the role \"primary\"");
         }
     }
     return true;
@@ -436,7 +436,7 @@ struct sw_topology *sw_topology_parse_shared(const char *text, size_t size, uint
                                              char error[SW_TOPOLOGY_ERROR_BYTES])
 {
     if (size > SW_TOPOLOGY_BYTES_MAX) {
-        snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "$: it is longer than %zu bytes",
+        snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "$ has more than %zu bytes",
                  SW_TOPOLOGY_BYTES_MAX);
         return NULL;
     }
@@ -450,7 +450,7 @@ struct sw_topology *sw_topology_parse_shared(const char *text, size_t size, uint
     }
     struct parser parser = {calloc(1, sizeof(*parser.topology)), NULL, 0, -1, error, epoch};
     bool is_right = parser.topology != NULL ? parse_root(&parser, root)
-                                            : fault(&parser, NULL, "there is no memory for it");
+                                            : fault(&parser, NULL, "needs more memory");
     json_decref(root);
     if (!is_right) {
         sw_topology_free(parser.topology);

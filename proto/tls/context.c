@@ -68,7 +68,7 @@ static int read_identity(SSL_CTX *context, const struct sw_tls_settings *setting
                          size_t error_bytes)
 {
     if (is_given(settings->cert) != is_given(settings->key)) {
-        snprintf(error, error_bytes, "a certificate and its key belong together: %s is missing",
+        snprintf(error, error_bytes, "a certificate and its key are needed together: %s is missing",
                  is_given(settings->cert) ? "the key" : "the certificate");
         return -1;
     }
@@ -87,7 +87,7 @@ static int read_identity(SSL_CTX *context, const struct sw_tls_settings *setting
     }
     if (SSL_CTX_check_private_key(context) != 1) {
         ERR_clear_error();
-        snprintf(error, error_bytes, "the private key '%s' is not that of the certificate '%s'",
+        snprintf(error, error_bytes, "the private key '%s' does not match the certificate '%s'",
                  settings->key, settings->cert);
         return -1;
     }
@@ -182,7 +182,9 @@ SSL_CTX *sw_tls_client_context(const struct sw_tls_settings *settings, char *err
         wrong = read_roots(context, settings->ca, error, error_bytes) != 0;
     } else if (!wrong && !settings->insecure && SSL_CTX_set_default_verify_paths(context) != 1) {
         ERR_clear_error();
-        snprintf(error, error_bytes, "the root certificates of the system cannot be read");
+        snprintf(
+            error, error_bytes,
+            "cannot read the root certificates of the system: name a file of root certificates");
         wrong = true;
     }
     if (wrong) {

@@ -96,13 +96,14 @@ static void explain(struct sw_tls_stream *stream)
         snprintf(text, room, "the peer's certificate was refused: %s",
                  X509_verify_cert_error_string(verified));
     } else if (code != 0 && ERR_GET_REASON(code) >= SSL_AD_REASON_OFFSET) {
-        snprintf(text, room, "the peer refused it: %s", reason != NULL ? reason : "?");
+        snprintf(text, room, "the peer refused the handshake or the certificate: %s",
+                 reason != NULL ? reason : "?");
     } else if (stream->error != 0) {
         snprintf(text, room, "%s", strerror(stream->error));
     } else if (stream->socket_ended) {
         snprintf(text, room, "the peer closed the connection");
     } else {
-        snprintf(text, room, "%s", reason != NULL ? reason : "an error of the TLS library");
+        snprintf(text, room, "%s", reason != NULL ? reason : "unknown error of the TLS library");
     }
     ERR_clear_error();
 }
@@ -144,7 +145,7 @@ static int keep_unsent(struct sw_tls_stream *stream, const uint8_t *bytes, size_
 {
     size_t held = stream->rest_end - stream->rest_begin;
     if (held + size > REST_BYTES_MAX) {
-        return report_failure_as(stream, "the peer does not read what it asks for");
+        return report_failure_as(stream, "the peer does not read the replies that it requested");
     }
     if (stream->rest_end + size > stream->rest_room) {
         uint8_t *grown = malloc(held + size);

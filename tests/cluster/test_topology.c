@@ -68,7 +68,7 @@ Test(topology, whose_epoch_is_told_by_its_place)
     cr_assert(sw_topology_equal(t, shared));
     sw_topology_free(shared);
     cr_assert_null(sw_topology_parse(text, strlen(text), error));
-    cr_assert_str_eq(error, "$.epoch: it is missing");
+    cr_assert_str_eq(error, "$.epoch is missing");
     cr_assert_null(sw_topology_parse_shared(text, strlen(text), 11, error)); /* lost_after */
     free(text);
     shared = sw_topology_parse_shared(right, strlen(right), 20, error); /* it says 12 */
@@ -136,12 +136,12 @@ Test(topology, that_differs_is_not_equal)
     sw_topology_free(t);
 }
 
-#define BETWEEN "it is not an integer from "
-#define NAME "it is not a name of 1 to 63 of a-z, 0-9 and -"
-#define RANGE "it is not a first and a last slot, from 0 to 16383"
-#define HOST "$.nodes[1].hostname: it is not a host name by RFC 1123"
-#define ADDRESS "$.nodes[0].ip: it is not a literal address; a name belongs to \"hostname\""
-#define ID "it is not 40 hex digits in lower case"
+#define BETWEEN "must be an integer from "
+#define NAME "must be a name of 1 to 63 characters of a-z, 0-9 and -"
+#define RANGE "must be a first and a last slot, from 0 to 16383"
+#define HOST "$.nodes[1].hostname must be a host name as in RFC 1123"
+#define ADDRESS "$.nodes[0].ip must be an IP address: put a name into \"hostname\""
+#define ID "must be 40 hex digits in lower case"
 #define L63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static const struct wrong {
@@ -156,73 +156,79 @@ static const struct wrong {
      "line 1, column 57: too big integer near '99999999999999999999'"},
     {"prod", "pr\\u0000d",
      "line 1, column 33: \\u0000 is not allowed without JSON_ALLOW_NUL near '\"pr\\u0000d\"'"},
-    {"\"format\":1,", "", "$.format: it is missing"},
-    {"\"format\":1,", "\"format\":2,", "$.format: it is not 1"},
-    {"\"format\":1,", "\"format\":\"1\",", "$.format: " BETWEEN "0 to 9223372036854775807"},
-    {"\"format\":1,", "\"format\":1,\"colour\":2,", "$: the field \"colour\" is unknown"},
-    {"\"format\":1,", "\"format\":1,\"a\\n\\u00e9\":2,", "$: the field \"a???\" is unknown"},
-    {"\"cluster\":\"prod\",", "", "$.cluster: it is missing"},
-    {"\"prod\"", "7", "$.cluster: it is not a string"},
-    {"prod", "", "$.cluster: " NAME},
-    {"prod", "Prod", "$.cluster: " NAME},
-    {"prod", L63 "a", "$.cluster: " NAME},
-    {"\"epoch\":12,", "", "$.epoch: it is missing"},
-    {"12", "0", "$.epoch: " BETWEEN "1 to 9223372036854775807"},
-    {"12", "-1", "$.epoch: " BETWEEN "1 to 9223372036854775807"},
-    {"12", "12.0", "$.epoch: " BETWEEN "1 to 9223372036854775807"},
-    {"12", "\"12\"", "$.epoch: " BETWEEN "1 to 9223372036854775807"},
-    {",\"keys\":\"decimal\"", "", "$.keys: it is missing"},
-    {"decimal", "hash", "$.keys: it is neither \"decimal\" nor \"raw\""},
+    {"\"format\":1,", "", "$.format is missing"},
+    {"\"format\":1,", "\"format\":2,", "$.format must be 1"},
+    {"\"format\":1,", "\"format\":\"1\",", "$.format " BETWEEN "0 to 9223372036854775807"},
+    {"\"format\":1,", "\"format\":1,\"colour\":2,",
+     "$ has the unknown field \"colour\": remove it"},
+    {"\"format\":1,", "\"format\":1,\"a\\n\\u00e9\":2,",
+     "$ has the unknown field \"a???\": remove it"},
+    {"\"cluster\":\"prod\",", "", "$.cluster is missing"},
+    {"\"prod\"", "7", "$.cluster must be a string"},
+    {"prod", "", "$.cluster " NAME},
+    {"prod", "Prod", "$.cluster " NAME},
+    {"prod", L63 "a", "$.cluster " NAME},
+    {"\"epoch\":12,", "", "$.epoch is missing"},
+    {"12", "0", "$.epoch " BETWEEN "1 to 9223372036854775807"},
+    {"12", "-1", "$.epoch " BETWEEN "1 to 9223372036854775807"},
+    {"12", "12.0", "$.epoch " BETWEEN "1 to 9223372036854775807"},
+    {"12", "\"12\"", "$.epoch " BETWEEN "1 to 9223372036854775807"},
+    {",\"keys\":\"decimal\"", "", "$.keys is missing"},
+    {"decimal", "hash", "$.keys must be \"decimal\" or \"raw\""},
     {"\"moves\":[]", "\"moves\":{}",
-     "$.moves: it is not an empty array; slots are not moved by a plan yet"},
+     "$.moves must be an empty array: use CLUSTER MOVE to move slots"},
     {"\"moves\":[]", "\"moves\":[{}]",
-     "$.moves: it is not an empty array; slots are not moved by a plan yet"},
-    {"true", "1", "$.force: it is neither true nor false"},
-    {"\"shards\":[", "\"shards\":[],\"x\":[", "$: the field \"x\" is unknown"},
-    {"\"shards\":[", "\"shards\":[7,", "$.shards[0]: it is not an object"},
-    {"\"id\":\"" A "\",", "", "$.shards[0].id: it is missing"},
-    {A, "", "$.shards[0].id: " ID},
-    {A, "0123456789ABCDEF0123456789abcdef01234567", "$.shards[0].id: " ID},
-    {A, A "0", "$.shards[0].id: " ID},
-    {A, B, "$.shards[1]: its id is that of $.shards[0]"},
-    {"\"name\":\"s1\",", "", "$.shards[0].name: it is missing"},
-    {"\"name\":\"s2\"", "\"name\":\"s1\"", "$.shards[1]: its name is that of $.shards[0]"},
-    {"\"name\":\"s2\"", "\"name\":\"s_2\"", "$.shards[1].name: " NAME},
-    {"\"slots\":[[9001,16383]],", "", "$.shards[1].slots: it is not an array of ranges"},
-    {"[[9001,16383]]", "\"9001-16383\"", "$.shards[1].slots: it is not an array of ranges"},
-    {"[9001,16383]", "[9001,16384]", "$.shards[1].slots[0]: " RANGE},
-    {"[0,99]", "[-1,99]", "$.shards[0].slots[0]: " RANGE},
-    {"[9001,16383]", "[9002,9001]", "$.shards[1].slots[0]: " RANGE},
-    {"[9001,16383]", "[9001]", "$.shards[1].slots[0]: " RANGE},
-    {"[9001,16383]", "[9001,9002,9003]", "$.shards[1].slots[0]: " RANGE},
-    {"[9001,16383]", "[9001,16383.0]", "$.shards[1].slots[0]: " RANGE},
-    {"[9001,16383]", "9001", "$.shards[1].slots[0]: " RANGE},
+     "$.moves must be an empty array: use CLUSTER MOVE to move slots"},
+    {"true", "1", "$.force must be true or false"},
+    {"\"shards\":[", "\"shards\":[],\"x\":[", "$ has the unknown field \"x\": remove it"},
+    {"\"shards\":[", "\"shards\":[7,", "$.shards[0] must be an object"},
+    {"\"id\":\"" A "\",", "", "$.shards[0].id is missing"},
+    {A, "", "$.shards[0].id " ID},
+    {A, "0123456789ABCDEF0123456789abcdef01234567", "$.shards[0].id " ID},
+    {A, A "0", "$.shards[0].id " ID},
+    {A, B, "$.shards[1] has the id of $.shards[0]"},
+    {"\"name\":\"s1\",", "", "$.shards[0].name is missing"},
+    {"\"name\":\"s2\"", "\"name\":\"s1\"", "$.shards[1] has the name of $.shards[0]"},
+    {"\"name\":\"s2\"", "\"name\":\"s_2\"", "$.shards[1].name " NAME},
+    {"\"slots\":[[9001,16383]],", "", "$.shards[1].slots must be an array of ranges"},
+    {"[[9001,16383]]", "\"9001-16383\"", "$.shards[1].slots must be an array of ranges"},
+    {"[9001,16383]", "[9001,16384]", "$.shards[1].slots[0] " RANGE},
+    {"[0,99]", "[-1,99]", "$.shards[0].slots[0] " RANGE},
+    {"[9001,16383]", "[9002,9001]", "$.shards[1].slots[0] " RANGE},
+    {"[9001,16383]", "[9001]", "$.shards[1].slots[0] " RANGE},
+    {"[9001,16383]", "[9001,9002,9003]", "$.shards[1].slots[0] " RANGE},
+    {"[9001,16383]", "[9001,16383.0]", "$.shards[1].slots[0] " RANGE},
+    {"[9001,16383]", "9001", "$.shards[1].slots[0] " RANGE},
     {"[9001,16383]", "[9000,16383]",
-     "$.shards[1].slots[0]: the slot 9000 is of the shard \"s1\" already"},
-    {"[100,8191]", "[99,8191]", "$.shards[0].slots[1]: it does not lie behind the slots before it"},
+     "$.shards[1].slots[0] has slot 9000, which belongs to the shard \"s1\" already"},
+    {"[100,8191]", "[99,8191]",
+     "$.shards[0].slots[1] must be above the slots of the range before it"},
     {"[9000,9000]", "[8192,8192],[1,2]",
-     "$.shards[0].slots[3]: it does not lie behind the slots before it"},
-    {"\"lost_after\":11", "\"lost_after\":12", "$.shards[1].lost_after: " BETWEEN "0 to 11"},
-    {"\"lost_after\"", "\"lost\"", "$.shards[1]: the field \"lost\" is unknown"},
-    {"\"nodes\":[", "\"nodes\":[],\"x\":[", "$: the field \"x\" is unknown"},
-    {C, "c", "$.nodes[0].id: " ID},
-    {C, E, "$.nodes[2]: its id is that of $.nodes[0]"},
-    {"\"shard\":\"s2\"", "\"shard\":\"s3\"", "$.nodes[2].shard: no shard has this name"},
-    {"\"shard\":\"s2\",", "", "$.nodes[2].shard: it is missing"},
-    {"\"role\":\"replica\",", "", "$.nodes[0].role: it is missing"},
-    {"replica", "slave", "$.nodes[0].role: it is neither \"primary\" nor \"replica\""},
-    {"replica", "primary", "$.nodes[1].role: the shard \"s1\" has a primary already"},
+     "$.shards[0].slots[3] must be above the slots of the range before it"},
+    {"\"lost_after\":11", "\"lost_after\":12", "$.shards[1].lost_after " BETWEEN "0 to 11"},
+    {"\"lost_after\"", "\"lost\"", "$.shards[1] has the unknown field \"lost\": remove it"},
+    {"\"nodes\":[", "\"nodes\":[],\"x\":[", "$ has the unknown field \"x\": remove it"},
+    {C, "c", "$.nodes[0].id " ID},
+    {C, E, "$.nodes[2] has the id of $.nodes[0]"},
+    {"\"shard\":\"s2\"", "\"shard\":\"s3\"", "$.nodes[2].shard must be the name of a shard"},
+    {"\"shard\":\"s2\",", "", "$.nodes[2].shard is missing"},
+    {"\"role\":\"replica\",", "", "$.nodes[0].role is missing"},
+    {"replica", "slave", "$.nodes[0].role must be \"primary\" or \"replica\""},
+    {"replica", "primary",
+     "$.nodes[1].role must be \"replica\": the shard \"s1\" has a primary already"},
     {"\"shard\":\"s1\",\"role\":\"primary\"", "\"shard\":\"s1\",\"role\":\"replica\"",
-     "$.shards[0]: no node is its primary"},
+     "$.shards[0] has no primary: give one of its nodes the role \"primary\""},
     {"\"10.0.0.1\"", "\"a.example\"", ADDRESS},
     {"\"10.0.0.1\"", "\"\"", ADDRESS},
     {"\"10.0.0.1\"", "\"10.1\"", ADDRESS},
     {"\"10.0.0.1\"", "\"[::1]\"", ADDRESS},
-    {"\"10.0.0.1\"", "\"0.0.0.0\"", "$.nodes[0].ip: clients cannot reach 0.0.0.0"},
-    {"2001:DB8::0:1", "0::0", "$.nodes[2].ip: clients cannot reach ::"},
-    {"\"ip\":\"2001:DB8::0:1\",", "", "$.nodes[2].ip: it is missing"},
+    {"\"10.0.0.1\"", "\"0.0.0.0\"",
+     "$.nodes[0].ip must be an address that clients can connect to, not 0.0.0.0"},
+    {"2001:DB8::0:1", "0::0",
+     "$.nodes[2].ip must be an address that clients can connect to, not ::"},
+    {"\"ip\":\"2001:DB8::0:1\",", "", "$.nodes[2].ip is missing"},
     {"\"ip\":\"2001:DB8::0:1\"", "\"address\":\"2001:DB8::0:1\"",
-     "$.nodes[2]: the field \"address\" is unknown"},
+     "$.nodes[2] has the unknown field \"address\": remove it"},
     {"\"a.example\"", "\"\"", HOST},
     {"\"a.example\"", "\"a..example\"", HOST},
     {"\"a.example\"", "\"a.example.\"", HOST},
@@ -233,11 +239,11 @@ static const struct wrong {
     {"\"a.example\"", "\"10.0.0.1\"", HOST},
     {"\"a.example\"", "\"" L63 "a.example\"", HOST},
     {"\"a.example\"", "\"" L63 "." L63 "." L63 "." L63 "\"", HOST},
-    {"\"a.example\"", "null", "$.nodes[1].hostname: it is not a string"},
-    {"65535", "65536", "$.nodes[1].port: " BETWEEN "1 to 65535"},
-    {"65535", "0", "$.nodes[1].port: " BETWEEN "1 to 65535"},
-    {"65535", "\"7379\"", "$.nodes[1].port: " BETWEEN "1 to 65535"},
-    {"65535", "1", "$.nodes[1]: its address is that of $.nodes[0]"},
+    {"\"a.example\"", "null", "$.nodes[1].hostname must be a string"},
+    {"65535", "65536", "$.nodes[1].port " BETWEEN "1 to 65535"},
+    {"65535", "0", "$.nodes[1].port " BETWEEN "1 to 65535"},
+    {"65535", "\"7379\"", "$.nodes[1].port " BETWEEN "1 to 65535"},
+    {"65535", "1", "$.nodes[1] has the address of $.nodes[0]"},
 };
 
 Test(topology, that_is_wrong_gets_its_sentence)
@@ -265,17 +271,17 @@ Test(topology, has_limits)
     const char head[] = "{\"format\":1,\"cluster\":\"c\",\"epoch\":1,\"keys\":\"raw\",\"shards\":[";
     refuse("", 0, "line 1, column 0: '[' or '{' expected near end of file");
     refuse("7", 1, "line 1, column 1: '[' or '{' expected near '7'");
-    refuse("[]", 2, "$: it is not an object");
+    refuse("[]", 2, "$ must be an object");
     char *large = calloc(1, SW_TOPOLOGY_BYTES_MAX + 1);
     memset(large, ' ', SW_TOPOLOGY_BYTES_MAX + 1);
-    refuse(large, SW_TOPOLOGY_BYTES_MAX + 1, "$: it is longer than 4194304 bytes");
+    refuse(large, SW_TOPOLOGY_BYTES_MAX + 1, "$ has more than 4194304 bytes");
     strcpy(large, head);
     size_t used = strlen(large);
     for (unsigned i = 0; i <= SW_TOPOLOGY_NODES_MAX; i++) {
         used += (size_t)sprintf(large + used, "%s7", i > 0 ? "," : "");
     }
     strcpy(large + used, "]}");
-    refuse(large, strlen(large), "$.shards: it is not an array of 1 to 1000 objects");
+    refuse(large, strlen(large), "$.shards must be an array of 1 to 1000 objects");
     free(large);
 }
 

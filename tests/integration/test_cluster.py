@@ -169,7 +169,7 @@ def epochs():
         equal(push(topology(5, [whole]), "IFEPOCH", 2), Error("ERR the epoch is 1"), "IFEPOCH")
         equal(push(topology(5, [whole]), "IFEPOCH", 1), "OK", "IFEPOCH")
         equal(push(topology(4, [whole])), Error("ERR epoch 4 is older than epoch 5, which is in effect"), "an older one")
-        equal(push("{}"), Error("ERR $.format: it is missing"), "a wrong one")
+        equal(push("{}"), Error("ERR $.format is missing"), "a wrong one")
         equal(push("\r\n+"), Error("ERR line 2, column 1: '[' or '{' expected near '+'"), "no JSON")
         equal(push(topology(6, [whole]).replace("decimal", "raw")),
               Error("ERR $.keys: differs from --resp-keys of this node, decimal"), "raw keys")
@@ -432,7 +432,7 @@ def starts_that_are_refused():
         path.write_text(topology(2, [{"port": server.port, "slots": [[0, 100]]}]))
         refused_start(server, "epoch 2 exists with other contents: use a higher epoch")
         path.write_text('{"format": 2}')
-        refused_start(server, "$.format: it is not 1")
+        refused_start(server, "$.format must be 1")
         server.flags = [node_id(3) if f == node_id(0) else f for f in flags]
         refused_start(server, f"has the state of node {node_id(0)}, but --cluster-node-id is {node_id(3)}")
         server.flags = flags

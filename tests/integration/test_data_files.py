@@ -183,9 +183,9 @@ def a_newest_segment_that_is_gone():
                 newest = numbers_of(path)[-2] # the last one was made, and not written
                 (path / f"log-{newest:016x}").unlink()
                 said = does_not_start("--data-dir", str(path))
-                check(f"log-{newest:016x} is gone" in said and "log check --fix" in said, said)
+                check(f"log-{newest:016x} is missing" in said and "log check --fix" in said, said)
                 status, said = cli("log", "check", path)
-                check(status == 1 and "is gone" in said, said)
+                check(status == 1 and "is missing" in said, said)
                 status, said = cli("log", "check", "--fix", "--yes", path)
                 check(status == 0 and "an empty segment replaces it" in said, said)
                 for _ in range(2):
@@ -230,7 +230,7 @@ def lose_newest_run(path, older=False):
 def a_newest_run_that_is_gone():
     """all segments of the last run are missing, and older files exist, or none: a start with a log and one without say so,
     and log check; --fix goes on without them"""
-    said = "first-segment names it, so writes behind"
+    said = "first-segment names it, so writes after"
     for older in ("segments", "segments and a snapshot", "a snapshot", "nothing"):
         with Directory() as path:
             if older != "nothing":
@@ -240,12 +240,12 @@ def a_newest_run_that_is_gone():
             equal(bool(numbers_of(path)), older.startswith("segments"), "older segments")
             for log in ((), ("--appendonly", "yes")):
                 words = does_not_start("--data-dir", str(path), *log)
-                check(f"{name} and all newer segments are gone" in words and said in words, f"{older}: {words}")
+                check(f"{name} and all newer segments are missing" in words and said in words, f"{older}: {words}")
             for option in ((), ("--fix",)):
                 status, words = cli("log", "check", *option, path)
-                check(status == 1 and f"{name}" in words and " gone" in words, f"{older}: {words}")
+                check(status == 1 and f"{name}" in words and " missing" in words, f"{older}: {words}")
             status, words = cli("log", "check", "--fix", "--yes", path)
-            check(status == 0 and "first-segment goes aside, and their writes are lost" in words, f"{older}: {words}")
+            check(status == 0 and "first-segment is set aside, and their writes are lost" in words, f"{older}: {words}")
             check("nothing shows how many writes are lost" in words and "no write is known" not in words, words)
             check((path / "cut-first-segment").exists(), "it is kept")
             equal(cli("log", "check", path)[0], 0, "checked")

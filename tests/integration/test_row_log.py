@@ -193,7 +193,7 @@ def another_shape_is_refused():
         for flags in (("--value-bytes", "64"), ("--value-bytes", "60", "--value-type", "u32"), ()):
             out = run(BUILD / "sherwoodd", "--port", "0", "--http-port", "0", "--backend", "cpu", "--data-dir", path,
                       *flags, rc=1)
-            check("log-0000000000000001 holds keys or values of another width, format, type or engine" in out, out)
+            check("log-0000000000000001 has keys or values of another width, format, type or engine" in out, out)
 
 
 if __name__ == "__main__":

@@ -173,26 +173,27 @@ Test(map, what_is_wrong_is_said)
     topology.cluster = (ProtobufCBinaryData)TEXT("c");
     topology.shards = shards;
     topology.n_shards = 1;
-    cr_assert_str_eq(why(&topology), "it has no epoch or no name");
+    cr_assert_str_eq(why(&topology), "it has no valid epoch or name");
     topology.epoch = 1;
     cr_assert_str_eq(why(&topology), "");
     shard.n_slots = 4;
-    cr_assert_str_eq(why(&topology), "a slot is given twice");
+    cr_assert_str_eq(why(&topology), "two ranges have the same slot");
     shard.n_slots = 3;
-    cr_assert_str_eq(why(&topology), "a shard has ranges without an end, or too many");
+    cr_assert_str_eq(why(&topology), "a shard has slots that are not pairs, or too many");
     shard.n_slots = 2;
     slots[1] = SW_SLOTS;
-    cr_assert_str_eq(why(&topology), "a range of slots is none");
+    cr_assert_str_eq(why(&topology),
+                     "a range of slots ends before it begins, or past the last slot");
     slots[1] = 100;
     shard.n_nodes = 2;
-    cr_assert_str_eq(why(&topology), "a shard has not just one primary");
+    cr_assert_str_eq(why(&topology), "a shard has no primary, or several");
     shard.n_nodes = 0;
-    cr_assert_str_eq(why(&topology), "a shard has not just one primary");
+    cr_assert_str_eq(why(&topology), "a shard has no primary, or several");
     shard.n_nodes = 1;
     node.port = 65536;
     cr_assert_str_eq(why(&topology), "the port of a node is not from 1 to 65535");
     node.port = 1;
     node.ip = (ProtobufCBinaryData)TEXT("a.example");
-    cr_assert_str_eq(why(&topology), "the address of a node is not a literal one");
+    cr_assert_str_eq(why(&topology), "the address of a node is not an IP address");
     cr_assert_null(sw_map_decode((const uint8_t *)"\xff\xff", 2, &(const char *){NULL}));
 }

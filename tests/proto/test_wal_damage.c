@@ -168,16 +168,16 @@ Test(wal_damage, a_segment_that_is_gone)
          2,
          0,
          none,
-         "log-0000000000000002 is gone: log-0000000000000003 was begun beside it"},
-        {{&three}, 1, 0, none, "log-0000000000000002 is gone"},
+         "log-0000000000000002 is missing, and log-0000000000000003 names it"},
+        {{&three}, 1, 0, none, "log-0000000000000002 is missing"},
         {{&two, &three}, 2, 2, none, NULL}, /* 1 ended with write 2 */
         {{&two, &three}, 2, 2, first, NULL},
         {{&two, &three}, 2, 2, second, NULL},
-        {{&three}, 1, 2, first, "log-0000000000000002 is gone"},
-        {{&three}, 1, 2, second, "log-0000000000000002 is gone"},
+        {{&three}, 1, 2, first, "log-0000000000000002 is missing"},
+        {{&three}, 1, 2, second, "log-0000000000000002 is missing"},
         {{&three}, 1, 3, mended, NULL},
         {{&earlier}, 1, 3, second, NULL},
-        {{&one}, 1, 2, second, "the segment after log-0000000000000001 is gone"},
+        {{&one}, 1, 2, second, "the segment after log-0000000000000001 is missing"},
         {{NULL}, 0, 2, second, NULL}, /* a backup of the snapshot */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -253,7 +253,7 @@ Test(wal_damage, the_newest_run_that_is_gone)
         cr_assert_eq(starts, rows[i].starts, "row %zu: %s", i, refusal);
         cr_assert_eq(plan.is_first_gone, !starts);
         cr_assert(starts || strstr(refusal, "log-0000000000000003 and all newer segments are "
-                                            "gone: first-segment names it") != NULL,
+                                            "missing, and first-segment names it") != NULL,
                   "row %zu: %s", i, refusal);
     }
 }

@@ -188,8 +188,9 @@ Test(wal_read, what_was_never_durable_may_be_gone)
     put_other(&first, SW_WAL_MARK, 3); /* now all three were durable */
     judge(&verdict, images, 1, SEGMENT_BYTES, 0);
     cr_assert_not(verdict.starts);
-    cr_assert_str_eq(verdict.refusal, "log-0000000000000001 is damaged at byte 4288 (sequence 2); "
-                                      "writes up to 3 were durable");
+    cr_assert_str_eq(verdict.refusal,
+                     "log-0000000000000001 is damaged at byte 4288 (sequence 2); "
+                     "writes up to 3 were durable; sherwood-cli log check --fix cuts it");
 }
 
 /* The rule of salt: what an earlier use of the file left is not read. */
@@ -220,7 +221,8 @@ Test(wal_read, a_sealed_segment_has_a_follower)
     put_other(&first, SW_WAL_SEAL, 0);
     judge(&verdict, images, 1, SEGMENT_BYTES, 0);
     cr_assert_not(verdict.starts);
-    cr_assert_str_eq(verdict.refusal, "the segment after log-0000000000000001 is gone");
+    cr_assert_str_eq(verdict.refusal, "the segment after log-0000000000000001 is missing: copy it "
+                                      "back, or run sherwood-cli log check --fix");
 }
 
 Test(wal_read, headers_of_another_log_shape_or_name)
@@ -232,13 +234,14 @@ Test(wal_read, headers_of_another_log_shape_or_name)
     second.header.log_id[0]++;
     sw_wal_segment_encode(&second.header, second.bytes);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
-    cr_assert_str_eq(verdict.refusal, "log-0000000000000002 is of another log");
+    cr_assert_str_eq(verdict.refusal, "log-0000000000000002 belongs to another log");
     second.header.log_id[0]--;
     second.header.shape.value_bytes = 4;
     sw_wal_segment_encode(&second.header, second.bytes);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
-    cr_assert_str_eq(verdict.refusal, "log-0000000000000002 holds keys or values of another "
-                                      "width, format, type or engine");
+    cr_assert_str_eq(verdict.refusal,
+                     "log-0000000000000002 has keys or values of another width, format, type or "
+                     "engine than the server or the other segments");
     second.header.shape.value_bytes = 8;
     first.header.shape.value_type = SW_TYPE_U32;
     sw_wal_segment_encode(&first.header, first.bytes);
@@ -248,8 +251,9 @@ Test(wal_read, headers_of_another_log_shape_or_name)
         second.header.shape.value_type = others[i];
         sw_wal_segment_encode(&second.header, second.bytes);
         judge(&verdict, images, 2, SEGMENT_BYTES, 0);
-        cr_assert_str_eq(verdict.refusal, "log-0000000000000002 holds keys or values of another "
-                                          "width, format, type or engine");
+        cr_assert_str_eq(verdict.refusal,
+                         "log-0000000000000002 has keys or values of another width, format, type "
+                         "or engine than the server or the other segments");
     }
     second.header.shape.value_type = SW_TYPE_BYTES; /* which are anything */
     second.header.number = 9;                       /* half a rename: the file is another segment */

@@ -180,7 +180,7 @@ Test(snapshot_damage, what_a_header_says_of_rows_is_possible)
         header.value_type = wrong[i].type;
         sw_snapshot_put_header(&header, bytes);
         cr_assert_str_eq(sw_snapshot_get_header(bytes, &read, &newer),
-                         "has a header that no daemon writes", "%zu", i);
+                         "has impossible values in its header", "%zu", i);
     }
 }
 
