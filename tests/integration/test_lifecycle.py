@@ -333,7 +333,7 @@ def address_space():
         check("compute correctly" not in result.stderr, result.stderr)
         return result.stderr
     shown = limited(300000, "--capacity", "64M")
-    needed, free = re.search(r"needs (\d+) MiB.*of which (\d+) MiB are", shown).groups()
+    needed, free = re.search(r"needs (\d+) MiB.* and (\d+) MiB are", shown).groups()
     check(int(free) < 300 < int(needed), shown)
     # Start with the memory that the loader needs for the program and its libraries; it differs between machines.
     loaded = next(kib for kib in range(20000, 300000, 1000) if run_within(kib, "--version").returncode == 0)
