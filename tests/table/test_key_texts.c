@@ -447,7 +447,7 @@ Test(key_texts, refused_in_words)
     config.rows_gpu_bytes = 0;
     config.value_bytes = 0;
     config.rows_max = 0;
-    refused(&config, "no use for texts of keys");
+    refused(&config, "does not support texts of keys");
     static struct world world;
     open_world(&world, 4, 4);
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
