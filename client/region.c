@@ -88,8 +88,8 @@ static int exchange(struct sw_client_connection *connection, const struct sw_req
 }
 
 /* Sends REGION or RELEASE, with a descriptor unless it is -1, and waits for the reply. */
-static int tell(struct sw_client_connection *connection, uint32_t operation,
-                const struct sw_region_request *said, int fd)
+static int send_region(struct sw_client_connection *connection, uint32_t operation,
+                       const struct sw_region_request *said, int fd)
 {
     const struct sw_request header = {.operation = operation};
     return exchange(connection, &header, said, fd, NULL);
@@ -106,7 +106,7 @@ static int add_ring(struct sw_client_connection *connection, uint32_t entries_ma
     if (memory == NULL) {
         return SHERWOOD_E_NOMEM;
     }
-    int status = tell(connection, SW_OPERATION_REGION, &said, fd);
+    int status = send_region(connection, SW_OPERATION_REGION, &said, fd);
     sw_client_memfd_close(fd);
     if (status != SHERWOOD_OK) {
         munmap(memory, said.bytes);
@@ -176,7 +176,7 @@ static int add_region(struct sherwood *client, struct sw_region_request *said, i
         return sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a region");
     }
     said->index = free_index(client);
-    int status = tell(client->connections[0], SW_OPERATION_REGION, said, fd);
+    int status = send_region(client->connections[0], SW_OPERATION_REGION, said, fd);
     if (status != SHERWOOD_OK) {
         free(region);
         return status;
@@ -355,7 +355,7 @@ int sherwood_region_destroy(struct sherwood_region *region)
     }
     int status = connection->broken;
     if (status == SHERWOOD_OK) {
-        status = tell(connection, SW_OPERATION_RELEASE, &said, -1);
+        status = send_region(connection, SW_OPERATION_RELEASE, &said, -1);
     }
     sw_client_region_free(region);
     return status;

@@ -133,8 +133,8 @@ static const struct sw_wal_found *damaged(const struct sw_wal_plan *plan,
 }
 
 /* Writes where the recovered writes end, though later ones were durable. */
-static void tell_damage(const struct sw_wal_plan *plan, const struct sw_wal_found *found,
-                        size_t count, char refusal[SW_WAL_REFUSAL_BYTES])
+static void report_damage(const struct sw_wal_plan *plan, const struct sw_wal_found *found,
+                          size_t count, char refusal[SW_WAL_REFUSAL_BYTES])
 {
     char name[SW_WAL_NAME_BYTES];
     const struct sw_wal_found *last = damaged(plan, found, count);
@@ -154,8 +154,8 @@ static void tell_damage(const struct sw_wal_plan *plan, const struct sw_wal_foun
 }
 
 /* Writes where a write cannot be read that may have been acknowledged. */
-static void tell_unreadable(const struct sw_wal_found *found, uint64_t end,
-                            char refusal[SW_WAL_REFUSAL_BYTES])
+static void report_unreadable(const struct sw_wal_found *found, uint64_t end,
+                              char refusal[SW_WAL_REFUSAL_BYTES])
 {
     char name[SW_WAL_NAME_BYTES];
     sw_wal_name(found->number, name);
@@ -228,8 +228,8 @@ static bool is_newest_run_gone(const struct sw_wal_plan *plan, const struct sw_w
     return count > 0 || plan->beside.segment != 0 || plan->base == 0;
 }
 
-static void tell_gone(const struct sw_wal_plan *plan, uint64_t by,
-                      char refusal[SW_WAL_REFUSAL_BYTES])
+static void report_gone(const struct sw_wal_plan *plan, uint64_t by,
+                        char refusal[SW_WAL_REFUSAL_BYTES])
 {
     char gone[SW_WAL_NAME_BYTES], beside[SW_WAL_NAME_BYTES] = "the newest snapshot";
     sw_wal_name(plan->gone, gone);
@@ -273,11 +273,11 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     }
     const struct sw_wal_found *sealed = lost_follower(found, count);
     if (plan->end < plan->evidence) {
-        tell_damage(plan, found, count, refusal);
+        report_damage(plan, found, count, refusal);
         return false;
     }
     if (plan->damaged != 0) {
-        tell_unreadable(&found[plan->damaged - 1], plan->end, refusal);
+        report_unreadable(&found[plan->damaged - 1], plan->end, refusal);
         return false;
     }
     if (sealed != NULL) {
@@ -293,7 +293,7 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     plan->is_first_gone = is_newest_run_gone(plan, found, count);
     plan->gone = plan->is_first_gone ? plan->first.number : find_gone(plan, found, count, &by);
     if (plan->gone != 0) {
-        tell_gone(plan, by, refusal);
+        report_gone(plan, by, refusal);
         return false;
     }
     return true;

@@ -131,7 +131,7 @@ static const char *why_no_pair(struct field line)
 }
 
 /* Says that the first line was taken as a header, in case it was meant as a pair. */
-static void tell_header(const struct sw_cli_pairs_reader *reader, struct field line)
+static void report_header(const struct sw_cli_pairs_reader *reader, struct field line)
 {
     if (!reader->quiet) {
         fprintf(reader->messages, "%s:1: taken as a header, not as a pair: \"", reader->name);
@@ -204,7 +204,7 @@ static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, s
     bool header = reader->line == 1 && !looks_like_a_number(first) &&
                   !looks_like_a_number(second) && wrong != NULL;
     if (header && first.size > 0 && second.size > 0) {
-        tell_header(reader, whole);
+        report_header(reader, whole);
         return false;
     }
     if (!sw_decimal_parse(first.text, first.size, sw_cli_width_max(reader->key_bytes), key)) {

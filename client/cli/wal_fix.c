@@ -199,7 +199,7 @@ static bool goes_aside(const struct fix *fix, uint64_t snapshot)
 }
 
 /* Prints the changes that the fix makes. Returns whether it makes any. */
-static bool tell(const struct fix *fix)
+static bool print_changes(const struct fix *fix)
 {
     const struct sw_cli_wal *wal = fix->wal;
     FILE *out = wal->cli->out;
@@ -465,7 +465,7 @@ static bool fix_locked(struct fix *fix, bool yes)
     if (!alloc_parts(fix) || !judge(fix)) {
         return false;
     }
-    if (!tell(fix)) {
+    if (!print_changes(fix)) {
         return true;
     }
     if (!yes) {

@@ -121,7 +121,7 @@ static void reply_to_scan(struct sw_bulk_frame *frame, struct sw_reply *reply)
 }
 
 /* Fills the fields of the reply to a batch that has neither operations nor entries. */
-static void tell_of_table(const struct sw_batch *batch, struct sw_reply *reply)
+static void fill_table_fields(const struct sw_batch *batch, struct sw_reply *reply)
 {
     switch (batch->kind) {
     case SW_BATCH_RESIZE:
@@ -292,7 +292,7 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
     } else if (flight->batch.kind == SW_BATCH_SCAN) {
         reply_to_scan(frame, &reply);
     } else if (flight->batch.kind != SW_BATCH_OPERATIONS) { /* the others have no body */
-        tell_of_table(&flight->batch, &reply);
+        fill_table_fields(&flight->batch, &reply);
         sw_bulk_reply(frame, &reply, NULL, 0);
     } else if (sw_bulk_owned_keys(frame)) {
         reply_to_data(frame, &reply);

@@ -149,8 +149,8 @@ static void set_asks(struct sw_cluster_view *view, const struct sw_slot_set *ask
     }
 }
 
-static void tell(const struct sw_cluster *cluster, const struct sw_cluster_view *view,
-                 uint64_t before)
+static void log_epoch(const struct sw_cluster *cluster, const struct sw_cluster_view *view,
+                      uint64_t before)
 {
     if (view->topology != NULL && view->topology->epoch != before) {
         sw_log(SW_LOG_NOTICE,
@@ -208,7 +208,7 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
     sw_fault_at(cluster->config, step_of(cluster->move.role, move->role));
     cluster->may_have_foreign = may_have_foreign;
     publish(cluster, view, move);
-    tell(cluster, view, before);
+    log_epoch(cluster, view, before);
     return view->number;
 }
 

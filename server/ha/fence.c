@@ -16,7 +16,7 @@ void sw_ha_shard(const struct sw_config *config, char name[SW_HA_NAME_BYTES])
     snprintf(name, SW_HA_NAME_BYTES, "%s", is_right ? address.shard : "");
 }
 
-void sw_ha_tell(struct sw_ha *ha, void (*elected)(void *context), void *context)
+void sw_ha_on_elected(struct sw_ha *ha, void (*elected)(void *context), void *context)
 {
     if (ha != NULL) {
         ha->elected = elected;

@@ -31,7 +31,7 @@ void sw_ha_destroy(struct sw_ha *ha);
 void sw_ha_shard(const struct sw_config *config, char name[SW_HA_NAME_BYTES]);
 /* Registers `elected`, which the thread of the shard calls when this member was elected. Call this
  * before start. `ha` may be NULL here and in sw_ha_fence. */
-void sw_ha_tell(struct sw_ha *ha, void (*elected)(void *context), void *context);
+void sw_ha_on_elected(struct sw_ha *ha, void (*elected)(void *context), void *context);
 /* Returns true if this member is the primary, as far as it knows. No other member is primary while
  * `key` in etcd has this revision. */
 bool sw_ha_fence(struct sw_ha *ha, char *key, size_t bytes, uint64_t *revision);

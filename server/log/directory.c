@@ -27,7 +27,7 @@
 /* --- open and close --------------------------------------------------------------------------- */
 
 /* Writes an error that names the holder of the lock. The file has its process id, or is empty. */
-static void tell_holder(const struct sw_directory *directory, char *reason, size_t reason_bytes)
+static void report_holder(const struct sw_directory *directory, char *reason, size_t reason_bytes)
 {
     char pid[PID_BYTES] = "";
     ssize_t got = directory->io->pread(directory->lock_fd, pid, sizeof(pid) - 1, 0);
@@ -52,7 +52,7 @@ static int say_locked(struct sw_directory *directory, const char *name, char *re
                       size_t reason_bytes)
 {
     if (errno == EAGAIN) {
-        tell_holder(directory, reason, reason_bytes);
+        report_holder(directory, reason, reason_bytes);
     } else {
         snprintf(reason, reason_bytes, "%s%s cannot be locked: %s", directory->path, name,
                  strerror(errno));

@@ -32,7 +32,7 @@ static void on_loaded_block(void *context)
 {
     struct sw_saver *saver = context;
     uint64_t now = sw_saver_now_ms();
-    sw_saver_tell_owner(saver);
+    sw_saver_notify_owner(saver);
     if (now - saver->logged_ms >= PROGRESS_LOG_MS) {
         struct sw_persistence facts;
         saver->logged_ms = now;

@@ -78,7 +78,7 @@ int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *sa
                    char reason[SW_SNAPSHOT_REASON_BYTES]);
 bool sw_saver_log_is_broken(const struct sw_saver *saver);
 /* Calls owner.moves, at most every few seconds. */
-void sw_saver_tell_owner(struct sw_saver *saver);
+void sw_saver_notify_owner(struct sw_saver *saver);
 
 /* Ends a replacement of the files (sw_saver_replace) by marking `history` as whole. Call it when a
  * snapshot of the new contents is durable, and the log has restarted after it. Returns 0, or -1 and

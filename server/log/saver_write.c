@@ -19,7 +19,7 @@
 /* Least time between two calls of owner.moves. */
 #define MOVES_MS 5000
 
-void sw_saver_tell_owner(struct sw_saver *saver)
+void sw_saver_notify_owner(struct sw_saver *saver)
 {
     uint64_t now = sw_saver_now_ms();
     if (now - saver->moved_ms >= MOVES_MS) {
@@ -30,7 +30,7 @@ void sw_saver_tell_owner(struct sw_saver *saver)
 
 static void on_saved_block(void *context)
 {
-    sw_saver_tell_owner(context);
+    sw_saver_notify_owner(context);
 }
 
 bool sw_saver_log_is_broken(const struct sw_saver *saver)

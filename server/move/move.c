@@ -45,7 +45,7 @@ static void end_facts(struct sw_mover *mover, bool failed)
 }
 
 /* Logs a failure, unless the previous attempt failed for the same reason. */
-static void tell_failure(struct sw_mover *mover, const char *what)
+static void report_failure(struct sw_mover *mover, const char *what)
 {
     pthread_mutex_lock(&mover->lock);
     bool is_new = strcmp(mover->facts.trouble, mover->reason) != 0;
@@ -112,8 +112,8 @@ static void begin_to_receive(struct sw_mover *mover, const struct sw_cluster_mov
     }
     (void)sw_cluster_abandon(mover->parts.cluster, move->attempt);
     sw_cluster_move_show(mover->parts.cluster, &now);
-    tell_failure(mover, now.role == SW_CLUSTER_TAKES ? "the migration to this node failed"
-                                                     : "received slots are not served yet");
+    report_failure(mover, now.role == SW_CLUSTER_TAKES ? "the migration to this node failed"
+                                                       : "received slots are not served yet");
     end_facts(mover, true);
     if (!sw_mover_is_stopping(mover) && now.role == SW_CLUSTER_TAKES &&
         now.attempt == move->attempt) {
@@ -130,7 +130,7 @@ static void give(struct sw_mover *mover, struct sw_peer_socket socket,
     sw_mover_run_source(mover, socket, hello);
     bool failed = mover->facts.handed_over == before;
     if (failed) {
-        tell_failure(mover, "the migration from this node failed");
+        report_failure(mover, "the migration from this node failed");
     } else {
         sw_log(SW_LOG_NOTICE, "cluster: handed over %u slots to %s", mover->facts.slots,
                hello->target);
@@ -169,7 +169,7 @@ static void uncancel(struct sw_mover *mover)
 
 /* Sends the replicas the state after a move, and tries again later if that fails. This may be late:
  * each step of a move has sent the replicas what they need before it took effect. */
-static void tell_late(struct sw_mover *mover)
+static void notify_late(struct sw_mover *mover)
 {
     mover->is_stale = sw_mover_notify_replicas(mover, 0) != 0;
     if (mover->is_stale) {
@@ -242,7 +242,7 @@ static bool work(struct sw_mover *mover)
         begin_to_receive(mover, &move);
         mover->is_stale = true;
     } else if (mover->is_stale && has_moved(&move)) {
-        tell_late(mover);
+        notify_late(mover);
         return true;
     }
     return socket.fd >= 0 || removes || move.role != SW_CLUSTER_RESTS;

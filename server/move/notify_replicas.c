@@ -13,7 +13,7 @@
 #include "server/log/clock.h"
 #include "server/move/mover_parts.h"
 
-struct telling {
+struct notification {
     struct sw_mover *mover;
     char *state;
     uint64_t sequence;
@@ -22,35 +22,36 @@ struct telling {
 
 /* Asks a replica, by a connection that stays. Returns 1 if it has everything, 0 if it is behind,
  * -1. */
-static int ask(const struct telling *telling, struct sw_peer_connection *connection)
+static int send_state(const struct notification *notification,
+                      struct sw_peer_connection *connection)
 {
     char line[SW_MOVE_LINE_BYTES], number[24], head[160];
-    const size_t size = strlen(telling->state);
-    snprintf(number, sizeof(number), "%" PRIu64, telling->sequence);
+    const size_t size = strlen(notification->state);
+    snprintf(number, sizeof(number), "%" PRIu64, notification->sequence);
     snprintf(head, sizeof(head),
              "*5\r\n$7\r\nCLUSTER\r\n$4\r\nMOVE\r\n$6\r\nFOLLOW\r\n$%zu\r\n%s\r\n$%zu\r\n",
              strlen(number), number, size);
     if (sw_peer_connection_send(connection, head, strlen(head)) != 0 ||
-        sw_peer_connection_send(connection, telling->state, size) != 0 ||
+        sw_peer_connection_send(connection, notification->state, size) != 0 ||
         sw_peer_connection_send(connection, "\r\n", 2) != 0 ||
         sw_peer_connection_read_line(connection, line, sizeof(line)) != 0) {
-        return sw_mover_fail(telling->mover, "a replica of this node: %s", connection->reason);
+        return sw_mover_fail(notification->mover, "a replica of this node: %s", connection->reason);
     }
     if (strcmp(line, "+OK") == 0) {
         return 1;
     }
     return strcmp(line, "+BEHIND") == 0
                ? 0
-               : sw_mover_fail(telling->mover, "a replica of this node: %.300s", line + 1);
+               : sw_mover_fail(notification->mover, "a replica of this node: %.300s", line + 1);
 }
 
-static int tell_one(const struct telling *telling, const char *ip, uint16_t port)
+static int notify_replica(const struct notification *notification, const char *ip, uint16_t port)
 {
-    struct sw_mover *mover = telling->mover;
+    struct sw_mover *mover = notification->mover;
     struct sw_peer_connection connection = sw_mover_connection(mover);
     int status = sw_mover_connect_at(mover, &connection, ip, port) == 0 ? 0 : -1;
-    while (status == 0 && (status = ask(telling, &connection)) == 0) {
-        if (sw_mover_is_over(mover) || sw_log_now_ns() > telling->until_ns) {
+    while (status == 0 && (status = send_state(notification, &connection)) == 0) {
+        if (sw_mover_is_over(mover) || sw_log_now_ns() > notification->until_ns) {
             status = sw_mover_fail(mover, "the replica %s:%u does not have the writes of the move",
                                    ip, port);
         } else {
@@ -68,16 +69,16 @@ int sw_mover_notify_replicas(struct sw_mover *mover, uint64_t sequence)
     if (!sw_cluster_replica(mover->parts.cluster, 0, ip, &port)) {
         return 0;
     }
-    struct telling telling = {.mover = mover,
-                              .state = sw_cluster_print_all(mover->parts.cluster),
-                              .sequence = sequence,
-                              .until_ns = sw_log_now_ns() + SW_MOVE_STEP_MS * 1000000ULL};
-    int status = telling.state == NULL ? sw_mover_fail(mover, "not enough memory") : 0;
+    struct notification notification = {.mover = mover,
+                                        .state = sw_cluster_print_all(mover->parts.cluster),
+                                        .sequence = sequence,
+                                        .until_ns = sw_log_now_ns() + SW_MOVE_STEP_MS * 1000000ULL};
+    int status = notification.state == NULL ? sw_mover_fail(mover, "not enough memory") : 0;
     for (unsigned i = 0; status == 0 && sw_cluster_replica(mover->parts.cluster, i, ip, &port);
          i++) {
-        status = tell_one(&telling, ip, port);
+        status = notify_replica(&notification, ip, port);
     }
-    free(telling.state);
+    free(notification.state);
     return status;
 }
 

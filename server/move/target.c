@@ -241,7 +241,7 @@ int sw_mover_serve(struct sw_mover *mover)
 }
 
 /* The source takes this as its topology; if it does not get it, it asks. */
-static void tell(struct target *target)
+static void send_done(struct target *target)
 {
     char line[48];
     char *text = sw_cluster_topology(target->mover->parts.cluster);
@@ -283,7 +283,7 @@ static int take_final(struct target *target, const struct sw_move_head *head)
     if (mover->parts.saver != NULL && mover->parts.wal == NULL) {
         (void)sw_saver_ask(mover->parts.saver); /* it is in no snapshot yet */
     }
-    tell(target);
+    send_done(target);
     return 0;
 }
 

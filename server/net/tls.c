@@ -81,7 +81,7 @@ static void make_ready(struct sw_tls *tls)
     }
 }
 
-void sw_tls_tell(struct sw_tls *tls, enum sw_transport_news news, const char *text)
+void sw_tls_report(struct sw_tls *tls, enum sw_transport_news news, const char *text)
 {
     if (tls->transport->events->news != NULL) {
         tls->transport->events->news(tls->transport, news, text);
@@ -90,12 +90,12 @@ void sw_tls_tell(struct sw_tls *tls, enum sw_transport_news news, const char *te
 
 /* Reports a failed handshake or a broken TLS stream. A socket error after the handshake is not
  * reported: unencrypted transports do not report it either. */
-static void tell_failure(struct sw_tls *tls, const char *text)
+static void report_failure(struct sw_tls *tls, const char *text)
 {
     if (tls->transport->opening) {
-        sw_tls_tell(tls, SW_NEWS_HANDSHAKE_FAILED, text);
+        sw_tls_report(tls, SW_NEWS_HANDSHAKE_FAILED, text);
     } else if (tls->stream.error == 0 && tls->error != UV_ECONNRESET) {
-        sw_tls_tell(tls, SW_NEWS_BROKEN, text);
+        sw_tls_report(tls, SW_NEWS_BROKEN, text);
     }
     tls->transport->opening = false;
 }
@@ -115,7 +115,7 @@ void sw_tls_fail(struct sw_tls *tls, int error, const char *text)
         return;
     }
     tls->error = error;
-    tell_failure(tls, text);
+    report_failure(tls, text);
     if (tls->transport->writing) {
         finish_write(tls, error);
     }
@@ -140,13 +140,13 @@ static void end_input(struct sw_tls *tls, int64_t result)
     int error = UV_EOF;
     if (result == SW_TLS_CUT) {
         if (!tls->ending) { /* after our own end nothing more was expected */
-            sw_tls_tell(tls, SW_NEWS_CUT, tls->loop->scratch.trouble);
+            sw_tls_report(tls, SW_NEWS_CUT, tls->loop->scratch.trouble);
         }
     } else if (result != SW_TLS_END) {
         error = tls->stream.error != 0 ? -tls->stream.error : UV_EPROTO;
         if (tls->error == 0) {
             tls->error = error;
-            tell_failure(tls, tls->loop->scratch.trouble);
+            report_failure(tls, tls->loop->scratch.trouble);
         }
         if (transport->writing) {
             finish_write(tls, error);

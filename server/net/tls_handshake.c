@@ -39,7 +39,7 @@ static void handshake(struct sw_tls *tls)
         sw_tls_fail(tls, UV_EPROTO, tls->loop->scratch.trouble);
     } else if (result == 1) {
         tls->transport->opening = false;
-        sw_tls_tell(tls, SW_NEWS_SECURED, SSL_get_version(tls->stream.ssl));
+        sw_tls_report(tls, SW_NEWS_SECURED, SSL_get_version(tls->stream.ssl));
         if (tls->reading) {
             sw_tls_read_some(tls);
         }

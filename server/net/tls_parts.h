@@ -37,7 +37,7 @@ static inline bool sw_tls_is_closing(const struct sw_tls *tls)
  * for reading at least if the connection wants to read. `drop_reading`: for reading only then. */
 void sw_tls_watch_needed(struct sw_tls *tls, bool drop_reading);
 /* Passes news to the connection. */
-void sw_tls_tell(struct sw_tls *tls, enum sw_transport_news news, const char *text);
+void sw_tls_report(struct sw_tls *tls, enum sw_transport_news news, const char *text);
 /* Ends the transport with an error of libuv, and a phrase that says why. */
 void sw_tls_fail(struct sw_tls *tls, int error, const char *text);
 /* Decrypts the received input while the connection has room for it. */

@@ -207,7 +207,7 @@ int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluste
     uv_async_init(&registry->uv, &registry->wake, on_wake);
     registry->tick.data = registry->wake.data = registry;
     registry->etcd = sw_etcd_create(&registry->uv, &registry->address, REQUEST_MS, config);
-    sw_ha_tell(ha, on_elected, registry);
+    sw_ha_on_elected(ha, on_elected, registry);
     *out = registry;
     if (registry->etcd == NULL) {
         sw_log(SW_LOG_ERROR, "cluster-config: not enough memory for requests to etcd");

@@ -86,7 +86,7 @@ static void advance(struct sw_backlog *backlog)
     }
 }
 
-static void tell(struct sw_backlog *backlog)
+static void wake_readers(struct sw_backlog *backlog)
 {
     const uint64_t one = 1;
     for (struct sw_backlog_reader *reader = backlog->readers; reader != NULL;
@@ -103,7 +103,7 @@ static void restart(struct sw_backlog *backlog, uint64_t sequence)
 {
     forget_below(backlog, backlog->high);
     backlog->first = backlog->next = backlog->high = sequence + 1;
-    tell(backlog); /* readers find that their next record was dropped */
+    wake_readers(backlog); /* readers find that their next record was dropped */
 }
 
 void sw_backlog_destroy(struct sw_backlog *backlog)
@@ -214,7 +214,7 @@ void sw_backlog_add(struct sw_backlog *backlog, const struct sw_wal_write *write
         uint64_t before = backlog->next;
         advance(backlog);
         if (backlog->next > before) {
-            tell(backlog);
+            wake_readers(backlog);
         }
     }
     pthread_mutex_unlock(&backlog->lock);
@@ -226,7 +226,7 @@ void sw_backlog_skip(struct sw_backlog *backlog, uint64_t sequence)
     if (sw_backlog_is_on(backlog) && sequence >= backlog->first) {
         forget_below(backlog, sequence + 1);
         advance(backlog);
-        tell(backlog);
+        wake_readers(backlog);
     }
     pthread_mutex_unlock(&backlog->lock);
 }

@@ -73,7 +73,7 @@ static int table_check(void *context, char *violation, size_t violation_size)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static struct sw_cache_time tell_time(struct sw_cache_cpu_table *table, uint32_t count)
+static struct sw_cache_time advance_time(struct sw_cache_cpu_table *table, uint32_t count)
 {
     struct sw_cache_time time = {
         .epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED),
@@ -154,7 +154,7 @@ static void read_one(const struct sw_cache_cpu_table *table, const struct sw_bat
 static void read_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
-    struct sw_cache_time time = tell_time(table, batch->count);
+    struct sw_cache_time time = advance_time(table, batch->count);
     struct sw_op_counters *counters = &batch->counters.by_class[SW_CLASS_GET];
     struct bits found_bits = {.words = batch->found};
     if (batch->not_admitted != NULL) {
@@ -290,7 +290,7 @@ static void write_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch
     sw_cache_count_upserts(batch);
     grow_for(table, batch);
     uint64_t moved_out = batch->counters.evicted;
-    struct sw_cache_time time = tell_time(table, batch->count);
+    struct sw_cache_time time = advance_time(table, batch->count);
     uint32_t bytes = table->slots.value_bytes;
     struct bits found = {.words = batch->found};
     struct bits not_admitted = {.words = batch->not_admitted};

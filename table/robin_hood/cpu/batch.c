@@ -42,7 +42,7 @@ static void answer_never(const struct sw_batch *batch)
 static void run_reads(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     const bool expire = sw_expiry_some(cpu);
-    sw_expiry_tell(cpu, batch);
+    sw_expiry_report_clock(cpu, batch);
     if (cpu->arena.rows != NULL) {
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_reads, cpu, batch);
     } else if (expire) {
@@ -97,7 +97,7 @@ static void run_writes(struct sw_cpu *cpu, struct sw_batch *batch, const struct 
         run_expiring(cpu, batch, *mix);
         return;
     }
-    sw_expiry_tell(cpu, batch);
+    sw_expiry_report_clock(cpu, batch);
     if (cpu->arena.rows != NULL) {
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_writes, cpu, batch, mix);
     } else {

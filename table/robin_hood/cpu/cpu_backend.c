@@ -239,7 +239,7 @@ static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
     } else {
         sw_cpu_scan_slots(cpu, batch);
     }
-    sw_expiry_tell(cpu, batch);
+    sw_expiry_report_clock(cpu, batch);
     if (sw_expiry_some(cpu)) {
         sw_expiry_filter(cpu, batch);
     }

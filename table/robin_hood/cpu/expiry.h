@@ -84,7 +84,7 @@ static inline bool sw_expiry_concerns(const struct sw_cpu *cpu, const struct sw_
 uint64_t sw_expiry_clock(struct sw_cpu *cpu, uint64_t clock_ms);
 
 /* Writes the clock to the batch, if an entry has ever expired. */
-static inline void sw_expiry_tell(struct sw_cpu *cpu, struct sw_batch *batch)
+static inline void sw_expiry_report_clock(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     if (cpu->expiry != NULL) {
         batch->clock_ms = sw_expiry_clock(cpu, batch->clock_ms);
