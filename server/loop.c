@@ -77,7 +77,7 @@ static void sweep(struct sw_loop *loop)
     }
     sw_batches_note_growth(&loop->batches);
     if (stopping_ms > SW_STOP_LOG_MS && sw_batches_are_held(&loop->batches)) {
-        sw_wal_give_up(loop->batches.wal); /* or the loop would never end */
+        sw_wal_abandon(loop->batches.wal); /* or the loop would never end */
     }
     sw_net_sweep(&loop->net, expired);
     sw_bulk_pool_sweep(&loop->bulk.pool);

@@ -87,7 +87,7 @@ static bool merge(struct sw_topology **held, unsigned count, struct sw_topology 
         }
         if (sw_slot_set_count(&claims) > 0) {
             differs = true;
-            done = sw_topology_give(newest, &claims, node->shard) && done;
+            done = sw_topology_assign(newest, &claims, node->shard) && done;
         }
     }
     for (unsigned i = 0; i < count; i++) {

@@ -87,7 +87,7 @@ int sw_cli_cluster_rebalance(struct sw_cli *cli, bool dry)
             status = sw_cli_move(cli, topology, topology->shards[from].primary,
                                  topology->shards[to].primary, &slots);
         }
-        if (status == 0 && !sw_topology_give(topology, &slots, to)) {
+        if (status == 0 && !sw_topology_assign(topology, &slots, to)) {
             status = 1;
         }
     }

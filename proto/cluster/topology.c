@@ -134,7 +134,8 @@ static bool find_ranges(struct sw_topology *topology, uint16_t number)
     return true;
 }
 
-bool sw_topology_give(struct sw_topology *topology, const struct sw_slot_set *slots, uint16_t shard)
+bool sw_topology_assign(struct sw_topology *topology, const struct sw_slot_set *slots,
+                        uint16_t shard)
 {
     bool done = true;
     for (unsigned slot = 0; slot < SW_SLOTS; slot++) {

@@ -94,8 +94,8 @@ bool sw_topology_equal(const struct sw_topology *one, const struct sw_topology *
 
 /* Gives these slots to a shard. Changes the topology in place, so no other thread may read it.
  * Returns false if there is no memory; free the topology then. */
-bool sw_topology_give(struct sw_topology *topology, const struct sw_slot_set *slots,
-                      uint16_t shard);
+bool sw_topology_assign(struct sw_topology *topology, const struct sw_slot_set *slots,
+                        uint16_t shard);
 
 /* Returns the index of the node with this id in `nodes`, or -1. */
 int sw_topology_find_node(const struct sw_topology *topology, const char *id);

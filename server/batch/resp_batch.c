@@ -98,7 +98,7 @@ uint8_t *sw_resp_batch_add_blob(struct sw_resp_batch *batch, enum sw_op op, uint
     return (uint8_t *)batch->values + (size_t)i * batch->batches->shape.value_bytes;
 }
 
-void sw_resp_batch_give_time(struct sw_resp_batch *batch, uint64_t at)
+void sw_resp_batch_set_time(struct sw_resp_batch *batch, uint64_t at)
 {
     assert(batch->expires != NULL && batch->operations > 0);
     if (!batch->gives_times) {

@@ -71,7 +71,7 @@ void sw_resp_batch_add(struct sw_resp_batch *batch, enum sw_op op, uint64_t key,
 uint8_t *sw_resp_batch_add_blob(struct sw_resp_batch *batch, enum sw_op op, uint64_t key);
 /* Sets the expiry time of the operation added last (sw_batch.expires). Other operations set the
  * time of default-ttl, or none. */
-void sw_resp_batch_give_time(struct sw_resp_batch *batch, uint64_t at);
+void sw_resp_batch_set_time(struct sw_resp_batch *batch, uint64_t at);
 /* Removes the operations after the first `operations`. The removed ones must not be in a group. */
 void sw_resp_batch_rewind(struct sw_resp_batch *batch, uint32_t operations);
 

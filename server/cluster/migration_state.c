@@ -212,7 +212,7 @@ bool sw_cluster_move_copy_decision(const struct sw_cluster_view *now, struct sw_
         return sw_cluster_refuse(error, "a replica of this node has a newer topology with other "
                                         "nodes or slots for the shards of the migration");
     }
-    if (!sw_topology_give(after, &move->slots, after->nodes[place].shard)) {
+    if (!sw_topology_assign(after, &move->slots, after->nodes[place].shard)) {
         return sw_cluster_refuse(error, "not enough memory for a topology");
     }
     sw_cluster_copy_losses(before, after);

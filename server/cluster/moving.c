@@ -199,7 +199,7 @@ static uint64_t decide(struct sw_cluster *cluster, uint64_t source_epoch,
     int me = sw_topology_find_node(after, cluster->id);
     int other = sw_topology_find_node(after, move.peer);
     const uint64_t epoch = source_epoch > now->epoch ? source_epoch : now->epoch;
-    if (!sw_topology_give(after, &move.slots, after->nodes[me].shard)) {
+    if (!sw_topology_assign(after, &move.slots, after->nodes[me].shard)) {
         sw_cluster_refuse(error, "not enough memory for a topology");
         sw_topology_free(after);
         return 0;
@@ -369,7 +369,7 @@ uint64_t sw_cluster_hand_over(struct sw_cluster *cluster, const char *target, ui
     return number;
 }
 
-uint64_t sw_cluster_keep(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES])
+uint64_t sw_cluster_serve_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES])
 {
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
@@ -407,7 +407,7 @@ static bool join(struct sw_topology *mine, const struct sw_topology *theirs,
                 sw_slot_set_add(&some, slot);
             }
         }
-        done = sw_slot_set_count(&some) == 0 || sw_topology_give(mine, &some, (uint16_t)s);
+        done = sw_slot_set_count(&some) == 0 || sw_topology_assign(mine, &some, (uint16_t)s);
     }
     mine->epoch = (mine->epoch > theirs->epoch ? mine->epoch : theirs->epoch) + 1;
     return done;
@@ -434,8 +434,8 @@ static struct sw_topology *outcome_of(const struct sw_cluster *cluster, struct s
     return mine;
 }
 
-uint64_t sw_cluster_let_go(struct sw_cluster *cluster, const char *text, size_t size,
-                           char error[SW_CLUSTER_ERROR_BYTES])
+uint64_t sw_cluster_release_slots(struct sw_cluster *cluster, const char *text, size_t size,
+                                  char error[SW_CLUSTER_ERROR_BYTES])
 {
     uint64_t number = 0;
     struct sw_topology *after = sw_topology_parse(text, size, error);

@@ -81,11 +81,11 @@ uint64_t sw_cluster_hand_over(struct sw_cluster *cluster, const char *target, ui
                               const struct sw_slot_set *slots, uint64_t epoch,
                               char error[SW_CLUSTER_ERROR_BYTES]);
 /* Serves the slots again after a failed attempt. */
-uint64_t sw_cluster_keep(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
+uint64_t sw_cluster_serve_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Takes the topology in which the slots are the target's. Their keys are to be removed. If nodes
  * have different roles in that topology, they keep their roles of the current one. */
-uint64_t sw_cluster_let_go(struct sw_cluster *cluster, const char *text, size_t size,
-                           char error[SW_CLUSTER_ERROR_BYTES]);
+uint64_t sw_cluster_release_slots(struct sw_cluster *cluster, const char *text, size_t size,
+                                  char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* --- both ------------------------------------------------------------------------------------- */
 

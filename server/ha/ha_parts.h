@@ -78,7 +78,7 @@ struct sw_ha {
 
     bool is_frozen;
     uint64_t frozen_ns, fence;
-    char heir[SW_HA_NAME_BYTES];
+    char successor[SW_HA_NAME_BYTES];
     bool has_left; /* atomic: a requested hand-over is done, or was given up */
 };
 

@@ -333,13 +333,13 @@ static void on_ended(void *context, const json_t *answer, const char *error)
     if (answer == NULL) {
         sw_ha_failed(ha, error); /* the others wait until the renewal is too old */
     } else {
-        sw_peer_ask(&ha->peers, ha->heir, "HA LOOK", 500, on_told, ha);
+        sw_peer_ask(&ha->peers, ha->successor, "HA LOOK", 500, on_told, ha);
     }
     __atomic_store_n(&ha->has_left, true, __ATOMIC_RELEASE);
 }
 
 /* Finds a member in sync that has every write. */
-static bool find_heir(struct sw_ha *ha)
+static bool find_successor(struct sw_ha *ha)
 {
     struct sw_ha_ack acks[SW_SENDERS_SHOWN_MAX];
     unsigned count = take_acks(ha, acks);
@@ -350,7 +350,8 @@ static bool find_heir(struct sw_ha *ha)
         found = acks[i].term == ha->member.serves && acks[i].sequence >= last &&
                 is_listed(&ha->member.shard.sync, acks[i].id);
         if (found) {
-            snprintf(ha->heir, sizeof(ha->heir), "%s", sw_ha_name(&ha->names, acks[i].id.node));
+            snprintf(ha->successor, sizeof(ha->successor), "%s",
+                     sw_ha_name(&ha->names, acks[i].id.node));
         }
     }
     pthread_mutex_unlock(&ha->lock);
@@ -374,7 +375,7 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
 {
     char why[SW_HA_NAME_BYTES + 64];
     if (ha->is_renewing || !ha->repl->owner.is_quiet(ha->repl->owner.server, ha->fence) ||
-        !find_heir(ha)) {
+        !find_successor(ha)) {
         if (now - ha->frozen_ns > FROZEN_NS) {
             sw_log(SW_LOG_WARNING, "no member in sync had every write within two seconds: this "
                                    "member stays primary");
@@ -386,7 +387,8 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
     pthread_mutex_lock(&ha->lock);
     json_t *body = sw_ha_ask_end(&ha->address, &ha->member.shard);
     pthread_mutex_unlock(&ha->lock);
-    snprintf(why, sizeof(why), "this member hands over to %s, which has every write", ha->heir);
+    snprintf(why, sizeof(why), "this member hands over to %s, which has every write",
+             ha->successor);
     end_term(ha, why); /* on_ended sets has_left when etcd has answered */
     ha->rests_until_ns = now + ha->address.ttl_ns;
     sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_ended, ha);

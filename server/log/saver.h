@@ -91,7 +91,7 @@ int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ASI
  * a snapshot is being written: call again. */
 bool sw_saver_hold(struct sw_saver *saver);
 /* Ends the hold. The table has not changed. */
-void sw_saver_let_go(struct sw_saver *saver);
+void sw_saver_release(struct sw_saver *saver);
 /* Ends the hold. The table now has the writes up to `sequence` of another history. Removes the
  * files. A new snapshot and log replace them later; until then sw_saver_is_replacing returns true,
  * and no write may be added to the log. `aside`: the directory that keeps the old files

@@ -31,7 +31,7 @@ bool sw_saver_hold(struct sw_saver *saver)
     return rests;
 }
 
-void sw_saver_let_go(struct sw_saver *saver)
+void sw_saver_release(struct sw_saver *saver)
 {
     pthread_mutex_lock(&saver->mutex);
     saver->held = false;
@@ -90,7 +90,7 @@ int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, u
     }
     pthread_mutex_unlock(&saver->history_file);
     if (status == 0) {
-        sw_saver_let_go(saver);
+        sw_saver_release(saver);
     }
     return status;
 }

@@ -155,7 +155,7 @@ bool sw_wal_is_hopeless(const struct sw_wal *wal)
     return __atomic_load_n(&wal->is_hopeless, __ATOMIC_ACQUIRE);
 }
 
-void sw_wal_give_up(struct sw_wal *wal)
+void sw_wal_abandon(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
     wal->gives_up = true;

@@ -130,7 +130,7 @@ bool sw_wal_is_hopeless(const struct sw_wal *wal);
 
 /* Gives the log up: the state soon becomes BROKEN, and the log does not restart. Waiting writes
  * then get no reply (sw_wal_is_hopeless). */
-void sw_wal_give_up(struct sw_wal *wal);
+void sw_wal_abandon(struct sw_wal *wal);
 
 /* Restarts a broken log in a new segment. A durable snapshot has the writes up to `sequence`, which
  * thereby become durable. Waits until all of them were added. Returns 0; or -1 if a later write was

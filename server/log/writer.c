@@ -466,7 +466,7 @@ void *sw_wal_run_writer(void *argument)
     struct piece *piece = malloc(sizeof(*piece));
     bool goes_on = true;
     if (piece == NULL) {
-        sw_wal_give_up(wal);
+        sw_wal_abandon(wal);
     }
     while (goes_on) {
         if (wal->state == SW_WAL_BROKEN || !write_or_rotate(wal, piece)) {

@@ -124,11 +124,11 @@ static int send_final(struct source *source, uint64_t at, uint64_t epoch)
 }
 
 /* Takes the target's topology, in which the slots are the target's. */
-static int let_go(struct sw_mover *mover, const char *text, size_t size)
+static int release_slots(struct sw_mover *mover, const char *text, size_t size)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
     sw_fault_at(mover->parts.config, "move.source.done");
-    uint64_t number = sw_cluster_let_go(mover->parts.cluster, text, size, error);
+    uint64_t number = sw_cluster_release_slots(mover->parts.cluster, text, size, error);
     if (number == 0) {
         return sw_mover_fail(mover, "the target's topology: %s", error);
     }
@@ -147,7 +147,7 @@ static int take_topology(struct sw_mover *mover, struct sw_peer_connection *conn
     int status = text == NULL ? sw_mover_fail(mover, "the target's topology is too long")
                  : size == 0 || sw_peer_connection_receive(connection, text, size, size) < 0
                      ? sw_mover_fail(mover, "the target's topology: %s", connection->reason)
-                     : let_go(mover, text, size);
+                     : release_slots(mover, text, size);
     free(text);
     return status;
 }
@@ -211,7 +211,7 @@ static int give(struct source *source)
         0) { /* before slots wait for replicas that do not answer */
         return -1;
     }
-    sw_backlog_turn_on(mover->parts.repl->backlog, mover->parts.table);
+    sw_backlog_enable(mover->parts.repl->backlog, mover->parts.table);
     sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
     if (sw_mover_each(mover, &source->hello->slots, 0, sw_move_source_send_entries, source, &at) !=
         0) {
@@ -243,7 +243,7 @@ void sw_mover_run_source(struct sw_mover *mover, struct sw_peer_socket socket,
     (void)give(&source);
     sw_peer_connection_close(&source.connection);
     if (!figures.is_on) {
-        sw_backlog_turn_off(mover->parts.repl->backlog);
+        sw_backlog_disable(mover->parts.repl->backlog);
     }
 }
 
@@ -278,7 +278,7 @@ static int ask(struct sw_mover *mover, const struct sw_cluster_move *move,
         return take_topology(mover, connection, size);
     }
     if (strcmp(line, "+NEVER") == 0) {
-        return sw_cluster_keep(mover->parts.cluster, error) != 0
+        return sw_cluster_serve_again(mover->parts.cluster, error) != 0
                    ? 0
                    : sw_mover_fail(mover, "%s", error);
     }

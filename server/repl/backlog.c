@@ -126,7 +126,7 @@ bool sw_backlog_is_on(const struct sw_backlog *backlog)
     return __atomic_load_n(&backlog->is_on, __ATOMIC_SEQ_CST);
 }
 
-void sw_backlog_turn_on(struct sw_backlog *backlog, struct sw_table *table)
+void sw_backlog_enable(struct sw_backlog *backlog, struct sw_table *table)
 {
     pthread_mutex_lock(&backlog->lock);
     if (!sw_backlog_is_on(backlog)) {
@@ -138,7 +138,7 @@ void sw_backlog_turn_on(struct sw_backlog *backlog, struct sw_table *table)
     pthread_mutex_unlock(&backlog->lock);
 }
 
-void sw_backlog_turn_off(struct sw_backlog *backlog)
+void sw_backlog_disable(struct sw_backlog *backlog)
 {
     pthread_mutex_lock(&backlog->lock);
     if (backlog->readers == NULL) {

@@ -43,9 +43,9 @@ uint64_t sw_backlog_salt(const struct sw_backlog *backlog);
 bool sw_backlog_is_on(const struct sw_backlog *backlog);
 /* Turns the backlog on, unless it is on. Loops then add every write that the table numbers after
  * this call. */
-void sw_backlog_turn_on(struct sw_backlog *backlog, struct sw_table *table);
+void sw_backlog_enable(struct sw_backlog *backlog, struct sw_table *table);
 /* Turns the backlog off and drops its records, unless it has a reader. */
-void sw_backlog_turn_off(struct sw_backlog *backlog);
+void sw_backlog_disable(struct sw_backlog *backlog);
 /* Drops all records and turns the backlog on. The next write is `sequence` + 1. */
 void sw_backlog_restart(struct sw_backlog *backlog, uint64_t sequence);
 

@@ -188,7 +188,7 @@ int sw_replica_files_archive(struct sw_replica_files *files, uint64_t sequence,
         return -1;
     }
     if (sw_saver_archive(files->saver, sequence, name, reason) != 0) {
-        sw_saver_let_go(files->saver);
+        sw_saver_release(files->saver);
         return -1;
     }
     return 0;

@@ -268,7 +268,7 @@ static int begin_to_send(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     bool was_on = sw_backlog_is_on(senders->parts.backlog);
-    sw_backlog_turn_on(senders->parts.backlog, senders->parts.table);
+    sw_backlog_enable(senders->parts.backlog, senders->parts.table);
     if (was_on && can_resume(sender)) {
         count(&senders->resumes, 1);
         sender->sent = sender->hello.sequence;

@@ -277,7 +277,7 @@ FOR_EACH_KIND void run_compare(const struct data *data, const struct values *val
         refuse(data, "ERR the %s engine has no SET IFEQ" SW_WHY_EVICTS, shape->engine_name);
     } else if (values->add(data, SW_GET, 1, value)) {
         if (at != 0) { /* of the SET that may take the place of the look */
-            sw_resp_batch_give_time(data->batch, at);
+            sw_resp_batch_set_time(data->batch, at);
         }
         if (!values->add(data, SW_GET, 1, old)) {
             return;

@@ -57,7 +57,7 @@ FOR_EACH_KIND void run_getex(const struct data *data, const struct values *value
     } else if ((persists ||
                 (time_at(data, time, form, true, &at) && may_expire(data, "GETEX EX"))) &&
                values->add(data, SW_EXPIRE, 1, 0)) {
-        sw_resp_batch_give_time(data->batch, at);
+        sw_resp_batch_set_time(data->batch, at);
         data->batch->shows_times = true; /* whoever watches the key wants to know */
         add_reply(data, values->are_bytes ? SW_REPLY_KIND_BLOB : SW_REPLY_KIND_VALUE);
     }
@@ -69,7 +69,7 @@ FOR_EACH_KIND void run_setex(const struct data *data, const struct values *value
     uint64_t at = 0;
     if (time_at(data, 2, sw_time_form_of_command(data->command->id), true, &at) &&
         may_expire(data, "SETEX") && values->add(data, SW_SET, 1, 3)) {
-        sw_resp_batch_give_time(data->batch, at);
+        sw_resp_batch_set_time(data->batch, at);
         add_reply(data, SW_REPLY_KIND_OK);
     }
 }
@@ -84,7 +84,7 @@ FOR_EACH_KIND void run_expire(const struct data *data, const struct values *valu
         refuse(data, "%s", line);
     } else if (time_at(data, 2, sw_time_form_of_command(data->command->id), false, &at) &&
                may_expire(data, "EXPIRE") && values->add(data, op, 1, 0)) {
-        sw_resp_batch_give_time(data->batch, at);
+        sw_resp_batch_set_time(data->batch, at);
         add_reply(data, SW_REPLY_KIND_EXPIRED);
     }
 }
@@ -94,7 +94,7 @@ FOR_EACH_KIND void run_persist(const struct data *data, const struct values *val
     const bool some = sw_expire_some(data->resp);
     if (values->add(data, some ? SW_EXPIRE : SW_GET, 1, 0)) {
         if (some) {
-            sw_resp_batch_give_time(data->batch, 0); /* never */
+            sw_resp_batch_set_time(data->batch, 0); /* never */
         }
         add_reply(data, SW_REPLY_KIND_PERSISTED);
     }

@@ -67,7 +67,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
     }
     if (values->add(data, op, 1, 2)) {
         if (at != 0) {
-            sw_resp_batch_give_time(data->batch, at);
+            sw_resp_batch_set_time(data->batch, at);
         }
         add_reply(data, values->are_bytes ? of_bytes(how) : how);
     }

@@ -60,7 +60,7 @@ Test(slot_set, random_gifts)
             sw_slot_set_add(&set, slot);
             owner[slot] = to;
         }
-        cr_assert(sw_topology_give(topology, &set, to));
+        cr_assert(sw_topology_assign(topology, &set, to));
         cr_assert_arr_eq(topology->owner, owner, sizeof(owner));
         char *text = sw_topology_print(topology);
         struct sw_topology *again = sw_topology_parse(text, strlen(text), error);

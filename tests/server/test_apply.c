@@ -114,7 +114,7 @@ static void make(struct sample *s)
     while (sw_table_last_sequence(s->table) < WRITES / 2) {
         write_once(s);
     }
-    sw_backlog_turn_on(s->backlog, s->table);
+    sw_backlog_enable(s->backlog, s->table);
     cr_assert_eq(sw_snapshot_send(s->table, &config, NULL, keep, s, &s->snapshot_at, reason), 0,
                  "%s", reason);
     s->snapshot_size = s->size;
@@ -362,7 +362,7 @@ Test(apply, backlog_is_bounded_and_in_order)
     sw_backlog_add(backlog, &write);
     sw_backlog_stats(backlog, &figures);
     cr_assert(!figures.is_on && figures.bytes == 0);
-    sw_backlog_turn_on(backlog, table);
+    sw_backlog_enable(backlog, table);
     for (write.sequence = 3; write.sequence > 0; write.sequence--) { /* 3, 2, 1 */
         cr_assert_eq(sw_backlog_take(backlog, 0, records, 8, 1 << 20), 0,
                      "a gap hides what is behind");
@@ -400,7 +400,7 @@ Test(apply, backlog_keeps_a_record_larger_than_its_limit)
     struct sw_backlog_stats figures;
     static uint8_t column[3 << 20];
     struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS, .operation = SW_DELETE, .count = 512};
-    sw_backlog_turn_on(backlog, table);
+    sw_backlog_enable(backlog, table);
     for (write.sequence = 1; write.sequence <= 9; write.sequence++) {
         const size_t size = write.sequence % 3 == 0 ? sizeof(column) : 4096;
         write.columns[0] = (struct iovec){column, size};

@@ -311,7 +311,7 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
     open_side(&world.primary, slot_bits, value_bytes, 24, 1);
     open_side(&world.replica, slot_bits, value_bytes, 256, 2);
     world.backlog = sw_backlog_create(1 << 20);
-    sw_backlog_turn_on(world.backlog, world.primary.table);
+    sw_backlog_enable(world.backlog, world.primary.table);
     uint8_t **const arrays[] = {&world.keys, &world.values, &world.previous, &world.ops,
                                 &world.refused};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {

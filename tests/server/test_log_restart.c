@@ -146,7 +146,7 @@ Test(log_restart, answers_wait_so_long_and_not_longer)
     }
     cr_assert_eq(mend(&f, last), 0);
     cr_assert_not(sw_wal_is_hopeless(f.wal));
-    sw_wal_give_up(f.wal);
+    sw_wal_abandon(f.wal);
     wait_for_state(f.wal, SW_WAL_BROKEN);
     cr_assert(sw_wal_is_hopeless(f.wal));
     cr_assert_eq(sw_wal_restart(f.wal, last), -1, "it was given up");
@@ -322,7 +322,7 @@ static void live_and_die(struct fixture *f, uint64_t writes)
         hand_in(f->wal, i);
     }
     wait_until(f->wal, writes);
-    sw_wal_give_up(f->wal);
+    sw_wal_abandon(f->wal);
     wait_for_state(f->wal, SW_WAL_BROKEN);
     cr_assert_eq(stop(f), -1);
 }

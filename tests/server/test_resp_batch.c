@@ -307,9 +307,9 @@ Test(batch, keys_of_which_nobody_says_when_have_the_default_time)
         sw_resp_batch_add(batch, SW_GET, 1, 0);
         if (i > 0) {
             sw_resp_batch_add(batch, SW_SET, 2, 5);
-            sw_resp_batch_give_time(batch, SW_EXPIRE_KEEP);
+            sw_resp_batch_set_time(batch, SW_EXPIRE_KEEP);
             sw_resp_batch_add(batch, SW_SET, 3, 5);
-            sw_resp_batch_give_time(batch, 0);
+            sw_resp_batch_set_time(batch, 0);
         }
         sw_resp_batch_add(batch, SW_SET, 4, 5);
         sw_resp_batch_end_group(batch);

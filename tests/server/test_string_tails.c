@@ -205,7 +205,7 @@ Test(string_tails, streams_of_replicas)
     bool is_whole = true;
     fill(primary, 0, ROW, 0xee);
     fill(primary, BATCH, ROW, 0xee);
-    sw_backlog_turn_on(backlog, primary);
+    sw_backlog_enable(backlog, primary);
     cr_assert_eq(sw_snapshot_send(primary, &config, NULL, keep, &tape, &at, text), 0, "%s", text);
     fill_batch(&batch, 2 * BATCH, ROW, 0xee);
     cr_assert_eq(sw_queue_create(primary, &queue), SW_OK);
