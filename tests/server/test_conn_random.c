@@ -7,7 +7,7 @@
 
 enum { PEERS = 6, STEPS = 30000 };
 
-struct crowd {
+struct world {
     struct toy *toy;
     struct fake peers[PEERS];
     struct sw_conn *freed_later[PEERS]; /* closed, with requests in flight */
@@ -15,78 +15,78 @@ struct crowd {
     struct random random;
 };
 
-static void say_something(struct crowd *crowd, struct fake *peer)
+static void say_something(struct world *world, struct fake *peer)
 {
     static const char *const words[] = {
         "r\n",   "r\nr\n",  "s1\n", "s2\n", "s3\nr\n", "s4\n", "s6\n", "b40\n",
         "=70\n", "=9000\n", "xxxx", "\n",   "r\ns3\n", "d\n",  "a\n",  "0123456789"};
-    uint64_t which = random_below(&crowd->random, 200);
+    uint64_t which = random_below(&world->random, 200);
     fake_say(peer, words[which < 2 ? 14 : which < 4 ? 13 : which % 13]);
 }
 
-static void close_some(struct crowd *crowd, int i)
+static void close_some(struct world *world, int i)
 {
-    struct fake *peer = &crowd->peers[i];
-    if (peer->closes == 0 || crowd->left[i] > 0) {
+    struct fake *peer = &world->peers[i];
+    if (peer->closes == 0 || world->left[i] > 0) {
         return;
     }
     struct sw_conn *conn = peer->conn;
-    crowd->left[i] = conn->in_flight;
-    crowd->freed_later[i] = conn;
+    world->left[i] = conn->in_flight;
+    world->freed_later[i] = conn;
     fake_deliver_closed(peer);
     fake_fini(peer);
-    fake_open(peer, &crowd->toy->net, random_below(&crowd->random, 10) == 0);
+    fake_open(peer, &world->toy->net, random_below(&world->random, 10) == 0);
 }
 
-static void answer_one(struct crowd *crowd, int i)
+static void answer_one(struct world *world, int i)
 {
-    if (crowd->left[i] > 0 && random_below(&crowd->random, 2) == 0) {
-        crowd->left[i]--;
-        sw_conn_request_done(crowd->freed_later[i], false);
-    } else if (crowd->peers[i].conn->in_flight > 0) {
-        sw_conn_request_done(crowd->peers[i].conn, false);
+    if (world->left[i] > 0 && random_below(&world->random, 2) == 0) {
+        world->left[i]--;
+        sw_conn_request_done(world->freed_later[i], false);
+    } else if (world->peers[i].conn->in_flight > 0) {
+        sw_conn_request_done(world->peers[i].conn, false);
     }
 }
 
-static void step(struct crowd *crowd)
+static void step(struct world *world)
 {
-    struct toy *toy = crowd->toy;
-    int i = (int)random_below(&crowd->random, PEERS);
-    struct fake *peer = &crowd->peers[i];
+    struct toy *toy = world->toy;
+    int i = (int)random_below(&world->random, PEERS);
+    struct fake *peer = &world->peers[i];
     struct sw_conn *conn = peer->conn;
-    toy->has = random_below(&crowd->random, 3) > 0;
-    toy->cannot_refuse = random_below(&crowd->random, 4) == 0;
-    switch (random_below(&crowd->random, 10)) {
+    toy->has = random_below(&world->random, 3) > 0;
+    toy->cannot_refuse = random_below(&world->random, 4) == 0;
+    switch (random_below(&world->random, 10)) {
     case 0:
-        toy->net.retry |= random_below(&crowd->random, 2) == 0;
+        toy->net.retry |= random_below(&world->random, 2) == 0;
         toy_iteration(toy);
         break;
     case 1:
-        toy_pass(toy, random_below(&crowd->random, 400));
+        toy_pass(toy, random_below(&world->random, 400));
         break;
     case 2:
         if (conn->protocol != NULL && conn->state < SW_CONN_LINGERING && conn->in_flight > 0) {
-            toy_queue(conn, 1 + random_below(&crowd->random, toy->config.output_bytes_pause));
+            toy_queue(conn, 1 + random_below(&world->random, toy->config.output_bytes_pause));
         }
         break;
     case 3:
         if (conn->unsent_bytes > 0) {
-            toy_sent(conn, 1 + random_below(&crowd->random, conn->unsent_bytes));
+            toy_sent(conn, 1 + random_below(&world->random, conn->unsent_bytes));
         }
         break;
     case 4:
-        answer_one(crowd, i);
+        answer_one(world, i);
         break;
     case 5:
-        if (random_below(&crowd->random, 8) == 0) {
-            fake_end(peer, random_below(&crowd->random, 2) == 0 ? UV_EOF : UV_ECONNRESET);
+        if (random_below(&world->random, 8) == 0) {
+            fake_end(peer, random_below(&world->random, 2) == 0 ? UV_EOF : UV_ECONNRESET);
         }
         break;
     case 6:
-        close_some(crowd, i);
+        close_some(world, i);
         break;
     default:
-        say_something(crowd, peer);
+        say_something(world, peer);
         break;
     }
     sw_net_check(&toy->net);
@@ -95,34 +95,34 @@ static void step(struct crowd *crowd)
 /* Nothing but the checks of the module, and that everything is given back at the end. */
 Test(conn_random, random_steps_keep_what_must_hold)
 {
-    static struct crowd crowd;
-    crowd.toy = toy_create();
-    crowd.random = random_of(0);
-    crowd.toy->budget.bytes_max = 9000;
-    crowd.toy->config.request_timeout_ms = 2000;
+    static struct world world;
+    world.toy = toy_create();
+    world.random = random_of(0);
+    world.toy->budget.bytes_max = 9000;
+    world.toy->config.request_timeout_ms = 2000;
     for (int i = 0; i < PEERS; i++) {
-        fake_open(&crowd.peers[i], &crowd.toy->net, false);
+        fake_open(&world.peers[i], &world.toy->net, false);
     }
     for (int n = 0; n < STEPS; n++) {
-        if (crowd.toy->logged + 4096 > TOY_LOG_BYTES) {
-            crowd.toy->logged = 0;
+        if (world.toy->logged + 4096 > TOY_LOG_BYTES) {
+            world.toy->logged = 0;
         }
-        step(&crowd);
+        step(&world);
     }
     for (int i = 0; i < PEERS; i++) {
-        struct sw_conn *conn = crowd.peers[i].conn;
+        struct sw_conn *conn = world.peers[i].conn;
         uint32_t left = conn->in_flight;
-        for (; crowd.left[i] > 0; crowd.left[i]--) {
-            sw_conn_request_done(crowd.freed_later[i], false);
+        for (; world.left[i] > 0; world.left[i]--) {
+            sw_conn_request_done(world.freed_later[i], false);
         }
-        fake_fini(&crowd.peers[i]);
+        fake_fini(&world.peers[i]);
         while (left-- > 0) {
             sw_conn_request_done(conn, false);
         }
     }
-    cr_assert_gt(crowd.toy->closed, 20);
-    cr_assert_gt(crowd.toy->counters.input_memory_closes, 0);
-    cr_assert_gt(crowd.toy->counters.request_timeouts, 0);
-    cr_assert_gt(crowd.toy->counters.output_pauses, 0);
-    toy_destroy(crowd.toy);
+    cr_assert_gt(world.toy->closed, 20);
+    cr_assert_gt(world.toy->counters.input_memory_closes, 0);
+    cr_assert_gt(world.toy->counters.request_timeouts, 0);
+    cr_assert_gt(world.toy->counters.output_pauses, 0);
+    toy_destroy(world.toy);
 }

@@ -145,7 +145,8 @@ struct counts {
 };
 
 /* Walks until something is wrong, which is returned, or the time is over (NULL). */
-static const char *walk(unsigned steps, double limit, struct random *random, struct counts *counts)
+static const char *explore(unsigned steps, double limit, struct random *random,
+                           struct counts *counts)
 {
     static struct moves moves;
     static struct world world;
@@ -178,11 +179,11 @@ Test(ha_rules, walks)
 {
     struct random random = random_of(0);
     struct counts counts = {0};
-    const char *wrong = walk(250, 1.5, &random, &counts);
+    const char *wrong = explore(250, 1.5, &random, &counts);
     cr_assert_null(wrong, "%s", wrong);
     /* walks that elect nobody, or find no write safe, show nothing: go on until some have */
     while (counts.elections < 100 || counts.waits < 100) {
-        wrong = walk(250, .2, &random, &counts);
+        wrong = explore(250, .2, &random, &counts);
         cr_assert_null(wrong, "%s", wrong);
     }
     printf("%lu steps, %lu elections, %lu WAITs\n", counts.steps, counts.elections, counts.waits);
@@ -199,7 +200,7 @@ static void lose_something(enum ha_rule rule)
     double began = seconds();
     ha_off = 1U << rule;
     while (wrong == NULL && seconds() < began + 60) {
-        wrong = walk(250, 1, &random, &counts);
+        wrong = explore(250, 1, &random, &counts);
     }
     ha_off = 0;
     printf("%s: %.2f s, %lu walks, %s\n", rule_names[rule], seconds() - began, counts.walks, wrong);

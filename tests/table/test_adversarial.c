@@ -170,16 +170,18 @@ Test(adversarial, stash_fills_up)
 
 /* The stash is searched from its start: a large one takes ten seconds, half a minute under the
  * sanitizers, more on an emulated device. */
-#define CROWD_MAX 2000
-#define CROWD_MAX_CUDA 600
+#define COLLIDING_MAX 2000
+#define COLLIDING_MAX_CUDA 600
 
-/* `crowd` keys of one home, and up to `count` more, each alone in its home. */
-static void set_crowd(struct fixture *fixture, enum sw_op op, uint32_t crowd, uint32_t count)
+/* `colliding` keys of one home, and up to `count` more, each alone in its home. */
+static void set_colliding(struct fixture *fixture, enum sw_op op, uint32_t colliding,
+                          uint32_t count)
 {
     const uint64_t home = 7;
     uint64_t first = fixture_first_m(fixture, home);
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t m = i < crowd ? first + i : fixture_first_m(fixture, home + 2 + (i - crowd));
+        uint64_t m =
+            i < colliding ? first + i : fixture_first_m(fixture, home + 2 + (i - colliding));
         fixture_set(fixture, i, op, fixture_key_of(fixture, m), i);
     }
 }
@@ -191,8 +193,8 @@ static void stash_limit_by_batch(uint32_t slot_bits, uint32_t groups, uint32_t t
 {
     struct sw_table_config config = fixture_config(slot_bits);
     const uint32_t count = threads > 1 ? SW_PARALLEL_WRITES_MIN : 100;
-    const uint32_t most = config.backend == SW_BACKEND_CUDA ? CROWD_MAX_CUDA : CROWD_MAX;
-    const uint32_t crowd = count < most ? count : most;
+    const uint32_t most = config.backend == SW_BACKEND_CUDA ? COLLIDING_MAX_CUDA : COLLIDING_MAX;
+    const uint32_t colliding = count < most ? count : most;
     struct sw_table_stats stats;
     struct fixture fixture;
     config.capacity_slots = 4 * SW_PARALLEL_WRITES_MIN;
@@ -201,15 +203,15 @@ static void stash_limit_by_batch(uint32_t slot_bits, uint32_t groups, uint32_t t
     config.batch_ops_max = count + 1;
     config.threads = threads;
     fixture_open(&fixture, &config);
-    set_crowd(&fixture, SW_SET, crowd, count);
+    set_colliding(&fixture, SW_SET, colliding, count);
     cr_assert_eq(fixture_run(&fixture, count, groups), SW_OK);
     sw_table_stats(fixture.table, &stats);
-    cr_assert_eq(stats.stash_occupied, crowd - 8);
+    cr_assert_eq(stats.stash_occupied, colliding - 8);
     fixture_audit(&fixture);
 
     uint64_t limit = fixture.info.occupied_max;
     oracle_limit(fixture.oracle, 0); /* no insert, but everything else */
-    set_crowd(&fixture, SW_DELETE, crowd, count);
+    set_colliding(&fixture, SW_DELETE, colliding, count);
     fixture_set(&fixture, count, SW_SET, fixture.operations[0].key, 1);
     cr_assert_eq(fixture_run(&fixture, count + 1, count + 1), SW_E_FULL, "full when it began");
     oracle_limit(fixture.oracle, limit);

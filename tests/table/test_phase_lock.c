@@ -122,13 +122,13 @@ static void *endless_writer_main(void *argument)
 
 /* Under a stream of readers that never leaves the lock empty, a writer gets in; and the reverse. A
  * lock that lets one side starve hangs here until the test's time is over. */
-static void does_not_starve(void *(*crowd)(void *), bool writer)
+static void does_not_starve(void *(*rival_main)(void *), bool writer)
 {
     struct shared shared = {.value = 0};
     pthread_t threads[4];
     cr_assert_eq(sw_phase_lock_init(&shared.lock), 0);
     for (int t = 0; t < 4; t++) {
-        cr_assert_eq(pthread_create(&threads[t], NULL, crowd, &shared), 0);
+        cr_assert_eq(pthread_create(&threads[t], NULL, rival_main, &shared), 0);
     }
     for (int i = 0; i < 200; i++) {
         if (writer) {

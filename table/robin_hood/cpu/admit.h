@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.h - decides whether a group is admitted, before anything changes. Walks the operations of
+ * admit.h - decides whether a group is admitted, before anything changes. Checks the operations of
  * the group and tracks presence, expiry times if the batch concerns them, and key strings if the
  * table stores them.
  *

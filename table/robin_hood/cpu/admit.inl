@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.inl - walks a group and tracks the presence of its keys. Included by admit.c once per
- * width.
+ * admit.inl - goes through a group and tracks the presence of its keys. Included by admit.c once
+ * per width.
  */
 
-/* The keys of a group, with presence, expiry time and key string (NULL: none) at this point of the
- * walk. Open addressing, at most half full; EMPTY marks a free slot. */
+/* The keys of a group, with presence, expiry time and key string (NULL: none) after the operations
+ * so far. Open addressing, at most half full; EMPTY marks a free slot. */
 struct RH(presence) {
     RH_WORD *m;
     uint8_t *present;
-    uint64_t *times;       /* NULL: the walk ignores expiry times */
+    uint64_t *times;       /* NULL: expiry times do not matter */
     const uint8_t **texts; /* likewise */
     uint64_t size;
     bool side_known;
@@ -39,30 +39,30 @@ static const uint8_t *RH(text_of)(const struct sw_cpu *cpu, bool present, uint64
 }
 
 static struct RH(known)
-    RH(presence_of)(const struct sw_cpu *cpu, struct RH(presence) * walk, RH_WORD m)
+    RH(presence_of)(const struct sw_cpu *cpu, struct RH(presence) * group, RH_WORD m)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     uint64_t probes = 0;
     if (m == RH_EMPTY) {
-        if (!walk->side_known) {
-            walk->side_known = true;
-            walk->side = table->state->side_present != 0;
-            walk->side_time = walk->times != NULL ? RH(time_of)(cpu, m, walk->side != 0) : 0;
-            walk->side_text = walk->texts != NULL
-                                  ? RH(text_of)(cpu, walk->side != 0, table->state->side_value)
-                                  : NULL;
+        if (!group->side_known) {
+            group->side_known = true;
+            group->side = table->state->side_present != 0;
+            group->side_time = group->times != NULL ? RH(time_of)(cpu, m, group->side != 0) : 0;
+            group->side_text = group->texts != NULL
+                                   ? RH(text_of)(cpu, group->side != 0, table->state->side_value)
+                                   : NULL;
         }
-        return (struct RH(known)){&walk->side, &walk->side_time, &walk->side_text};
+        return (struct RH(known)){&group->side, &group->side_time, &group->side_text};
     }
     /* keys with one home are close together in m; the multiplication spreads them */
-    uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * walk->size) >> 64);
-    while (walk->m[at] != RH_EMPTY && walk->m[at] != m) {
-        at = at + 1 < walk->size ? at + 1 : 0;
+    uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * group->size) >> 64);
+    while (group->m[at] != RH_EMPTY && group->m[at] != m) {
+        at = at + 1 < group->size ? at + 1 : 0;
     }
-    struct RH(known) known = {&walk->present[at], walk->times != NULL ? &walk->times[at] : NULL,
-                              walk->texts != NULL ? &walk->texts[at] : NULL};
-    if (walk->m[at] == RH_EMPTY) {
-        walk->m[at] = m;
+    struct RH(known) known = {&group->present[at], group->times != NULL ? &group->times[at] : NULL,
+                              group->texts != NULL ? &group->texts[at] : NULL};
+    if (group->m[at] == RH_EMPTY) {
+        group->m[at] = m;
         const struct RH(place) place = RH(locate)(table, m, &probes);
         *known.present = place.found;
         if (known.time != NULL) {
@@ -99,15 +99,15 @@ enum sw_admission RH(admit)(const struct sw_cpu *cpu, const struct sw_batch *bat
     if (!texts && !stash_full && occupied + (end - first) <= table->occupied_max) {
         return SW_ADMITTED;
     }
-    struct RH(presence) walk = {.m = cpu->scratch.records, .size = 2 * (uint64_t)(end - first)};
-    walk.present = (uint8_t *)(walk.m + walk.size);
-    walk.times = expiry != NULL ? expiry->walk : NULL;
-    walk.texts = texts ? cpu->scratch.texts : NULL;
-    memset(walk.m, 0xFF, walk.size * sizeof(*walk.m));
+    struct RH(presence) group = {.m = cpu->scratch.records, .size = 2 * (uint64_t)(end - first)};
+    group.present = (uint8_t *)(group.m + group.size);
+    group.times = expiry != NULL ? expiry->group_times : NULL;
+    group.texts = texts ? cpu->scratch.texts : NULL;
+    memset(group.m, 0xFF, group.size * sizeof(*group.m));
     for (uint32_t i = first; i < end; i++) {
         const uint32_t op = sw_cpu_op_at(batch, i);
         const uint8_t *text = texts ? sw_text_of_operation(&cpu->arena, batch, i) : NULL;
-        struct RH(known) known = RH(presence_of)(cpu, &walk, m[i]);
+        struct RH(known) known = RH(presence_of)(cpu, &group, m[i]);
         if (texts && *known.present != 0 && sw_texts_collide(&cpu->arena, *known.text, text)) {
             return SW_REFUSED_COLLISION;
         }

@@ -35,8 +35,8 @@ struct sw_cpu_scratch {
                       they share the memory of `index`, which is used later */
     uint32_t *index;       /* [4 * operations]: index of entries by key; NULL with one thread */
     uint32_t *offsets;     /* [slices][partitions]; NULL with one thread */
-    const uint8_t **texts; /* [2 * operations]: key strings in a walk of groups (admit.h); NULL: the
-                              table stores none */
+    const uint8_t **texts; /* [2 * operations]: key strings of the keys of a group (admit.h); NULL:
+                              the table stores none */
 };
 
 union sw_cpu_table {

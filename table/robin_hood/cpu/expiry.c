@@ -225,8 +225,8 @@ static void publish(struct sw_cpu *cpu)
 {
     struct sw_expiry *expiry = cpu->expiry;
     const struct sw_cpu *times = expiry->times;
-    const uint64_t bytes =
-        times->geometry.bytes_total + times->scratch.bytes + expiry->walk_bytes + sizeof(*expiry);
+    const uint64_t bytes = times->geometry.bytes_total + times->scratch.bytes +
+                           expiry->group_times_bytes + sizeof(*expiry);
     pthread_mutex_lock(&cpu->facts_mutex);
     cpu->facts.bytes_reserved += bytes - expiry->bytes;
     expiry->bytes = bytes;

@@ -26,8 +26,8 @@
 
 struct sw_expiry {
     struct sw_cpu *times;
-    uint64_t *walk; /* [2 * batch_ops_max]: times in a walk of groups (admit.h) */
-    uint64_t walk_bytes;
+    uint64_t *group_times; /* [2 * batch_ops_max]: expiry times of the keys of a group (admit.h) */
+    uint64_t group_times_bytes;
     uint64_t bytes; /* bytes of memory that the table's facts include */
     struct sw_expiry_pass pass;
     /* state of the current batch */
