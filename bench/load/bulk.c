@@ -53,8 +53,7 @@ static int choose_values(const struct sw_load_options *options, const struct she
     server->content_bytes = options->value_bytes ? options->value_bytes : room;
     if (is_integer && options->value_bytes) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's values are integers (its engine is %s): --value-bytes is for the "
-                 "cache engine and rows",
+                 "the server's values are integers (its engine is %s): leave out --value-bytes",
                  facts->engine);
         return SW_LOAD_E_USAGE;
     }
@@ -87,14 +86,13 @@ static int check_limits(const struct sw_load_options *options, const struct sher
     }
     if (options->ttl > 0 && !facts->takes_times) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's keys get no time (its engine is %s): --ttl needs another",
+                 "the server has no expiry times (its engine is %s): leave out --ttl",
                  facts->engine);
         return SW_LOAD_E_USAGE;
     }
     if (facts->key_bytes == 4 && options->first + options->keys > (1ULL << 32)) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's keys have 32 bits: --first and --keys are at most "
-                 "4294967296 together");
+                 "the server's keys have 32 bits: --first plus --keys must be at most 4294967296");
         return SW_LOAD_E_USAGE;
     }
     return SW_LOAD_OK;
@@ -423,7 +421,8 @@ static int sleep_until(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
         return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "poll: %s", strerror(errno));
     }
     if (bulk->in_flight && now > answered_ns + SW_LOAD_SILENCE_MS * 1000000ULL) {
-        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "no answer within %d s",
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
+                                   "no reply within %d s: see the server's log",
                                    SW_LOAD_SILENCE_MS / 1000);
     }
     return SW_LOAD_OK;

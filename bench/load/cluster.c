@@ -42,9 +42,10 @@ int sw_load_cluster_connect(const struct sw_load_options *options,
     int status = SW_LOAD_OK;
     size_t count = cut(text, addresses);
     if (count == 0) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "--address %.200s: with --cluster, 1 to %d addresses are separated by commas",
-                 options->address, SW_LOAD_ADDRESSES_MAX);
+        snprintf(
+            error, SW_LOAD_ERROR_BYTES,
+            "--address %.200s: with --cluster write 1 to %d addresses with commas between them",
+            options->address, SW_LOAD_ADDRESSES_MAX);
         status = SW_LOAD_E_USAGE;
     } else if (sherwood_connect_cluster_text(addresses, count, connection, out, error,
                                              SW_LOAD_ERROR_BYTES)) {

@@ -47,7 +47,7 @@ static bool greet(int fd, char *error)
     while (!strchr(answer, '\n') && have < sizeof(answer) - 1) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         if (poll(&ready, 1, SW_LOAD_CONNECT_MS) <= 0) {
-            snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: no answer to PING");
+            snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: no reply to PING");
             return false;
         }
         ssize_t got = recv(fd, answer + have, sizeof(answer) - 1 - have, 0);
@@ -60,7 +60,7 @@ static bool greet(int fd, char *error)
     if (strcmp(answer, pong) != 0) {
         char said[sizeof(answer)];
         sw_client_clean(answer, strcspn(answer, "\r\n"), said, sizeof(said));
-        snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: the answer to PING was: %s", said);
+        snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: the reply to PING was: %s", said);
         return false;
     }
     return true;

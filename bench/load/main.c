@@ -57,7 +57,7 @@ static int report(const struct sw_load_options *options, const struct sw_load_re
 {
     if (options->json && !options->quiet) {
         if (sw_load_report_json(stdout, options, result)) {
-            fprintf(stderr, "sherwood-load: the JSON could not be written\n");
+            fprintf(stderr, "sherwood-load: cannot write the JSON to stdout\n");
             status = SW_LOAD_E_NOMEM;
         }
     } else if (!options->quiet) {
@@ -110,7 +110,9 @@ int main(int argc, char **argv)
     }
     options.password = sw_cli_login_password(&login);
     if (options.idle_connections > 0 && (options.user != NULL || options.password != NULL)) {
-        fprintf(stderr, "sherwood-load: --idle-connections do not log in\n");
+        fprintf(
+            stderr,
+            "sherwood-load: --idle-connections do not log in: leave out --user and the password\n");
         return EXIT_USAGE;
     }
     int code = run_and_print(&options);

@@ -60,8 +60,9 @@ static bool take_mix(void *context, const char *text, char *why, size_t why_size
         return true;
     }
     snprintf(why, why_size,
-             is_second ? "--mix and --ycsb: only one of them, and once"
-                       : "--mix %s: NAME=WEIGHT,... of get, set, sum, delete and insert",
+             is_second
+                 ? "use only one of --mix and --ycsb, once"
+                 : "--mix %s: write NAME=WEIGHT,... with names of get, set, sum, delete and insert",
              text);
     return false;
 }
@@ -76,8 +77,8 @@ static bool take_ycsb(void *context, const char *text, char *why, size_t why_siz
         return true;
     }
     snprintf(why, why_size,
-             is_second ? "--mix and --ycsb: only one of them, and once"
-                       : "--ycsb %s: there are a, b, c, d and f",
+             is_second ? "use only one of --mix and --ycsb, once"
+                       : "--ycsb %s: use a, b, c, d or f",
              text);
     return false;
 }
@@ -89,8 +90,8 @@ static bool take_prefilled(void *context, const char *text, char *why, size_t wh
     line->options.no_verify = true;
     if (strcmp(text, "all") != 0 &&
         (!sw_load_number_parse(text, SW_LOAD_PREFILLED_MAX, &frames) || frames == 0)) {
-        snprintf(why, why_size, "--frames-prefilled %s: a number from 1 to %d is needed, or all",
-                 text, SW_LOAD_PREFILLED_MAX);
+        snprintf(why, why_size, "--frames-prefilled %s: use a number from 1 to %d, or all", text,
+                 SW_LOAD_PREFILLED_MAX);
         return false;
     }
     line->options.frames_prefilled = (uint32_t)frames;
@@ -106,13 +107,13 @@ static bool take_action(struct line *line, enum sw_load_action action, const cha
 
 static bool take_key_of(void *context, const char *text, char *why, size_t why_size)
 {
-    snprintf(why, why_size, "--key-of %s: a number is needed", text);
+    snprintf(why, why_size, "--key-of %s: use a number", text);
     return take_action(context, SW_LOAD_ACTION_KEY_OF, text);
 }
 
 static bool take_value_of(void *context, const char *text, char *why, size_t why_size)
 {
-    snprintf(why, why_size, "--value-of %s: a number is needed", text);
+    snprintf(why, why_size, "--value-of %s: use a number", text);
     return take_action(context, SW_LOAD_ACTION_VALUE_OF, text);
 }
 
@@ -135,9 +136,8 @@ static const struct sw_study_option rows[] = {
     {"address", SW_STUDY_BORROWED, FIELD(address), .letter = 'a', .usual = "127.0.0.1:7379",
      .value = "ADDR", .help = "host:port, [v6]:port, unix:/path or tls://host:port"},
     {"cluster", SW_STUDY_FLAG, FIELD(cluster),
-     .help = "bulk: the address is of one or more nodes of a cluster, separated by\n"
-             "commas; keys go to the nodes that own them, and each connection has\n"
-             "a thread"},
+     .help = "bulk: the address names nodes of a cluster, separated by commas;\n"
+             "keys go to the nodes that own them; each connection has a thread"},
     {"cacert", SW_STUDY_BORROWED, FIELD(cacert), .value = "FILE",
      .help = "tls: root certificates, a file or a folder (the system's)"},
     {"cert", SW_STUDY_BORROWED, FIELD(cert), .value = "FILE", .help = "tls: our certificate"},
@@ -145,12 +145,12 @@ static const struct sw_study_option rows[] = {
     {"sni", SW_STUDY_BORROWED, FIELD(sni), .value = "NAME",
      .help = "tls: the name that the server's certificate must have (the host)"},
     {"insecure", SW_STUDY_FLAG, FIELD(insecure),
-     .help = "tls: any certificate of the server will do"},
+     .help = "tls: accept any certificate of the server"},
     {"user", SW_STUDY_BORROWED, FIELD(user), .value = "NAME",
-     .help = "who logs in (default, if there is a password)"},
+     .help = "log in as this user (default, if there is a password)"},
     {"pass-file", SW_STUDY_BORROWED, FIELD(pass_file), .value = "FILE",
-     .help = "the password is its first line; else that of the environment,\n"
-             "SHERWOODCLI_AUTH, if there is one"},
+     .help = "read the password from the first line of FILE (that of\n"
+             "SHERWOODCLI_AUTH in the environment, if any)"},
     {"protocol", SW_STUDY_WORD, FIELD(protocol), .words = protocol_names, .usual = "bulk",
      .value = "P",
      .help = "bulk: frames through libsherwood; resp: the Redis protocol, which\n"
@@ -167,25 +167,26 @@ static const struct sw_study_option rows[] = {
     {"keys", SW_STUDY_U64, FIELD(keys), .letter = 'n', .min = 1, .max = SW_LOAD_KEYS_MAX,
      .usual = "10M", .help = "distinct keys of the run"},
     {"first", SW_STUDY_U64, FIELD(first), .max = SW_LOAD_KEYS_MAX, .usual = "0", .value = "I",
-     .help = "their first number: runs of one seed with other numbers have other\n"
-             "keys"},
+     .help = "number of the first key: runs with the same seed and other numbers\n"
+             "have other keys"},
     {"seconds", SW_STUDY_REAL, FIELD(seconds), .least = SW_LOAD_SECONDS_MIN,
      .most = SW_LOAD_SECONDS_MAX, .value = "S",
-     .help = "set, get and mget: instead of every key once, go on with keys drawn\n"
-             "from the N for S seconds; set-get: the get phase; a mix: instead of\n"
-             "N operations; set-delete: begin again until S seconds are over"},
-    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "picks the keys and their values"},
+     .help = "set, get and mget: draw keys from the N for S seconds instead of\n"
+             "using each once; set-get: in the get phase; a mix: run for S seconds\n"
+             "instead of N operations; set-delete: repeat until S seconds are over"},
+    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1",
+     .help = "number that determines the keys and their values"},
     {"ttl", SW_STUDY_REAL, FIELD(ttl), .least = SW_LOAD_TTL_MIN, .most = SW_LOAD_TTL_MAX,
      .value = "S",
-     .help = "each set, of a mix inserts too, says that its key expires after S\n"
-             "seconds. Answers are checked by that: a key has to be there before,\n"
-             "may be gone while its time ends, and may not be there afterwards"},
+     .help = "let each key of a set, or of an insert of a mix, expire after S\n"
+             "seconds. Replies are checked by that: the key must be present before\n"
+             "its time, may be absent around it, and must be absent after it"},
     {"key-bits", SW_STUDY_U32, FIELD(key_bits), .min = 1, .max = 64, .usual = "64", .value = "B",
-     .help = "32 or 64, as the server's table; resp only, a bulk server tells"},
+     .help = "32 or 64, as the server's table; resp only: a bulk server announces it"},
     {.name = "\nWhich keys, and mixes", .kind = SW_STUDY_TITLE},
     {"distribution", SW_STUDY_WORD, FIELD(distribution), .words = distribution_names, .value = "D",
-     .help = "of the keys drawn: uniform, zipf, latest (zipf from the key written\n"
-             "last), sequential; with --seconds or a mix (uniform)"},
+     .help = "how keys are drawn, with --seconds or a mix: uniform, zipf, latest\n"
+             "(zipf from the key written last), sequential (uniform)"},
     {"theta", SW_STUDY_REAL, FIELD(theta), .least = 0.01, .most = SW_LOAD_THETA_MAX,
      .usual = "0.99", .value = "T", .help = "of zipf and latest: rank r has weight r^-T"},
     {"mix", SW_STUDY_OTHER, .take = take_mix,
@@ -196,13 +197,13 @@ static const struct sw_study_option rows[] = {
      .help = "the mix and distribution of YCSB's workload a, b, c, d or f\n"
              "(f: its read-modify-write is a sum)"},
     {"hit-ratio", SW_STUDY_REAL, FIELD(hit_ratio), .most = 1, .usual = "1", .value = "R",
-     .help = "of a mix's gets: the part that asks for keys of the run"},
+     .help = "the share of a mix's gets that read keys of the run"},
     {.name = "\nHow", .kind = SW_STUDY_TITLE},
     {"frame", SW_STUDY_U32, FIELD(frame), .letter = 'f', .min = 1, .max = SW_LOAD_FRAME_MAX,
      .usual = "65536", .help = "bulk: keys a frame"},
     {"frame-min", SW_STUDY_U32, FIELD(frame_min), .min = 1, .max = SW_LOAD_FRAME_MAX,
-     .help = "bulk, with --seconds: each frame has a number of keys of its own,\n"
-             "drawn from N to that of --frame"},
+     .help = "bulk, with --seconds: draw the number of keys of each frame, from N\n"
+             "to that of --frame"},
     {"value-bytes", SW_STUDY_U32, FIELD(value_bytes), .min = 1, .max = SW_LOAD_VALUE_BYTES_MAX,
      .help = "cache and rows: bytes a value (bulk: the server's maximum;\n"
              "resp: integers)"},
@@ -217,57 +218,56 @@ static const struct sw_study_option rows[] = {
      .help = "threads, sharing the connections (one a connection, at most one a\n"
              "processor)"},
     {"rate", SW_STUDY_U64, FIELD(rate), .min = 1, .max = SW_LOAD_RATE_MAX,
-     .help = "open loop: N keys/s, sent when they are due whatever the server\n"
-             "does; latency counts from then. Of the phase that --seconds is about"},
+     .help = "open loop: send N keys/s when they are due, also if replies are late;\n"
+             "latency counts from then. For the phase that --seconds limits"},
     {"no-verify", SW_STUDY_FLAG, FIELD(no_verify),
-     .help = "do not compare answers: for rates that the client's own checks\n"
-             "limit. Bulk: values are received into the same memory again and\n"
-             "again"},
+     .help = "do not check replies: for rates that the checks of the client would\n"
+             "limit. Bulk: the client receives all values into the same memory"},
     {"no-found", SW_STUDY_FLAG, FIELD(no_found),
      .help = "bulk: frames decline the found bitmap, so that the reply to a write\n"
              "has no body. Gets are verified by values and hits, the writes of a\n"
              "mix by the check at its end. Without this option every reply has\n"
              "the bitmap"},
     {"want-previous", SW_STUDY_FLAG, FIELD(want_previous),
-     .help = "bulk: writes ask for the value that each key had, and a mix checks\n"
-             "it"},
+     .help = "bulk: writes request the earlier value of each key; a mix checks it"},
     {"frames-prefilled", SW_STUDY_OTHER, .take = take_prefilled, .value = "N",
      .help = "bulk: each thread draws N frames before the phase of --seconds and\n"
-             "sends those over and over; implies --no-verify. Measures the server\n"
-             "and the sockets: the client does nothing for each key. A mix:\n"
-             "without inserts and misses. `all`: the same where every key is used\n"
-             "once, without --seconds (set-delete: also with it): all frames\n"
-             "are drawn before the first phase"},
+             "sends those again and again; implies --no-verify. This measures the\n"
+             "server and the sockets: the client does nothing for each key. A mix\n"
+             "must have no inserts and no misses. `all`: for phases that use every\n"
+             "key once, without --seconds (set-delete: also with it): draw all\n"
+             "frames before the first phase"},
     {"splice", SW_STUDY_WORD, FIELD(splice), .words = splice_names, .usual = "auto", .value = "W",
-     .help = "prefilled frames, as pages that the kernel need not copy: auto (by\n"
-             "unix sockets), always, never"},
+     .help = "send prefilled frames as pages, which the kernel does not copy: auto\n"
+             "(with unix sockets), always, never"},
     {"region", SW_STUDY_FLAG, FIELD(region),
-     .help = "bulk, unix sockets: arrays lie in memory that is shared with the\n"
-             "server, and requests go through a ring; each connection has a thread"},
+     .help = "bulk, unix sockets: put the arrays into memory shared with the\n"
+             "server, and send requests by a ring; each connection has a thread"},
     {"socket-buffer", SW_STUDY_U32, FIELD(socket_buffer), .min = 1,
      .max = SW_LOAD_SOCKET_BUFFER_MAX,
      .help = "bulk: bytes of SO_SNDBUF and SO_RCVBUF (the kernel's; unix 1Mi)"},
     {"idle-connections", SW_STUDY_U32, FIELD(idle_connections), .min = 1, .max = SW_LOAD_IDLE_MAX,
-     .help = "N more connections, open and silent during the run"},
+     .help = "open N more connections that stay silent during the run"},
     {.name = "\nOutput", .kind = SW_STUDY_TITLE},
-    {"json", SW_STUDY_FLAG, FIELD(json), .help = "one JSON object on stdout instead of text"},
+    {"json", SW_STUDY_FLAG, FIELD(json), .help = "print one JSON object instead of text"},
     {"csv", SW_STUDY_BORROWED, FIELD(csv), .value = "FILE",
      .help = "append a row for each phase to FILE; a new file gets a row of names"},
     {"series", SW_STUDY_BORROWED, FIELD(series), .value = "FILE",
-     .help = "a CSV row for each second: keys, p50 and p99 (FILE is replaced at the end)"},
+     .help = "write a CSV row for each second: keys, p50, p99 (replaces FILE)"},
     {"quiet", SW_STUDY_FLAG, FIELD(quiet), .letter = 'q',
-     .help = "no progress and no report; the exit status tells"},
+     .help = "print no progress and no report; see the exit status"},
     {"key-of", SW_STUDY_OTHER, .take = take_key_of, .value = "I",
      .help = "print key number I of this --seed and exit"},
     {"value-of", SW_STUDY_OTHER, .take = take_value_of, .value = "KEY",
-     .help = "print the value this --seed gives to KEY and exit"},
-    {"version", SW_STUDY_FLAG, .letter = 'V', .take = take_version, .help = "the version"},
+     .help = "print the value of KEY with this --seed and exit"},
+    {"version", SW_STUDY_FLAG, .letter = 'V', .take = take_version,
+     .help = "print the version and exit"},
 };
 
 static const struct sw_study_command command = {
     .name = "sherwood-load",
     .usage = "[options]",
-    .hint = "-a HOST:PORT names the server",
+    .hint = "use -a HOST:PORT for the server",
     .about = "Loads a Sherwood server and checks what comes back. Without options it connects to\n"
              "127.0.0.1:7379, inserts 10,000,000 keys in bulk frames of 65,536, reads all of them "
              "back,\n"

@@ -23,7 +23,8 @@ int sw_load_plan_memory(const struct sw_load_options *options,
     if (options->operation == SW_LOAD_MGET &&
         (uint64_t)options->depth * options->mget > SW_LOAD_FRAME_MAX) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "--depth times --mget is above %u keys, which is the limit", SW_LOAD_FRAME_MAX);
+                 "--depth times --mget must be at most %u keys: lower one of them",
+                 SW_LOAD_FRAME_MAX);
         return SW_LOAD_E_USAGE;
     }
     const struct sw_load_workload usual = {.key_bytes = 8, .value_bytes = 8};
@@ -46,11 +47,11 @@ int sw_load_plan_memory(const struct sw_load_options *options,
     if (bytes <= SW_LOAD_BUFFER_BYTES_MAX) {
         return SW_LOAD_OK;
     }
-    snprintf(
-        error, SW_LOAD_ERROR_BYTES,
-        "%u connections with this much in flight need %llu MiB of buffers; the limit is %llu MiB",
-        options->connections, (unsigned long long)(bytes >> 20),
-        (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
+    snprintf(error, SW_LOAD_ERROR_BYTES,
+             "%u connections with this much in flight need %llu MiB of buffers, above the limit of "
+             "%llu MiB: lower --connections, --depth or --frame",
+             options->connections, (unsigned long long)(bytes >> 20),
+             (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
     return SW_LOAD_E_USAGE;
 }
 
@@ -80,24 +81,26 @@ int sw_load_plan_partitions(const struct sw_load_options *options,
         .partitions = (uint32_t)partitions,
     };
     if (workload->format != SW_LOAD_VALUES_INTEGER) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's values are bytes: a mix is of integers, whose sums it checks");
+        snprintf(
+            error, SW_LOAD_ERROR_BYTES,
+            "the server's values are bytes: a mix needs integers, because it checks their sums");
         return SW_LOAD_E_USAGE;
     }
     if (options->keys < partitions) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "a mix needs a key for each of the %llu units in flight: more --keys are needed",
+                 "a mix needs a key for each of the %llu units in flight: raise --keys",
                  (unsigned long long)partitions);
         return SW_LOAD_E_USAGE;
     }
     if (workload->key_bytes == 4 && options->first + options->keys > SW_LOAD_MIX_KEYS_MAX_32) {
-        snprintf(error, SW_LOAD_ERROR_BYTES, "a mix on a table of 32 bits has at most 2^30 keys");
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "a mix on keys of 32 bits has at most 2^30 keys: lower --keys or --first");
         return SW_LOAD_E_USAGE;
     }
     uint64_t bytes = sw_load_partitions_bytes(out);
     if (bytes > SW_LOAD_BUFFER_BYTES_MAX) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the model of this mix needs %llu MiB; the limit is %llu MiB",
+                 "the model of this mix needs %llu MiB, above the limit of %llu MiB: lower --keys",
                  (unsigned long long)(bytes >> 20),
                  (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
         return SW_LOAD_E_USAGE;

@@ -138,7 +138,7 @@ static void text_details(FILE *out, const struct sw_load_options *options,
                 grouped(phase->hits, late), grouped(phase->keys, units));
     }
     if (phase->unsent) {
-        fprintf(out, "%s: given up behind schedule: %s %s were due and not sent\n",
+        fprintf(out, "%s: stopped behind schedule: %s %s were due and not sent\n",
                 sw_load_operation_name(phase->operation), grouped(phase->unsent, units),
                 unit_name(options));
     }
@@ -197,7 +197,7 @@ static void text_verified(FILE *out, const struct sw_load_options *options,
     } else if (last->operation == SW_LOAD_DELETE) {
         const struct sw_load_phase_result *sets = &result->phases[0];
         fprintf(out,
-                "\n%s deleted keys verified: %s were missing, %s were there before their set\n",
+                "\n%s deleted keys verified: %s were missing, %s were present before their set\n",
                 grouped(last->keys, keys), grouped(last->missing, missing),
                 grouped(sets->wrong, wrong));
     } else if (last->operation != SW_LOAD_SET) {
@@ -209,11 +209,11 @@ static void text_verified(FILE *out, const struct sw_load_options *options,
         for (uint32_t i = 0; i < result->phases_count; i++) {
             expired += result->phases[i].expired;
         }
-        fprintf(out, "%s times a key was gone whose %g s were over, or may have been (--ttl)\n",
+        fprintf(out, "%s times a key was absent because its %g s had or may have ended (--ttl)\n",
                 grouped(expired, keys), options->ttl);
     }
     if (options->no_found) {
-        fprintf(out, "the found bitmaps of the replies were declined (--no-found)\n");
+        fprintf(out, "the replies had no found bitmaps (--no-found)\n");
     }
 }
 

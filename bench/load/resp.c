@@ -250,7 +250,8 @@ static int turn(struct sw_load_worker *worker)
     worker->traffic.polls++;
     int ready = epoll_wait(resp->epoll, events, EVENTS_MAX, limit);
     if (ready == 0 && resp->busy) {
-        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "no answer within %d s",
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
+                                   "no reply within %d s: see the server's log",
                                    SW_LOAD_SILENCE_MS / 1000);
     }
     if (ready < 0 && errno != EINTR) {

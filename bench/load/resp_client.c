@@ -164,7 +164,7 @@ static int unexpected(struct sw_load_worker *worker, const struct sw_load_reply 
     if (reply->kind == SW_LOAD_REPLY_ERROR) {
         char said[200];
         sw_client_clean((const char *)reply->text, reply->size, said, sizeof(said));
-        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server answered: %s", said);
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server replied: %s", said);
     }
     return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
                                "the server's reply does not fit the command");
@@ -251,7 +251,7 @@ static int use_input(struct sw_load_resp_client *client, struct sw_load_worker *
         int64_t used = sw_load_reply_parse(client->input + at, client->input_bytes - at, &reply);
         if (used < 0) {
             return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
-                                       "the server's bytes are not a RESP reply");
+                                       "the server's reply is not RESP: check the address");
         }
         if (used == 0) {
             break;

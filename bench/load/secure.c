@@ -115,7 +115,7 @@ int sw_load_link_login(struct sw_load_link *link, const struct sw_load_options *
     char said[sizeof(answer)];
     sw_client_clean(answer, strcspn(answer, "\r\n"), said, sizeof(said));
     snprintf(error, SW_LOAD_ERROR_BYTES, "the login was refused: %s",
-             have > 0 ? said : "the server did not answer");
+             have > 0 ? said : "the server did not reply");
     return SW_LOAD_E_PEER;
 }
 

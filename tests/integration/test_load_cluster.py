@@ -115,12 +115,12 @@ def given():
 def wrong():
     """what a cluster does not have is refused in a sentence"""
     with nodes(1) as servers:
-        for words, said in ((("--protocol", "resp"), "--cluster is for bulk frames"),
+        for words, said in ((("--protocol", "resp"), "--cluster needs bulk frames"),
                             (("--region",), "--region shares memory with one server"),
-                            (("-o", "get", "--seconds", "1", "--frames-prefilled", "2", "--splice", "always"), "no --splice"),
-                            (("--idle-connections", "1"), "--idle-connections are of one server"),
-                            (("-t", "1"), "--threads is --connections"),
-                            (("-a", "127.0.0.1:1,,127.0.0.1:2"), "separated by commas")):
+                            (("-o", "get", "--seconds", "1", "--frames-prefilled", "2", "--splice", "always"), "leave out --splice"),
+                            (("--idle-connections", "1"), "--idle-connections go to one server"),
+                            (("-t", "1"), "set --threads to --connections"),
+                            (("-a", "127.0.0.1:1,,127.0.0.1:2"), "with commas between them")):
             text = run(LOAD, *SHAPE, *(() if "-a" in words else ("-a", addresses(servers))), *words, rc=2)
             check(said in text, text)
 

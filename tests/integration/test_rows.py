@@ -70,7 +70,7 @@ def rows_by_sherwood_load():
             for words in ((*by_resp, "-o", "get"), (*by_resp, "-o", "mget"), ("-o", "get", "-f", "100")):
                 check(key.decode() in load(*words, rc=1), f"{words}: {key} is not named")
             check("exactly" in load(*by_resp, "--value-bytes", str(size - 4), "-o", "set", rc=3), "another size")
-            check("a mix is of integers" in load(*by_resp, "--mix", "get=1,set=1", rc=2), "a mix")
+            check("a mix needs integers" in load(*by_resp, "--mix", "get=1,set=1", rc=2), "a mix")
 
 
 @case

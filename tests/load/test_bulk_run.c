@@ -417,7 +417,7 @@ Test(bulk_run, a_server_that_refuses_silent_connections)
     struct sw_load_options options = options_for(SW_LOAD_GET);
     options.idle_connections = 3;
     cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_PEER);
-    cr_assert(strstr(error, "idle connection: the answer to PING was: -ERR no"), "%s", error);
+    cr_assert(strstr(error, "idle connection: the reply to PING was: -ERR no"), "%s", error);
     free(result);
     stop();
 }

@@ -433,6 +433,6 @@ Test(mix_run, too_few_keys_for_the_partitions)
     options.keys = IN_FLIGHT - 1;
     struct outcome outcome = run(&options, NONE, 0);
     cr_assert_eq(outcome.status, SW_LOAD_E_USAGE);
-    cr_assert(strstr(outcome.error, "more --keys"), "%s", outcome.error);
+    cr_assert(strstr(outcome.error, "raise --keys"), "%s", outcome.error);
     forget(&outcome);
 }

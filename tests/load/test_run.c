@@ -251,8 +251,8 @@ Test(run, faults_of_the_server_end_the_run)
         enum fault fault;
         const char *says;
     } cases[] = {
-        {ERROR, "the server answered: OOM the table is full"},
-        {GARBLED, "not a RESP reply"},
+        {ERROR, "the server replied: OOM the table is full"},
+        {GARBLED, "reply is not RESP"},
         {TOO_MANY, ""}, /* what comes first depends on the operation */
         {CLOSE, "clos"},
     };
@@ -290,7 +290,7 @@ Test(run, buffers_have_a_limit)
         const char *says;
     } cases[] = {
         {SW_LOAD_RESP_DEPTH_MAX, SW_LOAD_MGET_MAX, "--depth times --mget"},
-        {SW_LOAD_FRAME_MAX / SW_LOAD_MGET_MAX, SW_LOAD_MGET_MAX, "the limit is 16384 MiB"},
+        {SW_LOAD_FRAME_MAX / SW_LOAD_MGET_MAX, SW_LOAD_MGET_MAX, "the limit of 16384 MiB"},
     };
     for (size_t i = 0; i < 2; i++) {
         struct server server = {.address = "127.0.0.1:1"};
