@@ -33,7 +33,8 @@ int sw_memory_import(struct sw_table *table, const struct sw_memory_source *sour
         return importing->import(table->memory, source, out, reason, reason_size);
     }
     if (source->kind != SW_MEMORY_HOST) {
-        snprintf(reason, reason_size, "the %s backend has no device whose memory could be shared",
+        snprintf(reason, reason_size,
+                 "the %s backend has no device memory to share: use host memory",
                  table->backend->name);
         return SW_E_UNSUPPORTED;
     }

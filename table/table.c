@@ -86,7 +86,7 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
     if (status != SW_E_NODEVICE || wanted == SW_BACKEND_CUDA) {
         return status;
     }
-    snprintf(why, sizeof(why), "no CUDA device answered: %.200s", table->reason);
+    snprintf(why, sizeof(why), "no CUDA device replied: %.200s", table->reason);
     return open_cpu(table, parts->cpu, why);
 }
 
@@ -161,7 +161,8 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
                              facts.combined_ops_max, facts.collected_ops_max, facts.collects_all);
     }
     if (status != SW_OK) {
-        snprintf(reason, reason_size, "the queue of the writes: %s", sw_status_text(status));
+        snprintf(reason, reason_size, "cannot create the queue of the writes: %s",
+                 sw_status_text(status));
         table->backend->close(table->memory);
         free(table);
         return status;

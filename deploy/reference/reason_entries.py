@@ -94,15 +94,15 @@ GROUPS = (
      "`sherwoodd` logs `the table cannot be created: ` or `the table cannot be built: ` with the text. A value that the engine refuses ends the program with status 2.\n"
      "Too little memory, or a GPU that does not work, ends it with status 1.",
      r"server/(server|loop|main|selftest)\.c|server/observe/gpu|table/",
-     (("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|make it smaller|capacity or smaller batches",
+     (("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|capacity or smaller batches",
        "Choose a smaller `--capacity`, `--frame-ops-max` or `--round-ops-max`, or a machine with more memory: [Capacity](../capacity.md) has the formulas."),
       ("NVIDIA driver|no usable CUDA|CUDA runtime says|CUDA device cannot|no CUDA device|reach host memory|registered memory|pinning|allocation of the handle|of another device"
-       "|device whose memory",
+       "|device memory to share",
        "Run `nvidia-smi`: check the driver, the number of the device and its free memory. `--backend cpu` serves without a GPU."),
       ("compute capability|no CUDA backend|no such backend", "Build with `make ARCH=all` and nvcc, or start with `--backend cpu`."),
       ("device failed|table is lost|too many batches in flight|are lost|queue of the writes|self-test|I/O loop ended|poll failed|does not round",
        "Read the lines before this one. The service manager starts the server again, with the data of `--data-dir`. If it fails again, test the hardware."),
-      ("must be|must have|must hold|must take|has no use|hash functions|cuckoo table|maximum load|a cache must|stash|limited only|grows only|holds a load|does not support",
+      ("must be|must have|must hold|must take|has no use|hash functions|cuckoo table|maximum load|a cache must|stash|a limit of GPU|grows only|holds a load|does not support",
        "Choose a value in the range of the text: [Options](options.md)."),
       ("I/O thread|I/O loop|GPU", "Lower `--loops`, `--arena-bytes` or `--round-ops-max`, or raise the limits of the service."),
       ("seed", "Set `--seed`."), ("pass its maximum load|no such operation", "See the error of the request: [RESP](#resp)."),

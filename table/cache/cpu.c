@@ -35,7 +35,8 @@ void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, char 
     *bytes = slots->buckets * sw_cache_bucket_bytes(slots->value_bytes);
     void *memory = *bytes <= sw_memory_available() ? sw_memory_map(*bytes) : NULL;
     if (memory == NULL) {
-        snprintf(reason, reason_size, "the cache needs %llu bytes of memory: make it smaller",
+        snprintf(reason, reason_size,
+                 "the cache needs %llu bytes of memory, more than is available: lower the capacity",
                  (unsigned long long)*bytes);
         return NULL;
     }

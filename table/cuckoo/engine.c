@@ -29,7 +29,7 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
                                 "a cuckoo table of %u functions holds a load of at most %g, not "
                                 "%g: lower the maximum load%s",
                                 (unsigned)functions, most, config->max_load,
-                                functions == 2 ? ", or take 3 functions" : "");
+                                functions == 2 ? ", or use 3 functions" : "");
     }
     if (geometry.occupied_max < 1) {
         return sw_config_refuse(reason, reason_size,

@@ -25,9 +25,9 @@ struct sw_pool;
 int sw_pool_create(uint32_t threads, struct sw_pool **out);
 
 /* Error text for a failed sw_pool_create. Its argument is `threads`, an unsigned. */
-#define SW_POOL_REFUSED                                                                         \
-    "the %u threads of the table could not be started: not enough memory for their stacks, or " \
-    "the limit of threads is reached"
+#define SW_POOL_REFUSED                                                                           \
+    "cannot start the %u threads of the table: not enough memory for their stacks, or the limit " \
+    "of threads is reached"
 /* Joins the workers. No thread may have taken the pool. NULL is allowed. */
 void sw_pool_destroy(struct sw_pool *pool);
 

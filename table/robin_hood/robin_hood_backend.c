@@ -53,8 +53,8 @@ static int rows_valid(const struct sw_table_config *config, char *reason, size_t
     }
     if (config->key_text_bytes % 8 != 0 || config->key_text_bytes > bytes - SW_ROW_BYTES_MIN) {
         return sw_config_refuse(reason, reason_size,
-                                "texts of keys must take a multiple of 8 bytes of a row, and leave "
-                                "%u, which %u of %u are not",
+                                "key strings must take a multiple of 8 bytes of a row and leave %u "
+                                "bytes for the value: %u of %u do not",
                                 SW_ROW_BYTES_MIN, (unsigned)config->key_text_bytes,
                                 (unsigned)bytes);
     }
@@ -62,9 +62,9 @@ static int rows_valid(const struct sw_table_config *config, char *reason, size_t
         return sw_config_refuse(reason, reason_size, "rows must be in gpu or host memory, or both");
     }
     if (config->rows_gpu_bytes != 0 && config->rows_in != SW_ROWS_IN_GPU_HOST) {
-        return sw_config_refuse(reason, reason_size,
-                                "GPU memory for rows is limited only where others are in that of "
-                                "the host (rows-in gpu+host)");
+        return sw_config_refuse(
+            reason, reason_size,
+            "a limit of GPU memory for rows needs rows in both memories: use rows-in gpu+host");
     }
     return valid(config, reason, reason_size);
 }

@@ -208,7 +208,7 @@ Test(dispatch, choice_of_the_backend)
     takes(NO_CUDA, SW_BACKEND_AUTO, SW_BACKEND_CPU, "this build has no CUDA backend; a fake");
     takes(PRESENT, SW_BACKEND_AUTO, SW_BACKEND_CUDA, "a fake");
     takes(PRESENT, SW_BACKEND_CUDA, SW_BACKEND_CUDA, "a fake");
-    takes(ASLEEP, SW_BACKEND_AUTO, SW_BACKEND_CPU, "no CUDA device answered: asleep; a fake");
+    takes(ASLEEP, SW_BACKEND_AUTO, SW_BACKEND_CPU, "no CUDA device replied: asleep; a fake");
     fails(NO_CUDA, SW_BACKEND_CUDA, SW_E_NOTBUILT, "engine cache");
     fails(ASLEEP, SW_BACKEND_CUDA, SW_E_NODEVICE, "asleep");
     fails(SMALL, SW_BACKEND_CUDA, SW_E_NOMEM, "too large");

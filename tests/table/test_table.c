@@ -77,7 +77,7 @@ Test(table, automatic_choice)
         cr_assert_str_eq(info.backend_name, "cpu");
         cr_assert_not_null(strstr(info.backend_reason, sw_robin_hood_backend_cuda() == NULL
                                                            ? "this build has no CUDA backend"
-                                                           : "no CUDA device answered"),
+                                                           : "no CUDA device replied"),
                            "%s", info.backend_reason);
     } else {
         cr_assert_str_eq(info.backend_name, "cuda");

@@ -129,10 +129,10 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
         return status;
     }
     if (config->value_bytes != 0 && !sw_rounding_is_exact()) {
-        snprintf(reason, reason_size,
-                 "this process does not round numbers of 32 bits as IEEE 754 has it, so rows would "
-                 "not be added to as promised: a flag of the compiler, or a library, has changed "
-                 "that");
+        snprintf(
+            reason, reason_size,
+            "this process does not round 32-bit floats as IEEE 754 requires, so sums of rows would "
+            "be wrong: build without -ffast-math, and without libraries that change the rounding");
         return SW_E_UNSUPPORTED;
     }
     struct sw_cpu *cpu = calloc(1, sizeof(*cpu));
