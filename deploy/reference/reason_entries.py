@@ -206,7 +206,7 @@ GROUPS = (
       ("^a replica of this node:|^the replica ", "Check the replicas of both nodes (`INFO replication`), and start the move again."),
       ("slots is empty|does not belong|not a primary|another cluster|assigns the slots|does not have|belong to a shard|has the slots|newer topology|another topology|of the target|target's topology: |this node is",
        "Give both nodes the same topology (`CLUSTER NODES`), and send the command to the target with the id of the source."),
-      ("topology is in etcd|while the topology", "Change the topology in etcd: [Cluster](../cluster.md)."),
+      ("topology is in etcd|while the topology", "Slots move only while the topology is in files: [Cluster](../cluster.md#a-topology-in-etcd)."),
       ("log cannot|durable|not synced|refuses keys|is a replica now", "Look at the log and the problems of the target: disk, memory, role."),
       ("repl-backlog-bytes|read the table for too long", "Move fewer slots at once, or raise `--repl-backlog-bytes` of the source."),
       ("connection to|did not reply|reach the target|^the (target|source): |too long|out of order|damaged|second snapshot|differ from",
