@@ -5,7 +5,12 @@
 #ifndef SHERWOOD_EMULATOR_LAUNCH_CUH
 #define SHERWOOD_EMULATOR_LAUNCH_CUH
 
+/* std::function alone: each kernel's file would parse the rest of <functional>. */
+#if __has_include(<bits/std_function.h>)
+#include <bits/std_function.h>
+#else
 #include <functional>
+#endif
 #include <tuple>
 
 struct dim3 {
