@@ -51,7 +51,7 @@ def old(program="sherwoodd"):
         archive = subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE)
         subprocess.run(["tar", "-x", "-C", tree], stdin=archive.stdout, check=True)
         equal(archive.wait(), 0, "git archive")
-        run("env", "-u", "MAKEFLAGS", "make", "-C", tree, "--silent", f"-j{os.cpu_count()}", "NVCC=", "CFLAGS=-O0 -w",
+        run("env", "-u", "MAKEFLAGS", "make", "-C", tree, "--silent", f"-j{os.cpu_count()}", "NVCC=", "CFLAGS=-O0 -g0 -w",
             "CPPFLAGS=-U_FORTIFY_SOURCE", "build/sherwoodd", "build/sherwood-cli", timeout=600)
         (tree / "complete").touch()
     return tree / "build" / program
