@@ -54,7 +54,7 @@ def stand_still(etcd, *members):
 def refused():
     """what cluster-config does not take of etcd is said in one sentence"""
     good = "etcd://127.0.0.1:2379/sherwood"
-    for text, why in (("etcd://h/p", "no host:port"), ("etcds://h:1", "prefix"), ("etcd://h:1/p?x=1", "after the prefix"),
+    for text, why in (("etcd://h/p", "not host:port"), ("etcds://h:1", "prefix"), ("etcd://h:1/p?x=1", "after the prefix"),
                       ("etcd://h:1/", "prefix")):
         said = run(DAEMON, "--port", free_port(), "--cluster-config", text, *SMALL, rc=2)
         check(why in said or "built without libcurl" in said, (text, said))
