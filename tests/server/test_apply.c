@@ -214,7 +214,8 @@ static void check_prefix(const struct sample *s, const struct outcome *outcome)
     char reason[256];
     if (outcome->has_snapshot) {
         cr_assert(outcome->is_whole);
-        cr_assert(outcome->applied >= s->snapshot_at && outcome->applied <= WRITES);
+        cr_assert_geq(outcome->applied, s->snapshot_at);
+        cr_assert_leq(outcome->applied, WRITES);
         cr_assert_eq(sw_digest_of(outcome->table, &digest, reason, sizeof(reason)), 0);
         cr_assert_eq(digest.sequence, outcome->applied);
         cr_assert_eq(memcmp(&digest, &s->digests[outcome->applied], sizeof(digest)), 0,
@@ -361,7 +362,8 @@ Test(apply, backlog_is_bounded_and_in_order)
     write.sequence = 1;
     sw_backlog_add(backlog, &write);
     sw_backlog_stats(backlog, &figures);
-    cr_assert(!figures.is_on && figures.bytes == 0);
+    cr_assert(!figures.is_on);
+    cr_assert_eq(figures.bytes, 0);
     sw_backlog_enable(backlog, table);
     for (write.sequence = 3; write.sequence > 0; write.sequence--) { /* 3, 2, 1 */
         cr_assert_eq(sw_backlog_take(backlog, 0, records, 8, 1 << 20), 0,

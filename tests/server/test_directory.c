@@ -135,7 +135,8 @@ Test(directory, what_is_not_a_regular_file_is_refused_and_not_waited_for, .timeo
     }
     touch(&place, "file");
     int fd = place.directory.io->open(dir, "file", O_RDWR, 0);
-    cr_assert(fd >= 0 && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    cr_assert_geq(fd, 0);
+    cr_assert_neq(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
     close(fd);
     close(listener);
     unlinkat(dir, "folder", AT_REMOVEDIR);
@@ -203,7 +204,8 @@ Test(directory, files_of_a_kind_are_listed_in_order)
     make_place(&place);
     cr_assert_eq(open_place(&place, sw_io_system()), 0, "%s", place.reason);
     cr_assert_eq(sw_directory_numbers(&place.directory, "snapshot", &numbers, &count), 0);
-    cr_assert(numbers == NULL && count == 0);
+    cr_assert_null(numbers);
+    cr_assert_eq(count, 0);
     for (uint64_t i = 0; i < 40; i++) {
         sw_directory_name("snapshot", i * 7 % 40, name);
         touch(&place, name);

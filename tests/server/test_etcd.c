@@ -85,7 +85,8 @@ Test(etcd, say_that_the_watch_is_there_and_goes_on)
     cr_assert_eq(news.kind, SW_ETCD_CREATED);
     json_decref(news.root);
     news = news_of("{\"result\":{\"header\":{\"revision\":\"9\"}}}");
-    cr_assert(news.kind == SW_ETCD_PROGRESS && news.revision == 9);
+    cr_assert_eq(news.kind, SW_ETCD_PROGRESS);
+    cr_assert_eq(news.revision, 9);
     json_decref(news.root);
 }
 
@@ -98,17 +99,23 @@ Test(etcd, say_the_last_change_of_several)
                 "{\"type\":\"DELETE\",\"kv\":{\"key\":\"YQ==\",\"mod_revision\":\"12\"}},"
                 "{\"type\":\"PUT\",\"kv\":{\"key\":\"YQ==\",\"mod_revision\":\"13\",\"value\":"
                 "\"dHdv\"}}]}}");
-    cr_assert(news.kind == SW_ETCD_CHANGED && news.revision == 13); /* more may come up to 30 */
+    cr_assert_eq(news.kind, SW_ETCD_CHANGED);
+    cr_assert_eq(news.revision, 13); /* more may come up to 30 */
     sw_registry_read_kv(news.kv, news.revision, &held);
-    cr_assert(held.epoch == 13 && held.size == 3);
+    cr_assert_eq(held.epoch, 13);
+    cr_assert_eq(held.size, 3);
     cr_assert_str_eq(held.text, "two");
     free(held.text);
     json_decref(news.root);
     news = news_of("{\"result\":{\"header\":{\"revision\":\"14\"},\"events\":["
                    "{\"type\":\"DELETE\",\"kv\":{\"key\":\"YQ==\",\"mod_revision\":\"14\"}}]}}");
-    cr_assert(news.kind == SW_ETCD_CHANGED && news.kv == NULL && news.revision == 14);
+    cr_assert_eq(news.kind, SW_ETCD_CHANGED);
+    cr_assert_null(news.kv);
+    cr_assert_eq(news.revision, 14);
     sw_registry_read_kv(news.kv, news.revision, &held);
-    cr_assert(held.epoch == 0 && held.text == NULL && held.revision == 14);
+    cr_assert_eq(held.epoch, 0);
+    cr_assert_null(held.text);
+    cr_assert_eq(held.revision, 14);
     json_decref(news.root);
 }
 
@@ -152,7 +159,8 @@ Test(etcd, that_are_none_of_etcds_are_refused)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct sw_etcd_news news;
         cr_assert(!sw_etcd_read_news(wrong[i], strlen(wrong[i]), &news, reason), "%s", wrong[i]);
-        cr_assert(news.root == NULL && reason[0] != '\0');
+        cr_assert_null(news.root);
+        cr_assert_neq(reason[0], '\0');
     }
 }
 
@@ -170,8 +178,10 @@ Test(etcd, values_are_what_was_put_whatever_their_size)
         size_t got = 0;
         json_t *value = sw_etcd_in_base64(text, size);
         back = sw_etcd_from_base64(value, &got);
-        cr_assert(back != NULL && got == size && memcmp(back, text, size) == 0 &&
-                  back[got] == '\0');
+        cr_assert_not_null(back);
+        cr_assert_eq(got, size);
+        cr_assert_eq(memcmp(back, text, size), 0);
+        cr_assert_eq(back[got], '\0');
         free(back);
         json_decref(value);
     }
@@ -206,7 +216,9 @@ Test(etcd, an_answer_tells_the_topology_and_the_mark_of_the_last_write)
                    "\"MDEyMzQ1Njc4OWFiY2RlZg==\"}]}}]}",
                    0, NULL);
     sw_registry_read_answer(answer, &held);
-    cr_assert(held.revision == 30 && held.epoch == 21 && held.written == 20);
+    cr_assert_eq(held.revision, 30);
+    cr_assert_eq(held.epoch, 21);
+    cr_assert_eq(held.written, 20);
     cr_assert_str_eq(held.mark, "0123456789abcdef");
     free(held.text);
     json_decref(answer);
@@ -214,7 +226,10 @@ Test(etcd, an_answer_tells_the_topology_and_the_mark_of_the_last_write)
                         "{\"response_range\":{}}]}",
                         0, NULL);
     sw_registry_read_answer(answer, &held);
-    cr_assert(held.revision == 3 && held.epoch == 0 && held.text == NULL && held.mark[0] == '\0');
+    cr_assert_eq(held.revision, 3);
+    cr_assert_eq(held.epoch, 0);
+    cr_assert_null(held.text);
+    cr_assert_eq(held.mark[0], '\0');
     json_decref(answer);
 }
 

@@ -57,9 +57,12 @@ Test(ha_shard, an_election_is_read_as_it_was_put)
     cr_assert_eq(read_held(held_after(election(), "12"), &shard), 0);
     cr_assert_eq(shard.term, 5);
     cr_assert(sw_ha_same_id(shard.primary, (struct sw_ha_id){sw_ha_node("a:1"), 17}));
-    cr_assert(shard.sync.quorum == 1 && shard.sync.members == 2 && shard.sync.count == 1);
+    cr_assert_eq(shard.sync.quorum, 1);
+    cr_assert_eq(shard.sync.members, 2);
+    cr_assert_eq(shard.sync.count, 1);
     cr_assert(sw_ha_same_id(shard.sync.in_sync[0], (struct sw_ha_id){sw_ha_node("b:2"), 99}));
-    cr_assert(shard.term_revision == 12 && shard.sync_revision == 12);
+    cr_assert_eq(shard.term_revision, 12);
+    cr_assert_eq(shard.sync_revision, 12);
     cr_assert_eq(shard.renewal_revision, 12);
     cr_assert_eq(shard.ttl_ns, address.ttl_ns, "others are patient for the primary's ttl");
 }
@@ -82,7 +85,8 @@ Test(ha_shard, a_renewal_says_for_how_long_it_is)
 {
     struct sw_ha_shard shard;
     cr_assert_eq(read_renewed(60000000000U, &shard), 0);
-    cr_assert(shard.renewal_revision == 13 && shard.ttl_ns == 60000000000U);
+    cr_assert_eq(shard.renewal_revision, 13);
+    cr_assert_eq(shard.ttl_ns, 60000000000U);
     cr_assert_eq(read_renewed(60001000000U, &shard), -1, "no ttl is so long");
 }
 

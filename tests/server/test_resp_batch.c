@@ -333,7 +333,8 @@ Test(batch, keys_of_which_nobody_says_when_have_the_default_time)
     while (!fleet->expected[0].done) {
         poll_loop(0);
     }
-    cr_assert(result->expire_at == 0 && result->expires == NULL);
+    cr_assert_eq(result->expire_at, 0);
+    cr_assert_null(result->expires);
     sw_resp_batch_reset(batch);
     tear_down_fleet();
 }

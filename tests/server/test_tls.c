@@ -253,11 +253,13 @@ Test(tls, writes_more_than_the_socket_holds, .init = set_up, .fini = tear_down)
     pieces[1] = uv_buf_init((char *)fixture->bytes + sent + 777, (unsigned)(BYTES - sent - 777));
     cr_assert_eq(sw_transport_write(&fixture->transport, pieces, 2), 0);
     uint64_t queued = sw_transport_queued_bytes(&fixture->transport);
-    cr_assert(queued > 0 && queued <= (uint64_t)(BYTES - sent));
+    cr_assert_gt(queued, 0);
+    cr_assert_leq(queued, (uint64_t)(BYTES - sent));
     cr_assert_eq(fixture->written, 0);
     client_expects(BYTES);
     run_iteration();
-    cr_assert(fixture->written == 1 && fixture->status == 0);
+    cr_assert_eq(fixture->written, 1);
+    cr_assert_eq(fixture->status, 0);
     cr_assert_eq(sw_transport_queued_bytes(&fixture->transport), 0);
 }
 
@@ -279,7 +281,8 @@ Test(tls, closing_while_it_writes_ends_the_write_first, .init = set_up, .fini = 
     cr_assert_eq(sw_transport_write(&fixture->transport, &all, 1), 0);
     run_iteration();
     close_server();
-    cr_assert(fixture->written == 1 && fixture->status == UV_ECANCELED);
+    cr_assert_eq(fixture->written, 1);
+    cr_assert_eq(fixture->status, UV_ECANCELED);
     int64_t got = 1;
     while (got > 0) {
         got = sw_tls_read(&fixture->client, &byte, 1);
@@ -331,12 +334,14 @@ Test(tls, half_a_handshake_and_an_end, .init = set_up, .fini = tear_down)
     cr_assert_eq(sw_tls_handshake(&fixture->client), SW_TLS_AGAIN);
     run_iteration();
     cr_assert_gt(recv(fixture->fd, hello, sizeof(hello), 0), 0, "the server has replied");
-    cr_assert(fixture->transport.opening && fixture->end == 0);
+    cr_assert(fixture->transport.opening);
+    cr_assert_eq(fixture->end, 0);
     shutdown(fixture->fd, SHUT_RDWR);
     for (int i = 0; i < 10; i++) {
         run_iteration();
     }
-    cr_assert(fixture->end < 0 && fixture->failures == 1);
+    cr_assert_lt(fixture->end, 0);
+    cr_assert_eq(fixture->failures, 1);
     cr_assert_not(fixture->transport.opening);
 }
 

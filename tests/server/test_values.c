@@ -26,7 +26,8 @@ Test(values, lengths_up_to_the_room_fit)
         }
         cr_assert(sw_bulk_strings_fit(values, widths[w], COUNT, &first, &length));
         cr_assert(sw_bulk_strings_fit(values, widths[w], 0, &first, &length));
-        cr_assert(first == 99 && length == 99);
+        cr_assert_eq(first, 99);
+        cr_assert_eq(length, 99);
         free(values);
     }
 }
