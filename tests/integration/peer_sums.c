@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     }
     if (type < SHERWOOD_U32) {
         PEER_CHECK(sherwood_add(client, keys, keys, 1, 1, 0, false) == SHERWOOD_E_INVALID, "bytes");
-        PEER_CHECK(strstr(sherwood_error(client), "no numbers") != NULL, "%s",
+        PEER_CHECK(strstr(sherwood_error(client), "are not rows of numbers") != NULL, "%s",
                    sherwood_error(client));
         sherwood_close(client);
         peer_ok("values that are no numbers");

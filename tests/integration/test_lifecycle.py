@@ -136,7 +136,8 @@ def accepted_is_answered():
             resp.sendall(wire.command("SET", 1, 1) * 2000)
             bulk.sendall(wire.frame(wire.SET, keys, keys))
             # The daemon has begun to take them in; these bytes are in its hands or the kernel's.
-            eventually(lambda: server.metrics()["sherwood_net_input_bytes_total"] > 500000, "taken")
+            eventually(lambda: (moved := server.metrics())["sherwood_net_input_bytes_total"] > 500000
+                       and moved["sherwood_commands_processed_total"] > 0, "taken")
             server.process.send_signal(signal.SIGTERM)
             replies = wire.Replies(resp)
             count = 0

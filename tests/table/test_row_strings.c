@@ -17,6 +17,7 @@
 TestSuite(row_strings, .timeout = 120);
 
 enum { KEYS = 7, OPS = 300, ROW_MAX = 128, HEAD = 4 };
+enum { TEXT_MAX = 512 }; /* a sum of floats has up to 310 digits before its point */
 
 struct row {
     bool present;
@@ -68,7 +69,7 @@ static bool add_floats(const char *old, const char *operand, char *out)
         }
         sum += number;
     }
-    size_t size = (size_t)snprintf(out, ROW_MAX, "%.17Lf", sum);
+    size_t size = (size_t)snprintf(out, TEXT_MAX, "%.17Lf", sum);
     while (out[size - 1] == '0') {
         size--;
     }
@@ -98,7 +99,7 @@ static bool apply(struct world *world, uint32_t op, uint64_t key, const char *op
 {
     struct row *row = &world->rows[key];
     const bool was = row->present;
-    char text[ROW_MAX * 2] = "";
+    char text[TEXT_MAX] = "";
     bool done = true;
     memset(world->before, 0, world->value_bytes);
     if (was) {
