@@ -80,8 +80,8 @@ struct sw_client_details {
     uint32_t scale_bits, operand_type;  /* of ADD */
     uint32_t range_offset, range_bytes; /* of GETRANGE and SETRANGE */
     uint32_t times;                     /* enum sw_frame_times */
-    uint64_t time_ms;                   /* one time for all keys, unless .. */
-    const uint64_t *times_ms; /* .. each key has one: the time of the first key; or NULL */
+    uint64_t time_ms;                   /* the time of all keys, if times_ms is NULL */
+    const uint64_t *times_ms;           /* a time for each key, from the first key on; or NULL */
 };
 static inline void sw_client_add_details(struct sw_request *header,
                                          const struct sw_client_details *details)
@@ -113,9 +113,9 @@ struct sw_client_frame {
     uint64_t cache_at, cache_keys;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */
     uint8_t *login_head; /* room for its head, SW_FRAME_HEAD_BYTES_MAX, until the reply has come */
-    bool is_split;       /* the places of what is evicted are not known yet */
+    bool is_split;       /* the places of the evicted entries are not known yet */
     bool by_ring;        /* sw_client_ring_place has found that it can go there */
-    struct sw_submission submission; /* .. as this record */
+    struct sw_submission submission; /* by_ring: the record */
 };
 
 /* Returns a flight for a frame, which the caller sends, or NULL if no flight is free. */

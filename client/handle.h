@@ -38,7 +38,7 @@ struct sherwood {
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
     uint64_t incarnation; /* of the server; 0: it does not log writes */
     bool lost_writes;     /* a connection that has written ended since sherwood_wait_replicas */
-    bool lost_durable;    /* .. since sherwood_wait_durable, by a fail-over */
+    bool lost_durable;    /* the same since sherwood_wait_durable, because of a fail-over */
 
     struct sw_client_endpoints
         *endpoints;     /* owned; NULL: the handle has one address, or a cluster */

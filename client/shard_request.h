@@ -32,8 +32,8 @@ struct sw_client_shard_request {
     uint32_t next; /* the answer that is joined next */
     enum sw_client_shard_request_state state;
     uint16_t shard;    /* of the topology that the handle has */
-    uint32_t attempts; /* failed attempts, without those counted in .. */
-    uint32_t frozen;   /* .. `frozen`: refusals while a slot was handed over */
+    uint32_t attempts; /* failed attempts, except those that `frozen` counts */
+    uint32_t frozen;   /* refusals while a slot was handed over */
     uint32_t refusal;  /* status of the last refusal; 0: there was no connection */
     uint32_t answer_room;
     uint8_t *previous;

@@ -28,8 +28,8 @@ enum sherwood_when {
 struct sherwood_times {
     size_t size; /* sizeof(struct sherwood_times) */
     enum sherwood_when when;
-    uint64_t time_ms;         /* AT, IN: for all keys; 0: each key has its own, .. */
-    const uint64_t *times_ms; /* .. here: [count], borrowed as the keys are; or NULL */
+    uint64_t time_ms;         /* AT, IN: for all keys; 0: times_ms has one for each key */
+    const uint64_t *times_ms; /* [count], in ms, borrowed as the keys are; or NULL */
 };
 #define SHERWOOD_TIMES_INIT SHERWOOD_INIT_OF(sherwood_times)
 

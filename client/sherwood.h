@@ -234,34 +234,40 @@ enum sherwood_operation {
     SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read, which is a use */
     /* cache: if present a use, with the score of the request; takes no values */
     SHERWOOD_SET_SCORE = 13,
-    SHERWOOD_SET_VALUE = 14,       /* cache: replace if present; no use */
-    SHERWOOD_ADD_F32 = 15,         /* insert, or add number by number: 32-bit floats */
-    SHERWOOD_ADD_U32 = 16,         /* .. unsigned integers of 32 bits, which wrap around */
-    SHERWOOD_ADD_U64 = 17,         /* .. of 64 bits: value_bytes is a multiple of 8 */
+    SHERWOOD_SET_VALUE = 14, /* cache: replace if present; no use */
+    SHERWOOD_ADD_F32 = 15,   /* insert, or add number by number: 32-bit floats */
+    /* insert, or add number by number: unsigned 32-bit integers, which wrap around */
+    SHERWOOD_ADD_U32 = 16,
+    /* insert, or add number by number: unsigned 64-bit integers; value_bytes is a multiple of 8 */
+    SHERWOOD_ADD_U64 = 17,
     SHERWOOD_ADD_PRESENT_F32 = 18, /* add if present */
     SHERWOOD_ADD_PRESENT_U32 = 19,
     SHERWOOD_ADD_PRESENT_U64 = 20,
-    SHERWOOD_ADD_F16 = 21,  /* rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754 */
-    SHERWOOD_ADD_BF16 = 22, /* .. to the high 16 bits of a float of 32 */
+    SHERWOOD_ADD_F16 = 21, /* rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754 */
+    /* rows: as ADD_F32, each sum rounded to 16 bits, the high half of a 32-bit float (bfloat16) */
+    SHERWOOD_ADD_BF16 = 22,
     SHERWOOD_ADD_PRESENT_F16 = 23,
     SHERWOOD_ADD_PRESENT_BF16 = 24,
-    SHERWOOD_EXPIRE = 25,         /* a present key expires then */
-    SHERWOOD_EXPIRE_NONE = 26,    /* .. if it does not expire yet */
-    SHERWOOD_EXPIRE_SOME = 27,    /* .. if it does */
-    SHERWOOD_EXPIRE_LATER = 28,   /* .. if it does, and earlier than that */
-    SHERWOOD_EXPIRE_EARLIER = 29, /* .. if it does later than that, or never */
-    SHERWOOD_EXPIRE_SHORTEN = 30, /* .. if it does, and later than that */
+    SHERWOOD_EXPIRE = 25,       /* set the time at which a present key expires */
+    SHERWOOD_EXPIRE_NONE = 26,  /* as EXPIRE, if the key does not expire yet */
+    SHERWOOD_EXPIRE_SOME = 27,  /* as EXPIRE, if the key expires */
+    SHERWOOD_EXPIRE_LATER = 28, /* as EXPIRE, if the key expires, and earlier than the new time */
+    /* as EXPIRE, if the key never expires, or later than the new time */
+    SHERWOOD_EXPIRE_EARLIER = 29,
+    SHERWOOD_EXPIRE_SHORTEN = 30, /* as EXPIRE, if the key expires, and later than the new time */
     /* rows of strings: add the integer in the operand to the one in the value, as redis does */
     SHERWOOD_INCRBY = 77,
-    /* .. numbers with a point; a value that is no number, or has no room, stays as it is */
+    /* rows of strings: add the decimal number in the operand; a value that is no number, or has */
+    /* no room, stays */
     SHERWOOD_INCRBYFLOAT = 78,
-    /* .. put the operand behind the value; an absent key is an empty string, and inserted */
+    /* rows of strings: append the operand; an absent key counts as an empty string, and is */
+    /* inserted */
     SHERWOOD_APPEND = 79,
     SHERWOOD_CAS = 68, /* an operand is two values: a key that has the first one gets the second */
     /* rows: replace a part of the value; an absent key is zeros, and inserted */
     SHERWOOD_SETRANGE = 69,
     SHERWOOD_GETRANGE = 70, /* rows, those of a cache included: read a part of the value */
-    SHERWOOD_PERSIST = 71,  /* a present key that expires never does any more */
+    SHERWOOD_PERSIST = 71,  /* a present key no longer expires */
     SHERWOOD_TTL = 72 /* when each key expires: values of 8 bytes; 0: never, or it is absent */
 };
 

@@ -131,10 +131,10 @@ struct sw_request {
     uint32_t scale_bits;   /* ADD: of a float; 0: 1 */
     uint32_t operand_type; /* ADD: enum sw_value_type; 0: as the rows' numbers */
     uint32_t range_offset; /* GETRANGE, SETRANGE: the first byte of each value */
-    uint32_t range_bytes;  /* .. and how many */
+    uint32_t range_bytes;  /* GETRANGE, SETRANGE: number of bytes */
     uint32_t times;        /* may be any number: enum sw_frame_times */
-    uint64_t time_ms;      /* AT, IN: of all keys, unless .. */
-    bool has_times;        /* .. the body has one for each */
+    uint64_t time_ms;      /* AT, IN: the time of all keys; unused if has_times is set */
+    bool has_times;        /* AT, IN: the body has a time for each key */
     uint64_t map_epoch;    /* of the topology that split the keys; 0: none did */
     uint32_t frozen_seen; /* SLOT_FROZEN that came by this connection before the request was sent */
 };

@@ -57,11 +57,11 @@ enum sw_wal_kind {
 };
 
 #define SW_WAL_HAS_OPERANDS 1U   /* there is a column of operands */
-#define SW_WAL_HAS_OPERATIONS 2U /* .. of operations: they are not all the same */
+#define SW_WAL_HAS_OPERATIONS 2U /* there is a column of operations: they are not all the same */
 /* The columns of expiry times. Programs that do not know them refuse such a record. */
-#define SW_WAL_HAS_TIMES 0x0100U        /* .. of the times that operations give, 8 bytes each */
-#define SW_WAL_HAS_TIME 0x0200U         /* .. of the one time that all of them give */
-#define SW_WAL_HAS_EXPIRED_KEYS 0x0400U /* .. of expired keys, removed before the operations */
+#define SW_WAL_HAS_TIMES 0x0100U        /* times that operations set, 8 bytes each */
+#define SW_WAL_HAS_TIME 0x0200U         /* one time, which all operations set */
+#define SW_WAL_HAS_EXPIRED_KEYS 0x0400U /* expired keys, removed before the operations */
 
 /* The header of a record. */
 struct sw_wal_record {

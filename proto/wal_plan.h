@@ -15,7 +15,7 @@
 struct sw_wal_found {
     uint64_t number; /* in its name */
     bool is_whole;   /* the header's check holds */
-    bool is_newer;   /* .. and it is of a version that is not ours */
+    bool is_newer;   /* the header is valid, but of a later version */
     struct sw_wal_segment segment;
     struct sw_wal_run run;
     bool is_alias;  /* out: its header has another number, so it is not looked at */
@@ -43,7 +43,7 @@ struct sw_wal_plan {
     struct sw_wal_beside beside; /* in: of the snapshot `base`; zeros: unknown */
     struct sw_wal_first first;   /* in: of the file first-segment, if it is of this log */
     uint64_t gone;      /* number of a missing segment that is needed; 0: nothing is missing */
-    bool is_first_gone; /* .. and `first` needs it, or a newer one */
+    bool is_first_gone; /* `gone` is missing because `first` needs it, or a newer one */
     uint64_t base;      /* sequence of the snapshot; 0: none */
     uint64_t end;       /* sequence of the last write that is recovered */
     uint64_t evidence;  /* everything up to here was durable */

@@ -33,7 +33,7 @@ bool sw_wal_reader_next(struct sw_wal_reader *reader, struct sw_wal_record *reco
 /* The run of records in a segment. */
 struct sw_wal_run {
     uint64_t first;  /* sequence of the first write; 0: there is none */
-    uint64_t last;   /* .. of the last write, or the sequence of the first MARK */
+    uint64_t last;   /* sequence of the last write; without writes that of the first MARK */
     uint64_t end;    /* offset behind the last record of the run */
     uint64_t behind; /* highest sequence of a record behind the run; 0: none */
     /* A lower bound of the sequence of a damaged record at the end of the run, UINT64_MAX if it is
@@ -45,8 +45,8 @@ struct sw_wal_run {
     uint64_t wants; /* out: call again with this many bytes, some of them zero; 0: it was enough */
     uint64_t evidence; /* the segment proves that everything up to here was durable */
     bool is_sealed;    /* the run ends with a SEAL */
-    bool is_ended;     /* .. with an END */
-    bool is_unknown;   /* .. before a record of a later version */
+    bool is_ended;     /* the run ends with an END */
+    bool is_unknown;   /* the run ends before a record of a later version */
 };
 
 /* Reads the run of a segment of `file_bytes`. `bytes` has the first `size` of them; the others are

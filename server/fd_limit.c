@@ -13,7 +13,7 @@
  * need more. */
 #define OWN_FDS 64
 #define LOOP_FDS 4
-/* .. beyond these, if the hard limit has them: up to 64 replicas, many regions. */
+/* Further descriptors, if the hard limit allows them: for up to 64 replicas and many regions. */
 #define SPARE_FDS 448
 /* The least value of http-connections-max. */
 #define HTTP_CONNECTIONS_MIN 8

@@ -163,7 +163,7 @@
 /* A shutdown closes the connections that are still open after this time. The documented limit is 2
  * s, after a growth of the table that is under way. */
 #define SW_STOP_MS 1500
-/* .. and before, frames whose writes are not durable by then get OUTCOME_UNKNOWN. */
+/* Before that limit, frames whose writes are not durable by then get OUTCOME_UNKNOWN. */
 #define SW_STOP_LOG_MS 1300
 
 /* If other frames wait for arena memory, a frame that has not received a byte for this long is

@@ -61,11 +61,12 @@ enum sw_rows_in { SW_ROWS_IN_GPU, SW_ROWS_IN_HOST, SW_ROWS_IN_GPU_HOST /* GPU me
  * changes where keys are stored. */
 enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
 struct sw_table_tuning {
-    enum sw_choice bulk;       /* CUDA: stream the whole table to carry out upserts or deletes */
-    enum sw_choice ranges;     /* CUDA: partition batches that certainly fit by ranges of m */
-    enum sw_choice hints;      /* CUDA: keep displacement hints (table/robin_hood/README.md) */
-    uint32_t block_size;       /* CUDA: threads per block of the kernels that look up keys: 64, 128,
-                                  .. 1024; 0: the default of each kernel */
+    enum sw_choice bulk;   /* CUDA: stream the whole table to carry out upserts or deletes */
+    enum sw_choice ranges; /* CUDA: partition batches that certainly fit by ranges of m */
+    enum sw_choice hints;  /* CUDA: keep displacement hints (table/robin_hood/README.md) */
+    /* CUDA: threads per block of the kernels that look up keys: a power of two from 64 to 1024; 0:
+     * the default of each kernel */
+    uint32_t block_size;
     bool without_probe_counts; /* CUDA: counters.probes and hits of large batches of GET stay 0 */
     enum sw_cache_writing cache_writing; /* CUDA */
 };

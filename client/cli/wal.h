@@ -21,7 +21,7 @@ struct sw_cli_wal {
     uint64_t *snapshots; /* their numbers, the newest first */
     size_t snapshot_count, snapshot_room;
     uint64_t base;               /* sequence of the newest snapshot that is whole; 0: none */
-    uint8_t snapshot_log_id[16]; /* .. and the log it belongs to */
+    uint8_t snapshot_log_id[16]; /* id of the log that this snapshot belongs to */
     uint64_t named;              /* highest in the name of a snapshot */
     struct sw_wal_plan plan;
 };

@@ -34,7 +34,7 @@ struct fix {
     struct sw_cli_wal *wal;
     struct fate *fates;      /* of wal->found */
     struct sw_wal_found *us; /* the segments of wal->found with valid headers, in order */
-    size_t *places;          /* .. and their indices in wal->found */
+    size_t *places;          /* indices of `us` in wal->found */
     size_t count;
     uint64_t lost; /* sequence of the last lost write; 0: no write is lost */
     int dir;

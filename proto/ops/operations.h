@@ -112,9 +112,9 @@
     X(ADD_F32, 15, 14, ADD_ROW, ALWAYS, F32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
       "insert, or add number by number: 32-bit floats") \
     X(ADD_U32, 16, 15, ADD_ROW, ALWAYS, U32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
-      ".. unsigned integers of 32 bits, which wrap around") \
+      "insert, or add number by number: unsigned 32-bit integers, which wrap around") \
     X(ADD_U64, 17, 16, ADD_ROW, ALWAYS, U64, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
-      ".. of 64 bits: value_bytes is a multiple of 8") \
+      "insert, or add number by number: unsigned 64-bit integers; value_bytes is a multiple of 8") \
     X(ADD_PRESENT_F32, 18, 17, ADD_ROW, PRESENT, F32, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", \
       "add if present") \
     X(ADD_PRESENT_U32, 19, 18, ADD_ROW, PRESENT, U32, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
@@ -122,27 +122,27 @@
     X(ADD_F16, 21, 20, ADD_ROW, ALWAYS, F16, ROWS, USE, TIMES, DEVICE, SAME, "add", \
       "rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754") \
     X(ADD_BF16, 22, 21, ADD_ROW, ALWAYS, BF16, ROWS, USE, TIMES, DEVICE, SAME, "add", \
-      ".. to the high 16 bits of a float of 32") \
+      "rows: as ADD_F32, each sum rounded to 16 bits, the high half of a 32-bit float (bfloat16)") \
     X(ADD_PRESENT_F16, 23, 22, ADD_ROW, PRESENT, F16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
     X(ADD_PRESENT_BF16, 24, 23, ADD_ROW, PRESENT, BF16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
     X(EXPIRE, 25, 24, EXPIRE, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      "a present key expires then") \
+      "set the time at which a present key expires") \
     X(EXPIRE_NONE, 26, 25, EXPIRE, NEVER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      ".. if it does not expire yet") \
+      "as EXPIRE, if the key does not expire yet") \
     X(EXPIRE_SOME, 27, 26, EXPIRE, SOME, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      ".. if it does") \
+      "as EXPIRE, if the key expires") \
     X(EXPIRE_LATER, 28, 27, EXPIRE, LATER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      ".. if it does, and earlier than that") \
+      "as EXPIRE, if the key expires, and earlier than the new time") \
     X(EXPIRE_EARLIER, 29, 28, EXPIRE, EARLIER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      ".. if it does later than that, or never") \
+      "as EXPIRE, if the key never expires, or later than the new time") \
     X(EXPIRE_SHORTEN, 30, 29, EXPIRE, SHORTEN, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      ".. if it does, and later than that") \
+      "as EXPIRE, if the key expires, and later than the new time") \
     X(INCRBY, 77, 30, INCRBY, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrby", \
       "rows of strings: add the integer in the operand to the one in the value, as redis does") \
     X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrbyfloat", \
-      ".. numbers with a point; a value that is no number, or has no room, stays as it is") \
+      "rows of strings: add the decimal number in the operand; a value that is no number, or has no room, stays") \
     X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "append", \
-      ".. put the operand behind the value; an absent key is an empty string, and inserted")
+      "rows of strings: append the operand; an absent key counts as an empty string, and is inserted")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
 #define SW_OPS_END 38
@@ -157,7 +157,7 @@
     X(GETRANGE, 70, GET, GETRANGE, ALWAYS, OWN, BLOBS, USE, NO_TIMES, HOST, SAME, "getrange", \
       "rows, those of a cache included: read a part of the value") \
     X(PERSIST, 71, EXPIRE, PERSIST, PRESENT, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "persist", \
-      "a present key that expires never does any more") \
+      "a present key no longer expires") \
     X(TTL, 72, GET, TTL, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "ttl", \
       "when each key expires: values of 8 bytes; 0: never, or it is absent")
 

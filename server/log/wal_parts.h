@@ -130,7 +130,7 @@ struct sw_wal {
     uint64_t next_number;
     bool preparing_fails;
     uint64_t first;      /* the first segment of this run with a durable name; 0: none yet */
-    bool first_is_noted; /* .. and the file first-segment has it */
+    bool first_is_noted; /* the file first-segment has `first` */
     bool needs_segment;  /* the writer waits for the next one */
     const char *trouble; /* a failure for which the writer must break the log; or NULL */
     bool gives_up;

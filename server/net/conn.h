@@ -105,8 +105,8 @@ struct sw_conn {
     uint64_t unsent_bytes;   /* bytes of replies that were not yet given to the transport */
     uint64_t held_bytes;     /* of replies that wait for the write-ahead log */
     uint64_t last_request;   /* for CLIENT LIST: sw_clients_command or sw_clients_frame; 0: none */
-    int64_t queued_commands; /* .. commands that wait for EXEC; -1: there is no transaction */
-    bool is_shown_commands;  /* .. MONITOR: it is never idle */
+    int64_t queued_commands; /* for CLIENT LIST: commands that wait for EXEC; -1: no transaction */
+    bool is_shown_commands;  /* MONITOR shows commands here: the connection is never idle */
 
     _Alignas(max_align_t) unsigned char protocol_state[];
 };

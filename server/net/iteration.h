@@ -56,7 +56,7 @@ struct sw_iteration {
     bool lights_first;       /* no heavy connection is read in this iteration */
     uint32_t waiting;        /* connections that have yielded, and wait for the next phase */
     uint32_t refused;        /* connections whose sockets were not read, or not to the end */
-    uint32_t refused_before; /* .. in the iteration before */
+    uint32_t refused_before; /* `refused` of the iteration before */
 };
 
 /* The share of a connection. */

@@ -128,7 +128,7 @@ static void refuse_fd(int fd)
     }
 }
 
-/* .. on the TLS port: without a handshake the server can send no error. */
+/* Refuses a connection on the TLS port: without a handshake the server can send no error. */
 static void refuse_tls_fd(int fd)
 {
     (void)fd;

@@ -54,7 +54,8 @@ struct sw_net {
 
     struct sw_list conns;   /* all connections whose transport is not closed */
     struct sw_list stalled; /* connections that are stalled, oldest first */
-    struct sw_list paused;  /* .. those of SW_STALL_PAUSED: only its end helps them */
+    /* connections that CLIENT PAUSE stalls (SW_STALL_PAUSED) until it ends */
+    struct sw_list paused;
     uint64_t no_users;      /* 0: the version of no users */
     uint64_t users_seen;    /* the version of users that the last sweep saw */
     uint64_t lacking_login; /* connections that have not logged in */

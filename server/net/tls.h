@@ -19,7 +19,7 @@ struct sw_iteration;
 struct sw_tls_loop {
     struct sw_tls_scratch scratch;
     struct sw_list ready;      /* transports that have input which the socket will not announce */
-    struct sw_list handshakes; /* .. whose handshakes can go on, the one that waits longest first */
+    struct sw_list handshakes; /* transports whose handshakes can continue, longest wait first */
 };
 
 /* `is_on`: there will be transports. Returns 0, or -1 if there is no memory; sw_tls_loop_fini may

@@ -19,8 +19,9 @@
 struct sw_gpu_facts {
     uint64_t memory_used_bytes; /* by all processes */
     uint64_t memory_total_bytes;
-    uint64_t busy_percent;        /* of the driver's last period, in which a kernel ran */
-    uint64_t memory_busy_percent; /* .. in which its memory was read or written */
+    uint64_t busy_percent; /* of the driver's last period, in which a kernel ran */
+    /* of the driver's last period, in which its memory was read or written */
+    uint64_t memory_busy_percent;
 };
 
 struct sw_gpu;

@@ -52,9 +52,12 @@
     X(resize_failures, s->stats.resize_failed, "growths and resizes of the table that failed") \
     X(way_ranges, s->stats.ways[SW_WRITE_PATH_RANGES].batches,                                 \
       "batches of writes in the way ranges")                                                   \
-    X(way_stream, s->stats.ways[SW_WRITE_PATH_STREAM].batches, ".. in the way stream")         \
-    X(way_general, s->stats.ways[SW_WRITE_PATH_GENERAL].batches, ".. in the way general")      \
-    X(way_serial, s->stats.ways[SW_WRITE_PATH_SERIAL].batches, ".. in the way serial")
+    X(way_stream, s->stats.ways[SW_WRITE_PATH_STREAM].batches,                                 \
+      "batches of writes in the way stream")                                                   \
+    X(way_general, s->stats.ways[SW_WRITE_PATH_GENERAL].batches,                               \
+      "batches of writes in the way general")                                                  \
+    X(way_serial, s->stats.ways[SW_WRITE_PATH_SERIAL].batches,                                 \
+      "batches of writes in the way serial")
 
 /* Gauges, shown unchanged: X(name, expression over a snapshot `s`, meaning). */
 #define SW_HISTORY_GAUGE_MAP(X)                                                                  \

@@ -45,7 +45,7 @@ struct sw_server_stats {
     uint16_t tcp_port;      /* as bound */
     bool ready;             /* READY was announced, and no shutdown has begun */
     bool pauses_all;        /* CLIENT PAUSE also pauses reads */
-    uint64_t pause_left_ms; /* .. until then; 0: there is none */
+    uint64_t pause_left_ms; /* time until CLIENT PAUSE ends; 0: no pause */
     char run_id[41];
 };
 

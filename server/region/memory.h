@@ -58,7 +58,7 @@ struct sw_region {
     uv_work_t work;
     int fd;                                 /* -1: none */
     bool failed;                            /* with a sentence in `reason` */
-    char reason[SW_FRAME_TEXT_BYTES_MAX];   /* .. of a registration */
+    char reason[SW_FRAME_TEXT_BYTES_MAX];   /* error of a failed registration */
     void (*done)(struct sw_region *region); /* called on the loop after either */
     void *user;                             /* the caller's */
 };

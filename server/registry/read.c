@@ -21,11 +21,12 @@
 
 #define SECOND_NS 1000000000ULL
 #define READ_NS SECOND_NS               /* between reads, where nothing watches */
-#define READ_WATCHED_NS (3 * SECOND_NS) /* .. where a watch does */
-#define READ_AGAIN_NS (SECOND_NS / 5)   /* .. behind one that had no answer */
+#define READ_WATCHED_NS (3 * SECOND_NS) /* between reads, while a watch runs */
+#define READ_AGAIN_NS (SECOND_NS / 5)   /* between reads, after one without an answer */
 #define WATCH_AGAIN_NS (SECOND_NS / 2)  /* between the beginnings of watches */
-#define WATCH_BEGINS_NS (2 * SECOND_NS) /* so long etcd may take to say that it is there */
-#define WATCH_DOUBTED_NS SECOND_NS      /* .. and to tell what a read has shown */
+#define WATCH_BEGINS_NS (2 * SECOND_NS) /* most time that etcd may take to confirm a watch */
+/* most time that a watch may take to report what a read has shown */
+#define WATCH_DOUBTED_NS SECOND_NS
 
 uint64_t sw_registry_now(void)
 {

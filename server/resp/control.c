@@ -33,7 +33,7 @@
 #define RANDOM_SLOTS_ALL (8 * RANDOM_SLOTS)
 /* Bytes of a batch. */
 #define RANDOM_BYTES (64U << 10)
-/* .. and how often it passes the table while keys go away under it. */
+/* Passes of RANDOMKEY over the table, if other clients remove keys meanwhile. */
 #define RANDOM_PASSES 4
 
 /* Entries that KEYS scans at a time: about 0.1 ms in host memory. */

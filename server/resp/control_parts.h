@@ -40,8 +40,8 @@ struct sw_control {
     bool has_pattern;     /* SCAN MATCH: `pattern` is to be matched */
     bool none;            /* SCAN TYPE of anything but string: no key matches */
     uint8_t passes;       /* RANDOMKEY: how often it has reached the end of the table */
-    uint32_t drawn;       /* .. the entry that it draws, counted from here on */
-    uint64_t passed;      /* .. entries since the beginning of this pass */
+    uint32_t drawn;       /* RANDOMKEY: the entry that it draws, counted from here on */
+    uint64_t passed;      /* RANDOMKEY: entries since the beginning of this pass */
     uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
     uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
     void (*put)(const struct sw_control *control, struct sw_text *text); /* appends the reply */
@@ -63,11 +63,11 @@ struct sw_control {
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */
     int slot;            /* CLUSTER, DBSIZE: the slot to count; negative: all slots of this node */
-    uint64_t keys_counted; /* .. the keys counted so far */
+    uint64_t keys_counted; /* CLUSTER, DBSIZE: the keys counted so far */
     uint64_t keys_foreign; /* DBSIZE: keys of other nodes */
     uint64_t keys_wanted;  /* GETKEYSINSLOT: most keys of the reply; others: 0 */
     uint64_t view_number;  /* that SETTOPOLOGY waits for, or that a count began with */
-    uint64_t order;        /* .. of the registry */
+    uint64_t order;        /* SETTOPOLOGY: the write of the registry that it waits for */
     bool is_text;          /* CLUSTER: `keys` is the whole reply */
     bool is_list;          /* GETKEYSINSLOT */
     bool counts_foreign;   /* COUNTFOREIGN */

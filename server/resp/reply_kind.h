@@ -25,9 +25,9 @@ enum sw_reply_kind {
     SW_REPLY_KIND_DIGITS,      /* the number of digits of the value; 0 if the key was absent */
     SW_REPLY_KIND_TYPE,        /* +string; +none if the key was absent */
     SW_REPLY_KIND_TTL,         /* seconds; -1: never; -2 if the key was absent */
-    SW_REPLY_KIND_PTTL,        /* .. milliseconds */
-    SW_REPLY_KIND_EXPIRETIME,  /* .. seconds since 1970 */
-    SW_REPLY_KIND_PEXPIRETIME, /* .. milliseconds since 1970 */
+    SW_REPLY_KIND_PTTL,        /* milliseconds; otherwise like TTL */
+    SW_REPLY_KIND_EXPIRETIME,  /* seconds since 1970; otherwise like TTL */
+    SW_REPLY_KIND_PEXPIRETIME, /* milliseconds since 1970; otherwise like TTL */
     SW_REPLY_KIND_EXPIRED,     /* 1; 0 if the key was absent, or its time was not changed */
     SW_REPLY_KIND_PERSISTED,   /* 1; 0 if the key was absent, or never expired */
     SW_REPLY_KIND_NULL,        /* null */

@@ -16,7 +16,7 @@ extern "C" {
 
 #define SW_CACHE_OPERATIONS (SW_OPS_CACHE & SW_OPS_INTEGERS)
 #define SW_CACHE_KINDS (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN)
-/* .. and with the operations and kinds that only the cache has. */
+/* The same with the operations and kinds that only the cache has. */
 #define SW_CACHE_ALL_OPERATIONS SW_OPS_CACHE
 #define SW_CACHE_ALL_KINDS                                                        \
     (SW_CACHE_KINDS | 1U << SW_BATCH_COUNT_SCORES | 1U << SW_BATCH_ERASE_SCORES | \

@@ -15,7 +15,8 @@ struct CK(table) {
     struct sw_state *state;
     uint64_t occupied_max; /* at this number of entries inserts are refused */
     uint64_t stash_max;    /* entries of the stash above which a batch's inserts are refused */
-    uint64_t stash_most;   /* .. and above which groups that might insert are refused */
+    /* entries of the stash above which groups that might insert are refused */
+    uint64_t stash_most;
 };
 
 struct CK(undo) {

@@ -55,7 +55,7 @@ struct script {
     struct sw_queue *queues[2];
     uint64_t *keys, *values, *previous, *found, *times; /* of KEYS operations; I/O memory */
     uint64_t model[KEYS]; /* of key i: its value, 0 where it is absent */
-    uint64_t at[KEYS];    /* .. when it expires; 0: never */
+    uint64_t at[KEYS];    /* of key i: when it expires; 0: never */
     bool is_known;        /* the model is that of the table: no batch ended otherwise than well */
 };
 

@@ -138,11 +138,11 @@ static void step(struct world *world)
         fuzz_bytes(&world->input, &word, sizeof(word));
         *sw_ring_word(world->ring.memory, (what >> 3) % (SW_RING_CLIENT_SLEEPS + 1)) = word;
         break;
-    case 1: /* .. a record */
+    case 1: /* writes a record */
         fuzz_bytes(&world->input, sw_ring_submission(world->ring.memory, ENTRIES, what >> 3),
                    sizeof(struct sw_submission));
         break;
-    case 2: /* .. submits, and has seen, a few more */
+    case 2: /* submits, and has seen, a few more */
         *sw_ring_word(world->ring.memory, SW_RING_SUBMITTED) += (what >> 3) % 4;
         break;
     case 3:

@@ -60,7 +60,7 @@ template <int BITS> struct world {
     uint64_t rows_max;
     void *scratch;
     bool on_device;   /* the arena, up to its split */
-    uint8_t *further; /* .. and behind it */
+    uint8_t *further; /* the arena after its split */
     /* of a batch */
     uint8_t *ops;
     uint32_t *key_of;
@@ -90,7 +90,7 @@ enum like {
     ODD,        /* of them some are no number, or very small, or anything */
     WHOLE,      /* small integers */
     GRADIENTS,  /* of both signs, alike in size */
-    ONE_SIGN,   /* .. and of one */
+    ONE_SIGN,   /* of one sign, alike in size */
     FEW_DIGITS, /* of any size: sums lie half way between two numbers, or leave powers of two */
     FEW_LARGE,  /* what large ones take away depends on the order in which sums are made */
     LIKES

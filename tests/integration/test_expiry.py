@@ -399,7 +399,7 @@ def nobody_is_told_of_no_times():
                 ("EXPIRE", 2, 5, "GT"), ("SET", 3, 3))
         for words in sent:
             replies.ask(*words)
-        connection.sendall(b"".join(wire.command(*words) for words in sent))  # .. and in one batch
+        connection.sendall(b"".join(wire.command(*words) for words in sent))  # the same in one batch
         equal([replies.read() for _ in sent], [0, "OK", 0, b"5", "OK", 0, "OK"], "of none, or refused")
         eventually(lambda: others.ask("GET", 3) == b"3", "it follows still", 20)
         caught_up(server, replica)

@@ -23,7 +23,7 @@ EXPIRES = {wire.EXPIRE: "", wire.EXPIRE_NONE: "NX", wire.EXPIRE_SOME: "XX", wire
 INTEGERS = (wire.SUM, wire.MIN, wire.MAX, wire.INCREMENT)
 GIVES = (wire.SET, wire.SET_PRESENT)  # also of a present key
 TABLES = {(): (8, 8), ("--key-bits", "32"): (4, 4), ("--value-bytes", "20"): (8, 20),  # bytes of a key, of a value
-          ("--default-ttl", "50000000"): (8, 8, 50000000000)}  # .. and the default milliseconds to live
+          ("--default-ttl", "50000000"): (8, 8, 50000000000)}  # the third number: default milliseconds to live
 
 
 def now_ms():

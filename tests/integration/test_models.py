@@ -59,7 +59,7 @@ def expiring_moves_need_each_rule():
 SHARDS_WITHOUT = {"source_tells": ("both serve", 8), "asks_first": ("both serve", 9), "secured": ("lost", 11),
                   "target_tells": ("lost", 11), "own_attempt": ("both serve", 11), "newest": ("lost", 13),
                   "refuses": ("both serve", 9)}
-# .. where topologies are pushed meanwhile
+# the same while topologies are pushed
 PUSHES_WITHOUT = {"answers": ("stuck", 8), "renews": ("stuck", 7), "keeps": ("stuck", 11)}
 
 

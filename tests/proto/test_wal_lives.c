@@ -65,8 +65,8 @@ struct cell {
     uint64_t sequence, synced;
     uint32_t write;   /* which write it is of all that ever were; 0: none */
     bool begins_page; /* a sync has begun before it */
-    bool is_safe;     /* .. and one after it has succeeded */
-    bool is_given_up; /* .. or failed: none after that counts */
+    bool is_safe;     /* a sync that began after it has succeeded */
+    bool is_given_up; /* such a sync has failed: later syncs do not count */
     bool is_lost;
 };
 

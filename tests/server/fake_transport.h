@@ -29,8 +29,8 @@ struct fake {
 
     /* Calls of the connection so far. */
     bool reading;
-    unsigned tries;  /* calls of try_write .. */
-    unsigned writes; /* .. and of write */
+    unsigned tries;  /* calls of try_write */
+    unsigned writes; /* calls of write */
     unsigned shutdowns;
     unsigned closes;
     unsigned blocked; /* times that there was no room for what came */

@@ -213,7 +213,7 @@ static uint32_t cut_off_each(struct random *power)
     return call;
 }
 
-/* .. and if all segments of the run before are missing then, and those of the start, it says so. */
+/* The same start reports it if all segments of the run before and of the start are missing. */
 static uint32_t cut_off_each_and_lose(struct random *power)
 {
     uint64_t second, last;

@@ -16,7 +16,7 @@ enum { FLIGHTS = 8 };
 /* The queue the module believes in. These take the place of the table's functions. */
 struct sw_queue {
     unsigned room;       /* batches it takes */
-    unsigned submitted;  /* .. and has taken */
+    unsigned submitted;  /* batches it has taken */
     unsigned done;       /* the oldest of these answer their status */
     bool early[FLIGHTS]; /* and so does this one, whatever is older */
     unsigned polled;

@@ -15,7 +15,7 @@ static uint64_t passing_clock(void)
     return time_ns += STEP_NS;
 }
 
-/* .. that the time of a phase is over. */
+/* A clock that ends the time of a phase at once. */
 static uint64_t slow_clock(void)
 {
     return time_ns += SW_ITERATION_NS;

@@ -272,7 +272,7 @@ static uint64_t cpu_ms(void)
     return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
 }
 
-/* .. also when a MARK would be due, which takes a second. */
+/* The writer also sleeps when a MARK would be due, which takes a second. */
 Test(wal, what_waits_for_a_segment_sleeps)
 {
     struct fixture f;

@@ -162,7 +162,7 @@ static void disk_boot_id(uint8_t id[SW_BOOT_ID_BYTES])
     memset(id, 0, SW_BOOT_ID_BYTES);
 }
 
-static int disk_close(int fd) /* .. or to lock it */
+static int disk_close(int fd) /* also of the descriptor of a lock */
 {
     (void)fd;
     return 0;

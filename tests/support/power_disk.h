@@ -26,7 +26,7 @@ void power_disk_crash(struct random *random);
 void power_disk_crash_before(uint32_t calls, struct random *random);
 void power_disk_reboot(void);
 bool power_disk_is_dead(void);
-/* .. and not only the process. */
+/* Whether the power was lost, and not only the process. */
 bool power_disk_lost_power(void);
 
 /* Makes one of `one_of` writes to files and syncs of files fail (0: none fails). A failed sync

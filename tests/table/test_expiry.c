@@ -158,7 +158,7 @@ static void take_expired(struct world *world, struct sw_batch *batch, uint64_t c
     free(batch->expired_keys);
 }
 
-/* .. that is not held */
+/* Whether an expired entry that is not held remains. */
 static bool has_dead(const struct world *world, uint64_t clock)
 {
     bool has = false;

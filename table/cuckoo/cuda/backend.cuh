@@ -30,7 +30,7 @@ struct sw_cuckoo_device_table : sw_cuda_channel_owner {
 
     uint64_t stashed;       /* atomic; entries of the stash after the batches polled so far */
     uint64_t rehash_wanted; /* rehash if the stash has more entries than this; under `order` */
-    uint64_t rehash_after;  /* .. or from this number of write batches on; under `order` */
+    uint64_t rehash_after;  /* rehash from this number of write batches on; under `order` */
 };
 
 struct sw_cuckoo_queue : sw_cuda_channel {

@@ -85,7 +85,7 @@ struct sw_cuda_row_texts {
 enum sw_cuda_row_fact {
     SW_ROW_HAS_TEXT = 1,
     SW_ROW_AS_STORED = 2, /* its key string equals that of the key's row */
-    SW_ROW_AS_FIRST = 4,  /* .. that of the operation in `of_text` (row_texts.cu) */
+    SW_ROW_AS_FIRST = 4,  /* it equals that of the operation in `of_text` (row_texts.cu) */
     SW_ROW_VOID = 8       /* its group is refused: the engine runs a GET */
 };
 
