@@ -44,8 +44,7 @@
 #define SW_CLIENT_RING_LOOKS 256
 #define SW_CLIENT_CONNECT_TIMEOUT_MS 5000
 #define SW_CLIENT_REQUEST_TIMEOUT_MS 30000
-/* Of the time that passes between two calls of the library, at most this much counts towards a
- * timeout. */
+/* Limit of the time between two calls of the library that counts towards a timeout. */
 #define SW_CLIENT_GAP_MS 10
 
 #endif

@@ -271,7 +271,7 @@ static void each_unsent(struct sherwood *client,
 
 /* A summary of the refused parts. */
 struct causes {
-    /* Of the first part that a server refused; NULL: none. */
+    /* The connection of the first part that a server refused; NULL: no server refused one. */
     struct sw_client_connection *connection;
     bool needs_map;
     uint32_t attempts; /* the most */

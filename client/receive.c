@@ -215,8 +215,8 @@ static size_t read_ahead(const struct sw_client_connection *connection)
 }
 
 /* Reads once: first the rest of the current body, then into the buffer. Returns the number of
- * bytes, or what the transport returned. Sets *drained if the transport had less than there was
- * room for. */
+ * bytes, or what the transport returned. Sets *drained if the transport had fewer bytes than the
+ * buffer has room for. */
 static int64_t read_once(struct sw_client_connection *connection, bool *drained)
 {
     struct iovec iov[RECEIVE_PARTS_MAX + 1];

@@ -166,7 +166,7 @@ static uint32_t free_index(const struct sherwood *client)
     return index;
 }
 
-/* Registers memory and adds it to the handle's. The region takes the descriptor if it is its own.
+/* Registers memory and adds it to the handle's. `is_own`: the region takes the descriptor.
  */
 static int add_region(struct sherwood *client, struct sw_region_request *said, int fd,
                       uint8_t *memory, bool is_own, struct sherwood_region **out)

@@ -159,7 +159,8 @@ struct sherwood_server {
     uint32_t key_bytes;   /* 4 or 8 */
     uint32_t value_bytes; /* of an element of `values` and `previous`: 4 or 8; rows: 4 to 4096 */
     uint32_t frame_ops_max;
-    /* Of the handle: the server's limit for a connection, but at most 256, times the connections.
+    /* Requests in flight of the handle: the server's limit for a connection, at most 256, times the
+     * number of connections.
      */
     uint32_t requests_in_flight_max;
     uint64_t capacity_slots; /* when the connection was made; sherwood_stats has the current one */

@@ -146,8 +146,8 @@ static int shake_hands(struct tls_transport *tls_transport, const char *address,
     if (result == 1) {
         return SHERWOOD_OK;
     }
-    /* A peer that refuses a certificate says so. One that closes, or sends something else, may not
-     * speak TLS. */
+    /* A peer that refuses a certificate sends an alert. A peer that closes the connection, or sends
+     * something else, may not speak TLS. */
     bool is_other = tls_transport->stream.socket_ended || tls_transport->stream.error != 0 ||
                     strstr(tls_transport->scratch.trouble, "wrong version") != NULL;
     snprintf(text, text_bytes, "%s: the TLS handshake failed: %s%s", address,

@@ -2,7 +2,7 @@
  *
  * data_lock.h - the lock of a data directory.
  *
- * Whoever uses a data directory holds two locks until its process ends: one of the directory itself
+ * A process that uses a data directory holds two locks until it ends: one of the directory itself
  * (flock), which no file can be removed from, and one of its file `lock` (F_OFD_SETLK), which names
  * the holder, serves where directories cannot be locked (NFS), and is all that earlier versions
  * take. The directory is locked first.

@@ -249,8 +249,8 @@ struct sw_body_layout {
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
 /* Are the numbers of its operands floats of 32 bits, for rows of 16-bit numbers? */
 bool sw_request_is_wide(const struct sw_request *request);
-/* The bytes of one operand; 0 if the operation takes none. Those of CAS are two values: the one
- * that the key must have, and the one that it gets. */
+/* Returns the bytes of one operand; 0 if the operation takes none. An operand of CAS is two values:
+ * the value that the key must have, and its new value. */
 uint32_t sw_request_operand_bytes(const struct sw_request *request);
 /* Returns the bytes of one value of the reply. A value of GETRANGE is a part, a value of TTL a
  * time. */

@@ -24,7 +24,7 @@ size_t sw_map_encode(const struct sw_topology *topology, uint8_t **out);
 
 /* Returns the topology, or NULL with a phrase in *wrong: the bytes are no such message, there is no
  * shard, a slot is out of range or of two shards, a shard has not just one primary, or an address
- * is none. Free it by sw_map_free. */
+ * is not valid. Free it by sw_map_free. */
 struct sw_topology *sw_map_decode(const uint8_t *bytes, size_t size, const char **wrong);
 /* NULL is allowed. */
 void sw_map_free(struct sw_topology *topology);

@@ -27,7 +27,7 @@ int sw_open_regular(int dir, const char *name, int flags, mode_t mode)
      * same number before and that another thread used */
     int fd = dir == AT_FDCWD ? open(name, all, mode) : openat(dir, name, all, mode);
     if (fd < 0) {
-        /* sockets, and FIFOs that nobody reads */
+        /* sockets, and FIFOs without a reader */
         errno = errno == ENXIO ? EMEDIUMTYPE : errno;
         return -1;
     }

@@ -104,7 +104,7 @@ struct sw_wal_columns {
 };
 struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape,
                                      const struct sw_wal_record *record);
-/* Of all of them. */
+/* Returns the bytes of all columns together. */
 static inline uint64_t sw_wal_columns_bytes(const struct sw_wal_columns *columns)
 {
     return columns->keys + columns->operands + columns->operations + columns->times +

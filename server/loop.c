@@ -99,8 +99,8 @@ static bool follow_log(struct sw_loop *loop, bool leaves)
     return moved;
 }
 
-/* A primary of a shard whose lease is over is none, and disconnects its clients: what they wait for
- * may be undone by the next one. */
+/* Disconnects the clients of a primary whose lease has ended: it is no longer primary, and the next
+ * primary may undo the writes that they wait for. */
 static void check_lease(void *context)
 {
     struct sw_loop *loop = context;

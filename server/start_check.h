@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * start_check.h - whether the files, folders and addresses that the options name are such as a
- * start needs. --check-config and every start call it, so that the one finds what ends the other.
+ * start needs. --check-config and every start call it, so a check finds every error that would end
+ * a start.
  *
  * Nothing is written, created, locked or connected to, so the check may run beside the daemon.
  */

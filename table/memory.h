@@ -66,7 +66,7 @@ void sw_memory_release(struct sw_table *table, struct sw_memory *memory);
 SW_MUST_CHECK int sw_memory_load(struct sw_table *table, const struct sw_memory *memory,
                                  uint64_t offset, uint64_t bytes, void *to);
 /* Stores the UUID of the device whose CUDA_IPC memory the table can import. Returns false if there
- * is none. */
+ * is no such device. */
 SW_MUST_CHECK bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16]);
 /* Returns whether others may change keys and values of such a batch while it runs; the caller then
  * sets `shared`. On the CPU backend they always may. On CUDA they may for reads. They also may for

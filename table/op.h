@@ -17,9 +17,9 @@
  * counts as 0.
  *
  * Operations from PEEK on exist only in the cache engine, and ADD only for rows. In the cache a GET
- * is a use of the entry. So is every operation that writes a value, except SET_ABSENT of a present
- * key and SET_VALUE. The policy defines the effect of a use on the score (sw_batch.scores). ADD
- * adds value and operand number by number; integers wrap around.
+ * is a use of the entry. Every operation that writes a value is also a use, except SET_ABSENT of a
+ * present key and SET_VALUE. The policy defines the effect of a use on the score (sw_batch.scores).
+ * ADD adds value and operand number by number; integers wrap around.
  *
  * EXPIRE changes the time at which a present key expires, and not its value (sw_batch.expires). On
  * an absent key it changes nothing. Its conditional forms do so only if sw_expire_holds returns

@@ -113,7 +113,7 @@ FUZZ_CC := clang-14
 FUZZ_FLAGS := -std=c11 -O1 -g1 -fno-omit-frame-pointer $(MACHINE) -fsanitize=fuzzer-no-link,address,undefined \
               -fno-sanitize-recover=undefined
 FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
-# All that a fuzzer takes its parts from.
+# The objects that a fuzzer is linked from.
 FUZZED_OBJ := $(patsubst %.c,build/fuzz/obj/%.o,$(PROTO_SRC) $(TLS_SRC) proto/cluster/slot.c $(CLIENT_SRC) tests/fuzz/wires.c \
   $(wildcard server/users/*.c server/region/*.c)) build/fuzz/obj/gen/proto/sherwood.pb-c.o
 fuzzers: $(FUZZERS)

@@ -87,7 +87,7 @@ struct sw_cachebench_library {
                  const struct sw_cachebench_arrays *arrays, uint64_t count);
 };
 
-/* Those of this build; ends with NULL. Static storage. */
+/* The libraries of this build; the list ends with NULL. Static storage. */
 extern const struct sw_cachebench_library *const sw_cachebench_libraries[];
 
 extern const struct sw_cachebench_library sw_cachebench_sherwood_memory;

@@ -9,7 +9,7 @@
 #include "bench/cache/study.h"
 #include "bench/study/report.h"
 
-/* A call at hand. */
+/* The current call. */
 struct call {
     struct sw_cachebench_table *table;
     enum sw_cachebench_operation operation;

@@ -59,7 +59,7 @@ static bool is_wanted(const struct sw_cachebench_options *options,
                             sw_study_list_has(options->library_names, library->name));
 }
 
-/* Those that are wanted, in options->libraries. */
+/* Sets options->libraries to the libraries that the options name. */
 static void choose_libraries(struct sw_cachebench_options *options)
 {
     int kept = 0;

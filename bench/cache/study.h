@@ -109,7 +109,7 @@ void sw_cachebench_do_fill(struct sw_cachebench_study *study);
 void sw_cachebench_do_retention(struct sw_cachebench_study *study);
 void sw_cachebench_do_operations(struct sw_cachebench_study *study);
 
-/* All that are asked for. */
+/* Runs all requested studies. */
 void sw_cachebench_run(struct sw_cachebench_study *study);
 
 #endif

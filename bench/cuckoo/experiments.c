@@ -135,7 +135,7 @@ static void experiment_size(struct sw_cbench_study *study, uint32_t table)
 
 static void experiment_bound(struct sw_cbench_study *study, uint32_t table)
 {
-    if (sw_cbench_library_of(table)->is_peer) { /* its bound is its own */
+    if (sw_cbench_library_of(table)->is_peer) { /* a peer chooses its bound itself */
         return;
     }
     static const char *const bounds[] = {"0.2", "0.4", "0.6", "0.8", "1.0",  "1.2",

@@ -16,7 +16,7 @@ struct sw_cbench_study {
     uint32_t *keys;    /* S, where the tables lie: 2^keys_log2 */
     uint32_t *queries; /* the same number */
     uint32_t *found;
-    struct sw_cbench_series series; /* the one at hand */
+    struct sw_cbench_series series; /* the current series */
     bool is_correct;                /* no check found anything so far */
     bool is_complete;               /* everything asked for was measured */
 };
@@ -32,7 +32,7 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
 void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject);
 
 /* Inserts S's first subject->keys keys into the cleared table, and checks each insert: it must find
- * every key that was not handed back. Of the same number of absent keys it must find no key. */
+ * every key that was not handed back. The same number of absent keys must not be found. */
 void sw_cbench_measure_insert(struct sw_cbench_study *study,
                               const struct sw_cbench_subject *subject, void *table);
 /* Looks up subject->keys keys; tenths / 10 of them miss. */
@@ -44,7 +44,7 @@ void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbenc
 void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                             void *table);
 
-/* All that are asked for. */
+/* Runs all requested studies. */
 void sw_cbench_run(struct sw_cbench_study *study);
 
 #endif

@@ -26,7 +26,8 @@ struct sw_load_life {
 
 enum sw_load_stage { SW_LOAD_ALIVE, SW_LOAD_EITHER, SW_LOAD_EXPIRED };
 
-/* Of a key that was written with this time by what was under way from `since_ns` to `until_ns`. */
+/* Returns the life of a key that a write set with this time; the write was under way from
+ * `since_ns` to `until_ns`. */
 static inline struct sw_load_life sw_load_life_of(uint64_t ttl_ns, uint64_t since_ns,
                                                   uint64_t until_ns)
 {

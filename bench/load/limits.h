@@ -39,7 +39,7 @@
 #define SW_LOAD_TTL_MAX 1e9
 /* Buffers of all connections together: a run that would need more is refused at the start. */
 #define SW_LOAD_BUFFER_BYTES_MAX (16ULL << 30)
-/* A peer that sends nothing for so long, with requests unanswered, has failed. */
+/* A peer with unanswered requests that sends nothing for this time has failed. */
 #define SW_LOAD_SILENCE_MS 30000
 #define SW_LOAD_CONNECT_MS 5000
 

@@ -20,7 +20,7 @@ struct line {
 static const char *const protocol_names[] = {"bulk", "resp", NULL};
 static const char *const distribution_names[] = {"uniform", "zipf", "latest", "sequential", NULL};
 static const char *const splice_names[] = {"auto", "always", "never", NULL};
-/* Those that --operation takes, and then the others. */
+/* The operations that --operation takes come first, then the others. */
 #define OPERATIONS_GIVEN 6
 static const char *const operation_names[] = {"set-get",    "set", "get",  "mget", "delete",
                                               "set-delete", "mix", "fill", "check"};

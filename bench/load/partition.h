@@ -22,7 +22,7 @@
 #include "bench/load/life.h"
 #include "bench/load/mix.h"
 
-/* Positions of keys that nobody writes. */
+/* Position of a key that no worker writes. */
 #define SW_LOAD_NOWHERE UINT64_MAX
 
 /* The position of a key that no partition writes. */

@@ -21,17 +21,18 @@
 #define SW_LOAD_SERIES_BUCKETS \
     (SW_LOAD_SERIES_LINEAR + (63U - SW_LOAD_SERIES_BITS) * (1U << SW_LOAD_SERIES_BITS))
 
-/* Of one worker, which alone writes it; any thread may read. Zero bytes are an empty one. */
+/* Counts of one worker. Only the worker writes them; any thread may read. Zero bytes are empty
+ * counts. */
 struct sw_load_series_counts {
     atomic_uint_fast64_t buckets[SW_LOAD_SERIES_BUCKETS];
 };
 
-/* Of the main thread. */
+/* Belongs to the main thread. */
 struct sw_load_series {
     FILE *out; /* of `output`; NULL: there is no series */
     struct sw_cli_output output;
     const char *phase;
-    uint64_t start_ns, row_ns; /* of the phase, of the row at hand */
+    uint64_t start_ns, row_ns; /* of the phase, of the current row */
     uint64_t keys;             /* until that row */
     uint32_t second;
     uint64_t before[SW_LOAD_SERIES_BUCKETS];
@@ -45,7 +46,7 @@ void sw_load_series_record(struct sw_load_series_counts *counts, uint64_t latenc
 bool sw_load_series_open(struct sw_load_series *series, const char *path);
 /* Begins a phase; the workers' counts are zero. */
 void sw_load_series_start(struct sw_load_series *series, const char *phase, uint64_t now_ns);
-/* Is the row at hand a second old? */
+/* Is the current row a second old? */
 bool sw_load_series_is_due(const struct sw_load_series *series, uint64_t now_ns);
 /* Adds one worker's counts to the row. */
 void sw_load_series_add(struct sw_load_series *series, const struct sw_load_series_counts *counts);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define SECOND_NS 1000000000ULL
-/* An open loop that is behind is given up after so long for each of its seconds. */
+/* An open loop that is behind is given up after this time for each of its seconds. */
 #define GIVE_UP_NS (2 * SECOND_NS)
 
 /* When unit number `unit` is due, without an error that adds up. */

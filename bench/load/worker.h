@@ -142,8 +142,8 @@ struct sw_load_transport {
                    char *error);
     /* Takes units until the phase has none, and waits for all answers. */
     int (*run)(struct sw_load_worker *worker);
-    /* Adds what the connections have sent to the nodes of a cluster, which are none but of one.
-     * NULL: the protocol has no clusters. */
+    /* Adds the counts that the connections have sent to the nodes of a cluster. Without a cluster
+     * there are no nodes. NULL: the protocol has no clusters. */
     void (*count)(const void *connections, struct sw_load_nodes *nodes);
     void (*destroy)(void *connections); /* NULL is allowed */
 };

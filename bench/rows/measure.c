@@ -8,7 +8,7 @@
 #include "bench/load/zipf.h"
 #include "bench/rows/study.h"
 
-/* A call at hand, and where its time and its answers go. */
+/* The current call, and where its time and its answers go. */
 struct call {
     struct sw_rowbench *bench;
     uint64_t count;

@@ -17,13 +17,13 @@ struct sw_rowbench {
     const struct sw_cachebench_library *const *libraries; /* ends with NULL */
     struct sw_cachebench_arrays arrays;
     uint64_t *host_keys;                /* of a call, where they are drawn on the host */
-    double ceilings[SW_ROWBENCH_MOVES]; /* rows a second, of the rows at hand */
+    double ceilings[SW_ROWBENCH_MOVES]; /* rows a second, of the current rows */
     uint32_t dim;                       /* of these */
     uint64_t draws;   /* so far: each draw has another order, generation and absent keys */
     bool is_correct;  /* no check found anything so far */
     bool is_complete; /* everything asked for was measured */
 
-    /* The table at hand. */
+    /* The current table. */
     const struct sw_cachebench_library *library;
     void *table;
     uint64_t capacity;
@@ -31,10 +31,10 @@ struct sw_rowbench {
     uint8_t *model;  /* generation of each number below capacity, where the arrays lie */
 };
 
-/* All that is asked for. */
+/* Runs all requested studies. */
 void sw_rowbench_run(struct sw_rowbench *bench);
 
-/* --- the table at hand ---------------------------------------------------------------------------
+/* --- the current table ---------------------------------------------------------------------------
  * On false one line on stderr says why. */
 
 /* Numbers stored .. to - 1 are stored. */

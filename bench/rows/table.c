@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table.c - the table at hand: calls, filling, looking up, and the model of what it holds.
+ * table.c - the current table: calls, filling, looking up, and the model of what it holds.
  */
 #include <string.h>
 

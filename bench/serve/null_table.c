@@ -364,7 +364,7 @@ void sw_table_set_sequence(struct sw_table *table, uint64_t sequence)
     (void)sequence;
 }
 
-/* There are no images, so nobody waits for a claim. */
+/* There are no images, so no thread waits for a claim. */
 void sw_image_claim(struct sw_table *table)
 {
     (void)table;

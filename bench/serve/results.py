@@ -95,7 +95,7 @@ PARTS = {
              ("delete", "0.85"): 0.4, ("delete", "0.95"): 0.25},
 }
 ROWS_TO_NULL = 0.8  # rows that are kept, of rows that are not
-# (operation, metric): at least, or at most where it is negative. Of every row there is.
+# (operation, metric): at least, or at most where it is negative. They hold for every row.
 OTHERS = {
     ("get", "ratio_to_null"): 0.9,
     ("get_tcp", "ratio_to_null"): 0.9,

@@ -12,7 +12,7 @@
 #include "bench/study/lists.h"
 #include "proto/whole_option.h"
 
-/* getopt's values: letters are their own, rows without one begin here. */
+/* getopt's values: a letter is its own character, rows without a letter begin here. */
 #define ROWS 256
 #define HELP 'h'
 

@@ -115,7 +115,8 @@ void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words)
             cli, "ERR the cursor belongs to a connection that was lost: begin again with SCAN 0");
         return;
     } else if (!cli->options->cluster) {
-        /* That of another run of sherwood-cli. Its user knows whether the server has restarted. */
+        /* The cursor comes from another run of sherwood-cli. The user knows whether the server has
+         * restarted since. */
         sw_client_vouch_for_cursors(cli->client);
     }
     if (count != 2 && (count != 4 || strcasecmp(words[2], "COUNT") != 0)) {

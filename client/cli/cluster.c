@@ -174,7 +174,7 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
     free(text);
     if (!written) {
         fprintf(cli->messages, "%s: %s\n", path, strerror(failure));
-        if (file != NULL) { /* it is new: half a topology is none */
+        if (file != NULL) { /* it is new: half a topology is of no use */
             unlink(path);
         }
         return 1;

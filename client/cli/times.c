@@ -100,7 +100,7 @@ void sw_cli_persist(struct sw_cli *cli, int code, int count, char **words)
 }
 
 /* GETEX key [EX n | PX n | EXAT n | PXAT n | PERSIST]. PERSIST finds only keys that expire, so the
- * value of one that does not is asked for as such. */
+ * value of a key that does not expire needs a second request. */
 void sw_cli_getex(struct sw_cli *cli, int code, int count, char **words)
 {
     uint64_t value[SW_CLI_VALUE_WORDS] = {0};

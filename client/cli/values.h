@@ -14,15 +14,15 @@
 #define SW_CLI_VALUE_WORDS (SW_CLIENT_VALUE_BYTES_MAX / 8)
 
 bool sw_cli_values_are_numbers(const struct sw_cli *cli);
-/* Of a server whose values are no integers. */
+/* Returns the format of rows of a server whose values are not integers. */
 struct sw_cli_row_format sw_cli_format_of_rows(const struct sw_cli *cli);
 
 /* Writes the word as value `i` of an array. If it cannot be one, prints an error and returns false.
  */
 bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *word);
 
-/* Reads a row, or a part of one, from a word: numbers between commas, or hex. If it is none, prints
- * an error and returns false. */
+/* Reads a row, or a part of one, from a word: numbers between commas, or hex. Prints an error and
+ * returns false if the word is not valid. */
 bool sw_cli_row_put(struct sw_cli *cli, const struct sw_cli_row_format *format, void *out,
                     const char *word);
 

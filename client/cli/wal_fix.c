@@ -296,8 +296,8 @@ static int write_all(int fd, const uint8_t *bytes, uint64_t size)
     return 0;
 }
 
-/* Gives the file the owner and the mode of another one, so that the daemon can read it whoever
- * runs this program. */
+/* Gives the file the owner and the mode of another one, so that the daemon can read it, whichever
+ * user runs this program. */
 static int make_alike(int fd, const struct fix *fix, const char *name)
 {
     struct stat status;

@@ -2,9 +2,9 @@
  *
  * watch.c - stat, latency and top: a running server, looked at again and again by STATS and PING.
  *
- * top draws with plain ANSI sequences: a full screen of lines needs no library, and what is sent is
- * one write a second, which a slow ssh takes. The terminal's other screen is used and left, its
- * size is asked for before every frame, and the terminal is as it was after q, Ctrl-C and SIGTERM.
+ * top draws with plain ANSI sequences: a full screen of lines needs no library, and top sends one
+ * write a second, which a slow ssh takes. The terminal's other screen is used and left, its size is
+ * asked for before every frame, and the terminal is as it was after q, Ctrl-C and SIGTERM.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -133,8 +133,8 @@ static bool leaves(char key)
 }
 
 /* Sleeps until then, or a signal, or a key that leaves of a terminal that is being read. Returns
- * whether there was such a key. Other keys do not shorten the pause: rates of an interval that is a
- * few microseconds long mean nothing. */
+ * whether there was such a key. Other keys do not shorten the pause: rates of an interval of a few
+ * microseconds have no meaning. */
 static bool pause_until(double until_s, bool reads_keys)
 {
     struct pollfd input = {.fd = reads_keys ? STDIN_FILENO : -1, .events = POLLIN};

@@ -53,7 +53,7 @@
     X(ALWAYS) X(ABSENT) X(PRESENT) X(FITS) X(EQUAL) X(NEVER) X(SOME) X(LATER) X(EARLIER) X(SHORTEN)
 
 /* Operations on keys that the table executes: those that tables of integers have, and the others.
- * Of the first, code that runs for each operation tests CORE first, EXTRA behind its default.
+ * Code that runs for each operation on integers tests CORE first, and EXTRA behind its default.
  * X(name, number, op, verb, guard, element, on, use, times, device, acl, command, text)
  *
  * number    on the wire (sherwood.proto); never another.

@@ -21,7 +21,7 @@
 /* Why an operation leaves the string as it was. */
 enum sw_string_fault {
     SW_STRING_DONE,
-    SW_STRING_NO_INTEGER, /* the string, or the operand, is none that redis would write */
+    SW_STRING_NO_INTEGER, /* the string, or the operand, is not an integer as redis writes it */
     SW_STRING_NO_FLOAT,
     SW_STRING_OVERFLOWS,  /* 64 bits, signed */
     SW_STRING_NOT_FINITE, /* the sum */

@@ -67,7 +67,7 @@ static enum sw_reply_status refusal_of(const struct sw_bulk *bulk, unsigned met,
         {SW_OBSTACLE_UNSAVED, SW_REPLY_NOT_DURABLE,
          "the last snapshot could not be written, and stop-writes-on-bgsave-error is yes: "
          "see the server's log"},
-        {SW_OBSTACLE_DOWN, SW_REPLY_NOT_PRIMARY, ""}, /* nobody knows who is */
+        {SW_OBSTACLE_DOWN, SW_REPLY_NOT_PRIMARY, ""}, /* the primary is not known */
         {SW_OBSTACLE_REPLICA, SW_REPLY_NOT_PRIMARY, ""},
         {SW_OBSTACLE_LACKS_DATA, SW_REPLY_LOADING,
          "the replica is loading its primary's table: try again"},

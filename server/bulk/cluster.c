@@ -63,8 +63,8 @@ static void refuse_wrong_shard(struct sw_bulk_frame *frame, struct sw_reply *rep
     sw_bulk_reply(frame, reply, NULL, 0);
 }
 
-/* Refuses a frame with keys of a slot that is being handed over, and those that were sent behind
- * such a one before its reply came. */
+/* Refuses a frame with keys of a slot that is being handed over. Also refuses frames that the
+ * client sent after such a frame, before it received the reply. */
 static void refuse_frozen(struct sw_bulk_frame *frame, struct sw_reply *reply)
 {
     SW_COUNT(frame->bulk->net->counters, cluster_frozen, 1);

@@ -39,7 +39,7 @@ static inline uint64_t sw_bulk_map_epoch(const struct sw_bulk *bulk)
 bool sw_bulk_owns_keys(struct sw_bulk_frame *frame);
 bool sw_bulk_owned_keys(struct sw_bulk_frame *frame);
 
-/* Of the entries of a SCAN, keeps those in the slots of this node. Returns how many these are. */
+/* Keeps only the entries of a SCAN that are in the slots of this node. Returns their number. */
 uint32_t sw_bulk_keep_owned(struct sw_bulk_frame *frame, const struct sw_batch *batch);
 
 /* Says why a request cannot be carried out in cluster mode, or outside of it; NULL: it can. */

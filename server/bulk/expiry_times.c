@@ -113,7 +113,8 @@ static bool read_times(struct sw_bulk_frame *frame, uint64_t base, struct sw_bat
     return true;
 }
 
-/* Gives the batch the times of the request, or returns the first that is none in *wrong. */
+/* Gives the batch the times of the request. If one is not a valid time, sets *wrong to the first of
+ * these. */
 static bool give(struct sw_bulk_frame *frame, struct sw_batch *batch, uint64_t *wrong)
 {
     const struct sw_request *request = &frame->request;

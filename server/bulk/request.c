@@ -35,7 +35,7 @@ static void launch(struct sw_bulk_frame *frame)
 /* Checks the lengths of strings, and clears what the client has behind them. If one is longer than
  * a value has room for, the whole frame is refused: then it returns false, and the reply has been
  * sent. The values are the frame's own copy: strings of a ring are copied (ring_frames.c), so that
- * nobody changes them behind this check. */
+ * the client cannot change them after this check. */
 static bool check_values(struct sw_bulk_frame *frame)
 {
     void *values = frame->arrays[SW_RING_OPERANDS];
@@ -95,7 +95,8 @@ static void *wanted(const struct sw_bulk_frame *frame, bool is, uint64_t offset)
     return is ? frame->reply + offset : NULL;
 }
 
-/* Of a request that came as a frame: its arrays lie in its body and in that of the reply. */
+/* Sets the arrays of a request that came as a frame. They lie in its body and in the body of the
+ * reply. */
 static void place_arrays(struct sw_bulk_frame *frame)
 {
     const struct sw_request *request = &frame->request;

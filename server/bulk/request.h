@@ -13,8 +13,8 @@
 /* The batch of a request with keys, whose arrays have their places. */
 struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame);
 
-/* Of a read-modify-write request: may the user touch its keys, does this node have them, and can
- * its values be stored? If not, the reply has been sent, and the frame is gone. */
+/* Checks a read-modify-write request: whether the user may touch its keys, this node has them, and
+ * its values can be stored. If not, sends the reply, and the frame no longer exists. */
 bool sw_bulk_may_write(struct sw_bulk_frame *frame);
 
 /* Accepts and carries out a frame that has been received completely, and takes it. Its reply is

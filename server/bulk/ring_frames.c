@@ -94,8 +94,8 @@ static bool needs_copies(const struct sw_bulk_frame *frame)
 static const enum sw_ring_array inputs[] = {SW_RING_KEYS, SW_RING_OPERANDS, SW_RING_SCORES};
 #define INPUTS (sizeof(inputs) / sizeof(inputs[0]))
 
-/* Reserves memory of the arena for the inputs. Returns false, with the connection stalled, if there
- * is none now. */
+/* Reserves memory of the arena for the inputs. If the arena has no room now, stalls the connection
+ * and returns false. */
 static bool reserve(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents)
 {
     struct sw_conn *conn = frame->conn;

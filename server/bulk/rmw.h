@@ -4,13 +4,13 @@
  *
  * Such a frame closes the gate of writes (batch/gate.h) and waits until the writes that were before
  * it have taken effect. Then it is checked again: against the role of the server, the rules of its
- * user, and the slots of the node. It looks at all of its keys, makes the new values
- * (rmw_values.h) in steps between which the loop does its other work, writes those that changed as
- * one group, and opens the gate: from the look to the write nobody else writes, by whichever
- * protocol. It begins after the earlier requests of its connection are replied to, and later ones
- * wait until it has written. A loop carries out one of them at a time, in the order in which they
- * came, and all loops together have one that holds the gate, commands by RESP (resp/rmw.h)
- * included. Everything belongs to the loop's thread.
+ * user, and the slots of the node. It looks at all of its keys, makes the new values (rmw_values.h)
+ * in steps between which the loop does its other work, writes those that changed as one group, and
+ * opens the gate: from the read to the write no other client writes, by either protocol. It begins
+ * after the earlier requests of its connection are replied to, and later ones wait until it has
+ * written. A loop carries out one of them at a time, in the order in which they came, and all loops
+ * together have one that holds the gate, commands by RESP (resp/rmw.h) included. Everything belongs
+ * to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_RMW_H
 #define SHERWOOD_SERVER_BULK_RMW_H

@@ -4,7 +4,7 @@
  * file before it takes effect.
  *
  * A move has a target, which takes slots, and a source, which hands them over. The target numbers
- * the attempts upwards. It decides an attempt by writing a topology in which the slots are its own.
+ * the attempts upwards. It decides an attempt by writing a topology that gives the slots to it.
  * Once the source has handed over the slots, it does not serve them until the target has reported
  * the outcome of the attempt. The target never decides an attempt that it has reported as failed.
  * So two nodes never serve a slot at the same time, whichever node is killed at any moment.

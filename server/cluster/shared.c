@@ -132,7 +132,8 @@ char *sw_cluster_propose(struct sw_cluster *cluster, const char *text, size_t si
     return proposed;
 }
 
-/* Under `change`. Makes the node the primary of its shard in a topology that nobody else sees. */
+/* Makes the node the primary of its shard in a topology that no other thread has yet. The caller
+ * holds `change`. */
 static void make_primary(struct sw_topology *topology, unsigned place)
 {
     struct sw_topology_shard *shard = &topology->shards[topology->nodes[place].shard];

@@ -21,7 +21,8 @@
 /* Old and new slots and all rows take at most this part of the memory: the rest is for images of
  * the table while it is saved, for I/O and for others. */
 #define GROWN_PART 2
-/* Of a GPU that has the first rows, the others in host memory, this part counts for slots. */
+/* If the first rows are in GPU memory and the others in host memory, 1/MIXED_PART of the GPU's
+ * memory is for slots. */
 #define MIXED_PART 8
 #define GROWN_SLOTS_MAX (1ULL << 40)
 /* Rows of a table that grows by default. Every backend has numbers for these. */

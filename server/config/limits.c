@@ -198,8 +198,8 @@ static int check_output(const struct sw_config *config, char *error, size_t erro
     }
     if (config->output_bytes_pause > config->output_bytes_max) {
         snprintf(error, error_bytes,
-                 "output-bytes-pause %llu is more than output-bytes-max %llu: lower the former or "
-                 "raise the latter",
+                 "output-bytes-pause %llu is more than output-bytes-max %llu: lower "
+                 "output-bytes-pause or raise output-bytes-max",
                  ULL(config->output_bytes_pause), ULL(config->output_bytes_max));
         return -1;
     }

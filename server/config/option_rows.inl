@@ -110,8 +110,8 @@ SW_LIVE_OPTION(
     slowlog_log_slower_than, "slowlog-log-slower-than", "server", SW_ANY,
     SW_OR_OFF(0, UINT64_MAX / 2), "10000", "US",
     "Record commands and bulk frames in SLOWLOG that take at least this long from the "
-    "complete request to its reply, in microseconds. Of a slow batch, only the 16 oldest "
-    "commands are recorded. 0: record all. -1: record none.")
+    "complete request to its reply, in microseconds. Only the 16 oldest commands of a slow "
+    "batch are recorded. 0: record all. -1: record none.")
 SW_LIVE_OPTION(slowlog_max_len, "slowlog-max-len", "server", SW_ANY, SW_NUMBER(0, 10000), "128",
                "N", "Entries of SLOWLOG, of at most 6 KiB each; the oldest go first.")
 SW_LIVE_OPTION(

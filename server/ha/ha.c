@@ -164,7 +164,8 @@ void sw_ha_answer_poll(struct sw_ha *ha, const char *shard, uint64_t term,
     bool served = ha->member.serves > 0;
     bool answers = sw_ha_close(&ha->member, term);
     if (served && ha->member.serves == 0) {
-        sw_repl_stop_serving(&ha->repl->state); /* atomics: nobody waits under the lock */
+        /* writes only atomics, so it does not wait under the lock */
+        sw_repl_stop_serving(&ha->repl->state);
     }
     const struct sw_ha_position position = sw_ha_position(ha);
     const uint64_t incarnation = ha->member.self.incarnation;

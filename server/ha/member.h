@@ -81,7 +81,7 @@ struct sw_ha_member {
     bool is_adopted; /* an operator has decided: it asks no other member */
     uint64_t round;  /* number of its poll: answers to earlier polls are not counted */
     uint64_t answers;
-    struct sw_ha_answer answer[SW_HA_MEMBERS_MAX]; /* the first is its own */
+    struct sw_ha_answer answer[SW_HA_MEMBERS_MAX]; /* the first is that of this member */
 };
 
 enum sw_ha_basis {

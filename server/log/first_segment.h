@@ -3,8 +3,8 @@
  * first_segment.h - the file `first-segment` (proto/wal_first.h) of the daemon's data directory.
  *
  * Invariant: a segment with the number in the file, or a higher one, exists as long as the file
- * does. So the log writes the file after such a segment has a durable name, and whoever removes the
- * last such segment removes the file before.
+ * does. So the log writes the file after such a segment has a durable name, and the file is removed
+ * before the last such segment.
  *
  * Threads: one at a time.
  */

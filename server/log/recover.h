@@ -24,7 +24,7 @@ struct sw_recover_options {
 
 struct sw_recover {
     struct sw_directory *directory; /* gets the log_id of the segments, if there is no snapshot */
-    struct sw_table *table;         /* holds the snapshot; nobody else writes to it */
+    struct sw_table *table;         /* has the snapshot; no other thread writes to it */
     struct sw_wal_shape shape;
     bool has_snapshot;
     uint64_t base;                             /* the snapshot's sequence; 0: there is none */

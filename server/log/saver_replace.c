@@ -10,7 +10,7 @@
  *  2. `history` marks the other files as replaced, durably. Then they are removed, and the log
  * forgets its segments.
  *  3. A snapshot of the table becomes durable, and the log restarts after it.
- *  4. `history` names the new history, durably. Only then are later writes applied.
+ *  4. `history` names the new history, durably. Later writes are applied after this step.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -93,7 +93,8 @@ int sw_mover_settle(struct sw_mover *mover, uint64_t number)
 /* --- connections --------------------------------------------------------------------------------
  */
 
-/* Whoever has an image does not wait for the other node while another one goes first. */
+/* Returns true if another caller has claimed the image: then its holder must not wait for the other
+ * node. */
 static bool gives_way(const void *context)
 {
     const struct sw_mover *mover = context;

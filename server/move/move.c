@@ -178,8 +178,8 @@ static void notify_late(struct sw_mover *mover)
     }
 }
 
-/* A replica does nothing, nor does a primary that follows another one's writes still. Returns
- * whether it is the latter. */
+/* Rests as a replica, or as a primary that still follows the writes of another primary. Returns
+ * true in the second case. */
 static bool rest_as_replica(struct sw_mover *mover, bool is_replica)
 {
     mover->is_stale = true; /* other replicas may know of an older state than the new primary */

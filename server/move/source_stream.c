@@ -181,7 +181,8 @@ static int send_writes(struct source *source, const struct giving_record *record
     return send_part(source, SW_MOVE_WRITES, record->head.operation, n, &columns);
 }
 
-/* Copies operation i to place n of the mover's memory. Returns false if the target knows no such.
+/* Copies operation i to place n of the mover's memory. Returns false if the target does not know
+ * the operation.
  */
 static bool copy_one(struct source *source, const struct giving_record *record, uint32_t i,
                      uint32_t n)

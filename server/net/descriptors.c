@@ -17,7 +17,8 @@
 
 /* Reads of one event, so that others are read. */
 #define READS_MAX 32
-/* Room for descriptors in one message. Those that do not fit the kernel closes, and says so. */
+/* Room for descriptors in one message. The kernel closes descriptors that do not fit, and reports
+ * this by a flag. */
 #define DESCRIPTORS_MAX 4
 
 struct sw_descriptors {

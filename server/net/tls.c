@@ -2,9 +2,10 @@
  *
  * tls.c - the transport for TLS.
  *
- * The socket is polled for reading until an event finds that nobody wants to read: a connection
- * that stalls and goes on at once costs no system call. What OpenSSL holds when reading stops is
- * announced by no event of the socket, so the transport then waits in the loop's list `ready`.
+ * The socket is polled for reading until an event finds that the connection does not read: a
+ * connection that stalls and goes on at once costs no system call. What OpenSSL holds when reading
+ * stops is announced by no event of the socket, so the transport then waits in the loop's list
+ * `ready`.
  */
 #include "server/net/tls.h"
 
@@ -59,8 +60,8 @@ static void watch(struct sw_tls *tls, int events)
     }
 }
 
-/* Polls for what is needed: always for writing while there is something to send, and for reading
- * at least if somebody wants to read. */
+/* Polls for what is needed: always for writing while there is something to send, and for reading at
+ * least if the connection wants to read. */
 void sw_tls_watch_needed(struct sw_tls *tls, bool drop_reading)
 {
     if (sw_list_is_linked(&tls->ready) && tls->transport->opening) {
@@ -234,7 +235,7 @@ static int try_write(struct sw_transport *transport, const uv_buf_t *pieces, uns
     if (transport->writing || transport->opening) {
         return UV_EAGAIN;
     }
-    /* On Unix a uv_buf_t is an iovec; libuv itself passes them to writev as such. */
+    /* On Unix a uv_buf_t is an iovec; libuv itself passes them to writev as iovecs. */
     int64_t sent = sw_tls_write(&tls->stream, (const struct iovec *)(const void *)pieces, count);
     if (sent == SW_TLS_FAILED) {
         fail_stream(tls);
@@ -380,7 +381,8 @@ static void close_transport(struct sw_transport *transport)
     struct sw_tls *tls = transport->tls;
     assert(!uv_is_closing(&transport->uv.handle));
     if (tls != NULL) {
-        /* A peer that has ended gets our end. One whose replies are lost must see that. */
+        /* Sends our end to a peer that has ended. If replies were lost, sends no end, so that the
+         * peer sees the loss. */
         if (tls->stream.peer_ended && tls->error == 0 && !tls->ending && !transport->writing &&
             !transport->opening && !sw_tls_is_sending(&tls->stream)) {
             (void)sw_tls_end(&tls->stream);

@@ -76,7 +76,7 @@ struct sw_transport {
     uv_shutdown_t shutdown;
 };
 
-/* Those of an unencrypted transport. */
+/* The functions of an unencrypted transport. */
 extern const struct sw_transport_functions sw_transport_plain;
 
 /* Sizes in bytes of the kernel's buffers of one socket; 0 leaves the kernel's default. */

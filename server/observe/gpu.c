@@ -18,7 +18,7 @@
 #include "server/observe/log.h"
 
 #define ASK_EVERY_MS 1000
-/* An older answer is none: the driver hangs, or the GPU is gone. */
+/* An older answer is not used: the driver hangs, or the GPU is gone. */
 #define ANSWER_AGE_MAX_MS 10000
 
 struct nvml_memory {

@@ -162,9 +162,9 @@ static enum MHD_Result reply_index(struct MHD_Connection *connection)
     return reply(connection, MHD_HTTP_OK, html ? type_html : type_text, response);
 }
 
-/* 200, although writes may be refused for the disk: a restart would not mend that, and whoever
- * takes the server out of service takes the reads along. The text says so, for people and for
- * probes that look. */
+/* 200, although writes may be refused for the disk: a restart would not mend that, and taking the
+ * server out of service would also end the reads. The text says so, for people and for probes that
+ * look. */
 static enum MHD_Result reply_up(const struct sw_server_stats *snapshot,
                                 struct MHD_Connection *connection, const char *word)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http_pages.h - what each path of the HTTP server gives. Of the HTTP thread.
+ * http_pages.h - what each path of the HTTP server returns. Threads: the HTTP thread.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_HTTP_PAGES_H
 #define SHERWOOD_SERVER_OBSERVE_HTTP_PAGES_H

@@ -118,7 +118,7 @@ static void refuse_handshake(struct sw_http_tls *tls, struct connection *connect
     drop(tls, connection);
 }
 
-/* Whoever waits longest goes. */
+/* Closes the connection that has waited longest. */
 static void make_room(struct sw_http_tls *tls)
 {
     struct connection *oldest = connection_at(tls->waiting.next);
@@ -243,7 +243,7 @@ static bool write_http(struct connection *connection)
                                         : send(connection->http, load->bytes + load->begin,
                                                load->end - load->begin, MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN) {
-        sent = (ssize_t)(load->end - load->begin); /* nobody reads it */
+        sent = (ssize_t)(load->end - load->begin); /* the HTTP server does not read it: drop it */
     }
     load->begin += sent > 0 ? (size_t)sent : 0;
     return sent > 0;

@@ -170,7 +170,7 @@ static bool paused(const struct facts *facts, char *text, size_t room)
                facts->now->pauses_all ? "requests" : "writes", (left_ms + 999) / 1000);
 }
 
-/* One that was just elected has nobody yet. */
+/* Leaves out a primary that was just elected: its members may not have connected yet. */
 static bool shard_alone(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_ha_status *shard = &facts->now->shard;

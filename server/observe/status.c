@@ -31,7 +31,8 @@ static double ratio(uint64_t part, uint64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-/* A list that lacks an element is none at all: NULL, as for lack of memory everywhere here. */
+/* Appends to a list. If memory is short, the whole list becomes NULL, as everywhere in this file.
+ */
 static void list_put(json_t **list, json_t *value)
 {
     if (json_array_append_new(*list, value) != 0) {
@@ -300,7 +301,7 @@ static json_t *history_of(const struct sw_history *history, const struct sw_stat
     return document;
 }
 
-/* Of all batches of the last minute. */
+/* Latency of all batches of the last minute. */
 static json_t *latency_of(const struct sw_server_stats *snapshot, const struct sw_history *history,
                           uint64_t now_ms)
 {

@@ -23,7 +23,7 @@ void sw_status_render(const struct sw_server_stats *snapshot, const struct sw_hi
                       const struct sw_status_query *query, struct sw_text *text);
 
 /* Reads the number of a sample as a client sends it: decimal digits. NULL is 0. Returns false if it
- * is none. */
+ * is not such a number. */
 bool sw_status_parse_since(const char *text, uint64_t *since);
 
 #endif

@@ -36,8 +36,8 @@ static inline void sw_timings_fini(struct sw_timings *timings)
     sw_monitors_fini(&timings->monitors);
 }
 
-/* Does a command that took so long go to the slow log? Without one (NULL) none does. An option of
- * -1 is the largest number, which nothing reaches. */
+/* Does a command of this duration go to the slow log? Without a slow log (NULL) the answer is no.
+ * An option of -1 is the largest number, which nothing reaches. */
 static inline bool sw_timings_are_slow(const struct sw_timings *timings, uint64_t us)
 {
     return timings != NULL && us >= SW_LIVE(timings->config->slowlog_log_slower_than) &&

@@ -20,9 +20,9 @@
 
 /* --- memfds ----------------------------------------------------------------------------------- */
 
-/* Returns NULL, or what is wrong with the descriptor. Only memory that nobody can shrink is mapped:
- * a read behind its end would be a SIGBUS. Nor is memory whose pages the client does not have yet,
- * since they would be the server's. */
+/* Returns NULL, or what is wrong with the descriptor. Accepts only memory that no process can
+ * shrink: a read behind its end would be a SIGBUS. Refuses memory whose pages the client does not
+ * have yet, since the server would pay for them. */
 static const char *check_memfd(int fd, uint64_t bytes)
 {
     struct stat status;

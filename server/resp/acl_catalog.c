@@ -121,8 +121,8 @@ static const struct sw_catalog_command subcommands[] = {
 static_assert(SW_COMMAND_COUNT + SUBCOMMANDS <= SW_CATALOG_COMMANDS_MAX,
               "rules of a user have a bit for each command");
 
-/* Categories that do not follow from the row, as redis has them. Those of a command whose
- * subcommands are in the list above replace what the row says. */
+/* Categories that do not follow from the row, as redis has them. If the subcommands of a command
+ * are in the list above, these categories replace those of the row. */
 static const struct {
     enum sw_command_id id;
     uint32_t categories;

@@ -14,8 +14,8 @@
 const struct sw_catalog *sw_acl_catalog(void);
 
 /* The row of a complete command: that of its subcommand, if it has one that is known, else its own.
- * Of a command with subcommands its own row has the strictest categories and needs all keys, so
- * that a subcommand that this list lacks needs the rights of an administrator. */
+ * The row of a command with subcommands has the strictest categories and needs all keys. So a
+ * subcommand that this list lacks needs the rights of an administrator. */
 uint32_t sw_acl_row(const struct sw_command *command, const struct sw_resp_command *arguments);
 
 #endif

@@ -110,7 +110,8 @@ static void cluster_slots(struct sw_call *call)
         rows += topology->shards[i].range_count;
         entries += (uint64_t)topology->shards[i].range_count * topology->shards[i].node_count;
     }
-    if (entries > call->reply->limit / SLOTS_NODE_BYTES_MIN) { /* nobody waits for it in vain */
+    /* the reply would not fit: fail before building it */
+    if (entries > call->reply->limit / SLOTS_NODE_BYTES_MIN) {
         call->reply->failed = true;
         return;
     }

@@ -11,8 +11,8 @@ struct sw_call;
 /* The reply of redis where there is no cluster mode. */
 #define SW_NO_CLUSTER "ERR This instance has cluster support disabled"
 
-/* Appends the reply to a subcommand. Those of control_cluster.c are here for HELP and for their
- * number of arguments alone. */
+/* Appends the reply to a subcommand. Subcommands of control_cluster.c are here only for HELP and
+ * for their number of arguments. */
 void sw_cluster_call(struct sw_call *call);
 
 #endif

@@ -20,7 +20,7 @@ static bool log_in(struct sw_call *call, const struct sw_resp_argument *user,
 {
     struct sw_conn *conn = call->session->conn;
     if (call->admin->users == NULL) {
-        return true; /* there are no rules: whoever it is may do everything */
+        return true; /* without rules every client may do everything */
     }
     if (sw_conn_login(conn, user->text, user->size, password->text, password->size)) {
         return true;

@@ -42,7 +42,8 @@ static void put_primary(struct sw_text *text, const struct sw_repl_status *facts
     }
 }
 
-/* Of a topology, of an engine that has no replicas: there is no connection to its primary. */
+/* For a replica by a topology whose engine has no replication: it has no connection to its primary.
+ */
 static bool put_role_of_replica(struct sw_call *call)
 {
     const struct sw_cluster_view *view = call->admin->seat->view;

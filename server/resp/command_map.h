@@ -27,13 +27,15 @@
  *     EACH_KEY(operation, reply)           the same on every argument
  *                                          (PEEK is GET where the engine has no uses to count)
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
- *     RMW(maker, operand, reply)         a function of data.c that looks at keys; what rmw.c
- * does then, while nobody else writes, has that reply TABLE(batch kind, function)          a batch
- * of its own: run_<function> of control.c SAVER(function) sw_control_run_<function> of
- * control_waits.c, which waits for the data directory, or for other loops REPORT(function)
- * sw_call_<function> (admin*.c) makes the reply, after all earlier commands of the connection have
- * taken effect SESSION(function) sw_call_<function> makes the reply, at once TRANSACTION(function)
- * run_<function> of transaction.c
+ *     RMW(maker, operand, reply)           a function of data.c that reads keys; rmw.c then writes,
+ *                                          while no other client writes, and makes the reply
+ *     TABLE(batch kind, function)          a batch of its own: run_<function> of control.c
+ *     SAVER(function)                      sw_control_run_<function> of control_waits.c, which
+ *                                          waits for the data directory, or for other loops
+ *     REPORT(function)                     sw_call_<function> (admin*.c) makes the reply, after all
+ *                                          earlier commands of the connection have taken effect
+ *     SESSION(function)                    sw_call_<function> makes the reply, at once
+ *     TRANSACTION(function)                run_<function> of transaction.c
  */
 #ifndef SHERWOOD_SERVER_RESP_COMMAND_MAP_H
 #define SHERWOOD_SERVER_RESP_COMMAND_MAP_H

@@ -88,7 +88,7 @@ static bool serves_replica(const struct sw_control *control)
     return repl != NULL && sw_repl_is_replica(&repl->state);
 }
 
-/* A write that was undone never becomes durable: nobody waits for it. */
+/* A write that was undone never becomes durable, so the wait ends. */
 static bool is_durable(struct sw_control *control)
 {
     const struct sw_batches *batches = control->resp->batches;
@@ -201,7 +201,8 @@ void sw_control_wait_unblocked(struct sw_control *control,
     __atomic_store_n(&control->conn->shown.waits, SW_CLIENTS_WAITS, __ATOMIC_RELEASE);
 }
 
-/* Is the wait over, by itself or by CLIENT UNBLOCK? Of the latter the first word is the last. */
+/* Is the wait over, by itself or by CLIENT UNBLOCK? If there are several CLIENT UNBLOCK, the first
+ * one decides. */
 static bool ends(struct sw_control *control)
 {
     uint8_t *waits = &control->conn->shown.waits;

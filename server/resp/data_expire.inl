@@ -58,7 +58,7 @@ FOR_EACH_KIND void run_getex(const struct data *data, const struct values *value
                 (time_at(data, time, form, true, &at) && may_expire(data, "GETEX EX"))) &&
                values->add(data, SW_EXPIRE, 1, 0)) {
         sw_resp_batch_set_time(data->batch, at);
-        data->batch->shows_times = true; /* whoever watches the key wants to know */
+        data->batch->shows_times = true; /* WATCH needs the time before */
         add_reply(data, values->are_bytes ? SW_REPLY_KIND_BLOB : SW_REPLY_KIND_VALUE);
     }
 }

@@ -13,7 +13,8 @@ static bool is_amount(const struct data *data, const struct sw_resp_argument *di
            (digits->text[0] != '0' || (digits->size == 1 && !turned));
 }
 
-/* INCRBY and DECRBY of integers: a negative operand turns the one into the other. */
+/* INCRBY and DECRBY of integers: a negative operand turns an INCRBY into a DECRBY, and a DECRBY
+ * into an INCRBY. */
 FOR_EACH_KIND void run_by_integer(const struct data *data, const struct values *values)
 {
     const struct sw_resp_argument *argument = &data->arguments->arguments[2];

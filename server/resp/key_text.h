@@ -28,7 +28,7 @@ struct sw_key_text {
 /* Room for the text of any key. */
 #define SW_KEY_TEXT_BYTES_MAX 24
 
-/* Reads a key. Returns false if the argument is none: its error is sw_key_text_error. */
+/* Reads a key. Returns false if the argument is not a key; sw_key_text_error is the error. */
 static inline bool sw_key_text_read(const struct sw_key_text *keys,
                                     const struct sw_resp_argument *argument, uint64_t *out)
 {

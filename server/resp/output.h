@@ -17,8 +17,9 @@ struct sw_resp_conn;
 void sw_resp_output_init(struct sw_resp_conn *state);
 void sw_resp_output_fini(struct sw_resp_conn *state);
 
-/* Sends bytes. Those that the socket does not take now are copied and sent later. Does nothing if
- * the connection is LINGERING or CLOSED. Closes the connection if output-bytes-max is reached. */
+/* Sends bytes. Copies the bytes that the socket does not take now, and sends them later. Does
+ * nothing if the connection is LINGERING or CLOSED. Closes the connection if output-bytes-max is
+ * reached. */
 void sw_resp_send(struct sw_resp_conn *state, const void *bytes, size_t size);
 
 /* The same, for replies that show the effect of write number `sequence`. They and all later replies

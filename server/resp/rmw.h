@@ -8,7 +8,7 @@
  * effect. Then it reads, decides, writes one group, and opens the gate again. No other client, by
  * either protocol, writes between its read and its write. It begins after the earlier commands of
  * its connection are done, and later commands wait for its reply. A loop runs one such command at a
- * time. Of all loops only one holds the gate. Everything belongs to the loop's thread.
+ * time. Only one loop at a time holds the gate. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_RMW_H
 #define SHERWOOD_SERVER_RESP_RMW_H

@@ -77,7 +77,7 @@ static bool overflowed(const struct sw_resp_batch *batch, const struct sw_pendin
     return pending->kind == SW_REPLY_KIND_AFTER && !sw_result_after(batch, pending->first, &after);
 }
 
-/* Of a SET with NX or XX. */
+/* Writes the reply to a SET with NX or XX. */
 static void put_ok_or_null(struct sw_writer *writer, const struct sw_resp_batch *batch,
                            const struct sw_pending *pending)
 {

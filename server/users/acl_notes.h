@@ -36,7 +36,7 @@ size_t sw_acl_notes_text(const struct sw_acl_notes *notes, const char *path, cha
 bool sw_acl_ends_in_sign(const char *word, size_t size);
 
 /* Copies a word for a sentence of the log: nothing behind the sign of a password or behind a
- * leading ~, and no byte that is not printable. Longer words are cut. */
+ * leading ~, and only printable bytes. Longer words are cut. */
 void sw_acl_show_word(const char *word, size_t size, char *out, size_t out_bytes);
 
 #endif

@@ -74,8 +74,8 @@ struct sw_catalog {
     enum sw_absence (*absence)(const char *name, size_t size, int *stands_in);
 };
 
-/* Return the index of the command or the category with this name, in upper or lower case; -1: there
- * is none. */
+/* Return the index of the command or the category with this name, in upper or lower case, or -1 if
+ * there is no such name. */
 int sw_catalog_find(const struct sw_catalog *catalog, const char *name, size_t size);
 int sw_category_find(const char *name, size_t size);
 const char *sw_category_name(unsigned index);

@@ -25,7 +25,7 @@ static void enter(const struct sw_users *users, struct sw_login *login, struct s
     note(users, login, account);
 }
 
-/* An account that lets in whoever says it is he. */
+/* Returns the account "default" if it is on and needs no password, else NULL. */
 static struct sw_account *open_account(const struct sw_users *users)
 {
     struct sw_account *account = sw_users_account(users, "default", strlen("default"));

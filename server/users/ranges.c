@@ -60,8 +60,8 @@ bool sw_range_parse(const char *text, size_t size, struct sw_range *out)
 }
 
 /* A key lies in a range if its distance from the first one is no more than that of the last one:
- * one subtraction and one comparison without a branch, for keys of each width. Of one range, which
- * most users have, the keys are looked at where they are. No range of a width begins behind its
+ * one subtraction and one comparison without a branch, for keys of each width. If there is only one
+ * range, as for most users, the keys are read in place. No range of a width begins behind its
  * largest key: those are left out. */
 #define HOLDS(bits)                                                                            \
     static bool one_holds_##bits(const struct sw_range *range, const uint8_t *bytes,           \

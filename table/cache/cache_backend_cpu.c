@@ -320,7 +320,7 @@ static void write_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch
     table->slots.policy = policy;
     if (batch->restores) {
         sw_cache_image_clocks(policy, table->epoch, batch->scores, batch->count, &table->clock,
-                              &table->rounds); /* nobody else reads them in this phase */
+                              &table->rounds); /* no other thread reads them in this phase */
     }
 }
 

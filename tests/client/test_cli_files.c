@@ -194,8 +194,8 @@ Test(cli_files, a_full_table_stops_the_load)
     close_cli();
 }
 
-/* Lines behind a refused batch that would fit (here: the last eight) are not stored:
- * what is stored is a beginning of the file. */
+/* Lines behind a refused batch that would fit (here: the last eight) are not stored: the stored
+ * pairs are a beginning of the file. */
 Test(cli_files, nothing_behind_a_refused_batch_is_stored)
 {
     open_cli(8, 8, true);

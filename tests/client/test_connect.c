@@ -12,7 +12,7 @@
 #include "client/sherwood.h"
 #include "tests/support/fake_server.h"
 
-/* Only silence is waited for so long. */
+/* Only silence takes this time. */
 #define SILENCE_MS 300
 
 static void expect_failure(const char *address, int code, const char *says)
@@ -78,7 +78,8 @@ Test(connect, every_code_has_a_text)
 
 Test(connect, nobody_listens)
 {
-    /* Bound, not listening: connecting is refused, and nobody else takes the port meanwhile. */
+    /* Bound, not listening: connecting is refused, and no other process takes the port meanwhile.
+     */
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof(name);
     char address[64];

@@ -155,7 +155,7 @@ Test(follow, a_call_goes_on_at_the_next_primary)
         cr_assert_eq(members[1].times[i], i >= 3 * OPS_MAX, "key %zu", i);
     }
     cr_expect_eq(sherwood_wait_durable(client, 0), SHERWOOD_E_CONNECTION,
-                 "of another server's writes nobody knows");
+                 "whether another server has the writes is unknown");
     members[0].is_replica = false;
     members[1].is_replica = true;
     cr_expect_eq(sherwood_clear(client), SHERWOOD_OK, "and back: %s", sherwood_error(client));

@@ -6,7 +6,7 @@ EMU := $(BUILD)/emulator
 EMU_CXX := g++
 EMU_SRC := $(wildcard tests/emulator/*.cpp)
 EMU_CUDA := $(CUDA_SRC)
-# Of the engines whose kernels are not here the host's answer: there is no GPU.
+# Engines whose kernels are not here answer as a host without a GPU.
 EMU_ABSENT := $(filter-out $(addsuffix absent.c,$(sort $(dir $(EMU_CUDA)))),$(CUDA_ABSENT))
 EMU_INCLUDE := -Itests/emulator/include
 EMU_FLAGS := -std=c++17 -g1 -pthread $(MACHINE) -D_GNU_SOURCE
@@ -25,7 +25,7 @@ $(EMU)/rewritten: tests/emulator/rewrite.py FORCE
 	@mkdir -p $(@D)
 	@python3 $< $(EMU)/src $(EMU_REWRITTEN)
 	@touch $@
-# Those that did not change keep their time. Make would delete them, as nothing but a rule of patterns names
+# Files that did not change keep their time. Make would delete them, as nothing but a rule of patterns names
 # them, and the next make would compile all of them again.
 $(EMU)/src/%: $(EMU)/rewritten ;
 .PRECIOUS: $(EMU)/src/%
@@ -58,7 +58,7 @@ $(EMU)/libemulated_older.a: $(EMU_AS_EVER) $(patsubst $(EMU)/obj/%.cu.o,$(EMU)/o
 	@rm -f $@
 	ar qcs $@ $^
 
-# Of the tests what calls the CUDA runtime itself.
+# The tests that call the CUDA runtime themselves.
 $(EMU)/obj/tests/gpu/cache/%.o: tests/gpu/cache/%.c
 	@mkdir -p $(@D)
 	@$(CC) $(REAL_CPPFLAGS) $(EMU_INCLUDE) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<

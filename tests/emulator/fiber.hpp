@@ -17,7 +17,7 @@ typedef void *emu_fiber;
 char *emu_stack_new(void);
 /* Makes `entry`, which never returns, what the stack begins with. */
 emu_fiber emu_fiber_begin(char *stack, void (*entry)(void));
-/* Goes to `to`; returns when somebody goes to *from. */
+/* Goes to `to`; returns when another fiber switches to *from. */
 extern "C" void emu_fiber_switch(emu_fiber *from, emu_fiber to);
 
 #endif

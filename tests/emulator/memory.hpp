@@ -12,7 +12,7 @@
 /* Whether memory is the device's, or the host's that the device reaches. */
 bool emu_is_reached(const void *memory);
 
-/* From here on an access of what is no memory is reported; of this host thread. */
+/* Reports accesses of this host thread to unmapped memory from here on. */
 void emu_watch_faults(void);
 
 #endif

@@ -162,7 +162,7 @@ static void run_batch(struct script *script, enum sw_op op, uint32_t first, uint
     for (uint32_t i = 0; i < count; i++) {
         const bool found = batch.found[i / 64] >> (i % 64) & 1;
         const uint64_t held = script->model[first + i];
-        expect(script, found == (held != 0), "what is found is what the model holds");
+        expect(script, found == (held != 0), "the table finds the keys that the model holds");
         expect(script, !found || previous_at(script, first + i) == held, "values are the model's");
     }
     model_batch(script, op, first, count);

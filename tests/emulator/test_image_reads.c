@@ -3,7 +3,8 @@
  * test_image_reads.c - reads that begin while an image copies rows, or times, to the host.
  *
  * The copy begins with sw_memory_map_touched. In its place another thread runs a read to its end,
- * and submits a write and polls it. So whoever lets reads wait for the copy waits for ever.
+ * and submits a write and polls it. So an implementation in which reads wait for the copy waits for
+ * ever.
  *
  *   test_image_reads
  */

@@ -111,7 +111,7 @@ template <int BITS> struct trial {
         return any;
     }
 
-    /* The table before, and `wanted`. False if what was drawn is of no use. */
+    /* Draws the table before, and `wanted`. Returns false if the draw is of no use. */
     bool draw(bool of_removals)
     {
         removes = of_removals;

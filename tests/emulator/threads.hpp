@@ -90,7 +90,7 @@ thread *search_next(const std::vector<thread *> &ready, thread *self, leaving wh
 /* The turn goes to another thread, or to the host. Returns when it is back. */
 void pass_on(enum leaving why = LEAVES_WAITING);
 
-/* meet.cpp: a thread has returned; nobody waits for it any more. */
+/* meet.cpp: a thread has returned; no other thread waits for it any more. */
 void have_left(thread *t);
 /* The kernel that this one follows is done. */
 void go_on(emu_grid *g);

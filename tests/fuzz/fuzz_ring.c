@@ -4,9 +4,9 @@
  * come steps, of a client that writes whatever it likes wherever it likes, and of the server, which
  * takes submissions, places their arrays in regions, and completes them.
  *
- * Held: what is judged is the copy of a record; an array that is found lies in its region, as it is
- * to be aligned; no more is taken than there are slots for completions; the client's words change
- * nothing of what the server has counted.
+ * Invariants: the server judges the copy of a record; an array that is found lies in its region, as
+ * it is to be aligned; no more is taken than there are slots for completions; the client's words
+ * change nothing of what the server has counted.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Of the slots: how many keys are stored, and what the table is resized to. With 5 * 2^30 slots
- * these are 2^28 keys in 16 batches, and 2^31 slots. */
+/* Parts of the slots: how many keys are stored, and what the table is resized to. With 5 * 2^30
+ * slots these are 2^28 keys in 16 batches, and 2^31 slots. */
 #define SLOTS_PER_KEY 20
 #define BATCHES 16
 #define RESIZED(slots) ((slots) / 5 * 2)

@@ -97,9 +97,9 @@ __attribute__((format(printf, 2, 3))) bool pair_fail(struct pair *pair, const ch
 
 /* Runs `in` on both sides and compares status, answers, refusals, counters (probes apart) and
  * left-overs. loose: entries met the probe cap while keys were also deleted or repeated, so which
- * entries those are may differ: failures and left-overs are not compared. Nor are failures of a
- * batch without `previous`, because a bulk merge counts them otherwise. Nor are failures of a batch
- * with refused groups: in order, such a group may reach the cap before it is refused. */
+ * entries those are may differ: failures and left-overs are not compared. Failures are also not
+ * compared for a batch without `previous`, because a bulk merge counts them otherwise, and for a
+ * batch with refused groups: in order, such a group may reach the cap before it is refused. */
 bool pair_run(struct pair *pair, bool loose);
 /* Runs one operation on distinct keys [first, first + count), in one or several batches, with
  * random values. */

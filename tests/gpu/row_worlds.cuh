@@ -31,7 +31,7 @@ struct shape {
     uint32_t parts_max;
     bool hot;    /* one key has most of the operations */
     bool chains; /* most operations are sums */
-    bool plain;  /* all of them are, and nobody wants an answer */
+    bool plain;  /* all of them are, and no answers are requested */
 };
 
 void good(cudaError_t error, const char *what)

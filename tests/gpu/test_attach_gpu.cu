@@ -155,7 +155,7 @@ template <typename WORD> void refusals(struct sherwood_cuda *cuda)
     ok("what is refused");
 }
 
-/* Whoever sends handles that are none, or says more than there is, is refused in words. */
+/* A client that sends invalid handles, or a size above the real one, gets an error text. */
 void lies()
 {
     struct sherwood *client;

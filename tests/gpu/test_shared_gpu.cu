@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_shared_gpu.cu - keys and values in device memory of others: what is imported and what is
- * refused, that batches there do what they do elsewhere, and that a table stays whole while
- * somebody changes the keys of the batches it carries out.
+ * refused, that batches there do what they do elsewhere, and that a table stays whole while another
+ * process changes the keys of the batches it carries out.
  *
  *   test_shared_gpu [--seed N] [--small]
  *   test_shared_gpu --unsaid       without telling the table that keys change: then it breaks

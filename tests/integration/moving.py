@@ -150,7 +150,7 @@ class Load:
         """`number`: each of several at the same servers has keys of its own."""
         self.servers, self.random = servers, random.Random(seed)
         base = number * 3 * 10**9
-        self.tolerates = tolerates  # connections may end, and nobody knows what was carried out then
+        self.tolerates = tolerates  # connections may end, and it is unknown what was carried out then
         self.stopping = False
         self.faults = []
         self.keys = self.random.sample(range(base, base + 10**9), keys * writers)

@@ -94,7 +94,7 @@ def metrics_of(expression):
 def shown():
     """no panel is empty, no rule fails, no alert fires while all is well, and one does once the daemon is gone"""
     with watched() as (server, prometheus, work):
-        # Those of the GPU are absent without one (tests/integration/test_gpu_figures.py has them).
+        # Expressions of the GPU are absent without one (tests/integration/test_gpu_figures.py has them).
         left = {where: expression for where, expression in expressions() if "sherwood_gpu_" not in expression}
         check(len(left) > 60, f"{len(left)} expressions")
 

@@ -101,7 +101,7 @@ class Table:
             arrays = reply.arrays()
             if header["want_values"]:
                 values = arrays["values"]
-                if self.kind == "string" and operation != wire.GETRANGE:  # what is behind a string is nothing of it
+                if self.kind == "string" and operation != wire.GETRANGE:  # the bytes behind a string are not part of it
                     values = [value[:4 + int.from_bytes(value[:4], "little")].ljust(self.value_bytes, b"\0")
                               for value in values]
                 equal(values, [value for value, _ in answers], what + ": values")

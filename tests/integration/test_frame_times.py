@@ -177,7 +177,7 @@ class Drawn:
 
     def send(self, connection):
         frame = self.model.frame(self.operation, self.keys, self.operands, self.each, **self.header)
-        # what is relative counts from before the frame is sent on
+        # relative times count from before the frame is sent
         answers = [self.model.apply(self.operation, key, self.operands[i] if self.operands else 0, self.at[i])
                    for i, key in enumerate(self.keys)]
         connection.sendall(frame)

@@ -53,7 +53,7 @@ def given_back():
                 eventually(lambda: server.connections() == 0, "closed")
                 equal(used(server), 0, "sherwood_input_memory_bytes")
             kept = server.resident_bytes() - before
-            # What ASan keeps of freed memory is its own.
+            # ASan keeps freed memory, so the limit does not apply there.
             check(kept < 24 * MIB or SANITIZED, f"{count} x {each} bytes: {kept} bytes were kept")
 
 

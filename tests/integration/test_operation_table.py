@@ -21,7 +21,7 @@ KINDS = {  # name: options, bytes of a value
     "cache": (("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed"), 16)}
 NAMES = list(KINDS)
 
-# Word: what is asked by RESP ({v} is a value), and the row of `FRAMES`, `LIBRARY`, `PYTHON`, `CLI`.
+# Word: the command of RESP ({v} is a value), and the row of `FRAMES`, `LIBRARY`, `PYTHON`, `CLI`.
 COMMANDS = {
     "OR": "OR 1 {v}", "XOR": "XOR 1 {v}", "AND": "AND 1 {v}", "ANDNOT": "ANDNOT 1 {v}", "CAS": "CAS 1 {v} {v}",
     "SET .. IFEQ": "SET 1 {v} IFEQ {v}", "GETRANGE": "GETRANGE 1 0 1", "SETRANGE": "SETRANGE 1 0 ab",

@@ -170,7 +170,7 @@ class WaitLoad(Load):
             if said[0] == "0" and int(said[1]) >= 1:
                 self.sums_answered += done
                 done = 0
-            elif said[0] != "0":  # a connection has ended: nobody knows
+            elif said[0] != "0":  # a connection has ended: the outcome is unknown
                 done = 0
         process.stdin.close()
         process.stdout.close()

@@ -153,7 +153,7 @@ def not_tls():
         check("does not speak TLS (first byte 0x50)" in server.log(), server.log())
         with Moves(server, tls_handshake_failures=1, connections_closed=1):
             with socket.create_connection((server.host, server.tls_port), 20) as plain:
-                plain.sendall(b"\x16\x03\x01\xff\xff" + b"x" * 70000) # a record that is none
+                plain.sendall(b"\x16\x03\x01\xff\xff" + b"x" * 70000) # not a valid record
                 until_closed(plain)
         check("127.0.0.1:" in server.log().split("TLS handshake with")[1][:20], "the address")
 

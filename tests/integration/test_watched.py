@@ -27,7 +27,7 @@ AS_REDIS = (
     ("EXEC", wire.Error("ERR EXEC without MULTI")),
     ("MULTI", "OK"), ("GET 1", "QUEUED"), ("EXEC", [b"5"]),  # an EXEC ends what was watched
     ("WATCH 1", "OK"), ("EXEC", wire.Error("ERR EXEC without MULTI")), ("SET 1 5", "OK"),
-    ("MULTI", "OK"), ("EXEC", None),  # the same value is a change, and an EXEC that was none ends nothing
+    ("MULTI", "OK"), ("EXEC", None),  # the same value is a change, and an EXEC without MULTI ends nothing
     ("WATCH 1", "OK"), ("SET 1 6", "OK"), ("UNWATCH", "OK"), ("MULTI", "OK"), ("EXEC", []),
     ("WATCH 1", "OK"), ("SET 1 7", "OK"), ("MULTI", "OK"), ("DISCARD", "OK"), ("MULTI", "OK"), ("EXEC", []),
     ("WATCH 1", "OK"), ("SET 1 7", "OK"), ("MULTI", "OK"), ("GET", wire.Error(

@@ -33,7 +33,7 @@ class Error(str):
     """An error reply: the line without its '-'."""
 
 
-# Of a write that would pass max-load: of integers, of rows and of an engine that cannot grow. Frames say it without OOM.
+# Errors of a write that would pass max-load: for integers, for rows, and for an engine that cannot grow. Frames omit OOM.
 FULL, FULL_ROWS, FULL_FIXED = ("OOM the table would pass its maximum load: nothing was changed; delete keys, or restart "
                                f"with {what}" for what in (
                                    "a larger --max-capacity or more memory",

@@ -151,7 +151,7 @@ static uint64_t reply_bytes(bool has_values, bool has_found)
     return bytes;
 }
 
-/* Every reply has the bitmap, also where nobody looks at it, unless --no-found declines it. */
+/* Every reply has the bitmap, also if the program does not read it. --no-found declines it. */
 Test(bulk_run, found_bitmaps_are_wanted_or_declined)
 {
     for (int i = 0; i < 4; i++) {

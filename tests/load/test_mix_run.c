@@ -297,7 +297,8 @@ Test(mix_run, as_many_operations_as_keys)
 }
 
 /* One fault in the mix is found, whatever it is, if it is one that an answer or a later read shows.
- * (A get that is forgotten is none; nor is a found bit that the protocol does not tell.) */
+ * (A forgotten get shows in no answer. A found bit that the protocol does not send does not show
+ * either.) */
 Test(mix_run, one_fault_is_found)
 {
     static const struct {

@@ -183,7 +183,7 @@ Test(partition_times, a_key_that_goes_too_early_or_stays_too_long)
     cr_expect(read_after(TTL_MS + 50, false).right && read_after(TTL_MS + 50, false).expired);
 }
 
-/* One that was deleted has not expired, whatever its time. */
+/* A key that was deleted has not expired, whatever its time. */
 Test(partition_times, only_what_was_there_expires)
 {
     struct world *world = calloc(1, sizeof(*world));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_resp_reply.c - RESP replies at every split point, and bytes that are none.
+ * test_resp_reply.c - RESP replies at every split point, and bytes that are not a reply.
  */
 #include "bench/load/resp_reply.h"
 

@@ -285,7 +285,7 @@ def extended():
         ctl("stop", "sherwoodd.service")
         ctl("start", "--no-block", "sherwoodd.service")
         return eventually(loading, "loads")
-    # It may be ready before anybody looks.
+    # It may be ready before the first look.
     check(any(start() == "partly" for _ in range(10)), "a daemon that loads")
     # Held for longer than the limit, whatever the speed of this machine.
     pid = int(show("MainPID"))

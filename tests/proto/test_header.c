@@ -402,8 +402,8 @@ Test(header, fields_of_later_versions_are_tolerated)
     cr_assert(request.count == 2 && request.key_bytes == 8 && request.value_bytes == 8);
 }
 
-/* want_found and has_found are true unless they are there and false; what is true is not written,
- * so a peer that declines nothing sends the bytes that it always sent. */
+/* want_found and has_found are true if they are absent. Only false is written, so a peer that
+ * declines nothing sends the bytes that it always sent. */
 Test(header, a_peer_without_the_fields_of_the_bitmap_means_that_there_is_one)
 {
     static const struct {

@@ -36,7 +36,7 @@ Test(password, does_not_stay_on_the_stack)
     cr_assert_eq(sw_request_decode(with_password, sizeof(with_password) - 1, &request), 0);
     cr_assert(!stack_has_password(), "after decoding a request");
     cr_assert_neq(sw_request_decode(with_password, sizeof(with_password), &request), 0);
-    cr_assert(!stack_has_password(), "after a request that is none");
+    cr_assert(!stack_has_password(), "after a request that is not valid");
     cr_assert_eq(sw_frame_login_decode(with_password, sizeof(with_password) - 1, &login), 0);
     cr_assert(!stack_has_password(), "after decoding a login");
     cr_assert_eq(login.password_bytes, 16);

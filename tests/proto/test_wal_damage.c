@@ -93,7 +93,7 @@ Test(wal_damage, a_record_that_is_not_whole_is_torn)
         cr_assert_eq(verdict.plan.end, 2);
         image = whole;
     }
-    /* a file that was cut is none that a crash left */
+    /* a crash does not shorten a file */
     image.header.bytes = SEGMENT_BYTES;
     sw_wal_segment_encode(&image.header, image.bytes);
     judge(&verdict, images, 1, last, 0);

@@ -2,8 +2,8 @@
  *
  * test_wal_lives.c - every history of a small log, as the README of server/log has it written:
  * lives of a few writes, each with every choice of syncs, seals, snapshots, failures, removals, and
- * of what a loss of power leaves. After each the reader and the planner that a start uses find what
- * was durable, and nothing that was not written.
+ * of what a loss of power leaves. After each the reader and the planner that a start uses find
+ * every durable write, and only writes that were written.
  *
  * A history is a list of choices; `choose` takes the next one, and `next_history` changes the last
  * one that can be changed.

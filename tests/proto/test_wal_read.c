@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_wal_read.c - what is read of a log that was cut, changed or put together of several lives.
+ * test_wal_read.c - reads of a log that was cut, changed or put together of several lives.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -48,8 +48,8 @@ Test(wal_read, a_log_is_read_to_its_end)
     cr_assert_eq(verdict.piece[0].from, 10);
 }
 
-/* Wherever the file ends, or zeros begin, what is read is a prefix, and no start takes one that
- * lacks what was durable. */
+/* Wherever the file ends, or zeros begin, the reader returns a prefix, and no start accepts a
+ * prefix that lacks durable writes. */
 Test(wal_read, a_cut_at_any_byte)
 {
     static struct image first, second, cut;

@@ -167,7 +167,7 @@ static inline int load(struct place *place, struct sw_table *table, struct sw_lo
                                 row_bytes > 0 ? SW_FRAME_VALUES_FIXED : SW_FRAME_VALUES_INTEGER,
                             .value_type = row_bytes > 0 ? row_type : SW_TYPE_BYTES,
                             .stop = &go_on};
-    /* what is damaged is logged, which is not wanted here */
+    /* damaged files are logged, which is not wanted here */
     int saved = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, STDERR_FILENO);
     int status = sw_snapshot_load(out, place->reason);

@@ -27,7 +27,7 @@ static bool is_container(const char *name)
 }
 
 /* A command that names no key and works on the table, or is an administrator's, cannot be limited
- * to keys; nor can the subcommands that their list lacks. */
+ * to keys. The same is true of subcommands that their list lacks. */
 Test(acl_catalog, what_cannot_be_limited_to_keys_needs_all)
 {
     static const char *const figures[] = {"dbsize", "command"};

@@ -154,7 +154,7 @@ Test(capacity, max_capacity)
     cr_assert_null(strstr(output.out, "cannot grow"), "%s", output.out);
 }
 
-/* More than any machine has: allowed, because it may never be needed, but not without a word. */
+/* More than any machine has: allowed, because it may never be needed, but with a warning. */
 Test(capacity, max_capacity_beyond_the_memory)
 {
     struct sw_config config;

@@ -180,8 +180,8 @@ Test(config, contradictions)
          "output-bytes-max 2097152 is smaller than the longest reply to an MGET of "
          "resp-arguments-max 131072: raise it to 3670016, or lower resp-arguments-max to 74898"},
         {{"--output-bytes-pause", "65M"},
-         "output-bytes-pause 68157440 is more than output-bytes-max 67108864: lower the former or "
-         "raise the latter\n"},
+         "output-bytes-pause 68157440 is more than output-bytes-max 67108864: lower "
+         "output-bytes-pause or raise output-bytes-max\n"},
         {{"--capacity", "2K", "--max-capacity", "1K"},
          "max-capacity 1024 is less than capacity 2048: the table starts with capacity slots"},
         {{"--capacity", "16M", "--max-capacity", "16777215"},

@@ -124,7 +124,8 @@ TOY_TEST(conn, the_end_of_input_drops_half_a_body)
 TOY_TEST(conn, the_end_of_input_keeps_input_that_waits)
 {
     fake_say(peer, "r\ns1\nr\n");
-    sw_conn_drain(peer->conn, true); /* reading has stopped: nobody sees the end. Shutdown, say */
+    /* reading has stopped, so the end is not seen: a shutdown, say */
+    sw_conn_drain(peer->conn, true);
     cr_assert_eq(peer->conn->state, SW_CONN_DRAINING);
     sw_conn_request_done(peer->conn, false);
     cr_assert_eq(peer->conn->state, SW_CONN_DRAINING, "it has more to do");

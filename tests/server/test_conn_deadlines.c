@@ -289,7 +289,7 @@ Test(conn_deadlines, who_waits_is_not_idle)
 
 /* --- time that was not the peers' ------------------------------------------------------------- */
 
-/* The loop looked away for so long, and then looks at the deadlines. */
+/* The loop does not check the deadlines for `ms`, and then checks them. */
 static void look_away(struct toy *toy, uint64_t ms)
 {
     toy->uv.time += ms;

@@ -71,7 +71,7 @@ Test(history_file, a_position_has_the_term_of_its_last_write)
     cr_assert_eq(sw_terms_of(&terms, 19).term, 3);
     cr_assert_eq(sw_terms_of(&terms, 20).term, 7);
     cr_assert_eq(sw_terms_of(&terms, 20).first, 20);
-    sw_terms_begin(&terms, 9, 15); /* what was of term 7 is gone */
+    sw_terms_begin(&terms, 9, 15); /* drops the writes of term 7 */
     cr_assert_eq(sw_terms_of(&terms, 30).term, 9);
     cr_assert_eq(sw_terms_of(&terms, 14).term, 3);
     for (unsigned i = 0; i < SW_TERMS_MAX; i++) {

@@ -159,7 +159,7 @@ Test(input, growing_brings_the_rest_to_the_beginning)
     input.start = 3900; /* consumed */
     cr_assert_eq(put(&input, &budget, 3000, (uint8_t)4000), SW_INPUT_OK);
     cr_assert_eq(input.start, 0);
-    cr_assert_eq(input.capacity, capacity, "what was consumed is room again");
+    cr_assert_eq(input.capacity, capacity, "consumed bytes are room again");
     expect(&input, 3100, (uint8_t)3900);
     sw_input_free(&input, &budget);
 }

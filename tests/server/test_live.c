@@ -139,7 +139,7 @@ Test(live, reload_takes_over_and_names_the_rest)
     cr_assert_str_eq(restart.list[0].option->name, "port");
     cr_assert_str_eq(restart.list[0].before, "7000");
     cr_assert_str_eq(restart.list[0].after, "7001");
-    /* what is derived from other options is no difference */
+    /* values derived from other options are no difference */
     write_file(&place, "[server]\nport = 7000\n[limits]\noutput-bytes-max = 32M\n");
     cr_assert_eq(sw_live_reload(&place.live, "test", &restart, place.error, sizeof(place.error)),
                  3);

@@ -239,7 +239,7 @@ static int follow(struct fixture *f)
     return sw_wal_follow(f->wal, &f->directory, reason, sizeof(reason));
 }
 
-/* Somebody removes the segments, or all files: that is noticed though nobody writes. */
+/* The segments, or all files, are removed: the log notices that also without a write. */
 Test(log_restart, files_that_are_removed)
 {
     for (int turn = 0; turn < 2; turn++) {
@@ -327,7 +327,7 @@ static void live_and_die(struct fixture *f, uint64_t writes)
     cr_assert_eq(stop(f), -1);
 }
 
-/* Of a log that was ended, everything is known to be durable: it goes on when there is space. */
+/* All writes of an ended log are known to be durable: it goes on when there is space. */
 Test(log_restart, a_start_on_a_full_disk_behind_a_clean_end)
 {
     struct fixture f;

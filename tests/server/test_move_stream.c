@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_move_stream.c - the words of the two sides of a move: what was written is read, and nothing
- * that was changed.
+ * test_move_stream.c - the words of the two sides of a move: a reader accepts written words, and no
+ * changed ones.
  */
 #include "server/move/stream.h"
 

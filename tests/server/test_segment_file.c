@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_segment_file.c - of a segment's file what was written is read, and nothing else.
+ * test_segment_file.c - the reader of a segment's file reads its written part, and nothing else.
  */
 #include <criterion/criterion.h>
 #include <errno.h>

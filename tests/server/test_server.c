@@ -294,7 +294,7 @@ struct hammer {
     uint64_t acknowledged;
 };
 
-/* Adds 1 to one key until the server goes; what was acknowledged is counted. */
+/* Adds 1 to one key until the server ends; counts the acknowledged additions. */
 static void *hammer(void *argument)
 {
     struct hammer *self = argument;

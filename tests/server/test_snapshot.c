@@ -216,7 +216,7 @@ static bool is_outdated(const struct sw_snapshot_write *write)
     return write->context != NULL;
 }
 
-/* A file that nobody needs any more is given up, and the directory is as it was. */
+/* A file that is no longer needed is given up, and the directory is as it was. */
 Test(snapshot, one_that_is_outdated_is_given_up)
 {
     struct place place;

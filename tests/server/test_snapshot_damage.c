@@ -8,8 +8,8 @@
 
 /* --- damage ----------------------------------------------------------------------------------- */
 
-/* Which bytes mean nothing: zeros behind the head of a block and behind its columns, and between
- * the fields of the footer and its check, which the check covers. */
+/* Bytes without a meaning: zeros behind the head of a block and behind its columns, and between the
+ * fields of the footer and its check, which the check covers. */
 static bool is_padding(size_t at)
 {
     const size_t block = 4096, head = 64;

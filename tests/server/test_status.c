@@ -355,7 +355,7 @@ Test(status, sentences_are_escaped_and_memory_may_lack)
     facts.info.backend_reason = "no UTF-8: \xff";
     sw_text_init(&text, 1 << 20);
     sw_status_render(&facts, history, &(struct sw_status_query){.wall_ms = 1}, &text);
-    cr_assert(text.failed, "no document is better than one that is none");
+    cr_assert(text.failed, "no document is better than an invalid one");
     sw_text_fini(&text);
 }
 

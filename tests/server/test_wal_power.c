@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_wal_power.c - the write-ahead log on a disk that loses power at any call of any life, whose
- * writes and syncs fail, and which is mended by snapshots: what was answered is there, and what is
- * there is a prefix of what was applied.
+ * writes and syncs fail, and that snapshots restart: the answered writes are there, and the log
+ * has a prefix of the applied writes.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

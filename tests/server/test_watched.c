@@ -43,7 +43,7 @@ static bool marks(enum sw_op op, bool was_present, uint64_t operand)
     batch.found = NULL;
     batch.previous = NULL;
     cr_assert(is_marked_by(&batch, 5, false) || op == SW_GET || op == SW_PEEK,
-              "where nobody asked, it may have been changed");
+              "without found bits it may have been changed");
     return marked;
 }
 

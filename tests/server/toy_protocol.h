@@ -230,7 +230,8 @@ static inline bool toy_claims_all(uint8_t first)
     .written = toy_written, .drop_input = toy_drop_input, .drop_output = toy_drop_output, \
     .close = toy_close, .check = toy_check
 
-/* Spoken by whoever begins with '#'; pauses by replies, and shares iterations, as frames do. */
+/* The protocol of a client that begins with '#'; pauses by replies, and shares iterations, as
+ * frames do. */
 static const struct sw_protocol toy_hash = {.name = "hash",
                                             .claims = toy_claims_hash,
                                             .shares_iteration = true,

@@ -2,8 +2,8 @@
  *
  * cache_model.h - what a cache must answer: the plainest code that follows table.h.
  *
- * Of the cache's own code it uses only where a key may lie. A bucket is searched slot by slot; the
- * entry that leaves is found by looking at every score.
+ * It uses the cache's own code only for the buckets of a key. A bucket is searched slot by slot;
+ * the entry that leaves is found by looking at every score.
  */
 #ifndef SHERWOOD_TESTS_SUPPORT_CACHE_MODEL_H
 #define SHERWOOD_TESTS_SUPPORT_CACHE_MODEL_H

@@ -39,7 +39,7 @@ void sw_fake_start(struct sw_fake_server *server, void (*script)(int fd, void *u
 /* The same with flags: SW_FAKE_TCP (a port of the loopback interface), SW_FAKE_PARALLEL. */
 void sw_fake_start_with(struct sw_fake_server *server, void (*script)(int fd, void *user),
                         void *user, int flags);
-/* Waits for the scripts at hand to return (close the client first), ends the threads. */
+/* Waits until the running scripts return (close the client first), and ends the threads. */
 void sw_fake_stop(struct sw_fake_server *server);
 
 /* Reads one frame; its body, if not longer than `room`, into `body`. */

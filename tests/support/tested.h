@@ -31,7 +31,7 @@ extern const uint32_t tested_row_sizes[TESTED_ROW_SIZES];
 uint32_t tested_share(void);
 
 /* Whether the round of this number, of `count` in all, is among those that are run: another part in
- * each run, and never none. */
+ * each run, and at least one. */
 bool tested_now(uint32_t number, uint32_t count);
 
 /* Sets the tuning of a configuration that has its engine and mode: nothing where the CPU is tested.

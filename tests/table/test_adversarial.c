@@ -268,7 +268,7 @@ Test(adversarial, refused_groups_at_the_cap)
     refused_groups_at_the_cap(128, 0);
 }
 
-/* Without a stash: what the table holds and what was handed back is what was offered. */
+/* Without a stash: the table and the entries handed back together have every offered entry. */
 static void cap_without_stash(uint32_t slot_bits, bool down)
 {
     struct sw_table_config config = fixture_config(slot_bits);

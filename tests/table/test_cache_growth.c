@@ -186,7 +186,7 @@ Test(cache_growth, reads_and_deletes_do_not_make_it_grow)
     close_trial(&trial);
 }
 
-/* Of one bucket it is known who stays: the highest scores. */
+/* In one bucket the entries that stay are known: those with the highest scores. */
 Test(cache_growth, a_smaller_one_keeps_the_highest_scores)
 {
     struct trial trial;

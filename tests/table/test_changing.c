@@ -30,8 +30,8 @@ TestSuite(changing, .timeout = 120);
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Key n: its halves fit together, so one of two halves is none. 0 and 1 are the keys that have no
- * slot in an engine or another. */
+/* Key n: its halves fit together, so two halves of different keys are no key. 0 and 1 are the keys
+ * that have no slot in an engine or another. */
 static uint64_t key_of(uint32_t key_bytes, uint32_t n)
 {
     if (key_bytes == 4) {
@@ -177,7 +177,7 @@ static void stop_changing(struct trial *trial)
 
 /* --- what must hold --------------------------------------------------------------------------- */
 
-/* Keys [first, first + count) as one batch of `op` on arrays that nobody changes. */
+/* Keys [first, first + count) as one batch of `op` on arrays that do not change. */
 static struct sw_counters run_still(struct trial *trial, enum sw_op op, uint32_t first,
                                     uint32_t count, uint64_t operand, void *previous)
 {
@@ -315,7 +315,7 @@ static struct sw_table_config config_of(enum sw_engine engine, uint32_t slot_bit
     return config;
 }
 
-/* Of the widths of slots one, under a sanitizer: another one in each run. */
+/* Under a sanitizer only one width of slots: another one in each run. */
 static uint32_t first_width(void)
 {
     return tested_now(0, 2) ? 64 : 128;

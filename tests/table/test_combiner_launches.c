@@ -134,7 +134,7 @@ Test(combiner_launches, an_image_is_launched_by_who_asks_for_it)
     finish(g, 2);
 }
 
-/* One that is asked for while a launch is in flight waits for its end. */
+/* An image that is requested while a launch is in flight waits for its end. */
 Test(combiner_launches, an_image_waits_for_what_is_in_flight)
 {
     struct gathered *g = gather();

@@ -127,7 +127,7 @@ Test(cow_guard, one_that_is_lost_stops_nobody)
     write_word(guard, array, 1);
     cr_assert(sw_cow_guard_read(guard, &part, &bytes));
     sw_cow_guard_abandon(guard);
-    memset(array, 0, WORDS * sizeof(*array)); /* nobody reads it any more */
+    memset(array, 0, WORDS * sizeof(*array)); /* no reader needs it any more */
     cr_assert(sw_cow_guard_is_lost(guard));
     cr_assert_not(sw_cow_guard_read(guard, &part, &bytes));
     cr_assert_eq(read_all(guard, seen), 0);

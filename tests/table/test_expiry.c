@@ -112,7 +112,7 @@ static uint64_t draw_time(struct world *world)
     }
 }
 
-/* The clock of the next batch: it stands, goes on, or is none; or the system's is behind. */
+/* Draws the clock of the next batch: it stands, goes on, or is 0; or the system's is behind. */
 static uint64_t draw_clock(struct world *world)
 {
     switch (random_below(&world->random, 8)) {

@@ -127,7 +127,8 @@ static void expect_about(const struct world *world, uint64_t mean)
               (unsigned long long)is, (unsigned long long)mean);
 }
 
-/* Of many keys a survey looks at a piece; the estimate is near the mean, and follows it. */
+/* If there are many keys, a survey reads a part of them; the estimate is near the mean, and follows
+ * it. */
 Test(expiry_mean, many_keys)
 {
     struct world world;

@@ -171,7 +171,8 @@ Test(geometry, largest)
     cr_assert_gt(g.slots_total, 1ULL << 56);
 }
 
-/* Of a load above 1 what does not fit is handed back, so more is admitted than there are slots. */
+/* At a load above 1 entries that do not fit are handed back, so more entries are admitted than the
+ * table has slots. */
 Test(geometry, load_above_one)
 {
     struct sw_table_config config;

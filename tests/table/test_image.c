@@ -12,7 +12,7 @@
 
 TestSuite(image, .timeout = 120);
 
-/* Of one batch. Many on a device, few where the CPU carries out its kernels. */
+/* Keys of one batch: many on a device, few if the CPU carries out its kernels. */
 static uint32_t keys_count(void)
 {
     return tested_backend() == SW_BACKEND_CPU ? 5000 : tested_share() > 1 ? 500 : 100000;

@@ -371,7 +371,7 @@ Test(key_texts, histories_at_the_limit)
 
 #define MANY 20000U
 
-/* Of many keys, read at once, some by another text: just their groups are refused. */
+/* Reads many keys at once, some by another text: only their groups are refused. */
 Test(key_texts, reads_by_all_threads)
 {
     struct sw_table *table = NULL;

@@ -33,7 +33,7 @@ Test(memory, meminfo)
     equal(sw_memory_of_meminfo("MemAvailable: 99999999999999999999 kB\n"), UINT64_MAX, "too large");
 }
 
-/* ulimit -v counts address space: what is mapped already is no longer available. */
+/* ulimit -v counts address space: memory that is mapped already is no longer available. */
 Test(memory, address_space)
 {
     unsigned long long pages = 0;

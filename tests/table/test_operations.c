@@ -276,7 +276,7 @@ Test(operations, empty_batches)
     }
 }
 
-/* Answers and operands that nobody wants may be left out. */
+/* Answers and operands that are not needed may be left out. */
 Test(operations, optional_arrays)
 {
     struct sw_table_config config = fixture_config(128);

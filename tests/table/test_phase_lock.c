@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_phase_lock.c - readers share, a writer is alone, nobody waits forever.
+ * test_phase_lock.c - readers share, a writer is alone, no thread waits forever.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -109,7 +109,7 @@ static void set_all(struct sw_table *table, void *keys, void *values, uint32_t k
     sw_queue_destroy(queue);
 }
 
-/* Sorts the slots of each bucket: their order means nothing. */
+/* Sorts the slots of each bucket: their order has no meaning. */
 static int compare_words(const void *a, const void *b)
 {
     return memcmp(a, b, 16);

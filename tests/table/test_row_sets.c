@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_row_sets.c - large batches of SETs without answers, which a backend may carry out in any
- * order as long as nobody sees it: of rows that a batch has more than once the last one stays,
+ * order as long as the result is the same: if a batch has a row more than once, the last one stays,
  * whole.
  */
 #include <criterion/criterion.h>

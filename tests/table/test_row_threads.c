@@ -13,7 +13,8 @@
 
 TestSuite(row_threads, .timeout = 120);
 
-/* Of a batch's rows: several threads take part from 1 MiB on that is not written to fresh rows. */
+/* Bytes of a batch's rows. Several threads take part if at least 1 MiB is not written to fresh
+ * rows. */
 #define BYTES (tested_share() == 1 || tested_backend() == SW_BACKEND_CPU ? 4U << 20 : 64U << 10)
 
 struct side {

@@ -35,7 +35,7 @@ class CachedEmbedding(torch.nn.Module):
             fresh = self.miss(lost)
             at = torch.searchsorted(lost, ids.cpu()[~found])
             rows[~found] = fresh[at]
-            self.client.submit.set_many(lost, fresh, only="absent")  # nobody waits for it
+            self.client.submit.set_many(lost, fresh, only="absent")  # does not wait for the reply
         return rows.to(ids.device)
 
 

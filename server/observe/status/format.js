@@ -47,7 +47,7 @@ function formatMicros(value) {
 function formatPercent(ratio) {
   if (ratio === null || !Number.isFinite(ratio)) return '–';
   const percent = ratio * 100;
-  // what is not quite all is not shown as all, nor a little as none
+  // never show almost all as 100 %, or a little as 0 %
   if (percent > 99.9 && percent < 100) return '>' + NARROW + '99.9' + NARROW + '%';
   if (percent > 0 && percent < 0.1) return '<' + NARROW + '0.1' + NARROW + '%';
   return percent.toFixed(1) + NARROW + '%';

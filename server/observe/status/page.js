@@ -42,7 +42,7 @@ async function poll() {
   page.timer = setTimeout(tick, Math.min(POLL_MS * Math.max(1, page.failures), PATIENCE_MS));
 }
 
-// Nothing is asked for a page that nobody sees; the daemon keeps the samples meanwhile.
+// A hidden page sends no requests; the daemon keeps the samples meanwhile.
 function tick() {
   if (page.paused || document.hidden) {
     page.timer = setTimeout(tick, POLL_MS);
@@ -92,7 +92,7 @@ function drawProblems(problems) {
   const words = { critical: 'Critical.', warning: 'Warning.', note: 'Note.' };
   const items = problems.map((problem) => element('li', { class: 'problem ' + problem.severity },
     element('b', {}, words[problem.severity] || problem.severity), ' ' + problem.text));
-  // of a daemon that is gone nobody knows
+  // the state of a daemon that is gone is unknown
   if (page.failure === null && !problems.some((problem) => problem.severity !== 'note')) {
     items.unshift(element('li', { class: 'problem fine' }, 'Nothing is wrong.'));
   }

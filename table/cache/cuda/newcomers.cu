@@ -120,7 +120,7 @@ static __device__ __forceinline__ void read_entries(struct row *row, uint32_t co
     }
 }
 
-/* Of the operations of a row that write one entry, gives the last one the slot. */
+/* If several operations of a row write one entry, gives the slot to the last of them. */
 static __device__ __forceinline__ void take_hits(const struct sw_cache_slice *slice,
                                                  struct row *row, uint32_t count)
 {
@@ -192,7 +192,7 @@ static __device__ __forceinline__ bool made_before(const struct sw_cache_slice *
     return false;
 }
 
-/* What is given to the score of the operation at hand. */
+/* Returns the value that is given to the score of the current operation. */
 static __device__ __forceinline__ uint64_t given_of(const struct sw_cache_slice *slice,
                                                     const struct row *row)
 {
@@ -200,7 +200,7 @@ static __device__ __forceinline__ uint64_t given_of(const struct sw_cache_slice 
                                 slice->first + row->id);
 }
 
-/* The key at hand has an entry at `slot`, which an operation of the row has made. */
+/* The current key has an entry at `slot`, which an operation of the row has made. */
 static __device__ __forceinline__ void use_again(const struct sw_cache_slice *slice,
                                                  const struct sw_cache_candidates *candidates,
                                                  struct row *row, uint32_t rank, uint64_t slot)
@@ -233,7 +233,7 @@ static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_slic
     return candidates->first * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &row->empty);
 }
 
-/* Makes an entry of the key at hand at `slot`. */
+/* Makes an entry of the current key at `slot`. */
 static __device__ __forceinline__ void make_entry(const struct sw_cache_slice *slice,
                                                   const struct sw_cache_candidates *candidates,
                                                   const struct row *row, uint64_t slot,

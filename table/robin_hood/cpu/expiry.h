@@ -107,9 +107,9 @@ bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *b
                         uint32_t first, uint32_t end);
 
 /* Begins a write batch that concerns expiry times. `keys` are its keys, of the table's width, which
- * nobody changes. Removes the keys that the batch lists (`remove_keys`) and the expired entries of
- * its keys. If room for its inserts is not certain, also removes up to batch->count other expired
- * entries. */
+ * must not change meanwhile. Removes the keys that the batch lists (`remove_keys`) and the expired
+ * entries of its keys. If room for its inserts is not certain, also removes up to batch->count
+ * other expired entries. */
 void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *keys);
 /* Makes room for the batch's expiry times, once the table has room for its inserts. */
 void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch);

@@ -87,7 +87,7 @@ template <int BITS> struct sw_cuda_batch {
     word *previous;
     uint32_t *found; /* bits in halves of 64-bit words, low half first */
     /* Bits in the layout of `found`. A set bit marks an operation that changes nothing and whose
-     * answer nobody reads. Such operations count only for refused groups. NULL: no operation is
+     * answer is not read. Such operations count only for refused groups. NULL: no operation is
      * skipped. */
     const uint32_t *skips;
     uint32_t group_count;

@@ -46,7 +46,7 @@ static inline ulonglong2 make_ulonglong2(unsigned long long x, unsigned long lon
     return ulonglong2{x, y};
 }
 
-/* Of the thread whose turn it is; to each thread they are constant. */
+/* The indices of the thread that runs now; to each thread they are constant. */
 extern const uint3 threadIdx __asm__("emu_thread_index");
 extern const uint3 blockIdx __asm__("emu_block_index");
 extern const uint3 blockDim __asm__("emu_block_threads");

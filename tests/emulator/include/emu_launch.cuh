@@ -28,7 +28,7 @@ struct dim3 {
 #define EMU_ARCH 0 /* not a kernel's file: it asks for none */
 #endif
 
-/* A kernel is launched with it; also by whoever is not CUDA's syntax. */
+/* The configuration of a launch, by CUDA's syntax or without it. */
 struct emu_launched {
     dim3 blocks, threads;
     size_t shared_bytes;

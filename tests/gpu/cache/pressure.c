@@ -240,7 +240,7 @@ static void insert_and_check(struct pressure *p, bool distinct)
     trial_contents_free(after);
 }
 
-/* The same where nobody asks who left: in MEMORY mode it is carried out otherwise. */
+/* The same without a request for the evicted entries: MEMORY mode carries it out otherwise. */
 static void insert_plainly(struct pressure *p)
 {
     struct trial_contents *before = trial_contents(p->setting, &p->cache);

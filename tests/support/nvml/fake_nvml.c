@@ -44,7 +44,7 @@ int nvmlDeviceGetUtilizationRates(void *device, struct utilization *utilization)
 static int begun;
 static char one_gpu;
 
-/* The real one aborts for nobody; this one does for whoever uses it otherwise than it may be. */
+/* The real library never aborts; this one aborts if it is used in a wrong way. */
 static void expect(int holds)
 {
     if (!holds) {

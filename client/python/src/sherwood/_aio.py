@@ -41,7 +41,7 @@ class Reader:
         future: asyncio.Future[Any] = self.loop.create_future()
 
         def done(result: Any, error: Optional[BaseException]) -> None:
-            # Whoever awaits it may have gone; the arrays were the server's until now all the same.
+            # The awaiting task may have gone; the arrays belonged to the server until now anyway.
             if future.cancelled():
                 return
             if error is not None:

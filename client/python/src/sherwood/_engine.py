@@ -157,7 +157,7 @@ class Engine:
             job = self.waiting[0]
             left = job.plan.count - job.at
             if left > 0 and job.error is None:
-                # Of several stripes one frame could overtake another, and so could it by a region.
+                # With several connections, or by a region, one frame could overtake another.
                 if self.link.options.stripes == 1:
                     in_order = not self.flights or self._by_region == bool(job.plan.shared)
                 else:
@@ -239,7 +239,7 @@ class Engine:
                 self._done_last = max(self._done_last, number)
             elif rc == lib.SHERWOOD_OK and self._refused and self.link.options.stripes == 1 \
                     and number > min(other.number for other in self._refused):
-                frame.number = number  # it has read what was there before the write that was refused
+                frame.number = number  # it has read the values before the refused write
                 self._refused.append(frame)
                 continue
             job.frames -= 1

@@ -24,9 +24,9 @@ struct sw_cuda_rows_image : sw_cuda_slots_image {
 };
 
 /* Sets *part to the rows that the image copies on the device, or borrows. Waits for all work on the
- * channel's stream: only then is the number of used rows known. A copy in host memory is made here;
- * no writes may run meanwhile. *done is false after an error, and also, without an error, if memory
- * is short. The fields of the image except `kind` and `times` must be zero. */
+ * channel's stream: the number of used rows is not known earlier. A copy in host memory is made
+ * here; no writes may run meanwhile. *done is false after an error, and also, without an error, if
+ * memory is short. The fields of the image except `kind` and `times` must be zero. */
 cudaError_t sw_cuda_rows_image_begin(struct sw_cuda_rows_image *image, struct sw_cuda_queue *queue,
                                      bool borrow, struct sw_cuda_image_part *part, bool *done);
 /* Frees what sw_cuda_rows_image_begin allocated. */

@@ -3,10 +3,10 @@
  * merge.cuh - a block merges a batch's operations with the old entries of one segment.
  *
  * The operations are far fewer than the entries. A counting sort orders them by the next bits of m;
- * then operations of equal bits are compared. Of a repeated key the last operation stays, or the
- * combination of all. Then each operation searches for its key among the old entries. It changes
- * the value there, or it becomes a new entry and gets a place among all entries. If answers are
- * wanted, the first operation on a key found it if there is an old entry; the later operations
+ * then operations of equal bits are compared. If a key is repeated, its last operation stays, or
+ * the combination of all. Then each operation searches for its key among the old entries. It
+ * changes the value there, or it becomes a new entry and gets a place among all entries. If answers
+ * are wanted, the first operation on a key found it if there is an old entry; the later operations
  * always found it.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_MERGE_CUH

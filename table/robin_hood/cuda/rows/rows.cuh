@@ -173,7 +173,7 @@ template <int BITS> struct sw_cuda_row_batch {
     uint8_t *group_refused;       /* [group_count] */
     int32_t *status; /* the engine's: SW_E_FULL if it refused any group; NULL: it refused none */
     /* Operands and answers: `values` and `previous` of each part are packed rows of value_bytes, in
-     * device memory or host memory. Wide operands have twice as many bytes. Rows of 8-byte numbers
+     * device memory or host memory. Wide operands have 2 * value_bytes each. Rows of 8-byte numbers
      * are aligned to 8 bytes, others at least to 4. */
     const struct sw_cuda_parts *parts;
     uint32_t part_count;
