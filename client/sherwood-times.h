@@ -51,7 +51,8 @@ SHERWOOD_MUST_CHECK int sherwood_run_times(struct sherwood *client,
 SHERWOOD_MUST_CHECK int sherwood_set_times(struct sherwood *client, const void *keys,
                                            const void *values, size_t count,
                                            const struct sherwood_times *times);
-/* `changed`, which may be NULL, is a bitmap as `found`. */
+/* Sets the expiry times of present keys. `changed`, which may be NULL, is a bitmap as `found`, of
+ * the keys whose time was set. */
 SHERWOOD_MUST_CHECK int sherwood_expire(struct sherwood *client, const void *keys, size_t count,
                                         const struct sherwood_times *times, uint64_t *changed);
 /* Removes the expiry times of keys. `changed`, which may be NULL, has the keys that had one. */

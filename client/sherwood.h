@@ -211,7 +211,8 @@ void sherwood_close(struct sherwood *client);
 /* Returns the facts of the server; they are valid until sherwood_close. */
 const struct sherwood_server *sherwood_server(const struct sherwood *client);
 
-/* Returns a sentence about the last call that failed on this handle, valid until the next one. */
+/* Returns an error text about the last call that failed on this handle, valid until the next call
+ * on the handle. The handle owns the text. */
 const char *sherwood_error(const struct sherwood *client);
 
 /* The operation that a request applies to each of its keys. */
@@ -303,8 +304,8 @@ struct sherwood_cache {
     uint64_t *scores_out;   /* out [count]: after the operation; 0: the key is absent then */
     uint64_t *not_admitted; /* out, a bitmap as `found`: the key was absent and was turned away,
                                because all entries that it might have replaced have higher scores */
-    /* Out, room for `count` each: entries that were evicted, in no particular order. NULL, or the
-     * keys and any others. */
+    /* Out, room for `count` each: entries that were evicted, in no particular order. evicted_values
+     * and evicted_scores need evicted_keys. */
     void *evicted_keys;
     void *evicted_values;
     uint64_t *evicted_scores;
@@ -407,7 +408,7 @@ SHERWOOD_MUST_CHECK int sherwood_wait_any_for(struct sherwood *client,
  * owns it, and sherwood_close closes it. Returns -1 if it cannot be created. */
 SHERWOOD_MUST_CHECK int sherwood_descriptor(struct sherwood *client);
 
-/* Returns how many connections of the handle are still usable. */
+/* Returns the number of connections of the handle that are still usable. */
 uint32_t sherwood_stripes(const struct sherwood *client);
 
 /* Counters of the handle since connect. `size` is sizeof(struct sherwood_traffic). */
@@ -420,7 +421,7 @@ struct sherwood_traffic {
 };
 void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
 
-/* Operations without keys. */
+/* sherwood_ping waits for one reply of the server. sherwood_clear removes all keys. */
 SHERWOOD_MUST_CHECK int sherwood_ping(struct sherwood *client);
 SHERWOOD_MUST_CHECK int sherwood_clear(struct sherwood *client);
 /* Gives the table this many slots, more or fewer than before, from 1 to its maximum. A table always

@@ -2,8 +2,8 @@
  *
  * boot_id.h - the identity of the running kernel.
  *
- * While it is the same no power was lost: whatever a process wrote to a file is there, or was
- * damaged.
+ * While the id is unchanged, the machine has not lost power: bytes that a process wrote to a file
+ * are there, unless they were damaged.
  *
  * Threads: any.
  */

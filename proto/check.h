@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* A pure function, for any thread. `data` may be NULL if `bytes` is 0. */
+/* Returns the check of `bytes` bytes. `data` may be NULL if `bytes` is 0. Pure; threads: any. */
 uint64_t sw_check64(const void *data, size_t bytes, uint64_t seed);
-/* The same of bytes that lie in pieces, as if one were behind the other. */
+/* Returns the check of the pieces in order, as if they were contiguous. Pure; threads: any. */
 uint64_t sw_check64_pieces(const struct iovec *pieces, unsigned count, uint64_t seed);
 
 #endif

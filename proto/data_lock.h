@@ -2,10 +2,10 @@
  *
  * data_lock.h - the lock of a data directory.
  *
- * A process that uses a data directory holds two locks until it ends: one of the directory itself
- * (flock), which no file can be removed from, and one of its file `lock` (F_OFD_SETLK), which names
- * the holder, serves where directories cannot be locked (NFS), and is all that earlier versions
- * take. The directory is locked first.
+ * A process that uses a data directory holds two locks until it ends. The first is on the directory
+ * itself (flock), so that removing a file does not remove it. The second is on its file `lock`
+ * (F_OFD_SETLK), which names the holder. It also works where directories cannot be locked (NFS),
+ * and it is the only lock of earlier versions.
  *
  * Threads: any.
  */

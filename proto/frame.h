@@ -115,19 +115,21 @@ struct sw_request {
     uint32_t key_bytes;
     uint32_t value_bytes;
     bool want_values;
-    bool declines_found; /* want_found is sent, and false. Zero is what older clients mean */
+    /* want_found was sent as false. A client that does not send it wants the bitmap */
+    bool declines_found;
     uint64_t cursor;
     uint64_t capacity_slots; /* RESIZE */
     bool has_scores;
     bool want_scores;
     bool want_not_admitted;
-    uint32_t want_evicted; /* of enum sw_frame_evicted; decoded: 0 or with KEYS, without others */
+    /* bits of enum sw_frame_evicted; after decoding 0 or with KEYS, and without unknown bits */
+    uint32_t want_evicted;
     bool by_score;
     uint64_t score_min, score_max;
     uint64_t epoch;
-    uint64_t sequence;     /* WAIT_DURABLE: of the write that is to survive a crash */
-    uint64_t incarnation;  /* WAIT_DURABLE: of the server that gave it */
-    uint32_t timeout_ms;   /* WAIT_DURABLE, WAIT */
+    uint64_t sequence;     /* WAIT_DURABLE: the write to wait for */
+    uint64_t incarnation;  /* WAIT_DURABLE: of the server that sent this sequence */
+    uint32_t timeout_ms;   /* WAIT_DURABLE, WAIT; 0: reply at once */
     uint32_t scale_bits;   /* ADD: of a float; 0: 1 */
     uint32_t operand_type; /* ADD: enum sw_value_type; 0: as the rows' numbers */
     uint32_t range_offset; /* GETRANGE, SETRANGE: the first byte of each value */
@@ -135,8 +137,10 @@ struct sw_request {
     uint32_t times;        /* may be any number: enum sw_frame_times */
     uint64_t time_ms;      /* AT, IN: the time of all keys; unused if has_times is set */
     bool has_times;        /* AT, IN: the body has a time for each key */
-    uint64_t map_epoch;    /* of the topology that split the keys; 0: none did */
-    uint32_t frozen_seen; /* SLOT_FROZEN that came by this connection before the request was sent */
+    /* epoch of the topology that split the keys; 0: the client has no topology */
+    uint64_t map_epoch;
+    /* replies SLOT_FROZEN received on this connection before the request was sent */
+    uint32_t frozen_seen;
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with
@@ -191,7 +195,8 @@ struct sw_reply {
     uint32_t key_bytes;
     uint32_t value_bytes;
     bool has_values;
-    bool lacks_found; /* has_found is sent, and false. Zero is what older servers mean */
+    /* has_found was sent as false. A server that does not send it sends the bitmap */
+    bool lacks_found;
     uint64_t hits;
     uint64_t overflows; /* keys that INCREMENT or DECREMENT left as they were */
     uint64_t cursor;
@@ -203,7 +208,7 @@ struct sw_reply {
     uint64_t not_admitted;
     uint64_t matched;
     uint64_t epoch;
-    uint64_t write_sequence;  /* of this request's write, in the order of all writes; 0: none */
+    uint64_t write_sequence;  /* sequence of this request's write; 0: it wrote nothing */
     uint64_t durable_through; /* writes up to here survive a crash */
     int64_t first_bad_index;  /* WRONG_SHARD: of a key; -1: the client's topology is too old */
     uint32_t slot;            /* WRONG_SHARD: of that key */
@@ -240,14 +245,14 @@ struct sw_body_layout {
     uint64_t second;       /* operands, found bitmap or values of a SCAN */
     uint64_t not_admitted; /* bitmap */
     uint64_t scores;       /* given (request), after the operation, or of a SCAN's entries */
-    uint64_t times;        /* of a request; otherwise where the next one begins */
+    uint64_t times;        /* of a request; in a reply the offset of the next array */
     uint64_t evicted_keys;
     uint64_t evicted_values;
     uint64_t evicted_scores;
     uint64_t bytes; /* the whole body */
 };
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
-/* Are the numbers of its operands floats of 32 bits, for rows of 16-bit numbers? */
+/* Returns true if the operands are 32-bit floats for rows of 16-bit numbers. */
 bool sw_request_is_wide(const struct sw_request *request);
 /* Returns the bytes of one operand; 0 if the operation takes none. An operand of CAS is two values:
  * the value that the key must have, and its new value. */
@@ -265,12 +270,12 @@ struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t ope
 int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_bytes_max,
                            struct sw_frame_prefix *prefix);
 
-/* Decode the protobuf header, of `size` bytes. They return 0 or SW_FRAME_E_HEADER. Whatever the
- * bytes are, they take no more memory than a fixed buffer on the stack. */
+/* Decode the protobuf header, of `size` bytes. They return 0 or SW_FRAME_E_HEADER. They need only a
+ * fixed buffer on the stack, whatever the bytes are. */
 int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *request);
 int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply);
 
-/* The login of a HELLO. It is no part of struct sw_request, which every frame copies. */
+/* The login of a HELLO. It is not in struct sw_request, because every frame copies that struct. */
 #define SW_FRAME_USER_BYTES 64      /* with the NUL */
 #define SW_FRAME_PASSWORD_BYTES 512 /* it may hold any bytes */
 struct sw_frame_login {
@@ -282,7 +287,7 @@ struct sw_frame_login {
 /* Decodes the login of a header that sw_request_decode has accepted. Returns 0, or
  * SW_FRAME_E_HEADER if a text is too long or a user's name holds a NUL. */
 int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_login *login);
-/* As sw_request_encode, of a request with a login. */
+/* Does what sw_request_encode does, for a request with a login. */
 int sw_frame_login_encode(const struct sw_request *request, const struct sw_frame_login *login,
                           uint8_t *out, size_t out_bytes);
 

@@ -34,13 +34,13 @@ static inline uint32_t sw_key_form_told(uint32_t form)
     return form + 1;
 }
 
-/* May a server of the form `now` serve keys that clients by RESP wrote in the form `told`? It may
- * if every text that was a key then is the same key now: of the same form, and of DECIMAL with
- * AUTO, where the decimals that DECIMAL shows are the same integers. What is not told may be any
+/* Returns true if a server of the form `now` may serve keys that RESP clients wrote in the form
+ * `told`: every text that named a key then must name the same key now. That is so for equal forms,
+ * and for DECIMAL and AUTO, in which a decimal is the same integer. An unknown form (0) fits every
  * form. */
 bool sw_key_form_fits(uint32_t told, uint32_t now);
 
-/* The name of a told form, as --resp-keys has it; static storage. */
+/* Returns the name of an encoded form, as --resp-keys has it; static storage. */
 const char *sw_key_form_name(uint32_t told);
 
 #endif

@@ -25,13 +25,13 @@ bool sw_operation_is_known(uint32_t operation);
 const char *sw_operation_name(uint32_t operation);
 /* Is the operation carried out on keys, so that the request has a body? */
 bool sw_operation_is_data(uint32_t operation);
-/* Is it a row of SW_COMPOSED_OPERATION_MAP? Is it a read-modify-write operation of these? */
+/* Is it a row of SW_COMPOSED_OPERATION_MAP? Is it a row of that map that reads and then writes? */
 bool sw_operation_is_composed(uint32_t operation);
 bool sw_operation_is_rmw(uint32_t operation);
 /* Is it GETRANGE or SETRANGE, of a part of each value? */
 bool sw_operation_has_range(uint32_t operation);
-/* Is it EXPIRE, or one of its kinds with a condition, which take a time? Is it such, PERSIST or
- * TTL, for servers whose keys expire? */
+/* Is it EXPIRE or one of its kinds, which take a time? Does it need a table whose keys can expire:
+ * one of these, PERSIST or TTL? */
 bool sw_operation_expires(uint32_t operation);
 bool sw_operation_needs_expiry(uint32_t operation);
 /* Does it insert or replace values, so that it may set the expiry times of its keys? */

@@ -52,7 +52,7 @@ struct sw_resp_command {
     size_t need;       /* if more bytes are needed: the command has at least this many */
     uint32_t begun;    /* if more bytes are needed: arguments whose length was looked for; 0: the
                           command is not an array */
-    uint8_t got;       /* of SW_RESP_E_DOLLAR: the byte that stood there instead */
+    uint8_t got;       /* SW_RESP_E_DOLLAR: the byte in the place of the '$' */
 };
 
 /* Parses the first command of `bytes`. Returns the number of bytes consumed, or 0 if more are

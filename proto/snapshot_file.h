@@ -39,7 +39,7 @@ enum {
 
 struct sw_snapshot_header {
     uint8_t log_id[SW_SNAPSHOT_ID_BYTES]; /* of the data directory it was written in */
-    uint64_t sequence;                    /* the last write that is in it */
+    uint64_t sequence;                    /* sequence of the last write that it has */
     uint64_t entries;
     uint32_t key_bytes;     /* 4 or 8 */
     uint32_t value_bytes;   /* 4 or 8; of a cache 4..1024, of rows 4..4096 */
@@ -76,14 +76,14 @@ struct sw_snapshot_footer {
     uint64_t sequence;
 };
 
-/* How many entries a full block has, for columns of these widths. */
+/* Returns the number of entries of a full block, for columns of these widths. */
 uint32_t sw_snapshot_block_entries(uint32_t key_bytes, uint32_t value_bytes, uint32_t columns);
-/* Where a column of a block begins, from the first one, and with `column` 0 the bytes of all:
- * columns are padded to 64 bytes. */
+/* Returns the offset of a column in bytes from the first column; with `column` 0 the bytes of all
+ * columns. Each column is padded to a multiple of 64 bytes. */
 uint64_t sw_snapshot_column_at(const struct sw_snapshot_header *header, uint32_t entries,
                                uint32_t column);
-/* The bytes of a block in the file, head and padding included; of the block with this number; and
- * where it begins. */
+/* Return the bytes of a block of `entries` in the file, with head and padding; the number of
+ * entries of block `number`; and its offset in the file. */
 uint64_t sw_snapshot_block_bytes(const struct sw_snapshot_header *header, uint32_t entries);
 uint32_t sw_snapshot_entries_of(const struct sw_snapshot_header *header, uint64_t number);
 uint64_t sw_snapshot_block_at(const struct sw_snapshot_header *header, uint64_t number);
@@ -92,22 +92,25 @@ uint64_t sw_snapshot_file_bytes(const struct sw_snapshot_header *header);
 
 void sw_snapshot_put_header(const struct sw_snapshot_header *header,
                             uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]);
-/* *is_newer: the bytes are sound, but only a newer program can read them. */
+/* Decodes a header. Returns NULL or an error. *is_newer: the bytes are intact, but only a newer
+ * program can read them. */
 const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
                                    struct sw_snapshot_header *header, bool *is_newer);
 
-/* A whole block is sw_snapshot_block_bytes(): its head, then its columns, which lie there already,
- * padding included. Fills in head and padding, and returns the check of the columns. */
+/* Completes a block whose columns are in place, with their padding: fills in the head and the
+ * padding of the block. `bytes` has sw_snapshot_block_bytes() bytes. Returns the check of the
+ * columns. */
 uint64_t sw_snapshot_seal_block(const struct sw_snapshot_header *header, uint64_t number,
                                 uint32_t entries, uint8_t *bytes);
-/* Checks a whole block, which must have this number. *check receives the check of its columns. */
+/* Checks a whole block, which must have this number. Returns NULL or an error. Sets *check to the
+ * check of its columns. */
 const char *sw_snapshot_check_block(const struct sw_snapshot_header *header, uint64_t number,
                                     const uint8_t *bytes, uint64_t *check);
 
 void sw_snapshot_put_footer(const struct sw_snapshot_footer *footer,
                             uint8_t bytes[SW_SNAPSHOT_FOOTER_BYTES]);
-/* Checks that the bytes are a footer, and that its totals equal the header's. `checks`: the checks
- * of all blocks, or NULL if the blocks have not been read. */
+/* Checks that the bytes are a footer, and that its totals equal the header's. Returns NULL or an
+ * error. `checks`: the checks of all blocks, or NULL if the blocks have not been read. */
 const char *sw_snapshot_check_footer(const struct sw_snapshot_header *header,
                                      const uint64_t *checks,
                                      const uint8_t bytes[SW_SNAPSHOT_FOOTER_BYTES]);

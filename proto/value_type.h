@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * value_type.h - what rows are, by the numbers that frames, snapshots and the log have for it.
+ * value_type.h - the types and formats of values, by their numbers in frames, snapshots and the
+ * log.
  *
  * All functions are pure and may be called from any thread.
  */
@@ -23,7 +24,7 @@ enum sw_value_type {
 
 /* "bytes", ..; "?" if it is not known. */
 const char *sw_value_type_name(uint32_t type);
-/* The bytes of a number; 0: bytes and strings have none. */
+/* Returns the bytes of a number of this type; 0 for bytes and strings. */
 uint32_t sw_value_type_bytes(uint32_t type);
 /* Returns whether values written as one type may be read as the other: bytes fit every type,
  * numbers only their own type, known here or not. */

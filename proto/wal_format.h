@@ -50,7 +50,7 @@ struct sw_wal_segment {
 
 enum sw_wal_kind {
     SW_WAL_OPERATIONS = 1, /* executed in order */
-    SW_WAL_CLEAR = 2,      /* everything was removed */
+    SW_WAL_CLEAR = 2,      /* all entries were removed */
     SW_WAL_SEAL = 3,       /* the segment is full: another one follows */
     SW_WAL_END = 4,        /* a clean stop: nothing follows in this segment */
     SW_WAL_MARK = 5        /* only reports which writes are durable */
@@ -83,7 +83,7 @@ struct sw_wal_record {
  */
 const char *sw_wal_operation_name(uint8_t operation);
 
-/* Has the record a sequence of its own? */
+/* Is the record a write, with a sequence of its own? */
 static inline bool sw_wal_is_write(const struct sw_wal_record *record)
 {
     return record->kind == SW_WAL_OPERATIONS || record->kind == SW_WAL_CLEAR;
@@ -123,7 +123,8 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
 void sw_wal_segment_encode(const struct sw_wal_segment *segment,
                            uint8_t bytes[SW_WAL_HEADER_BYTES]);
 
-/* Returns whether the check of the 64 bytes holds; the columns are not looked at. */
+/* Decodes the header of a record. Returns false if the check of its 64 bytes is wrong. Does not
+ * read the columns. */
 bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_record *record);
 void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
                           uint8_t bytes[SW_WAL_RECORD_BYTES]);
@@ -135,7 +136,7 @@ bool sw_wal_record_resembles_write(const uint8_t bytes[SW_WAL_RECORD_BYTES], uin
 /* Returns the same for the damaged header of one of these three behind the write `next` - 1. */
 bool sw_wal_record_resembles_mark(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next);
 
-/* Is a record whose check holds one that this version can read? */
+/* Can this version read the record, whose check is correct? */
 bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape);
 
 /* The name of a segment: "log-%016x". */

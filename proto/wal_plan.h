@@ -18,8 +18,8 @@ struct sw_wal_found {
     bool is_newer;   /* the header is valid, but of a later version */
     struct sw_wal_segment segment;
     struct sw_wal_run run;
-    bool is_alias;  /* out: its header has another number, so it is not looked at */
-    bool is_passed; /* out: it begins behind a gap that a later segment may close */
+    bool is_alias;  /* out: its header has another number, so it is ignored */
+    bool is_passed; /* out: writes are missing before it; a later segment may have them */
 };
 
 /* Writes to be replayed: those with these sequences of one segment. */
@@ -35,8 +35,9 @@ void sw_wal_inspect(struct sw_wal_found *found, const uint8_t *bytes, uint64_t s
 
 /* The facts about the log in the header of a snapshot. */
 struct sw_wal_beside {
-    uint64_t segment; /* written at that time: it or a newer one must exist; 0: unknown */
-    uint64_t from;    /* no start from the snapshot needs a segment of a lower number */
+    /* the segment in use when the snapshot began: it or a newer one must exist; 0: unknown */
+    uint64_t segment;
+    uint64_t from; /* no start from the snapshot needs a segment of a lower number */
 };
 
 struct sw_wal_plan {
@@ -47,7 +48,7 @@ struct sw_wal_plan {
     uint64_t base;      /* sequence of the snapshot; 0: none */
     uint64_t end;       /* sequence of the last write that is recovered */
     uint64_t evidence;  /* everything up to here was durable */
-    bool is_torn;       /* a write behind the end cannot be read, as after a crash */
+    bool is_torn;       /* a write after `end` cannot be read, as after a crash */
     size_t damaged;     /* the segment, + 1, in which a write behind the end was written whole and
                            cannot be read; 0: there is none */
     size_t pieces;

@@ -42,7 +42,8 @@ struct sw_wal_run {
      * power was lost since. Without a loss of power a crash leaves only zeros behind the place
      * where a record was cut. */
     uint64_t damaged;
-    uint64_t wants; /* out: call again with this many bytes, some of them zero; 0: it was enough */
+    /* out: call again with this many bytes of the file, zeros included; 0: `size` was enough */
+    uint64_t wants;
     uint64_t evidence; /* the segment proves that everything up to here was durable */
     bool is_sealed;    /* the run ends with a SEAL */
     bool is_ended;     /* the run ends with an END */

@@ -25,8 +25,8 @@ static inline bool sw_option_is_whole(char *const argv[], int next, const char *
     return name == NULL;
 }
 
-/* The argument that an error about an option shows, and how many bytes of it: the name, without a
- * value, which may be a password. */
+/* Returns the argument for an error about an option. Sets *size to the length of the option's name,
+ * so that the error does not show its value, which may be a password. */
 static inline const char *sw_option_wrong(char *const argv[], int argc, int next, int *size)
 {
     int i = next > 1 ? next - 1 : next;
