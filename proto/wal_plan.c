@@ -209,10 +209,11 @@ static uint64_t find_gone(const struct sw_wal_plan *plan, const struct sw_wal_fo
     return 0;
 }
 
-/* Returns whether all segments of the newest run are missing. If a segment was begun after the file
- * was written, a release that does not know the file numbers them anew. Without any segment, the
- * file proves the loss if the snapshot was begun beside a segment, or does not exist. Otherwise a
- * run without a log may have written the snapshot. */
+/* Returns whether all segments of the newest run are missing. If the file is of another log, an
+ * operator has put other segments there. If a segment was begun after the file was written, a
+ * release that does not know the file numbers them anew. Without any segment, the file proves the
+ * loss if the snapshot was begun beside a segment, or does not exist. Otherwise a run without a log
+ * may have written the snapshot. */
 static bool is_newest_run_gone(const struct sw_wal_plan *plan, const struct sw_wal_found *found,
                                size_t count)
 {
@@ -222,7 +223,9 @@ static bool is_newest_run_gone(const struct sw_wal_plan *plan, const struct sw_w
         newest = found[i].is_alias ? newest : found[i].number;
         begun_us = found[i].is_alias ? begun_us : found[i].segment.wall_us;
     }
-    if (newest >= first->number || begun_us > first->wall_us) {
+    const bool is_of_other =
+        count > 0 && memcmp(first->log_id, found[0].segment.log_id, sizeof(first->log_id)) != 0;
+    if (newest >= first->number || is_of_other || begun_us > first->wall_us) {
         return false;
     }
     return count > 0 || plan->beside.segment != 0 || plan->base == 0;

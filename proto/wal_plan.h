@@ -42,7 +42,7 @@ struct sw_wal_beside {
 
 struct sw_wal_plan {
     struct sw_wal_beside beside; /* in: of the snapshot `base`; zeros: unknown */
-    struct sw_wal_first first;   /* in: of the file first-segment, if it is of this log */
+    struct sw_wal_first first;   /* in: of first-segment; without segments, if it is of this log */
     uint64_t gone;      /* number of a missing segment that is needed; 0: nothing is missing */
     bool is_first_gone; /* `gone` is missing because `first` needs it, or a newer one */
     uint64_t base;      /* sequence of the snapshot; 0: none */

@@ -231,23 +231,26 @@ Test(wal_damage, the_newest_run_that_is_gone)
         size_t count;
         uint64_t base, beside, first;
         bool starts;
+        uint8_t log; /* of the file; the segments are of log 7 */
     } rows[] = {
-        {{&one, &two, &three}, 3, 0, 0, 3, true},
-        {{&one, &two, &three}, 3, 0, 0, 2, true}, /* the file of the run before */
-        {{&one, &two}, 2, 0, 0, 0, true},         /* no file: of an earlier version */
-        {{&one, &two}, 2, 0, 0, 2, true},
-        {{&one, &two}, 2, 0, 0, 3, false},
-        {{&one}, 1, 0, 0, 3, false},
-        {{&two}, 1, 1, 2, 3, false},
-        {{&two}, 1, 2, 0, 3, false},
-        {{NULL}, 0, 3, 3, 3, false}, /* the snapshot was begun beside it */
-        {{NULL}, 0, 3, 3, 0, true},  /* a backup of the snapshot */
-        {{NULL}, 0, 3, 0, 3, true},  /* a run without a log wrote the snapshot */
-        {{NULL}, 0, 0, 0, 3, false},
-        {{&renumbered}, 1, 3, 0, 3, true},
+        {{&one, &two, &three}, 3, 0, 0, 3, true, 7},
+        {{&one, &two, &three}, 3, 0, 0, 2, true, 7}, /* the file of the run before */
+        {{&one, &two}, 2, 0, 0, 0, true, 7},         /* no file: of an earlier version */
+        {{&one, &two}, 2, 0, 0, 2, true, 7},
+        {{&one, &two}, 2, 0, 0, 3, false, 7},
+        {{&one}, 1, 0, 0, 3, false, 7},
+        {{&two}, 1, 1, 2, 3, false, 7},
+        {{&two}, 1, 2, 0, 3, false, 7},
+        {{NULL}, 0, 3, 3, 3, false, 7}, /* the snapshot was begun beside it */
+        {{NULL}, 0, 3, 3, 0, true, 7},  /* a backup of the snapshot */
+        {{NULL}, 0, 3, 0, 3, true, 7},  /* a run without a log wrote the snapshot */
+        {{NULL}, 0, 0, 0, 3, false, 7},
+        {{&renumbered}, 1, 3, 0, 3, true, 7},
+        {{&one, &two}, 2, 0, 0, 3, true, 8}, /* an operator put segments of another log there */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct sw_wal_first first = {.number = rows[i].first, .wall_us = 3001};
+        const struct sw_wal_first first = {
+            .number = rows[i].first, .wall_us = 3001, .log_id = {rows[i].log}};
         const bool starts = starts_with_first(rows[i].images, rows[i].count, rows[i].base,
                                               rows[i].beside, first, &plan, refusal);
         cr_assert_eq(starts, rows[i].starts, "row %zu: %s", i, refusal);

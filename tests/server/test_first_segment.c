@@ -262,13 +262,17 @@ Test(first_segment, an_earlier_release_in_between)
     uint64_t last;
     begin();
     run(0, NULL);
-    const struct sw_wal_first first = {.number = run(WRITES, NULL), .wall_us = 1};
+    struct sw_wal_first first;
+    const uint64_t number = run(WRITES, NULL);
     lose_from(1);
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
     cr_assert_eq(sw_first_segment_remove(&directory), 0);
     sw_directory_close(&directory);
     cr_assert_eq(run(0, NULL), 1);
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
+    cr_assert_eq(sw_first_segment_read(&directory, &first), 0); /* has the id of this log */
+    first.number = number;
+    first.wall_us = 1;
     cr_assert_eq(sw_first_segment_write(&directory, &first), 0); /* as that release left it */
     sw_directory_close(&directory);
     cr_assert_eq(start(&last), 0, "%s", reason);
