@@ -19,8 +19,9 @@
 
 struct sw_wal_first {
     uint64_t number; /* first segment of the newest run; 0: not known */
-    /* When the file was written, in microseconds since 1970. A lower segment that was begun later
-     * is of a release that does not know the file, and the file has no meaning. */
+    /* When the file was written, in microseconds since 1970, or when the latest older segment was
+     * begun, whichever is later. A lower segment that was begun later is of a release that does not
+     * know the file, and the file has no meaning. */
     uint64_t wall_us;
     uint8_t log_id[16];
 };

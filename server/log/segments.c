@@ -162,7 +162,11 @@ void sw_wal_leave_segment(struct sw_wal *wal, struct sw_wal_file *file)
 
 void sw_wal_note_first(struct sw_wal *wal, uint64_t first)
 {
-    struct sw_wal_first note = {.number = first, .wall_us = sw_log_wall_us()};
+    const uint64_t now_us = sw_log_wall_us();
+    struct sw_wal_first note = {
+        .number = first,
+        .wall_us = now_us > wal->begun_us ? now_us : wal->begun_us, /* clocks may go back */
+    };
     memcpy(note.log_id, wal->log_id, sizeof(note.log_id));
     wal->first = first;
     wal->first_is_noted = sw_first_segment_write(wal->directory, &note) == 0;

@@ -90,6 +90,8 @@ static int note_segments(struct sw_wal *wal, const struct sw_log_scan *scan,
     }
     for (size_t i = 0; i < scan->count; i++) {
         const struct sw_wal_found *found = &scan->found[i];
+        const uint64_t begun_us = found->segment.wall_us;
+        wal->begun_us = begun_us > wal->begun_us ? begun_us : wal->begun_us;
         if (sw_wal_is_superfluous(found)) {
             wal->ghosts[wal->ghost_count++] = found->number;
         } else if (sw_wal_add_old(wal, found->number, found->run.last, found->run.end) != 0) {
@@ -290,13 +292,14 @@ static int start_threads(struct sw_wal *wal)
 }
 
 /* Returns the number of the first new segment: higher than all existing segments, and than those
- * that the snapshot names. The latter are absent if the snapshot is a restored backup; the new
- * segment must still count as newer. */
+ * that the snapshot or first-segment names. The latter are absent if the snapshot is a restored
+ * backup, or if somebody removed the log; the new segment must still count as newer. */
 static uint64_t first_number(const struct sw_log_scan *scan)
 {
     const struct sw_wal_beside *beside = &scan->plan.beside;
     uint64_t next = scan->count > 0 ? scan->found[scan->count - 1].number + 1 : 1;
     next = next > beside->segment ? next : beside->segment + 1;
+    next = next > scan->plan.first.number ? next : scan->plan.first.number + 1;
     return next > beside->from ? next : beside->from;
 }
 

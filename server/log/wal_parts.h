@@ -131,6 +131,7 @@ struct sw_wal {
     bool preparing_fails;
     uint64_t first;      /* the first segment of this run with a durable name; 0: none yet */
     bool first_is_noted; /* the file first-segment has `first` */
+    uint64_t begun_us;   /* latest wall clock in a recovered segment; 0: there is none */
     bool needs_segment;  /* the writer waits for the next one */
     const char *trouble; /* a failure for which the writer must break the log; or NULL */
     bool gives_up;

@@ -55,6 +55,14 @@ static void no_wake(void *context)
     (void)context;
 }
 
+static const struct sw_wal_config config = {.level = SW_WAL_ALWAYS,
+                                            .segment_bytes = 1 << 15,
+                                            .backlog_bytes = 1 << 20,
+                                            .patience_ms = 10000,
+                                            .columns_bytes_max = 64,
+                                            .shape = shape,
+                                            .wake = no_wake};
+
 static int take(void *context, const struct sw_wal_record *record, uint8_t *columns,
                 char why[SW_WAL_REASON_BYTES])
 {
@@ -74,13 +82,6 @@ static int end(void *context, char why[SW_WAL_REASON_BYTES])
 /* Returns 0 with the last recovered write in *last, or -1 with an error in `reason`. */
 static int start(uint64_t *last)
 {
-    static const struct sw_wal_config config = {.level = SW_WAL_ALWAYS,
-                                                .segment_bytes = 1 << 15,
-                                                .backlog_bytes = 1 << 20,
-                                                .patience_ms = 10000,
-                                                .columns_bytes_max = 64,
-                                                .shape = shape,
-                                                .wake = no_wake};
     const struct sw_wal_taker taker = {take, end, last};
     struct sw_log_scan scan = {.count = 0};
     *last = 0;
@@ -277,6 +278,66 @@ Test(first_segment, an_earlier_release_in_between)
     sw_directory_close(&directory);
     cr_assert_eq(start(&last), 0, "%s", reason);
     cr_assert_eq(last, WRITES);
+    stop();
+    power_disk_free();
+}
+
+/* Lets all segments look as if the clock had been an hour ahead when they were begun. */
+static void put_clock_ahead(void)
+{
+    uint64_t *numbers;
+    size_t count;
+    cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
+    cr_assert_eq(sw_directory_numbers(&directory, SW_WAL_NAME, &numbers, &count), 0);
+    for (size_t i = 0; i < count; i++) {
+        char name[SW_DIRECTORY_NAME_MAX];
+        uint8_t header[SW_WAL_HEADER_BYTES];
+        struct sw_wal_segment segment;
+        bool is_newer;
+        sw_directory_name(SW_WAL_NAME, numbers[i], name);
+        const int fd = io.open(directory.fd, name, O_RDWR, 0);
+        cr_assert_eq(io.direct(fd, false), 0);
+        cr_assert_eq(sw_io_read(&io, fd, header, sizeof(header), 0), 0);
+        cr_assert(sw_wal_segment_decode(header, &segment, &is_newer));
+        segment.wall_us += 3600000000U;
+        sw_wal_segment_encode(&segment, header);
+        cr_assert_eq(sw_io_write(&io, fd, header, sizeof(header), 0), 0);
+        cr_assert_eq(io.fdatasync(fd), 0);
+        io.close(fd);
+    }
+    free(numbers);
+    sw_directory_close(&directory);
+}
+
+/* A clock that goes back between two runs hides no loss. */
+Test(first_segment, a_clock_that_goes_back)
+{
+    uint64_t last;
+    begin();
+    run(0, NULL);
+    put_clock_ahead();
+    cr_assert_gt(lose_from(run(WRITES, NULL)), 0);
+    cr_assert_neq(start(&last), 0);
+    cr_assert_not_null(strstr(reason, "first-segment names it"), "%s", reason);
+    power_disk_free();
+}
+
+/* A log that was removed behind a run without one: the numbers of new segments go on. */
+Test(first_segment, numbers_go_on_behind_the_file)
+{
+    struct sw_wal_first first = {.number = 7, .wall_us = UINT64_MAX};
+    struct sw_log_scan scan;
+    begin();
+    cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
+    memcpy(first.log_id, directory.log_id, sizeof(first.log_id));
+    cr_assert_eq(sw_first_segment_write(&directory, &first), 0);
+    cr_assert_eq(
+        sw_log_scan(&scan, &directory, 1, 1, &(struct sw_wal_beside){0, 0}, &shape, reason), 0);
+    wal = sw_wal_create(&config);
+    cr_assert_eq(sw_wal_open(wal, &directory, &scan, reason), 0, "%s", reason);
+    sw_log_scan_free(&scan);
+    cr_assert_eq(sw_first_segment_read(&directory, &first), 0);
+    cr_assert_eq(first.number, 8);
     stop();
     power_disk_free();
 }
