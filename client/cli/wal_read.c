@@ -35,8 +35,7 @@ static bool is_named(const char *name, const char *kind, uint64_t *number)
     return strcmp(name, again) == 0;
 }
 
-/* Reads the file first-segment. If no segment is left, it is compared with the log of the snapshot.
- */
+/* Reads the file first-segment. */
 static bool read_first(struct sw_cli_wal *wal)
 {
     char path[SW_CLI_WAL_PATH_BYTES], text[SW_WAL_FIRST_BYTES];
@@ -44,7 +43,8 @@ static bool read_first(struct sw_cli_wal *wal)
     snprintf(path, sizeof(path), "%s/" SW_WAL_FIRST_NAME, wal->path);
     FILE *file = sw_fopen_regular(path);
     if (file == NULL) {
-        return errno == ENOENT || sw_cli_wal_complain(wal, SW_WAL_FIRST_NAME, sw_file_error(errno));
+        return errno == ENOENT || errno == ENOTDIR ||
+               sw_cli_wal_complain(wal, SW_WAL_FIRST_NAME, sw_file_error(errno));
     }
     text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
     const int error = ferror(file) ? errno : 0;
@@ -57,11 +57,17 @@ static bool read_first(struct sw_cli_wal *wal)
                             "is damaged or of a later version, and is ignored");
         first->number = 0;
     }
+    return true;
+}
+
+/* Without segments the file first-segment must be of the log of the snapshot. */
+static void compare_first(struct sw_cli_wal *wal)
+{
+    struct sw_wal_first *first = &wal->plan.first;
     if (wal->count == 0 && wal->base != 0 &&
         memcmp(first->log_id, wal->snapshot_log_id, sizeof(first->log_id)) != 0) {
         first->number = 0;
     }
-    return true;
 }
 
 /* Is every block of the snapshot sound? What is not is printed. */
@@ -220,15 +226,15 @@ static bool inspect_all(struct sw_cli_wal *wal)
     return true;
 }
 
+/* Reads first-segment before the list: a server that starts meanwhile writes it after a segment
+ * that the list would lack. */
 bool sw_cli_wal_read(struct sw_cli_wal *wal)
 {
-    if (!list(wal) || !inspect_all(wal)) {
+    if (!read_first(wal) || !list(wal) || !inspect_all(wal)) {
         return false;
     }
     find_base(wal);
-    if (!read_first(wal)) {
-        return false;
-    }
+    compare_first(wal);
     wal->plan.piece = calloc(wal->count + 1, sizeof(*wal->plan.piece));
     return wal->plan.piece != NULL || sw_cli_wal_complain(wal, "", strerror(ENOMEM));
 }
