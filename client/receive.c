@@ -51,7 +51,7 @@ static int connection_lost(struct sw_client_connection *connection, int error)
  * person can recognize the service. */
 static int not_frames(struct sw_client_connection *connection, int error)
 {
-    char seen[33];
+    char seen[97];
     const char *bytes = (const char *)connection->buffer + connection->buffer_begin;
     sw_client_clean(bytes, connection->buffer_end - connection->buffer_begin, seen, sizeof(seen));
     if (connection->received_any) {

@@ -150,8 +150,12 @@ static int shake_hands(struct tls_transport *tls_transport, const char *address,
      * something else, may not speak TLS. */
     bool is_other = tls_transport->stream.socket_ended || tls_transport->stream.error != 0 ||
                     strstr(tls_transport->scratch.trouble, "wrong version") != NULL;
+    bool is_refused = strstr(tls_transport->scratch.trouble, "certificate was refused") != NULL;
     snprintf(text, text_bytes, "%s: the TLS handshake failed: %s%s", address,
-             tls_transport->scratch.trouble, is_other ? ": check that the port speaks TLS" : "");
+             tls_transport->scratch.trouble,
+             is_other     ? ": check that the port speaks TLS"
+             : is_refused ? ": check the root certificates (--cacert, tls_ca) and the host name"
+                          : "");
     return SHERWOOD_E_CONNECTION;
 }
 

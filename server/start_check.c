@@ -149,6 +149,10 @@ static int check_topology(const struct check *check)
         return 0;
     }
     char *text = sw_cluster_read_file(path, &size, why);
+    if (text == NULL && errno == ENOENT) {
+        const size_t used = strlen(why);
+        snprintf(why + used, sizeof(why) - used, ": write it with sherwood-cli cluster create");
+    }
     struct sw_topology *topology = text == NULL ? NULL : sw_topology_parse(text, size, why);
     const bool good = topology != NULL;
     free(text);

@@ -173,7 +173,8 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
     }
     free(text);
     if (!written) {
-        fprintf(cli->messages, "%s: %s\n", path, strerror(failure));
+        fprintf(cli->messages, "%s: %s%s\n", path, strerror(failure),
+                file == NULL && failure == EEXIST ? ": name a new file with --output" : "");
         if (file != NULL) { /* it is new: half a topology is of no use */
             unlink(path);
         }

@@ -30,18 +30,36 @@ static bool is_given(const char *path)
     return path != NULL && path[0] != '\0';
 }
 
+/* Returns the cause of OpenSSL's errors, and empties their list. "PEM lib", the last error of most
+ * files, is no cause: it only refers to the errors before it. */
+static const char *take_cause(void)
+{
+    bool is_encrypted = false;
+    unsigned long code = 0;
+    for (unsigned long next = ERR_get_error(); next != 0; next = ERR_get_error()) {
+        code = next;
+        is_encrypted |=
+            ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_BAD_PASSWORD_READ;
+    }
+    if (is_encrypted) {
+        return "it is encrypted: store it without a password (openssl pkey)";
+    }
+    const char *text =
+        ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code);
+    return code == 0 || ERR_GET_REASON(code) == ERR_R_PEM_LIB || text == NULL
+               ? "the file does not contain it in PEM format"
+               : text;
+}
+
 /* Writes what went wrong with a file, in OpenSSL's or the system's words. */
 static int say(const char *what, const char *path, char *error, size_t error_bytes)
 {
-    unsigned long code = ERR_peek_last_error();
-    const char *reason =
-        ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code);
+    const char *cause = take_cause();
     struct stat status;
     if (stat(path, &status) != 0) {
-        reason = strerror(errno);
+        cause = strerror(errno);
     }
-    snprintf(error, error_bytes, "%s '%s': %s", what, path, reason != NULL ? reason : "not PEM");
-    ERR_clear_error();
+    snprintf(error, error_bytes, "%s '%s': %s", what, path, cause);
     return -1;
 }
 

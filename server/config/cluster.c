@@ -13,7 +13,7 @@ static const char *wrong(const struct sw_config *config)
     char ip[SW_TOPOLOGY_IP_MAX + 1];
     bool is_wanted = sw_config_in_cluster(config);
     if (config->cluster_node_id[0] != '\0' && !sw_topology_is_id(config->cluster_node_id)) {
-        return "cluster-node-id is not 40 hex digits in lower case";
+        return "cluster-node-id is not 40 hex digits in lower case: copy it from the topology";
     }
     if (config->cluster_announce_ip[0] != '\0' &&
         !sw_topology_is_ip(config->cluster_announce_ip, ip)) {

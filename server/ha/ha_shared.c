@@ -54,7 +54,8 @@ void sw_ha_failed(struct sw_ha *ha, const char *error)
     ha->facts.etcd_failures++;
     snprintf(ha->facts.trouble, sizeof(ha->facts.trouble), "%s", error);
     pthread_mutex_unlock(&ha->lock);
-    sw_log_limited(SW_LOG_ETCD, SW_LOG_WARNING, "etcd did not answer: %s", error);
+    sw_log_limited(SW_LOG_ETCD, SW_LOG_WARNING,
+                   "etcd did not answer: %s: check etcd and the address in --ha", error);
 }
 
 bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shard)

@@ -81,7 +81,8 @@ static const char *line_of(unsigned met)
     } lines[] = {
         {SW_OBSTACLE_LOADING, "LOADING Sherwood is loading the dataset in memory"},
         {SW_OBSTACLE_DOWN,
-         "CLUSTERDOWN The cluster is down: this member of the shard knows no primary"},
+         "CLUSTERDOWN The cluster is down: this member of the shard knows no primary: "
+         "see HA STATUS"},
         {SW_OBSTACLE_LACKS_DATA, "LOADING Sherwood is loading the dataset in memory"},
         {SW_OBSTACLE_REPLICA, "READONLY You can't write against a read only replica."},
         {SW_OBSTACLE_UNSAVED,

@@ -64,6 +64,18 @@ def commands():
 
 
 @case
+def keys_of_a_move():
+    """cluster move reports the number of keys that the target received"""
+    with created(2) as (_, servers):
+        first = ("-p", servers[0].port)
+        equal(slot_of(42), 8000, "a slot of s0")
+        equal(run(CLI, "-c", *first, "mset", 42, 7, 1, 2), "OK\n", "keys of two nodes")
+        said = run(CLI, *first, "cluster", "move", 8000, "s0", "s1")
+        check("1 keys moved in" in said, said)
+        check("0 keys moved in" in run(CLI, *first, "cluster", "move", 8000, "s0", "s1"), "no key moves again")
+
+
+@case
 def refusals():
     """What cannot be a cluster is said in a sentence, and writes no file."""
     with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
@@ -83,6 +95,8 @@ def refusals():
         check("sherwoodd --port 7379 --cluster-config" in said, said)
         equal([line.split()[-2:] for line in said.splitlines()], [["--device", "0"], ["--device", "1"]], said)
         check("File exists" in run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1), "it stays")
+        said = run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1)
+        check("t.json: File exists: name a new file with --output" in said, said)
         with Server() as alone:
             check("no cluster mode" in run(CLI, "-c", "-p", alone.port, "get", 1, rc=1), "no node of a cluster")
 

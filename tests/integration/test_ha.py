@@ -73,12 +73,14 @@ def without_etcd():
         equal(server.http("/healthz")[0::2], (200, "ok\n"), "/healthz")
         for words in (("GET", 1), ("SET", 1, 1), ("DBSIZE",)):
             check(str(replies.ask(*words)).startswith("CLUSTERDOWN The cluster is down"), words)
+        check(str(replies.ask("GET", 1)).endswith("knows no primary: see HA STATUS"), "what to look at")
         check("elected" in replies.ask("REPLICAOF", "NO", "ONE"), "nobody makes it primary")
         check("elected" in replies.ask("REPLICAOF", "127.0.0.1", "1"), "or a replica")
         def failures():
             return int(replies.ask("HA", "STATUS").split(b"ha_etcd_failures:")[1].split()[0])
         eventually(lambda: failures() >= 15, "failures are counted")
         check(0 < server.log().count("etcd did not answer") < failures(), "ten are logged in a minute")
+        check("server: check etcd and the address in --ha\n" in server.log(), "what to check")
         with server.connect() as other:
             other.sendall(wire.frame(wire.GET, (1,)))
             reply = wire.read_frame(other)

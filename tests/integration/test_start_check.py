@@ -29,6 +29,13 @@ class Folder:
         return str(path)
 
 
+def encrypted(folder, key):
+    """A copy of the key that needs a password."""
+    path = str(folder.path / "encrypted")
+    run("openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:secret", "-out", path)
+    return path
+
+
 def wrong_options(folder, authority):
     """Options that no start can do with, each with a word of the error."""
     cert, key = map(str, authority.sign("server"))
@@ -43,11 +50,14 @@ def wrong_options(folder, authority):
         (("--acl-file", absent), absent), (("--acl-file", folder.file("acl", "nonsense\n")), "acl"),
         (("--http-token-file", absent), absent), (("--unix-users", "nonsense"), "unix-users"),
         ((*tls, "--tls-key", absent), absent), ((*tls, "--tls-key", other), "key"),
+        (("--tls-port", tls[1], "--tls-cert", key, "--tls-key", key), f"'{key}': the file does not contain it in PEM format"),
+        ((*tls, "--tls-key", plain), f"'{plain}': the file does not contain it in PEM format"),
+        ((*tls, "--tls-key", encrypted(folder, key)), "it is encrypted: store it without a password"),
         ((*tls, "--tls-key", key, "--tls-ca", absent, "--tls-auth-clients", "yes"), absent),
         (("--tls-replication", "yes", "--tls-ca", absent), "--tls-replication"),
         (("--ha-tls-ca", absent), "--ha-tls-ca"), (("--ha-tls-cert", cert, "--ha-tls-key", other), "--ha-tls-key"),
         (("--replicaof", "nonsense"), "--replicaof"), (("--ha", "etcd://h/p"), "--ha"),
-        (("--cluster-config", absent), "--cluster-config"),
+        (("--cluster-config", absent), "--cluster-config"), (("--cluster-config", absent), "sherwood-cli cluster create"),
         (("--cluster-config", folder.file("topology", "{")), "--cluster-config"),
         (("--cluster-config", "etcd://h/p"), "--cluster-config"),
         (("--cluster-state", folder.file("state", "{")), "--cluster-state"),

@@ -321,7 +321,8 @@ def our_own_clients():
         equal(run(cli, *where, *trust, "MSET", 1, 10, 2, 20), "OK\n")
         equal(run(cli, *where, "--insecure", "MGET", 1, 2), "10\n20\n")
         equal(run(cli, "-a", f"tls://127.0.0.1:{server.tls_port}", *trust, "GET", 1), "10\n")
-        for wrong, words in ((where, "certificate was refused"),
+        for wrong, words in ((where, "certificate was refused"), (where, "check the root certificates (--cacert, tls_ca)"),
+                             (["-p", server.tls_port], "speaks TLS: connect with TLS"),
                              (where + trust + ["--sni", "elsewhere.example"], "hostname mismatch"),
                              (["-p", server.port, "--tls"] + trust, "check that the port speaks TLS"),
                              (["-p", server.tls_port], "this port speaks TLS"),

@@ -15,7 +15,7 @@ Test(config_cluster, what_contradicts_is_refused)
         const char *error;
     } rows[] = {
         {{"--cluster-config", "c.json", "--cluster-node-id", "0123"},
-         "cluster-node-id is not 40 hex digits in lower case"},
+         "cluster-node-id is not 40 hex digits in lower case: copy it from the topology"},
         {{"--cluster-config", "c.json", "--cluster-announce-ip", "a.example"},
          "cluster-announce-ip is not a literal address: for a name use cluster-announce-hostname"},
         {{"--cluster-state", "c.json", "--cluster-announce-hostname", "10.0.0.1"},
