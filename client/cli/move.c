@@ -109,16 +109,19 @@ static bool begin_move(struct sw_cli *cli, const struct sw_topology_node *from,
     return begun;
 }
 
-/* Waits until the node has nothing on its way, and shows how far it is. */
-static void follow(struct sw_cli *cli, const struct sw_topology_node *where,
-                   struct sw_cli_progress *progress, uint64_t whole, char *trouble, size_t bytes)
+/* Waits until the node has nothing on its way, and shows how far it is. Returns the number of keys
+ * that its last attempt passed: those of the snapshot, and those of each later write. */
+static uint64_t follow(struct sw_cli *cli, const struct sw_topology_node *where,
+                       struct sw_cli_progress *progress, uint64_t whole, char *trouble,
+                       size_t bytes)
 {
     char told[SW_CLI_ERROR_BYTES] = "";
+    uint64_t keys = 0;
     for (bool moves = true; moves;) {
         char *status = sw_cli_move_status(cli, where);
         if (status != NULL) {
             moves = number_of(status, "moving") != 0;
-            uint64_t keys = number_of(status, "keys");
+            keys = number_of(status, "keys");
             sw_cli_progress_update(progress, keys < whole || whole == 0 ? keys : whole, whole,
                                    keys);
             sw_cli_node_field(status, "trouble", trouble, bytes);
@@ -134,6 +137,7 @@ static void follow(struct sw_cli *cli, const struct sw_topology_node *where,
             rest();
         }
     }
+    return keys;
 }
 
 int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned from, unsigned to,
@@ -143,18 +147,19 @@ int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned
     char trouble[SW_CLI_ERROR_BYTES] = "", after[SW_CLI_ERROR_BYTES] = "";
     const char *target = topology->shards[topology->nodes[to].shard].name;
     uint64_t whole = guess_keys(cli, topology, from, slots);
-    if (has_all(cli, &topology->nodes[to], slots) == 1) { /* wait for the end of an earlier move */
+    const bool is_over = has_all(cli, &topology->nodes[to], slots) == 1;
+    if (is_over) { /* wait for the end of an earlier move */
         fprintf(cli->messages, "%s already owns the slots: no key moves\n", target);
     } else if (!begin_move(cli, &topology->nodes[from], &topology->nodes[to], slots)) {
         return 1;
     }
     sw_cli_progress_start(&progress, cli->messages, "moved", cli->options->quiet);
-    follow(cli, &topology->nodes[to], &progress, whole, trouble, sizeof(trouble));
+    uint64_t keys = follow(cli, &topology->nodes[to], &progress, whole, trouble, sizeof(trouble));
     int all = has_all(cli, &topology->nodes[to], slots);
     if (all == 1) {
         follow(cli, &topology->nodes[from], &progress, whole, after, sizeof(after));
     }
-    sw_cli_progress_finish(&progress, whole, all == 1);
+    sw_cli_progress_finish(&progress, all == 1 && !is_over ? keys : 0, all == 1);
     if (all != 1) {
         fprintf(cli->messages, "the slots were not moved: %s\n",
                 trouble[0] != '\0'

@@ -213,6 +213,7 @@ def refusals():
             check(said in run(CLI, "-q", "-p", one.port, "cluster", "move", *words, rc=1), said)
         said = run(CLI, "-q", "-p", one.port, "cluster", "move", "0-9", "s1", "s0")
         check("s0 already owns the slots: no key moves" in said and "10 slots are at s0" in said, said)
+        check("\n0 keys moved" in run(CLI, "-p", one.port, "cluster", "move", "0-9", "s1", "s0"), "no key moves")
         # a source that is gone: the target goes on trying, takes no topology, and does not remove everything
         zero.kill()
         equal(one.ask("CLUSTER", "MOVE", "TAKE", node_id(0), "5-7"), "OK", "TAKE")
