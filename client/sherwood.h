@@ -229,14 +229,14 @@ enum sherwood_operation {
     SHERWOOD_DELETE = 10,     /* remove */
     SHERWOOD_OR = 64,  /* set the operand's bits; an absent key counts as 0, and is inserted */
     SHERWOOD_XOR = 65, /* toggle the operand's bits; an absent key counts as 0, and is inserted */
-    SHERWOOD_AND = 66, /* keep the operand's bits; an absent key stays absent */
+    SHERWOOD_AND = 66, /* keep only the operand's bits; an absent key stays absent */
     SHERWOOD_ANDNOT = 67, /* clear the operand's bits; an absent key stays absent */
     SHERWOOD_MUL = 73,  /* multiply a present key; one whose value would overflow keeps its value */
-    SHERWOOD_PEEK = 11, /* cache: read; no use of the entry */
-    SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read, which is a use */
-    /* cache: if present a use, with the score of the request; takes no values */
+    SHERWOOD_PEEK = 11, /* cache: read; does not count as a use */
+    SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read and count a use */
+    /* cache: if present, record a use with the score of the request; takes no values */
     SHERWOOD_SET_SCORE = 13,
-    SHERWOOD_SET_VALUE = 14, /* cache: replace if present; no use */
+    SHERWOOD_SET_VALUE = 14, /* cache: replace if present; does not count as a use */
     SHERWOOD_ADD_F32 = 15,   /* insert, or add number by number: 32-bit floats */
     /* insert, or add number by number: unsigned 32-bit integers, which wrap around */
     SHERWOOD_ADD_U32 = 16,
@@ -250,27 +250,26 @@ enum sherwood_operation {
     SHERWOOD_ADD_BF16 = 22,
     SHERWOOD_ADD_PRESENT_F16 = 23,
     SHERWOOD_ADD_PRESENT_BF16 = 24,
-    SHERWOOD_EXPIRE = 25,       /* set the time at which a present key expires */
-    SHERWOOD_EXPIRE_NONE = 26,  /* as EXPIRE, if the key does not expire yet */
-    SHERWOOD_EXPIRE_SOME = 27,  /* as EXPIRE, if the key expires */
-    SHERWOOD_EXPIRE_LATER = 28, /* as EXPIRE, if the key expires, and earlier than the new time */
-    /* as EXPIRE, if the key never expires, or later than the new time */
-    SHERWOOD_EXPIRE_EARLIER = 29,
-    SHERWOOD_EXPIRE_SHORTEN = 30, /* as EXPIRE, if the key expires, and later than the new time */
-    /* rows of strings: add the integer in the operand to the one in the value, as redis does */
+    SHERWOOD_EXPIRE = 25,         /* set the expiry time of a present key */
+    SHERWOOD_EXPIRE_NONE = 26,    /* as EXPIRE, if the key has no expiry time */
+    SHERWOOD_EXPIRE_SOME = 27,    /* as EXPIRE, if the key has an expiry time */
+    SHERWOOD_EXPIRE_LATER = 28,   /* as EXPIRE, if the key has an earlier expiry time */
+    SHERWOOD_EXPIRE_EARLIER = 29, /* as EXPIRE, if the key has a later expiry time or none */
+    SHERWOOD_EXPIRE_SHORTEN = 30, /* as EXPIRE, if the key has a later expiry time */
+    /* rows of strings: add the integer in the operand to the integer in the value, as in redis */
     SHERWOOD_INCRBY = 77,
-    /* rows of strings: add the decimal number in the operand; a value that is no number, or has */
-    /* no room, stays */
+    /* rows of strings: add the decimal number in the operand; the value stays if it is not a */
+    /* number or the result is too long */
     SHERWOOD_INCRBYFLOAT = 78,
     /* rows of strings: append the operand; an absent key counts as an empty string, and is */
     /* inserted */
     SHERWOOD_APPEND = 79,
-    SHERWOOD_CAS = 68, /* an operand is two values: a key that has the first one gets the second */
-    /* rows: replace a part of the value; an absent key is zeros, and inserted */
+    SHERWOOD_CAS = 68, /* if the value equals the operand's first value, store the second */
+    /* rows: replace part of the value; an absent key counts as zeros, and is inserted */
     SHERWOOD_SETRANGE = 69,
-    SHERWOOD_GETRANGE = 70, /* rows, those of a cache included: read a part of the value */
-    SHERWOOD_PERSIST = 71,  /* a present key no longer expires */
-    SHERWOOD_TTL = 72 /* when each key expires: values of 8 bytes; 0: never, or it is absent */
+    SHERWOOD_GETRANGE = 70, /* rows, also of a cache: read part of the value */
+    SHERWOOD_PERSIST = 71,  /* remove the expiry time of a present key */
+    SHERWOOD_TTL = 72 /* read the expiry time: 8 bytes; 0 if the key never expires or is absent */
 };
 
 /* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do

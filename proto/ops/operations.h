@@ -94,7 +94,7 @@
     X(XOR, 65, 34, XOR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "xor", \
       "toggle the operand's bits; an absent key counts as 0, and is inserted") \
     X(AND, 66, 35, AND, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "and", \
-      "keep the operand's bits; an absent key stays absent") \
+      "keep only the operand's bits; an absent key stays absent") \
     X(ANDNOT, 67, 36, ANDNOT, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "andnot", \
       "clear the operand's bits; an absent key stays absent") \
     X(MUL, 73, 37, MULTIPLY, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "mul", \
@@ -102,13 +102,13 @@
 #define SW_INTEGER_OPERATION_MAP(X) SW_CORE_OPERATION_MAP(X) SW_EXTRA_OPERATION_MAP(X)
 #define SW_OTHER_OPERATION_MAP(X) \
     X(PEEK, 11, 10, READ, ALWAYS, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "get", \
-      "cache: read; no use of the entry") \
+      "cache: read; does not count as a use") \
     X(FIND_OR_INSERT, 12, 11, FIND, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
-      "cache: insert if absent; otherwise read, which is a use") \
+      "cache: insert if absent; otherwise read and count a use") \
     X(SET_SCORE, 13, 12, USE, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
-      "cache: if present a use, with the score of the request; takes no values") \
+      "cache: if present, record a use with the score of the request; takes no values") \
     X(SET_VALUE, 14, 13, SET, PRESENT, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "set", \
-      "cache: replace if present; no use") \
+      "cache: replace if present; does not count as a use") \
     X(ADD_F32, 15, 14, ADD_ROW, ALWAYS, F32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
       "insert, or add number by number: 32-bit floats") \
     X(ADD_U32, 16, 15, ADD_ROW, ALWAYS, U32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
@@ -126,21 +126,21 @@
     X(ADD_PRESENT_F16, 23, 22, ADD_ROW, PRESENT, F16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
     X(ADD_PRESENT_BF16, 24, 23, ADD_ROW, PRESENT, BF16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
     X(EXPIRE, 25, 24, EXPIRE, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      "set the time at which a present key expires") \
+      "set the expiry time of a present key") \
     X(EXPIRE_NONE, 26, 25, EXPIRE, NEVER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      "as EXPIRE, if the key does not expire yet") \
+      "as EXPIRE, if the key has no expiry time") \
     X(EXPIRE_SOME, 27, 26, EXPIRE, SOME, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      "as EXPIRE, if the key expires") \
+      "as EXPIRE, if the key has an expiry time") \
     X(EXPIRE_LATER, 28, 27, EXPIRE, LATER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      "as EXPIRE, if the key expires, and earlier than the new time") \
+      "as EXPIRE, if the key has an earlier expiry time") \
     X(EXPIRE_EARLIER, 29, 28, EXPIRE, EARLIER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      "as EXPIRE, if the key never expires, or later than the new time") \
+      "as EXPIRE, if the key has a later expiry time or none") \
     X(EXPIRE_SHORTEN, 30, 29, EXPIRE, SHORTEN, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      "as EXPIRE, if the key expires, and later than the new time") \
+      "as EXPIRE, if the key has a later expiry time") \
     X(INCRBY, 77, 30, INCRBY, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrby", \
-      "rows of strings: add the integer in the operand to the one in the value, as redis does") \
+      "rows of strings: add the integer in the operand to the integer in the value, as in redis") \
     X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrbyfloat", \
-      "rows of strings: add the decimal number in the operand; a value that is no number, or has no room, stays") \
+      "rows of strings: add the decimal number in the operand; the value stays if it is not a number or the result is too long") \
     X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "append", \
       "rows of strings: append the operand; an absent key counts as an empty string, and is inserted")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
@@ -151,15 +151,15 @@
  * from a read and a write between which no other write runs. The columns are the same. */
 #define SW_COMPOSED_OPERATION_MAP(X) \
     X(CAS, 68, SET, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "cas", \
-      "an operand is two values: a key that has the first one gets the second") \
+      "if the value equals the operand's first value, store the second") \
     X(SETRANGE, 69, SET, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
-      "rows: replace a part of the value; an absent key is zeros, and inserted") \
+      "rows: replace part of the value; an absent key counts as zeros, and is inserted") \
     X(GETRANGE, 70, GET, GETRANGE, ALWAYS, OWN, BLOBS, USE, NO_TIMES, HOST, SAME, "getrange", \
-      "rows, those of a cache included: read a part of the value") \
+      "rows, also of a cache: read part of the value") \
     X(PERSIST, 71, EXPIRE, PERSIST, PRESENT, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "persist", \
-      "a present key no longer expires") \
+      "remove the expiry time of a present key") \
     X(TTL, 72, GET, TTL, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "ttl", \
-      "when each key expires: values of 8 bytes; 0: never, or it is absent")
+      "read the expiry time: 8 bytes; 0 if the key never expires or is absent")
 
 /* Control operations. X(name, number, who, needs, effect, acl, command, text)
  *
@@ -167,36 +167,37 @@
  * needs     DATA: the table must be loaded first. NOTHING: it runs at any time.
  * effect    WRITES: the log and replicas receive it. CHANGES: they do not (capacity). READS. */
 #define SW_CONTROL_OPERATION_MAP(X) \
-    X(HELLO, 32, SERVER, NOTHING, READS, LIKE, "hello", "the reply has a ServerInfo") \
+    X(HELLO, 32, SERVER, NOTHING, READS, LIKE, "hello", \
+      "return a ServerInfo; log in if the request has a user or a password") \
     X(PING, 33, SERVER, NOTHING, READS, SAME, "ping", "") \
     X(STATS, 34, SERVER, NOTHING, READS, SAME, "info", \
-      "the reply has a body of figures, each a name of 56 bytes and a uint64 (frame.h)") \
+      "return statistics: each has a name of 56 bytes and a uint64 (frame.h)") \
     X(CLEAR, 35, TABLE, DATA, WRITES, SAME, "flushall", "remove all keys") \
     X(SCAN, 36, TABLE, DATA, READS, SAME, "scan", \
-      "the reply has a body of keys and values, and the cursor of the next SCAN") \
+      "return keys and values, and the cursor of the next SCAN") \
     X(RESIZE, 37, TABLE, DATA, CHANGES, SAME, "resize", \
-      "give the table `capacity_slots` slots; the reply tells how many it has then") \
+      "resize the table to `capacity_slots` slots; the reply has the resulting number") \
     X(COUNT_SCORES, 38, TABLE, DATA, READS, LIKE, "scan", \
-      "cache: how many keys have a score in the range? `matched` of the reply") \
+      "cache: count the keys with a score in the range; `matched` of the reply is their number") \
     X(ERASE_SCORES, 39, TABLE, DATA, WRITES, LIKE, "flushall", \
-      "cache: remove them; how many were there? `matched`") \
+      "cache: remove the keys with a score in the range; `matched` of the reply is their number") \
     X(EPOCH, 40, TABLE, DATA, WRITES, LIKE, "config|set", \
-      "cache: policies with epochs: go on to `epoch`; the reply has the current one") \
+      "cache policies with epochs: advance to `epoch` unless it is 0; the reply has the current epoch") \
     X(WAIT_DURABLE, 41, SERVER, DATA, READS, SAME, "waitaof", \
-      "wait until a write survives a crash of the machine; no body") \
+      "wait until a write survives a crash of the machine, at most `timeout_ms`") \
     X(ATTACH, 42, SERVER, NOTHING, READS, LIKE, "ping", \
-      "Unix sockets: the reply has the limits, `sharing`; descriptors are taken from now on") \
+      "Unix sockets: return the limits in `sharing`; from then on the server accepts descriptors") \
     X(REGION, 43, SERVER, NOTHING, READS, LIKE, "ping", \
-      "register the memory that `region` says") \
+      "register the ring or the memory that `region` describes") \
     X(RELEASE, 44, SERVER, NOTHING, READS, LIKE, "ping", \
-      "give back the region of `region.index`; the reply comes when nothing uses it") \
-    X(BELL, 45, SERVER, DATA, READS, LIKE, "", "there is something in the ring; no reply") \
+      "unregister the memory of `region.index`; the server replies when no request uses it") \
+    X(BELL, 45, SERVER, DATA, READS, LIKE, "", "wake the server to read the ring; no reply") \
     X(WAIT, 46, SERVER, DATA, READS, SAME, "wait", \
-      "wait until `count` replicas have what this connection has written; the reply tells how many do") \
+      "wait until `count` replicas have this connection's writes, at most `timeout_ms`; the reply has their number") \
     X(DIGEST, 47, SERVER, DATA, READS, SAME, "digest", \
-      "a checksum of all entries: the reply has a Digest") \
+      "return a Digest: checksums of all entries") \
     X(TOPOLOGY, 90, SERVER, NOTHING, READS, LIKE, "ping", \
-      "clusters: the reply has at most `count` bytes of a Topology, from byte `cursor` on")
+      "clusters: return at most `count` bytes of a Topology, from byte `cursor` on")
 /* clang-format on */
 
 #define SW_OPERATION_MAP(X) \
