@@ -153,13 +153,13 @@ static void follow_pause(struct sw_loop *loop)
 /* Settles the pause once no request that it holds back, parsed before it was seen, is in flight. */
 static void note_pause(struct sw_loop *loop)
 {
-    struct sw_pause_seat *seat = &loop->net.pause;
+    struct sw_pause_handle *handle = &loop->net.pause;
     const struct sw_batches *batches = &loop->batches;
-    if (!sw_pause_is_settled(seat) && loop->resp.batches_done >= loop->batches_before &&
+    if (!sw_pause_is_settled(handle) && loop->resp.batches_done >= loop->batches_before &&
         batches->write_flights.count == 0 && !is_alone(loop) &&
-        (seat->mode != SW_PAUSE_ALL ||
+        (handle->mode != SW_PAUSE_ALL ||
          (batches->flights.count == 0 && sw_list_is_empty(&loop->resp.passes)))) {
-        sw_pause_settle(seat);
+        sw_pause_settle(handle);
     }
 }
 
@@ -215,18 +215,18 @@ static bool run_iteration(struct sw_loop *loop)
     if (moved) {
         loop->net.iteration.single_at_ms = now_ms(loop);
     }
-    if (loop->net.seat.view != NULL && loop->resp.filling->pendings == 0 &&
-        sw_cluster_is_behind(&loop->net.seat) && sw_batches_begin_generation(&loop->batches)) {
-        sw_cluster_follow(&loop->net.seat); /* between two RESP batches */
-        loop->net.retry = true;             /* of those that wait for slots */
+    if (loop->net.cluster.view != NULL && loop->resp.filling->pendings == 0 &&
+        sw_cluster_is_behind(&loop->net.cluster) && sw_batches_begin_generation(&loop->batches)) {
+        sw_cluster_follow(&loop->net.cluster); /* between two RESP batches */
+        loop->net.retry = true;                /* of those that wait for slots */
     }
     moved |= began;
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
-    if (loop->net.seat.view != NULL && loop->resp.running == NULL &&
+    if (loop->net.cluster.view != NULL && loop->resp.running == NULL &&
         !sw_rmw_is_of_older_view(&loop->resp) && !sw_bulk_rmw_is_of_older_view(&loop->bulk) &&
         sw_batches_are_of_one_generation(&loop->batches)) {
-        sw_cluster_settle(&loop->net.seat);
+        sw_cluster_settle(&loop->net.cluster);
     }
     moved |= sw_control_poll_waits(&loop->resp);
     moved |= sw_control_poll_passes(&loop->resp);
@@ -304,7 +304,7 @@ static void run_loop(void *argument)
         }
         moved = run_iteration(loop);
     }
-    sw_cluster_leave(&loop->net.seat);
+    sw_cluster_leave(&loop->net.cluster);
     close_handles(loop);
 }
 
@@ -371,12 +371,12 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
         sw_net_set_users(net, loop->owner.users, loop->owner.unix_users);
     }
     if (loop->owner.cluster != NULL) {
-        sw_cluster_seat_join(loop->owner.cluster, &net->seat);
+        sw_cluster_join(loop->owner.cluster, &net->cluster);
     }
     net->inbox.wake = &loop->wake;
     net->clients = loop->owner.clients;
     if (net->clients != NULL) {
-        sw_pause_seat_join(&net->clients->pause, &net->pause, &loop->wake);
+        sw_pause_join(&net->clients->pause, &net->pause, &loop->wake);
     }
     net->next_id = index + 1;
     net->id_step = loops;

@@ -29,7 +29,7 @@ static bool needs_primary(uint32_t operation, bool serves)
 /* The obstacles that the operation heeds. */
 static unsigned heeded_by(const struct sw_bulk *bulk, uint32_t operation)
 {
-    const struct sw_cluster_view *view = bulk->net->seat.view;
+    const struct sw_cluster_view *view = bulk->net->cluster.view;
     const bool serves = view != NULL && view->shard != SW_CLUSTER_NO_SHARD;
     unsigned heeded = 0;
     if (sw_operation_needs_table(operation)) {

@@ -6,9 +6,9 @@
  * without a look at its keys if its client split it by a topology from before this node last lost a
  * slot: otherwise the frames of a connection could take effect in another order than they were
  * sent in, where an earlier one is refused and a later one has only keys that stayed. Both are
- * checked against the view of the loop's seat. While a slot is handed over a frame with its keys is
- * refused as SLOT_FROZEN, and so is every frame that its client sent before it had that reply.
- * Everything is called on the connection's loop.
+ * checked against the view of the loop's cluster handle. While a slot is handed over a frame with
+ * its keys is refused as SLOT_FROZEN, and so is every frame that its client sent before it had that
+ * reply. Everything is called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_BULK_CLUSTER_H
 #define SHERWOOD_SERVER_BULK_CLUSTER_H
@@ -23,7 +23,7 @@
 /* NULL: the server is not in cluster mode. */
 static inline const struct sw_cluster_view *sw_bulk_view(const struct sw_bulk *bulk)
 {
-    return bulk->net->seat.view;
+    return bulk->net->cluster.view;
 }
 
 /* The epoch of the topology; 0: there is none. */

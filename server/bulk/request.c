@@ -232,7 +232,7 @@ static void start_scan(struct sw_bulk_frame *frame)
 
 static void start_clear(struct sw_bulk_frame *frame)
 {
-    const struct sw_cluster_view *view = frame->bulk->net->seat.view;
+    const struct sw_cluster_view *view = frame->bulk->net->cluster.view;
     if (view == NULL || !view->is_target) {
         frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
         launch(frame);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.c - taking topologies, and the seats of the loops.
+ * cluster.c - taking topologies, and the handles of the loops.
  */
 #include "server/cluster/cluster.h"
 
@@ -17,45 +17,44 @@
 #include "server/observe/log.h"
 #include "server/random_id.h"
 
-/* --- seats ---------------------------------------------------------------------------------------
- */
+/* --- handles of the loops --------------------------------------------------------------------- */
 
-bool sw_cluster_is_behind(const struct sw_cluster_seat *seat)
+bool sw_cluster_is_behind(const struct sw_cluster_handle *handle)
 {
-    return __atomic_load_n(&seat->cluster->newest, __ATOMIC_ACQUIRE) != seat->view;
+    return __atomic_load_n(&handle->cluster->newest, __ATOMIC_ACQUIRE) != handle->view;
 }
 
-void sw_cluster_follow(struct sw_cluster_seat *seat)
+void sw_cluster_follow(struct sw_cluster_handle *handle)
 {
     const struct sw_cluster_view *newest =
-        __atomic_load_n(&seat->cluster->newest, __ATOMIC_ACQUIRE);
-    seat->view = newest;
+        __atomic_load_n(&handle->cluster->newest, __ATOMIC_ACQUIRE);
+    handle->view = newest;
 }
 
-void sw_cluster_settle(struct sw_cluster_seat *seat)
+void sw_cluster_settle(struct sw_cluster_handle *handle)
 {
-    if (seat->view->number != seat->number) {
-        __atomic_store_n(&seat->number, seat->view->number, __ATOMIC_RELEASE);
-        seat->cluster->owner.wake(seat->cluster->owner.server); /* waiting loops check again */
+    if (handle->view->number != handle->number) {
+        __atomic_store_n(&handle->number, handle->view->number, __ATOMIC_RELEASE);
+        handle->cluster->owner.wake(handle->cluster->owner.server); /* waiting loops check again */
     }
 }
 
-void sw_cluster_seat_join(struct sw_cluster *cluster, struct sw_cluster_seat *seat)
+void sw_cluster_join(struct sw_cluster *cluster, struct sw_cluster_handle *handle)
 {
     pthread_mutex_lock(&cluster->lock);
-    seat->cluster = cluster;
-    seat->view = cluster->newest;
-    seat->number = cluster->newest->number;
-    seat->next = cluster->seats;
-    cluster->seats = seat;
+    handle->cluster = cluster;
+    handle->view = cluster->newest;
+    handle->number = cluster->newest->number;
+    handle->next = cluster->handles;
+    cluster->handles = handle;
     pthread_mutex_unlock(&cluster->lock);
 }
 
-void sw_cluster_leave(struct sw_cluster_seat *seat)
+void sw_cluster_leave(struct sw_cluster_handle *handle)
 {
-    if (seat->cluster != NULL) {
-        __atomic_store_n(&seat->number, UINT64_MAX, __ATOMIC_RELEASE);
-        seat->cluster->owner.wake(seat->cluster->owner.server);
+    if (handle->cluster != NULL) {
+        __atomic_store_n(&handle->number, UINT64_MAX, __ATOMIC_RELEASE);
+        handle->cluster->owner.wake(handle->cluster->owner.server);
     }
 }
 
@@ -63,8 +62,9 @@ void sw_cluster_leave(struct sw_cluster_seat *seat)
 static uint64_t oldest_in_use(const struct sw_cluster *cluster)
 {
     uint64_t oldest = cluster->newest->number;
-    for (const struct sw_cluster_seat *seat = cluster->seats; seat != NULL; seat = seat->next) {
-        uint64_t number = __atomic_load_n(&seat->number, __ATOMIC_ACQUIRE);
+    for (const struct sw_cluster_handle *handle = cluster->handles; handle != NULL;
+         handle = handle->next) {
+        uint64_t number = __atomic_load_n(&handle->number, __ATOMIC_ACQUIRE);
         oldest = number < oldest ? number : oldest;
     }
     return oldest;
@@ -473,15 +473,15 @@ void sw_cluster_destroy(struct sw_cluster *cluster)
 /* --- keys of other nodes
  * --------------------------------------------------------------------------- */
 
-bool sw_cluster_may_have_foreign(const struct sw_cluster_seat *seat)
+bool sw_cluster_may_have_foreign(const struct sw_cluster_handle *handle)
 {
-    return seat->view != NULL && seat->view->may_have_foreign &&
-           __atomic_load_n(&seat->cluster->clean_at, __ATOMIC_RELAXED) != seat->view->number;
+    return handle->view != NULL && handle->view->may_have_foreign &&
+           __atomic_load_n(&handle->cluster->clean_at, __ATOMIC_RELAXED) != handle->view->number;
 }
 
-void sw_cluster_found_none_foreign(struct sw_cluster_seat *seat, uint64_t number)
+void sw_cluster_found_none_foreign(struct sw_cluster_handle *handle, uint64_t number)
 {
-    if (seat->view->number == number && !seat->view->takes) {
-        __atomic_store_n(&seat->cluster->clean_at, number, __ATOMIC_RELAXED);
+    if (handle->view->number == number && !handle->view->takes) {
+        __atomic_store_n(&handle->cluster->clean_at, number, __ATOMIC_RELAXED);
     }
 }

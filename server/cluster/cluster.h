@@ -6,7 +6,7 @@
  * (shared.h). The node takes a topology of a higher epoch: it writes its state to storage, then
  * publishes the topology as a view.
  *
- * Every loop has a seat with its current view. The loop goes on to the newest view
+ * Every loop has a handle with its current view. The loop goes on to the newest view
  * (sw_cluster_follow) when every request that it checked against the old view is submitted. So a
  * loop reads its view without a lock, and a request is checked against the view that the loop has
  * when it submits the request. When the batches that were submitted under older views have taken
@@ -14,8 +14,8 @@
  * (sw_cluster_is_settled), no request will be admitted by an older topology, and none that was
  * admitted by one is in flight.
  *
- * Threads: any. sw_cluster_follow, sw_cluster_settle and the view of a seat are the exceptions:
- * they belong to the seat's loop.
+ * Threads: any. sw_cluster_follow, sw_cluster_settle and the view of a handle are the exceptions:
+ * they belong to the handle's loop.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_CLUSTER_H
 #define SHERWOOD_SERVER_CLUSTER_CLUSTER_H
@@ -28,11 +28,11 @@ struct sw_cluster;
 
 /* A loop's handle of the cluster. All zero without a cluster: `view` is then NULL, and requests
  * read nothing else. */
-struct sw_cluster_seat {
+struct sw_cluster_handle {
     const struct sw_cluster_view *view; /* requests are checked against it; NULL: no cluster mode */
     struct sw_cluster *cluster;
-    uint64_t number;              /* atomic: no request of an older view than this is in flight */
-    struct sw_cluster_seat *next; /* of the cluster's seats */
+    uint64_t number;                /* atomic: no request of an older view than this is in flight */
+    struct sw_cluster_handle *next; /* of the cluster's handles */
 };
 
 /* Callbacks of the cluster into the server. Any thread may call them. */
@@ -72,18 +72,18 @@ int sw_cluster_move_state(struct sw_cluster *cluster, char *error, size_t error_
 /* Call it when all loops have ended. NULL is allowed. */
 void sw_cluster_destroy(struct sw_cluster *cluster);
 
-/* Registers the seat of a loop, before its thread begins. Call sw_cluster_leave when it ends. */
-void sw_cluster_seat_join(struct sw_cluster *cluster, struct sw_cluster_seat *seat);
-void sw_cluster_leave(struct sw_cluster_seat *seat);
+/* Registers the handle of a loop, before its thread begins. Call sw_cluster_leave when it ends. */
+void sw_cluster_join(struct sw_cluster *cluster, struct sw_cluster_handle *handle);
+void sw_cluster_leave(struct sw_cluster_handle *handle);
 
 /* Returns true if there is a newer view. */
-bool sw_cluster_is_behind(const struct sw_cluster_seat *seat);
-/* Goes on to the newest view. Call it when every request that was checked against the seat's view
+bool sw_cluster_is_behind(const struct sw_cluster_handle *handle);
+/* Goes on to the newest view. Call it when every request that was checked against the handle's view
  * is submitted. */
-void sw_cluster_follow(struct sw_cluster_seat *seat);
+void sw_cluster_follow(struct sw_cluster_handle *handle);
 /* Reports that no request of an older view is in flight. Call it when all batches that were
  * submitted under older views have completed. */
-void sw_cluster_settle(struct sw_cluster_seat *seat);
+void sw_cluster_settle(struct sw_cluster_handle *handle);
 
 /* Reads the file of --cluster-config again, if there is one. Returns 0, or -1; both are logged. */
 int sw_cluster_reload(struct sw_cluster *cluster);
@@ -98,10 +98,10 @@ uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t si
 bool sw_cluster_is_settled(struct sw_cluster *cluster, uint64_t number);
 
 /* Returns true if the table may have keys of slots that this node does not own. */
-bool sw_cluster_may_have_foreign(const struct sw_cluster_seat *seat);
+bool sw_cluster_may_have_foreign(const struct sw_cluster_handle *handle);
 /* Notes that a scan of all keys found no key of another node's slot. The scan began after all loops
  * had settled on view `number`. Under that view no such key is written, so none will appear. */
-void sw_cluster_found_none_foreign(struct sw_cluster_seat *seat, uint64_t number);
+void sw_cluster_found_none_foreign(struct sw_cluster_handle *handle, uint64_t number);
 
 /* `cluster` may be NULL. */
 void sw_cluster_show(struct sw_cluster *cluster, struct sw_cluster_status *facts);

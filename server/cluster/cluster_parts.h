@@ -23,7 +23,7 @@ struct sw_cluster {
     struct sw_cluster_move move; /* written under `change` and `lock`, read under either */
     struct sw_cluster_view
         *newest; /* atomic; older ones hang from it until no loop looks at them */
-    struct sw_cluster_seat *seats;
+    struct sw_cluster_handle *handles;
     uint64_t reload_failures; /* atomic */
     uint64_t clean_at;        /* atomic: a view while which no keys of other nodes were found */
 };

@@ -62,7 +62,7 @@ static void leave_files(struct sw_wal *wal, uint64_t through)
 }
 
 /* Restarts the log after the write `through`. The caller holds `lock`. */
-static void go_on_behind(struct sw_wal *wal, uint64_t through)
+static void restart_after(struct sw_wal *wal, uint64_t through)
 {
     drop_ring(wal, through);
     leave_files(wal, through);
@@ -135,7 +135,7 @@ static void try_to_restart(struct sw_wal *wal)
         report_restart(wal, false);
     } else if (!wal->syncing &&
                __atomic_load_n(&wal->taken, __ATOMIC_SEQ_CST) == through - wal->begun_at) {
-        go_on_behind(wal, through);
+        restart_after(wal, through);
         report_restart(wal, true);
     }
 }

@@ -217,8 +217,8 @@ int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES
     return status;
 }
 
-int sw_recover_behind(const struct sw_load *load, const struct sw_config *config,
-                      struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES])
+int sw_recover_after_snapshot(const struct sw_load *load, const struct sw_config *config,
+                              struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_table_info info;
     sw_table_info(load->table, &info);

@@ -40,7 +40,7 @@ struct sw_recover {
 int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES]);
 
 /* Calls sw_recover with the results of sw_snapshot_load, which may have found no snapshot. */
-int sw_recover_behind(const struct sw_load *load, const struct sw_config *config,
-                      struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES]);
+int sw_recover_after_snapshot(const struct sw_load *load, const struct sw_config *config,
+                              struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES]);
 
 #endif

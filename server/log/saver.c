@@ -94,7 +94,7 @@ static bool load_newest(struct sw_saver *saver)
     } else {
         sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table begins empty", saver->directory.path);
     }
-    if (sw_recover_behind(load, saver->config, saver->owner.wal, reason) != 0) {
+    if (sw_recover_after_snapshot(load, saver->config, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
     }
     /* with a log, only the snapshot is certain: the log may not be durable at the end */

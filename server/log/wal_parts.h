@@ -119,7 +119,6 @@ struct sw_wal {
     /* time of the first write after the begin of the running sync; 0: none */
     uint64_t since_next_ns;
     int sync_fds[SW_WAL_UNSYNCED_MAX + 1];
-    uint32_t sync_count;
     uint32_t sync_old; /* number of full segments in the running sync */
     uint64_t sync_upto;
     struct sw_wal_old *old; /* by number */

@@ -47,8 +47,8 @@ struct sw_net {
     struct sw_users *users;         /* shared by all loops; NULL: everybody may do everything */
     const uint64_t *users_version;  /* of these users, or no_users */
     const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
-    struct sw_cluster_seat seat;            /* the cluster's view that checks requests */
-    struct sw_pause_seat pause;             /* what CLIENT PAUSE holds back */
+    struct sw_cluster_handle cluster;       /* the cluster's view that checks requests */
+    struct sw_pause_handle pause;           /* what CLIENT PAUSE holds back */
     struct sw_net_protocol protocols[SW_PROTOCOLS];
     size_t state_bytes; /* size of protocol_state: the largest that a protocol wants */
 

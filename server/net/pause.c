@@ -20,42 +20,42 @@ void sw_pause_init(struct sw_pause *pause)
 {
     *pause = (struct sw_pause){.end = 0};
     pthread_mutex_init(&pause->lock, NULL);
-    sw_list_init(&pause->seats);
+    sw_list_init(&pause->handles);
 }
 
 void sw_pause_fini(struct sw_pause *pause)
 {
-    assert(sw_list_is_empty(&pause->seats));
+    assert(sw_list_is_empty(&pause->handles));
     pthread_mutex_destroy(&pause->lock);
 }
 
-void sw_pause_seat_join(struct sw_pause *pause, struct sw_pause_seat *seat, uv_async_t *wake)
+void sw_pause_join(struct sw_pause *pause, struct sw_pause_handle *handle, uv_async_t *wake)
 {
-    *seat = (struct sw_pause_seat){.pause = pause, .wake = wake};
-    sw_list_init(&seat->link);
+    *handle = (struct sw_pause_handle){.pause = pause, .wake = wake};
+    sw_list_init(&handle->link);
     pthread_mutex_lock(&pause->lock);
-    sw_list_push(&pause->seats, &seat->link);
+    sw_list_push(&pause->handles, &handle->link);
     pthread_mutex_unlock(&pause->lock);
 }
 
-/* Under the lock: a seat that is in the list has a loop that can be woken. */
+/* Under the lock: a handle that is in the list has a loop that can be woken. */
 static void wake_all(struct sw_pause *pause)
 {
-    SW_LIST_EACH(&pause->seats, link)
+    SW_LIST_EACH(&pause->handles, link)
     {
-        uv_async_send(SW_CONTAINER(link, struct sw_pause_seat, link)->wake);
+        uv_async_send(SW_CONTAINER(link, struct sw_pause_handle, link)->wake);
     }
 }
 
-void sw_pause_leave(struct sw_pause_seat *seat)
+void sw_pause_leave(struct sw_pause_handle *handle)
 {
-    struct sw_pause *pause = seat->pause;
+    struct sw_pause *pause = handle->pause;
     if (pause != NULL) {
         pthread_mutex_lock(&pause->lock);
-        sw_list_remove(&seat->link);
+        sw_list_remove(&handle->link);
         wake_all(pause);
         pthread_mutex_unlock(&pause->lock);
-        seat->pause = NULL;
+        handle->pause = NULL;
     }
 }
 
@@ -95,9 +95,9 @@ bool sw_pause_is_quiet(struct sw_pause *pause, uint64_t version)
 {
     bool quiet = true;
     pthread_mutex_lock(&pause->lock);
-    SW_LIST_EACH(&pause->seats, link)
+    SW_LIST_EACH(&pause->handles, link)
     {
-        quiet &= SW_CONTAINER(link, struct sw_pause_seat, link)->quiet >= version;
+        quiet &= SW_CONTAINER(link, struct sw_pause_handle, link)->quiet >= version;
     }
     pthread_mutex_unlock(&pause->lock);
     return quiet;
@@ -112,31 +112,31 @@ uint64_t sw_pause_left_ms(const struct sw_pause *pause, bool *of_all)
     return mode == SW_PAUSE_NONE ? 0 : (end >> MODE_BITS) - now_ms;
 }
 
-bool sw_pause_poll(struct sw_pause_seat *seat, uint64_t now_ms)
+bool sw_pause_poll(struct sw_pause_handle *handle, uint64_t now_ms)
 {
-    if (seat->pause == NULL) {
+    if (handle->pause == NULL) {
         return false;
     }
-    uint64_t version = __atomic_load_n(&seat->pause->version, __ATOMIC_ACQUIRE);
-    if (version == seat->version && seat->mode == SW_PAUSE_NONE) {
+    uint64_t version = __atomic_load_n(&handle->pause->version, __ATOMIC_ACQUIRE);
+    if (version == handle->version && handle->mode == SW_PAUSE_NONE) {
         return false;
     }
-    enum sw_pause_mode before = seat->mode;
-    bool is_new = version != seat->version;
+    enum sw_pause_mode before = handle->mode;
+    bool is_new = version != handle->version;
     if (is_new) {
-        seat->end = __atomic_load_n(&seat->pause->end, __ATOMIC_RELAXED);
-        seat->version = version;
+        handle->end = __atomic_load_n(&handle->pause->end, __ATOMIC_RELAXED);
+        handle->version = version;
     }
-    seat->mode = mode_of(seat->end, now_ms);
-    return is_new || seat->mode != before;
+    handle->mode = mode_of(handle->end, now_ms);
+    return is_new || handle->mode != before;
 }
 
-void sw_pause_settle(struct sw_pause_seat *seat)
+void sw_pause_settle(struct sw_pause_handle *handle)
 {
-    if (seat->pause != NULL) {
-        pthread_mutex_lock(&seat->pause->lock);
-        seat->quiet = seat->version;
-        wake_all(seat->pause);
-        pthread_mutex_unlock(&seat->pause->lock);
+    if (handle->pause != NULL) {
+        pthread_mutex_lock(&handle->pause->lock);
+        handle->quiet = handle->version;
+        wake_all(handle->pause);
+        pthread_mutex_unlock(&handle->pause->lock);
     }
 }

@@ -38,7 +38,7 @@ void sw_call_select(struct sw_call *call)
     } else if (database < INT32_MIN || database > INT32_MAX) {
         sw_text_error(call->reply,
                       "ERR value is out of range, value must between -2147483648 and 2147483647");
-    } else if (database != 0 && call->admin->seat->view != NULL) {
+    } else if (database != 0 && call->admin->cluster->view != NULL) {
         sw_text_error(call->reply, "ERR SELECT is not allowed in cluster mode");
     } else if (database != 0) {
         sw_text_error(call->reply, "ERR DB index is out of range");

@@ -19,7 +19,7 @@
 
 static const struct sw_cluster_view *view_of(const struct sw_call *call)
 {
-    return call->admin->seat->view;
+    return call->admin->cluster->view;
 }
 
 /* No slot is on its way: there is nothing to remember. */

@@ -54,7 +54,7 @@ static void reply_hello(struct sw_call *call)
 {
     struct sw_text *reply = call->reply;
     bool resp3 = call->session->resp3;
-    const struct sw_cluster_view *view = call->admin->seat->view;
+    const struct sw_cluster_view *view = call->admin->cluster->view;
     const struct sw_topology_node *me = view == NULL ? NULL : sw_cluster_me(view);
     sw_text_map(reply, 9, resp3);
     sw_text_bulk_string(reply, "server");

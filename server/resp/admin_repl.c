@@ -46,7 +46,7 @@ static void put_primary(struct sw_text *text, const struct sw_repl_status *facts
  */
 static bool put_role_of_replica(struct sw_call *call)
 {
-    const struct sw_cluster_view *view = call->admin->seat->view;
+    const struct sw_cluster_view *view = call->admin->cluster->view;
     const struct sw_topology_node *me = view == NULL ? NULL : sw_cluster_me(view);
     if (me == NULL || me->is_primary) {
         return false;

@@ -131,7 +131,7 @@ bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command)
     if (command->id == SW_COMMAND_EXEC && sw_transaction_writes(state)) {
         heeded |= SW_OBSTACLE_WRITES_PAUSED;
     }
-    const unsigned met = state->conn->net->seat.view != NULL && is_about_keys(command)
+    const unsigned met = state->conn->net->cluster.view != NULL && is_about_keys(command)
                              ? met_in_cluster(resp->batches, heeded)
                              : sw_obstacles_met(resp->batches, heeded);
     if (met == 0) {

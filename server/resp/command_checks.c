@@ -31,7 +31,7 @@ static void refuse_absent(struct sw_resp_conn *state, const struct sw_resp_argum
 static void refuse_unknown(struct sw_resp_conn *state, const struct sw_resp_command *command)
 {
     struct sw_conn *conn = state->conn;
-    if (conn->net->seat.view != NULL && sw_argument_is(&command->arguments[0], "SWAPDB")) {
+    if (conn->net->cluster.view != NULL && sw_argument_is(&command->arguments[0], "SWAPDB")) {
         sw_resp_error(conn, NULL, "ERR SWAPDB is not allowed in cluster mode");
         return;
     }

@@ -353,7 +353,7 @@ static bool run_clear(struct sw_control *control, const struct sw_resp_command *
         free(control);
         return true;
     }
-    const struct sw_cluster_view *view = control->conn->net->seat.view;
+    const struct sw_cluster_view *view = control->conn->net->cluster.view;
     if (view != NULL && view->is_target) {
         return sw_control_refuse(control, "ERR " SW_NO_CLEAR);
     }

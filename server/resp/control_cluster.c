@@ -26,7 +26,7 @@
 
 static const struct sw_cluster_view *view_of(const struct sw_control *control)
 {
-    return control->conn->net->seat.view;
+    return control->conn->net->cluster.view;
 }
 
 /* Frees a command that is refused. Returns true: it is done. */
@@ -86,7 +86,7 @@ static void go_on(struct sw_control *control)
         return;
     }
     if (control->slot < 0 && control->keys_foreign == 0) {
-        sw_cluster_found_none_foreign(&control->conn->net->seat, control->view_number);
+        sw_cluster_found_none_foreign(&control->conn->net->cluster, control->view_number);
     }
     sw_control_finish(control);
 }
@@ -113,7 +113,7 @@ static bool scan(struct sw_control *control, int slot, uint64_t wanted)
     control->keys_wanted = wanted;
     /* If all loops have followed this view, no loop writes keys that are foreign by it. */
     control->view_number = view_of(control)->number;
-    if (!sw_cluster_is_settled(control->conn->net->seat.cluster, control->view_number)) {
+    if (!sw_cluster_is_settled(control->conn->net->cluster.cluster, control->view_number)) {
         control->view_number = 0;
     }
     sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
@@ -128,7 +128,7 @@ static bool scan(struct sw_control *control, int slot, uint64_t wanted)
 
 bool sw_control_must_count(struct sw_conn *conn)
 {
-    return sw_cluster_may_have_foreign(&conn->net->seat) &&
+    return sw_cluster_may_have_foreign(&conn->net->cluster) &&
            !sw_resp_of(conn)->resp->unsupported.has[SW_COMMAND_SCAN];
 }
 
@@ -182,7 +182,7 @@ static bool run_get(struct sw_control *control, const struct sw_resp_argument *w
 
 static bool is_settled(struct sw_control *control)
 {
-    return sw_cluster_is_settled(control->conn->net->seat.cluster, control->view_number);
+    return sw_cluster_is_settled(control->conn->net->cluster.cluster, control->view_number);
 }
 
 /* etcd is asked to hold it: once it does, and this node has it, all loops are to follow. */
@@ -237,7 +237,7 @@ static bool run_settopology(struct sw_control *control, const struct sw_resp_com
         return run_order(control, text, has_epoch ? &only_if : NULL);
     }
     control->view_number =
-        sw_cluster_take(control->conn->net->seat.cluster, (const char *)text->text, text->size,
+        sw_cluster_take(control->conn->net->cluster.cluster, (const char *)text->text, text->size,
                         has_epoch ? &only_if : NULL, error);
     if (control->view_number == 0) {
         sw_resp_error(control->conn, control->command, "ERR %s", error);
@@ -321,7 +321,8 @@ static bool run_move_outcome(struct sw_control *control, const struct sw_resp_ar
         return refuse_cluster_command(control, "ERR syntax error");
     }
     sw_text_init(&control->keys, SW_TOPOLOGY_BYTES_MAX + 64);
-    switch (sw_cluster_outcome(control->conn->net->seat.cluster, id, attempt, &slots, &topology)) {
+    switch (
+        sw_cluster_outcome(control->conn->net->cluster.cluster, id, attempt, &slots, &topology)) {
     case SW_CLUSTER_UNDER_WAY:
         sw_text_simple(&control->keys, "UNDERWAY");
         break;
@@ -353,8 +354,8 @@ static bool run_move_follow(struct sw_control *control, const struct sw_resp_arg
     if (sequence > 0 &&
         (!facts.is_replica || facts.link != SW_LINK_CONNECTED || facts.position < sequence)) {
         sw_text_simple(&control->keys, "BEHIND");
-    } else if (sw_cluster_take_state(control->conn->net->seat.cluster, (const char *)words[4].text,
-                                     words[4].size, error) != 0) {
+    } else if (sw_cluster_take_state(control->conn->net->cluster.cluster,
+                                     (const char *)words[4].text, words[4].size, error) != 0) {
         sw_text_simple(&control->keys, "OK");
     } else {
         sw_text_printf(&control->keys, "-ERR %s\r\n", error);

@@ -113,7 +113,7 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
     char error[SW_CONTROL_ERROR_BYTES];
     uint64_t number = 0;
     control->says_ok = true;
-    if (control->conn->net->seat.view != NULL) {
+    if (control->conn->net->cluster.view != NULL) {
         return sw_control_refuse(control, "ERR REPLICAOF not allowed in cluster mode.");
     }
     if (repl == NULL || sw_repl_why_not(repl) != NULL) {

@@ -49,7 +49,7 @@ void sw_control_put_key(struct sw_control *control, uint32_t i)
 
 bool sw_control_is_mine(const struct sw_control *control, uint64_t key)
 {
-    const struct sw_cluster_view *view = control->conn->net->seat.view;
+    const struct sw_cluster_view *view = control->conn->net->cluster.view;
     return view == NULL || sw_cluster_holds(view, sw_cluster_slot(view, key));
 }
 

@@ -181,7 +181,7 @@ static bool refuse_slots(const struct data *data)
 static void add_reply(const struct data *data, enum sw_reply_kind kind)
 {
     if ((data->conn->login.ranges != NULL && refuse_keys(data)) ||
-        (data->conn->net->seat.view != NULL && refuse_slots(data))) {
+        (data->conn->net->cluster.view != NULL && refuse_slots(data))) {
         return;
     }
     if (data->purpose == SW_DATA_CHECK) {

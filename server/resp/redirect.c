@@ -29,7 +29,7 @@ static bool write_redirect_line(struct sw_resp_conn *state, const char *text,
 static bool refuse_slot(struct sw_resp_conn *state, unsigned slot, char line[SW_CLUSTER_LINE_BYTES])
 {
     char text[SW_CLUSTER_LINE_BYTES];
-    sw_cluster_refusal(state->conn->net->seat.view, slot, text);
+    sw_cluster_refusal(state->conn->net->cluster.view, slot, text);
     return write_redirect_line(state, text, line);
 }
 
@@ -59,7 +59,7 @@ static unsigned met(const struct sw_resp_conn *state, unsigned heeded)
  * said READONLY and the table is its primary's. */
 static bool serves(const struct sw_resp_conn *state, unsigned slot, bool writes)
 {
-    const struct sw_cluster_view *view = state->conn->net->seat.view;
+    const struct sw_cluster_view *view = state->conn->net->cluster.view;
     return sw_cluster_owns(view, slot) ||
            (view->owner[slot] == view->reads && !writes && state->session.reads_replicas &&
             met(state, SW_OBSTACLE_REPLICA | SW_OBSTACLE_LACKS_DATA | SW_OBSTACLE_DOWN) ==
@@ -69,7 +69,7 @@ static bool serves(const struct sw_resp_conn *state, unsigned slot, bool writes)
 /* A node that a topology makes a primary goes on behind what its primary has sent. */
 static bool is_not_primary_yet(const struct sw_resp_conn *state)
 {
-    return state->conn->net->seat.view->shard != SW_CLUSTER_NO_SHARD &&
+    return state->conn->net->cluster.view->shard != SW_CLUSTER_NO_SHARD &&
            met(state, SW_OBSTACLE_REPLICA) != 0;
 }
 
@@ -77,7 +77,7 @@ bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *co
                          const struct sw_resp_argument *arguments, const void *keys, uint32_t bytes,
                          uint32_t count, struct sw_slots *slots, char line[SW_CLUSTER_LINE_BYTES])
 {
-    const struct sw_cluster_view *view = state->conn->net->seat.view;
+    const struct sw_cluster_view *view = state->conn->net->cluster.view;
     const bool writes = sw_command_is_numbered(command);
     int foreign = -1;
     *slots = (struct sw_slots){.first = -1};
@@ -131,7 +131,7 @@ bool sw_redirect_waits(struct sw_resp_conn *state)
 bool sw_redirect_refuses_exec(struct sw_resp_conn *state, const struct sw_slots *slots,
                               uint64_t number, char line[SW_CLUSTER_LINE_BYTES])
 {
-    const struct sw_cluster_view *view = state->conn->net->seat.view;
+    const struct sw_cluster_view *view = state->conn->net->cluster.view;
     if (slots->first < 0) {
         return false;
     }

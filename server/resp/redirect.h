@@ -2,7 +2,7 @@
  *
  * redirect.h - refusing keys of a cluster that are not here, in the words of redis: MOVED,
  * CROSSSLOT, CLUSTERDOWN, ASK, TRYAGAIN. Everything is called on the connection's loop, with a view
- * (net->seat.view) that is not NULL.
+ * (net->cluster.view) that is not NULL.
  */
 #ifndef SHERWOOD_SERVER_RESP_REDIRECT_H
 #define SHERWOOD_SERVER_RESP_REDIRECT_H

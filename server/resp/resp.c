@@ -295,7 +295,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .timings = owner->timings,
                                     .users = net->users,
                                     .clients = net->clients,
-                                    .seat = &net->seat,
+                                    .cluster = &net->cluster,
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name,
                                     .keys = resp->keys};

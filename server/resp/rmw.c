@@ -44,7 +44,7 @@ bool sw_rmw_is_busy(const struct sw_resp *resp)
 
 static uint64_t view_number(const struct sw_resp *resp)
 {
-    return resp->net->seat.view == NULL ? 0 : resp->net->seat.view->number;
+    return resp->net->cluster.view == NULL ? 0 : resp->net->cluster.view->number;
 }
 
 bool sw_rmw_is_of_older_view(const struct sw_resp *resp)

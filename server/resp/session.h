@@ -61,14 +61,14 @@ struct sw_admin {
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
-    struct sw_key_text keys;            /* how keys are written */
-    struct sw_clients *clients;         /* connections of all loops, also of frames; NULL: none */
-    struct sw_users *users;             /* who may do what */
-    struct sw_saver *saver;             /* NULL: there is no data directory */
-    const struct sw_cluster_seat *seat; /* of the loop */
-    struct sw_repl *repl;               /* NULL: no replication */
-    struct sw_mover *mover;             /* NULL: it is of no cluster */
-    struct sw_ha *ha;                   /* NULL: it is no member of a shard */
+    struct sw_key_text keys;    /* how keys are written */
+    struct sw_clients *clients; /* connections of all loops, also of frames; NULL: none */
+    struct sw_users *users;     /* who may do what */
+    struct sw_saver *saver;     /* NULL: there is no data directory */
+    const struct sw_cluster_handle *cluster; /* of the loop */
+    struct sw_repl *repl;                    /* NULL: no replication */
+    struct sw_mover *mover;                  /* NULL: it is of no cluster */
+    struct sw_ha *ha;                        /* NULL: it is no member of a shard */
 };
 
 /* Carries out a command of kind REPORT or SESSION, whose arity has been checked. Changes `session`,

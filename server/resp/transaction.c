@@ -208,7 +208,7 @@ static const char *keep(const struct sw_conn *conn, struct sw_transaction *trans
 /* Adds the slots of a command, which are those of its connection's last one. */
 static void count_slots(struct sw_resp_conn *state, struct sw_transaction *transaction)
 {
-    const struct sw_cluster_view *view = state->conn->net->seat.view;
+    const struct sw_cluster_view *view = state->conn->net->cluster.view;
     const struct sw_slots *slots = &state->slots;
     if (view == NULL) {
         return;
@@ -325,7 +325,7 @@ static bool refuse_slots(struct sw_resp_conn *state, const struct sw_command *co
 {
     const struct sw_transaction *transaction = state->transaction;
     char line[SW_CLUSTER_LINE_BYTES];
-    if (state->conn->net->seat.view == NULL ||
+    if (state->conn->net->cluster.view == NULL ||
         !sw_redirect_refuses_exec(state, &transaction->slots, transaction->view_number, line)) {
         return false;
     }

@@ -24,7 +24,7 @@ static void count_keys(struct sw_resp_conn *state, int64_t more)
 
 static uint64_t view_number(struct sw_resp_conn *state)
 {
-    return state->conn->net->seat.view == NULL ? 0 : state->conn->net->seat.view->number;
+    return state->conn->net->cluster.view == NULL ? 0 : state->conn->net->cluster.view->number;
 }
 
 static uint64_t fence(struct sw_resp_conn *state)

@@ -24,7 +24,7 @@
 struct fixture {
     struct sw_config config;
     struct sw_server_stats facts;
-    struct sw_cluster_seat seat; /* of no cluster */
+    struct sw_cluster_handle cluster; /* of no cluster */
     struct sw_admin admin;
     struct sw_session session;
     struct sw_live live;
@@ -82,7 +82,7 @@ static inline void setup(struct fixture *fixture)
     make_facts(&fixture->config, &fixture->facts);
     fixture->config.monitors_max = 0; /* there is no loop that would send them anything */
     fixture->admin = (struct sw_admin){.config = &fixture->config,
-                                       .seat = &fixture->seat,
+                                       .cluster = &fixture->cluster,
                                        .snapshot = snapshot,
                                        .server = fixture,
                                        .live = &fixture->live,

@@ -7,14 +7,14 @@
 
 #include "server/net/pause.h"
 
-#define SEATS 3
+#define HANDLES 3
 
 struct world {
     struct sw_pause pause;
-    struct sw_pause_seat seats[SEATS];
+    struct sw_pause_handle handles[HANDLES];
     uv_loop_t uv;
-    uv_async_t wake[SEATS];
-    int woken[SEATS];
+    uv_async_t wake[HANDLES];
+    int woken[HANDLES];
 };
 
 static void on_wake(uv_async_t *wake)
@@ -27,17 +27,17 @@ static void open_world(struct world *world)
     memset(world, 0, sizeof(*world));
     sw_pause_init(&world->pause);
     uv_loop_init(&world->uv);
-    for (int i = 0; i < SEATS; i++) {
+    for (int i = 0; i < HANDLES; i++) {
         uv_async_init(&world->uv, &world->wake[i], on_wake);
         world->wake[i].data = &world->woken[i];
-        sw_pause_seat_join(&world->pause, &world->seats[i], &world->wake[i]);
+        sw_pause_join(&world->pause, &world->handles[i], &world->wake[i]);
     }
 }
 
 static void close_world(struct world *world)
 {
-    for (int i = 0; i < SEATS; i++) {
-        sw_pause_leave(&world->seats[i]);
+    for (int i = 0; i < HANDLES; i++) {
+        sw_pause_leave(&world->handles[i]);
         uv_close((uv_handle_t *)&world->wake[i], NULL);
     }
     uv_run(&world->uv, UV_RUN_DEFAULT);
@@ -48,20 +48,20 @@ static void close_world(struct world *world)
 /* What a loop sees at that moment. */
 static enum sw_pause_mode seen(struct world *world, uint64_t now_ms)
 {
-    (void)sw_pause_poll(&world->seats[0], now_ms);
-    return world->seats[0].mode;
+    (void)sw_pause_poll(&world->handles[0], now_ms);
+    return world->handles[0].mode;
 }
 
 Test(pause, ends_by_itself_and_at_once)
 {
     struct world world;
     open_world(&world);
-    cr_assert_not(sw_pause_poll(&world.seats[0], 100));
+    cr_assert_not(sw_pause_poll(&world.handles[0], 100));
     sw_pause_begin(&world.pause, 50, SW_PAUSE_WRITES, 100);
-    cr_assert(sw_pause_poll(&world.seats[0], 100));
-    cr_assert_not(sw_pause_poll(&world.seats[0], 149));
+    cr_assert(sw_pause_poll(&world.handles[0], 100));
+    cr_assert_not(sw_pause_poll(&world.handles[0], 149));
     cr_assert_eq(seen(&world, 149), SW_PAUSE_WRITES);
-    cr_assert(sw_pause_poll(&world.seats[0], 150));
+    cr_assert(sw_pause_poll(&world.handles[0], 150));
     cr_assert_eq(seen(&world, 150), SW_PAUSE_NONE);
     sw_pause_begin(&world.pause, 0, SW_PAUSE_ALL, 150);
     cr_assert_eq(seen(&world, 150), SW_PAUSE_NONE);
@@ -104,22 +104,22 @@ Test(pause, is_quiet_when_every_loop_has_said_so)
     open_world(&world);
     uint64_t version = sw_pause_begin(&world.pause, 1000, SW_PAUSE_WRITES, 100);
     uv_run(&world.uv, UV_RUN_NOWAIT);
-    for (int i = 0; i < SEATS; i++) {
+    for (int i = 0; i < HANDLES; i++) {
         cr_assert_gt(world.woken[i], 0);
         cr_assert_not(sw_pause_is_quiet(&world.pause, version));
-        if (i == SEATS - 1) { /* it ends instead */
-            sw_pause_leave(&world.seats[i]);
+        if (i == HANDLES - 1) { /* it ends instead */
+            sw_pause_leave(&world.handles[i]);
         } else {
-            cr_assert(sw_pause_poll(&world.seats[i], 100));
-            cr_assert_not(sw_pause_is_settled(&world.seats[i]));
-            sw_pause_settle(&world.seats[i]);
+            cr_assert(sw_pause_poll(&world.handles[i], 100));
+            cr_assert_not(sw_pause_is_settled(&world.handles[i]));
+            sw_pause_settle(&world.handles[i]);
         }
     }
     cr_assert(sw_pause_is_quiet(&world.pause, version));
     cr_assert_not(sw_pause_is_quiet(&world.pause, version + 1));
     sw_pause_end(&world.pause);
-    (void)sw_pause_poll(&world.seats[0], 100);
-    sw_pause_settle(&world.seats[0]);
+    (void)sw_pause_poll(&world.handles[0], 100);
+    sw_pause_settle(&world.handles[0]);
     cr_assert_not(sw_pause_is_quiet(&world.pause, version + 1));
     close_world(&world);
 }
