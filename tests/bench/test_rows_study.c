@@ -94,8 +94,8 @@ static bool faulty_call(void *table, enum sw_cachebench_operation operation,
 }
 
 /* A run over rows of 16 bytes; *folder has its files. */
-static void run(struct sw_rowbench *bench, struct sw_rowbench_options *options,
-                struct sw_rowbench_report *report, char *folder)
+static void run_study(struct sw_rowbench *bench, struct sw_rowbench_options *options,
+                      struct sw_rowbench_report *report, char *folder)
 {
     static struct sw_cachebench_library library;
     static const struct sw_cachebench_library *libraries[] = {&library, NULL};
@@ -153,7 +153,7 @@ Test(rows_study, a_run_measures_every_operation_at_every_load)
     struct sw_rowbench bench;
     struct sw_rowbench_options options;
     struct sw_rowbench_report report = {0};
-    run(&bench, &options, &report, folder);
+    run_study(&bench, &options, &report, folder);
     cr_expect(bench.is_correct);
     cr_expect_eq(report.series, report.series_max);
     cr_expect_eq(lines_with(folder, "raw.csv", "rows,sherwood,"), 2 * 3 * SW_ROWBENCH_OPERATIONS);
@@ -171,7 +171,7 @@ Test(rows_study, every_fault_is_found)
         struct sw_rowbench bench;
         struct sw_rowbench_options options;
         struct sw_rowbench_report report = {0};
-        run(&bench, &options, &report, folder);
+        run_study(&bench, &options, &report, folder);
         cr_expect(!bench.is_correct, "fault %d", (int)fault);
         remove_folder(folder);
     }

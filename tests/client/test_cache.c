@@ -107,7 +107,7 @@ static void close_cache(void)
     sw_fake_stop(&cache.server);
 }
 
-static int run(struct sherwood_cache *arrays, size_t count)
+static int run_set(struct sherwood_cache *arrays, size_t count)
 {
     return sherwood_run_cache(client, SHERWOOD_SET, keys, values, count, NULL, NULL, arrays);
 }
@@ -132,16 +132,16 @@ Test(cache, arrays_that_make_no_sense)
     open_cache("lfu", 0);
     cr_assert_str_eq(sherwood_server(client)->policy, "lfu");
     newer.arrays.size = sizeof(newer);
-    cr_expect_eq(run(&newer.arrays, 9), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_expect_eq(run_set(&newer.arrays, 9), SHERWOOD_OK, "%s", sherwood_error(client));
     newer.later = 1;
-    cr_expect_eq(run(&newer.arrays, 9), SHERWOOD_E_INVALID);
+    cr_expect_eq(run_set(&newer.arrays, 9), SHERWOOD_E_INVALID);
     cr_expect_not_null(strstr(sherwood_error(client), "does not have is set"));
     arrays.evicted_keys = NULL;
-    cr_expect_eq(run(&arrays, 9), SHERWOOD_E_INVALID);
+    cr_expect_eq(run_set(&arrays, 9), SHERWOOD_E_INVALID);
     cr_expect_not_null(strstr(sherwood_error(client), "need evicted_keys, which is NULL"));
     arrays = all_arrays();
     arrays.size = 0;
-    cr_expect_eq(run(&arrays, 9), SHERWOOD_E_INVALID);
+    cr_expect_eq(run_set(&arrays, 9), SHERWOOD_E_INVALID);
     cr_expect_not_null(strstr(sherwood_error(client), "SHERWOOD_CACHE_INIT"));
     cr_expect_eq(cache.frames, 1);
     close_cache();
@@ -151,9 +151,9 @@ Test(cache, a_server_without_scores)
 {
     struct sherwood_cache arrays = all_arrays();
     open_cache("", 0);
-    cr_expect_eq(run(&arrays, 9), SHERWOOD_E_INVALID);
+    cr_expect_eq(run_set(&arrays, 9), SHERWOOD_E_INVALID);
     cr_expect_not_null(strstr(sherwood_error(client), "announces no eviction policy"));
-    cr_expect_eq(run(NULL, 2), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_expect_eq(run_set(NULL, 2), SHERWOOD_OK, "%s", sherwood_error(client));
     cr_expect_eq(cache.frames, 1);
     close_cache();
 }
@@ -164,7 +164,7 @@ Test(cache, a_call_of_several_frames)
     struct sherwood_cache arrays = all_arrays();
     open_cache("custom", 0);
     arrays.evicted_count = arrays.not_admitted_count = 77;
-    cr_assert_eq(run(&arrays, 2 * OPS_MAX), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_assert_eq(run_set(&arrays, 2 * OPS_MAX), SHERWOOD_OK, "%s", sherwood_error(client));
     cr_expect_eq(cache.frames, 2);
     cr_expect_eq(arrays.evicted_count, 6);
     cr_expect_eq(arrays.not_admitted_count, 2);
@@ -185,13 +185,13 @@ Test(cache, frames_that_would_be_too_long)
         cache.frames = 0;
         cache.bodies_most = 0;
         open_cache("custom", bounds[b]);
-        cr_assert_eq(run(&arrays, COUNT), SHERWOOD_OK, "%s", sherwood_error(client));
+        cr_assert_eq(run_set(&arrays, COUNT), SHERWOOD_OK, "%s", sherwood_error(client));
         if (b > 0) { /* with less than 64 keys need the server refuses, and says why */
             cr_expect_leq(cache.bodies_most, bounds[b]);
         }
         cr_expect_eq(cache.frames, frames[b], "%u", cache.frames);
         cache.frames = 0;
-        cr_assert_eq(run(NULL, COUNT), SHERWOOD_OK);
+        cr_assert_eq(run_set(NULL, COUNT), SHERWOOD_OK);
         cr_expect_eq(cache.frames, 2);
         close_cache();
     }
@@ -240,7 +240,7 @@ Test(cache, a_refusal_counts_nothing)
     arrays.evicted_keys = room;
     cache.spoil = first_is_refused;
     open_cache("lru", 0);
-    cr_expect_eq(run(&arrays, 2 * OPS_MAX), SHERWOOD_E_FULL, "%s", sherwood_error(client));
+    cr_expect_eq(run_set(&arrays, 2 * OPS_MAX), SHERWOOD_E_FULL, "%s", sherwood_error(client));
     cr_expect_eq(arrays.evicted_count, 3);
     cr_expect_eq(arrays.not_admitted_count, 1);
     for (size_t i = 0; i < sizeof(room) / sizeof(room[0]); i++) {
@@ -268,7 +268,7 @@ Test(cache, replies_that_do_not_fit)
         struct sherwood_cache arrays = all_arrays();
         cache.spoil = spoils[i];
         open_cache("lfu", 0);
-        cr_expect_eq(run(&arrays, 20), SHERWOOD_E_PROTOCOL, "case %zu: %s", i,
+        cr_expect_eq(run_set(&arrays, 20), SHERWOOD_E_PROTOCOL, "case %zu: %s", i,
                      sherwood_error(client));
         close_cache();
     }

@@ -129,7 +129,7 @@ static void read_image(struct sw_image *image, uint32_t value_bytes)
     }
 }
 
-static void run(enum sw_rows_in rows_in, uint32_t value_bytes, uint64_t expire_at)
+static void run_image_reads(enum sw_rows_in rows_in, uint32_t value_bytes, uint64_t expire_at)
 {
     struct sw_table_config config;
     struct sw_queue *queue = NULL;
@@ -168,10 +168,10 @@ static void run(enum sw_rows_in rows_in, uint32_t value_bytes, uint64_t expire_a
 
 int main(void)
 {
-    run(SW_ROWS_IN_HOST, ROW, 0);
-    run(SW_ROWS_IN_GPU_HOST, ROW, 0);
-    run(SW_ROWS_IN_GPU, ROW, CLOCK + 1000000);
-    run(SW_ROWS_IN_GPU, 0, CLOCK + 1000000);
+    run_image_reads(SW_ROWS_IN_HOST, ROW, 0);
+    run_image_reads(SW_ROWS_IN_GPU_HOST, ROW, 0);
+    run_image_reads(SW_ROWS_IN_GPU, ROW, CLOCK + 1000000);
+    run_image_reads(SW_ROWS_IN_GPU, 0, CLOCK + 1000000);
     expect(beside.copies == 4, "each image copied something to the host");
     printf("ok reads go on while an image copies rows and times to the host\n2 passed, 0 failed\n");
     return 0;

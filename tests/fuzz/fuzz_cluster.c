@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * fuzz_cluster.c - libFuzzer target for handles of a cluster: they load topologies, whose bytes the
- * fuzzer changes, and go to every shard, which errs or lies (wires.h).
+ * fuzzer changes, and go to every shard, which errs or lies (memory_server.h).
  *
  * Held: each call ends; what the handle knows of shards and slots is within its bounds.
  */
@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "client/cluster.h"
+#include "client/open.h"
 #include "client/sherwood-cluster.h"
-#include "tests/fuzz/wires.h"
+#include "tests/fuzz/memory_server.h"
 
 #define CALLS_MAX 5
 
@@ -44,7 +45,7 @@ static void run_cluster(uint8_t which)
     }
 }
 
-/* Makes a handle of a cluster whose nodes are wires. Returns false if there is no topology. */
+/* Opens a handle of a cluster of memory servers. Returns false if there is no topology. */
 static bool open_cluster(const struct sherwood_options *options)
 {
     struct sherwood_options taken;

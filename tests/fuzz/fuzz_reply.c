@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * fuzz_reply.c - libFuzzer target for the client's side of a connection: calls of several frames on
- * one to three connections, of every operation, answered by a server that errs or lies (wires.h).
- * Each array of the caller is a block of just its size.
+ * one to three connections, of every operation, answered by a server that errs or lies
+ * (memory_server.h). Each array of the caller is a block of just its size.
  *
  * Held: each call ends; where its status is OK its counts are such as its keys allow.
  */
 #include <stdlib.h>
 
-#include "tests/fuzz/wires.h"
+#include "tests/fuzz/memory_server.h"
 
 #define KEYS_MAX 300 /* of a call: five frames */
 #define CALLS_MAX 12

@@ -94,7 +94,7 @@ static void judge(struct world *world, const struct sw_submission *submission)
 }
 
 /* Takes a submission, if there is one. The client's writes after the copy have no effect. */
-static void take(struct world *world)
+static void take_submission(struct world *world)
 {
     struct sw_submission submission, before;
     int found = sw_ring_check(&world->ring);
@@ -149,7 +149,7 @@ static void step(struct world *world)
         *sw_ring_word(world->ring.memory, SW_RING_SEEN) += (what >> 3) % 4;
         break;
     case 4:
-        take(world);
+        take_submission(world);
         break;
     case 5:
         complete(world);

@@ -78,7 +78,7 @@ static void count(uint32_t *counter)
 }
 
 /* Decrements the counter, or returns false if it is 0. */
-static bool take(uint32_t *counter)
+static bool decrement_if_positive(uint32_t *counter)
 {
     uint32_t there = __atomic_load_n(counter, __ATOMIC_ACQUIRE);
     while (there > 0 && !__atomic_compare_exchange_n(counter, &there, there - 1, 0,
@@ -103,8 +103,8 @@ static bool fails(enum kind kind)
         }
         __atomic_fetch_sub(&fault->waiting, 1, __ATOMIC_RELAXED);
     }
-    if (__atomic_load_n(&fault->left, __ATOMIC_ACQUIRE) == 0 || take(&fault->pass) ||
-        !take(&fault->left)) {
+    if (__atomic_load_n(&fault->left, __ATOMIC_ACQUIRE) == 0 ||
+        decrement_if_positive(&fault->pass) || !decrement_if_positive(&fault->left)) {
         return false;
     }
     count(&fault->failed);

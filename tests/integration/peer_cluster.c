@@ -73,7 +73,7 @@ static void print_arrays(struct arrays *arrays, int status, uint64_t hits, uint6
     free(arrays->found);
 }
 
-static void run(char *text)
+static void run_line(char *text)
 {
     struct arrays a = read_arrays(text);
     uint64_t hits = 0;
@@ -169,7 +169,7 @@ static void obey(char *line)
     }
     struct sherwood_stats stats = {0};
     if (strcmp(line, "run") == 0) {
-        run(rest);
+        run_line(rest);
     } else if (strcmp(line, "submit") == 0) {
         submit(rest);
     } else if (strcmp(line, "wait") == 0) {

@@ -80,8 +80,8 @@ static void free_arrays(struct arrays *arrays)
     free(arrays->found);
 }
 
-static void run(const struct peer *peer, enum sherwood_operation operation, struct arrays *arrays,
-                size_t count)
+static void run_operation(const struct peer *peer, enum sherwood_operation operation,
+                          struct arrays *arrays, size_t count)
 {
     int status = sherwood_run(peer->client, operation, arrays->keys, arrays->values, count,
                               arrays->previous, arrays->found);
@@ -111,21 +111,21 @@ static void case_operations(const struct peer *peer)
 {
     struct arrays first = make_arrays(peer, 0, KEYS, 1), second = make_arrays(peer, 0, KEYS, 2);
     PEER_CHECK(sherwood_clear(peer->client) == SHERWOOD_OK, "clear");
-    run(peer, SHERWOOD_SET_PRESENT, &first, KEYS);
+    run_operation(peer, SHERWOOD_SET_PRESENT, &first, KEYS);
     check_all(peer, &first, KEYS, -1);
-    run(peer, SHERWOOD_SET, &first, KEYS);
+    run_operation(peer, SHERWOOD_SET, &first, KEYS);
     check_all(peer, &first, KEYS, -1);
-    run(peer, SHERWOOD_GET, &first, KEYS);
+    run_operation(peer, SHERWOOD_GET, &first, KEYS);
     check_all(peer, &first, KEYS, 1);
-    run(peer, SHERWOOD_SET_ABSENT, &second, KEYS);
+    run_operation(peer, SHERWOOD_SET_ABSENT, &second, KEYS);
     check_all(peer, &second, KEYS, 1);
-    run(peer, SHERWOOD_GET, &second, KEYS);
+    run_operation(peer, SHERWOOD_GET, &second, KEYS);
     check_all(peer, &second, KEYS, 1);
-    run(peer, SHERWOOD_SET_PRESENT, &second, KEYS);
+    run_operation(peer, SHERWOOD_SET_PRESENT, &second, KEYS);
     check_all(peer, &second, KEYS, 1);
-    run(peer, SHERWOOD_DELETE, &second, KEYS);
+    run_operation(peer, SHERWOOD_DELETE, &second, KEYS);
     check_all(peer, &second, KEYS, 2);
-    run(peer, SHERWOOD_GET, &second, KEYS);
+    run_operation(peer, SHERWOOD_GET, &second, KEYS);
     check_all(peer, &second, KEYS, -1);
     free_arrays(&first);
     free_arrays(&second);
@@ -189,7 +189,7 @@ static void case_refusals(const struct peer *peer)
     struct sherwood_stats before, after;
     uint64_t cursor = 0;
     uint32_t count = 0;
-    run(peer, SHERWOOD_SET, &arrays, KEYS);
+    run_operation(peer, SHERWOOD_SET, &arrays, KEYS);
     PEER_CHECK(sherwood_stats(peer->client, &before, sizeof(before)) == SHERWOOD_OK, "stats");
     for (size_t op = 0; peer->has_bytes && op < sizeof(names) / sizeof(names[0]); op++) {
         if (names[op] != NULL) {
@@ -206,7 +206,7 @@ static void case_refusals(const struct peer *peer)
     }
     PEER_CHECK(sherwood_stats(peer->client, &after, sizeof(after)) == SHERWOOD_OK, "stats");
     PEER_CHECK(after.updated == before.updated && after.occupied == before.occupied, "changed");
-    run(peer, SHERWOOD_GET, &arrays, KEYS);
+    run_operation(peer, SHERWOOD_GET, &arrays, KEYS);
     check_all(peer, &arrays, KEYS, 4);
     free_arrays(&arrays);
     peer_ok("what the engine lacks is refused and changes nothing");
@@ -252,12 +252,12 @@ static void case_full(const struct peer *peer)
     PEER_CHECK(sherwood_stats(peer->client, &before, sizeof(before)) == SHERWOOD_OK, "stats");
     for (uint64_t first = 0; first < 4 * slots; first += KEYS) {
         struct arrays arrays = make_arrays(peer, first, KEYS, 5);
-        run(peer, SHERWOOD_SET, &arrays, KEYS);
+        run_operation(peer, SHERWOOD_SET, &arrays, KEYS);
         free_arrays(&arrays);
     }
     for (uint64_t first = 0; first < 4 * slots; first += KEYS) {
         struct arrays arrays = make_arrays(peer, first, KEYS, 5);
-        run(peer, SHERWOOD_GET, &arrays, KEYS);
+        run_operation(peer, SHERWOOD_GET, &arrays, KEYS);
         for (size_t i = 0; i < KEYS; i++) {
             if (sherwood_found(arrays.found, i)) {
                 check_value(peer, first + i, 5, arrays.previous + i * bytes);
@@ -286,7 +286,7 @@ static void case_prefix(const struct peer *peer)
     uint8_t *keys = malloc(count * peer->server->key_bytes);
     struct arrays one = make_arrays(peer, 1U << 20, 1, 1);
     size_t present = 1;
-    run(peer, SHERWOOD_SET, &one, 1);
+    run_operation(peer, SHERWOOD_SET, &one, 1);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         for (size_t k = 0; k < count; k++) { /* one key is there, another one is not */
             put_key(peer, keys, k, k == wanted[i] ? 1U << 21 : 1U << 20);
@@ -297,7 +297,7 @@ static void case_prefix(const struct peer *peer)
     }
     PEER_CHECK(sherwood_prefix(peer->client, keys, 0, &present) == SHERWOOD_OK && present == 0,
                "no keys");
-    run(peer, SHERWOOD_DELETE, &one, 1);
+    run_operation(peer, SHERWOOD_DELETE, &one, 1);
     free_arrays(&one);
     free(keys);
     peer_ok("how many leading keys are there");

@@ -70,7 +70,7 @@ static struct sw_load_options options_for(enum sw_load_operation operation)
     };
 }
 
-static struct sw_load_result *run(const struct sw_load_options *options)
+static struct sw_load_result *run_load(const struct sw_load_options *options)
 {
     char error[SW_LOAD_ERROR_BYTES];
     struct sw_load_result *result = calloc(1, sizeof(*result));
@@ -99,7 +99,7 @@ Test(bulk_run, every_key_once_and_all_right)
     for (int i = 0; i < 4; i++) {
         start(i % 2 ? SW_FAKE_TCP : 0, i / 2 ? 4 : 8);
         struct sw_load_options options = options_for(SW_LOAD_SET_GET);
-        struct sw_load_result *result = run(&options);
+        struct sw_load_result *result = run_load(&options);
         cr_assert_eq(result->phases_count, 2);
         for (int p = 0; p < 2; p++) {
             const struct sw_load_phase_result *phase = &result->phases[p];
@@ -123,7 +123,7 @@ Test(bulk_run, a_wrong_value_is_found)
     char error[SW_LOAD_ERROR_BYTES];
     start(0, 8);
     struct sw_load_options options = options_for(SW_LOAD_SET);
-    struct sw_load_result *result = run(&options);
+    struct sw_load_result *result = run_load(&options);
     uint64_t bad = sw_load_key(&result->workload, 7777);
     for (uint64_t i = 0; i < table.slots_count; i++) {
         table.slots[i].value ^= table.slots[i].key == bad && table.slots[i].used;
@@ -159,7 +159,7 @@ Test(bulk_run, found_bitmaps_are_wanted_or_declined)
         struct sw_load_options options = options_for(SW_LOAD_SET_GET);
         options.no_found = i % 2;
         options.no_verify = i / 2;
-        struct sw_load_result *result = run(&options);
+        struct sw_load_result *result = run_load(&options);
         for (int p = 0; p < 2; p++) {
             cr_assert_eq(result->phases[p].traffic.bytes_received,
                          reply_bytes(p == 1, !options.no_found), "case %d, phase %d", i, p);
@@ -176,7 +176,7 @@ Test(bulk_run, losses_are_found_without_the_bitmap)
     start(0, 8);
     struct sw_load_options options = options_for(SW_LOAD_SET);
     options.no_found = true;
-    struct sw_load_result *result = run(&options);
+    struct sw_load_result *result = run_load(&options);
     uint64_t gone = sw_load_key(&result->workload, 77), bad = sw_load_key(&result->workload, 20000);
     for (uint64_t i = 0; i < table.slots_count; i++) {
         struct sw_fake_slot *slot = &table.slots[i];
@@ -208,11 +208,11 @@ Test(bulk_run, sets_and_deletes_by_turns)
         options.seconds = i % 2 ? 0.2 : 0;
         options.frames_prefilled = i % 2 ? SW_LOAD_PREFILLED_ALL : 0;
         options.no_verify = i % 2;
-        struct sw_load_result *result = run(&options);
+        struct sw_load_result *result = run_load(&options);
         while (i % 2 && result->phases[0].keys == KEYS && options.seconds < 20) {
             free(result); /* one turn took the whole time: the machine was busy */
             options.seconds *= 2;
-            result = run(&options);
+            result = run_load(&options);
         }
         cr_assert_eq(result->phases_count, 2);
         const struct sw_load_phase_result *sets = &result->phases[0], *deletes = &result->phases[1];
@@ -239,7 +239,7 @@ Test(bulk_run, turns_on_keys_that_are_not_as_they_should_be)
         struct sw_load_options options = options_for(SW_LOAD_SET);
         options.first = 100;
         options.keys = 1000;
-        struct sw_load_result *result = run(&options);
+        struct sw_load_result *result = run_load(&options);
         options.first = 600;
         options.no_found = i % 2;
         options.operation = i / 2 ? SW_LOAD_DELETE : SW_LOAD_SET_DELETE;
@@ -255,7 +255,7 @@ Test(bulk_run, turns_on_keys_that_are_not_as_they_should_be)
     struct sw_load_options options = options_for(SW_LOAD_DELETE);
     options.frames_prefilled = SW_LOAD_PREFILLED_ALL;
     options.no_verify = true;
-    struct sw_load_result *result = run(&options);
+    struct sw_load_result *result = run_load(&options);
     cr_assert_eq(result->phases[0].keys, KEYS);
     cr_assert_eq(result->phases[0].hits, 0);
     free(result);
@@ -274,7 +274,7 @@ static void prefilled_frames(enum sw_load_splice splice, enum sw_load_distributi
         options.no_verify = true;
         options.splice = splice;
         options.distribution = kind;
-        struct sw_load_result *result = run(&options);
+        struct sw_load_result *result = run_load(&options);
         uint64_t keys = check_table(&result->workload);
         cr_assert_eq(result->phases[0].keys % options.frame, 0);
         cr_assert(keys > 0 && keys <= 2ULL * 2 * options.frame, "%lu keys", (unsigned long)keys);
@@ -284,7 +284,7 @@ static void prefilled_frames(enum sw_load_splice splice, enum sw_load_distributi
         cr_assert_eq(spliced, expected, "TCP: %d", tcp);
         options.operation = SW_LOAD_GET;
         free(result);
-        result = run(&options);
+        result = run_load(&options);
         cr_assert_gt(result->phases[0].keys, 0);
         cr_assert_gt(result->phases[0].traffic.bytes_received, result->phases[0].keys * 8);
         free(result);
@@ -346,7 +346,7 @@ Test(bulk_run, a_series_adds_up)
     struct sw_load_options options = options_for(SW_LOAD_SET_GET);
     options.seconds = 1.2;
     options.series = path;
-    struct sw_load_result *result = run(&options);
+    struct sw_load_result *result = run_load(&options);
     FILE *in = fopen(path, "r");
     cr_assert(in && fgets(line, sizeof(line), in));
     cr_assert_str_eq(line, "phase,second,seconds,keys,keys_per_second,units,p50_us,p99_us\n");
@@ -390,7 +390,7 @@ Test(bulk_run, silent_connections)
         start(i ? SW_FAKE_TCP : 0, 8);
         struct sw_load_options options = options_for(SW_LOAD_SET_GET);
         options.idle_connections = 20;
-        struct sw_load_result *result = run(&options);
+        struct sw_load_result *result = run_load(&options);
         cr_assert_eq(result->idle_alive, 20);
         free(result);
         stop();

@@ -203,7 +203,7 @@ struct outcome {
 };
 
 /* The caller forgets the outcome. */
-static struct outcome run(struct sw_load_options *options, enum fault fault, uint64_t fault_at)
+static struct outcome run_mix(struct sw_load_options *options, enum fault fault, uint64_t fault_at)
 {
     struct outcome outcome = {.store = calloc(1, sizeof(*outcome.store)),
                               .result = calloc(1, sizeof(*outcome.result))};
@@ -230,10 +230,10 @@ static void forget(struct outcome *outcome)
 static struct outcome run_on_time(struct sw_load_options *options, enum fault fault,
                                   uint64_t fault_at)
 {
-    struct outcome outcome = run(options, fault, fault_at);
+    struct outcome outcome = run_mix(options, fault, fault_at);
     for (int i = 0; i < 10 && outcome.result->phases[1].unsent > 0; i++) {
         forget(&outcome);
-        outcome = run(options, fault, fault_at);
+        outcome = run_mix(options, fault, fault_at);
     }
     return outcome;
 }
@@ -247,11 +247,11 @@ Test(mix_run, every_operation_and_all_right)
             options_for(i % 2 ? SW_LOAD_RESP : SW_LOAD_BULK, all_operations);
         options.distribution = (enum sw_load_distribution_kind)(i / 2);
         options.seconds = 0.2;
-        struct outcome outcome = run(&options, NONE, 0);
+        struct outcome outcome = run_mix(&options, NONE, 0);
         while (outcome.result->phases[1].keys < KEYS && outcome.status == SW_LOAD_OK) {
             forget(&outcome); /* partitions need KEYS keys, and the machine was busy */
             options.seconds *= 2;
-            outcome = run(&options, NONE, 0);
+            outcome = run_mix(&options, NONE, 0);
         }
         const struct sw_load_result *result = outcome.result;
         const struct sw_load_phase_result *mix = &result->phases[1];
@@ -288,7 +288,7 @@ Test(mix_run, as_many_operations_as_keys)
         struct sw_load_options options =
             options_for(i % 2 ? SW_LOAD_RESP : SW_LOAD_BULK, "get=1,set=1");
         options.no_verify = i / 2;
-        struct outcome outcome = run(&options, NONE, 0);
+        struct outcome outcome = run_mix(&options, NONE, 0);
         cr_assert_eq(outcome.status, SW_LOAD_OK, "%s", outcome.error);
         cr_assert_eq(outcome.result->phases[1].keys, KEYS);
         cr_assert_eq(outcome.result->phases_count, options.no_verify ? 2 : 3);
@@ -317,7 +317,7 @@ Test(mix_run, one_fault_is_found)
         struct sw_load_options options = options_for(protocol, cases[i / 2].mix);
         options.hit_ratio = 1;
         options.distribution = SW_LOAD_SEQUENTIAL; /* every key once */
-        struct outcome outcome = run(&options, cases[i / 2].fault, KEYS + 777);
+        struct outcome outcome = run_mix(&options, cases[i / 2].fault, KEYS + 777);
         bool shows = i % 2 ? cases[i / 2].resp : cases[i / 2].bulk;
         cr_assert_eq(outcome.status, shows ? SW_LOAD_E_MISMATCH : SW_LOAD_OK, "case %zu: %d %s", i,
                      outcome.status, outcome.error);
@@ -351,7 +351,7 @@ Test(mix_run, one_fault_is_found_without_the_bitmap)
         options.no_found = true;
         options.hit_ratio = 1;
         options.distribution = SW_LOAD_SEQUENTIAL;
-        struct outcome outcome = run(&options, cases[i].fault, KEYS + 777);
+        struct outcome outcome = run_mix(&options, cases[i].fault, KEYS + 777);
         cr_assert_eq(outcome.status, cases[i].shows ? SW_LOAD_E_MISMATCH : SW_LOAD_OK,
                      "case %zu: %d %s", i, outcome.status, outcome.error);
         if (cases[i].shows) {
@@ -370,7 +370,7 @@ Test(mix_run, unverified_runs_do_not_look)
         struct sw_load_options options = options_for(i ? SW_LOAD_RESP : SW_LOAD_BULK, "get=1");
         options.no_verify = true;
         options.hit_ratio = 1;
-        struct outcome outcome = run(&options, LIE_VALUE, KEYS + 777);
+        struct outcome outcome = run_mix(&options, LIE_VALUE, KEYS + 777);
         cr_assert_eq(outcome.status, SW_LOAD_OK, "%s", outcome.error);
         cr_assert_eq(outcome.result->phases[1].hits, KEYS);
         forget(&outcome);
@@ -417,7 +417,7 @@ Test(mix_run, a_rate_that_is_out_of_reach)
         options.depth = 1;
         options.seconds = 0.4;
         options.rate = 1000000000;
-        struct outcome outcome = run(&options, NONE, 0);
+        struct outcome outcome = run_mix(&options, NONE, 0);
         const struct sw_load_phase_result *mix = &outcome.result->phases[1];
         const uint64_t unit = i ? 1 : FRAME;
         cr_assert_eq(outcome.status, SW_LOAD_OK, "%s", outcome.error);
@@ -432,7 +432,7 @@ Test(mix_run, too_few_keys_for_the_partitions)
 {
     struct sw_load_options options = options_for(SW_LOAD_BULK, "get=1");
     options.keys = IN_FLIGHT - 1;
-    struct outcome outcome = run(&options, NONE, 0);
+    struct outcome outcome = run_mix(&options, NONE, 0);
     cr_assert_eq(outcome.status, SW_LOAD_E_USAGE);
     cr_assert(strstr(outcome.error, "raise --keys"), "%s", outcome.error);
     forget(&outcome);

@@ -187,8 +187,8 @@ static struct sw_load_options options_for(const struct server *server,
 }
 
 /* Runs against a server with this fault; the caller frees the result. */
-static struct sw_load_result *run(enum fault fault, enum sw_load_operation operation, int *status,
-                                  char *error)
+static struct sw_load_result *run_against_fault(enum fault fault, enum sw_load_operation operation,
+                                                int *status, char *error)
 {
     struct server server;
     struct sw_load_result *result = calloc(1, sizeof(*result));
@@ -207,7 +207,7 @@ Test(run, every_key_once_and_all_right)
     for (size_t i = 0; i < 4; i++) {
         char error[SW_LOAD_ERROR_BYTES];
         int status;
-        struct sw_load_result *result = run(NONE, operations[i], &status, error);
+        struct sw_load_result *result = run_against_fault(NONE, operations[i], &status, error);
         cr_assert_eq(status, SW_LOAD_OK, "%s", error);
         cr_assert_eq(result->phases_count, operations[i] == SW_LOAD_SET_GET ? 2 : 1);
         for (uint32_t p = 0; p < result->phases_count; p++) {
@@ -230,7 +230,7 @@ Test(run, a_missing_and_a_wrong_key_are_found)
         int status;
         bool missing = i % 2;
         struct sw_load_result *result =
-            run(missing ? MISSING : WRONG, operations[i / 2], &status, error);
+            run_against_fault(missing ? MISSING : WRONG, operations[i / 2], &status, error);
         cr_assert_eq(status, SW_LOAD_E_MISMATCH, "case %zu: %d", i, status);
         const struct sw_load_phase_result *phase = &result->phases[result->phases_count - 1];
         const struct sw_load_example *example = &phase->example;
@@ -262,7 +262,7 @@ Test(run, faults_of_the_server_end_the_run)
                                                                 SW_LOAD_MGET};
             char error[SW_LOAD_ERROR_BYTES];
             int status;
-            free(run(cases[i].fault, operations[o], &status, error));
+            free(run_against_fault(cases[i].fault, operations[o], &status, error));
             cr_assert_eq(status, SW_LOAD_E_PEER, "case %zu, operation %d", i, o);
             cr_assert(strstr(error, cases[i].says), "case %zu, operation %d: %s", i, o, error);
         }

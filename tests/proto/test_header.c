@@ -262,13 +262,13 @@ struct bytes {
     size_t size;
 };
 
-static void add(struct bytes *out, const void *bytes, size_t size)
+static void append_bytes(struct bytes *out, const void *bytes, size_t size)
 {
     memcpy(out->at + out->size, bytes, size);
     out->size += size;
 }
 
-#define ADD(out, literal) add((out), literal, sizeof(literal) - 1)
+#define ADD(out, literal) append_bytes((out), literal, sizeof(literal) - 1)
 
 static int decode_request(const struct bytes *in, struct sw_request *request)
 {
@@ -304,7 +304,7 @@ Test(header, broken_messages_are_refused)
         struct bytes in = {.size = 0};
         struct sw_request request = {.count = 77};
         struct sw_reply reply = {.count = 77};
-        add(&in, broken[i].bytes, broken[i].size);
+        append_bytes(&in, broken[i].bytes, broken[i].size);
         cr_assert(decode_request(&in, &request) == SW_FRAME_E_HEADER, "request %zu", i);
         cr_assert(request.count == 77, "request %zu was written", i);
         cr_assert(decode_reply(&in, &reply) == SW_FRAME_E_HEADER, "reply %zu", i);
@@ -421,7 +421,7 @@ Test(header, a_peer_without_the_fields_of_the_bitmap_means_that_there_is_one)
         struct bytes in = {.size = 0};
         ADD(&in, "\x08\x2a\x10\x01\x18\x02\x20\x08\x28\x08");
         struct bytes same = in;
-        add(&in, cases[i].request, strlen(cases[i].request) + cases[i].without);
+        append_bytes(&in, cases[i].request, strlen(cases[i].request) + cases[i].without);
         cr_assert_eq(decode_request(&in, &request), 0, "case %zu", i);
         cr_assert_eq(request.declines_found, cases[i].without, "case %zu", i);
         uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
@@ -432,7 +432,7 @@ Test(header, a_peer_without_the_fields_of_the_bitmap_means_that_there_is_one)
         in = (struct bytes){.size = 0};
         ADD(&in, "\x08\x2a\x20\x02\x28\x08\x30\x08");
         same = in;
-        add(&in, cases[i].reply, strlen(cases[i].reply) + cases[i].without);
+        append_bytes(&in, cases[i].reply, strlen(cases[i].reply) + cases[i].without);
         cr_assert_eq(decode_reply(&in, &reply), 0, "case %zu", i);
         cr_assert_eq(reply.lacks_found, cases[i].without, "case %zu", i);
         size = sw_reply_encode(&reply, 0, head, sizeof(head));
@@ -446,7 +446,7 @@ static void repeat(struct bytes *out, const char *field, size_t field_bytes, siz
 {
     out->size = 0;
     while (out->size + field_bytes <= size) {
-        add(out, field, field_bytes);
+        append_bytes(out, field, field_bytes);
     }
 }
 

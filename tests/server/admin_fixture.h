@@ -17,7 +17,7 @@
 #include "server/resp/acl_catalog.h"
 #include "server/resp/resp.h"
 #include "server/resp/session.h"
-#include "tests/server/facts.h"
+#include "tests/server/distinct_stats.h"
 
 #define ARGUMENTS_MAX 300
 
@@ -79,7 +79,7 @@ static inline void set_users(struct fixture *fixture)
 
 static inline void setup(struct fixture *fixture)
 {
-    make_facts(&fixture->config, &fixture->facts);
+    fill_distinct_stats(&fixture->config, &fixture->facts);
     fixture->config.monitors_max = 0; /* there is no loop that would send them anything */
     fixture->admin = (struct sw_admin){.config = &fixture->config,
                                        .cluster = &fixture->cluster,

@@ -63,8 +63,8 @@ static const struct sw_wal_config config = {.level = SW_WAL_ALWAYS,
                                             .shape = shape,
                                             .wake = no_wake};
 
-static int take(void *context, const struct sw_wal_record *record, uint8_t *columns,
-                char why[SW_WAL_REASON_BYTES])
+static int check_next_record(void *context, const struct sw_wal_record *record, uint8_t *columns,
+                             char why[SW_WAL_REASON_BYTES])
 {
     (void)columns, (void)why;
     uint64_t *last = context;
@@ -82,7 +82,7 @@ static int end(void *context, char why[SW_WAL_REASON_BYTES])
 /* Returns 0 with the last recovered write in *last, or -1 with an error in `reason`. */
 static int start(uint64_t *last)
 {
-    const struct sw_wal_taker taker = {take, end, last};
+    const struct sw_wal_taker taker = {check_next_record, end, last};
     struct sw_log_scan scan = {.count = 0};
     *last = 0;
     reason[0] = '\0';
@@ -139,7 +139,7 @@ static void write_some(uint64_t last)
 }
 
 /* A run that ends by kill -9, or by a loss of power. Returns its first segment. */
-static uint64_t run(uint64_t expected, struct random *power)
+static uint64_t run_until_crash(uint64_t expected, struct random *power)
 {
     struct sw_wal_first first;
     uint64_t last;
@@ -181,8 +181,8 @@ static bool cut_off_a_start(uint32_t call, struct random *power, uint64_t *secon
 {
     uint64_t last;
     begin();
-    const uint64_t before = run(0, power);
-    *second = run(WRITES, power);
+    const uint64_t before = run_until_crash(0, power);
+    *second = run_until_crash(WRITES, power);
     cr_assert_lt(before, *second);
     power_disk_crash_before(call, power);
     const bool started = start(&last) == 0;
@@ -250,7 +250,7 @@ Test(first_segment, nothing_is_left)
 {
     uint64_t last;
     begin();
-    cr_assert_eq(run(0, NULL), 1);
+    cr_assert_eq(run_until_crash(0, NULL), 1);
     cr_assert_gt(lose_from(1), 0);
     cr_assert_neq(start(&last), 0);
     cr_assert_not_null(strstr(reason, "log-0000000000000001 and all newer"), "%s", reason);
@@ -262,14 +262,14 @@ Test(first_segment, an_earlier_release_in_between)
 {
     uint64_t last;
     begin();
-    run(0, NULL);
+    run_until_crash(0, NULL);
     struct sw_wal_first first;
-    const uint64_t number = run(WRITES, NULL);
+    const uint64_t number = run_until_crash(WRITES, NULL);
     lose_from(1);
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
     cr_assert_eq(sw_first_segment_remove(&directory), 0);
     sw_directory_close(&directory);
-    cr_assert_eq(run(0, NULL), 1);
+    cr_assert_eq(run_until_crash(0, NULL), 1);
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
     cr_assert_eq(sw_first_segment_read(&directory, &first), 0); /* has the id of this log */
     first.number = number;
@@ -314,9 +314,9 @@ Test(first_segment, a_clock_that_goes_back)
 {
     uint64_t last;
     begin();
-    run(0, NULL);
+    run_until_crash(0, NULL);
     put_clock_ahead();
-    cr_assert_gt(lose_from(run(WRITES, NULL)), 0);
+    cr_assert_gt(lose_from(run_until_crash(WRITES, NULL)), 0);
     cr_assert_neq(start(&last), 0);
     cr_assert_not_null(strstr(reason, "first-segment names it"), "%s", reason);
     power_disk_free();
@@ -348,7 +348,7 @@ Test(first_segment, a_file_that_cannot_be_written)
     struct sw_wal_first first;
     uint64_t last;
     begin();
-    cr_assert_eq(run(0, NULL), 1);
+    cr_assert_eq(run_until_crash(0, NULL), 1);
     __atomic_store_n(&opens_left, 2, __ATOMIC_SEQ_CST);
     cr_assert_eq(start(&last), 0, "%s", reason);
     write_some(last);
@@ -368,7 +368,7 @@ Test(first_segment, a_damaged_file)
     struct sw_wal_first first;
     uint64_t last;
     begin();
-    const uint64_t number = run(0, NULL);
+    const uint64_t number = run_until_crash(0, NULL);
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
     const int fd = io.open(directory.fd, SW_WAL_FIRST_NAME, O_WRONLY, 0);
     cr_assert_eq(sw_io_write(&io, fd, "sherwood-first-segment 2", 24, 0), 0);
@@ -394,7 +394,7 @@ Test(first_segment, files_that_are_replaced)
         uint64_t *numbers, last;
         size_t count;
         begin();
-        run(0, NULL);
+        run_until_crash(0, NULL);
         cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
         power_disk_crash_before(call, NULL);
         removed = sw_history_remove_files(&directory, why);
@@ -419,7 +419,7 @@ Test(first_segment, segments_that_a_start_without_a_log_removes)
     struct sw_log_scan scan;
     struct sw_wal_first first;
     begin();
-    run(0, NULL);
+    run_until_crash(0, NULL);
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
     cr_assert_eq(
         sw_log_scan(&scan, &directory, 0, 0, &(struct sw_wal_beside){0, 0}, &shape, reason), 0);

@@ -96,7 +96,7 @@ static void be_alone(struct world *world, struct sw_gate_side *side)
 }
 
 /* A loop: one write or one time alone after the other, as its side would have them. */
-static void *run(void *argument)
+static void *run_loop(void *argument)
 {
     const struct loop *loop = argument;
     struct sw_gate_side *side = &loop->world->sides[loop->number];
@@ -118,7 +118,7 @@ Test(gate, nobody_is_inside_beside_who_is_alone)
     open_world(&world);
     for (uint32_t i = 0; i < LOOPS; i++) {
         loops[i] = (struct loop){&world, i};
-        cr_assert_eq(pthread_create(&threads[i], NULL, run, &loops[i]), 0);
+        cr_assert_eq(pthread_create(&threads[i], NULL, run_loop, &loops[i]), 0);
     }
     for (int i = 0; i < LOOPS; i++) {
         pthread_join(threads[i], NULL);

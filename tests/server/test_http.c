@@ -14,7 +14,7 @@
 
 #include "server/observe/http.h"
 #include "server/observe/log.h"
-#include "tests/server/facts.h"
+#include "tests/server/distinct_stats.h"
 
 #define ANSWER_BYTES (64 * 1024)
 
@@ -29,7 +29,7 @@ static void snapshot(void *server, struct sw_server_stats *out)
 
 static void begin(struct sw_http **http, uint16_t *port)
 {
-    make_facts(&config, &facts);
+    fill_distinct_stats(&config, &facts);
     sw_log_init(SW_LOG_ERROR);
     config.http_port = 0;
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, http, port), 0);
@@ -293,7 +293,7 @@ Test(http, a_request_has_a_deadline_as_a_whole)
     struct sw_loop_counters counters = {0};
     struct sw_http *http = NULL;
     uint16_t port = 0;
-    make_facts(&config, &facts);
+    fill_distinct_stats(&config, &facts);
     config.http_port = 0;
     config.http_timeout_ms = 800;
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
@@ -323,7 +323,7 @@ Test(http, a_new_connection_is_always_accepted)
     struct sw_http *http = NULL;
     uint16_t port = 0;
     int slow[8];
-    make_facts(&config, &facts);
+    fill_distinct_stats(&config, &facts);
     config.http_port = 0;
     config.http_connections_max = 8;
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
@@ -367,7 +367,7 @@ Test(http, takes_a_listening_socket)
     struct sw_http *http = NULL;
     uint16_t port = 0;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    make_facts(&config, &facts);
+    fill_distinct_stats(&config, &facts);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     cr_assert_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
     cr_assert_eq(listen(fd, 8), 0);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/resp/session.h"
-#include "tests/server/facts.h"
+#include "tests/server/distinct_stats.h"
 
 #define WORDS_MAX 4
 
@@ -57,7 +57,7 @@ Test(info, fields_that_tools_read)
 {
     struct sw_config config;
     struct sw_server_stats snapshot;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     char *info = render_all(&snapshot);
     const struct sw_op_counters *get = &snapshot.stats.counters.by_class[SW_CLASS_GET];
     char number[64];
@@ -135,7 +135,7 @@ Test(info, a_cache_says_what_leaves)
                 {SW_CACHE_EPOCH_LFU, "allkeys-lfu"}};
     struct sw_config config;
     struct sw_server_stats snapshot;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     config.engine = SW_ENGINE_CACHE;
     snapshot.info.engine = SW_ENGINE_CACHE;
     snapshot.info.engine_name = "cache";
@@ -153,7 +153,7 @@ Test(info, every_line_is_a_title_a_field_or_blank)
 {
     struct sw_config config;
     struct sw_server_stats snapshot;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     snapshot.info.backend_reason = "a reason";
     char *info = render_all(&snapshot);
     unsigned lines = 0;
@@ -172,7 +172,7 @@ Test(info, no_keys_no_database)
 {
     struct sw_config config;
     struct sw_server_stats snapshot;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     snapshot.stats.occupied = 0;
     char *info = render(&snapshot, (const char *const[WORDS_MAX]){"keyspace"});
     cr_assert_str_eq(info, "# Keyspace\r\n");
@@ -183,7 +183,7 @@ Test(info, commands_never_called_are_not_listed)
 {
     struct sw_config config;
     struct sw_server_stats snapshot;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     snapshot.counters.commands[SW_COMMAND_GET] = 0;
     char *info = render_all(&snapshot);
     cr_assert_null(strstr(info, "cmdstat_get:"));
@@ -204,7 +204,7 @@ Test(info, sections_are_chosen)
 {
     struct sw_config config;
     struct sw_server_stats snapshot;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     static const struct {
         const char *words[WORDS_MAX];
         unsigned titles;

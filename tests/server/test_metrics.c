@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "server/observe/http.h"
-#include "tests/server/facts.h"
+#include "tests/server/distinct_stats.h"
 
 #define LINES_MAX 1024
 
@@ -55,7 +55,7 @@ Test(metrics, no_series_twice)
 {
     struct sw_config config;
     struct sw_server_stats snapshot;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     for (int openmetrics = 0; openmetrics < 2; openmetrics++) {
         struct page page;
         render(&snapshot, openmetrics == 1, &page);
@@ -107,7 +107,7 @@ Test(metrics, families_stand_together)
 {
     struct sw_config config;
     struct sw_server_stats snapshot;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     for (int openmetrics = 0; openmetrics < 2; openmetrics++) {
         struct page page;
         char families[LINES_MAX][96];
@@ -148,7 +148,7 @@ Test(metrics, names_follow_the_conventions)
     struct sw_config config;
     struct sw_server_stats snapshot;
     struct page page;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     render(&snapshot, false, &page);
     for (size_t i = 0; i < page.count; i++) {
         const char *line = page.lines[i];
@@ -172,7 +172,7 @@ Test(metrics, every_counter_has_its_value)
     struct sw_config config;
     struct sw_server_stats snapshot;
     struct page page;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     render(&snapshot, false, &page);
 #define CHECK_COUNTER(name, help) \
     cr_assert_eq(sample(&page, "sherwood_" #name "_total"), (double)snapshot.counters.name);
@@ -241,7 +241,7 @@ Test(metrics, series_are_there_from_the_start)
     struct sw_config config;
     struct sw_server_stats snapshot;
     struct page full, zero;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     render(&snapshot, false, &full);
     memset(&snapshot.counters, 0, sizeof(snapshot.counters));
     memset(&snapshot.stats, 0, sizeof(snapshot.stats));
@@ -256,7 +256,7 @@ Test(metrics, labels_are_escaped)
     struct sw_config config;
     struct sw_server_stats snapshot;
     struct page page;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     render(&snapshot, false, &page);
     cr_assert_eq(sample(&page,
                         "sherwood_build_info{version=\"" SHERWOOD_VERSION "\",backend=\"cpu\","
@@ -301,7 +301,7 @@ Test(metrics, histograms_add_up)
     struct sw_config config;
     struct sw_server_stats snapshot;
     struct page page;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     snapshot.counters.batch_us_sum = 12000034;
     for (int openmetrics = 0; openmetrics < 2; openmetrics++) {
         render(&snapshot, openmetrics == 1, &page);
@@ -331,7 +331,7 @@ Test(metrics, counters_are_added)
     struct sw_server_stats snapshot;
     struct sw_loop_counters sum = {0};
     const uint64_t *from = (const uint64_t *)&snapshot.counters;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     sw_loop_counters_add(&sum, &snapshot.counters);
     sw_loop_counters_add(&sum, &snapshot.counters);
     for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); i++) {
@@ -344,7 +344,7 @@ Test(metrics, promtool_finds_nothing)
     struct sw_config config;
     struct sw_server_stats snapshot;
     struct sw_text text;
-    make_facts(&config, &snapshot);
+    fill_distinct_stats(&config, &snapshot);
     if (system("command -v promtool >/dev/null") != 0) {
         cr_skip_test("promtool is not installed");
     }

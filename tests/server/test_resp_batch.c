@@ -195,7 +195,7 @@ static void submit(int i)
     sw_resp_batch_submit(batch_of(i));
 }
 
-static void add(int i, enum sw_op op, uint64_t key, uint64_t value)
+static void add_operation(int i, enum sw_op op, uint64_t key, uint64_t value)
 {
     struct expected *expected = &fleet->expected[i];
     uint32_t at = batch_of(i)->operations;
@@ -217,10 +217,10 @@ static void submit_random(int i, struct random *random)
     uint64_t count = random_below(random, BATCH_MAX);
     bool mixed = random_below(random, 2) == 0;
     sw_resp_batch_reset(batch_of(i));
-    add(i, SW_SUM, random_below(random, KEYS), 1);
+    add_operation(i, SW_SUM, random_below(random, KEYS), 1);
     for (uint64_t k = 1; k < count; k++) {
         enum sw_op op = mixed ? ops[random_below(random, 5)] : SW_SUM;
-        add(i, op, random_below(random, KEYS), random_next(random));
+        add_operation(i, op, random_below(random, KEYS), random_next(random));
     }
     submit(i);
 }

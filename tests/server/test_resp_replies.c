@@ -69,7 +69,7 @@ struct lane {
     size_t size, sent, wanted_size;
 };
 
-static void add(struct lane *lane, const char *request, const char *reply)
+static void add_exchange(struct lane *lane, const char *request, const char *reply)
 {
     size_t size = strlen(request), reply_size = strlen(reply);
     cr_assert(lane->size + size < TEXT_BYTES && lane->wanted_size + reply_size < TEXT_BYTES);
@@ -109,7 +109,7 @@ static void add_command(struct lane *lane, struct random *random)
         snprintf(reply, sizeof(reply), ":%llu\r\n", (unsigned long long)++lane->count);
         break;
     }
-    add(lane, request, reply);
+    add_exchange(lane, request, reply);
 }
 
 static void step(struct serve *serve, struct lane *lane, struct random *random)
@@ -168,7 +168,7 @@ Test(resp_replies, every_connection_gets_its_own_in_order)
         lane->count = 1;
         char first[32];
         snprintf(first, sizeof(first), "SET %d 1\r\n", i + 1);
-        add(lane, first, "+OK\r\n");
+        add_exchange(lane, first, "+OK\r\n");
         for (int n = 0; n < 6000; n++) {
             add_command(lane, &random);
         }

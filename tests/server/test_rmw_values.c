@@ -84,7 +84,8 @@ static void *aligned(uint64_t bytes)
     return memory;
 }
 
-static void run(struct random *random, const struct sw_table_shape *shape, uint64_t step_bytes)
+static void run_random_request(struct random *random, const struct sw_table_shape *shape,
+                               uint64_t step_bytes)
 {
     struct model model;
     struct sw_rmw_values rmw;
@@ -166,6 +167,6 @@ Test(rmw, leaves_what_operations_leave_one_after_the_other)
                                              .blob_bytes_max = width[1],
                                              .value_format = SW_VALUE_FIXED,
                                              .expires = round % 3 == 0};
-        run(&random, &shape, round % 4 == 0 ? 0 : 1U << round % 13);
+        run_random_request(&random, &shape, round % 4 == 0 ? 0 : 1U << round % 13);
     }
 }

@@ -10,7 +10,7 @@
 #include "server/observe/http.h"
 #include "server/observe/problems.h"
 #include "server/observe/status.h"
-#include "tests/server/facts.h"
+#include "tests/server/distinct_stats.h"
 
 static struct sw_config config;
 static struct sw_server_stats facts;
@@ -18,7 +18,7 @@ static struct sw_history *history;
 
 static void begin(void)
 {
-    make_facts(&config, &facts);
+    fill_distinct_stats(&config, &facts);
     history = sw_history_create();
     cr_assert_not_null(history);
 }

@@ -36,7 +36,7 @@ static const char *slowlog_text(uint64_t most)
     return reply.data;
 }
 
-static void add(uint64_t us, const char *word)
+static void add_slow_command(uint64_t us, const char *word)
 {
     struct sw_slowlog_draft draft;
     sw_slowlog_begin(&draft, us, "127.0.0.1:1", "me", 1);
@@ -47,9 +47,9 @@ static void add(uint64_t us, const char *word)
 Test(timings, newest_first_and_bounded)
 {
     config.slowlog_max_len = 2;
-    add(1, "one");
-    add(2, "two");
-    add(3, "three");
+    add_slow_command(1, "one");
+    add_slow_command(2, "two");
+    add_slow_command(3, "three");
     cr_assert_eq(sw_slowlog_length(&timings.slowlog), 2);
     const char *text = slowlog_text(10);
     cr_assert_eq(strncmp(text, "*2\r\n*6\r\n:2\r\n:", 13), 0, "%s", text);
@@ -61,10 +61,10 @@ Test(timings, newest_first_and_bounded)
     cr_assert_eq(sw_slowlog_length(&timings.slowlog), 1);
     sw_slowlog_reset(&timings.slowlog);
     cr_assert_str_eq(slowlog_text(10), "*0\r\n");
-    add(4, "four"); /* numbers go on */
+    add_slow_command(4, "four"); /* numbers go on */
     cr_assert_eq(strncmp(slowlog_text(10), "*1\r\n*6\r\n:3\r\n", 12), 0);
     config.slowlog_max_len = 0;
-    add(5, "five");
+    add_slow_command(5, "five");
     cr_assert_eq(sw_slowlog_length(&timings.slowlog), 1);
 }
 

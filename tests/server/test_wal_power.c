@@ -40,8 +40,8 @@ static void no_wake(void *context)
 }
 
 /* A record's keys tell its sequence and its life. */
-static int take(void *context, const struct sw_wal_record *record, uint8_t *columns,
-                char reason[SW_WAL_REASON_BYTES])
+static int check_record(void *context, const struct sw_wal_record *record, uint8_t *columns,
+                        char reason[SW_WAL_REASON_BYTES])
 {
     const struct world *world = context;
     const uint64_t *keys = (const uint64_t *)(const void *)columns;
@@ -77,7 +77,7 @@ static const struct sw_wal_config *config_of(const struct world *world)
 /* Opens the directory, and begins a log behind what it holds. Returns 0, or -1 if a call failed. */
 static int recover(struct world *world, struct sw_log_scan *scan, char reason[SW_WAL_REASON_BYTES])
 {
-    const struct sw_wal_taker taker = {take, end, world};
+    const struct sw_wal_taker taker = {check_record, end, world};
     *scan = (struct sw_log_scan){0};
     if (sw_directory_open(&world->directory, power_disk_io(), "/data", reason,
                           SW_WAL_REASON_BYTES) != 0) {

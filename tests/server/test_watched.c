@@ -248,7 +248,7 @@ static void watch_key(struct world *world, struct sw_gate_side *side, uint64_t k
     __atomic_fetch_add(changed ? &world->aborted : &world->kept, 1, __ATOMIC_RELAXED);
 }
 
-static void *run(void *argument)
+static void *run_loop(void *argument)
 {
     const struct loop *loop = argument;
     struct sw_gate_side *side = &loop->world->sides[loop->number];
@@ -275,7 +275,7 @@ Test(watched, a_mark_says_whether_somebody_wrote)
     }
     for (uint32_t i = 0; i < LOOPS; i++) {
         loops[i] = (struct loop){&world, i};
-        cr_assert_eq(pthread_create(&threads[i], NULL, run, &loops[i]), 0);
+        cr_assert_eq(pthread_create(&threads[i], NULL, run_loop, &loops[i]), 0);
     }
     for (int i = 0; i < LOOPS; i++) {
         pthread_join(threads[i], NULL);

@@ -101,7 +101,7 @@ static void join_all(struct worker *workers)
     }
 }
 
-static void run(enum sw_cache_policy policy)
+static void run_policy(enum sw_cache_policy policy)
 {
     struct worker workers[THREADS] = {0};
     struct sw_table_config config = cache_config(128, 4 * WORDS, SW_CACHE_MEMORY, policy);
@@ -121,10 +121,10 @@ static void run(enum sw_cache_policy policy)
 
 Test(cache_concurrent, lru)
 {
-    run(SW_CACHE_LRU);
+    run_policy(SW_CACHE_LRU);
 }
 
 Test(cache_concurrent, lfu)
 {
-    run(SW_CACHE_LFU);
+    run_policy(SW_CACHE_LFU);
 }

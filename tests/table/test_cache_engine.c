@@ -15,7 +15,7 @@ TestSuite(cache_engine, .timeout = 120);
 
 /* Every policy whose evictions the model predicts, in both modes. If the engine may process
  * different keys in another order than the array's, the cache has room for all of them. */
-static void run(uint32_t slot_bits, uint32_t value_bytes)
+static void compare_all_policies(uint32_t slot_bits, uint32_t value_bytes)
 {
     static const enum sw_cache_policy policies[] = {SW_CACHE_LRU, SW_CACHE_LFU, SW_CACHE_EPOCH_LFU};
     const bool in_order = tested_backend() == SW_BACKEND_CPU;
@@ -42,16 +42,16 @@ static void run(uint32_t slot_bits, uint32_t value_bytes)
 
 Test(cache_engine, wide_keys)
 {
-    run(128, 0);
-    run(128, 256);
-    run(128, 1024);
+    compare_all_policies(128, 0);
+    compare_all_policies(128, 256);
+    compare_all_policies(128, 1024);
 }
 
 Test(cache_engine, narrow_keys)
 {
-    run(64, 0);
-    run(64, 20);
-    run(64, 32);
+    compare_all_policies(64, 0);
+    compare_all_policies(64, 20);
+    compare_all_policies(64, 32);
 }
 
 Test(cache_engine, newcomers_that_are_turned_away)

@@ -28,7 +28,8 @@ static void add_seen(struct cache_scores_seen *all, const struct cache_scores_se
 /* Every policy and mode; together they must cover all events that they are about. If the engine may
  * process different keys in another order than the array's, the cache has room for all of them. One
  * operation in `hot_share` is on one key, unless that is 0. */
-static void run(uint32_t slot_bits, uint32_t value_bytes, bool floats, uint32_t hot_share)
+static void compare_all_policies(uint32_t slot_bits, uint32_t value_bytes, bool floats,
+                                 uint32_t hot_share)
 {
     const bool in_order = tested_backend() == SW_BACKEND_CPU;
     struct cache_scores_seen all = {0};
@@ -80,22 +81,22 @@ static void run(uint32_t slot_bits, uint32_t value_bytes, bool floats, uint32_t 
 
 Test(cache_scores, wide_keys)
 {
-    run(128, 64, false, 0);
+    compare_all_policies(128, 64, false, 0);
 }
 
 Test(cache_scores, wide_keys_and_floats)
 {
-    run(128, 32, true, 0);
+    compare_all_policies(128, 32, true, 0);
 }
 
 Test(cache_scores, narrow_keys)
 {
-    run(64, 20, false, 0);
+    compare_all_policies(64, 20, false, 0);
 }
 
 Test(cache_scores, a_hot_key)
 {
-    run(128, 256, false, 2);
+    compare_all_policies(128, 256, false, 2);
 }
 
 /* With one operation at a time the evicted key is known for every backend. */

@@ -32,7 +32,7 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_b
     world->clock = START;
 }
 
-static void run(struct world *world, struct sw_batch batch)
+static void run_batch(struct world *world, struct sw_batch batch)
 {
     batch.clock_ms = world->clock;
     cr_assert_eq(sw_batch_run(world->fixture.queue, &batch), SW_OK);
@@ -46,19 +46,19 @@ static void put(struct world *world, enum sw_op op, uint32_t first, uint32_t cou
         fixture_store(fixture, fixture->keys, i, first + i);
         fixture_store_value(fixture, fixture->values, i, i);
     }
-    run(world, (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
-                                 .op = op,
-                                 .count = count,
-                                 .keys = fixture->keys,
-                                 .values = op == SW_DELETE ? NULL : fixture->values,
-                                 .expire_at = at});
+    run_batch(world, (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
+                                       .op = op,
+                                       .count = count,
+                                       .keys = fixture->keys,
+                                       .values = op == SW_DELETE ? NULL : fixture->values,
+                                       .expire_at = at});
 }
 
 /* The next sweep, so much later. */
 static void sweep_after(struct world *world, uint64_t ms)
 {
     world->clock += ms;
-    run(world, (struct sw_batch){.kind = SW_BATCH_SWEEP, .count = KEYS});
+    run_batch(world, (struct sw_batch){.kind = SW_BATCH_SWEEP, .count = KEYS});
 }
 
 static uint64_t mean_of(const struct world *world)

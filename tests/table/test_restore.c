@@ -59,7 +59,7 @@ struct adding {
     uint64_t next; /* atomic */
 };
 
-static void *add(void *context)
+static void *add_pieces(void *context)
 {
     struct adding *adding = context;
     for (;;) {
@@ -79,7 +79,7 @@ static void add_all(struct adding *adding)
 {
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
-        cr_assert_eq(pthread_create(&threads[i], NULL, add, adding), 0);
+        cr_assert_eq(pthread_create(&threads[i], NULL, add_pieces, adding), 0);
     }
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);

@@ -128,7 +128,7 @@ static void *run_client(void *argument)
     return NULL;
 }
 
-static void run(uint32_t threads, uint32_t requests)
+static void run_clients(uint32_t threads, uint32_t requests)
 {
     struct slow fake = {.random = random_of(0)};
     struct sw_combiner combiner;
@@ -160,10 +160,10 @@ static void run(uint32_t threads, uint32_t requests)
 
 Test(write_combiner, one_thread)
 {
-    run(1, 20000);
+    run_clients(1, 20000);
 }
 
 Test(write_combiner, several_threads)
 {
-    run(THREADS, 4000);
+    run_clients(THREADS, 4000);
 }

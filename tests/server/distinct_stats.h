@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - a snapshot whose every figure is different, for tests of what is rendered from it.
+ * distinct_stats.h - server statistics whose values all differ, for tests of what is rendered from
+ * them.
  */
-#ifndef SHERWOOD_TESTS_SERVER_FACTS_H
-#define SHERWOOD_TESTS_SERVER_FACTS_H
+#ifndef SHERWOOD_TESTS_SERVER_DISTINCT_STATS_H
+#define SHERWOOD_TESTS_SERVER_DISTINCT_STATS_H
 
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "server/observe/server_stats.h"
 
 /* `config` must outlive the snapshot. */
-static inline void make_facts(struct sw_config *config, struct sw_server_stats *snapshot)
+static inline void fill_distinct_stats(struct sw_config *config, struct sw_server_stats *snapshot)
 {
     uint64_t *counters = (uint64_t *)&snapshot->counters;
     uint64_t *table = (uint64_t *)&snapshot->stats.counters;

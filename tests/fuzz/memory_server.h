@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * wires.h - connections of a client to a server that errs or lies: transports in memory. The
- * fuzzer's bytes choose the order of the replies, and the lies in them. Behind the end of these
- * bytes the server is honest, so that each call ends.
+ * memory_server.h - a server that errs or lies, and in-memory transports that connect a client to
+ * it. The fuzzer's bytes choose the order of the replies and the lies in them. When these bytes
+ * end, the server becomes honest, so that each call ends.
  */
-#ifndef SHERWOOD_TESTS_FUZZ_WIRES_H
-#define SHERWOOD_TESTS_FUZZ_WIRES_H
+#ifndef SHERWOOD_TESTS_FUZZ_MEMORY_SERVER_H
+#define SHERWOOD_TESTS_FUZZ_MEMORY_SERVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * wires.c - transports in memory, and the server behind them.
+ * memory_server.c - transports in memory, and the server behind them.
  */
-#include "tests/fuzz/wires.h"
+#include "tests/fuzz/memory_server.h"
 
 #include <errno.h>
 #include <poll.h>
