@@ -34,6 +34,8 @@
 #include "table/expiring.h"
 #include "table/table.h"
 
+#define ASKERS_MAX (sizeof(((struct sw_server *)NULL)->asker_fds) / sizeof(int))
+
 /* --- stop ------------------------------------------------------------------------------------- */
 
 void sw_server_stop(struct sw_server *server)
@@ -50,10 +52,13 @@ int sw_server_stopped_fd(struct sw_server *server)
 static void stop_from_loop(void *argument, bool save, int fd)
 {
     struct sw_server *server = argument;
-    int none = -1;
-    if (fd >= 0 && !__atomic_compare_exchange_n(&server->asker_fd, &none, fd, false,
-                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        close(fd);
+    if (fd >= 0) {
+        const uint32_t at = __atomic_fetch_add(&server->asker_count, 1, __ATOMIC_RELAXED);
+        if (at < ASKERS_MAX) {
+            server->asker_fds[at] = fd;
+        } else {
+            close(fd);
+        }
     }
     __atomic_store_n(&server->unsaved, !save, __ATOMIC_RELAXED);
     sw_server_stop(server);
@@ -124,8 +129,8 @@ static void free_server(struct sw_server *server)
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
     }
-    if (server->asker_fd >= 0) { /* last: the client may start another server at once */
-        close(server->asker_fd);
+    for (uint32_t i = 0; i < server->asker_count && i < ASKERS_MAX; i++) {
+        close(server->asker_fds[i]); /* last: the client may start another server at once */
     }
     free(server);
 }
@@ -441,7 +446,6 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     server->started_ns = uv_hrtime();
     server->started_at = time(NULL);
     sw_random_id(server->run_id);
-    server->asker_fd = -1;
     server->stopped_fd = eventfd(0, EFD_CLOEXEC);
     int status = -1;
     if (server->stopped_fd < 0) {

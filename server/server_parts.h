@@ -45,12 +45,13 @@ struct sw_server {
     struct sw_listener *listener;
     struct sw_http *http;
     uint16_t port, http_port;
-    bool has_activated; /* the service manager has passed listening sockets */
-    int stopped_fd;     /* an eventfd, readable once a stop has been asked for */
-    int asker_fd;       /* atomic: socket of the client that sent SHUTDOWN; -1: none */
-    bool ready;         /* atomic: started, and no stop has been asked for */
-    bool failed;        /* atomic: the device was lost, or nothing could be loaded */
-    bool unsaved;       /* atomic: SHUTDOWN NOSAVE */
+    bool has_activated;   /* the service manager has passed listening sockets */
+    int stopped_fd;       /* an eventfd, readable once a stop has been asked for */
+    int asker_fds[16];    /* sockets of the clients that sent SHUTDOWN: the first asker_count */
+    uint32_t asker_count; /* atomic: of clients; those behind the array's end are closed at once */
+    bool ready;           /* atomic: started, and no stop has been asked for */
+    bool failed;          /* atomic: the device was lost, or nothing could be loaded */
+    bool unsaved;         /* atomic: SHUTDOWN NOSAVE */
     uint64_t started_ns;
     time_t started_at;
     char run_id[41];
