@@ -81,7 +81,7 @@ CACHES = "sherwood_memory,sherwood_throughput"
 
 @case
 def help_text():
-    """without a flag and with --help it says what there is, and runs nothing"""
+    """run without a flag or with --help lists the flags, and runs nothing"""
     with Folder("timing", "memory_bandwidth") as folder:
         text = folder.run(folders=False)
         equal(folder.run("--help", folders=False), text, "with --help")
@@ -116,7 +116,7 @@ def everything():
 
 @case
 def selections():
-    """each flag selects what it says, and --quick is passed on"""
+    """each flag selects its studies and libraries, and --quick is passed on"""
     libraries = f"{EVERYTHING},{CACHES},hkv,hkv_memory".replace(",", " ")
     for flags, wanted in (
             (["--timing"], [("timing", "--libraries", "sherwood")]),
@@ -143,7 +143,7 @@ def selections():
 
 @case
 def files():
-    """results, run_info.txt, and a transcript that holds what the studies said"""
+    """a run writes the results, run_info.txt, and a transcript with the output of the studies"""
     with Folder("timing", "memory_bandwidth") as folder:
         text = folder.run("--timing", "--memory-bandwidth")
         out = folder.path / "out"
@@ -161,7 +161,7 @@ def files():
 
 @case
 def missing():
-    """what is not built is skipped with a notice that says how to build it"""
+    """run skips a study or library that is not built, with a notice that names the make target"""
     with Folder("timing", libraries="sherwood warpcore") as folder:
         text = folder.run("--all")
         equal(folder.calls(), [call("timing", folder, *COMMIT, "--libraries", "sherwood,warpcore")])
@@ -202,7 +202,7 @@ def failures():
 
 @case
 def wrong_command_lines():
-    """what it does not know is refused before anything runs"""
+    """run refuses an unknown argument before it starts a study"""
     with Folder("timing", "memory_bandwidth") as folder:
         for arguments in (["--hkvs"], ["--all", "timing"], ["--quick"], ["--all", "--output"],
                           ["--all", "--build", ""]):

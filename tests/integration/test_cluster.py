@@ -196,7 +196,7 @@ def epochs():
 
 @case
 def who_may():
-    """CLUSTER SETTOPOLOGY needs an administrator, and what shows the topology does not"""
+    """CLUSTER SETTOPOLOGY requires the category admin; commands that show the topology do not"""
     with nodes(1) as (server,):
         equal(server.ask("ACL", "SETUSER", "reader", "on", "nopass", "~1000-1999", "+@all", "-@admin"), "OK", "SETUSER")
         replies = server.replies()
@@ -485,7 +485,7 @@ def raw_keys():
 
 @case
 def no_cluster():
-    """a daemon that is of no cluster says so, and takes what it always took"""
+    """a daemon without a cluster refuses CLUSTER commands, and serves every key"""
     with Server("--resp-keys", "decimal") as server:
         replies = Replies(server.connect())
         for words in (("CLUSTER", "INFO"), ("CLUSTER", "x"), ("READONLY",), ("READWRITE",), ("ASKING",)):

@@ -223,7 +223,7 @@ def come_back(server, ready=200):
 
 @case
 def lost_node():
-    """A node that ends takes its keys' calls with it, no others, and comes back by itself."""
+    """If a node stops, only calls on its keys fail. The handle reconnects when the node is back."""
     with Cluster(2) as cluster, Handle(cluster.addresses()[0]) as handle:
         mine = [[key for key in range(200) if cluster.owner[slot_of(key)] == i] for i in range(2)]
         equal(handle.run(SET, [(key, key) for key in mine[0] + mine[1]]), [None] * 200, "set")
@@ -300,7 +300,7 @@ def most_shards():
 
 @case
 def other_cluster():
-    """A node that is another cluster's by now does not tell a handle what to do."""
+    """A handle ignores the topology of a node that has joined another cluster."""
     with Cluster(2) as cluster, Handle(cluster.addresses()[0]) as handle:
         port, old = cluster.servers[1].port, cluster.servers[1]
         old.stop()

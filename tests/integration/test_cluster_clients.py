@@ -61,7 +61,7 @@ def redis_py():
 
 @case
 def redis_py_async():
-    """redis.asyncio's RedisCluster does, too"""
+    """redis.asyncio's RedisCluster reads and writes every key, also after a change of the topology"""
     keys = RANDOM.sample(range(10**9), 200)
 
     async def talk(servers):

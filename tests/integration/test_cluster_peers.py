@@ -107,19 +107,19 @@ def redis_py():
 
 @case
 def node_redis():
-    """node-redis' cluster does, too"""
+    """node-redis' cluster client: 10,000 keys, moves, a push, a node that dies and comes back"""
     scenario(NodeRedis)
 
 
 @case
 def libvalkey():
-    """libvalkey's cluster does, too"""
+    """libvalkey's cluster client: 10,000 keys, moves, a push, a node that dies and comes back"""
     scenario(LibValkey)
 
 
 @case
 def glide():
-    """valkey-glide does, too"""
+    """valkey-glide: 10,000 keys, moves, a push, a node that dies and comes back"""
     scenario(Glide)
 
 

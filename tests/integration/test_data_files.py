@@ -108,7 +108,7 @@ def unfinished_files_that_are_no_files():
 
 @case
 def a_last_record_that_is_damaged():
-    """what may have been acknowledged is never cut in silence: the start names file, offset and the tool that cuts it"""
+    """a start never cuts a damaged last record: the error has file and offset, and names the tool that cuts it"""
     for value, place in (("222", 128), ("0", 64), ("222", 8), ("222", 0), ("222", 60)):
         with Directory() as path:
             with durable(path, "always") as server, server.connect() as connection:

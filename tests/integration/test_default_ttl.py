@@ -253,7 +253,7 @@ def rows():
 
 @case
 def refused():
-    """a backend or an engine whose keys do not expire says so before it serves"""
+    """a backend or an engine whose keys do not expire refuses --default-ttl at the start"""
     for program, flags, words in (
             (BUILD / "sherwoodd-null", (), "default-ttl: keys do not expire with the null backend: choose --backend cpu"),
             (DAEMON, ("--backend", "cpu", "--engine", "cuckoo"), "default-ttl is not an option of the cuckoo engine"),

@@ -171,7 +171,7 @@ def swap(old, new):
 
 @case
 def waits_of_futures():
-    """wait_replicas in what a future of submit calls is refused: its own thread would have to ask; wait_durable waits"""
+    """wait_replicas is refused in a callback of a submit future, because the callback's thread sends requests; wait_durable works there"""
     with tempfile.TemporaryDirectory() as folder, logged(folder) as server, sherwood.connect(server.address()) as c:
         told, called = [], threading.Event()
 
@@ -238,7 +238,7 @@ def follows():
 
 @case
 def follows_to_smaller_frames():
-    """what a replica has refused reaches all its keys at a primary that takes fewer keys a frame"""
+    """a write that a replica refused reaches every key at a primary with a smaller --frame-ops-max"""
     keys = np.arange(10_000, dtype=U8)
 
     async def write(c):

@@ -53,7 +53,7 @@ def rows():
 
 @case
 def rows_that_stay():
-    """rows of the engine robin_hood: what they are is told, so that no dtype has to be given; sums"""
+    """rows of robin_hood: the client gets the dtype from the server; add_many adds to rows"""
     with daemon("--backend", "cpu", "--value-bytes", "64", "--value-type", "f32") as server:
         with sherwood.connect(server.unix) as c:
             equal((c.value_shape, c.value_dtype, c.server.value_type), ((16,), np.dtype(F4), "f32"))

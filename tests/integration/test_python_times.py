@@ -151,7 +151,7 @@ def rows_and_regions():
 
 @case
 def what_is_refused():
-    """what is no time raises before anything is sent; so does a server whose keys do not expire"""
+    """an invalid expiry time, or any on a server whose keys do not expire, raises an error"""
     with client() as c:
         c.set_many([1], [5])
         for named, words in (({"ttl": 0}, "0 ms is too small"), ({"ttl": -1}, "-1000 ms is too small"), ({"expire_at": 0}, "after the beginning"),

@@ -36,7 +36,7 @@ def transcript():
 
 @case
 def number_errors():
-    """redis-cli: what is no unsigned integer of the width is refused, and changes nothing"""
+    """redis-cli: a key or value that is not an unsigned 64-bit integer is refused, and changes nothing"""
     bad = ["-1", "+1", "1.5", "abc", "''", "18446744073709551616", "1e3", "0x10", "' 1'", "'1 '",
            "99999999999999999999999"]
     with Server("--resp-keys", "decimal") as server:

@@ -122,7 +122,7 @@ def errorstats():
 
 @case
 def timeout():
-    """CONFIG SET timeout and maxclients: what is no number changes nothing; the range is said in the words of redis"""
+    """CONFIG SET timeout: a wrong value changes nothing; the error for the range is that of redis"""
     with Server("--capacity", "1K") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(replies.ask("CONFIG", "SET", "timeout", "7"), "OK", "CONFIG SET")

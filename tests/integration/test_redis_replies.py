@@ -56,7 +56,7 @@ def options():
 
 @case
 def keys():
-    """KEYS: what redis lists, in some order, by texts that are numbers and by raw bytes"""
+    """KEYS lists the same decimal keys as redis, in any order, and finds raw keys"""
     def session(both, rng):
         names = list({str(rng.randrange(10**rng.randrange(1, 9))) for _ in range(300)})
         for name in names:

@@ -27,7 +27,7 @@ NONE_BUT_ONE = ring.NONE - 1
 # --- bad clients ---------------------------------------------------------------------------------
 @case
 def refused_memory():
-    """memory that will not do is refused in words, and the connection goes on"""
+    """unsuitable memory is refused with its reason, and the connection stays open"""
     with serving() as server, Bystander(server), Ring(server) as own:
         plain = tempfile.TemporaryFile()
         plain.truncate(MIB)

@@ -52,7 +52,7 @@ def stand_still(etcd, *members):
 
 @case
 def refused():
-    """what cluster-config does not take of etcd is said in one sentence"""
+    """an invalid etcd URL in --cluster-config, or one of another etcd than --ha, is refused in one sentence"""
     good = "etcd://127.0.0.1:2379/sherwood"
     for text, why in (("etcd://h/p", "not host:port"), ("etcds://h:1", "prefix"), ("etcd://h:1/p?x=1", "after the prefix"),
                       ("etcd://h:1/", "prefix")):

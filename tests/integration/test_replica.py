@@ -365,7 +365,7 @@ def refusals():
 
 @case
 def lying_primaries():
-    """what calls itself a primary and is none changes nothing, and is left in peace"""
+    """a replica survives every wrong reply of a false primary"""
     lies = [b"", b"-ERR no\r\n", b"+RESUME\r\n", b"+SNAPSHOT " + b"0" * 40 + b" 0 1\r\n" + b"x" * 9000,
             b"+RESUME " + b"0" * 40 + b" 77 1\r\n", b"+" * 9000, b"\xff" * 5000]
     with Server(*SMALL) as server, socket.create_server(("127.0.0.1", 0)) as liar:
@@ -445,7 +445,7 @@ def reads_nothing():
 
 @case
 def slow_snapshot():
-    """a replica that takes its snapshot too slowly is dropped, and who waited for the table's image goes on"""
+    """a replica that reads its snapshot too slowly is dropped, and DIGEST then gets the table's image"""
     flags = ("--capacity", "1M", *SMALL[2:-2], "--repl-timeout", "600", "--repl-snapshot-timeout", "1")
     with Server(*flags) as primary, stuck_replica(primary):
         equal(ask(primary, "DIGEST")[1], 400_000, "it waited, and is there")
@@ -455,7 +455,7 @@ def slow_snapshot():
 
 @case
 def gone_while_it_waits():
-    """a replica that waits for the table's image, which another one has, and goes, is seen to go"""
+    """the primary notices when a replica disconnects while it waits for the table's image"""
     flags = ("--capacity", "1M", *SMALL[2:-2], "--repl-timeout", "600")
     with Server(*flags) as primary, stuck_replica(primary) as stuck:
         with silent_replica(primary):

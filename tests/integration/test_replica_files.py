@@ -179,7 +179,7 @@ def promoted_and_back():
 
 @case
 def snapshots_only():
-    """a replica without a log goes on behind its last snapshot"""
+    """a replica without a log resumes after its last snapshot"""
     with Directory() as directory, Server(*SMALL) as primary:
         flags = ("--data-dir", str(directory))
         ask(primary, "SET", 1, 1)
@@ -210,7 +210,7 @@ def refuses_to_start(directory, said):
 
 @case
 def half_replaced():
-    """files that are neither the old nor the new primary's are no primary's: the start says what to do"""
+    """a start refuses files whose replacement was interrupted, and a damaged history; the error says what to do"""
     with Directory() as directory:
         (directory / "history").write_text(f"sherwood-history 1 replaced {'a' * 40} {'0' * 40} 0\n", encoding="ascii")
         refuses_to_start(directory, "into the data directory was interrupted: start with --replicaof")

@@ -45,7 +45,7 @@ def by_tls():
 
 @case
 def damaged():
-    """what is flipped or cut between them ends a connection, and changes nothing"""
+    """after flipped bits a replica connects by TLS again, and has its primary's data"""
     draw = random.Random(drawn_seed() + 1)
     flips = [0]
 

@@ -105,7 +105,7 @@ def no_increment_is_lost():
 
 @case
 def full_and_logged():
-    """on a full table RENAME has room and COPY is refused whole; what was replied is there after a kill"""
+    """on a full table RENAME works and COPY to a new key is refused; acknowledged writes survive a kill"""
     with tempfile.TemporaryDirectory(prefix="sherwood-words-") as directory:
         flags = ("--capacity", "1K", "--max-load", "0.5", "--data-dir", directory, "--appendonly", "yes",
                  "--log-segment-bytes", "1M")

@@ -316,7 +316,7 @@ def started_as_a_replica():
 
 @case
 def aside_without_a_log():
-    """without a log a snapshot is written first: what is kept aside has every write"""
+    """without a log, REPLICAOF writes a snapshot first, so that the archived files have every write"""
     with Directory() as path, Server(*SMALL) as primary, Server(*SMALL, "--data-dir", str(path)) as server:
         ask(primary, "SET", 1, 1)
         ask(server, "SET", 100, 7)

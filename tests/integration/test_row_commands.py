@@ -175,7 +175,7 @@ def fractions():
 
 @case
 def none_is_lost():
-    """INCRBYFLOAT and SETRANGE on several loops, each a part of its own: none is lost"""
+    """no INCRBYFLOAT or SETRANGE is lost when several loops write parts of one row"""
     times, workers = 100, 4
 
     def work(server, number, add):

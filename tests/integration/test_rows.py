@@ -128,7 +128,7 @@ def rows_are_added_up():
 
 @case
 def rows_refused():
-    """rows: what they do not have yet, and what contradicts them, is refused at the start"""
+    """the start refuses options that tables of rows do not support, and options that contradict each other"""
     for flags, words in (
             (("--value-bytes", "62"), "value-bytes 62 is not a multiple of 4: 64 would be"),
             (("--value-bytes", "12", "--value-type", "u64"), "not a multiple of the 8 bytes of a u64"),

@@ -74,7 +74,7 @@ def hot_shards():
 
 @case
 def wrong():
-    """what it cannot do is said in a sentence"""
+    """the model reports a missing file, an unknown part and missing input in one sentence"""
     status, text, _, _ = model("--served", "/nowhere/summary.csv")
     check(status == 2 and "there is no /nowhere/summary.csv" in text, text)
     status, text, _, _ = model("--parts", "rate")

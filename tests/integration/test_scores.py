@@ -192,7 +192,7 @@ def epochs():
 
 @case
 def refusals():
-    """what the engine or the policy has no use for is refused with a sentence"""
+    """a request that the engine or the policy does not support gets an error that says why"""
     rows = {
         (("--policy", "lru"), "SET with scores"): "the policy lru computes scores itself: send no scores",
         (("--policy", "lru"), "EPOCH"): "the lru policy has no EPOCH",

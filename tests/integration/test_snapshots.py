@@ -189,7 +189,7 @@ def save_points():
 
 @case
 def one_daemon_a_directory():
-    """A second daemon is told who uses the directory, and an absent one is named"""
+    """A second daemon on a data directory gets the pid of the first; an absent directory is named"""
     with Place() as place:
         with place.server() as server:
             out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
@@ -202,7 +202,7 @@ def one_daemon_a_directory():
 
 @case
 def without_a_directory():
-    """Without --data-dir SAVE says what to do, and nothing else is changed"""
+    """Without --data-dir, SAVE and BGSAVE reply with an error that names the option"""
     with harness.Server() as server:
         check("in memory only" in server.line, server.line)
         r = client(server)

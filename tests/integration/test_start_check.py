@@ -107,7 +107,7 @@ def another_user():
 
 @case
 def no_passwords():
-    """what redis' users type by habit is refused, and no error, log line, SLOWLOG or MONITOR shows the password"""
+    """passwords given as in redis are refused, and no error, log line, SLOWLOG or MONITOR shows them"""
     secret = "s3cret"
     with Folder() as folder:
         for number, line in enumerate(("requirepass = s3cret", "requirepass s3cret", "requirepass my=s3cret",

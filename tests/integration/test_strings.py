@@ -74,7 +74,7 @@ def as_redis():
 
 @case
 def beyond_the_row():
-    """what a row has no room for is refused in words that name the option, and changes nothing"""
+    """a value that is too long for the row is refused, and changes nothing"""
     long = "ERR value would be longer than a row allows (--value-bytes)"
     given = f"ERR value is longer than {ROOM} bytes (--value-bytes)"
     with Server(*FLAGS) as server:

@@ -95,7 +95,7 @@ def few_and_none():
 
 @case
 def lengths_of_strings():
-    """of strings the lengths are shown; with keys and values of 32 bits likewise"""
+    """a summary of strings shows their lengths; a summary of 32-bit keys shows the keys"""
     with Server("--engine", "cache", "--value-bytes", "68") as server:
         for key in range(1, 33):
             server.redis_cli("SET", str(key), "x" * (2 * key))

@@ -175,7 +175,7 @@ def load_generator_resp():
 
 @case
 def load_generator_engines():
-    """sherwood-load: every engine by frames, values of bytes too; what does not fit is refused in words"""
+    """sherwood-load: every engine by frames, also byte values; options that do not fit the server are refused"""
     def refused(server, what, *options):
         result = subprocess.run([LOAD, "--address", server.address(), "--keys", "1000", *options],
                                 capture_output=True, text=True, timeout=60, check=False)

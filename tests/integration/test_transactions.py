@@ -187,7 +187,7 @@ def limits():
 
 @case
 def memory_of_all_connections():
-    """what is queued counts as input: at input-bytes-max a transaction is refused, and others go on"""
+    """queued commands count as input: a transaction beyond input-bytes-max is refused, and others continue"""
     with Server("--input-bytes-max", "8M", "--resp-request-bytes-max", "4M") as server:
         connections = [server.connect() for _ in range(4)]
         replies = [wire.Replies(connection) for connection in connections]

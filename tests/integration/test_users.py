@@ -18,7 +18,7 @@ from people import ACL, Frames, NOAUTH, Redis, WRONG, cannot_start, guarded, hel
 # --- by RESP -------------------------------------------------------------------------------------
 @case
 def words_of_redis():
-    """what users are told is, word for word, what redis-server tells them"""
+    """replies about logins and rights are, word for word, those of redis-server"""
     acl = ACL.replace("~1000-1999", "~1*")
     with redis_server() as path, guarded() as ours:
         theirs = Redis(path)
@@ -215,7 +215,7 @@ def wrong_passwords_are_slow():
 
 @case
 def changes_reach_connections():
-    """who is changed or deleted notices at the next command; an idle one is closed"""
+    """a change of a user applies to its next command; when a user is deleted, its connections are closed"""
     with guarded() as server:
         admin = session(server, "default", "top")
         alice, idle = session(server, "alice", "pw"), session(server, "alice", "pw")
@@ -364,7 +364,7 @@ def own_address():
 
 @case
 def protected_mode():
-    """without a password nobody is served from elsewhere, and is told why"""
+    """without a password the server refuses clients beyond loopback; the error names the options"""
     address = own_address()
     if address is None:
         equal(run("true"), "", "this machine has no address but loopback: unit tests have the rule")

@@ -11,7 +11,7 @@ RANGE = "is not an unsigned integer or out of range"
 
 @case
 def resp():
-    """32 bits: the extremes work, what passes them is refused"""
+    """32-bit keys and values: the smallest and largest work, larger ones are refused"""
     with Server("--key-bits", "32") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(replies.ask("MSET", 0, TOP, TOP, 0), "OK", "MSET")
