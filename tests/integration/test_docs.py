@@ -52,22 +52,29 @@ class Shell:
             self.ports[number] = str(free_port())
         return self.ports[number]
 
+    def free(self, text):
+        """The text with the free ports that stand for those of the page."""
+        return re.sub(r"\b[79]3[789]\d\b", lambda m: self.port(m.group()), text)
+
     def typed(self, line):
         """The line for this folder: free ports, a server that the tools find, and a load that a test can wait for."""
         line = re.sub(r"\s+# .*$", "", line)
         line = line.replace("build/sherwood-load", "build/sherwood-load -n 20K")
         line = line.replace("redis-cli ", "redis-cli --no-raw ")  # as on a terminal
         line = re.sub(r"^python3 ", f"{sys.executable} ", line)
-        line = re.sub(r"\b[79]3[789]\d\b", lambda m: self.port(m.group()), line)
+        line = self.free(line)
+        if re.search(r" -[ap] ", line):
+            return line
         return re.sub(r"^(build/sherwood-(?:cli|load))", rf"\1 -a 127.0.0.1:{self.ports['7379']}", line)
 
     def start(self, line):
-        words = shlex.split(line.rstrip("& "))
-        process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        line = line.rstrip("& ")
+        words = shlex.split(line)
+        process = subprocess.Popen(["bash", "-c", f"exec {line}"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.started.append(process)
         port = words[words.index("--port") + 1]
         eventually(lambda: subprocess.run(["redis-cli", "-p", port, "PING"], check=False, capture_output=True,
-                                          text=True).stdout == "PONG\n", f"{line}: it serves")
+                                          text=True).stdout.startswith(("PONG\n", "NOAUTH ")), f"{line}: it serves")
 
     def run(self, line, shown):
         done = subprocess.run(["bash", "-c", line], cwd=self.folder, text=True, capture_output=True,
@@ -89,7 +96,7 @@ class Shell:
             if typed.endswith("&"):
                 self.start(typed)
             else:
-                self.run(typed, shown)
+                self.run(typed, [self.free(line) for line in shown])
         return count
 
     def program(self, text):
