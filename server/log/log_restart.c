@@ -68,7 +68,7 @@ static void restart_after(struct sw_wal *wal, uint64_t through)
     leave_files(wal, through);
     wal->trouble = NULL;
     wal->needs_segment = true;
-    wal->mends++;
+    wal->restarts++;
     __atomic_store_n(&wal->written, through, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->durable, through, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->is_hopeless, false, __ATOMIC_RELEASE);

@@ -70,13 +70,13 @@ static int try_snapshot(struct sw_saver *saver, bool borrow, struct sw_saved_fil
     saved->began_ms = sw_saver_now_ms();
     uint64_t changes = sw_saver_changes(saver->table);
     uint64_t logged = saver->owner.wal == NULL ? 0 : sw_wal_appended(saver->owner.wal);
-    const bool mends = !borrow && sw_saver_log_is_broken(saver);
+    const bool restarts_log = !borrow && sw_saver_log_is_broken(saver);
     saved->write = (struct sw_snapshot_write){.directory = &saver->directory,
                                               .progress = on_saved_block,
                                               .is_outdated = borrow ? NULL : lacks_writes,
-                                              .goes_first = mends,
+                                              .goes_first = restarts_log,
                                               .context = saver};
-    if (mends && probe_disk(saver, reason) != 0) {
+    if (restarts_log && probe_disk(saver, reason) != 0) {
         return -1;
     }
     saved->write.header.incarnation = saver->incarnation;

@@ -207,7 +207,7 @@ void sw_wal_stats(struct sw_wal *wal, struct sw_wal_stats *figures)
     figures->records = wal->records;
     figures->syncs = wal->syncs;
     figures->breaks = wal->breaks;
-    figures->mends = wal->mends;
+    figures->restarts = wal->restarts;
     figures->sync_us = wal->sync_us;
     memcpy(figures->sync_took, wal->sync_took, sizeof(figures->sync_took));
     figures->error = wal->error;

@@ -167,7 +167,7 @@ struct sw_wal_stats {
     uint64_t records;
     uint64_t syncs;
     uint64_t breaks;                          /* times that the log broke */
-    uint64_t mends;                           /* times that the log restarted after it broke */
+    uint64_t restarts;                        /* times that the log restarted after it broke */
     uint64_t sync_us;                         /* duration of all syncs together */
     uint64_t sync_took[SW_HISTOGRAM_BUCKETS]; /* syncs by duration in us */
     bool has_begun;

@@ -143,7 +143,7 @@ struct sw_wal {
     bool stopping; /* the writer must end when all is durable */
     bool stopped;  /* the writer has ended; the other threads must end */
     int error;
-    uint64_t records, syncs, sync_us, breaks, mends;
+    uint64_t records, syncs, sync_us, breaks, restarts;
     uint64_t sync_took[SW_HISTOGRAM_BUCKETS];
 };
 

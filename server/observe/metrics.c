@@ -264,7 +264,7 @@ static void put_log(struct page *page, const struct sw_wal_stats *log)
     counter(page, "sherwood_persistence_log_breaks",
             "Failed writes and syncs of the log, and removals of its files.", log->breaks);
     counter(page, "sherwood_persistence_log_mends",
-            "Restarts of the log behind a snapshot after a failure.", log->mends);
+            "Restarts of the log behind a snapshot after a failure.", log->restarts);
     counter(page, "sherwood_persistence_log_records", "Records written to the log.", log->records);
     histogram(page, "sherwood_persistence_log_sync_seconds", "Duration of a sync of the log.",
               log->sync_took, true);

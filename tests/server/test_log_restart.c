@@ -76,7 +76,7 @@ Test(log_restart, goes_on_behind_a_snapshot)
         wait_until(f.wal, next - 1);
         sw_wal_stats(f.wal, &figures);
         cr_assert_eq(figures.breaks, 1);
-        cr_assert_eq(figures.mends, 1);
+        cr_assert_eq(figures.restarts, 1);
         cr_assert_eq(figures.backlog_bytes, 0);
         cr_assert_eq(syncs_after_failure, 0);
         restart(&f, next - 1);

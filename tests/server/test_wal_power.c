@@ -31,7 +31,7 @@ struct world {
     struct sw_wal_beside beside;
     uint64_t answered;          /* highest that could be answered in this life */
     uint32_t truth[WRITES_MAX]; /* the life that made the write of each sequence */
-    uint64_t lost, mends, died_starting;
+    uint64_t lost, restarts, died_starting;
 };
 
 static void no_wake(void *context)
@@ -158,7 +158,7 @@ static void save(struct world *world)
     sw_wal_beside(world->wal, &world->beside);
     world->base = world->next - 1;
     if (sw_wal_state(world->wal) == SW_WAL_BROKEN) {
-        world->mends += sw_wal_restart(world->wal, world->base) == 0;
+        world->restarts += sw_wal_restart(world->wal, world->base) == 0;
     }
     sw_wal_forget(world->wal, world->base, world->beside.from);
 }
@@ -221,7 +221,7 @@ static void start_again(struct world *world, uint64_t least, uint64_t least_by_p
 /* Returns whether the lives covered losses, repairs, and interrupted starts. */
 static bool saw_everything(const struct world *world)
 {
-    return world->lost > 0 && world->mends > 0 && world->died_starting > 0;
+    return world->lost > 0 && world->restarts > 0 && world->died_starting > 0;
 }
 
 /* More lives where chance has left something out. */
@@ -247,7 +247,7 @@ static void run_lives(enum sw_wal_level level, int lives)
         start_again(world, least, least_by_power);
     }
     cr_assert_gt(world->lost, 0, "no crash lost anything: it does not test what it should");
-    cr_assert_gt(world->mends, 0, "no log was mended");
+    cr_assert_gt(world->restarts, 0, "no log was mended");
     cr_assert_gt(world->died_starting, 0, "no start was cut off");
     (void)sw_wal_close(world->wal);
     sw_wal_destroy(world->wal);
