@@ -18,8 +18,8 @@
 #include "client/sherwood-replicas.h"
 #include "client/step.h"
 
-/* Servers that are asked in a round: the addresses, and primaries that replicas name. */
-#define ASKED_MAX (2 * SW_CLIENT_ENDPOINTS_MAX)
+/* Servers that a round tries: the addresses, and primaries that replicas name. */
+#define TRIED_MAX (2 * SW_CLIENT_ENDPOINTS_MAX)
 /* While members elect a primary, they are asked again after this time. */
 #define REST_MS 100
 /* Each of several addresses gets a share of the time to connect, but at least this one. */
@@ -61,8 +61,8 @@ static enum role ask_role(struct sw_client_connection *connection, int timeout_m
 struct search {
     struct sherwood *client;
     struct sherwood_options options;                /* of each attempt */
-    char asked[ASKED_MAX][SW_CLIENT_ADDRESS_BYTES]; /* in this round */
-    uint32_t asked_count;
+    char tried[TRIED_MAX][SW_CLIENT_ADDRESS_BYTES]; /* in this round */
+    uint32_t tried_count;
     char replica[SW_CLIENT_ADDRESS_BYTES]; /* the first replica that replied; "": none */
     char *text;                            /* why the last attempt failed */
     size_t text_bytes;
@@ -90,18 +90,18 @@ static bool open_at(struct search *search, const char *address)
     return done;
 }
 
-/* Notes that a server is asked in this round. Returns false if it was asked before. */
+/* Notes that this round tries a server. Returns false if it tried the server before. */
 static bool is_new(struct search *search, const char *address)
 {
-    for (uint32_t i = 0; i < search->asked_count; i++) {
-        if (strcmp(search->asked[i], address) == 0) {
+    for (uint32_t i = 0; i < search->tried_count; i++) {
+        if (strcmp(search->tried[i], address) == 0) {
             return false;
         }
     }
-    if (address[0] == '\0' || search->asked_count == ASKED_MAX) {
+    if (address[0] == '\0' || search->tried_count == TRIED_MAX) {
         return false;
     }
-    snprintf(search->asked[search->asked_count++], SW_CLIENT_ADDRESS_BYTES, "%s", address);
+    snprintf(search->tried[search->tried_count++], SW_CLIENT_ADDRESS_BYTES, "%s", address);
     return true;
 }
 
@@ -141,7 +141,7 @@ static bool search_primary(struct search *search, const char *hint)
     search->options = endpoints->options;
     search->options.connect_timeout_ms = share_ms > SHARE_MS_MIN ? share_ms : SHARE_MS_MIN;
     do {
-        search->asked_count = 0;
+        search->tried_count = 0;
         if (try_address(search, hint)) {
             return true;
         }

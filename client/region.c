@@ -58,7 +58,7 @@ static int send_frame(struct sw_client_connection *connection, uint8_t *bytes, s
 
 /* Sends a request by the socket, apart from the queue, and waits for its reply. */
 static int exchange(struct sw_client_connection *connection, const struct sw_request *header,
-                    const struct sw_region_request *said, int fd, struct sw_reply *reply)
+                    const struct sw_region_request *request, int fd, struct sw_reply *reply)
 {
     struct sherwood *client = connection->client;
     struct sw_client_call call = {.flights = 1, .reply = reply};
@@ -75,8 +75,9 @@ static int exchange(struct sw_client_connection *connection, const struct sw_req
     if (flight == NULL) {
         return connection->broken != 0 ? connection->broken : SHERWOOD_E_INVALID;
     }
-    int bytes = said != NULL ? sw_region_request_encode(&flight->header, said, head, sizeof(head))
-                             : sw_request_encode(&flight->header, 0, head, sizeof(head));
+    int bytes = request != NULL
+                    ? sw_region_request_encode(&flight->header, request, head, sizeof(head))
+                    : sw_request_encode(&flight->header, 0, head, sizeof(head));
     flight->sent = true;
     int error = bytes < 0 ? EMSGSIZE : send_frame(connection, head, (size_t)bytes, fd);
     if (error != 0) {
@@ -89,27 +90,27 @@ static int exchange(struct sw_client_connection *connection, const struct sw_req
 
 /* Sends REGION or RELEASE, with a descriptor unless it is -1, and waits for the reply. */
 static int send_region(struct sw_client_connection *connection, uint32_t operation,
-                       const struct sw_region_request *said, int fd)
+                       const struct sw_region_request *request, int fd)
 {
     const struct sw_request header = {.operation = operation};
-    return exchange(connection, &header, said, fd, NULL);
+    return exchange(connection, &header, request, fd, NULL);
 }
 
 /* Makes a ring and registers it. The connection has attached. Returns a status. */
 static int add_ring(struct sw_client_connection *connection, uint32_t entries_max)
 {
     const uint32_t entries = sw_client_ring_entries(entries_max);
-    struct sw_region_request said = {
+    struct sw_region_request request = {
         .kind = SW_REGION_RING, .entries = entries, .bytes = sw_ring_bytes(entries)};
     int fd = -1;
-    uint8_t *memory = sw_client_memfd(connection->client, "sherwood ring", said.bytes, &fd);
+    uint8_t *memory = sw_client_memfd(connection->client, "sherwood ring", request.bytes, &fd);
     if (memory == NULL) {
         return SHERWOOD_E_NOMEM;
     }
-    int status = send_region(connection, SW_OPERATION_REGION, &said, fd);
+    int status = send_region(connection, SW_OPERATION_REGION, &request, fd);
     sw_client_memfd_close(fd);
     if (status != SHERWOOD_OK) {
-        munmap(memory, said.bytes);
+        munmap(memory, request.bytes);
         return status;
     }
     sw_client_ring_open(connection, memory, entries);
@@ -168,27 +169,27 @@ static uint32_t free_index(const struct sherwood *client)
 
 /* Registers memory and adds it to the handle's. `is_own`: the region takes the descriptor.
  */
-static int add_region(struct sherwood *client, struct sw_region_request *said, int fd,
+static int add_region(struct sherwood *client, struct sw_region_request *request, int fd,
                       uint8_t *memory, bool is_own, struct sherwood_region **out)
 {
     struct sherwood_region *region = calloc(1, sizeof(*region));
     if (region == NULL) {
         return sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a region");
     }
-    said->index = free_index(client);
-    int status = send_region(client->connections[0], SW_OPERATION_REGION, said, fd);
+    request->index = free_index(client);
+    int status = send_region(client->connections[0], SW_OPERATION_REGION, request, fd);
     if (status != SHERWOOD_OK) {
         free(region);
         return status;
     }
     *region = (struct sherwood_region){.client = client,
                                        .next = client->regions,
-                                       .index = said->index,
+                                       .index = request->index,
                                        .memory = memory,
-                                       .bytes = said->bytes,
+                                       .bytes = request->bytes,
                                        .fd = is_own ? fd : -1,
                                        .is_own = is_own,
-                                       .is_device = said->kind == SW_REGION_CUDA_IPC};
+                                       .is_device = request->kind == SW_REGION_CUDA_IPC};
     client->regions = region;
     *out = region;
     return SHERWOOD_OK;
@@ -209,18 +210,18 @@ int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwoo
     if (status != SHERWOOD_OK) {
         return status;
     }
-    struct sw_region_request said = {.kind = SW_REGION_MEMFD,
-                                     .bytes = (bytes + SW_REGION_PAGE - 1) / SW_REGION_PAGE *
-                                              SW_REGION_PAGE};
+    struct sw_region_request request = {.kind = SW_REGION_MEMFD,
+                                        .bytes = (bytes + SW_REGION_PAGE - 1) / SW_REGION_PAGE *
+                                                 SW_REGION_PAGE};
     int fd = -1;
-    uint8_t *memory = sw_client_memfd(client, "sherwood region", said.bytes, &fd);
+    uint8_t *memory = sw_client_memfd(client, "sherwood region", request.bytes, &fd);
     if (memory == NULL) {
         return SHERWOOD_E_NOMEM;
     }
-    status = add_region(client, &said, fd, memory, true, out);
+    status = add_region(client, &request, fd, memory, true, out);
     if (status != SHERWOOD_OK) {
         sw_client_memfd_close(fd);
-        munmap(memory, said.bytes);
+        munmap(memory, request.bytes);
     }
     return status;
 }
@@ -250,14 +251,15 @@ int sherwood_region_register(struct sherwood *client, const struct sherwood_memo
     if (status != SHERWOOD_OK) {
         return status;
     }
-    struct sw_region_request said = {.kind = is_ipc ? SW_REGION_CUDA_IPC : SW_REGION_MEMFD,
-                                     .bytes = memory->bytes};
+    struct sw_region_request request = {.kind = is_ipc ? SW_REGION_CUDA_IPC : SW_REGION_MEMFD,
+                                        .bytes = memory->bytes};
     if (is_ipc) {
-        said.offset = memory->offset;
-        memcpy(said.handle, memory->handle, sizeof(said.handle));
-        memcpy(said.device_uuid, memory->device_uuid, sizeof(said.device_uuid));
+        request.offset = memory->offset;
+        memcpy(request.handle, memory->handle, sizeof(request.handle));
+        memcpy(request.device_uuid, memory->device_uuid, sizeof(request.device_uuid));
     }
-    return add_region(client, &said, is_ipc ? -1 : memory->descriptor, memory->address, false, out);
+    return add_region(client, &request, is_ipc ? -1 : memory->descriptor, memory->address, false,
+                      out);
 }
 
 int sherwood_region_device(struct sherwood *client, uint8_t uuid[16])
@@ -345,7 +347,7 @@ int sherwood_region_destroy(struct sherwood_region *region)
         link = &(*link)->next;
     }
     *link = region->next; /* no request takes it from now on */
-    const struct sw_region_request said = {.index = region->index};
+    const struct sw_region_request request = {.index = region->index};
     struct sw_client_connection *connection = client->connections[0];
     /* RELEASE goes by the socket, and may overtake requests in the ring, which the server would
      * then refuse. */
@@ -355,7 +357,7 @@ int sherwood_region_destroy(struct sherwood_region *region)
     }
     int status = connection->broken;
     if (status == SHERWOOD_OK) {
-        status = send_region(connection, SW_OPERATION_RELEASE, &said, -1);
+        status = send_region(connection, SW_OPERATION_RELEASE, &request, -1);
     }
     sw_client_region_free(region);
     return status;

@@ -27,7 +27,7 @@ static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms,
                                           .done = sw_client_call_done,
                                           .owner = &call};
     bool has_written = false;
-    uint32_t asked = 0;
+    uint32_t sent = 0;
     for (uint32_t i = 0; i < client->connections_count; i++) {
         has_written |= client->connections[i]->broken == 0 && client->connections[i]->has_written;
     }
@@ -42,9 +42,9 @@ static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms,
             break;
         }
         call.flights++;
-        asked++;
+        sent++;
     }
-    if (asked == 0 && call.status == SHERWOOD_OK) {
+    if (sent == 0 && call.status == SHERWOOD_OK) {
         return sw_client_fail(client, SHERWOOD_E_CONNECTION,
                               "wait_replicas: the handle has no open connection: connect again");
     }

@@ -28,7 +28,7 @@ static int contradiction(struct sw_client_connection *connection, const char *wh
 }
 
 /* Copies the message of the server, or the text of the status if there is none. */
-static void server_said(const struct sw_reply *reply, char *out, size_t out_bytes)
+static void copy_message(const struct sw_reply *reply, char *out, size_t out_bytes)
 {
     sw_client_clean(reply->message, sizeof(reply->message), out, out_bytes);
     if (out[0] == '\0') {
@@ -37,12 +37,12 @@ static void server_said(const struct sw_reply *reply, char *out, size_t out_byte
     }
 }
 
-int sw_client_turned_away(struct sw_client_connection *connection, const char *said)
+int sw_client_turned_away(struct sw_client_connection *connection, const char *message)
 {
     return sw_client_break(connection, SHERWOOD_E_CONNECTION,
                            "%s: the server has reached its limit of connections (%s): close some, "
                            "or raise --connections-max",
-                           connection->address, said);
+                           connection->address, message);
 }
 
 /* Returns the fields of a refusal. A refused request has no counts, whatever the server sends. */
@@ -62,22 +62,22 @@ static void refused_by_replica(struct sw_client_connection *connection, const ch
     const char *colon = strrchr(primary, ':');
     const bool is_path = strncmp(primary, "unix:", 5) == 0;
     const bool is_v6 = !is_path && primary[0] != '[' && strchr(primary, ':') != colon;
-    char said[SW_CLIENT_ADDRESS_BYTES];
-    sw_client_clean(primary, strlen(primary), said, sizeof(said));
+    char cleaned[SW_CLIENT_ADDRESS_BYTES];
+    sw_client_clean(primary, strlen(primary), cleaned, sizeof(cleaned));
     client->is_at_replica = true;
-    if (colon == NULL || said[0] == '\0') {
+    if (colon == NULL || cleaned[0] == '\0') {
         client->primary[0] = '\0';
         sw_client_fail(client, SHERWOOD_E_SHARD,
                        "%s: this server is a replica that does not know its primary: try again",
                        connection->address);
         return;
     }
-    colon = strrchr(said, ':');
+    colon = strrchr(cleaned, ':');
     snprintf(client->primary, sizeof(client->primary), "%s%s%.*s%s%s",
              client->endpoints != NULL && client->endpoints->is_secure && !is_path ? "tls://" : "",
-             is_v6 ? "[" : "", (int)(colon - said), said, is_v6 ? "]" : "", colon);
+             is_v6 ? "[" : "", (int)(colon - cleaned), cleaned, is_v6 ? "]" : "", colon);
     sw_client_fail(client, SHERWOOD_E_SHARD, "%s: this server is a replica; its primary is %s",
-                   connection->address, said);
+                   connection->address, cleaned);
 }
 
 /* Handles a reply whose status is not OK; it has no body. */
@@ -86,34 +86,34 @@ static int refused(struct sw_client_connection *connection, struct sw_client_fli
 {
     const struct sw_reply refusal = refusal_of(reply);
     struct sherwood *client = connection->client;
-    char said[SW_FRAME_TEXT_BYTES_MAX];
+    char message[SW_FRAME_TEXT_BYTES_MAX];
     int status = sw_client_status(reply->status);
-    server_said(reply, said, sizeof(said));
+    copy_message(reply, message, sizeof(message));
     if (status == SHERWOOD_E_PROTOCOL) {
         return contradiction(connection, "has an unknown status");
     }
     if (reply->status == SW_REPLY_TOO_MANY_CONNECTIONS) {
-        return sw_client_turned_away(connection, said);
+        return sw_client_turned_away(connection, message);
     }
     if (flight == NULL || !flight->sent) {
         /* The reply is about the connection as a whole, or the server gave up on a frame before it
          * was completely sent. It would not understand what follows. */
         return sw_client_break(connection, SHERWOOD_E_CONNECTION,
                                "%s: the server ended the connection: %s", connection->address,
-                               said);
+                               message);
     }
     if (reply->status == SW_REPLY_NOT_PRIMARY && client->cluster == NULL) {
         refused_by_replica(connection, reply->message);
     } else {
-        sw_client_fail(client, status, "the server refused the request: %s", said);
+        sw_client_fail(client, status, "the server refused the request: %s", message);
     }
     sw_client_flight_finish(connection, flight, status, &refusal);
     return SHERWOOD_OK;
 }
 
-static bool width_differs(uint32_t said, uint32_t expected, bool needed)
+static bool width_differs(uint32_t sent, uint32_t expected, bool needed)
 {
-    return said != expected && (needed || said != 0);
+    return sent != expected && (needed || sent != 0);
 }
 
 /* The evicted entries for which the caller's arrays still have room: those of the frames of the

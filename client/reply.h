@@ -19,7 +19,7 @@ int sw_client_reply(struct sw_client_connection *connection, uint64_t body_bytes
 int sw_client_completion(struct sw_client_connection *connection,
                          const struct sw_completion *completion);
 /* Ends the connection because the server refused it at its limit of connections, with the text
- * `said`. */
-int sw_client_turned_away(struct sw_client_connection *connection, const char *said);
+ * `message`. */
+int sw_client_turned_away(struct sw_client_connection *connection, const char *message);
 
 #endif

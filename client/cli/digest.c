@@ -101,13 +101,13 @@ static bool meet(struct compared *primary, struct compared *replica)
 
 /* Compares a replica with its primary, which has been asked. */
 static bool compare_replica(struct sw_cli *cli, const struct sw_topology *topology,
-                            const struct sw_topology_node *where, struct compared *primary)
+                            const struct sw_topology_node *entry, struct compared *primary)
 {
     char name[SW_TOPOLOGY_NAME_MAX + SW_TOPOLOGY_IP_MAX + 32];
     struct compared replica = {.items = {NULL}};
-    snprintf(name, sizeof(name), "%s, replica %s:%u", topology->shards[where->shard].name,
-             where->ip, where->port);
-    bool open = sw_cli_node_open_at(cli, &replica.node, where);
+    snprintf(name, sizeof(name), "%s, replica %s:%u", topology->shards[entry->shard].name,
+             entry->ip, entry->port);
+    bool open = sw_cli_node_open_at(cli, &replica.node, entry);
     bool meets = open && meet(primary, &replica);
     bool same = meets && are_equal(primary, &replica);
     if (meets) {
@@ -128,9 +128,9 @@ static bool compare_replica(struct sw_cli *cli, const struct sw_topology *topolo
 
 static bool compare_shard(struct sw_cli *cli, const struct sw_topology *topology, unsigned shard)
 {
-    const struct sw_topology_node *where = &topology->nodes[topology->shards[shard].primary];
+    const struct sw_topology_node *entry = &topology->nodes[topology->shards[shard].primary];
     struct compared primary = {.items = {NULL}};
-    bool all = (sw_cli_node_open_at(cli, &primary.node, where) && ask(&primary)) ||
+    bool all = (sw_cli_node_open_at(cli, &primary.node, entry) && ask(&primary)) ||
                lacks(cli, topology->shards[shard].name, &primary);
     if (all) {
         print(cli, topology->shards[shard].name, &primary, "");

@@ -104,18 +104,18 @@ static int status(struct sw_cli *cli)
 static int await_next(struct sw_cli *cli, const struct shard *before, const char *first)
 {
     const struct timespec rest = {.tv_nsec = TRY_NS};
-    char asked[SW_CLI_ADDRESS_BYTES];
-    snprintf(asked, sizeof(asked), "%s", first);
+    char address[SW_CLI_ADDRESS_BYTES];
+    snprintf(address, sizeof(address), "%s", first);
     for (int i = 0; i < TRIES; i++) {
         struct sw_cli_node node = {0};
         struct shard shard;
-        bool answers = read_status(cli, &node, asked, &shard);
+        bool answers = read_status(cli, &node, address, &shard);
         sw_cli_node_close(&node);
         if (answers && shard.term > before->term && strcmp(shard.role, "primary") == 0) {
             show(cli, &shard);
             return 0;
         }
-        snprintf(asked, sizeof(asked), "%s",
+        snprintf(address, sizeof(address), "%s",
                  answers && shard.primary[0] != '\0' ? shard.primary : first);
         nanosleep(&rest, NULL);
     }

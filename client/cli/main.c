@@ -15,12 +15,12 @@
  * word is a key or a value. */
 static bool help(struct sw_cli *cli, int count, char **words)
 {
-    char *asked[] = {(char *)(uintptr_t) "HELP", words[0]};
+    char *help_words[] = {(char *)(uintptr_t) "HELP", words[0]};
     if (sw_cli_help_tool(cli->out, words[0])) {
         return true;
     }
     if (count == 2) {
-        sw_cli_run(cli, 2, asked);
+        sw_cli_run(cli, 2, help_words);
     }
     return count == 2;
 }

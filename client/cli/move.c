@@ -28,12 +28,12 @@ static uint64_t number_of(const char *status, const char *name)
     return strtoull(value, NULL, 10);
 }
 
-char *sw_cli_move_status(struct sw_cli *cli, const struct sw_topology_node *where)
+char *sw_cli_move_status(struct sw_cli *cli, const struct sw_topology_node *entry)
 {
     static const char *const words[] = {"CLUSTER", "MOVE", "STATUS"};
     struct sw_cli_node node;
     char *status = NULL;
-    if (sw_cli_node_open_at(cli, &node, where)) {
+    if (sw_cli_node_open_at(cli, &node, entry)) {
         status = sw_cli_node_ask(&node, 3, words);
         sw_cli_node_close(&node);
     }
@@ -41,16 +41,16 @@ char *sw_cli_move_status(struct sw_cli *cli, const struct sw_topology_node *wher
 }
 
 /* Has the node all of these slots, by its own topology? -1: it does not answer. */
-static int has_all(struct sw_cli *cli, const struct sw_topology_node *where,
+static int has_all(struct sw_cli *cli, const struct sw_topology_node *entry,
                    const struct sw_slot_set *slots)
 {
     struct sw_cli_node node;
     struct sw_topology *topology = NULL;
-    if (sw_cli_node_open_at(cli, &node, where)) {
+    if (sw_cli_node_open_at(cli, &node, entry)) {
         topology = sw_cli_node_topology(&node);
         sw_cli_node_close(&node);
     }
-    int place = topology == NULL ? -1 : sw_topology_find_node(topology, where->id);
+    int place = topology == NULL ? -1 : sw_topology_find_node(topology, entry->id);
     int all = place < 0 ? -1 : 1;
     for (unsigned slot = 0; slot < SW_SLOTS && place >= 0; slot++) {
         all &=
@@ -111,14 +111,14 @@ static bool begin_move(struct sw_cli *cli, const struct sw_topology_node *from,
 
 /* Waits until the node has nothing on its way, and shows how far it is. Returns the number of keys
  * that its last attempt passed: those of the snapshot, and those of each later write. */
-static uint64_t follow(struct sw_cli *cli, const struct sw_topology_node *where,
+static uint64_t follow(struct sw_cli *cli, const struct sw_topology_node *entry,
                        struct sw_cli_progress *progress, uint64_t whole, char *trouble,
                        size_t bytes)
 {
     char told[SW_CLI_ERROR_BYTES] = "";
     uint64_t keys = 0;
     for (bool moves = true; moves;) {
-        char *status = sw_cli_move_status(cli, where);
+        char *status = sw_cli_move_status(cli, entry);
         if (status != NULL) {
             moves = number_of(status, "moving") != 0;
             keys = number_of(status, "keys");
@@ -126,7 +126,7 @@ static uint64_t follow(struct sw_cli *cli, const struct sw_topology_node *where,
                                    keys);
             sw_cli_node_field(status, "trouble", trouble, bytes);
         } else {
-            snprintf(trouble, bytes, "%s:%u does not reply", where->ip, where->port);
+            snprintf(trouble, bytes, "%s:%u does not reply", entry->ip, entry->port);
         }
         if (trouble[0] != '\0' && strcmp(trouble, told) != 0 && moves) {
             fprintf(cli->messages, "%s; waiting for the end of the migration\n", trouble);

@@ -23,6 +23,6 @@ bool sw_cli_publish(struct sw_cli *cli);
 struct sw_topology *sw_cli_load_topology(struct sw_cli *cli);
 /* Returns a node's reply to CLUSTER MOVE STATUS, which the caller frees, or NULL if the node does
  * not reply. */
-char *sw_cli_move_status(struct sw_cli *cli, const struct sw_topology_node *where);
+char *sw_cli_move_status(struct sw_cli *cli, const struct sw_topology_node *entry);
 
 #endif

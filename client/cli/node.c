@@ -276,14 +276,14 @@ bool sw_cli_node_open(struct sw_cli *cli, struct sw_cli_node *node, const char *
 }
 
 bool sw_cli_node_open_at(struct sw_cli *cli, struct sw_cli_node *node,
-                         const struct sw_topology_node *where)
+                         const struct sw_topology_node *entry)
 {
     char address[SW_CLI_ADDRESS_BYTES];
     bool is_secure = sw_client_is_secure(cli->options->address);
-    const char *host = is_secure && where->hostname[0] != '\0' ? where->hostname : where->ip;
+    const char *host = is_secure && entry->hostname[0] != '\0' ? entry->hostname : entry->ip;
     bool is_v6 = strchr(host, ':') != NULL;
     snprintf(address, sizeof(address), "%s%s%.200s%s:%u", is_secure ? "tls://" : "",
-             is_v6 ? "[" : "", host, is_v6 ? "]" : "", where->port);
+             is_v6 ? "[" : "", host, is_v6 ? "]" : "", entry->port);
     return sw_cli_node_open(cli, node, address);
 }
 

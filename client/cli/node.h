@@ -21,7 +21,7 @@ struct sw_cli_node {
 bool sw_cli_node_open(struct sw_cli *cli, struct sw_cli_node *node, const char *address);
 /* The same for a node of a topology. */
 bool sw_cli_node_open_at(struct sw_cli *cli, struct sw_cli_node *node,
-                         const struct sw_topology_node *where);
+                         const struct sw_topology_node *entry);
 void sw_cli_node_close(struct sw_cli_node *node);
 
 /* Sends a command. Returns the answer, a line, number or string, which the caller frees; NULL with

@@ -197,39 +197,39 @@ void sw_cli_format_unknown(struct sw_cli *cli, const char *name)
             name);
 }
 
-struct where {
+struct server {
     const char *host, *port, *socket, *address;
     bool tls;
 };
 
 /* Makes the address from -h, -p, -s and -a. Returns false with a sentence in `text`. */
-static bool set_address(struct sw_cli_options *options, const struct where *where, char *text,
+static bool set_address(struct sw_cli_options *options, const struct server *server, char *text,
                         size_t text_bytes)
 {
-    bool by_host = where->host != NULL || where->port != NULL;
-    if ((where->address != NULL) + (where->socket != NULL) + by_host > 1) {
+    bool by_host = server->host != NULL || server->port != NULL;
+    if ((server->address != NULL) + (server->socket != NULL) + by_host > 1) {
         snprintf(text, text_bytes, "use only one address: -a, or -s, or -h and -p");
         return false;
     }
-    const char *host = where->host != NULL ? where->host : DEFAULT_HOST;
-    const char *port = where->port != NULL ? where->port : DEFAULT_PORT;
+    const char *host = server->host != NULL ? server->host : DEFAULT_HOST;
+    const char *port = server->port != NULL ? server->port : DEFAULT_PORT;
     uint64_t number = 0;
     if (!sw_decimal_parse((const uint8_t *)port, strlen(port), PORT_MAX, &number) || number == 0) {
         snprintf(text, text_bytes, "a port is a number from 1 to %d, not \"%.40s\"", PORT_MAX,
                  port);
         return false;
     }
-    if (where->tls && (where->socket != NULL || where->address != NULL)) {
+    if (server->tls && (server->socket != NULL || server->address != NULL)) {
         snprintf(text, text_bytes, "--tls needs -h and -p: with -a write tls://host:port instead");
         return false;
     }
-    const char *tls = where->tls ? "tls://" : "";
+    const char *tls = server->tls ? "tls://" : "";
     bool v6 = strchr(host, ':') != NULL && host[0] != '[';
     int size;
-    if (where->address != NULL) {
-        size = snprintf(options->address, sizeof(options->address), "%s", where->address);
-    } else if (where->socket != NULL) {
-        size = snprintf(options->address, sizeof(options->address), "unix:%s", where->socket);
+    if (server->address != NULL) {
+        size = snprintf(options->address, sizeof(options->address), "%s", server->address);
+    } else if (server->socket != NULL) {
+        size = snprintf(options->address, sizeof(options->address), "unix:%s", server->socket);
     } else {
         size = snprintf(options->address, sizeof(options->address), v6 ? "%s[%s]:%s" : "%s%s:%s",
                         tls, host, port);
@@ -261,7 +261,7 @@ static bool take_login_option(int option, char *argument, struct sw_cli_login *l
 
 /* Returns false if the option is unknown or its argument is missing or wrong. */
 static bool take_option(int option, char *argument, struct sw_cli_options *options,
-                        struct where *where)
+                        struct server *server)
 {
     struct sherwood_options *connection = &options->connection;
     if (option >= OPTION_USER && option <= OPTION_ASKPASS) {
@@ -269,7 +269,7 @@ static bool take_option(int option, char *argument, struct sw_cli_options *optio
     }
     switch (option) {
     case OPTION_TLS:
-        where->tls = true;
+        server->tls = true;
         return true;
     case OPTION_CACERT:
         connection->tls_ca = argument;
@@ -287,16 +287,16 @@ static bool take_option(int option, char *argument, struct sw_cli_options *optio
         connection->tls_insecure = 1;
         return true;
     case 'h':
-        where->host = argument;
+        server->host = argument;
         return true;
     case 'p':
-        where->port = argument;
+        server->port = argument;
         return true;
     case 's':
-        where->socket = argument;
+        server->socket = argument;
         return true;
     case 'a':
-        where->address = argument;
+        server->address = argument;
         return true;
     case 'c':
         options->cluster = true;
@@ -329,7 +329,7 @@ static bool take_option(int option, char *argument, struct sw_cli_options *optio
 /* Reads options from argv[1] on. `order` is "+" to stop at the first other word. Returns the index
  * of the first word that is no option, or -1. */
 static int read_options(int argc, char **argv, const char *order, struct sw_cli_options *options,
-                        struct where *where)
+                        struct server *server)
 {
     static const struct option longs[] = {
         {"host", required_argument, NULL, 'h'},
@@ -368,7 +368,7 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
             return optind;
         }
         if (!sw_option_is_whole(argv, optind, index < 0 ? NULL : longs[index].name) ||
-            !take_option(option, optarg, options, where)) {
+            !take_option(option, optarg, options, server)) {
             return -1;
         }
     }
@@ -377,15 +377,15 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
 bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, char *text,
                          size_t text_bytes)
 {
-    struct where where = {0};
+    struct server server = {0};
     *options = (struct sw_cli_options){.raw = -1, .connection = SHERWOOD_OPTIONS_INIT};
-    int words = read_options(argc, argv, "+", options, &where);
+    int words = read_options(argc, argv, "+", options, &server);
     if (words > 0 && words < argc &&
         (strcasecmp(argv[words], "load") == 0 || strcasecmp(argv[words], "dump") == 0)) {
         /* Options may follow load and dump. getopt moves them before the file; the command then
          * comes after them, just before the file. */
         char *command = argv[words];
-        int file = read_options(argc - words, argv + words, "", options, &where);
+        int file = read_options(argc - words, argv + words, "", options, &server);
         words = file < 0 ? -1 : words + file - 1;
         if (words > 0) {
             argv[words] = command;
@@ -400,9 +400,9 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
                  size, wrong);
         return false;
     }
-    options->names_server =
-        where.host != NULL || where.port != NULL || where.socket != NULL || where.address != NULL;
+    options->names_server = server.host != NULL || server.port != NULL || server.socket != NULL ||
+                            server.address != NULL;
     options->cluster |= words < argc && strcasecmp(argv[words], "cluster") == 0;
     options->words = words;
-    return set_address(options, &where, text, text_bytes);
+    return set_address(options, &server, text, text_bytes);
 }

@@ -69,7 +69,7 @@ static bool ask_all(struct sw_cli *cli, const struct sw_topology *topology,
  * serves it; of two that say so, the one with the newer topology. */
 static bool merge(struct sw_topology **held, unsigned count, struct sw_topology *newest)
 {
-    uint64_t said[SW_SLOTS] = {0};
+    uint64_t epochs[SW_SLOTS] = {0};
     bool differs = false, done = true;
     for (unsigned i = 0; i < count; i++) {
         const struct sw_topology_node *node = &newest->nodes[i];
@@ -78,8 +78,8 @@ static bool merge(struct sw_topology **held, unsigned count, struct sw_topology 
         for (unsigned slot = 0; slot < SW_SLOTS && place >= 0; slot++) {
             const struct sw_topology_node *there = &held[i]->nodes[place];
             if (there->is_primary && held[i]->owner[slot] == there->shard &&
-                held[i]->epoch > said[slot]) {
-                said[slot] = held[i]->epoch;
+                held[i]->epoch > epochs[slot]) {
+                epochs[slot] = held[i]->epoch;
                 if (newest->owner[slot] != node->shard) {
                     sw_slot_set_add(&claims, slot);
                 }

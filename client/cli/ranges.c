@@ -21,10 +21,10 @@
 
 /* Runs a request for one key, and tells whether it was there. Returns false, having printed an
  * error, if it failed. */
-static bool run_request(struct sw_cli *cli, const struct sherwood_request *said,
+static bool run_request(struct sw_cli *cli, const struct sherwood_request *given,
                         const char *key_word, bool *found)
 {
-    struct sherwood_request request = *said;
+    struct sherwood_request request = *given;
     const uint32_t key_bytes = sherwood_server(cli->client)->key_bytes;
     uint64_t number = 0, key = 0, bits = 0;
     if (!sw_cli_key(cli, key_word, &number)) {

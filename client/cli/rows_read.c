@@ -176,14 +176,14 @@ static const char *read_number(uint32_t type, const uint8_t *text, size_t size, 
 static const char *wrong_count(const struct sw_cli_row_format *format, const uint8_t *text,
                                size_t size)
 {
-    static char said[64];
+    static char reason[64];
     size_t found = 1;
     for (size_t i = 0; i < size; i++) {
         found += text[i] == ',';
     }
-    snprintf(said, sizeof(said), "the row has %zu number%s, but must have %u", found,
+    snprintf(reason, sizeof(reason), "the row has %zu number%s, but must have %u", found,
              found == 1 ? "" : "s", format->value_bytes / sw_value_type_bytes(format->value_type));
-    return said;
+    return reason;
 }
 
 static const char *read_numbers(const struct sw_cli_row_format *format, const uint8_t *text,

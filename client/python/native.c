@@ -144,12 +144,12 @@ int swpy_memory_make(struct sherwood *client, size_t bytes, struct swpy_memory *
 int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
                       struct sherwood_region **out)
 {
-    struct sherwood_memory said = SHERWOOD_MEMORY_INIT;
-    said.kind = SHERWOOD_MEMORY_DESCRIPTOR;
-    said.descriptor = memory->descriptor;
-    said.address = memory->address;
-    said.bytes = memory->bytes;
-    return sherwood_region_register(client, &said, out);
+    struct sherwood_memory described = SHERWOOD_MEMORY_INIT;
+    described.kind = SHERWOOD_MEMORY_DESCRIPTOR;
+    described.descriptor = memory->descriptor;
+    described.address = memory->address;
+    described.bytes = memory->bytes;
+    return sherwood_region_register(client, &described, out);
 }
 
 void swpy_memory_free(struct swpy_memory *memory)
