@@ -10,6 +10,15 @@
 #include "table/info.h"
 #include "table/op.h"
 
+/* What to start with for the snapshot's widths. */
+static const char *remedy(const struct sw_snapshot_header *header, const struct sw_table_info *info)
+{
+    return header->key_bytes > info->key_bytes ? "start with --key-bits 64"
+           : header->value_format == SW_FRAME_VALUES_INTEGER
+               ? "start with --engine robin_hood or cuckoo, and without --value-bytes"
+               : "start with the --engine and the --value-bytes it was written with";
+}
+
 #define SAY(...) snprintf(reason, SW_LOAD_REASON_BYTES, __VA_ARGS__)
 
 bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *info,
@@ -43,9 +52,9 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
         return true;
     }
     SAY("%s/%s has keys of %u bytes and %s values of %u bytes, which do not fit this table of keys "
-        "of %u and %s values of %u: start with the options it was written with",
+        "of %u and %s values of %u: %s",
         load->directory->path, name, header->key_bytes, sw_frame_values_name(header->value_format),
         header->value_bytes, info->key_bytes, sw_frame_values_name(load->value_format),
-        info->value_bytes);
+        info->value_bytes, remedy(header, info));
     return false;
 }

@@ -83,6 +83,7 @@ def rows_of_another_kind_are_refused():
                 (rows(56, "--value-type", "string"), "do not fit this table"),
                 (("--backend", "cpu"), "do not fit this table of keys of 8 and integer values of 8"),
                 (("--engine", "cuckoo"), "do not fit this table"),
+                (("--engine", "cuckoo"), "start with the --engine and the --value-bytes it was written with"),
                 (rows(60, "--value-type", "f32", "--capacity", "8", "--max-capacity", "0"), "more than the table takes: it needs --capacity")):
             out = refused(place, *flags)
             check(words in out, out)

@@ -137,11 +137,22 @@ def any_engine_loads_it():
             with place.server(*flags) as server:
                 equal(contents(client(server), pairs), pairs, str(flags))
         refusals = ((("--capacity", "1K", "--max-capacity", "0"), "it needs --capacity, or --max-capacity, of at least"),
-                    (("--engine", "cache"), "do not fit this table of keys of 8 and string values"))
+                    (("--engine", "cache"), "do not fit this table of keys of 8 and string values"),
+                    (("--engine", "cache"), "start with --engine robin_hood or cuckoo, and without --value-bytes"))
         for flags, words in refusals:
             out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
                               "--data-dir", place.path, *flags, rc=1)
             check(words in out, out)
+
+
+@case
+def wider_keys_are_refused():
+    """a server of 32-bit keys refuses a snapshot of 64-bit keys and names the option"""
+    with Place() as place:
+        with place.server() as server:
+            client(server).mset({1: 10})
+        out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu", "--data-dir", place.path, "--key-bits", "32", rc=1)
+        check("do not fit this table of keys of 4 and integer values of 4: start with --key-bits 64" in out, out)
 
 
 @case
