@@ -172,16 +172,16 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
 {
     const uint32_t number = sw_value_type_bytes(config->value_type);
     if (!sw_config_has_rows(config)) {
-        const char *asked = config->rows_max != 0                 ? "rows-max"
-                            : config->rows_in != SW_ROWS_IN_GPU   ? "rows-in"
-                            : config->rows_gpu_bytes != 0         ? "rows-gpu-bytes"
-                            : config->value_type != SW_TYPE_BYTES ? "value-type"
-                            : config->resp_key_text_bytes != 0    ? "resp-key-text-bytes"
-                                                                  : NULL;
-        if (config->engine != SW_ENGINE_ROBIN_HOOD || asked == NULL) {
+        const char *option = config->rows_max != 0                 ? "rows-max"
+                             : config->rows_in != SW_ROWS_IN_GPU   ? "rows-in"
+                             : config->rows_gpu_bytes != 0         ? "rows-gpu-bytes"
+                             : config->value_type != SW_TYPE_BYTES ? "value-type"
+                             : config->resp_key_text_bytes != 0    ? "resp-key-text-bytes"
+                                                                   : NULL;
+        if (config->engine != SW_ENGINE_ROBIN_HOOD || option == NULL) {
             return 0;
         }
-        snprintf(error, error_bytes, "%s needs rows: set value-bytes to the size of a row", asked);
+        snprintf(error, error_bytes, "%s needs rows: set value-bytes to the size of a row", option);
     } else if (number > 0 && config->value_bytes % number != 0) {
         snprintf(error, error_bytes, "value-bytes %u is not a multiple of the %u bytes of a %s",
                  config->value_bytes, number, sw_option_text(config, "value-type"));

@@ -114,7 +114,7 @@ static void begin_anew(struct sw_wal *wal, uint64_t sequence)
 
 static void report_restart(struct sw_wal *wal, bool done)
 {
-    wal->restart.asked = false;
+    wal->restart.pending = false;
     wal->restart.done = done;
     pthread_cond_broadcast(&wal->moved);
 }
@@ -170,7 +170,7 @@ bool sw_wal_wait_for_restart(struct sw_wal *wal)
     /* so that sw_wal_add wakes this thread when it adds the last missing write */
     __atomic_store_n(&wal->writer_sleeps, true, __ATOMIC_SEQ_CST);
     while (wal->state == SW_WAL_BROKEN && !wal->stopping) {
-        if (wal->restart.asked) {
+        if (wal->restart.pending) {
             try_to_restart(wal);
         }
         if (wal->state == SW_WAL_BROKEN) {
@@ -197,11 +197,11 @@ bool sw_wal_wait_for_restart(struct sw_wal *wal)
 static int wait_for_restart(struct sw_wal *wal)
 {
     pthread_cond_signal(&wal->work);
-    while (wal->restart.asked && !wal->writer_ended) {
+    while (wal->restart.pending && !wal->writer_ended) {
         pthread_cond_wait(&wal->moved, &wal->lock);
     }
     int status = wal->restart.done ? 0 : -1;
-    wal->restart.asked = false;
+    wal->restart.pending = false;
     pthread_mutex_unlock(&wal->lock);
     return status;
 }
@@ -210,7 +210,7 @@ int sw_wal_restart(struct sw_wal *wal, uint64_t sequence)
 {
     pthread_mutex_lock(&wal->lock);
     bool may = sw_wal_state(wal) == SW_WAL_BROKEN;
-    wal->restart = (struct sw_wal_restart){.asked = may, .through = sequence};
+    wal->restart = (struct sw_wal_restart){.pending = may, .through = sequence};
     return wait_for_restart(wal);
 }
 
@@ -221,7 +221,7 @@ int sw_wal_replace(struct sw_wal *wal, uint64_t sequence)
     while (wal->keeping) {
         pthread_cond_wait(&wal->moved, &wal->lock);
     }
-    wal->restart = (struct sw_wal_restart){.asked = true, .replaces = true, .through = sequence};
+    wal->restart = (struct sw_wal_restart){.pending = true, .replaces = true, .through = sequence};
     wal->trouble = wal->trouble != NULL ? wal->trouble : "another history takes its place";
     return wait_for_restart(wal);
 }

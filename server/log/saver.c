@@ -188,7 +188,7 @@ static int save(struct sw_saver *saver, bool borrow)
     char reason[SW_SNAPSHOT_REASON_BYTES] = "";
     struct sw_saved_file saved = {.began_ms = 0};
     pthread_mutex_lock(&saver->mutex);
-    uint64_t number = saver->asked;
+    uint64_t number = saver->requested;
     saver->facts.saving = true;
     /* a stop has a deadline: calls owner.moves at once */
     saver->moved_ms = borrow ? 0 : saver->moved_ms;
@@ -258,7 +258,7 @@ static bool is_due(const struct sw_saver *saver)
 static bool wait_for_work(struct sw_saver *saver)
 {
     pthread_mutex_lock(&saver->mutex);
-    while (!saver->stopping && (saver->held || saver->asked == saver->finished)) {
+    while (!saver->stopping && (saver->held || saver->requested == saver->finished)) {
         if (saver->point_count == 0 && saver->owner.wal == NULL &&
             saver->history.kind != SW_HISTORY_REPLACED) {
             pthread_cond_wait(&saver->changed, &saver->mutex);

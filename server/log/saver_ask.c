@@ -38,8 +38,8 @@ uint64_t sw_saver_ask(struct sw_saver *saver)
 {
     uint64_t number = 0;
     pthread_mutex_lock(&saver->mutex);
-    if (!saver->facts.saving && saver->asked == saver->finished) {
-        number = ++saver->asked;
+    if (!saver->facts.saving && saver->requested == saver->finished) {
+        number = ++saver->requested;
         pthread_cond_signal(&saver->changed);
     }
     pthread_mutex_unlock(&saver->mutex);

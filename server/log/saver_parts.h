@@ -31,7 +31,7 @@ struct sw_saver {
     pthread_mutex_t history_file;
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* when the fields below change */
-    uint64_t asked;         /* number of the last requested snapshot */
+    uint64_t requested;     /* number of the last requested snapshot */
     uint64_t finished;      /* number of the last snapshot that was written, or failed */
     bool stopping;          /* the thread must end */
     bool save_at_end;

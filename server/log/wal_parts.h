@@ -46,10 +46,10 @@ struct sw_wal_old {
 
 /* A request of the saver to the writer, while the log is broken. */
 struct sw_wal_restart {
-    bool asked;
+    bool pending;
     uint64_t through; /* a durable snapshot has the writes up to here */
     bool replaces; /* the table has other writes up to here, and a snapshot of them will follow */
-    bool done;     /* out, when `asked` is false again: the log continues after `through` */
+    bool done;     /* out, when `pending` is false again: the log continues after `through` */
 };
 
 /* A write in the ring. */

@@ -144,20 +144,21 @@ static bool is_durable(struct sw_replica_files *files, uint64_t sequence)
     return sw_wal_durable(files->wal) >= sequence; /* a broken log must restart first */
 }
 
-/* Requests a snapshot, and stores its number in `files->asked`. Returns false if another snapshot
- * is being written: the caller tries again. */
+/* Requests a snapshot, and stores its number in `files->snapshot`. Returns false if another
+ * snapshot is being written: the caller tries again. */
 static bool has_asked(struct sw_replica_files *files, uint64_t sequence)
 {
     (void)sequence;
-    files->asked = sw_saver_ask(files->saver);
-    return files->asked != 0;
+    files->snapshot = sw_saver_ask(files->saver);
+    return files->snapshot != 0;
 }
 
 static bool has_saved(struct sw_replica_files *files, uint64_t sequence)
 {
     char reason[SW_REPL_REASON_BYTES];
     (void)sequence;
-    return sw_saver_outcome(files->saver, files->asked, reason, sizeof(reason)) != SW_SAVED_PENDING;
+    return sw_saver_outcome(files->saver, files->snapshot, reason, sizeof(reason)) !=
+           SW_SAVED_PENDING;
 }
 
 /* Writes a snapshot, unless the newest one has the writes up to `sequence`. */
@@ -172,7 +173,8 @@ static int save(struct sw_replica_files *files, uint64_t sequence,
     if (!wait_until(files, has_asked, 0) || !wait_until(files, has_saved, 0)) {
         return -1;
     }
-    return sw_saver_outcome(files->saver, files->asked, reason, SW_REPL_REASON_BYTES) == SW_SAVED_OK
+    return sw_saver_outcome(files->saver, files->snapshot, reason, SW_REPL_REASON_BYTES) ==
+                   SW_SAVED_OK
                ? 0
                : -1;
 }

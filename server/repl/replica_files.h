@@ -22,8 +22,8 @@ struct sw_replica_files {
     void *context;
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    bool waits;     /* atomic: the thread waits for the log */
-    uint64_t asked; /* number of the requested snapshot */
+    bool waits;        /* atomic: the thread waits for the log */
+    uint64_t snapshot; /* number of the requested snapshot */
 };
 
 void sw_replica_files_init(struct sw_replica_files *files, struct sw_saver *saver,
