@@ -133,7 +133,8 @@ bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, con
         break;
     case SW_LOGIN_NONE:
         snprintf(message, message_bytes,
-                 "authentication required: send a user and a password in the first request, HELLO");
+                 "authentication required: log in with a user and a password (in HELLO; "
+                 "sherwood-cli: --user and --pass-file)");
         break;
     }
     SW_COUNT(conn->net->counters, unauthenticated_requests, 1);

@@ -68,6 +68,7 @@ def own_clients():
         equal(run("env", "SHERWOODCLI_AUTH=top", cli, *where, "get", "1000"), "7\n", "SHERWOODCLI_AUTH")
         check("invalid username-password" in run(cli, *where, "--pass", "x", "get", "1", rc=1), "wrong")
         check("authentication required" in run(cli, *where, "get", "1", rc=1), "none")
+        check("sherwood-cli: --user and --pass-file" in run(cli, *where, "get", "1", rc=1), "what to do")
         check("use only one of --pass" in run(cli, "--pass", "x", "--askpass", "get", "1", rc=2), "two")
         check("--askpass needs a terminal" in run("setsid", "-w", cli, *where, "--askpass", "get", "1", rc=2),
               "no terminal")
