@@ -363,7 +363,7 @@ def wait_for_alerts(prometheus, faulty):
 
 @case
 def every_alert():
-    """each alert has a fault here"""
+    """every alert of the rules has a fault in this script"""
     named = [alert for each in ALL for alert in each.alerts]
     rules = [rule["alert"] for group in RULES["groups"] for rule in group["rules"] if "alert" in rule]
     equal(sorted(named), sorted(rules), "alerts with a fault, and alerts of the rules")

@@ -38,7 +38,7 @@ def refused(library, address):
 
 @case
 def from_c():
-    """sherwood_cuda_attach: a server without a GPU, no server, no address"""
+    """sherwood_cuda_attach refuses a server without a GPU, an address without a server, and a missing address"""
     library = loaded()
     with daemon("--backend", "cpu") as server:
         status, sentence = refused(library, server.unix.encode())
@@ -60,7 +60,7 @@ def from_c():
 
 @case
 def from_python():
-    """Client.attach: a server without a GPU, names that are none, a library that is not there"""
+    """Client.attach raises an error for a server without a GPU, an invalid device name and a missing library"""
     os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
     ctypes.CDLL(str(BUILD / "libsherwood.so.0"), mode=ctypes.RTLD_GLOBAL)
     with daemon("--backend", "cpu") as server:
@@ -77,7 +77,7 @@ def from_python():
 
 @case
 def operations_for_the_host():
-    """sherwood_cuda_run and _run_on: what would go by the socket is refused by its name; the others get further"""
+    """sherwood_cuda_run and _run_on refuse operations for the host by name; GET and SET reach the driver"""
     library = loaded()
     driver = ctypes.CDLL(str(DRIVER))
     driver.fake_memory.restype = ctypes.c_void_p

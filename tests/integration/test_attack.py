@@ -81,7 +81,7 @@ def damaged(data):
 
 @case
 def damaged_frames_before_login():
-    """frames of every operation, damaged by chance and whole, of strangers: none reaches the table"""
+    """no frame of a client without a login reaches the table, whether it is whole or damaged at random"""
     random.seed(drawn_seed())
     with guarded() as server, Watched(server, "default", "top") as watched:
         for i in range(400 // SLOWER):
@@ -94,7 +94,7 @@ def damaged_frames_before_login():
 
 @case
 def damaged_commands_before_login():
-    """commands with keys, in pipelines, transactions and inline, damaged by chance: none reaches the table"""
+    """no command before a login reaches the table: damaged, in pipelines, in transactions and inline"""
     random.seed(drawn_seed())
     commands = [("SET", "7", "1"), ("DEL", "7"), ("MSET", "1", "1", "2", "2"), ("FLUSHALL",), ("MULTI",), ("EXEC",),
                 ("INCR", "7"), ("GET", "7"), ("SCAN", "0"), ("CONFIG", "SET", "maxclients", "1"), ("SHUTDOWN",),
@@ -140,7 +140,7 @@ def flood(server, watched, request, connections):
 
 @case
 def unread_replies():
-    """60 connections ask for the longest replies and read none: memory is bounded, others are served, with and without logins"""
+    """60 connections request the longest replies and read none: memory is bounded, and others are served"""
     longest = (b"COMMAND\r\n", b"INFO everything\r\n", wire.command("COMMAND", "DOCS"))
     # SW_LOGIN_REQUEST_BYTES_MAX, SW_LOGIN_OUTPUT_BYTES_PAUSE, SW_ITERATION_TEXT_BYTES each; SW_RESP_BATCH_TEXT_BYTES_MAX of all
     with guarded() as server, \
@@ -170,7 +170,7 @@ HALF = b"*3\r\n$4\r\nAUTH\r\n$5\r\nalice\r\n$16000\r\n" + b"x" * 15900
 
 @case
 def ten_thousand_half_logins():
-    """10,000 connections with most of an AUTH each: 18 KiB each at most, none reaches the table, others are served"""
+    """10,000 connections that send most of an AUTH take 18 KiB each at most, and others are served"""
     count = 1000 if SANITIZED else 10000
     many_connections(count)
     with guarded("--connections-max", "12000", "--connections-before-login-max", "12000", "--input-bytes-max", "1G",
@@ -197,7 +197,7 @@ def ten_thousand_half_logins():
 
 @case
 def limit_of_strangers():
-    """of 10,000 connections that do not log in 1,000 wait, the default of connections-before-login-max: memory of these alone"""
+    """10,000 connections do not log in: connections-before-login-max keeps 1,000 open, and bounds their memory"""
     count = 1500 if SANITIZED else 10000
     many_connections(count)
     with guarded("--connections-max", "12000", "--login-timeout-ms", "120000") as server, \

@@ -57,7 +57,7 @@ def send(connection, data):
 
 @case
 def broken():
-    """frames whose bytes cannot be followed: BAD_REQUEST with the reason, closed, counted once"""
+    """a frame that cannot be parsed gets BAD_REQUEST with the reason, closes its connection and counts once"""
     with Server(*FLAGS) as server, Bystander(server) as bystander:
         for what, data in BROKEN.items():
             with Moves(server, frame_protocol_errors=1, frame_errors=1, frames_processed=2):
@@ -78,7 +78,7 @@ def broken():
 
 @case
 def refused():
-    """frames that contradict themselves or the table: refused, nothing done, the next one served"""
+    """a frame that contradicts itself or the table is refused without effect, and the next one is served"""
     with Server(*FLAGS) as server, Bystander(server), server.connect() as connection:
         connection.sendall(GOOD)
         equal(wire.read_frame(connection).status, wire.OK, "SET")
@@ -113,7 +113,7 @@ def huge_count_fits_nothing():
 
 @case
 def half_a_frame():
-    """half a frame, then silence: TIMED_OUT and closed at request-timeout, memory given back"""
+    """half a frame, then silence: TIMED_OUT at request-timeout, the connection closes and its memory is freed"""
     cuts = (1, 3, 8, 16, 40, 64, 65, len(GOOD) - 1)
     with Server(*FLAGS, "--request-timeout-ms", "1000") as server, Bystander(server) as bystander:
         with Moves(server, request_timeouts=len(cuts), frame_protocol_errors=0):
@@ -133,7 +133,7 @@ def half_a_frame():
 
 @case
 def half_a_frame_then_gone():
-    """half a frame, then the client leaves: nothing is done, memory given back, 200 times"""
+    """half a frame, then the client leaves, 200 times: nothing is executed, and the memory is freed"""
     with Server(*FLAGS, "--arena-bytes", "1M") as server, Bystander(server) as bystander:
         big = wire.frame(wire.SET, list(range(10000, 14096)), list(range(4096)))
         for i in range(200):
@@ -149,7 +149,7 @@ def half_a_frame_then_gone():
 
 @case
 def every_cut():
-    """a frame in two pieces, cut at every byte, is answered like a whole one"""
+    """a frame that arrives in two pieces, cut at any byte, gets the reply of a whole one"""
     with Server(*FLAGS) as server, server.connect() as connection:
         for cut in range(1, len(GOOD)):
             connection.sendall(GOOD[:cut])
@@ -160,7 +160,7 @@ def every_cut():
 
 @case
 def in_flight():
-    """200 frames at once with frames-in-flight-max 4: all answered, and carried out in order"""
+    """200 frames at once with frames-in-flight-max 4: all are answered, and executed in order"""
     with Server(*FLAGS, "--frames-in-flight-max", "4") as server, server.connect() as connection:
         data = b"".join(wire.frame(wire.INCREMENT, [7], [1], request_id=i + 1, want_values=True)
                         for i in range(200))
@@ -171,7 +171,7 @@ def in_flight():
 
 @case
 def small_arena():
-    """20 connections whose frames do not fit the arena together: paused, and all answered"""
+    """20 connections whose frames together exceed the arena are paused, and all are answered"""
     with Server("--frame-ops-max", "32768", "--resp-request-bytes-max", "256K", "--arena-bytes", "1M", "--loops", "1") as server:
         keys = list(range(32768))  # the arena has room for one frame of them
         data = wire.frame(wire.INCREMENT, keys, [1] * len(keys), want_values=True)
@@ -193,7 +193,7 @@ def small_arena():
 
 @case
 def garbage():
-    """mutated frames, 400 connections: the daemon serves on, and memory stays where it was"""
+    """mutated frames of 400 connections: the daemon serves others, and its memory does not grow"""
     rng = random.Random(drawn_seed())
     samples = [GOOD, wire.frame(wire.GET, list(range(100)), want_values=True), wire.frame(wire.SCAN,
                count=10, key_bytes=8, value_bytes=8), wire.frame(wire.HELLO), wire.frame(wire.STATS)]

@@ -49,7 +49,7 @@ def reply_then_close(server, data, before=()):
 
 @case
 def malformed():
-    """malformed commands: redis's words, that connection closed, counted once each"""
+    """a malformed command gets redis's error, closes its own connection only, and counts once"""
     with Server(*FLAGS) as server, Bystander(server) as bystander:
         for what, (data, text) in MALFORMED.items():
             with Moves(server, resp_protocol_errors=1, request_timeouts=0):
@@ -60,7 +60,7 @@ def malformed():
 
 @case
 def earlier_commands():
-    """a protocol error in a pipeline: the commands before it are done and answered first"""
+    """the commands before a protocol error in a pipeline are executed and answered first"""
     with Server(*FLAGS) as server, Bystander(server):
         with Moves(server, resp_protocol_errors=1):
             before = [wire.command("SET", i, i + 1) for i in range(50)]
@@ -75,7 +75,7 @@ def earlier_commands():
 
 @case
 def reply_that_is_too_long():
-    """a report that would be longer than a reply may be is refused in words; nothing closes or is logged"""
+    """a report longer than the limit of replies gets an error; the connection stays open, nothing is logged"""
     with Server("--resp-arguments-max", "128K") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(str(replies.ask("COMMAND", "INFO", *["get"] * 100000))[:100],
@@ -88,7 +88,7 @@ def reply_that_is_too_long():
 
 @case
 def error_in_the_middle():
-    """a command error in a pipeline: all others are answered, in order, and nothing closes"""
+    """an error of one command in a pipeline: all others are answered in order, and the connection stays open"""
     with Server(*FLAGS) as server, Bystander(server), server.connect() as connection:
         with Moves(server, command_errors=3, resp_protocol_errors=0, commands_processed=7):
             connection.sendall(wire.command("SET", 1, 10) + wire.command("SET", 1, "x")
@@ -103,7 +103,7 @@ def error_in_the_middle():
 
 @case
 def half_a_command():
-    """half a command, then silence: closed at request-timeout, not before"""
+    """half a command, then silence: the connection closes at request-timeout, not before"""
     def silent_after(half):
         with Server(*FLAGS, "--request-timeout-ms", "1000") as server, Bystander(server) as bystander:
             with Moves(server, request_timeouts=1, resp_protocol_errors=0):
@@ -135,7 +135,7 @@ def slow_command():
 
 @case
 def dripping_command():
-    """a long command whose last length line drips in: refused before it costs the loop its time"""
+    """a long command whose last length arrives byte by byte is refused before it costs the loop much time"""
     with Server("--request-timeout-ms", "60000") as server, Bystander(server) as bystander:
         count = 100000
         with server.connect() as connection, Moves(server, resp_protocol_errors=1):
@@ -169,7 +169,7 @@ def http_on_the_data_port():
 
 @case
 def oversized():
-    """a command larger than resp-request-bytes-max is refused without being kept"""
+    """a command larger than resp-request-bytes-max is refused, and its bytes are not kept"""
     with Server(*FLAGS) as server, Bystander(server):
         before = server.resident_bytes()
         with Moves(server, resp_protocol_errors=1):
@@ -183,7 +183,7 @@ def oversized():
 
 @case
 def garbage():
-    """random bytes, 300 connections: the daemon serves on, and memory stays where it was"""
+    """random bytes of 300 connections: the daemon serves others, and its memory does not grow"""
     rng = random.Random(drawn_seed())
     words = [b"*", b"$", b"\r\n", b"3", b"-1", b"SET", b"GET", b"1", b"\x00", b"\xd5", b"\xd5SW\x01",
              b"99999999999", b'"', b"'", b"\\x", b" ", b":", b"%", b"*1\r\n$4\r\nPING\r\n"]
@@ -214,7 +214,7 @@ def garbage():
 
 @case
 def log_flood():
-    """HTTP on the RESP port, 500 times: a few lines of the log, the rest counted"""
+    """500 HTTP requests on the RESP port: the log has 10 lines of them, and a counter has the rest"""
     with Server() as server:
         for _ in range(500):
             with server.connect() as connection:

@@ -18,7 +18,7 @@ TOOLS = ("cluster", "cluster create", "cluster move", "cluster slots", "cluster 
 
 @case
 def help_of_everything():
-    """--help behind any tool or command prints how it is used, asks no server, and exits 0"""
+    """--help after any tool or command prints its usage, contacts no server and exits with 0"""
     for tool in TOOLS:
         said = run(CLI, *tool.split(), "--help")
         check("sherwood-cli" in said and tool.split()[0] in said, f"{tool}: {said}")
@@ -30,7 +30,7 @@ def help_of_everything():
 
 @case
 def no_passwords():
-    """an option that is mistyped or abbreviated is refused, and its argument, which may be a password, is not shown"""
+    """an error about a mistyped or abbreviated option does not show its argument, which may be a password"""
     for program in (CLI, BUILD / "sherwood-load"):
         for words in (("--password", "s3cret"), ("--password=s3cret",), ("--us", "s3cret"), ("--password s3cret",),
                       ("--pass-fil=s3cret",), ("--passwd:s3cret",)):
@@ -40,7 +40,7 @@ def no_passwords():
 
 @case
 def files_of_python():
-    """load and dump of a file that only the Python client reads say so"""
+    """load and dump refuse a file format that only the Python client reads, and say so"""
     for tool in ("load", "dump"):
         for name in ("x.parquet", "x.NPZ", "x.npy"):
             said = run(CLI, tool, name, rc=1)
@@ -70,7 +70,7 @@ def first_frame(server, typed):
 
 @case
 def an_idle_server():
-    """top of an idle server shows next to nothing, from the first frame on, whatever is typed"""
+    """top of an idle server shows fewer than 10 frames/s in its first frame, also after unknown keys are typed"""
     with Server() as server:
         for typed in (b"", b"x\n"):
             shown = first_frame(server, typed) if typed else run(CLI, "-p", server.port, "top", "--once")

@@ -26,7 +26,7 @@ def is_nan(kind, bits):
 
 @case
 def every_bit_comes_back():
-    """dump and load of CSV: rows of each type, with every kind of number but the payloads of NaN"""
+    """a CSV dump and a load restore rows of each type bit by bit, except the payloads of NaN"""
     print(f"# SW_TEST_SEED={SEED}")
     draw = random.Random(SEED)
     for kind, (letter, width) in FORMATS.items():
@@ -72,7 +72,7 @@ def ask(connection, *words):
 
 @case
 def bytes_are_hex():
-    """rows of bytes, and strings of every length, by CSV and back"""
+    """a CSV dump and a load restore rows of bytes, and strings of every length"""
     for kind, values in (("bytes", [b"\0" * 8, b"abc,\"\n\r\xff"]), ("string", [b"", b"x", b"a,b\0"])):
         with start(8, kind) as server, server.connect() as connection:
             for key, value in enumerate(values):
@@ -90,7 +90,7 @@ def bytes_are_hex():
 
 @case
 def lists_of_numbers():
-    """SET and GET of a row of numbers, and how a list or a line that is none is refused"""
+    """SET and GET take and print a row as a list of numbers; a malformed list or line is refused"""
     with start(12, "f32") as server:
         def cli(*words, rc=0, **options):
             return harness.run(CLI, "-q", "-p", server.port, *words, rc=rc, **options).strip()
@@ -114,7 +114,7 @@ def lists_of_numbers():
 
 @case
 def sums_and_parts():
-    """ADD, GETRANGE and SETRANGE of numbers, hex and text; what is wrong is refused, and changes nothing"""
+    """ADD, GETRANGE and SETRANGE take numbers, hex and text; wrong operands are refused and change nothing"""
     def talks(server, *lines):
         for words, wanted in lines:
             rc = 0 if not wanted.startswith("(error)") else 1

@@ -38,7 +38,7 @@ def asker(server):
 
 @case
 def as_by_resp():
-    """random commands on a key have the replies that a second daemon gives by RESP"""
+    """random commands on a key print the replies that a second daemon gives by RESP"""
     seed = drawn_seed()
     rng = random.Random(seed)
     with Server(*CPU) as server, Server(*CPU) as other, session(other) as replies:
@@ -53,7 +53,7 @@ def as_by_resp():
 
 @case
 def until_they_expire():
-    """TTL and PTTL count down, and relative times are what the server makes of them"""
+    """TTL and PTTL count down, and the server computes relative times"""
     with Server(*CPU) as server, session(server) as replies:
         ask = asker(server)
         equal([ask("TTL", 1), ask("SET", 1, 5), ask("TTL", 1), ask("SET", 1, 5, "EX", 100), ask("PEXPIRE", 2, 100)],
@@ -69,7 +69,7 @@ def until_they_expire():
 
 @case
 def what_is_wrong():
-    """words that are no times, or contradict each other, are refused, and change nothing; so are times where keys do not expire"""
+    """invalid and contradictory times, and times where keys do not expire, are refused and change nothing"""
     with Server(*CPU) as server:
         ask = asker(server)
         ask("SET", 1, 5)

@@ -72,7 +72,7 @@ def unpause(replies):
 
 @case
 def writes_wait_in_order():
-    """WRITE beside redis: reads go on, a connection with a write waits with all behind it, UNPAUSE lets it go"""
+    """WRITE, as in redis: reads go on; a connection with a write waits with all later commands until UNPAUSE"""
     with both() as servers:
         for name, connect in servers:
             with Peer(connect()) as one, Peer(connect()) as two, Peer(connect()) as third:
@@ -95,7 +95,7 @@ def writes_wait_in_order():
 
 @case
 def transactions_that_are_open():
-    """EXEC of a transaction that was queued before the pause, and that writes, waits; one that reads does not"""
+    """EXEC of a transaction queued before the pause waits if it writes, and runs at once if it only reads"""
     with both() as servers:
         for name, connect in servers:
             with Peer(connect()) as one, Peer(connect()) as two, Peer(connect()) as reader:
@@ -114,7 +114,7 @@ def transactions_that_are_open():
 
 @case
 def all_wait_until_the_end():
-    """ALL beside redis: a read waits, too, until the time is over; it is served then, and once"""
+    """ALL, as in redis: a read also waits until the pause ends, and is then served once"""
     with both() as servers:
         for name, connect in servers:
             with Peer(connect()) as one, Peer(connect()) as two:
@@ -127,7 +127,7 @@ def all_wait_until_the_end():
 
 @case
 def longer_and_stricter():
-    """a second pause makes the first longer and stricter, never the other way; INFO and /metrics show it"""
+    """a second pause can only extend the first and make it stricter; INFO and /metrics show the pause"""
     with Server() as server, Peer(server.connect()) as one, Peer(server.connect()) as two:
         def shown():
             text = two.ask("INFO", "clients").decode()
@@ -161,7 +161,7 @@ def longer_and_stricter():
 
 @case
 def frames_wait_too():
-    """frames that write wait, one whose body was on its way, too; those that read do not, unless all must"""
+    """frames that write wait, also one that had arrived in part; frames that read wait only under ALL"""
     keys = list(range(1000))
     with Server() as server, Peer(server.connect()) as operator, server.connect() as half, \
             server.connect() as whole, server.connect() as reader:
@@ -193,7 +193,7 @@ def frames_wait_too():
 
 @case
 def nothing_changes_once_it_is_answered():
-    """writers by RESP and frames on three loops: from the reply of PAUSE to UNPAUSE no write takes effect, and none is lost"""
+    """writers by RESP and frames: no write takes effect from the reply of PAUSE to UNPAUSE, and none is lost"""
     random.seed(drawn_seed())
     with Server("--loops", "3") as server, Peer(server.connect()) as operator:
         over = threading.Event()
@@ -234,7 +234,7 @@ def nothing_changes_once_it_is_answered():
 
 @case
 def the_end_in_a_pause():
-    """what waits when the server stops takes no effect: SHUTDOWN, with a command and a whole frame held back; CLIENT KILL"""
+    """a write that a pause holds back has no effect if SHUTDOWN or CLIENT KILL ends it"""
     with tempfile.TemporaryDirectory(prefix="sherwood-") as directory:
         with Server("--data-dir", directory) as server:
             operator, one, killed = (Peer(server.connect()) for _ in range(3))
@@ -258,7 +258,7 @@ def the_end_in_a_pause():
 
 @case
 def unblocked():
-    """CLIENT UNBLOCK beside redis: a WAIT ends with what it has, or with an error; others are not blocked"""
+    """CLIENT UNBLOCK, as in redis: WAIT returns its count or an error; a client that is not blocked gives 0"""
     with both() as servers:
         for name, connect in servers:
             with Peer(connect()) as one, Peer(connect()) as two:
@@ -274,7 +274,7 @@ def unblocked():
 
 @case
 def unblocked_once():
-    """two UNBLOCKs at a time of one WAIT that may end by itself: at most one of them counts"""
+    """two UNBLOCKs at once of a WAIT that may end by itself: at most one returns 1"""
     with Server("--loops", "2") as server, Peer(server.connect()) as one, Peer(server.connect()) as two, \
             Peer(server.connect()) as third:
         for i in range(100):
@@ -288,7 +288,7 @@ def unblocked_once():
 
 @case
 def passes_are_over():
-    """ALL: its reply comes behind that of a KEYS which began before, though KEYS looks at keys in portions"""
+    """PAUSE ALL replies after a KEYS that began before it, although KEYS reads keys in portions"""
     keys = 4 * 65536
     with tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
             Server("--loops", "1", "--capacity", "1M", "--unix-socket", directory + "/socket") as server:

@@ -17,7 +17,7 @@ RANDOM = random.Random(drawn_seed())
 
 @case
 def keys_of_two_nodes():
-    """each node serves its slots, redirects to the other, and counts what it refuses"""
+    """each node serves its slots, redirects keys of the other, and counts the commands that it refuses"""
     with nodes(2) as (one, other):
         near, far = key_in(0, 8191), key_in(8192, 16383)
         moved = Error(f"MOVED {slot_of(far)} 127.0.0.1:{other.port}")
@@ -57,7 +57,7 @@ def several_slots():
 
 @case
 def transactions():
-    """a transaction keeps to one slot, and what a topology takes meanwhile is redirected"""
+    """a transaction uses one slot; if a topology takes that slot before EXEC, EXEC redirects"""
     with nodes(2) as (one, other):
         near, next_one, far = key_in(0, 8191), key_in(0, 8191, 1), key_in(8192, 16383)
         replies = one.replies()
@@ -75,7 +75,7 @@ def transactions():
 
 @case
 def what_is_nobodys():
-    """slots of nobody, nodes of no topology, and full coverage"""
+    """CLUSTERDOWN: a node without a topology or outside it, a slot without an owner, missing full coverage"""
     with Node(0) as server:
         down = "CLUSTERDOWN The cluster is down"
         equal(server.ask("GET", 1), Error(f"{down}: this node has no topology"), "no topology")
@@ -107,7 +107,7 @@ def what_is_nobodys():
 
 @case
 def what_it_says_of_itself():
-    """HELLO, INFO and ROLE are those of a node; replicas redirect"""
+    """HELLO, INFO and ROLE describe a node of a cluster; replicas redirect"""
     with nodes(1) as (one,), Node(5) as replica:
         text = topology(2, [{"port": one.port, "slots": [[0, 16383]]},
                             {"port": replica.port, "shard": "s0", "role": "replica", "id": node_id(5),
@@ -158,7 +158,7 @@ def names():
 
 @case
 def epochs():
-    """a higher epoch is taken, the same text again is nothing, and everything else is refused in words"""
+    """SETTOPOLOGY accepts a higher epoch and the same text again, and refuses everything else with a reason"""
     with nodes(1) as (server,):
         whole = {"port": server.port, "slots": [[0, 16383]]}
         def push(text, *before):
@@ -210,7 +210,7 @@ def who_may():
 
 @case
 def keys_of_the_node():
-    """SCAN, RANDOMKEY, DBSIZE and counts of slots show the keys of the node's slots alone"""
+    """SCAN, RANDOMKEY, DBSIZE and the counts of slots show only keys in the node's slots"""
     keys = RANDOM.sample(range(10**6), 500)
     kept = sorted(k for k in keys if slot_of(k) < 5000)
     with nodes(1) as (server,):
@@ -266,7 +266,7 @@ def write_while(server, keys, text):
 
 @case
 def keys_that_come_late():
-    """keys that come while their slots are taken from an empty node are not shown"""
+    """keys written while a topology takes their slots from an empty node do not count in DBSIZE"""
     many = [{"port": 2 + i} for i in range(500)]  # so that writing the state takes a moment
     def late():
         with Node(0) as server:
@@ -280,7 +280,7 @@ def keys_that_come_late():
 
 @case
 def older_topologies():
-    """a frame is refused whose client's topology is older than the loss of a slot, whatever its keys"""
+    """a frame is refused if its client's topology is older than the node's last loss of a slot, whatever its keys"""
     def status(server, key, epoch):
         header = header_of(1, count=1, key_bytes=8, value_bytes=8) + field(40, epoch)
         with server.connect() as connection:
@@ -347,7 +347,7 @@ class Phase:
 
 @case
 def changes_under_load():
-    """once SETTOPOLOGY is replied to no loop goes by an older topology, and no increment is lost or done twice"""
+    """after SETTOPOLOGY replies no loop uses an older topology; no increment is lost or applied twice"""
     with nodes(1, "--loops", "2") as (server,):
         phase = Phase()
         taken = RANDOM.sample(range(16384), 8000)
@@ -373,7 +373,7 @@ def changes_under_load():
 
 @case
 def files():
-    """the file is read at the start and at SIGHUP; the state survives, and its epoch wins"""
+    """the topology file is read at the start and at SIGHUP; the state file survives, and wins by a higher epoch"""
     with Node(0, "--cluster-announce-port", "1234", errors="SIGHUP: the topology is unchanged") as server:
         path = server.directory / "topology.json"
         whole = {"port": server.port, "slots": [[0, 16383]]}
@@ -421,7 +421,7 @@ def refused_start(server, what):
 
 @case
 def starts_that_are_refused():
-    """a start with a wrong file, a state of another node, or another topology of its epoch says so"""
+    """a start is refused if the topology file is wrong, or the state is damaged or of another node or epoch"""
     with Node(0, errors="cluster: |has the state of node") as server:
         server.set_topology(topology(2, [{"port": server.port, "slots": [[0, 16383]]}]))
         server.stop()
@@ -452,7 +452,7 @@ def starts_that_are_refused():
 
 @case
 def drawn_id():
-    """an id that nobody gives is drawn once and kept with the data"""
+    """a node without a given id draws one once, and keeps it with the data"""
     server = Server(ready=503)
     server.flags += ["--cluster-state", str(server.directory / "state")]
     with server:
@@ -465,7 +465,7 @@ def drawn_id():
 
 @case
 def raw_keys():
-    """where keys are raw bytes, slots are those of the bytes, braces included"""
+    """with raw keys the slot is that of the key's bytes, or of the bytes in braces"""
     def key(number):
         return number.to_bytes(8, "little")
     braces = b"\x01{ab}\x02\x03\x04"
@@ -485,7 +485,7 @@ def raw_keys():
 
 @case
 def no_cluster():
-    """a daemon without a cluster refuses CLUSTER commands, and serves every key"""
+    """a daemon without a cluster refuses CLUSTER commands and serves every key"""
     with Server("--resp-keys", "decimal") as server:
         replies = Replies(server.connect())
         for words in (("CLUSTER", "INFO"), ("CLUSTER", "x"), ("READONLY",), ("READWRITE",), ("ASKING",)):

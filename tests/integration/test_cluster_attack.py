@@ -33,7 +33,7 @@ def in_pieces(port):
 
 @case
 def longest_replies():
-    """1,000 nodes with every second slot: CLUSTER SLOTS of all replicas would be 3 GB, which is refused in words; the rest is told"""
+    """1,000 nodes and every second slot: CLUSTER SLOTS would be 3 GB and is refused; other commands reply"""
     with Node(0) as server:
         server.set_topology(topology(1, in_pieces(server.port)))
         before = server.resident_bytes()
@@ -115,7 +115,7 @@ def lies(port, holds):
 
 @case
 def lying_topologies():
-    """overlaps, an epoch that goes back, too many nodes, deep and damaged JSON: refused in words, or one that holds as it says"""
+    """overlaps, a lower epoch, too many nodes and damaged JSON are refused with a reason, or take effect as written"""
     with nodes(1) as (server,):
         holds, refused = [10], 0
         server.set_topology(json.dumps(whole(server.port, holds[0])))
@@ -145,7 +145,7 @@ ORDERS = (("CLUSTER", "SETTOPOLOGY", "{}"), ("CLUSTER", "MOVE", "TAKE", node_id(
 
 @case
 def without_the_right():
-    """orders to a cluster by a user without the right, alone, in a transaction and inline: refused, and nothing moves"""
+    """a user without the right cannot change a cluster: alone, in a transaction or inline"""
     with nodes(2) as (server, _):
         equal(server.ask("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all", "-@admin"), "OK", "SETUSER")
         before = server.ask("CLUSTER", "TOPOLOGY"), server.ask("CLUSTER", "MOVE", "STATUS"), server.ask("ROLE")
@@ -165,7 +165,7 @@ def without_the_right():
 
 @case
 def half_replicas():
-    """strangers who begin as replicas and send half acknowledgements, wrong ones or nothing are ended, and real ones are served"""
+    """false replicas with half, wrong or no acknowledgements are disconnected, and a real one is served"""
     replicate = wire.command("REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 20)
     with Server(*SMALL[:-2], "--repl-timeout", "1", "--replicas-max", "4", errors="replica") as server:
         with contextlib.ExitStack() as stack:
@@ -217,7 +217,7 @@ def ended(connection):
 
 @case
 def half_targets():
-    """who begins as the target of a move and then says nothing, half or wrong things takes no slot, and the source serves on"""
+    """a false target of a move that sends nothing, half or wrong replies takes no slot; the source serves on"""
     with nodes(2, "--repl-timeout", "3") as (source, target):
         equal(source.ask("SET", key_in(0, 0), 7), "OK", "SET")
         slot = slot_of(key_in(0, 0))

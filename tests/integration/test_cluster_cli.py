@@ -77,7 +77,7 @@ def keys_of_a_move():
 
 @case
 def refusals():
-    """What cannot be a cluster is said in a sentence, and writes no file."""
+    """An invalid cluster is refused with a reason, and no file is written."""
     with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
         file = f"{folder}/t.json"
         for wrong, said in ((["--nodes", "a.b.c.invalid:1"], "a.b.c.invalid"), (["--nodes", "127.0.0.1"], "write host:port"),
@@ -103,7 +103,7 @@ def refusals():
 
 @case
 def set_topology():
-    """cluster set sends the topology in a file, looks up names of hosts, and keeps what is there if it is told so"""
+    """cluster set sends a topology file and resolves host names; --if-absent keeps an existing topology"""
     with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
         with Server("--cluster-state", f"{folder}/state.json", "--cluster-node-id", "a" * 40, ready=503) as server:
             cli, file = (CLI, "-p", server.port, "cluster", "set"), pathlib.Path(folder, "t.json")
@@ -131,7 +131,7 @@ def set_topology():
 
 @case
 def http_ports():
-    """daemons of one host get HTTP ports of their own, apart from the ports of nodes; those of several hosts keep the default"""
+    """daemons on one host get different HTTP ports, which are no node's port; on several hosts the default stays"""
     for nodes, wanted in ((["127.0.0.1:9380", "127.0.0.2:7380", "[::1]:9381"], ["9379", "9382", "9383"]),
                           (["127.0.0.1:9379", "127.0.0.1:1"], ["9380", "9381"]),
                           (["10.0.0.1:7379", "10.0.0.2:7379", "10.0.0.1:7380"], ["9379", "9379", "9380"])):
@@ -164,7 +164,7 @@ def evil_node(answer):
 
 @case
 def escapes():
-    """no byte of a node reaches the terminal but printable ones"""
+    """of the bytes that a node sends only printable ones reach the terminal"""
     status = (b"ha_shard:" + EVIL + b"\r\nha_role:primary\r\nha_primary:" + EVIL + b"\r\nha_members:3" + EVIL +
               b"\r\nha_in_sync_members:" + EVIL + b"\r\n")
     answers = (b"-ERR " + EVIL + b"\r\n", b"+" + EVIL + b"\r\n", b"$%d\r\n%s\r\n" % (len(status), status),

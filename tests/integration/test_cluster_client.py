@@ -88,7 +88,7 @@ def draw_keys(rng, count):
 
 @case
 def calls():
-    """Every call of a handle of three nodes does what it says, and keys lie where their slots are."""
+    """Every call of a handle of three nodes works, and keys are stored on the nodes of their slots."""
     rng = random.Random(drawn_seed())
     with Cluster(3, "--frame-ops-max", "64") as cluster, Handle(cluster.addresses()[1]) as handle:
         equal(handle.first, "0", "connected by any node")
@@ -168,7 +168,7 @@ def change(cluster, rng, order):
 
 @case
 def between_calls():
-    """Slots change owners between calls: the handle finds them, and every answer is right."""
+    """Slots change owners between calls: the handle finds the new owners, and every reply is right."""
     rng = random.Random(drawn_seed() + 1)
     with Cluster(3, "--frame-ops-max", "128") as cluster, Handle(*cluster.addresses()) as handle:
         model, keys = Model(cluster), draw_keys(rng, 300)
@@ -241,7 +241,7 @@ def lost_node():
 
 @case
 def lost_shard():
-    """A node ends, and the next topology has its shard no more: calls to every node go to those that are left."""
+    """A node ends and the next topology lacks its shard: calls to every node go to the remaining nodes."""
     with Cluster(3) as cluster, Handle(cluster.addresses()[0]) as handle:
         for call, answer in (("ping", "0"), ("stats", "0 0"), ("scan", "-16 scan: the topology has changed")):
             gone = cluster.servers.pop()
@@ -263,7 +263,7 @@ def lost_shard():
 
 @case
 def nothing_left():
-    """Requests that are submitted where no primary is left end with an error, also too many of them."""
+    """Requests end with an error if no primary is left; more than the limit in flight are refused."""
     with Node(0, "--frames-in-flight-max", "4") as primary, Node(1) as replica:
         text = topology(1, [{"port": primary.port, "slots": [[0, SLOTS - 1]]},
                             {"port": replica.port, "shard": "s0", "role": "replica"}])
@@ -284,7 +284,7 @@ def nothing_left():
 
 @case
 def most_shards():
-    """A handle with as many connections as it may have makes all of them again."""
+    """A handle with the maximum of connections reconnects all of them."""
     with Node(0, "--bind", "0.0.0.0") as server:
         server.set_topology(topology(1, [{"port": server.port, "ip": f"127.0.1.{i}",
                                           "slots": [] if i > 0 else [[0, SLOTS - 1]]} for i in range(256)]))
@@ -318,7 +318,7 @@ def other_cluster():
 
 @case
 def gaps():
-    """A slot without an owner is named, and served once it has one; a server that is no node of a cluster is refused."""
+    """An error names a slot without an owner; it is served once it has one. A server without a cluster is refused."""
     with Cluster(2) as cluster, Handle(*cluster.addresses()) as handle:
         cluster.give([slot_of(7)], None)
         cluster.load(0)

@@ -133,7 +133,7 @@ def nutcracker(servers):
 
 @case
 def behind_nutcracker():
-    """nutcracker shares the keys out among two daemons that know nothing of each other"""
+    """nutcracker distributes keys over two daemons that do not know each other"""
     keys = RANDOM.sample(range(10**9), 300)
     with Server() as one, Server() as other, nutcracker([one, other]) as path:
         client = redis.Redis(unix_socket_path=path)
@@ -153,7 +153,7 @@ def behind_nutcracker():
 
 @case
 def slots_of_redis_py():
-    """redis-py, the server and the description agree on the slots of numbers"""
+    """redis-py, the server and the documented algorithm compute the same slots for numbers"""
     from redis.crc import key_slot  # pylint: disable=import-outside-toplevel
     with nodes(1) as (server,):
         replies = server.replies()

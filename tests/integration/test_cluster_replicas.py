@@ -44,7 +44,7 @@ def keys_of(shard, count):
 
 @case
 def reads_by_word():
-    """a replica redirects, and after READONLY serves reads of its shard alone, up to READWRITE or RESET"""
+    """a replica redirects; after READONLY it serves reads of its own shard, until READWRITE or RESET"""
     with two_shards() as servers:
         primary, replica = servers[0], servers[2]
         key, foreign = keys_of(0, 1)[0], keys_of(1, 1)[0]
@@ -113,7 +113,7 @@ def reads_at(server):
 
 @case
 def takes_over_under_load():
-    """a push that swaps primary and replica under load, forth and back, ends with equal tables and no replica that wrote"""
+    """topologies that swap primary and replica under load end with equal tables, and replicas do not write"""
     with two_shards() as servers:
         primaries = (0, 1)
         for epoch in range(2, 5):
@@ -150,7 +150,7 @@ class ShardLoad(Load):
 
 @case
 def primary_moves():
-    """a replica follows the primary that the newest topology has, wherever that is"""
+    """a replica follows the primary of the newest topology, also at another port"""
     with Node(0, *SMALL) as primary, Node(1, *SMALL) as replica:
         nodes = [{"port": 1, "slots": [[0, 16383]], "shard": "s0", "id": node_id(0)},
                  {"port": replica.port, "shard": "s0", "role": "replica", "id": node_id(1)}]

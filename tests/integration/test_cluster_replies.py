@@ -20,7 +20,7 @@ def entries_of_commands(server, redis):
 
 @case
 def replies_of_redis():
-    """the topology is told in the bytes of redis 7, by RESP2 and RESP3"""
+    """replies about the topology have the bytes of redis 7, by RESP2 and RESP3"""
     slots = [[0, 100], [200, 300], [5000, 5000]]
     with redis_nodes(slots) as (redis,):
         with Node(0, name=redis.id) as mine:
@@ -63,7 +63,7 @@ def sorted_shards(reply):
 
 @case
 def replies_of_redis_with_others():
-    """keys of other nodes are redirected as redis does it, and what it says of two nodes is the same"""
+    """redirections of other nodes' keys, and replies about two nodes, are those of redis"""
     with redis_nodes([[0, 8191]], [[8192, 16383]]) as (one, other):
         with Node(0, name=one.id) as mine:
             text = topology(1, [{"port": n.port, "slots": [s], "id": n.id, "hostname": "a.example"}
@@ -110,7 +110,7 @@ def envoy_map(rows):
 
 @case
 def rules_of_envoy():
-    """what Envoy's redis_proxy asks, without HELLO, fits its rules: CLUSTER SLOTS, redirections of three words, EXISTS as health"""
+    """Envoy's redis_proxy works: CLUSTER SLOTS without HELLO, redirections of three words, EXISTS as health check"""
     for flags, host in (((), "127.0.0.1"), (("--cluster-preferred-endpoint-type", "hostname"), "b.example")):
         with Node(0, *flags) as server:
             slots = [[0, 99], [101, 101], [200, 16000]]

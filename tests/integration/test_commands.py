@@ -46,7 +46,7 @@ def reply_or_error(connection, *words):
 
 @case
 def every_command_replies():
-    """every command of every engine has one reply, with as few arguments as it takes and with more"""
+    """every command of every engine gives one reply, with the fewest arguments and with more"""
     for engine in ENGINES:
         with Server(*flags(engine)) as server:
             everything = names(open_connection(server))
@@ -73,7 +73,7 @@ def every_command_replies():
 
 @case
 def every_command_inside_multi():
-    """every command inside MULTI is queued, refused or carried out at once, with one reply"""
+    """every command inside MULTI is queued, refused or executed at once, and gives one reply"""
     for engine in ENGINES:
         with Server(*flags(engine)) as server:
             for name in names(open_connection(server)):
@@ -98,7 +98,7 @@ def every_command_inside_multi():
 
 @case
 def command_times():
-    """INFO commandstats: usec is of the batches a command was in, and is no more than passed"""
+    """INFO commandstats: usec is the time of the command's batches, and at most the elapsed time"""
     with Server("--loops", "1") as server:
         connection = open_connection(server)
         began = time.monotonic()
@@ -202,7 +202,7 @@ def man_page():
 
 @case
 def help_of_the_tool():
-    """sherwood-cli --help names what sherwood-cli(1) has a paragraph for, but for commands on keys"""
+    """sherwood-cli --help names every command of sherwood-cli(1), except those on keys"""
     page = (ROOT / "deploy/man/sherwood-cli.1.scd").read_text()
     listed = set(re.findall(r"^\*([a-z]+(?: [a-z]+)?)\*", page.split("# COMMANDS")[1].split("# FILES")[0], re.M))
     shown = run(BUILD / "sherwood-cli", "--help")
@@ -215,7 +215,7 @@ def help_of_the_tool():
 
 @case
 def help_of_subcommands():
-    """HELP of each command that has subcommands lists them, MEMORY's and OBJECT's too"""
+    """HELP of each command with subcommands lists them, also those of MEMORY and OBJECT"""
     with Server() as server:
         connection = open_connection(server)
         for name, subcommand in (("CLIENT", "LIST"), ("COMMAND", "DOCS"), ("CONFIG", "GET"),
@@ -236,7 +236,7 @@ def help_of_subcommands():
 
 @case
 def commands_of_redis():
-    """every command that a redis-server lists is there, or refused in words that say why"""
+    """every command of a redis-server is supported, or refused with a reason"""
     with redis_server() as path, Server() as server:
         other = redis.UnixDomainSocketConnection(path=path, socket_timeout=30)
         listed = [name.decode() for name in ask(other, "COMMAND", "LIST")]
@@ -280,7 +280,7 @@ LIKE_REDIS = [
 
 @case
 def as_redis_says_it():
-    """CLIENT's subcommands beside a redis-server: the same replies, by RESP2 and RESP3"""
+    """CLIENT's subcommands reply as a redis-server does, by RESP2 and RESP3"""
     with redis_server() as path, tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
             Server("--unix-socket", directory + "/socket"):
         for script in LIKE_REDIS:

@@ -29,7 +29,7 @@ def model_of(operation, held, keys, operands):
 
 @case
 def mixed_pipelines():
-    """12 connections, each its own keys, 150 frames of all kinds at once: answers are a model's"""
+    """12 connections with own keys send 150 frames of all kinds at once: replies equal a model's"""
     rng = random.Random(drawn_seed())
     kinds = [wire.GET, wire.SET, wire.SET, wire.SUM, wire.SUM, wire.SET_ABSENT, wire.DELETE]
     with Server("--loops", "1", "--frames-in-flight-max", "200") as server:
@@ -66,7 +66,7 @@ def mixed_pipelines():
 
 @case
 def every_frame_counts():
-    """frames of increments of the same keys that arrive together: every one of them counts"""
+    """frames that increment the same keys at the same time all count"""
     frames, keys = 400, list(range(200))
     with Server("--loops", "1", "--frames-in-flight-max", "400") as server:
         with server.connect() as one, server.connect() as other:
@@ -83,7 +83,7 @@ def every_frame_counts():
 
 @case
 def loops_increment_one_key():
-    """16 connections on 4 loops increment keys of their own and one of all, exactly and in order"""
+    """16 connections on 4 loops increment own keys and a common one, exactly and in order"""
     lanes, each, burst = 16, 30, 40
     with Server("--loops", "4") as server:
         connections = [server.connect() for _ in range(lanes)]
@@ -116,7 +116,7 @@ def loops_increment_one_key():
 
 @case
 def sends_before_it_reads():
-    """a client may send two frames larger than output-bytes-pause before it reads an answer"""
+    """a client may send two frames larger than output-bytes-pause before it reads a reply"""
     keys = list(range(65536))
     frame = wire.frame(wire.GET, keys, want_values=True)
     with Server("--output-bytes-pause", "64K") as server:
@@ -134,7 +134,7 @@ def sends_before_it_reads():
 
 @case
 def others_get_their_turn():
-    """a client of single commands is served beside four that saturate the loop with large frames"""
+    """a client of single commands is served while four others saturate the loop with large frames"""
     keys = list(range(65536))
     frame = wire.frame(wire.GET, keys, want_values=True)
     with Server("--loops", "1", "--arena-bytes", "64M") as server:
@@ -175,7 +175,7 @@ def pour(connections, data, offsets):
 
 @case
 def reports_leave_others_their_turn():
-    """60 connections ask for INFO, COMMAND, CONFIG GET in bursts: another client is served beside"""
+    """another client is served while 60 connections request INFO, COMMAND and CONFIG GET in bursts"""
     with Server("--loops", "1") as server, server.connect() as other:
         replies = wire.Replies(other)
         for line in (b"INFO all\r\n", b"COMMAND\r\n", b"CONFIG GET *\r\n", b"nothing\r\n"):

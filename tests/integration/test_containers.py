@@ -16,7 +16,7 @@ def options_of(text):
 
 @case
 def images():
-    """the Containerfile's stages, packages, ports and arguments are those of the packages and the daemon"""
+    """the Containerfile names the stages, packages, ports and arguments of the packages and the daemon"""
     equal(re.findall(r"^FROM \S+ AS (\w+)$", CONTAINERFILE, re.M), ["base", "cpu", "cuda"], "stages")
     control = (ROOT / "deploy/debian/control.in").read_text(encoding="utf-8")
     packages = set(re.findall(r"^Package: (\S+)$", control, re.M))

@@ -22,7 +22,7 @@ COLLISION = wire.Error("COLLISION an existing key has the same hash (--resp-keys
 
 @case
 def commands():
-    """times are given, asked for, kept and ended, and a transaction has one clock"""
+    """commands set, read, keep and remove expiry times"""
     with Server(*CUDA, program=EMULATED) as server, server.connect() as connection:
         replies = wire.Replies(connection)
 
@@ -56,7 +56,7 @@ def commands():
 
 @case
 def times_come():
-    """from its time on a key is absent, for reads and for writes; the sweep removes it, and is counted"""
+    """a key is absent for reads and writes from its expiry time on; the sweep removes and counts it"""
     with Server(*CUDA, program=EMULATED) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         for key in range(40):
@@ -75,7 +75,7 @@ def times_come():
 
 @case
 def files():
-    """times are in the log and in snapshots, which the CPU backend reads, too"""
+    """the log and snapshots have expiry times, which the CPU backend also reads"""
     with tempfile.TemporaryDirectory() as directory:
         kept = ("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "no")
         with Server(*CUDA, *kept, program=EMULATED, stop_rc=-9) as server, server.connect() as connection:
@@ -101,7 +101,7 @@ def files():
 
 @case
 def a_replica():
-    """a replica on the CPU backend of a primary on CUDA has its keys and times, and loses what that removes"""
+    """a CPU replica of a CUDA primary has its keys and times, and loses the keys that the primary removes"""
     with Server(*CUDA, program=EMULATED) as primary:
         for key in range(20):
             equal(ask(primary, "SET", key, key, "PXAT", FAR + key), "OK", "SET")
@@ -117,7 +117,7 @@ def a_replica():
 
 @case
 def rows():
-    """rows expire, and their memory is used again"""
+    """rows expire, and their memory is reused"""
     with Server(*CUDA, "--value-bytes", "64", program=EMULATED) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         row = bytes(range(64))
@@ -133,7 +133,7 @@ def rows():
 
 @case
 def texts_of_keys():
-    """keys with texts expire: a dead key's hash is another's to take; the log and snapshots have both texts and times"""
+    """string keys expire: another key may take the hash of an expired one; log and snapshots have strings and times"""
     texts = (*CUDA, "--resp-keys", "hash", "--resp-key-text-bytes", "30", "--value-bytes", "12", "--value-type", "string")
     key, keys = b"user:1000:name", [b"kept:%d" % i for i in range(20)]
     twin = other(key)

@@ -22,7 +22,7 @@ def row_of(key):
 
 @case
 def in_both_memories():
-    """rows fill what the GPU is to have, then memory of the host; /metrics and INFO say how much each has"""
+    """rows fill the GPU memory of --rows-gpu-bytes, then host memory; /metrics and INFO show both sizes"""
     with Server(*CUDA, "--rows-in", "gpu+host", "--rows-gpu-bytes", "32K", program=EMULATED) as server, \
             server.connect() as connection:
         keys = list(range(2000))
@@ -45,7 +45,7 @@ def in_both_memories():
 
 @case
 def wide_operands():
-    """operands of f32 are added to rows of f16, each sum rounded, and the log holds what came of it"""
+    """ADD of f32 operands to f16 rows rounds each sum; the log restores the result"""
     with tempfile.TemporaryDirectory() as folder:
         flags = (*CUDA, "--value-type", "f16", "--data-dir", folder, "--appendonly", "yes", "--appendfsync", "no")
         row = np.zeros(32, np.float16)
@@ -68,7 +68,7 @@ COLLISION = wire.Error("COLLISION an existing key has the same hash (--resp-keys
 
 @case
 def texts_of_keys():
-    """two texts of one hash are an error in the order of commands, in pipelines and transactions; SCAN shows texts"""
+    """two key strings with one hash give an error, in pipelines and transactions; SCAN shows strings"""
     one, twin = b"user:1000:name", other(b"user:1000:name")
     with Server(*TEXTS, program=EMULATED) as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -94,7 +94,7 @@ def texts_of_keys():
 
 @case
 def texts_are_kept():
-    """texts are in the log and in snapshots: a key whose hash another one has is refused after restarts, too"""
+    """the log and snapshots keep key strings: after restarts a key with another one's hash is still refused"""
     keys = [b"kept:%d" % i for i in range(5)]
     with tempfile.TemporaryDirectory() as folder:
         flags = (*TEXTS, "--data-dir", folder, "--appendonly", "yes", "--appendfsync", "no")

@@ -92,7 +92,7 @@ def metrics_of(expression):
 
 @case
 def shown():
-    """no panel is empty, no rule fails, no alert fires while all is well, and one does once the daemon is gone"""
+    """no panel is empty, no rule fails and no alert fires while all is well; one fires once the daemon is gone"""
     with watched() as (server, prometheus, work):
         # Expressions of the GPU are absent without one (tests/integration/test_gpu_figures.py has them).
         left = {where: expression for where, expression in expressions() if "sherwood_gpu_" not in expression}
@@ -124,7 +124,7 @@ def shown():
 
 @case
 def by_tls_with_a_token():
-    """a daemon with --http-tls and --http-token-file is scraped as scrape.yml says, and not by a wrong token"""
+    """Prometheus with scrape.yml's settings reads a daemon with TLS and a token; a wrong token is refused"""
     with Authority() as authority, tempfile.TemporaryDirectory() as folder:
         cert, key = authority.sign("server")
         token, wrong = (authority.folder / name for name in ("token", "wrong"))
@@ -145,7 +145,7 @@ def by_tls_with_a_token():
 
 @case
 def whole():
-    """the dashboard: panels have ids, places, sources, units and meanings, and do not overlap; metrics are documented"""
+    """panels have ids, places, sources, units and meanings, and do not overlap; metrics are documented"""
     documented = set(re.findall(r"^\| `(\w+)` ", (ROOT / "deploy/docs/ref/metrics.md").read_text(encoding="utf-8"), re.M))
     names = {re.sub(r"_(bucket|count|sum)$", "", name) for _, e in expressions() for name in metrics_of(e)}
     equal(names - documented, set(), "metrics that metrics.md does not know")

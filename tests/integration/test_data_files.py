@@ -50,7 +50,7 @@ KINDS = {"fifo": "a FIFO, a device or a socket, not a regular file", "device": "
 
 @case
 def data_files_that_are_no_files():
-    """whatever has the name of a file in the data directory and is none ends the start in words, and the tools too"""
+    """a folder, FIFO or the like in place of a data file is an error that names it, at the start and in tools"""
     for name in ("log-00000000000000ff", "snapshot-00000000000000ff", "history", "first-segment", "lock"):
         for kind, words in KINDS.items():
             with Directory() as path:
@@ -71,7 +71,7 @@ def data_files_that_are_no_files():
 
 @case
 def files_of_options_that_are_no_files():
-    """so it is with every file that an option names"""
+    """a folder, FIFO or the like in place of a file that an option names is an error"""
     with Directory() as path, Authority() as authority:
         cert, key = authority.sign("server")
         topology = path / "topology"
@@ -93,7 +93,7 @@ def files_of_options_that_are_no_files():
 
 @case
 def unfinished_files_that_are_no_files():
-    """what has the name of a file that is about to be written is never waited for"""
+    """a FIFO in place of a file that is about to be written blocks neither the start nor SAVE"""
     with Directory() as path:
         os.mkfifo(path / "new-snapshot")
         os.mkfifo(path / "new-log")
@@ -129,7 +129,7 @@ def a_last_record_that_is_damaged():
 
 @case
 def a_segment_that_is_shorter():
-    """a segment that somebody has cut is no torn end"""
+    """a start refuses a segment that was truncated, because this is no torn end"""
     with Directory() as path:
         with durable(path, "always") as server:
             equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
@@ -144,7 +144,7 @@ def a_segment_that_is_shorter():
 
 @case
 def what_a_stop_writes():
-    """without a log a snapshot; with a log, which has every write, none"""
+    """a stop writes a snapshot if there is no log, and none if there is one"""
     for level in (None, "always", "everysec"):
         with Directory() as path:
             log = ("--appendonly", "yes", "--appendfsync", level) if level else ()
@@ -173,8 +173,8 @@ def life(path, *commands, kill=True):
 
 @case
 def a_newest_segment_that_is_gone():
-    """the next segment names the one beside which it was begun, and a snapshot the one that was written: a start says
-    which is gone; --fix goes on without it"""
+    """a start refuses to run without the newest written segment, and names it.
+    The next segment, or a snapshot, names that segment. --fix goes on without it."""
     for snapshot in (False, True):
         for lives in (1, 2):
             with Directory() as path:
@@ -195,7 +195,7 @@ def a_newest_segment_that_is_gone():
 
 @case
 def segments_that_may_be_gone():
-    """what no start needs may be gone: the segment that was not begun, those before a snapshot, and all beside a backup"""
+    """segments that no start needs may be absent: an unused one, those before a snapshot, all in a backup"""
     with Directory() as path:
         life(path, "SET 1 1", "SET 2 2")
         (path / f"log-{numbers_of(path)[-1]:016x}").unlink()
@@ -228,8 +228,8 @@ def lose_newest_run(path, older=False):
 
 @case
 def a_newest_run_that_is_gone():
-    """all segments of the last run are missing, and older files exist, or none: a start with a log and one without say so,
-    and log check; --fix goes on without them"""
+    """a start refuses to run if all segments of the last run are missing, with and without older files.
+    log check reports this, and --fix goes on without them."""
     said = "first-segment names it, so writes after"
     for older in ("segments", "segments and a snapshot", "a snapshot", "nothing"):
         with Directory() as path:
@@ -257,8 +257,8 @@ def a_newest_run_that_is_gone():
 
 @case
 def directories_without_a_newest_run():
-    """what has no first-segment, or one of another log, starts as before; and so does a log that was removed on purpose,
-    behind a run without one"""
+    """a directory starts without first-segment, or with that of another log.
+    So does one whose log was removed on purpose after a run without a log."""
     with Directory() as path, Directory() as other:
         life(path, "SET 1 1")
         life(path, "SET 2 2", "SAVE")
@@ -292,7 +292,7 @@ COMPATIBLE = {("decimal", "auto")} | {(form, form) for form in FORMS}
 
 @case
 def files_of_another_form_of_keys():
-    """files say how clients by RESP wrote keys: a start in a form that would not find them is refused, and names it"""
+    """files record --resp-keys: a start with an incompatible form is refused, and the error names the right one"""
     for log in ((), ("--appendonly", "yes")):
         for wrote in FORMS:
             with Directory() as path:
@@ -319,7 +319,7 @@ def files_of_another_form_of_keys():
 
 @case
 def the_form_of_keys_is_changed():
-    """--resp-keys-change yes loads them once; with a log the new form holds from then on. What has no keys has no form"""
+    """--resp-keys-change yes loads files of another form once; a log then has the new form; empty data has none"""
     with Directory() as path:
         start = ("--data-dir", str(path), "--appendonly", "yes", *SMALL)
         with Server(*start, "--resp-keys", "raw") as server:
@@ -337,7 +337,7 @@ def the_form_of_keys_is_changed():
 
 @case
 def a_replica_of_another_form_of_keys():
-    """a primary refuses replicas that would show its keys by other texts, in words that both log"""
+    """a primary refuses replicas with an incompatible form of keys; both log the reason"""
     with Server("--resp-keys", "decimal") as primary:
         primary.redis_cli("SET", "1", "1")
         with Server("--resp-keys", "hash", "--replicaof", f"127.0.0.1 {primary.port}", errors="form of keys") as replica:
@@ -348,7 +348,7 @@ def a_replica_of_another_form_of_keys():
 
 @case
 def a_lock_that_was_removed():
-    """the directory itself is locked: a second daemon is refused though somebody has removed the file, and so is --fix"""
+    """the directory itself is locked: without its lock file a second daemon and --fix are still refused"""
     with Directory() as path, durable(path, "always") as server:
         (path / "lock").unlink()
         for _ in range(2):
@@ -361,7 +361,7 @@ def a_lock_that_was_removed():
 
 @case
 def fixed_by_root():
-    """--fix keeps owner and mode, so that the daemon can read what root has cut"""
+    """--fix by root keeps owner and mode, so that the daemon can read the files"""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         raise Skip("only root runs daemons as other users")
     as_nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")

@@ -107,7 +107,7 @@ class Model:
 
 @case
 def commands():
-    """random commands, many in one batch and in transactions, give each key the default time, another or none"""
+    """random commands, in batches and in transactions, give each key the default time, another one or none"""
     rng = random.Random(drawn_seed())
     with Server(*CPU, *DEFAULT) as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -129,7 +129,7 @@ def commands():
 
 @case
 def none_without():
-    """where there is no default no key has a time that no command gives it"""
+    """without --default-ttl a key has an expiry time only if a command gives it one"""
     with Server(*CPU) as server, session(server) as replies:
         equal([replies.ask("SET", 1, 5), replies.ask("INCR", 2), replies.ask("MSET", 3, 4, 5, 6), replies.ask("SET", 7, 1, "KEEPTTL")],
               ["OK", 1, "OK", "OK"], "writes")
@@ -146,7 +146,7 @@ def answered(connection, request):
 
 @case
 def frames():
-    """frames: SET gives the default time, the others only to keys that are new; one that is refused gives none"""
+    """SET gives the default time, other frames give it to new keys only; a refused frame gives none"""
     with Server(*CPU, *DEFAULT, "--max-capacity", "64K") as server, session(server) as replies, server.connect() as frames_of:
         clock = Clock()
 
@@ -178,7 +178,7 @@ def frames():
 
 @case
 def time_comes():
-    """a key is gone when the default has passed, and swept; one that was told to stay is there"""
+    """a key expires and is swept after the default time; one with a longer time of its own stays"""
     with Server(*CPU, "--default-ttl", "1") as server, session(server) as replies, server.connect() as frames_of:
         began = time.monotonic()
         equal([replies.ask("SET", 1, 5), replies.ask("SET", 2, 5, "EX", TTL)], ["OK", "OK"], "SET")
@@ -211,7 +211,7 @@ def times(server, keys):
 
 @case
 def files_and_replicas():
-    """a replica, whatever its own default, has the times that the primary gave, and so have log and snapshot"""
+    """a replica keeps the times of its primary whatever its own default, and so do the log and snapshots"""
     with tempfile.TemporaryDirectory() as directory:
         files = ("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "always", *SMALL, "--backend", "cpu")
         with to_be_killed(Server(*files, *DEFAULT)) as server, \
@@ -236,7 +236,7 @@ def files_and_replicas():
 
 @case
 def rows():
-    """rows: sums with operands of another type, and parts, leave times; replicas have the same"""
+    """sums with operands of another type, and writes of parts, keep the times of rows, also at a replica"""
     with Server(*SMALL, "--backend", "cpu", "--value-bytes", "8", "--value-type", "f16", *DEFAULT) as server, \
             session(server) as replies, server.connect() as frames_of, \
             replica_of(server.port, "--backend", "cpu", "--value-bytes", "8", "--value-type", "f16") as replica:
@@ -253,7 +253,7 @@ def rows():
 
 @case
 def refused():
-    """a backend or an engine whose keys do not expire refuses --default-ttl at the start"""
+    """a backend or an engine without expiry refuses --default-ttl at the start"""
     for program, flags, words in (
             (BUILD / "sherwoodd-null", (), "default-ttl: keys do not expire with the null backend: choose --backend cpu"),
             (DAEMON, ("--backend", "cpu", "--engine", "cuckoo"), "default-ttl is not an option of the cuckoo engine"),

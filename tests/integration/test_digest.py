@@ -40,7 +40,7 @@ def digest(replies):
 
 @case
 def tables_agree():
-    """tables of other capacities, seeds, engines and widths have the digest that entries should have"""
+    """the digest depends on the entries only: not on capacity, seed, engine or width"""
     draw = random.Random(drawn_seed())
     entries = {draw.randrange(2**32): draw.randrange(2**32) for _ in range(3000)}
     entries.update({0: 0, 2**32 - 1: 2**32 - 1})
@@ -64,7 +64,7 @@ def tables_agree():
 
 @case
 def at_one_instant():
-    """a digest beside writes is that of the writes up to the sequence that it names"""
+    """a DIGEST during writes covers exactly the writes up to the sequence that it names"""
     draw = random.Random(drawn_seed() + 1)
     with Server() as server, server.connect() as one, server.connect() as two:
         writer, reader = wire.Replies(one), wire.Replies(two)
@@ -91,7 +91,7 @@ def at_one_instant():
 
 @case
 def survives():
-    """a restart, by log or by snapshot, has the digest and the sequence from before"""
+    """after a restart from the log or a snapshot the digest and the sequence are the same"""
     with Directory() as path:
         with durable(path, "no") as server, server.connect() as connection:
             replies = wire.Replies(connection)
@@ -108,7 +108,7 @@ def survives():
 
 @case
 def beside_saves():
-    """DIGEST and BGSAVE wait for each other, and a connection that goes takes nothing along"""
+    """DIGEST and BGSAVE wait for each other, and a connection that closes during DIGEST breaks neither"""
     with Directory() as path, Server("--data-dir", str(path)) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         for i in range(0, 100000, 1000):
@@ -125,7 +125,7 @@ def beside_saves():
 
 @case
 def program_compares():
-    """sherwood-cli digest says which servers have other entries, of other capacities, too, and what cannot be asked"""
+    """sherwood-cli digest names servers with other entries, and those that it cannot ask"""
     with Server("--capacity", "1K") as one, Server("--capacity", "64K", "--seed", "7") as two:
         for server in (one, two):
             with server.connect() as connection:
@@ -148,7 +148,7 @@ def program_compares():
 
 @case
 def while_a_snapshot_comes():
-    """a DIGEST that a replica began before its table was replaced tells of the table behind that, and of no part of one"""
+    """a DIGEST that a replica began before its table was replaced covers the new table, or replies LOADING"""
     faults = Faults()
     keys, passed, flags = 800_000, 6 << 20, (*SMALL, "--repl-timeout", "60")
 

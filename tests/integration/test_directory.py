@@ -63,7 +63,7 @@ def times_are_changes():
 
 @case
 def directory_gone():
-    """The directory is removed: SAVE says so; another one at its path is used without a restart"""
+    """The directory is removed: SAVE fails; a new one at its path is used without a restart"""
     with Directory() as path:
         with serve(path, errors="no snapshot was written") as server:
             r = client(server)
@@ -142,7 +142,7 @@ def renamed_and_made_anew():
 
 @case
 def other_files_come_along():
-    """mv D D.old; mkdir D: a node of a cluster keeps its topology, and a replica that REPLICAOF made its role"""
+    """mv D D.old; mkdir D: a cluster node keeps its topology, and a server keeps the role that REPLICAOF gave it"""
     with Moving() as path:
         config, node = path.with_name(path.name + ".json"), {"port": 1, "slots": [[0, 16383]]}
         config.write_text(topology(1, [node]))
@@ -169,7 +169,7 @@ def other_files_come_along():
 
 @case
 def renamed_only():
-    """mv D D.old: SAVE and the stop fail in words; moved back it is used as before"""
+    """mv D D.old: SAVE and the stop fail with a reason; after it is moved back it is used as before"""
     with Moving() as path:
         with serve(path, errors="was moved or removed|are lost") as server:
             r = client(server)
@@ -187,8 +187,8 @@ def renamed_only():
 
 @case
 def replaced_by_data_of_others():
-    """A directory with data takes the path, or one that another daemon has, or a symbolic link to an empty
-    one: data of others are left alone, in words; an empty one is used"""
+    """A directory that has data, or that another daemon uses, takes the path: it is left alone, and SAVE fails.
+    A symbolic link to an empty directory is used."""
     with Moving() as path, Moving() as other, Moving() as empty:
         with serve(other) as server:
             client(server).set(7, 7)
@@ -219,8 +219,8 @@ def replaced_by_data_of_others():
 
 @case
 def a_log_goes_on_in_the_new_one():
-    """mv D D.old; mkdir D, with a log: it is noticed within a second or two, and what was acknowledged is
-    where the next start looks, after a kill, too; data of others are left alone, and writes are refused"""
+    """mv D D.old; mkdir D, with a log: the server notices, and the next start has every acknowledged write.
+    This also holds after a kill. A directory with other data is left alone, and writes are refused."""
     log = ("--appendonly", "yes", "--appendfsync", "always", "--log-segment-bytes", "1M", "--frame-ops-max", "256",
            "--round-ops-max", "1024", "--capacity", "64K")
     errors = "was replaced|was moved|no snapshot was written|still broken"
@@ -260,7 +260,7 @@ def answer(r, key):
 
 @case
 def a_slow_disk_takes_the_history():
-    """REPLICAOF NO ONE while the disk does not finish a sync of `history`: nobody else waits for it"""
+    """REPLICAOF NO ONE while the disk does not finish a sync of `history`: other clients do not wait"""
     faults = Faults()
     with Directory() as path, harness.Server() as primary:
         client(primary).set(1, 1)
@@ -287,8 +287,8 @@ def a_slow_disk_takes_the_history():
 
 @case
 def a_mend_goes_first():
-    """A replica that takes nothing of its snapshot, and DIGEST, have the table's image when a sync of the log fails:
-    they give it up, and writes go on at once"""
+    """When a sync of the log fails, a replica's snapshot and DIGEST give up the table's image.
+    Writes then go on at once."""
     faults, keys = Faults(), 300000
     with Directory() as path:
         with serve(path, "--capacity", "512K", "--appendonly", "yes", "--appendfsync", "always", "--log-segment-bytes",

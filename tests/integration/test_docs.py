@@ -188,14 +188,14 @@ def api_names():
 
 @case
 def names():
-    """options, metrics, functions, files and links that a page names exist"""
+    """the options, metrics, functions, files and links that a page names exist"""
     problems = [problem for page in PAGES for problem in missing_names(page)]
     check(not problems, "\n".join(problems))
 
 
 @case
 def commands_of_redis():
-    """migrate-from-redis.md has each command of redis, and each absent one, in one list"""
+    """migrate-from-redis.md lists each command of redis once, as supported or unsupported"""
     page = text_of("deploy/docs/migrate-from-redis.md")
     lists = re.split(r"^### .*$", page[page.index("\n## Commands\n"):page.index("\n## Write to both\n")], flags=re.MULTILINE)[1:]
     cells = ["\n".join(re.findall(r"^\| (.*?) \|", text, re.MULTILINE) or [text]) for text in lists]
@@ -213,7 +213,7 @@ def commands_of_redis():
 
 @case
 def files_of_an_operation():
-    """MUL took the files that CONTRIBUTING.md names for an operation on keys, and those that make docs writes"""
+    """the files that name MUL are those that CONTRIBUTING.md lists for an operation, and those of make docs"""
     row = re.search(r"^\| an operation on keys \| (.*?); `make docs`", text_of(".github/CONTRIBUTING.md"), re.MULTILINE).group(1)
     named = re.findall(r"`([^`]+)`", row)
     check(len(named) <= 5, named)
@@ -230,7 +230,7 @@ def files_of_an_operation():
 
 @case
 def faults_are_found():
-    """a wrong reply, a wrong option and a dead link in a page are found"""
+    """the check finds a wrong reply, a wrong option and a dead link in a page"""
     known_options()
     with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
         page = pathlib.Path(folder) / "page.md"

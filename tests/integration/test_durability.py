@@ -31,7 +31,7 @@ def study(folder, *options, build=BUILD):
 
 @case
 def every_bar():
-    """every part has its rows, each bar is told, and ratios are of what they are said to be"""
+    """every part has its rows, each bar is printed, and each ratio equals the quotient of its rows"""
     if SANITIZED:
         raise Skip("it is timed")
     with tempfile.TemporaryDirectory() as name:
@@ -70,7 +70,7 @@ def every_bar():
 
 @case
 def without_a_log():
-    """a daemon that answers without a log is an error and no number; the exit status is 1"""
+    """the study reports an error instead of a number if the daemon has no log, and exits with 1"""
     with tempfile.TemporaryDirectory() as name:
         folder, build = pathlib.Path(name) / "out", pathlib.Path(name) / "build"
         build.mkdir()

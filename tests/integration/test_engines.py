@@ -29,7 +29,7 @@ def commands_of(replies):
 
 @case
 def robin_hood_is_named():
-    """robin_hood is the default, and says so everywhere"""
+    """robin_hood is the default engine, and every report names it"""
     with Server() as server, server.connect() as connection:
         replies = wire.Replies(connection)
         check(f"robin_hood engine, {BACKEND} backend" in server.line, server.line)
@@ -44,7 +44,7 @@ def robin_hood_is_named():
 # --- cuckoo --------------------------------------------------------------------------------------
 @case
 def cuckoo_over_resp():
-    """cuckoo over RESP: operations on keys work, SCAN, RANDOMKEY and RESIZE are refused in words"""
+    """cuckoo over RESP: operations on keys work; SCAN, RANDOMKEY and RESIZE are refused with a reason"""
     with start(*CUCKOO) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         check("cuckoo engine" in server.line, server.line)
@@ -69,7 +69,7 @@ def cuckoo_over_resp():
 
 @case
 def cuckoo_refusals_keep_their_place():
-    """cuckoo: a pipeline of served and refused commands is answered in order"""
+    """cuckoo: in a pipeline, replies and errors come in the order of the commands"""
     with start(*CUCKOO) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         connection.sendall(b"".join(wire.command(*c) for c in (
@@ -83,7 +83,7 @@ def cuckoo_refusals_keep_their_place():
 
 @case
 def cuckoo_in_frames():
-    """cuckoo in frames: every key, and refusals that leave the connection"""
+    """cuckoo in frames: operations on keys work; unsupported ones are refused, and the connection stays open"""
     with start(*CUCKOO) as server, server.connect() as connection:
         relay(PEER, server.address(), "cuckoo")
         connection.sendall(wire.frame(wire.SCAN, count=10, key_bytes=8, value_bytes=8)
@@ -99,7 +99,7 @@ def cuckoo_in_frames():
 
 @case
 def cuckoo_is_full():
-    """cuckoo: at max-load new keys are refused as out of memory, old ones are served"""
+    """cuckoo: at max-load new keys are refused as out of memory, and existing ones are served"""
     with start("--engine", "cuckoo", "--capacity", "3000", "--max-load", "0.5") as server, \
             server.connect() as connection:
         replies = wire.Replies(connection)
@@ -146,7 +146,7 @@ def overflows_are_counted():
 
 @case
 def cache_takes_long_commands():
-    """cache: commands of megabytes, within resp-request-bytes-max, of large values and of small ones"""
+    """cache: commands of megabytes work up to resp-request-bytes-max, with large values and small ones"""
     for size, count in ((1020, 3800), (200, 8000), (60, 8000)):
         with start(*CACHE, "--capacity", "128K", "--value-bytes", "1020", "--frame-ops-max",
                    "0") as server, server.connect() as connection:
@@ -158,7 +158,7 @@ def cache_takes_long_commands():
 
 @case
 def cache_over_resp():
-    """cache over RESP: strings of every length come back as they were, and absent ones are nil"""
+    """cache over RESP: strings of every length are read back unchanged, and absent ones are nil"""
     with start(*CACHE, "--value-bytes", "64") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         values = [bytes((i * 7 + k) % 256 for k in range(i)) for i in range(65)]
@@ -198,7 +198,7 @@ def cache_over_resp():
 
 @case
 def cache_refusals():
-    """cache: too long values and arithmetic are refused in words and change nothing"""
+    """cache: too long values, and arithmetic, are refused with a reason and change nothing"""
     with start(*CACHE, "--resp-keys", "decimal") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         check(error_of(replies, "SET", "abc", "x").startswith("ERR key is not"), "a key that is none")
@@ -221,7 +221,7 @@ def cache_refusals():
 
 @case
 def cache_pipelines():
-    """cache: long pipelines of large values on several connections keep their order"""
+    """cache: long pipelines of large values on several connections get their replies in order"""
     with start("--engine", "cache", "--capacity", "64K", "--value-bytes", "1020", "--frame-ops-max",
                "0") as server:
         connections = [server.connect() for _ in range(4)]
@@ -238,7 +238,7 @@ def cache_pipelines():
 
 @case
 def cache_rounds_together():
-    """cache: writes that show the old value and writes that do not, of several loops at once"""
+    """cache: SET with and without GET on connections of several loops at once: every reply is right"""
     with start("--engine", "cache", "--capacity", "64K", "--value-bytes", "100", "--loops", "4") as server:
         connections = [server.connect() for _ in range(8)]
         for turn in range(6):
@@ -278,7 +278,7 @@ def cache_with_fixed_values():
 
 @case
 def cache_in_frames():
-    """cache in frames: RESP and frames see the same strings; a wrong width is refused"""
+    """cache in frames: RESP and frames read the same strings; a wrong width is refused"""
     with start(*CACHE, "--value-bytes", "12") as server, server.connect() as connection, \
             server.connect() as resp:
         replies = wire.Replies(resp)
@@ -325,7 +325,7 @@ def cache_with_libsherwood():
 
 @case
 def cache_never_full():
-    """cache: ten times as many keys as slots are stored without an error, and the counters agree"""
+    """cache: ten times as many keys as slots are stored without an error, and the counters are consistent"""
     with start(*CACHE, "--value-bytes", "32", "--policy", "lru") as server, \
             server.connect() as connection:
         replies = wire.Replies(connection)
@@ -356,7 +356,7 @@ def cache_never_full():
 
 @case
 def cache_keeps_what_is_used():
-    """cache, lfu: new keys do not drive out what is used more often; they are counted, not errors"""
+    """cache, lfu: new keys do not evict keys that are used more often; refused keys are counted, not errors"""
     with start("--engine", "cache", "--capacity", "256", "--policy", "lfu", "--value-bytes", "8",
                "--cache-mode", "throughput") as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -379,7 +379,7 @@ def cache_keeps_what_is_used():
 
 @case
 def cache_lfu_inserts_tell_the_truth():
-    """cache, lfu: SETNX answers 1 and SET NX OK exactly where the key is there afterwards"""
+    """cache, lfu: SETNX replies 1 and SET NX replies OK exactly if the key exists afterwards"""
     with start("--engine", "cache", "--capacity", "256", "--policy", "lfu", "--value-bytes", "8",
                "--cache-mode", "throughput") as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -417,7 +417,7 @@ def cache_lfu_inserts_tell_the_truth():
 
 @case
 def cache_restarts_empty():
-    """cache: a daemon that is started again on its port is empty and serves"""
+    """cache: a daemon that restarts on its port is empty and serves"""
     with start(*CACHE) as server:
         port = str(server.port)
         server.redis_cli("SET", "42", "hello")
@@ -453,7 +453,7 @@ def cache_with_sherwood_cli():
 # --- options -------------------------------------------------------------------------------------
 @case
 def options_that_contradict():
-    """options of another engine, and sizes that cannot be, are refused with what to do"""
+    """options of another engine, and impossible sizes, are refused; the error says what to do"""
     rows = {
         ("--engine", "foo"): "engine: 'foo' is not one of robin_hood cuckoo cache",
         ("--value-format", "fixed"): "choose the cache engine",

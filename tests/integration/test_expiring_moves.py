@@ -35,7 +35,7 @@ def some_slots():
 
 @case
 def commands():
-    """EXPIRE and its kind are redirected as other commands are; slots count and list what has not expired"""
+    """EXPIRE and its variants are redirected like other commands; a slot's count and list omit expired keys"""
     with cluster(2, *CPU) as (one, two):
         key, foreign = key_in(0, 8191), key_in(8192, 16383)
         moved_there = Error(f"MOVED {slot_of(foreign)} 127.0.0.1:{two.port}")
@@ -63,7 +63,7 @@ def commands():
 
 @case
 def under_load():
-    """slots go and come back while keys with and without times are written: all replies, and all keys and times at the end, are right"""
+    """slots move to and fro while keys with and without times are written: replies, keys and times are right"""
     with cluster(2, *CPU) as servers:
         load = TimedLoad(servers, SEED)
         eventually(lambda: load.done > 400 or load.faults, "keys are there")
@@ -80,7 +80,7 @@ def under_load():
 
 @case
 def rows_and_defaults():
-    """rows, and keys of --default-ttl, keep their times to the millisecond, through two moves and a restart from the log"""
+    """rows, and keys of --default-ttl, keep their times to the millisecond through two moves and a restart"""
     for flags, value in ((("--value-bytes", "60", "--value-type", "string"), b"a row"), (("--default-ttl", "5000"), b"7")):
         with cluster(2, *CPU, *flags, durable=True) as servers:
             one, two = servers
@@ -99,7 +99,7 @@ def rows_and_defaults():
 
 @case
 def frames():
-    """what frames and commands write while slots move has the default time at the target"""
+    """keys that frames and commands write while slots move have the default time at the target"""
     with cluster(2, *CPU, "--default-ttl", "5000") as servers, Load(servers, SEED) as load:
         eventually(lambda: load.rounds > 2 or load.faults, "frames were sent")
         slots = some_slots()
@@ -119,7 +119,7 @@ def frames():
 
 @case
 def killed():
-    """source and target are killed at steps that are drawn, and come back: every key that was answered is there with its time"""
+    """source and target are killed at random steps and restart: every acknowledged key exists with its time"""
     faults = [(1, each) for each in TARGET_FAULTS] + [(0, each) for each in SOURCE_FAULTS]
     with cluster(2, *CPU, durable=True) as servers:
         load = TimedLoad(servers, SEED, tolerates=True)
@@ -220,19 +220,19 @@ def move_ahead(keeper):
 
 @case
 def target_is_ahead():
-    """a target whose clock is an hour ahead removes nothing before it serves: a key that is told to stay meanwhile stays"""
+    """a target whose clock is an hour ahead removes nothing before it serves: PERSIST meanwhile keeps a key"""
     move_ahead(Keeper)
 
 
 @case
 def gpu_is_ahead():
-    """the same of a target whose table is on a GPU"""
+    """a target on a GPU whose clock is an hour ahead removes nothing before it serves"""
     move_ahead(on_gpu)
 
 
 @case
 def gpu_and_back():
-    """slots go to a table on a GPU and come back while keys with and without times are written"""
+    """slots move to a table on a GPU and back while keys with and without times are written"""
     with cluster(2, *CPU, keeper=on_gpu) as servers:
         load = TimedLoad(servers, SEED)
         eventually(lambda: load.done > 200 or load.faults, "keys are there")
@@ -248,7 +248,7 @@ def gpu_and_back():
 
 @case
 def target_is_behind():
-    """a key that had expired at the source is absent at a target whose clock is an hour behind, though it was not swept yet"""
+    """a key that had expired at the source but was not swept is absent at a target whose clock is behind"""
     with with_clock() as ((one, two), clock):
         clock.set(-HOUR)
         dead, lives = key_in(100, 300), key_in(100, 300, 1)
@@ -263,7 +263,7 @@ def target_is_behind():
 
 @case
 def targets_without_times():
-    """a target whose keys do not expire takes slots while no key of the source does; then it is refused in one sentence"""
+    """a target without expiry takes slots only while no key of the source expires; then an error says so"""
     says = ("keys of this node expire, but the target's table has no expiry: start the target with --engine robin_hood "
             "(see KEYS THAT EXPIRE in sherwoodd(8))")
     with cluster(2, *CPU) as (one, two):

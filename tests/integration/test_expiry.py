@@ -53,7 +53,7 @@ def drawn(rng, now):
 
 @case
 def beside_redis():
-    """random commands on keys with times, and transactions of them, have the replies of redis; so have all keys at the end"""
+    """random commands and transactions on keys with times give the replies of redis, and leave the same keys"""
     rng = random.Random(drawn_seed())
     with Server(*CPU) as server, redis_server() as path:
         for version in (2, 3):
@@ -77,7 +77,7 @@ def beside_redis():
 
 @case
 def dead_before_watch():
-    """a watched key that was dead already, and is swept then, has not changed: as in redis"""
+    """a watched key that had expired before WATCH does not count as changed when it is swept, as in redis"""
     with Server(*CPU) as server, server.connect() as connection, server.connect() as second:
         replies, others = wire.Replies(connection), wire.Replies(second)
         seen = False
@@ -95,7 +95,7 @@ def dead_before_watch():
 
 @case
 def slow_ones():
-    """SLOWLOG shows the times that commands came to"""
+    """SLOWLOG shows relative expiry times as absolute ones"""
     with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         for words in (("SET", 1, 5), ("EXPIREAT", 1, 4000000000, "NX"), ("GETEX", 1, "PXAT", 4000000000001), ("PSETEX", 2, 10**6, 5),
@@ -109,7 +109,7 @@ def slow_ones():
 
 @case
 def memory_of_times():
-    """times are in the figures of memory, and grow with the keys that expire; RESIZE gives back what they need no more"""
+    """INFO's memory includes expiry times and grows with the number of expiring keys; RESIZE frees unused ones"""
     with Server(*CPU) as server, server.connect() as connection:
         replies = wire.Replies(connection)
 
@@ -132,7 +132,7 @@ def memory_of_times():
 
 @case
 def times_come():
-    """a key is there before its time and gone after it, with its value, in SCAN and KEYS, and in the figures"""
+    """a key exists before its time and is absent after it, for GET, SCAN, KEYS and the counters"""
     with Server(*CPU) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         for n, words in enumerate((("SET", 1, 5, "PX", 700), ("PSETEX", 2, 700, 5), ("SET", 3, 5))):
@@ -159,7 +159,7 @@ def times_come():
 
 @case
 def mean_time_to_live():
-    """avg_ttl of INFO is known where no key is due, grows shorter with the time, and hears of keys that get another time"""
+    """avg_ttl of INFO is known before any key expires, decreases with time, and includes new keys"""
     with Server(*CPU) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         mean = lambda: int(replies.ask("INFO", "keyspace").decode().partition("avg_ttl=")[2].split()[0])
@@ -173,7 +173,7 @@ def mean_time_to_live():
 
 @case
 def watched_keys_expire():
-    """EXEC replies nil if a watched key has expired meanwhile, and if EXPIRE was carried out; not for one without effect"""
+    """EXEC replies nil if a watched key expired, or EXPIRE changed it; an EXPIRE without effect does not count"""
     with Server(*CPU) as server, server.connect() as connection, server.connect() as second:
         replies, others = wire.Replies(connection), wire.Replies(second)
         watched, ms = False, 150
@@ -204,7 +204,7 @@ def refuses_to_start(*flags):
 
 @case
 def where_keys_do_not_expire():
-    """other engines say so; what has such keys is refused by a table that cannot keep them"""
+    """other engines refuse EXPIRE, and refuse a primary, a log or a snapshot with expiring keys"""
     cuckoo = ("--engine", "cuckoo", *CPU)
     with Server(*cuckoo) as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -315,8 +315,8 @@ class Keeper(threading.Thread):
 
 @case
 def killed_at_any_moment():
-    """after kill -9 the same keys have the same times, on every level, with snapshots and several segments; what expired
-    meanwhile is absent from the first answer on; so a replica has it, which is killed, too"""
+    """after kill -9 on each level the same keys have the same times, with snapshots and several segments.
+    A key that expired meanwhile is absent from the first reply on. The same holds for a replica that is killed."""
     rng = random.Random(drawn_seed())
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as other:
         keepers = []
@@ -353,8 +353,8 @@ def killed_at_any_moment():
 
 @case
 def replicas_have_times():
-    """a replica hides what has expired by its own clock, removes nothing by itself, has the same digest, and keeps times when
-    it becomes the primary"""
+    """a replica hides expired keys by its own clock, removes none by itself, and has the same digest.
+    It keeps the times when it becomes the primary."""
     with Server(*SMALL, "--backend", "cpu") as primary, primary.connect() as connection:
         replies = wire.Replies(connection)
         equal([replies.ask("SET", 1, 5, "EXAT", 4000000000), replies.ask("SET", 2, 5), replies.ask("EXPIRE", "9", 5)],
@@ -384,7 +384,7 @@ def replicas_have_times():
 
 @case
 def nobody_is_told_of_no_times():
-    """PERSIST and KEEPTTL where no key has a time, and EXPIRE of an absent key, are in no log and reach no replica: both go on"""
+    """PERSIST and KEEPTTL without times, and EXPIRE of absent keys, reach neither the log nor a replica"""
     cuckoo = ("--engine", "cuckoo", *CPU)
     with tempfile.TemporaryDirectory() as directory, \
             Server(*CPU, "--data-dir", directory, "--appendonly", "yes") as server, server.connect() as connection, \
@@ -410,7 +410,7 @@ def nobody_is_told_of_no_times():
 
 @case
 def readers_end_no_key():
-    """a user who may only read cannot have a key expire, by GETEX neither"""
+    """a user with read rights only cannot make a key expire, not even by GETEX"""
     with Server(*CPU) as server, server.connect() as connection, server.connect() as second:
         replies, others = wire.Replies(connection), wire.Replies(second)
         equal([replies.ask("SET", 1, 5), replies.ask("ACL", "SETUSER", "reader", "on", ">word", "~*", "+@read"),

@@ -215,8 +215,9 @@ def fails_for_good(level, kind, error, after, rng):
 
 @case
 def calls_that_fail():
-    """every kind of call, with a drawn error at a drawn call under load, on every level: writes are refused by both protocols,
-    reads go on, the pages and metrics say it, no failed sync is repeated, service returns, and after kill -9 all is there"""
+    """a random file call fails with a random error under load, for each kind of call on each level.
+    Both protocols refuse writes, reads go on, and pages and metrics show the error. No failed sync is repeated.
+    Service returns, and after kill -9 every acknowledged write exists."""
     rng = random.Random(drawn_seed())
     plans = [(level, kind, rng.choice(ERRORS[kind]), rng.randrange(40 if kind in ("write", "sync") else 3),
               random.Random(rng.randrange(2**32)))
@@ -226,8 +227,8 @@ def calls_that_fail():
 
 @case
 def save_points_that_fail():
-    """without a log: where save points are set a snapshot that fails has writes refused, reads go on, a later one brings
-    service back, and after kill -9 what the last good one had is there"""
+    """without a log, a failed snapshot of --save stops writes but not reads; a later snapshot brings service back.
+    After kill -9 the server has what the last successful snapshot had."""
     rng = random.Random(drawn_seed())
 
     def one(kind, error):
@@ -344,8 +345,8 @@ def is_held_beside_a_snapshot(kind):
 
 @case
 def calls_that_are_held():
-    """while a call on a file does not return, of the log on every level or of a snapshot, no loop waits: reads, pages and new
-    connections are answered, and writes as soon as it returns"""
+    """while a file call of the log or of a snapshot does not return, no loop waits.
+    Reads, pages and new connections are answered, and writes as soon as the call returns."""
     rng = random.Random(drawn_seed())
     at_once(is_held, some(rng, [(level, kind) for level in LEVELS for kind in RUNNING
                                 if kind not in ("unlink", "allocate") or level == "everysec"]), AT_ONCE)
@@ -383,7 +384,7 @@ def stops_while_held(level, kind, returns):
 
 @case
 def a_stop_while_a_call_is_held():
-    """a stop waits for the disk, has what was accepted, and ends at once at a second signal"""
+    """a stop waits for the disk and keeps accepted writes; a second signal ends it at once"""
     at_once(stops_while_held, [(level, kind, returns) for level, kind in (("always", "sync"), ("always", "write"), ("no", "write"))
                                for returns in (True, False)], AT_ONCE)
 
@@ -440,8 +441,8 @@ def start_once(original, flags, faults, number, error):
 
 @case
 def a_start_whose_calls_fail():
-    """any call of a start fails, once: it serves all that was answered and takes writes, or ends and says why, and the next
-    start has everything"""
+    """one file call of a start fails: the server has every acknowledged write and takes new ones, or ends with a reason.
+    After such an end the next start has every write."""
     rng = random.Random(drawn_seed())
     with Directory() as path:
         number = lived(path, rng)

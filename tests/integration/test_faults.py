@@ -30,8 +30,8 @@ def killed(server):
 
 @case
 def writes_that_fail():
-    """EIO of the log: writes are refused, by both protocols, reads go on; when it ends all that waited is answered, and
-    after kill -9 all is there"""
+    """EIO of the log: both protocols refuse writes, and reads go on.
+    After the fault the writes that waited are answered, and after kill -9 all exist."""
     for level in ("always", "everysec", "no"):
         faults = Faults()
         with Directory() as path:
@@ -58,8 +58,8 @@ def writes_that_fail():
 
 @case
 def syncs_that_fail():
-    """a sync that fails once: a snapshot stands for its writes, the file is neither written nor synced again, and after
-    kill -9 all is there"""
+    """after one failed sync a snapshot replaces its file, which is neither written nor synced again.
+    After kill -9 every write exists."""
     for level in ("always", "everysec", "no"):
         faults = Faults()
         with Directory() as path:
@@ -83,8 +83,8 @@ def syncs_that_fail():
 
 @case
 def snapshots_that_fail():
-    """a write, a sync or the sync of the directory that fails: the snapshot counts as failed, nothing is synced again,
-    the one before stays, and the next one succeeds"""
+    """a failed write, sync or directory sync fails the snapshot, and is not repeated.
+    The snapshot before stays, and the next one succeeds."""
     faults = Faults()
     with Directory() as path:
         with Server("--data-dir", str(path), errors="no snapshot was written", environment=faults.environment()) as server:
@@ -124,7 +124,7 @@ def gets(server):
 
 @case
 def a_slow_disk():
-    """beside writes that wait for a slow disk the 99th percentile of GETs stays within twice what it is without writes"""
+    """while writes wait for a slow disk, the 99th percentile of GETs is at most twice that without writes"""
     faults = Faults()
     with Directory() as path:
         with durable(path, "always", environment=faults.environment()) as server:
@@ -149,8 +149,8 @@ def a_slow_disk():
 
 @case
 def a_disk_that_hangs():
-    """writes of the log that take seconds: what waits is bounded, GETs are answered meanwhile, and all is answered in the
-    end"""
+    """while writes of the log take seconds, the backlog is bounded and GETs are answered.
+    In the end every write is answered."""
     faults = Faults()
     with Directory() as path:
         with durable(path, "always", "--log-backlog-bytes", "1M", environment=faults.environment()) as server:

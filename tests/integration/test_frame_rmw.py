@@ -120,7 +120,7 @@ class Table:
 
 @case
 def as_one_after_the_other():
-    """Repeated keys in array order, frames in the order in which they were sent, of every table that has them"""
+    """Repeated keys take effect in array order, and frames in the order sent, on every table with such operations"""
     rng = random.Random(SEED)
     for options, shape in TABLES.items():
         with Server(*CPU, *options) as server, server.connect() as connection:
@@ -136,7 +136,7 @@ def as_one_after_the_other():
 
 @case
 def long_frames():
-    """A frame of many keys, half of them there twice, while others read and write"""
+    """Frames of 40,000 keys, many of them repeated, are right, and another client is served meanwhile"""
     rng, count = random.Random(SEED), 40000
     table = Table(8, 8, "")
     keys = [rng.randrange(count) for _ in range(count)]
@@ -155,7 +155,7 @@ def long_frames():
 
 @case
 def none_is_lost():
-    """CAS and SETRANGE by frames, read-modify-write commands of RESP and INCRBY, on several loops at once"""
+    """CAS and SETRANGE by frames, RMW commands of RESP and INCRBY on several loops: no write is lost"""
     times, workers = 60, 4
     table = Table(8, 8, "")
 
@@ -183,7 +183,7 @@ def none_is_lost():
 
 @case
 def what_is_refused():
-    """Parts of integers and past the end of rows, bits of numbers and strings, a cache's, fields that do not belong"""
+    """Ranges outside a row, bit operations on other values, RMW on a cache and unknown fields are refused"""
     def refusals(options, key_bytes, value_bytes, *rows):
         table = Table(key_bytes, value_bytes, "")
         with Server(*CPU, *options) as server, server.connect() as connection:
@@ -220,7 +220,7 @@ def what_is_refused():
 
 @case
 def parts_in_a_cache():
-    """GETRANGE of rows of a cache, of those that are there and those that are not"""
+    """GETRANGE on a cache returns parts of present rows, and zeros for absent ones"""
     with Server(*CPU, "--engine", "cache", "--value-bytes", "64", "--value-format", "fixed") as server, \
             server.connect() as connection:
         table = Table(8, 64, "row")
@@ -233,7 +233,7 @@ def parts_in_a_cache():
 
 @case
 def a_full_table():
-    """A frame of which one key has no room changes nothing"""
+    """A frame that has no room for one of its keys changes nothing"""
     table = Table(8, 8, "")
     with Server(*CPU, "--capacity", "64", "--max-load", "0.5") as server, server.connect() as connection, session(server) as replies:
         replies.ask("SET", 1, 6)
@@ -246,7 +246,7 @@ def a_full_table():
 
 @case
 def times_stay():
-    """Keys keep the time at which they expire, also in a log; one whose time has come is absent"""
+    """Keys keep their expiry times, also in a log; an expired key is absent"""
     table = Table(8, 8, "")
 
     def look(replies):
@@ -273,7 +273,7 @@ def times_stay():
 
 @case
 def what_others_see():
-    """A key that WATCH names has changed, and one that CAS left alone has not; a log, a restart and a replica have all"""
+    """CAS marks a watched key only if it changes it; a restart from the log and a replica have every write"""
     rng = random.Random(SEED)
     table = Table(8, 20, "row")
     row = bytes([1]) * 20
@@ -307,7 +307,7 @@ def what_others_see():
 
 @case
 def who_may():
-    """Frames need the rights of the command of their name, and each of their keys"""
+    """Frames need the rights of the command of the same name, for each of their keys"""
     table = Table(8, 8, "row")
     with Server(*CPU, "--value-bytes", "8") as server, server.connect() as connection, session(server) as replies:
         equal(replies.ask("ACL", "SETUSER", "default", "resetkeys", "~1000-1999", "-setrange"),

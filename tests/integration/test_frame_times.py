@@ -257,7 +257,7 @@ def steps(rng, seed, model, server, count):
 
 @case
 def beside_a_model():
-    """random frames that give, change, end and ask for times, and commands on the same keys; every key is looked up each step"""
+    """random frames that set, change, remove and read times, and commands on the same keys, equal a model each step"""
     seed = drawn_seed()
     rng = random.Random(seed)
     for flags, widths in TABLES.items():
@@ -267,7 +267,7 @@ def beside_a_model():
 
 @case
 def files_and_replicas():
-    """what frames gave is there after a restart from the log, and at a replica, which has the same digest and becomes the primary"""
+    """a restart from the log and a replica have what frames wrote; the replica has the same digest"""
     seed = drawn_seed()
     rng = random.Random(seed)
     for flags, widths in TABLES.items():
@@ -297,7 +297,7 @@ def asked(connection, *frame, **header):
 
 @case
 def by_the_clock():
-    """relative times count from when the server carries the frame out; a key is absent from then on, and counted as expired"""
+    """relative times start when the server executes the frame; an expired key is absent and counted"""
     with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
         def before_its_time():
             """The replies while the keys are there; none if this program was held up for longer than they live."""
@@ -324,7 +324,7 @@ def by_the_clock():
 
 @case
 def what_is_refused():
-    """fields that contradict each other, operations without times, arrays that are too short: each in one sentence, without effect"""
+    """contradictory fields, operations without times and wrong lengths get one error each, without effect"""
     with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
         equal(replies.ask("SET", 1, 5), "OK", "SET")
         rows = ((wire.SET, {"times": 4, "time_ms": 5}, "times must be UNSAID, AT, IN or KEEP"), (wire.SET, {"time_ms": 5}, "need times AT or IN"),
@@ -355,7 +355,7 @@ def what_is_refused():
 
 @case
 def of_defaults():
-    """--default-ttl: what says no time has it, what says one that; KEEP is for present keys, and EXPIRE and PERSIST need none"""
+    """--default-ttl applies to frames without a time; KEEP affects only present keys; PERSIST and EXPIRE ignore it"""
     with Server(*CPU, "--default-ttl", "100000") as server, server.connect() as connection, session(server) as replies:
         asked(connection, wire.SET, (1, 2), (5, 5))
         asked(connection, wire.SET, (3,), (5,), times=wire.AT, time_ms=FAR)
@@ -380,7 +380,7 @@ def of_defaults():
 
 @case
 def defaults_in_a_log():
-    """what KEEP stored, under --default-ttl, is there after a restart, on each level, by frames and by commands alike"""
+    """keys stored with KEEP under --default-ttl have their times after a restart, by frames and by commands"""
     for level in ("always", "everysec"):
         with Directory() as directory:
             flags = ("--backend", "cpu", "--default-ttl", "100000")
@@ -396,7 +396,7 @@ def defaults_in_a_log():
 
 @case
 def sums_of_rows():
-    """ADD gives new rows a time, present ones keep theirs, also where operands are wider than rows, which a log has as SET"""
+    """ADD gives new rows a time and keeps that of present ones, also with wider operands and after a restart"""
     for kind, operation, wide in (("f32", wire.ADD_F32, False), ("f16", wire.ADD_F16, False), ("f16", wire.ADD_F16, True)):
         with Directory() as directory:
             flags = ("--backend", "cpu", "--value-bytes", "8", "--value-type", kind)
@@ -417,7 +417,7 @@ def sums_of_rows():
 
 @case
 def rights_and_pauses_and_watchers():
-    """users need the commands of RESP, EXPIRE with values GET, too; pauses hold writes back; who watches a key is told"""
+    """frames need the rights of RESP commands, EXPIRE with values also GET; they obey PAUSE and mark watchers"""
     with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
         equal(asked(connection, wire.SET, (1,), (5,)).status, wire.OK, "SET")
         for name, rules in (("timer", "+expire +hello"), ("reader", "+@read"), ("both", "+expire +get")):

@@ -48,7 +48,7 @@ class Watched(Server):
 
 @case
 def shown():
-    """/metrics, /status.json with its history, STATS and top show what NVML says, as it changes"""
+    """/metrics, /status.json with its history, STATS and top show NVML's changing values"""
     with Watched(f"0000:0E:00.0 0 {80 * GIB} {20 * GIB} 75 30") as server:
         gpu = eventually(server.gpu, "an answer")
         equal(gpu, {"bus_id": "0000:0e:00.0", "memory_used_bytes": 20 * GIB, "memory_total_bytes": 80 * GIB,
@@ -71,7 +71,7 @@ def shown():
 
 @case
 def in_part():
-    """what NVML does not answer is left out, the rest is shown"""
+    """values that NVML does not return are left out, and the others are shown"""
     with Watched(f"0000:0e:00.0 0 {80 * GIB} {20 * GIB} -3 0") as server:
         gpu = eventually(server.gpu, "an answer")
         equal((gpu["memory_used_bytes"], gpu["busy_percent"]), (20 * GIB, None), "/status.json")
@@ -98,7 +98,7 @@ def absent(server, why):
 
 @case
 def missing():
-    """without the library, or with one that fails or knows another GPU only, one sentence says so"""
+    """a missing library, a failing one, or one without this GPU gives one log line with the reason"""
     with tempfile.TemporaryDirectory(prefix="sherwood-nvml-") as empty:
         with Watched("- 0 0 0 0 0", library=empty) as server:
             absent(server, ".*cannot open shared object file")
@@ -113,7 +113,7 @@ def missing():
 
 @case
 def stops():
-    """SIGTERM stops a daemon as ever whose configuration asked NVML: the thread that the driver starts then takes no signal"""
+    """SIGTERM stops a daemon that uses NVML, because the driver's thread does not take the signal"""
     with Watched(f"0000:0E:00.0 0 {80 * GIB} {20 * GIB} 75 30", "--max-capacity", "auto") as server:
         check("growing to at most" in server.line, server.line)
         server.stop()
@@ -122,7 +122,7 @@ def stops():
 
 @case
 def host_memory():
-    """a table in host memory has no GPU, and NVML is not looked for"""
+    """a table in host memory has no GPU values, and the daemon does not load NVML"""
     with Server("--backend", "cpu") as server:
         equal(json.loads(server.http("/status.json")[2])["gpu"], None, "/status.json")
         check("GPU" not in run(BUILD / "sherwood-cli", "-p", server.port, "top", "--once"), "top")

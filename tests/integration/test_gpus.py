@@ -21,8 +21,8 @@ def study(folder, *options):
 
 @case
 def together():
-    """one and two daemons by sockets and regions, without tables, and as a cluster: rates, their ratios, and the bytes that
-    went through sockets"""
+    """one and two daemons by sockets and regions, without tables, and as a cluster: rates and ratios.
+    The study also reports the bytes that went through sockets."""
     if SANITIZED:
         raise Skip("it is timed")
     with tempfile.TemporaryDirectory() as name:
@@ -55,7 +55,7 @@ def together():
 
 @case
 def wrong():
-    """options that make no sense are refused in a sentence"""
+    """contradictory options are refused with one sentence"""
     with tempfile.TemporaryDirectory() as name:
         for options, words in ((("--gpus", "0"), "numbers of daemons"), (("--parts", "pcie"), "parts are sockets")):
             done = study(pathlib.Path(name), *options)

@@ -256,7 +256,7 @@ def scan_while_it_grows():
 
 @case
 def more_than_the_machine_has():
-    """a max-capacity beyond the memory: a warning at start, a line of --check-config, refusals"""
+    """a max-capacity beyond the machine's memory: a warning at the start and in --check-config, then refused writes"""
     flags = ("--backend", "cpu", "--capacity", "1024", "--max-capacity", "1T")
     text = run(BUILD / "sherwoodd", *flags, "--check-config")
     check("\n# in host memory it cannot grow so far: this machine has " in text, text)
@@ -271,7 +271,7 @@ def more_than_the_machine_has():
 
 @case
 def no_growth_in_vain():
-    """a frame or MSET that fits at no size is refused and does not make the table grow"""
+    """a frame or MSET that no allowed size can hold is refused and does not make the table grow"""
     with Server("--capacity", "64", "--max-capacity", "1024", "--backend", "cpu") as server, \
             server.connect() as one, server.connect() as two:
         replies, keys = wire.Replies(one), list(range(871))  # floor(1024 * 0.85) + 1
@@ -296,7 +296,7 @@ def no_more_memory(server, spare_bytes):
 
 @case
 def no_memory():
-    """no memory to grow: writes are refused as at the maximum, RESIZE too, nothing is lost"""
+    """without memory to grow, writes and RESIZE are refused as at the maximum, and nothing is lost"""
     if SANITIZED:
         raise Skip("sanitizers end the process when they find no memory themselves")
     with Server("--capacity", "64K", "--max-capacity", "1G", "--loops", "1") as server, \

@@ -19,7 +19,7 @@ from shard_history import Client, Counter, Key, Wrong, end_load
 
 @case
 def refused():
-    """what --ha does not take is said in one sentence, and so is what does not go with it"""
+    """an invalid --ha, or one with contradictory options, is refused with one sentence"""
     good = "etcd://127.0.0.1:2379/sherwood?shard=a"
     for text, why in (("http://h:1/p?shard=a", "the address does not begin with etcd://"),
                       ("etcd://h/p?shard=a", "a member of etcd is not host:port"),
@@ -48,7 +48,7 @@ def refused():
 
 @case
 def checker():
-    """the checker finds what is wrong in forged histories"""
+    """the checker of histories finds the faults in forged ones"""
     key, counter = Key(), Counter()
     key.sent, key.safe, counter.sent, counter.safe = {1, 2, 3}, 2, 10, 5
     for what, good, bad in ((key, (2, 3, "2"), (None, 1, 4)), (counter, (5, 10), (None, 4, 11))):
@@ -65,7 +65,7 @@ def checker():
 @case
 @needs_etcd
 def without_etcd():
-    """a member that reaches no etcd serves nothing, and says so by both protocols and at /readyz"""
+    """a member that cannot reach etcd serves nothing; both protocols and /readyz say so"""
     url = f"etcd://127.0.0.1:{free_port()}/sherwood?shard=a&ttl=1"
     with MemberServer("--ha", url, "--port", str(free_port()), *SMALL) as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -90,7 +90,7 @@ def without_etcd():
 @case
 @needs_etcd
 def by_hand():
-    """sherwood-cli ha shows a shard, has its primary hand over, and takes a member off its list; INFO and metrics say it"""
+    """sherwood-cli ha shows a shard, hands over, and forgets a member; INFO and metrics show it"""
     cli = DAEMON.with_name("sherwood-cli")
     with Etcd(1) as etcd, Shard(etcd, "by-hand", 3) as shard:
         primary = shard.whole()
@@ -124,7 +124,7 @@ def by_hand():
 @case
 @needs_etcd
 def fail_overs():
-    """fail-overs of every kind under load: what WAIT counted is there, and all members hold the same"""
+    """after fail-overs of every kind under load, every write that WAIT counted exists, and all members agree"""
     draw = random.Random(drawn_seed())
     wanted = int(os.environ.get("FAILOVERS", "4" if SANITIZED else "10"))
     with Etcd() as etcd, Shard(etcd, "s", 3) as shard:
@@ -166,7 +166,7 @@ def alone(shard):
 @case
 @needs_etcd
 def cuts():
-    """a primary that is cut from etcd, both ways or one, is replaced while clients write to it; one cut from replicas is not"""
+    """a primary cut from etcd, in one direction or both, is replaced under load; one cut from its replicas is not"""
     draw = random.Random(drawn_seed())
     with Etcd() as etcd, Shard(etcd, "cut", 3, Wired) as shard:
         shard.whole()

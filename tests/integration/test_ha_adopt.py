@@ -21,7 +21,7 @@ def adopt(member):
 @case
 @needs_etcd
 def other_terms():
-    """a member whose files are of a later term than etcd holds takes no part, unless it is adopted"""
+    """a member whose files have a later term than etcd takes no part until an operator adopts it"""
     with Etcd(1) as etcd, Shard(etcd, "later", 1, Kept) as shard:
         member = shard.whole()
         equal(member.ask("SET", 3001, 2), "OK", "a write")
@@ -38,7 +38,7 @@ def other_terms():
 @case
 @needs_etcd
 def adopted():
-    """with the others lost a member is made primary by its operator, not beside a primary, and they come back to it"""
+    """an operator makes a member primary if all others are lost, not beside a primary; the others then follow"""
     with Etcd() as etcd, Shard(etcd, "adopt", 3, Kept) as shard:
         primary = shard.whole()
         check("this member is the primary" in primary.ask("HA", "ADOPT"), "of the primary")

@@ -30,7 +30,7 @@ class Everything(Chaos):
 @case
 @needs_etcd
 def fail_overs():
-    """fail-overs under load, and losses of all members at once: what WAIT counted is there"""
+    """after fail-overs under load, and losses of all members at once, every write that WAIT counted exists"""
     draw = random.Random(drawn_seed())
     with Etcd() as etcd, Shard(etcd, "disk", 3, Kept) as shard:
         shard.whole()
@@ -50,7 +50,7 @@ def fail_overs():
 @case
 @needs_etcd
 def comes_back():
-    """a member that was away resumes without a snapshot, and a whole shard has everything, with whoever has most as primary"""
+    """a member that was away resumes without a snapshot; of restarted members none that lacks a write is elected"""
     with Etcd(1) as etcd, Shard(etcd, "back", 3, Kept) as shard:
         primary = shard.whole()
         equal(primary.ask("MSET", *range(3000, 5000)), "OK", "writes")
@@ -97,7 +97,7 @@ def write_alone(shard, key):
 @case
 @needs_etcd
 def discarded():
-    """what an old primary alone has is never served again: its files are kept aside, which is told"""
+    """writes that only an old primary has are never served again; their files are archived, and the log names them"""
     with Etcd(1) as etcd, Shard(etcd, "aside", 2, KeptWired) as shard:
         term = shard.whole().term()
         old = write_alone(shard, 4711)

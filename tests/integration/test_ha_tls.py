@@ -57,7 +57,7 @@ class Rows(Client):
 @case
 @needs_etcd
 def fail_overs():
-    """fail-overs of a shard of rows by TLS"""
+    """a shard of rows fails over by TLS"""
     draw = random.Random(drawn_seed())
     with Authority() as authority, Etcd(authority=authority) as etcd, Shard(etcd, "rows", 3, ByTls) as shard:
         primary = shard.whole()
@@ -74,7 +74,7 @@ def fail_overs():
 @case
 @needs_etcd
 def strangers():
-    """an etcd that nobody vouches for is not asked, and one that asks for a certificate says no without one"""
+    """a member does not use an etcd with an untrusted certificate, nor one that requires a client certificate"""
     with Authority() as authority, Etcd(authority=authority) as etcd:
         for flags in (tls_to(etcd)[2:], tls_to(etcd)[:2]):
             with MemberServer("--ha", etcd.url("x"), "--port", str(free_port()), *flags, *SMALL) as server:

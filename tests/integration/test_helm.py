@@ -288,7 +288,7 @@ def values_of(path):
 
 @case
 def values():
-    """values.schema.json accepts the values of the chart and of the samples, knows each of them, and refuses wrong ones"""
+    """values.schema.json accepts and lists the values of the chart and of the samples, and refuses wrong ones"""
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     whole = values_of(CHART / "values.yaml")
     equal(set(schema["properties"]) - {"global"}, set(whole), "values")
@@ -308,7 +308,7 @@ def values():
 
 @case
 def current():
-    """deploy/kubernetes is rendered from this chart, its version is the Makefile's, and what it monitors with is deploy's own"""
+    """deploy/kubernetes is rendered from this chart, with the Makefile's version and deploy's monitoring files"""
     for mode in MODES:
         sources = {*(CHART / "templates").iterdir(), CHART / "values.yaml",
                    CHART / "values.yaml" if mode == "single" else ROOT / f"deploy/helm/{mode}.yaml"}
@@ -447,7 +447,7 @@ def monitored(objects):
 
 @case
 def with_helm():
-    """helm lints the chart, renders deploy/kubernetes as it is, and everything else; it refuses what cannot be"""
+    """helm lints the chart, renders deploy/kubernetes unchanged, and refuses invalid values"""
     if not shutil.which("helm"):
         raise Skip("helm is not installed (Debian has no package)")
     for mode in MODES:

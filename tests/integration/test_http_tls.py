@@ -44,7 +44,7 @@ class HttpsServer(Server):
 
 @case
 def pages():
-    """curl gets every page by TLS 1.2 and 1.3, several by one connection, HEAD too; a stranger's root is refused"""
+    """curl gets every page by TLS 1.2 and 1.3, several on one connection, HEAD too; an untrusted root is refused"""
     with HttpsServer() as server:
         check("HTTP by TLS on" in server.line, server.line)
         trust = ("--cacert", authority.ca)
@@ -66,7 +66,7 @@ def pages():
 
 @case
 def whole_replies():
-    """a megabyte of pipelined replies arrives whole where its reader takes its time"""
+    """pipelined replies arrive whole although the client reads slowly"""
     count = 20
     with HttpsServer() as server:
         with server.context().wrap_socket(server.raw(), server_hostname="localhost") as connection:
@@ -86,7 +86,7 @@ def whole_replies():
 
 @case
 def not_tls():
-    """plain HTTP, noise and a connection that is cut: an answer, a line, and others are served"""
+    """plain HTTP gets an error that names https, noise and cut connections a log line; others are served"""
     with HttpsServer() as server:
         with Moves(server, tls_handshake_failures=1):
             said = server.curl("/healthz", "-i", scheme="http")
@@ -104,7 +104,7 @@ def not_tls():
 
 @case
 def client_certificates():
-    """--tls-auth-clients yes: who has no certificate, or one of a stranger, gets nothing of any page"""
+    """--tls-auth-clients yes: a client without a certificate, or with an untrusted one, gets no page"""
     client = authority.sign("prometheus")
     authority.stranger()
     stranger = authority.sign("someone", root="stranger")
@@ -120,7 +120,7 @@ def client_certificates():
 
 @case
 def token_and_reload():
-    """a bearer token is asked for; after SIGHUP new connections get the new certificate"""
+    """pages require the bearer token; after SIGHUP new connections get the new certificate"""
     with HttpsServer() as server:
         cert, key = identity
         first = ssl.PEM_cert_to_DER_cert(cert.read_text())
@@ -149,7 +149,7 @@ def token_and_reload():
 
 @case
 def half_handshakes():
-    """300 connections that say nothing, or stop in their handshake: others are served, they go, nothing is left"""
+    """300 connections that stop during their handshake are closed and freed, and others are served"""
     with HttpsServer("--http-connections-max", "16", "--http-timeout-ms", "1500") as server:
         equal(server.http("/healthz")[0], 200, "before")
         files, memory = server.open_files(), server.resident_bytes()
@@ -173,7 +173,7 @@ def half_handshakes():
 
 @case
 def many():
-    """400 requests of 16 clients at once, each of a connection of its own"""
+    """16 clients send 400 requests at once, each on its own connection, and all are answered"""
     with HttpsServer() as server:
         files = server.open_files()
         with concurrent.futures.ThreadPoolExecutor(16) as pool:

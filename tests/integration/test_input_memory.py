@@ -41,7 +41,7 @@ def last_words(connection):
 
 @case
 def given_back():
-    """large requests that are not ended: their memory goes back to the system when they close"""
+    """the memory of large unfinished requests returns to the system when their connections close"""
     with Server("--input-bytes-max", "512M") as server:
         for each, count in ((3900000, 40), (1000000, 100), (60000, 1000)):
             before = server.resident_bytes()
@@ -59,7 +59,7 @@ def given_back():
 
 @case
 def bounded():
-    """input-bytes-max bounds the sum; who holds the most is told so, closed and counted"""
+    """input-bytes-max bounds the sum; the connection with the most gets an error, is closed and counted"""
     most = 32 * MIB
     with Server("--input-bytes-max", str(most), "--loops", "1") as server:
         equal(server.metrics()["sherwood_input_memory_max_bytes"], most, "the gauge of it")
@@ -91,7 +91,7 @@ def bounded():
 
 @case
 def small_requests_go_on():
-    """large requests on every loop use input-bytes-max up: small ones in pieces are served"""
+    """small requests are served while large ones on every loop use up input-bytes-max"""
     with Server("--input-bytes-max", "16M", "--loops", "2") as server:
         large = [begin(server, 3000000) for _ in range(30)]
         eventually(lambda: server.metrics()["sherwood_input_memory_closes_total"] > 0, "full")
@@ -108,7 +108,7 @@ def small_requests_go_on():
 
 @case
 def announced():
-    """a large request that is announced and not sent costs next to nothing"""
+    """a large request of which only the announcement arrives costs at most 8 KiB of input memory"""
     with Server() as server:
         connections = [begin(server, 100) for _ in range(200)]
         for connection in connections:
@@ -121,7 +121,7 @@ def announced():
 
 @case
 def told_in_a_frame():
-    """a bulk client over connections-max is told in a frame, and sherwood-cli says what it is"""
+    """a frame tells a bulk client that connections-max is reached, and sherwood-cli prints it"""
     with Server("--connections-max", "2") as server:
         two = [server.connect() for _ in range(2)]
         for connection in two:

@@ -24,7 +24,7 @@ def files_of(folder):
 
 @case
 def example():
-    """the examples build with nothing but pkg-config's answer, and find their million keys"""
+    """the examples build with pkg-config's flags alone, and find their million keys"""
     with tempfile.TemporaryDirectory() as prefix, \
             Server("--capacity", "4M", "--unix-socket", prefix + "/socket") as server:
         addresses = {"million.c": server.address(), "region.c": f"unix:{prefix}/socket"}
@@ -50,7 +50,7 @@ def example():
 
 @case
 def dropped_results():
-    """the compiler warns in C and C++ where a program drops a result, unless the program allows it"""
+    """the compiler warns in C and C++ if a program ignores a result, unless SHERWOOD_MUST_CHECK is empty"""
     program = '#include "sherwood.h"\nvoid f(struct sherwood *c) { sherwood_ping(c); }\n'
     for language in ("c", "c++"):
         for allowed in (False, True):
@@ -63,7 +63,7 @@ def dropped_results():
 
 @case
 def device_example():
-    """the example of libsherwood-cuda builds where CUDA's headers are, and says so if there is no GPU"""
+    """the example of libsherwood-cuda builds if CUDA's headers are installed, and reports a missing GPU"""
     cuda = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
     if not (cuda / "include" / "cuda_runtime_api.h").exists():
         raise Skip(f"CUDA's headers are not in {cuda}")
@@ -89,7 +89,7 @@ def device_example():
 
 @case
 def staged():
-    """DESTDIR: everything lands under it, and no installed text names it"""
+    """DESTDIR: every file is installed below it, and no installed text names it"""
     with tempfile.TemporaryDirectory() as stage:
         install("/usr", stage)
         names = files_of(stage)
@@ -112,7 +112,7 @@ def staged():
 
 @case
 def manual():
-    """the man pages are made, and the daemon's names every option"""
+    """the man pages are built, and the daemon's page names every option"""
     if not shutil.which("scdoc"):
         raise Skip("scdoc is not installed")
     with tempfile.TemporaryDirectory() as stage:
@@ -129,7 +129,7 @@ def manual():
 
 @case
 def operator():
-    """the installed configuration is accepted, the units pass systemd's check, the rules promtool's"""
+    """the daemon accepts the installed configuration, systemd the units, and promtool the rules"""
     with tempfile.TemporaryDirectory() as prefix:
         install(prefix)
         configuration = prefix + "/etc/sherwood/sherwood.conf"
@@ -159,7 +159,7 @@ def hardened():
 
 @case
 def flags_are_added():
-    """CFLAGS, CPPFLAGS and LDFLAGS, given to make or in the environment, are added to our own"""
+    """CFLAGS, CPPFLAGS and LDFLAGS from make or the environment are added to the build's own"""
     target = "build/obj/server/main.o"
     given = {"CFLAGS": "-O3", "CPPFLAGS": "-DGIVEN=1"}
     ways = (([f"{name}={value}" for name, value in given.items()], {}), ([], given))

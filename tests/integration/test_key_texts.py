@@ -61,7 +61,7 @@ def refused(replies, value, *commands):
 
 @case
 def every_command():
-    """a command on a key whose hash another key has is refused, whichever it is, and changes nothing"""
+    """a command on a key whose hash an existing key has is refused and changes nothing, for every command"""
     with Server(*STRING) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         known = {entry[0].upper().decode() for entry in replies.ask("COMMAND") if entry[3] > 0}
@@ -97,7 +97,7 @@ def info_of(replies):
 
 @case
 def in_order():
-    """texts count in the order of commands: in a pipeline, in a transaction, which is all or nothing, and in itself"""
+    """collisions follow the order of commands in pipelines, transactions and one command; EXEC is all or nothing"""
     with Server(*STRING) as server, server.connect() as connection:
         replies = wire.Replies(connection)
 
@@ -128,7 +128,7 @@ def in_order():
 
 @case
 def histories():
-    """clients with keys of their own and their twins: each reply is what a model says, one command after the other"""
+    """clients with keys and colliding twins: each reply equals that of a model that runs one command after the other"""
     rng = random.Random(drawn_seed())
     with Server(*texts(12, "string")) as server, server.connect() as connection:
         replies, held = wire.Replies(connection), {}
@@ -173,7 +173,7 @@ def histories():
 
 @case
 def listed():
-    """SCAN, KEYS, RANDOMKEY and SLOWLOG show texts; patterns are compared with them; the start line says so"""
+    """SCAN, KEYS, RANDOMKEY and SLOWLOG show key strings, and match patterns with them; the start line says so"""
     rng = random.Random(drawn_seed())
     with Server(*STRING, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -203,7 +203,7 @@ def listed():
 
 @case
 def long_patterns():
-    """patterns match keys of 1,024 bytes; one that costs much is compared with few keys at a time, and SCAN goes on"""
+    """patterns match keys of 1,024 bytes; a costly one is compared with few keys at a time, and SCAN goes on"""
     with Server(*texts(8, most=1024)) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         keys = [b"%04d" % i * 256 for i in range(300)]
@@ -223,7 +223,7 @@ def long_patterns():
 
 @case
 def namespaces():
-    """as the Redis plug-in of nv-embedding-cache with a namespace: keys of 16 bytes, and one namespace is listed and cleared"""
+    """namespaces as the Redis plug-in of nv-embedding-cache has them: 16-byte keys; one of two is listed and cleared"""
     rng = random.Random(drawn_seed())
     with Server(*texts(24, "f32", most=16)) as server, server.connect() as connection:
         replies, spaces = wire.Replies(connection), [rng.randbytes(7) + end for end in (b"*", b"]")]
@@ -241,7 +241,7 @@ def namespaces():
 
 @case
 def refused_in_words():
-    """where texts cannot be kept the start says so; frames, which have numbers for keys, are told to use RESP"""
+    """a start that cannot store key strings is refused; frames with numbers as keys get an error that names RESP"""
     for flags, words in (
             (("--resp-keys", "raw"), "resp-key-text-bytes needs keys that are hashes of strings: add --resp-keys hash"),
             (("--value-bytes", "0", "--value-type", "bytes"), "resp-key-text-bytes needs rows"),
@@ -268,7 +268,7 @@ def row_of(key, n):
 
 @case
 def kept_on_disk():
-    """snapshot and log have the texts: after both the twin of every key is refused; other sizes of texts are, in words"""
+    """snapshot and log keep key strings: a restart refuses their twins, and another maximum length"""
     keys = [b"key:%d" % i for i in range(300)]
     for log in ((), ("--appendonly", "yes", "--appendfsync", "always", "--log-segment-bytes", "1M")):
         with Directory() as place:
@@ -351,7 +351,7 @@ class Writer(threading.Thread):
 
 @case
 def survive_kills():
-    """kill -9 while keys and their twins take each other's place: what was answered is there, under its own text"""
+    """kill -9 while keys and colliding twins replace each other: acknowledged writes exist under their own string"""
     rng = random.Random(drawn_seed())
     with Directory() as place:
         log = ("--data-dir", str(place), "--appendonly", "yes", "--appendfsync", "no", "--log-segment-bytes", "1M")
@@ -372,7 +372,7 @@ def survive_kills():
 
 @case
 def replicas_have_them():
-    """a replica has the texts, of the snapshot and of what follows; one of another size of texts is refused in words"""
+    """a replica has the key strings of the snapshot and of later writes; another maximum length is refused"""
     with Server(*texts(16)) as primary:
         keys = [b"key:%d" % i for i in range(200)]
         for n, key in enumerate(keys[:100]):

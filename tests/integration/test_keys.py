@@ -27,7 +27,7 @@ def info(replies):
 
 @case
 def told():
-    """the form is in the start line, HELLO, INFO, CONFIG GET and the facts of libsherwood's tools"""
+    """the start line, HELLO, INFO, CONFIG GET and libsherwood's tools show the form of keys"""
     for form, said in (("decimal", None), ("raw", "RESP keys are raw bytes"),
                        ("hash", "RESP keys are hashes of texts (two of n texts are one key with a chance of"
                                 " n^2 / 2^65)"),
@@ -47,7 +47,7 @@ def told():
 
 @case
 def raw():
-    """raw: the bytes of the number are the key, the same key that a frame has; other lengths change nothing"""
+    """raw: the 8 bytes of the number are the key, as in a frame; keys of other lengths change nothing"""
     rng = random.Random(drawn_seed())
     for width in (8, 4):
         top = 2 ** (8 * width)
@@ -81,7 +81,7 @@ def raw():
 
 @case
 def patterns():
-    """SCAN MATCH of raw keys takes any bytes, and matches what redis matches"""
+    """SCAN MATCH of raw keys takes any bytes and matches the same keys as redis"""
     rng = random.Random(drawn_seed())
     letters = b"ab\0*?[]\\^-\n\x7f"  # above 0x7f redis compares ranges as signed bytes, where char is signed
     keys = list({bytes(rng.choices(letters, k=8)) for _ in range(300)})
@@ -107,7 +107,7 @@ def patterns():
 
 @case
 def hashes():
-    """hash: any text is a key, of any length; what would list keys is refused in words"""
+    """hash: any string of any length is a key; commands that list keys are refused with a reason"""
     rng = random.Random(drawn_seed())
     with Server(*HASH) as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -150,7 +150,7 @@ def key_of(text):
 
 @case
 def auto():
-    """auto: digits are the integer, any other text its hash; what SCAN, KEYS and RANDOMKEY show addresses the entries"""
+    """auto: digits are an integer key, other strings a hash; the numbers that SCAN, KEYS and RANDOMKEY show are keys"""
     rng = random.Random(drawn_seed())
     numbers = [b"0", b"42", b"9" * 19, b"18446744073709551615", b"%d" % 2**63]
     texts = [b"", b"page:home", b"042", b"00", b"+42", b"-1", b" 42", b"42 ", b"18446744073709551616", b"9" * 20, b"\0", b"\r\n",
@@ -204,7 +204,7 @@ def auto():
 
 @case
 def errors_of_decimal():
-    """where a text is no key, the error says what would take it; auto is refused where texts cannot be keys"""
+    """an error about a string key names the option that allows it; auto is refused where strings cannot be keys"""
     refused = "ERR key is not an unsigned integer or out of range; "
     for flags, cure in ((("--resp-keys", "decimal"), "for string keys start the server with --resp-keys auto"),
                         (("--key-bits", "32"), "for string keys start the server with --key-bits 64")):
@@ -224,7 +224,7 @@ def errors_of_decimal():
 
 @case
 def clients_as_they_are():
-    """auto, hash: redis-benchmark's own tests and redis-py's usual calls run unchanged; with a cache, values of bytes too"""
+    """auto, hash: redis-benchmark and redis-py run unchanged; on a cache with byte values, too"""
     for flags in (HASH, ("--capacity", "64K")):
         unchanged(*flags)
 
@@ -283,7 +283,7 @@ def embedding_tier():
 
 @case
 def ranges():
-    """ranges of keys of users: raw keys and those of auto are numbers; with hash a range is refused, from a file too"""
+    """key ranges of users are numbers with raw and auto; with hash a range is refused, also from a file"""
     inside, outside = b"page:home", b"page:news"
     equal([key_of(inside) >> 63, key_of(outside) >> 63], [0, 1], "one hash in each half")
     with Server("--capacity", "1K") as server, server.connect() as connection:

@@ -24,7 +24,7 @@ def socket_path(name):
 
 @case
 def idle():
-    """SIGTERM and SIGINT stop an idle daemon, with idle clients, with exit 0"""
+    """SIGTERM and SIGINT stop an idle daemon with idle clients; it exits with 0"""
     for how in (signal.SIGTERM, signal.SIGINT):
         server = Server().start()
         clients = [server.connect() for _ in range(20)]
@@ -41,7 +41,7 @@ def idle():
 
 @case
 def start_line():
-    """the start line names addresses, backend and why, widths, capacity and bytes"""
+    """the start line names addresses, the backend and why, widths, capacity and bytes"""
     path = socket_path("s")
     with Server("--unix-socket", path) as server:
         for part in (f"127.0.0.1:{server.port}", f"127.0.0.1:{server.http_port}", path, "cpu",
@@ -116,19 +116,19 @@ def under_load(kind):
 
 @case
 def under_resp_load():
-    """SIGTERM under RESP load: exit 0 in time, answers in order to the end"""
+    """SIGTERM under RESP load: exit 0 in time, and replies in order until the end"""
     under_load(RespPusher)
 
 
 @case
 def under_bulk_load():
-    """SIGTERM under bulk load: exit 0 in time, answers whole to the end"""
+    """SIGTERM under bulk load: exit 0 in time, and whole replies until the end"""
     under_load(BulkPusher)
 
 
 @case
 def accepted_is_answered():
-    """SIGTERM right after a large request: it is answered before the daemon goes"""
+    """a large request sent right before SIGTERM is answered before the daemon exits"""
     for _ in range(5):
         server = Server().start()
         with server.connect() as resp, server.connect() as bulk:
@@ -183,7 +183,7 @@ def tools_under_load():
 
 @case
 def slow_clients():
-    """SIGTERM with clients that never read and half requests: exit 0 in time"""
+    """SIGTERM with clients that never read, or sent half a request: exit 0 in time"""
     server = Server().start()
     sockets = []
     for i in range(10):
@@ -207,7 +207,7 @@ def slow_clients():
 
 @case
 def shutdown_command():
-    """SHUTDOWN stops the daemon like SIGTERM"""
+    """SHUTDOWN stops the daemon as SIGTERM does"""
     server = Server().start()
     server.redis_cli("SHUTDOWN", rc=None)
     server.wait_stopped()
@@ -240,7 +240,7 @@ def shutdown_ends_with_the_server():
 
 @case
 def new_connections_while_stopping():
-    """after SIGTERM nobody is accepted any more"""
+    """after SIGTERM the daemon accepts no connection"""
     server = Server().start()
     server.stop()
     try:
@@ -253,7 +253,7 @@ def new_connections_while_stopping():
 
 @case
 def port_in_use():
-    """ports in use: a clear sentence and a non-zero exit, the owner unharmed"""
+    """a port in use: an error that names it and a non-zero exit; its owner goes on"""
     with Server() as server:
         for option, port in (("port", server.port), ("http-port", server.http_port)):
             refused(*flags_with(**{option.replace("-", "_"): str(port)}),
@@ -264,7 +264,7 @@ def port_in_use():
 
 @case
 def side_by_side():
-    """two daemons side by side share nothing"""
+    """two daemons on one host share nothing"""
     with Server() as one, Server("--key-bits", "32") as two:
         with one.connect() as a, two.connect() as b:
             equal(wire.Replies(a).ask("SET", 1, 10), "OK", "SET in one")
@@ -274,7 +274,7 @@ def side_by_side():
 
 @case
 def cuda_without_device():
-    """--backend cuda without a GPU: a clear sentence and a non-zero exit; auto takes the CPU"""
+    """--backend cuda without a GPU: an error and a non-zero exit; auto takes the CPU"""
     if os.path.exists("/dev/nvidiactl"):
         raise Skip("there is a GPU")
     refused(*flags_with(backend="cuda"), words=["CUDA"])
@@ -284,7 +284,7 @@ def cuda_without_device():
 
 @case
 def check_config():
-    """--check-config, --help and --version answer and start nothing"""
+    """--check-config, --help and --version print and start nothing"""
     shown = run(DAEMON, "--check-config", "--capacity", "2M")
     check(re.search(r"capacity\s*=\s*(2M|2097152)", shown), shown)
     shown = run(DAEMON, "--help")
@@ -304,7 +304,7 @@ def check_config():
 
 @case
 def bad_options():
-    """options that make no sense: exit 2 and the option named"""
+    """invalid options: exit 2, and the error names the option"""
     for arguments, word in ((["--port", "70000"], "port"), (["--port", "x"], "port"),
                             (["--capacity", "0"], "capacity"), (["--key-bits", "48"], "key-bits"),
                             (["--max-load", "1.5"], "max-load"), (["--nonsense", "1"], "nonsense"),
@@ -319,13 +319,13 @@ def bad_options():
 
 @case
 def too_large():
-    """a capacity that no machine has: a clear sentence, not a crash"""
+    """a capacity beyond any machine: an error, not a crash"""
     refused(*flags_with(capacity="1024G"), words=["memory"])
 
 
 @case
 def address_space():
-    """under ulimit -v: what is missing is said to be memory, and the figures agree with each other"""
+    """under ulimit -v the error names memory, and its figures are consistent"""
     if SANITIZED:
         raise Skip("sanitizers take terabytes of address space")
     def run_within(kib, *options):
@@ -437,7 +437,7 @@ def not_ready_before_listening():
 
 @case
 def asks_for_time():
-    """EXTEND_TIMEOUT_USEC while it loads, before READY, and while the last snapshot is written, after STOPPING"""
+    """EXTEND_TIMEOUT_USEC is sent while data load, before READY, and during the last snapshot, after STOPPING"""
     manager = Manager()
     with tempfile.TemporaryDirectory() as path:
         with Server("--data-dir", path) as server:

@@ -38,7 +38,7 @@ def narrow(server):
 
 @case
 def never_reads_resp():
-    """a RESP client that never reads: paused, memory bounded, closed at write-timeout"""
+    """a RESP client that never reads is paused, its memory is bounded, and it is closed at write-timeout"""
     with Server("--write-timeout-ms", "3000", "--output-bytes-pause", "64K") as server:
         with server.connect() as helper:
             for at in range(0, 1000, 100):
@@ -62,7 +62,7 @@ def never_reads_resp():
 
 @case
 def never_reads_bulk():
-    """a bulk client that never reads: paused, memory bounded, closed at write-timeout"""
+    """a bulk client that never reads is paused, its memory is bounded, and it is closed at write-timeout"""
     with Server("--write-timeout-ms", "3000", "--output-bytes-pause", "64K") as server, \
             Bystander(server) as bystander:
         before = server.resident_bytes()
@@ -82,7 +82,7 @@ def never_reads_bulk():
 
 @case
 def output_limit():
-    """answers beyond output-bytes-max: that client is closed and counted, its memory given back"""
+    """a client whose replies exceed output-bytes-max is closed and counted, and its memory is freed"""
     with Server("--output-bytes-pause", "32K", "--output-bytes-max", "512K",
                 "--resp-request-bytes-max", "16M", "--arena-bytes", "64M") as server:
         with Bystander(server) as bystander:
@@ -97,7 +97,7 @@ def output_limit():
 
 @case
 def least_output_limit():
-    """the least output-bytes-max: the longest MGET and SCAN are answered to a client that is slow"""
+    """with the lowest output-bytes-max a slow client gets the longest MGET and SCAN"""
     with Server("--output-bytes-pause", "4K", "--output-bytes-max", "64K", "--tcp-buffer-bytes",
                 "16K", "--capacity", "32K") as server, server.connect() as helper:
         most = int(wire.Replies(helper).ask("CONFIG", "GET", "resp-arguments-max")[1])
@@ -121,7 +121,7 @@ def least_output_limit():
 
 @case
 def slow_reader():
-    """a client that reads late gets every answer, in order"""
+    """a client that reads late gets every reply, in order"""
     with Server("--output-bytes-pause", "64K") as server:
         connection = narrow(server)
         count = 40000
@@ -150,7 +150,7 @@ def slow_reader():
 
 @case
 def thousand_connections():
-    """1,000 connections at once that leave, in every state, 3 times: all closed, no memory kept"""
+    """1,000 connections that leave in every state, 3 times: all close, and no memory is kept"""
     with Server("--request-timeout-ms", "20000") as server, Bystander(server) as bystander:
         def wave():
             sockets = [server.connect() for _ in range(1000)]
@@ -179,7 +179,7 @@ def thousand_connections():
 
 @case
 def connections_max():
-    """connections-max: one more is told so in its protocol's words, closed and counted"""
+    """connections-max: one client more gets an error in its protocol, is closed and counted"""
     with Server("--connections-max", "10") as server:
         sockets = [server.connect() for _ in range(10)]
         for connection in sockets:
@@ -203,7 +203,7 @@ def connections_max():
 
 @case
 def idle_timeout():
-    """idle-timeout: a client without a request is closed, one with requests is not"""
+    """idle-timeout closes a client without requests, and keeps one with requests"""
     with Server("--idle-timeout-ms", "3000") as server:
         busy, idle = server.connect(), server.connect()
         with Moves(server, idle_timeouts=1):
@@ -224,7 +224,7 @@ def idle_timeout():
 
 @case
 def table_full():
-    """a full table: OOM, nothing changed by the refused command or frame, reads and updates fine"""
+    """a full table: OOM; the refused command or frame changes nothing; reads and updates work"""
     with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         most, key = 0, 0
@@ -258,7 +258,7 @@ def table_full():
 
 @case
 def table_full_refused_counter():
-    """operations refused for lack of room are counted as such, and nowhere else"""
+    """operations refused for lack of room are counted as refused, and as nothing else"""
     with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
         connection.sendall(wire.frame(wire.SET, list(range(2000)), list(range(2000))))
         equal(wire.read_frame(connection).status, wire.OK, "2,000 keys")

@@ -30,7 +30,7 @@ def kept(servers):
 
 @case
 def shapes():
-    """sets, gets, mixes, deletes, an open loop and prefilled frames go through both nodes, and the report counts them"""
+    """sets, gets, mixes, deletes, an open loop and prefilled frames use both nodes, and the report counts them"""
     with nodes(2) as servers:
         report = load(servers[1:])  # one node tells of the others
         told = report["cluster"]
@@ -76,7 +76,7 @@ def during(servers, change, *words):
 
 @case
 def moving():
-    """a mix is verified while slots and their keys go to the other node"""
+    """a mix is verified while slots and their keys move to the other node"""
     with cluster(2) as servers:
         def change(attempt):
             moved(mover(servers, *(("100-4000", "s0", "s1") if attempt % 2 == 0 else ("100-4000", "s1", "s0"))))
@@ -91,7 +91,7 @@ def moving():
 
 @case
 def given():
-    """sets follow a topology that gives half of a node's slots to the other one"""
+    """sets follow a topology that assigns half of a node's slots to the other node"""
     with nodes(2) as servers:
         cuts = (8192, 4096)
 
@@ -113,7 +113,7 @@ def given():
 
 @case
 def wrong():
-    """what a cluster does not have is refused in a sentence"""
+    """options that a cluster does not support are refused with one sentence"""
     with nodes(1) as servers:
         for words, said in ((("--protocol", "resp"), "--cluster needs bulk frames"),
                             (("--region",), "--region shares memory with one server"),
@@ -127,7 +127,7 @@ def wrong():
 
 @case
 def alone():
-    """a server that is in no cluster is told so"""
+    """--cluster with a server outside a cluster is refused"""
     with Server() as server:
         text = run(LOAD, *SHAPE, "-a", server.address(), rc=3)
         check("cluster mode" in text, text)

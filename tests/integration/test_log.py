@@ -167,7 +167,7 @@ def one_life(path, number, rng, known):
 
 @case
 def kill_at_any_moment():
-    """kill -9 at random moments of lives that follow each other: what was answered is there"""
+    """kill -9 at random moments of consecutive runs: every acknowledged write exists"""
     print(f"# SHERWOOD_SEED={SEED}")
     rng = random.Random(SEED)
     known = []
@@ -185,8 +185,8 @@ def kill_at_any_moment():
 
 @case
 def large_frames():
-    """frames of a MiB, over many segments: once syncs are large these are not filled with zeros beforehand, and after kill -9
-    all is there"""
+    """frames of a MiB over many segments survive kill -9.
+    Once syncs are large the server no longer fills new segments with zeros."""
     count, frame = 24, 65536
     with Directory() as path:
         flags = ("--log-segment-bytes", "4M", "--frame-ops-max", str(frame), "--round-ops-max", str(frame), "--capacity", "1M",
@@ -227,7 +227,7 @@ def options_that_contradict():
 
 @case
 def torn_and_damaged():
-    """a torn end is cut and told, or refused; damage before it is refused, with file and offset"""
+    """a torn end is cut and logged, or refused; damage before it is refused, with file and offset"""
     with Directory() as path:
         with durable(path, "always") as server:
             with server.connect() as connection:
@@ -264,8 +264,8 @@ def two_daemons():
 
 @case
 def wait_and_rewrite():
-    """WAITAOF in redis' words: it starts the sync, and tells when its time is over; BGREWRITEAOF leaves
-    a snapshot, and what is older goes"""
+    """WAITAOF replies as redis does, starts the sync and times out.
+    BGREWRITEAOF writes a snapshot and removes older segments."""
     with Directory() as path:
         with durable(path, "no") as server, server.connect() as connection:
             check("snapshots and a log in" in server.line, server.line)
@@ -306,7 +306,7 @@ def wait_and_rewrite():
 
 @case
 def a_log_that_grows():
-    """a snapshot is begun when the log has grown by so many percent of the last one, and by the least"""
+    """a snapshot starts once the log exceeds auto-aof-rewrite-percentage and auto-aof-rewrite-min-size"""
     with Directory() as path:
         with durable(path, "no", "--auto-aof-rewrite-percentage", "100", "--auto-aof-rewrite-min-size", "100K") as server:
             with server.connect() as connection:
@@ -339,7 +339,7 @@ def a_log_that_grows():
 
 @case
 def replies_tell_sequences():
-    """bulk replies tell the place of their write among all, and what is on storage by then"""
+    """bulk replies contain the sequence of their write, and the last sequence on storage"""
     with Directory() as path, durable(path, "always") as server, server.connect() as connection:
         for i in range(1, 4):
             connection.sendall(wire.frame(wire.SET, [i], [i]))
@@ -356,7 +356,7 @@ def replies_tell_sequences():
 
 @case
 def wait_durable():
-    """WAIT_DURABLE starts a sync, and knows the numbers of this life only"""
+    """WAIT_DURABLE starts a sync, and refuses sequences of an earlier run"""
     with Directory() as path, durable(path, "no") as server, server.connect() as connection:
         connection.sendall(wire.frame(wire.HELLO))
         incarnation = wire.read_frame(connection).info[14]
@@ -376,7 +376,7 @@ def wait_durable():
 
 @case
 def wait_durable_by_the_library():
-    """sherwood_wait_durable: what was written is on storage, or there is no log"""
+    """sherwood_wait_durable returns after the writes are on storage, or fails without a log"""
     if SANITIZED:
         raise Skip("an interpreter does not load a library with a sanitizer")
     library = ctypes.CDLL(str(BUILD / "libsherwood.so"))
@@ -401,7 +401,7 @@ def wait_durable_by_the_library():
 
 @case
 def without_the_option():
-    """a log that is there is loaded without appendonly, and nothing is added to it"""
+    """an existing log is loaded without appendonly, and nothing is added to it"""
     with Directory() as path:
         with durable(path, "always") as server:
             equal(server.redis_cli("SET", "1", "2").strip(), "OK", "set")

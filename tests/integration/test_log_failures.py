@@ -20,7 +20,7 @@ OUTCOME_UNKNOWN = 9  # enum Status
 
 @case
 def a_disk_that_is_full():
-    """without space writes are refused by both protocols, reads go on; with space service returns"""
+    """on a full disk both protocols refuse writes and serve reads; with space they serve writes again"""
     with Directory() as path, small_disk(path, "8M"):
         with durable(path, "always", errors="cannot (be )?ma[dk]e") as server, server.connect() as connection:
             replies = wire.Replies(connection)
@@ -56,8 +56,8 @@ def a_disk_that_is_full():
 
 @case
 def a_write_that_fails():
-    """a write of the log that fails: writes are refused, reads go on, and what was applied waits for its
-    answer; when the disk writes again service returns without a restart, and nothing is missing"""
+    """a failed write of the log: writes are refused, reads go on, and the reply to an applied write waits.
+    When the disk writes again, service returns without a restart, and no write is missing."""
     with Directory() as path:
         with durable(path, "always", errors="of the log has failed|no snapshot was written|cannot (be )?ma[dk]e") as server:
             with server.connect() as connection, server.connect() as other, server.connect() as frames:
@@ -91,7 +91,7 @@ def a_write_that_fails():
 
 @case
 def killed_while_it_is_mended():
-    """kill -9 at random moments of a failure and its repair: what was answered is there, in order"""
+    """kill -9 at random moments of a failure and its repair: acknowledged writes exist, in order"""
     rng = random.Random(drawn_seed())
     for _ in range(6):
         with Directory() as path:
@@ -124,8 +124,8 @@ def killed_while_it_is_mended():
 
 @case
 def a_stop_while_the_outcome_is_unknown():
-    """SIGTERM while a write waits for a log that it broke: a frame gets OUTCOME_UNKNOWN, a RESP connection
-    is closed, and the daemon ends in time"""
+    """SIGTERM while a write waits for the log that it broke: a frame gets OUTCOME_UNKNOWN.
+    A RESP connection is closed, and the daemon ends in time."""
     keys = list(range(250))  # more than the file may grow by
     for write in (wire.frame(wire.SET, keys, keys), wire.command("MSET", *(x for key in keys for x in (key, key)))):
         is_frame = write.startswith(wire.MAGIC)
@@ -150,7 +150,7 @@ def a_stop_while_the_outcome_is_unknown():
 
 @case
 def reads_that_wait():
-    """--read-durable yes: a read does not show a write before it is on storage, by both protocols"""
+    """--read-durable yes: neither protocol shows a write before it is on storage"""
     with Directory() as path:
         check("set appendonly yes and appendfsync always" in
               refusal("--data-dir", str(path), "--appendonly", "yes", "--read-durable", "yes"), "everysec")
@@ -182,8 +182,8 @@ def reads_that_wait():
 
 @case
 def mended_when_asked():
-    """BGREWRITEAOF mends at once, while the next try would come later; the end of a broken log that could
-    not be mended writes what was applied"""
+    """BGREWRITEAOF repairs the log at once, before the next attempt is due.
+    The stop of a server with a broken log writes what was applied."""
     with Directory() as path:
         with durable(path, "no", errors="of the log has failed|no snapshot was written|cannot (be )?ma[dk]e|may lack") as server:
             with server.connect() as connection, server.connect() as other:
@@ -203,8 +203,8 @@ def mended_when_asked():
 
 @case
 def a_start_on_a_full_disk():
-    """reads are served and writes refused, behind a clean end and behind a kill; with space service
-    returns, and what was read is still there after the next kill"""
+    """a start on a full disk, after a stop or a kill, serves reads and refuses writes.
+    With space service returns, and everything that was read exists after the next kill."""
     for is_killed in (False, True):
         with Directory() as path, small_disk(path, "8M"):
             with durable(path, "no") as server:
@@ -231,8 +231,8 @@ def a_start_on_a_full_disk():
 
 @case
 def a_directory_that_is_removed():
-    """it is noticed though nobody writes; once there is another one, service returns and it has everything;
-    without one the end says so, and fails"""
+    """a removed data directory is noticed without a write; with a new one service returns and every write exists.
+    Without one the stop logs the loss and fails."""
     said = "removed|no snapshot|lost|cannot (be )?ma[dk]e|may lack"
     for is_made_again in (False, True):
         with Directory() as path:

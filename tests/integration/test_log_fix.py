@@ -80,7 +80,7 @@ def damage(rng, path):
 
 @case
 def whatever_is_damaged():
-    """after --fix --yes the log is whole again: a prefix of what was written; before it nothing is changed"""
+    """--fix --yes leaves a valid log, which is a prefix of the writes; without --yes nothing changes"""
     print(f"# SHERWOOD_SEED={SEED}")
     rng = random.Random(SEED)
     fixed = lost = 0
@@ -118,7 +118,7 @@ def whatever_is_damaged():
 
 @case
 def a_server_starts_with_what_is_left():
-    """what is lost is told with file, offset, sequences and operations, and the server has the rest"""
+    """--fix names the lost file, offset, sequences and operations; the server has the rest"""
     with Directory() as path:
         write_lives(path, 3)
         segment = sorted(path.glob("log-*"))[1]
@@ -146,7 +146,7 @@ def a_server_starts_with_what_is_left():
 
 @case
 def words():
-    """--yes without --fix, two directories, or none, are a mistake"""
+    """--yes without --fix, two directories, and no directory are errors"""
     for wrong in (("check", "--yes", "/tmp"), ("check", "--fix"), ("export", "--fix", "/tmp"), ("check", "/a", "/b"), ()):
         done = subprocess.run([CLI, "log", *wrong], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         check(done.returncode == 2 and done.stdout.startswith("usage: sherwood-cli log check [--fix [--yes]]"), done.stdout)

@@ -55,7 +55,7 @@ def unmodified_clients():
 
 @case
 def own_clients():
-    """sherwood-cli, sherwood-load and libsherwood log in: from a file, the environment, a terminal"""
+    """sherwood-cli, sherwood-load and libsherwood log in with a password from a file, the environment or a terminal"""
     cli, load = BUILD / "sherwood-cli", BUILD / "sherwood-load"
     password = secret("pw\n")
     with guarded() as server:

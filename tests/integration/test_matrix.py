@@ -360,7 +360,7 @@ def kept(shape):
 
 @case
 def released():
-    """what was released of a row is in it: number, verb, guard, element, tables, times and right"""
+    """released rows keep their number, verb, guard, element, tables, times and right"""
     now = {row.name: row.released() for row in ALL}
     for line in RELEASED.strip().splitlines():
         equal(now.get(line.split()[0]), line, "proto/ops/operations.h")
@@ -371,7 +371,7 @@ def released():
 
 @case
 def rights():
-    """a row needs the right of its command, and no other, by frames and by RESP"""
+    """a row needs exactly the right of its command, by frames and by RESP"""
     with Server("--backend", "cpu", "--capacity", "4K") as server, server.connect() as connection:
         admin, shape = wire.Replies(connection), SHAPES[0]
         for row in ROWS:
@@ -419,7 +419,7 @@ def emulated_cuda():
 
 @case
 def none_was_left_out():
-    """every row was carried out by frames on some table; by RESP what has a command, by rings what may be on a device"""
+    """every row ran by frames on some table, by RESP if it has a command, and by rings if a device may run it"""
     if len(sys.argv) > 1:
         raise Skip("not all tables were tried")
     for row in ROWS:

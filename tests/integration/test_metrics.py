@@ -66,7 +66,7 @@ def moved(server, before, **wanted):
 
 @case
 def health():
-    """curl: /healthz and /readyz say yes, unknown paths 404, other methods 405"""
+    """curl: /healthz and /readyz reply 200, unknown paths 404, other methods 405"""
     with Server() as server:
         for path in ("/healthz", "/readyz"):
             equal(curl(server, path)[0], 200, path)
@@ -82,7 +82,7 @@ def health():
 
 @case
 def formats():
-    """curl: the text format by default, OpenMetrics if preferred; promtool finds nothing"""
+    """curl gets the text format by default and OpenMetrics if it prefers that; promtool finds no fault"""
     with Server() as server:
         status, headers, body = curl(server, "/metrics")
         equal((status, headers["content-type"]), (200, TEXT), "default")
@@ -163,7 +163,7 @@ def documented():
 
 @case
 def resp_counters():
-    """counters move by exactly what RESP commands did"""
+    """counters increase by exactly what RESP commands did"""
     with Server() as server:
         with server.connect() as connection:
             replies = wire.Replies(connection)
@@ -196,7 +196,7 @@ def resp_counters():
 
 @case
 def frame_counters():
-    """counters move by exactly what bulk frames did"""
+    """counters increase by exactly what bulk frames did"""
     with Server() as server, server.connect() as connection:
         def send(frame):
             connection.sendall(frame)
@@ -221,7 +221,7 @@ def frame_counters():
 
 @case
 def bytes_and_connections():
-    """bytes and connections are counted to the byte and to the connection"""
+    """every byte and every connection is counted"""
     with Server() as server:
         before = server.metrics()
         sockets = [server.connect() for _ in range(20)]
@@ -322,7 +322,7 @@ def slow_readers():
 
 @case
 def bad_http():
-    """nonsense on the HTTP port harms nobody"""
+    """invalid requests on the HTTP port affect no other client"""
     with Server() as server:
         for data in (b"\x00\xff" * 1000, b"GET", b"GET /metrics HTTP/9.9\r\n\r\n",
                      b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"PING\r\n"):

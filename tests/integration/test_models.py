@@ -20,7 +20,7 @@ WITHOUT = {"handed_is_durable": ("both serve", 8), "freeze": ("both serve", 6), 
 
 @case
 def static_moves_hold():
-    """moving slots with state files: in no history two nodes serve, or an answered write is missing or out of order"""
+    """model of a slot's move with state files: two nodes never both serve; acknowledged writes stay, in order"""
     wrong, path, states = static_moves.explore(static_moves.Model())
     equal(wrong, None, path)
     check(states > 30000, f"all {states} states were seen")
@@ -28,7 +28,7 @@ def static_moves_hold():
 
 @case
 def static_moves_need_each_rule():
-    """and each rule of it is needed"""
+    """model of a slot's move with state files: without any one rule a fault is found"""
     equal(set(WITHOUT), set(static_moves.RULES), "every rule is tried")
     for rule, (wrong, steps) in WITHOUT.items():
         found, path, _ = static_moves.explore(static_moves.Model(off=rule))
@@ -41,7 +41,7 @@ EXPIRING_WITHOUT = {"hold": ("differs", 8), "no_clock": ("differs", 9), "named":
 
 @case
 def expiring_moves_hold():
-    """a slot whose key expires moves between two clocks: in no history it is back again, lost, or refused by the target"""
+    """model of an expiring key's move between two clocks: it is never revived, lost, or refused by the target"""
     wrong, path, states = expiring_moves.explore(expiring_moves.Model())
     equal(wrong, None, path)
     check(states > 10000, f"all {states} states were seen")
@@ -49,7 +49,7 @@ def expiring_moves_hold():
 
 @case
 def expiring_moves_need_each_rule():
-    """and each rule of it is needed"""
+    """model of an expiring key's move: without any one rule a fault is found"""
     equal(set(EXPIRING_WITHOUT), set(expiring_moves.RULES), "every rule is tried")
     for rule, (wrong, steps) in EXPIRING_WITHOUT.items():
         found, path, _ = expiring_moves.explore(expiring_moves.Model(off=rule))
@@ -65,7 +65,7 @@ PUSHES_WITHOUT = {"answers": ("stuck", 8), "renews": ("stuck", 7), "keeps": ("st
 
 @case
 def shard_moves_hold():
-    """moving slots between shards with replicas, whose primaries die: nowhere two nodes serve, or a counted write is missing"""
+    """model of moves between shards whose primaries die: two nodes never both serve; counted writes stay"""
     for model in (shard_moves.Model(writes=1), shard_moves.Model(attempts=1)):
         wrong, path, states = shard_moves.explore(model)
         equal(wrong, None, path)
@@ -74,7 +74,7 @@ def shard_moves_hold():
 
 @case
 def shard_moves_need_each_rule():
-    """and each rule of it is needed"""
+    """model of moves between shards: without any one rule a fault is found"""
     equal({*SHARDS_WITHOUT, *PUSHES_WITHOUT}, set(shard_moves.RULES), "every rule is tried")
     for rule, (wrong, steps) in SHARDS_WITHOUT.items():
         found, path, _ = shard_moves.explore(shard_moves.Model(off=rule, writes=1))
@@ -83,7 +83,7 @@ def shard_moves_need_each_rule():
 
 @case
 def shard_moves_go_on():
-    """a topology of a higher epoch comes in the middle of a move: nothing is lost, and the slot is served again in the end"""
+    """model: a topology of a higher epoch during a move loses nothing, and the slot is served in the end"""
     model = shard_moves.Model(writes=1, attempts=1, pushes=True)
     for search in (shard_moves.explore, shard_moves.stuck):
         wrong, path, states = search(model)
@@ -101,7 +101,7 @@ REGISTRY_WITHOUT = {"compares": ("overwritten", 4), "looks": ("told no", 3), "ma
 
 @case
 def registry_holds():
-    """a topology in etcd: nobody writes over what he has not seen, or is told what is not so; who is deposed writes nothing"""
+    """model of a topology in etcd: no unseen change is overwritten, no reply is false, an old primary writes nothing"""
     for operators, members in ((2, 0), (1, 1), (0, 2)):
         wrong, path, states = registry.explore(registry.Model(operators=operators, members=members, messages=2))
         equal(wrong, None, path)

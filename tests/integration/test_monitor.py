@@ -42,7 +42,7 @@ def without_times(lines):
 
 @case
 def as_redis_shows_it():
-    """a script beside redis: the same lines, but for time and address; no password in any of them"""
+    """a script prints the lines that redis prints, except time and address, and no password"""
     def shown(path):
         with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as two:
             for connection in (one, two):
@@ -66,7 +66,7 @@ def as_redis_shows_it():
 
 @case
 def all_loops():
-    """commands of connections on four loops, in pipelines: each is shown once, in the order of its connection, to two monitors"""
+    """two monitors show each command of pipelines on four loops once, in the order of its connection"""
     count = 300
     with Server("--loops", "4") as server:
         monitors = [Monitor(server.connect()) for _ in range(2)]
@@ -97,7 +97,7 @@ def all_loops():
 
 @case
 def bounded():
-    """monitors-max; one that does not read is closed at output-bytes-max, alone; RESET and the end leave nothing"""
+    """monitors-max is a limit; a monitor that does not read is closed alone; RESET and a close end monitoring"""
     with Server("--monitors-max", "2", "--output-bytes-max", "1M", "--output-bytes-pause", "64K") as server, \
             server.connect() as connection:
         replies = wire.Replies(connection)
@@ -139,7 +139,7 @@ def bounded():
 
 @case
 def silent():
-    """an idle monitor stays where other idle connections are closed"""
+    """an idle monitor stays open when idle connections are closed"""
     with Server() as server, server.connect() as connection:
         monitor = Monitor(server.connect())
         with Moves(server, idle_timeouts=1):
@@ -151,7 +151,7 @@ def silent():
 
 @case
 def passwords():
-    """no password of HELLO is shown, by MONITOR or SLOWLOG, however often it has AUTH, and whatever the client's name"""
+    """MONITOR and SLOWLOG show no password of HELLO, with any number of AUTH and any client name"""
     with Server("--slowlog-log-slower-than", "0") as server, server.connect() as connection:
         monitor, replies = Monitor(server.connect()), wire.Replies(connection)
         for words in ("AUTH default secret", "SETNAME AUTH AUTH default secret", "AUTH default secret SETNAME x",
@@ -167,7 +167,7 @@ def passwords():
 
 @case
 def who_may():
-    """only administrators of all keys monitor, and nobody before a login; a user that is deleted or limited is shown nothing more"""
+    """only users with +monitor and all keys may monitor; one that is deleted or limited sees nothing more"""
     with guarded() as server, server.connect() as stranger:
         said = wire.Replies(stranger).ask("MONITOR")
         check(said.startswith("NOAUTH"), said)

@@ -34,7 +34,7 @@ def some_slots():
 
 @case
 def under_load():
-    """nobody sees an error, an old value, or a key twice, while slots go and come back"""
+    """no client sees an error, an old value or a key twice while slots move to and fro"""
     with cluster(3) as servers, Load(servers, SEED) as load:
         for _ in range(3):
             slots = some_slots()
@@ -57,7 +57,7 @@ def moved_to(servers, process, slots):
 
 @case
 def killed():
-    """source and target are killed at steps that are drawn, and come back: what was answered is there, once"""
+    """source and target are killed at random steps and restart: every acknowledged write exists, once"""
     faults = [(1, fault) for fault in TARGET_FAULTS] + [(0, fault) for fault in SOURCE_FAULTS]
     faults = RANDOM.sample(faults + [(0, "move.removing")], FAULTS_A_RUN)
     with cluster(3, durable=True) as servers, Load(servers, SEED, keys=300, tolerates=True) as load:
@@ -78,7 +78,7 @@ def killed():
 
 @case
 def clients():
-    """redis-py and redis-cli -c go through a move without a word about it"""
+    """redis-py sees no error during moves, and redis-cli -c at most TRYAGAIN"""
     with cluster(3) as servers:
         client = redis.RedisCluster(host="127.0.0.1", port=servers[1].port)
         keys = [key_in(0, 3000, skip) for skip in range(60)]
@@ -108,7 +108,7 @@ def clients():
 
 @case
 def nothing_comes_back():
-    """keys that are deleted where the slots are do not come back with the slots"""
+    """keys deleted at the target do not reappear when the slots move back"""
     with cluster(2, durable=True) as servers:
         one, other = servers
         keys = [key_in(100, 300, skip) for skip in range(20)]
@@ -149,7 +149,7 @@ def waits_once(source, key):
 
 @case
 def frozen():
-    """while a slot is handed over its commands wait and are refused, others go on, and frames keep their order"""
+    """during the hand-over of a slot its commands wait and are refused; others run, and frames keep their order"""
     with cluster(2, durable=True) as servers:
         source, target = servers
         frozen_key, own = key_in(100, 200), key_in(300, 400)
@@ -191,7 +191,7 @@ def frozen():
 
 @case
 def refusals():
-    """what cannot be moved is said in a sentence, and nothing is changed"""
+    """an impossible move is refused with one sentence, and nothing changes"""
     with cluster(3) as servers:
         zero, one, two = servers
 
@@ -239,7 +239,7 @@ def refusals():
 
 @case
 def given_back():
-    """a topology that gives back slots whose keys are being removed is taken when they are gone: no new key goes with them"""
+    """a topology that returns slots whose keys are being removed applies after the removal, which spares new keys"""
     with cluster(2, durable=True) as servers:
         one, two = servers
         keys = [key_in(100, 300, skip) for skip in range(20)]
@@ -264,7 +264,7 @@ def given_back():
 
 @case
 def older_snapshot():
-    """keys that an older snapshot brings back after their slots have moved are neither served nor counted"""
+    """keys that an older snapshot restores after their slots have moved are neither served nor counted"""
     with cluster(2) as servers:
         one = servers[0]
         one.flags += ["--data-dir", str(one.directory)]
@@ -278,7 +278,7 @@ def older_snapshot():
 
 @case
 def unwritable():
-    """a move that cannot be ended, as the state cannot be written, is tried again after a while, not all the time"""
+    """a move that cannot end because its state cannot be written is retried after a while, not continuously"""
     with cluster(2) as servers:
         one, two = servers
         two.errors = "cannot be written: a directory, not a regular file"
@@ -320,7 +320,7 @@ def hangs(faults, stack, then):
 
 @case
 def gives_back():
-    """a target that cannot sync its log, or write its state, gives the slots back by itself, and says so"""
+    """a target that cannot sync its log, or write its state, returns the slots and says so"""
     log, state = Faults(), Faults()
     with contextlib.ExitStack() as stack:
         def block(two):
@@ -342,7 +342,7 @@ def gives_back():
 
 @case
 def cancelled_early():
-    """a move that is cancelled ends at once where keys of an earlier one are not removed yet"""
+    """a cancelled move ends at once although keys of an earlier one are not removed yet"""
     faults = Faults()
     with cluster(2, durable=True) as servers:
         one = servers[0]
@@ -365,7 +365,7 @@ def cancelled_early():
 
 @case
 def slow_link():
-    """slots move by a link on which every answer takes longer than a close target's would"""
+    """slots move over a link that delays every packet"""
     with cluster(2) as servers:
         one, two = servers
         with Relay(one.port, lambda data: time.sleep(0.03) or data) as relay:
@@ -380,7 +380,7 @@ def slow_link():
 
 @case
 def rebalance():
-    """cluster rebalance tells what it would do, does it, and then has nothing to do"""
+    """cluster rebalance prints its plan, carries it out, and then has nothing to do"""
     with cluster(3) as servers:
         keys = RANDOM.sample(range(10**9), 200)
         equal(run(CLI, "-p", servers[0].port, "cluster", "rebalance", "--dry-run"),

@@ -29,7 +29,7 @@ def options(host):
 
 @case
 def replicas():
-    """replicas follow by a network that loses, delays and reorders packets, and go on behind cuts: WAIT counts, tables are equal"""
+    """on a network that loses, delays, reorders and cuts, replicas catch up: WAIT counts, and tables are equal"""
     with Network(3, RANDOM.randrange(2**32)) as net, contextlib.ExitStack() as stack:
         hosts = net.hosts[1:]
         small = (*SMALL, "--repl-timeout", "1")
@@ -62,7 +62,7 @@ def replicas():
 
 @case
 def moves():
-    """slots move while clients write, by a network that loses, delays and reorders packets and is cut meanwhile: nothing is lost"""
+    """slots move under load on a network that loses, delays, reorders and cuts: nothing is lost"""
     with Network(2, RANDOM.randrange(2**32)) as net, contextlib.ExitStack() as stack:
         hosts = net.hosts[1:]
         servers = [stack.enter_context(Keeper(i, *host.flags(), **options(host))) for i, host in enumerate(hosts)]
@@ -116,7 +116,7 @@ def lone(member):
 @case
 @needs_etcd
 def partitions():
-    """a shard that is parted, both ways or one way, with etcd on one side and writers on both: nothing is lost that WAIT counted"""
+    """a shard is partitioned in one direction or both, with writers on both sides: writes that WAIT counted stay"""
     with Network(4, RANDOM.randrange(2**32)) as net:
         *hosts, store = net.hosts[1:]
         with HostedEtcd(store) as etcd, Shard(etcd, "net", 0) as shard:

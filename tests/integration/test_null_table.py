@@ -13,7 +13,7 @@ GET, SET = 1, 2 # operations of frames
 
 @case
 def commands():
-    """every key is found, writes are accepted, INFO and the metrics name the backend"""
+    """every key is found and writes are accepted; INFO and the metrics name the null backend"""
     with Server(program=NULL) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         check("robin_hood engine, null backend (stores nothing)" in server.line, server.line)
@@ -31,7 +31,7 @@ def commands():
 
 @case
 def frames():
-    """bulk frames are answered in full"""
+    """bulk frames get whole replies"""
     keys = list(range(10000))
     with Server(program=NULL) as server, server.connect() as connection:
         connection.sendall(wire.frame(SET, keys, keys))
@@ -45,7 +45,7 @@ def frames():
 
 @case
 def other_engines():
-    """it stands in for one engine, and says so"""
+    """the null backend refuses engines other than robin_hood"""
     for engine in ("cuckoo", "cache"):
         result = subprocess.run([str(NULL), "--engine", engine, "--port", "0",
                                  "--http-port", "0"], text=True, timeout=20, check=False,

@@ -22,7 +22,7 @@ def limited(files):
 
 @case
 def a_low_limit_lowers_maxclients():
-    """ulimit -n 128: INFO and CONFIG GET say how many are served, one more is refused, pages answer"""
+    """ulimit -n 128: INFO and CONFIG GET show the lower limit, one client more is refused, pages are served"""
     with Server("--loops", "1", wrapper=limited(128), errors="the limit of open files") as server:
         replies = wire.Replies(server.connect())
         most = int(replies.ask("CONFIG", "GET", "maxclients")[1])
@@ -89,7 +89,7 @@ def use_up(server, clients):
 
 @case
 def without_descriptors_nobody_waits():
-    """at the limit of open files clients of each protocol, and of HTTP, are refused at once"""
+    """at the limit of open files, clients of RESP, frames and HTTP are refused at once"""
     with Server("--loops", "1", errors="was refused: accept: Too many open files") as server:
         clients = [server.connect()]
         equal(wire.Replies(clients[0]).ask("PING"), "PONG", "PING")

@@ -161,7 +161,7 @@ def page():
 
 @case
 def as_servers_have_it():
-    """the page is what servers say, and each refusal is a sentence"""
+    """the page says what servers do, and each refusal is a sentence"""
     made = page()
     if "--write" in sys.argv:
         PAGE.write_text(made, encoding="utf-8")
@@ -170,7 +170,7 @@ def as_servers_have_it():
 
 @case
 def as_clients_have_it():
-    """libsherwood, the Python package and sherwood-cli have what the page names"""
+    """libsherwood, the Python package and sherwood-cli have the functions that the page names"""
     equal(set(FRAMES), set(COMMANDS), "each command has a row")
     headers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "client").glob("sherwood*.h"))
     for name in set(LIBRARY.values()) | {RUN}:
@@ -188,7 +188,7 @@ def as_clients_have_it():
 
 @case
 def by_sherwood_cli():
-    """GETSET prints what RESP replies; commands that it lacks name the program that has them"""
+    """GETSET prints what RESP replies; for a missing command sherwood-cli names the program that has it"""
     with Server("--backend", "cpu", "--capacity", "4K") as server:
         def ask(*words):
             return subprocess.run([BUILD / "sherwood-cli", "-a", server.address(), *words], text=True, check=False,

@@ -45,7 +45,7 @@ def error_of(reply, *words):
 # --- options -------------------------------------------------------------------------------------
 @case
 def sighup_takes_over_what_is_live():
-    """SIGHUP: live options change, others are named, and the log has a line for each"""
+    """SIGHUP applies live options, names the others, and logs a line for each"""
     with Configured("[limits]", "connections-max = 50", "[server]", "loops = 2") as server, \
             server.connect() as connection:
         replies = wire.Replies(connection)
@@ -66,7 +66,7 @@ def sighup_takes_over_what_is_live():
 
 @case
 def a_bad_file_changes_nothing():
-    """SIGHUP with a file that is wrong or gone: an error in the log, and all stays as it was"""
+    """SIGHUP with a wrong or missing file logs an error and changes nothing"""
     with Configured("[limits]", "connections-max = 50", errors="nothing has changed") as server, \
             server.connect() as connection:
         replies = wire.Replies(connection)
@@ -85,7 +85,7 @@ def a_bad_file_changes_nothing():
 
 @case
 def limits_hold_at_once():
-    """a limit that CONFIG SET lowers or raises holds for the next connection, timeout for all"""
+    """a limit changed by CONFIG SET applies to the next connection; a changed timeout to all"""
     with Server() as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(replies.ask("CONFIG", "SET", "maxclients", 1), "OK", "maxclients 1")
@@ -105,7 +105,7 @@ def limits_hold_at_once():
 
 @case
 def config_set_is_all_or_nothing():
-    """CONFIG SET: several pairs, all or none, in the words of redis"""
+    """CONFIG SET sets all of several pairs or none, with the errors of redis"""
     with Server() as server, server.connect() as connection:
         replies = wire.Replies(connection)
         for arguments, words in (
@@ -174,7 +174,7 @@ def service_manager():
 
 @case
 def changes_under_load():
-    """four clients change options while SIGHUPs come and others write: nothing is torn or lost"""
+    """four clients change options during SIGHUPs and writes: nothing is torn or lost"""
     with Configured("[limits]", "connections-max = 500") as server:
         until, bad = time.monotonic() + 1.5, []
 
@@ -210,7 +210,7 @@ def entries(replies, *count):
 
 @case
 def slowlog():
-    """SLOWLOG has what took long, by RESP and frames, cut as redis cuts, and no secret"""
+    """SLOWLOG shows slow commands of RESP and frames, shortened as in redis, without secrets"""
     with Server("--slowlog-log-slower-than", "0", "--slowlog-max-len", "40") as server, \
             server.connect() as connection, server.connect() as bulk:
         replies = wire.Replies(connection)
@@ -260,7 +260,7 @@ def slowlog():
 
 @case
 def latency():
-    """LATENCY has histograms of commands, and events with their causes"""
+    """LATENCY shows histograms of commands, and events with their causes"""
     with tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
             Server("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "always",
                    "--capacity", "1K", "--max-capacity", "4M", "--latency-monitor-threshold", "1") as server, \
@@ -308,7 +308,7 @@ def is_closed(connection):
 
 @case
 def client_list():
-    """CLIENT LIST has every connection, by RESP and frames, of every loop, with redis' fields"""
+    """CLIENT LIST shows every connection of every loop, by RESP and frames, with the fields of redis"""
     with tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
             Server("--unix-socket", directory + "/socket", "--loops", "3") as server, \
             server.connect() as connection, server.connect() as other, server.connect() as bulk, \
@@ -360,7 +360,7 @@ def client_list():
 
 @case
 def client_kill():
-    """CLIENT KILL closes what is meant, on every loop, in both protocols, and nothing else"""
+    """CLIENT KILL closes exactly the matching connections, on every loop and in both protocols"""
     with Server("--loops", "3") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         own = replies.ask("CLIENT", "ID")
@@ -400,7 +400,7 @@ def client_kill():
 
 @case
 def client_kill_under_load():
-    """connections that are killed while requests are in flight, open and close: nothing leaks or hangs"""
+    """connections are killed while requests are in flight and others open and close: nothing leaks or hangs"""
     with Server("--loops", "2") as server, server.connect() as connection:
         replies, until, bad = wire.Replies(connection), time.monotonic() + 1.5, []
         done = threading.Event()
@@ -439,7 +439,7 @@ def client_kill_under_load():
 
 @case
 def clients_by_redis_py():
-    """redis-py and redis-cli parse it all: client_list, client_kill_filter, slowlog_get, latency, config"""
+    """redis-py and redis-cli parse client_list, client_kill_filter, slowlog_get, latency and config"""
     import redis  # pylint: disable=import-outside-toplevel
     with Server("--slowlog-log-slower-than", "0", "--latency-monitor-threshold", "1") as server, \
             server.connect() as other:

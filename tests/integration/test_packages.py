@@ -67,7 +67,7 @@ def checked():
 
 @case
 def complete():
-    """what make install installs is in the packages, each file in one of them"""
+    """the packages contain each file that make install installs, once"""
     owner = {}
     for package in PACKAGES:
         for name in names(package):
@@ -122,7 +122,7 @@ def configuration():
 
 @case
 def symbols():
-    """libsherwood0 lists what its libraries export with the version it came with; who links one depends on it"""
+    """libsherwood0 lists each exported symbol with a version, and libsherwood-dev depends on exactly that package"""
     def listed(text):
         return {library: set(re.findall(r"^ (\w+)@Base \d", lines, re.M))
                 for library, lines in re.findall(r"^(\S+)\.so\.\d+ .*\n((?: .*\n)+)", text, re.M)}
@@ -139,7 +139,7 @@ def symbols():
 
 @case
 def versions():
-    """Makefile, changelog and packages are of one version, and what they depend on is installed here"""
+    """Makefile and packages have one version; sherwood-server depends on libuv, libc and systemd-sysusers"""
     wanted = re.search(r"^VERSION := (\S+)$", (ROOT / "Makefile").read_text(), re.M).group(1)
     for package in PACKAGES:
         equal(field(package, "Version").split("-")[0], wanted, package)
@@ -168,7 +168,7 @@ def documents():
 
 @case
 def site():
-    """sherwood-doc has the site as HTML, uncompressed, and no link of a page is dead"""
+    """sherwood-doc has the site as HTML, uncompressed, and no page has a dead link"""
     if not has_sphinx():
         raise Skip("python3-sphinx, python3-myst-parser or furo is not installed: the packages were made with the profile nodoc")
     with tempfile.TemporaryDirectory() as root:

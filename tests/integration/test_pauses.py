@@ -23,7 +23,7 @@ def narrow(server):
 
 @case
 def paused_is_not_late():
-    """a request that the daemon itself stopped reading does not time out, whole or in part"""
+    """a request that the daemon stopped reading does not time out, whole or in part"""
     count, text = 200, "x" * 100000
     with Server("--request-timeout-ms", "3000", "--idle-timeout-ms", "3000") as server:
         with Moves(server, request_timeouts=0, idle_timeouts=0, commands_processed=count):
@@ -40,7 +40,7 @@ def paused_is_not_late():
 
 @case
 def body_paused_is_not_late():
-    """the same of a bulk frame whose body the daemon stopped reading"""
+    """a bulk frame whose body the daemon stopped reading does not time out"""
     count, keys = 60, list(range(20000))
     with Server("--request-timeout-ms", "3000", "--idle-timeout-ms", "3000") as server:
         with Moves(server, request_timeouts=0, idle_timeouts=0, frames_processed=count):
@@ -56,7 +56,7 @@ def body_paused_is_not_late():
 
 @case
 def read_ahead_is_paused():
-    """commands that were read before the pause wait for the reader too, and are all answered"""
+    """commands read before the pause also wait for the client to read, and all are answered"""
     count = 15000
     with Server("--output-bytes-max", "24M") as server:
         with server.connect() as helper:
@@ -83,7 +83,7 @@ def read_ahead_is_paused():
 
 @case
 def long_scan_leaves_others_their_turn():
-    """RANDOMKEY over a large empty table does not keep the loop from other connections"""
+    """RANDOMKEY over a large empty table does not block other connections"""
     searches = 30
     with Server("--capacity", "16M", "--loops", "1") as server:
         searcher, other = server.connect(), wire.Replies(server.connect())
@@ -108,7 +108,7 @@ def long_scan_leaves_others_their_turn():
 
 @case
 def scan_within_small_limits():
-    """SCAN and RANDOMKEY where a batch may hold fewer entries than they would like"""
+    """SCAN and RANDOMKEY work with batches smaller than their usual number of entries"""
     with Server("--frame-ops-max", "64", "--round-ops-max", "8", "--resp-arguments-max",
                 "8") as server:
         replies = wire.Replies(server.connect())
@@ -127,7 +127,7 @@ def scan_within_small_limits():
 
 @case
 def a_pause_is_counted_once():
-    """a connection that waits for room in the round counts as paused once, however often tried"""
+    """a connection that waits for room in the batch counts as paused once, whatever the attempts"""
     count = 1000
     with Server("--frame-ops-max", "64", "--round-ops-max", "8", "--resp-arguments-max", "8",
                 "--loops", "1") as server:
@@ -160,7 +160,7 @@ def stop_behind(server, requests):
 
 @case
 def stalled_requests_are_answered_at_the_stop():
-    """frames behind one that had to wait are answered although the stop comes in between"""
+    """frames that wait behind another one are all answered at a stop, or none"""
     ping = wire.frame(wire.PING)
     for _ in range(3):
         with Server("--frame-ops-max", "1M", "--arena-bytes", "64M", "--loops", "1",
@@ -180,7 +180,7 @@ def stalled_requests_are_answered_at_the_stop():
 
 @case
 def small_answers_take_little_memory():
-    """requests whose answers nobody takes are not read on and on: each has more than its bytes"""
+    """requests whose replies are not read are not read without limit: each costs more than its bytes"""
     lanes, count = 10, 30000
     refused = wire.envelope(wire.header_of(99))
     with Server("--loops", "1") as server:

@@ -105,7 +105,7 @@ def one_life(rng, path, engine, number, before):
 
 @case
 def random_plans():
-    """drawn plans of writes, snapshots, faults, kills and restarts: the daemon holds what the model says"""
+    """after random plans of writes, snapshots, faults, kills and restarts the daemon has what the model has"""
     seed = drawn_seed()
     rng = random.Random(seed)
     answered = 0

@@ -25,7 +25,7 @@ U8, U4 = np.uint64, np.uint32
 
 @case
 def calls():
-    """every call on many keys, its results, their dtypes and shapes"""
+    """every call on many keys returns the right results, dtypes and shapes"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         keys = np.array([3, TOP, 0, 3], U8)
         equal(c.set_many(keys, np.array([1, 2, 3, 4], U8)), None)
@@ -57,7 +57,7 @@ def calls():
 
 @case
 def one_key():
-    """the mapping: c[k], c[k] = v, del, in, get, len"""
+    """the mapping: c[k], c[k] = v, del, in, get and len work"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         c[42] = 7
         c[TOP] = TOP
@@ -75,7 +75,7 @@ def one_key():
 
 @case
 def texts():
-    """texts as keys: the entries of redis clients, by the form of the server; refused where keys are integers"""
+    """strings as keys reach the entries of redis clients, by the form of keys; with integer keys they are refused"""
     words = ["page:home", b"\0\xff", "42", "042", "", "ü", "18446744073709551616"]
     for form in ("auto", "hash"):
         with Server("--resp-keys", form) as server, sherwood.connect(server.address()) as c, server.connect() as connection:
@@ -110,7 +110,7 @@ def texts():
 
 @case
 def taken_as_they_are():
-    """int64, shapes, gaps, empty arrays, buffers of other libraries"""
+    """calls take int64, any shape, strided and empty arrays, and buffers of other libraries"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         signed = np.array([-1, -2**63, 5], np.int64)
         c.set_many(signed, signed)
@@ -156,7 +156,7 @@ class OnDevice(Tensor):
 
 @case
 def refused():
-    """dtypes, shapes and numbers that do not fit are refused in words, and nothing is stored"""
+    """wrong dtypes, shapes and numbers raise an error with the reason, and nothing is stored"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         for keys in (np.zeros(2), np.zeros(2, U4), np.zeros(2, np.int32), np.zeros(2, bool),
                      np.zeros(2, ">u8"), np.zeros(2, object), np.zeros(2, "S8"), np.zeros(2, "M8[s]"),
@@ -195,7 +195,7 @@ def refused():
 
 @case
 def receives_into():
-    """out= and found= receive, are returned, and nothing is allocated for a key (tracemalloc)"""
+    """out= and found= are filled and returned, without an allocation for each key (tracemalloc)"""
     count = 1 << 18
     with daemon() as server, sherwood.connect(server.unix) as c:
         keys = np.arange(count, dtype=np.int64)
@@ -225,7 +225,7 @@ def receives_into():
 
 @case
 def nothing_leaks():
-    """references to arrays are given back, and handles close their descriptors"""
+    """calls release their references to arrays, and a dropped client closes its descriptor"""
     with daemon() as server:
         keys, out = np.arange(100, dtype=U8), np.zeros(100, U8)
         with sherwood.connect(server.unix) as c:
@@ -306,7 +306,7 @@ MODEL = {
 
 @case
 def width32():
-    """a server of 32 bits: uint32 and int32, and no other width"""
+    """a server of 32 bits takes uint32 and int32, and no other width"""
     with daemon("--key-bits", "32") as server, sherwood.connect(server.unix) as c:
         keys = np.array([1, -1, 7], np.int32)
         c.set_many(keys, np.array([1, 2, 3], U4))
@@ -375,7 +375,7 @@ def facts():
 
 @case
 def cannot_connect():
-    """addresses and options that are wrong, in words"""
+    """wrong addresses and options raise an error with the reason"""
     raises(sherwood.Lost, "", sherwood.connect, "127.0.0.1:1")
     raises(ConnectionError, "", sherwood.connect, "unix:/nonexistent/s")
     raises(sherwood.Refused, "", sherwood.connect, "nonsense")
@@ -388,7 +388,7 @@ def cannot_connect():
 
 @case
 def full():
-    """a table that is full says so by Full, which is a MemoryError"""
+    """a full table raises Full, which is a MemoryError"""
     with daemon("--capacity", "4K") as server, sherwood.connect(server.unix) as c:
         error = raises(sherwood.Full, "maximum load", c.set_many, np.arange(5000, dtype=U8), 1)
         check(isinstance(error, MemoryError) and error.code == -7, repr(error))
@@ -427,7 +427,7 @@ c.expire_many(keys, ttl=5, only="never")
 
 @case
 def typed():
-    """mypy --strict finds nothing in the package, and knows what its calls return"""
+    """mypy --strict finds no fault in the package, and knows the types that its calls return"""
     equal(mypy(ROOT / "client" / "python" / "src" / "sherwood"), (0, ""))
     path = ROOT / "build" / "python" / "user.py"
     path.write_text(USER, encoding="utf-8")

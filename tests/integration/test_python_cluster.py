@@ -15,7 +15,7 @@ from package import np, raises, same, sherwood
 
 @case
 def calls():
-    """every node has its keys, and the calls are those of any client"""
+    """each node stores the keys of its slots, and the calls are those of any client"""
     with nodes(3) as servers, sherwood.connect_cluster([s.address() for s in servers[:2]]) as c:
         ids = np.arange(10_000, dtype=np.uint64)
         c.set_many(ids, ids * 3)
@@ -52,7 +52,7 @@ def calls():
 
 @case
 def times():
-    """keys of every node get the times that one call gives them, in the order of the keys"""
+    """one call with a time for each key gives each key its own, on every node"""
     with nodes(3) as servers, sherwood.connect_cluster([servers[0].address()]) as c:
         ids = np.random.default_rng(drawn_seed()).permutation(5000).astype(np.uint64)
         at = int(time.time()) + 1000 + ids
@@ -76,7 +76,7 @@ def times():
 
 @case
 def while_slots_move():
-    """frames that look before they write take effect once and in order, while slots go and come back"""
+    """frames of RMW operations take effect once and in order while slots move to and fro"""
     rng, table, calls_done = random.Random(drawn_seed()), {}, []
     ending, wrong = threading.Event(), []
 

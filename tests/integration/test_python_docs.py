@@ -38,25 +38,25 @@ def examples_hold(path, least=10):
 
 @case
 def readme():
-    """the examples of client/python/README.md"""
+    """the examples of client/python/README.md run"""
     examples_hold(PACKAGE / "README.md")
 
 
 @case
 def half_minute():
-    """the Python half-minute of the tree's README"""
+    """the Python example of the tree's README runs"""
     examples_hold(ROOT / "README.md", least=7)
 
 
 @case
 def tutorial():
-    """the examples of deploy/docs/tutorial.md"""
+    """the examples of deploy/docs/tutorial.md run"""
     examples_hold(ROOT / "deploy" / "docs" / "tutorial.md", least=20)
 
 
 @case
 def docstrings():
-    """every public call has a docstring, and every error"""
+    """every public call and every error has a docstring"""
     for owner in (sherwood.Client, type(sherwood.Client.submit), sherwood.Error, sherwood.Full,
                   sherwood.Lost, sherwood.Timeout, sherwood.Refused, sherwood.Failed, sherwood.connect,
                   sherwood.Region, sherwood.Region.empty, sherwood.Region.copy, sherwood.Region.close):
@@ -72,7 +72,7 @@ def docstrings():
 
 @case
 def declarations():
-    """build_ffi.py declares every function of sherwood.h that this package is to have"""
+    """build_ffi.py declares every function of sherwood.h that the package uses"""
     header = "".join((ROOT / "client" / name).read_text(encoding="utf-8") for name in ("sherwood.h", "sherwood-regions.h", "sherwood-times.h", "sherwood-words.h"))
     text = (PACKAGE / "build_ffi.py").read_text(encoding="utf-8")
     there = set(re.findall(r"^(?!static)\w[\w *]*?\b(sherwood_\w+)\(", header, flags=re.M))
@@ -89,7 +89,7 @@ def declarations():
 
 @case
 def wheel():
-    """the wheel has what it should, and its module needs glibc alone, exports one name, has no path"""
+    """the wheel has the right files; its module needs only glibc, exports one name, and contains no path"""
     path, = (ROOT / "build" / "python" / "dist").glob("sherwood-*.whl")
     check(re.fullmatch(r"sherwood-[\d.]+-cp39-abi3-(manylinux_2_\d+|linux)_\w+\.whl", path.name), path.name)
     with zipfile.ZipFile(path) as archive:
@@ -129,14 +129,14 @@ def torch_example():
 
 @case
 def frames_example():
-    """examples/frames.py (pandas, pyarrow)"""
+    """examples/frames.py (pandas, pyarrow) runs"""
     said = example("frames.py", "pandas", "pyarrow")
     check("loaded 1000" in said and "sold [11  2  1]" in said, said)
 
 
 @case
 def torch_tensors():
-    """torch in, torch out: int64 and uint64 as they are, bool masks, out=, what does not fit"""
+    """torch tensors go in and come out: int64, uint64, bool masks and out=; unsuitable ones are refused"""
     if importlib.util.find_spec("torch") is None:
         raise Skip("torch is not installed")
     import torch  # pylint: disable=import-outside-toplevel

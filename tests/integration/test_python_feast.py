@@ -86,7 +86,7 @@ def read(store, entities, names=NAMES, view="numbers"):
 
 @case
 def beside_sqlite():
-    """rows written, overwritten, null and absent: the answers are SQLite's; also by materialize"""
+    """rows written, overwritten, null and absent give the answers of SQLite's store, also by materialize"""
     needs_feast()
     rng = random.Random(drawn_seed())
     everybody = [{"user_id": user, "shop_id": shop} for user in range(-55, 55) for shop in ("a", "b", "ä")]
@@ -132,8 +132,8 @@ def more_types(rng, rows):
 
 @case
 def rows_of_any_type():
-    """in a server of rows texts, bytes and lists are features, too, null or not: SQLite's answers, also asynchronously; a row
-    that is too long is refused, and changes nothing"""
+    """a server of rows takes strings, bytes and lists as features, null or not, with SQLite's answers.
+    The asynchronous calls give the same. A row that is too long is refused and changes nothing."""
     needs_feast()
     rng = random.Random(drawn_seed())
     everybody = [{"user_id": user, "shop_id": shop} for user in range(-50, 50) for shop in ("a", "b", "ä")]
@@ -162,7 +162,7 @@ def rows_of_any_type():
 
 @case
 def views_go():
-    """a view that is deleted, or torn down, has no rows when it comes back; another view keeps its own"""
+    """a view that is deleted or torn down has no rows when it is created again; another view keeps its own"""
     needs_feast()
     for flags in ((), ROWS):
         view_goes(random.Random(drawn_seed()), flags)

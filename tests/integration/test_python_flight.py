@@ -22,7 +22,7 @@ U8 = np.uint64
 
 @case
 def submitted():
-    """submit: futures, many in flight, long calls, order of one connection, errors"""
+    """submit: futures, many in flight, long calls, order on one connection, errors"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         keys = np.arange(200_001, dtype=U8)
         c.submit.set_many(keys, keys * 3).result()
@@ -136,7 +136,7 @@ def awaited():
 
 @case
 def threads_share():
-    """threads: one client takes turns, clones run beside each other, and sums are right"""
+    """threads take turns on one client, their clones run in parallel, and sums are right"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         keys, failures = np.arange(300, dtype=U8), []
 
@@ -161,7 +161,7 @@ def threads_share():
 
 @case
 def forks_beside_a_future():
-    """fork while another thread has the lock of a future that is in flight: the child does not wait for that thread"""
+    """fork while another thread holds the lock of a future in flight: the child does not wait for that thread"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         c.submit.set_many([2], 2).result()
         pause(server)
@@ -207,7 +207,7 @@ def relay_of(server, path):
 
 @case
 def gil_is_released():
-    """other Python threads run during a call: here, without them it would never get a reply"""
+    """other Python threads run during a call; without them this call would get no reply"""
     with daemon() as server:
         path = str(server.directory / "relay")
         relay_of(server, path)
@@ -219,7 +219,7 @@ def gil_is_released():
 
 @case
 def forks():
-    """fork: the child connects anew, the parent's connections, futures and loops go on"""
+    """fork: the child reconnects, and the parent's connections, futures and loops go on"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         c[1] = 1
         c.submit.set_many([2], 2).result()
@@ -256,7 +256,7 @@ def forks():
 
 @case
 def daemon_dies():
-    """a daemon that is killed mid-call: Lost, also of futures and awaits; the next call connects anew"""
+    """a daemon killed during a call: Lost, also from futures and awaits; the next call reconnects"""
     with daemon() as server:
         c = sherwood.connect(server.unix)
         keys = np.arange(1000, dtype=U8)
@@ -306,7 +306,7 @@ def daemon_dies():
 
 @case
 def daemon_is_silent():
-    """a daemon that stops answering: Timeout, of every kind of call, and the next call connects anew"""
+    """a daemon that stops replying: Timeout from every kind of call; the next call reconnects"""
     with daemon() as server, sherwood.connect(server.unix, timeout=3.0) as c:
         c[1] = 1
         c.submit.get_many([1]).result()
@@ -329,7 +329,7 @@ def daemon_is_silent():
 
 @case
 def is_collected():
-    """a client that nobody has any more closes its connections and ends its thread"""
+    """a client without references closes its connections and ends its thread"""
     with daemon() as server:
         with sherwood.connect(server.unix):
             base = server.connections()

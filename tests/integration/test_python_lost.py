@@ -35,7 +35,7 @@ def begun(c, **options):
 
 @case
 def a_scan():
-    """a scan ends with its connection, also where another call has connected anew; so does a dump"""
+    """a scan or a dump ends with Lost if its connection ends, also if another call has reconnected"""
     keys = np.arange(5000, dtype=U8)
     with daemon() as server, sherwood.connect(server.unix) as c:
         c.set_many(keys, keys)
@@ -76,7 +76,7 @@ def logged(folder):
 
 @case
 def durable():
-    """wait_durable after a reconnect: Lost, once; also where the server was replaced by an empty one, and after a fork"""
+    """wait_durable after a reconnect raises Lost once, also at an empty server in its place, and after a fork"""
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         with logged(one) as server:
             c, port = sherwood.connect(server.address()), server.port
@@ -142,7 +142,7 @@ async def waits_for(c, server, write):
 
 @case
 def interrupted():
-    """^C ends a wait that has no limit, and the client is good afterwards"""
+    """^C ends a wait without a limit, and the client works afterwards"""
     with daemon() as server:
         for wait in ("c.wait_replicas(3)", "c.submit.set_many([1], 1).result(); c.wait_replicas(3)"):
             program = f"""
@@ -195,7 +195,7 @@ def waits_of_futures():
 
 @case
 def follows():
-    """several addresses: the primary is found, refused writes go to it, by calls that block, submit and aio"""
+    """several addresses: blocking calls, submit and aio find the primary and send refused writes to it"""
     with to_be_killed(Server(*SMALL)) as one, replica_of(one.port) as two:
         first, second = one.address(), two.address()
         with sherwood.connect(second) as alone:

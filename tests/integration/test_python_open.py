@@ -31,7 +31,7 @@ def gone(pid):
 
 @case
 def one_call():
-    """integers, rows and strings by one call each; close() stops the server and removes its folder"""
+    """open() serves integers, rows or strings; close() stops the server and removes its folder"""
     with sherwood.open(**SMALL) as c:
         c.set_many([1, 2], [10, 20])
         same(c.get_many([1, 2, 3], default=0), np.array([10, 20, 0], np.uint64))
@@ -47,7 +47,7 @@ def one_call():
 
 @case
 def kept():
-    """with data_dir the next open() has the same keys; without it nothing is left"""
+    """with data_dir the next open() has the same keys; without it no file is left"""
     with tempfile.TemporaryDirectory() as folder:
         where = os.path.join(folder, "table")
         with sherwood.open(where, **SMALL, appendonly=True) as c:
@@ -61,7 +61,7 @@ def kept():
 
 @case
 def refusals():
-    """no program, an option that does not exist, a value that is wrong, a program that is no server"""
+    """a missing program, an unknown option, an invalid value and a program that is no server raise an error"""
     raises(sherwood.Refused, "sherwood-server", sherwood.open, program="/nowhere/sherwoodd")
     raises(sherwood.Refused, "--colour", sherwood.open, colour="red")
     raises(sherwood.Refused, "capacity", sherwood.open, capacity="many")
@@ -96,7 +96,7 @@ elif end == "fork":
 
 @case
 def no_orphans():
-    """whatever ends the program, kill -9 too, ends its server; a forked child that exits does not"""
+    """however the program ends, kill -9 included, its server ends; a forked child's exit does not end it"""
     for end in ("return", "exception", "fork", "kill", "kill", "kill"):
         done = subprocess.run([sys.executable, "-c", PROGRAM, str(LIB), end], capture_output=True, text=True, timeout=60,
                               check=False)
@@ -111,7 +111,7 @@ def no_orphans():
 
 @case
 def forked_children():
-    """close() stops the server by a signal: a forked child that lives holds the pipe of its input open"""
+    """close() stops the server by a signal, because a living forked child holds its input pipe open"""
     with tempfile.TemporaryDirectory() as folder:
         c = sherwood.open(folder, **SMALL)
         c[1] = 2
@@ -130,7 +130,7 @@ def forked_children():
 
 @case
 def many_files():
-    """a program with over 1024 open files starts a server"""
+    """a program with over 1024 open files can start a server"""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2048:
         raise Skip(f"the hard limit of open files is {hard}")

@@ -38,7 +38,7 @@ def lies_in(region, array):
 
 @case
 def calls():
-    """every call on many keys, with nothing in the socket but bells; results lie beside the keys"""
+    """every call on many keys uses the region; the socket has only doorbells; results are next to the keys"""
     with daemon() as server, sherwood.connect(server.unix) as c, c.region(1 << 20) as r:
         keys = r.copy(np.array([3, TOP, 0, 3], U8))
         one = r.copy(np.array([3, 99, 3], np.int64))
@@ -85,7 +85,7 @@ def calls():
 
 @case
 def in_frames():
-    """calls of many frames: every operation answers as through a socket, the bits of each key in place"""
+    """calls of many frames give the replies of a socket, with each key's found bit in place"""
     with daemon("--frame-ops-max", "128") as server, sherwood.connect(server.unix) as c, \
             c.region(keys=5000) as r:
         keys = r.copy(np.random.default_rng(drawn_seed()).integers(0, 4000, 5000, U8))
@@ -101,7 +101,7 @@ def in_frames():
 
 @case
 def rows():
-    """rows, of a cache and of a table, as floats"""
+    """rows of a cache and of a table are float arrays"""
     rows_of("--engine", "cache", "--value-format", "fixed")
     rows_of()
 
@@ -175,19 +175,19 @@ def act(model, word, key, value, top):
 
 @case
 def hypothesis_64():
-    """calls that hypothesis draws, blocking and submitted, beside a dict; 64 bits"""
+    """random calls by hypothesis, blocking and submitted, equal a dict's; 64 bits"""
     beside_a_dict(U8)
 
 
 @case
 def hypothesis_32():
-    """the same of 32 bits"""
+    """random calls by hypothesis, blocking and submitted, equal a dict's; 32 bits"""
     beside_a_dict(U4, "--key-bits", "32")
 
 
 @case
 def in_flight():
-    """submit and aio: many in flight on one region, and the order of those by ring and by socket"""
+    """submit and aio: many calls in flight on one region; calls by ring and by socket keep their order"""
     with daemon() as server, sherwood.connect(server.unix) as c, c.region(1 << 22) as r:
         keys = r.copy(np.arange(50_000, dtype=U8))
         c.submit.set_many(keys, r.copy(np.array(keys) * U8(3))).result(30)
@@ -212,7 +212,7 @@ def in_flight():
 
 @case
 def arrays_live_on():
-    """arrays outlive the region, the client and the daemon; their bytes come back when nobody has them"""
+    """arrays outlive the region, the client and the daemon; their bytes are freed with the last reference"""
     with daemon() as server:
         c = sherwood.connect(server.unix)
         r = c.region(1 << 16)
@@ -255,7 +255,7 @@ def arrays_live_on():
 
 @case
 def holes():
-    """arrays of a region never overlap, whatever comes and goes, and all bytes come back"""
+    """arrays of a region never overlap, and all bytes are free after the last one is dropped"""
     rng = random.Random(drawn_seed())
     with daemon() as server, sherwood.connect(server.unix) as c, c.region(1 << 16) as r:
         kept = []
@@ -279,7 +279,7 @@ def holes():
 
 @case
 def refused():
-    """limits and addresses in the server's words; dtypes and shapes as of any other array"""
+    """limits and addresses raise the server's error; dtypes and shapes raise that of any other array"""
     flags = ("--region-bytes-max", "1M", "--regions-max", "3", "--rings-max", "1")
     with daemon(*flags) as server, sherwood.connect(server.unix) as c:
         raises(sherwood.Refused, "region-bytes-max", c.region, 2 << 20)
@@ -314,7 +314,7 @@ def refused():
 
 @case
 def forks():
-    """fork: in the child a region is closed, its arrays are shared memory, and the parent goes on"""
+    """fork: in the child the region is closed and its arrays are shared memory; the parent goes on"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         with c.region(1 << 16) as r:
             keys = r.copy(np.arange(10, dtype=U8))
@@ -343,7 +343,7 @@ def forks():
 
 @case
 def run_many_is_lost():
-    """run_many goes through regions as other calls do: after a Timeout during it the region is lost"""
+    """run_many uses regions as other calls do: a Timeout during it loses the region"""
     with daemon() as server, sherwood.connect(server.unix, timeout=3.0) as c, c.region(1 << 16) as r:
         keys = r.copy(np.arange(100, dtype=U8))
         c.set_many(keys, keys)
@@ -362,7 +362,7 @@ def run_many_is_lost():
 
 @case
 def daemon_dies():
-    """a daemon that is killed or silent mid-call: Lost or Timeout; then the region says so until closed"""
+    """a daemon killed or silent during a call: Lost or Timeout, and the same from the region until it is closed"""
     with daemon() as server:
         c = sherwood.connect(server.unix)
         idle, r = c.region(1 << 14), c.region(1 << 16)
@@ -403,7 +403,7 @@ def daemon_dies():
 
 @case
 def closed_in_flight():
-    """a region that is closed before the server has looked at the calls on it: they are carried out"""
+    """calls on a region that closes before the server has seen them are executed"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         for _ in range(10):
             r = c.region(1 << 18)
@@ -426,7 +426,7 @@ def closed_in_flight():
 
 @case
 def closed_meanwhile():
-    """a region that another thread closes, while threads, futures and a loop have calls on it"""
+    """a region is closed by another thread while threads, futures and a loop have calls on it"""
     with daemon() as server, sherwood.connect(server.unix) as c:
         c.set_many(np.arange(2000, dtype=U8), np.arange(2000, dtype=U8))
         for _ in range(10):

@@ -106,7 +106,7 @@ def bits_and_compare():
 
 @case
 def parts_of_rows():
-    """ranges of rows of numbers, of bytes and of byte strings; how many keys lead"""
+    """ranges of rows of numbers, bytes and byte strings; the length of a prefix of present keys"""
     with daemon("--backend", "cpu", "--value-bytes", "64", "--value-type", "f32") as server, \
             sherwood.connect(server.unix) as c:
         rows = np.random.default_rng(3).random((3000, 16), F4)
@@ -174,7 +174,7 @@ def by_submit_and_aio(c):
 
 @case
 def scaled_sums():
-    """sums with a scale; operands of float32 for rows of f16 and bf16; present keys alone"""
+    """sums with a scale, float32 operands for rows of f16 and bf16, and sums of present keys only"""
     for kind in ("f32", "f16", "bf16"):
         with daemon("--backend", "cpu", "--value-bytes", "32", "--value-type", kind) as server, \
                 sherwood.connect(server.unix) as c:
@@ -196,7 +196,7 @@ def scaled_sums():
 
 @case
 def strings():
-    """byte strings with a length, as records and as Python's bytes; bytes without a dtype"""
+    """byte strings with a length are records or Python's bytes; bytes without a dtype"""
     with cache("--value-bytes", "64") as c:
         c.set_many([1, 2, 3], [b"", b"x" * 60, b"\0abc"])
         records, found = c.get_many([1, 2, 3, 4])
@@ -306,7 +306,7 @@ def files():
 
 @case
 def files_of_others():
-    """load: two columns, headers, a byte order mark, and what is wrong with a file, in words"""
+    """load: two columns, headers and a byte order mark; an error names what is wrong with a file"""
     with tempfile.TemporaryDirectory() as folder, daemon() as server, \
             sherwood.connect(server.unix) as c:
         def write(name, text, mode="w"):
@@ -351,7 +351,7 @@ def files_of_others():
 
 @case
 def numbers_of_csv():
-    """load: the numbers of a .csv are those that Python reads, across blocks of the file, or an error in words"""
+    """load reads the numbers of a .csv as Python does, also across blocks of the file, or raises an error"""
     rng = np.random.default_rng(drawn_seed())
     with tempfile.TemporaryDirectory() as folder, daemon() as server:
         path = os.path.join(folder, "n.csv")
@@ -397,7 +397,7 @@ def numbers_of_csv():
 
 @case
 def not_as_given():
-    """arrays whose elements are masked or null, results that nobody would see, bools, floats out of range"""
+    """masked or null elements, dropped results, bools and floats out of range raise an error"""
     class Copies:
         """As pyarrow's arrays: numpy gets a copy each time."""
         null_count = 0

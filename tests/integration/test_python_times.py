@@ -85,7 +85,7 @@ def step(rng, ask, values, times):
 
 @case
 def beside_a_model():
-    """random calls in three ways, many of several frames, whose every key is looked up each step"""
+    """random calls in three ways, many of several frames, equal a model, whose keys are compared each step"""
     seed = drawn_seed()
     rng = np.random.default_rng(seed)
     with client("--frame-ops-max", "4096") as c:
@@ -102,7 +102,7 @@ def beside_a_model():
 
 @case
 def what_a_time_is():
-    """seconds, whole or not, spans and moments of Python and of numpy, one or an array; milliseconds at the server"""
+    """seconds, spans and moments of Python and numpy, single or in an array, become milliseconds at the server"""
     moment = datetime.datetime(2096, 10, 2, 7, 6, 40, 250_000, datetime.timezone.utc)
     with client() as c:
         for at, ms in ((FAR, FAR * 1000), (FAR + .25, FAR * 1000 + 250), (moment, FAR * 1000 + 250), (np.uint64(FAR), FAR * 1000),
@@ -131,7 +131,7 @@ def what_a_time_is():
 
 @case
 def rows_and_regions():
-    """rows of floats, 32-bit keys, and arrays in a region, which go by the socket"""
+    """times with rows of floats, 32-bit keys, and arrays in a region, which are sent by the socket"""
     with client("--value-bytes", "16", "--value-type", "f32") as c:
         rows = np.arange(12, dtype=np.float32).reshape(3, 4)
         c.set_many([1, 2, 3], rows, expire_at=[FAR, FAR + 1, FAR + 2])

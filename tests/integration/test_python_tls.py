@@ -24,7 +24,7 @@ def server_of(authority):
 
 @case
 def by_tls():
-    """every kind of call by TLS, long ones and many in flight, over several connections"""
+    """every kind of call works by TLS, with long calls and many in flight over several connections"""
     with Authority() as authority, server_of(authority) as server:
         with sherwood.connect(server.tls, tls_ca=authority.ca, stripes=2) as c:
             keys = np.arange(300_000, dtype=U8)
@@ -44,7 +44,7 @@ def by_tls():
 
 @case
 def forks_by_tls():
-    """fork: a child's clients say nothing on the parent's connections"""
+    """fork: a child's clients send nothing on the parent's connections"""
     with Authority() as authority, server_of(authority) as server:
         with sherwood.connect(server.tls, tls_ca=authority.ca) as c:
             c[1] = 1
@@ -61,7 +61,7 @@ def forks_by_tls():
 
 @case
 def refused_by_tls():
-    """certificates that are not trusted, names that are not theirs, options without TLS, in words"""
+    """untrusted certificates, wrong names and TLS options without TLS raise an error with the reason"""
     with Authority() as authority, server_of(authority) as server:
         raises(sherwood.Error, "certificate", sherwood.connect, server.tls)
         raises(sherwood.Error, "", sherwood.connect, server.tls, tls_ca=authority.ca,
@@ -77,7 +77,7 @@ def refused_by_tls():
 
 @case
 def users():
-    """who logs in: on every connection, again after the daemon was away, from a file that changes"""
+    """every connection logs in, clones and pickled clients included; a changed password file applies to new ones"""
     with guarded() as server:
         address, path = server.address(), secret("pw\nmore\n")
         with sherwood.connect(address, username="alice", password="pw", stripes=2) as c:

@@ -16,7 +16,7 @@ RANGE = "is not an unsigned integer or out of range"
 
 @case
 def transcript():
-    """redis-cli: a session of every data command shows what the transcript has"""
+    """redis-cli: a session of every data command prints the golden transcript"""
     wanted = [l for l in GOLDEN.read_text().splitlines() if not l.startswith("# ")]
     typed = [l[2:] for l in wanted if l.startswith("> ")]
     with Server() as server:
@@ -98,7 +98,7 @@ def command_list():
 
 @case
 def info():
-    """redis-cli: INFO has the sections that tools read, with right figures"""
+    """redis-cli: INFO has the sections that tools read, with the right values"""
     with Server() as server:
         server.redis_cli(stdin="".join(f"SET {i} {i}\n" for i in range(10)))
         text = server.redis_cli("INFO").replace("\r", "")
@@ -129,7 +129,7 @@ def scan():
 
 @case
 def pipe():
-    """redis-cli --pipe: 100,000 commands, one of them wrong: one error, all others done"""
+    """redis-cli --pipe: of 100,000 commands one is wrong: one error, all others executed"""
     count = 100000
     with Server() as server:
         lines = [f"SET {i} {i + 1}\r\n" for i in range(count)]
@@ -159,7 +159,7 @@ def watch(server, *arguments, lines, seconds):
 
 @case
 def modes():
-    """redis-cli --stat and --latency find what they need"""
+    """redis-cli --stat and --latency work"""
     with Server() as server:
         server.redis_cli(stdin="SET 1 1\nSET 2 2\n")
         shown = watch(server, "--stat", "-i", "0.1", lines=5, seconds=60)
@@ -172,7 +172,7 @@ def modes():
 
 @case
 def inline():
-    """inline commands, as typed by hand with netcat"""
+    """inline commands work as typed by hand with netcat"""
     with Server() as server, server.connect() as connection:
         connection.sendall(b"SET 1 2\r\nGET 1\n\r\n\r\nping\r\nGET \"1\"\r\nQUIT\r\n")
         data = b""

@@ -139,7 +139,7 @@ def compare(server, model, what):
 
 @case
 def random_model():
-    """redis-py: 40,000 random commands in pipelines of any depth, each reply as the model says"""
+    """redis-py: 40,000 random commands in pipelines of any depth reply as a model does"""
     rng = random.Random(SEED)
     commands = 40000 // SLOWER
     with Server() as server:
@@ -158,7 +158,7 @@ def random_model():
 
 @case
 def many_keys():
-    """redis-py: MSET and MGET of 10,000 keys at once, 10 times; every key looked up"""
+    """redis-py: MSET and MGET of 10,000 keys, 10 times; every key is compared"""
     rng = random.Random(SEED + 1)
     with Server() as server:
         connection, model = client(server), Model()
@@ -235,7 +235,7 @@ def own_keys():
 
 @case
 def helpers():
-    """redis-py: what its helpers ask of a server on connect, and the replies they parse"""
+    """redis-py: the commands that its helpers send on connect are answered, and it parses the replies"""
     with Server() as server:
         connection = client(server, client_name="tester", db=0)
         check(connection.ping(), "ping")
@@ -260,7 +260,7 @@ def helpers():
 
 @case
 def transactions():
-    """redis-py: pipeline() as it is by default, a transaction: all of it, or an error and nothing"""
+    """redis-py: pipeline() is a transaction by default: it takes effect whole, or gives an error and changes nothing"""
     with Server() as server:
         connection = client(server)
         pipe = connection.pipeline()

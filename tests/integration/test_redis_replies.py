@@ -92,7 +92,7 @@ def keys():
 
 @case
 def numbers():
-    """SUM, MIN, MAX, PREFIXLEN, INCRBY and DECRBY at the ends of the range, alone and in MULTI, are those of a dict"""
+    """SUM, MIN, MAX, PREFIXLEN, INCRBY and DECRBY at the ends of the range equal a dict's, alone and in MULTI"""
     rng = random.Random(drawn_seed())
     for width in (64, 32):
         top = 2**width - 1
@@ -153,7 +153,7 @@ def numbers():
 
 @case
 def conditional():
-    """MSETNX, RENAME, RENAMENX and COPY reply as redis does, and leave what redis leaves"""
+    """MSETNX, RENAME, RENAMENX and COPY reply as redis does, and leave the same keys"""
     def session(both, rng):
         for _ in range(1500):
             a, b, c = (rng.randrange(6) for _ in range(3))
@@ -180,7 +180,7 @@ def conditional():
 
 @case
 def if_equal():
-    """SET IFEQ, with GET and without, is that of a dict; its errors change nothing"""
+    """SET IFEQ, with and without GET, equals a dict's; its errors change nothing"""
     rng = random.Random(drawn_seed())
     with Server("--capacity", "64K") as server, server.connect() as connection:
         replies = wire.Replies(connection)

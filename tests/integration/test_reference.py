@@ -26,7 +26,7 @@ def text_of(name):
 
 @case
 def current():
-    """the pages, and the list of commands in sherwoodd(8), are not old"""
+    """the reference pages, and the list of commands in sherwoodd(8), are up to date"""
     done = subprocess.run([ROOT / "deploy/reference/write", "--check", BUILD], text=True, capture_output=True, check=False)
     equal([done.returncode, done.stdout, done.stderr], [0, "", ""], "make docs")
 
@@ -44,7 +44,7 @@ class Web(http.server.BaseHTTPRequestHandler):
 
 @case
 def site_links():
-    """the check of a site's links finds a dead file, a dead place and a dead page elsewhere, and reports an absent network"""
+    """the check of a site's links finds a missing file, anchor and remote page, and reports an absent network"""
     with tempfile.TemporaryDirectory() as folder, http.server.HTTPServer(("127.0.0.1", 0), Web) as web:
         page = pathlib.Path(folder) / "page.html"
 
@@ -68,7 +68,7 @@ def site_links():
 
 @case
 def complete():
-    """each option, command, function of C and method of Python has its place"""
+    """each option, command, C function and Python method has an entry"""
     listed = set(re.findall(r"^### (\S+)$", text_of("options.md"), re.M))
     template = run(BUILD / "sherwoodd", "--print-template")
     equal(listed, set(re.findall(r"^#([a-z][a-z0-9-]*) =", template, re.M)), "options")
@@ -94,7 +94,7 @@ def error_modules():
 
 @case
 def errors_have_entries():
-    """an error text in the sources, or a status of frames, without a cause and an action is found"""
+    """the check finds an error text of the sources that has no cause and action"""
     made, _ = error_modules()
     texts = made.resp_texts()
     check(len(texts) > 150 and "READONLY You can't write against a read only replica." in texts, texts)
@@ -109,7 +109,7 @@ def errors_have_entries():
 
 @case
 def messages_have_entries():
-    """a reason, a message of a frame or an error line of the log without an action is found, however the source shows it"""
+    """the check finds a message without an action, in every form in which the sources write one"""
     made, _ = error_modules()
     sources = {"snprintf": 'snprintf(error, size, "the plugh %s has no xyzzy", name);', "return": 'return "the plugh has no xyzzy";',
                "log": 'sw_log(SW_LOG_ERROR, "plugh: %s has no xyzzy",\n       name);', "choice": 'refuse(x, is ? "it is plugh, xyzzy" : NULL);',
@@ -129,7 +129,7 @@ def messages_have_entries():
 
 @case
 def provoked_errors():
-    """what a user gets from a daemon is on the page: at a start, after ERR, and in the reply to a frame"""
+    """errors provoked in a daemon are on the page: at a start, after ERR, and in the reply to a frame"""
     texts = [re.split(r"%[-.*0-9]*(?:ll|z|j)?[a-z]", text) for text in re.findall(r"^- `(.*)`$", text_of("errors.md"), re.M)]
     patterns = [(len(re.findall(r"\w+", " ".join(parts))), re.compile(".*".join(map(re.escape, parts)))) for parts in texts]
 

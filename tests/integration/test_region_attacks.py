@@ -75,7 +75,7 @@ def refused_memory():
 
 @case
 def descriptors():
-    """descriptors that nobody asked for are closed, and end at most their connection"""
+    """unexpected descriptors are closed, and end at most their own connection"""
     with serving() as server, Bystander(server) as bystander:
         Ring(server).close()
         all_gone(server)
@@ -101,7 +101,7 @@ def descriptors():
 
 @case
 def limits():
-    """regions-max, region-bytes-max, rings-max and ring-entries-max hold, in words"""
+    """regions-max, region-bytes-max, rings-max and ring-entries-max are enforced with an error"""
     with serving("--regions-max", "3", "--region-bytes-max", "4M", "--rings-max", "2",
                  "--ring-entries-max", "64") as server:
         with Ring(server) as one, Ring(server, entries=8) as two:
@@ -130,7 +130,7 @@ def limits():
 
 @case
 def bad_records():
-    """each field of a record that lies is refused in words, and the next record is served"""
+    """a record with one invalid field is refused with a reason, for each field, and the next record is served"""
     with serving("--frame-ops-max", "4096") as server, Bystander(server), Ring(server) as own:
         own.register(3, 4096)
         own.put(0, numbers(range(1000, 1512), 8))
@@ -163,7 +163,7 @@ def bad_records():
 
 @case
 def scribbled_rings():
-    """counters that cannot be end that connection alone; other bytes of the ring end nothing"""
+    """impossible counters end only their own connection; other changed bytes of the ring end nothing"""
     with serving() as server, Bystander(server) as bystander:
         for what, at, value in (("submitted", ring.SUBMITTED, 65), ("far", ring.SUBMITTED, 1 << 31),
                                 ("backwards", ring.SUBMITTED, -1)):
@@ -195,7 +195,7 @@ def scribbled_rings():
 
 @case
 def words_are_whole():
-    """the client of these tests shows the server no other value while it stores a word"""
+    """the server sees no intermediate value while the client of these tests stores a word"""
     class Number:
         """A number that the store asks for its value while it is under way."""
 
@@ -219,7 +219,7 @@ def words_are_whole():
 
 @case
 def random_rings():
-    """random records and counters, 20 connections: the daemon and a bystander live"""
+    """random records and counters of 20 connections: the daemon and a bystander go on"""
     rng = random.Random(drawn_seed())
     with serving("--frame-ops-max", "4096") as server, Bystander(server) as bystander:
         for _ in range(20):
@@ -250,7 +250,7 @@ def random_rings():
 
 @case
 def truncation():
-    """memory that is shared cannot be shrunk; holes in it hurt its client alone"""
+    """shared memory cannot be shrunk; a hole in it affects only its client"""
     with serving() as server, Bystander(server), Ring(server, region_bytes=0) as own:
         fd = ring.memfd(MIB)
         kept = os.dup(fd)
@@ -298,7 +298,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @case
 def dying():
-    """clients that are killed at any moment: everything is given back, others are served"""
+    """clients are killed at any moment: everything is freed, and others are served"""
     seed = drawn_seed()
     with serving() as server, Bystander(server) as bystander:
         script = DIES % str(pathlib.Path(__file__).parent)
@@ -313,7 +313,7 @@ def dying():
 
 @case
 def released_late():
-    """a region is released when the last batch on it is done, and not used after its release began"""
+    """a region is released after the last batch on it, and not used after its release began"""
     with serving() as server, Ring(server, region_bytes=0) as own:
         equal(own.register(0, 8 * MIB).status, wire.OK, "region")
         own.put(0, os.urandom(4 * MIB))
@@ -330,7 +330,7 @@ def released_late():
 
 @case
 def stopping():
-    """a daemon that is stopped completes what it took, and clients see its end"""
+    """a daemon that stops completes the records that it took, and clients see the connection end"""
     with serving() as server:
         own = Ring(server)
         own.put(0, numbers(range(1000), 8))
@@ -348,7 +348,7 @@ def stopping():
 # --- together ------------------------------------------------------------------------------------
 @case
 def two_clients():
-    """two clients change operands while batches of both run: the table stays whole"""
+    """two clients change operands while batches of both run: the table stays consistent"""
     with serving("--loops", "2") as server:
         stop = threading.Event()
         failures = []

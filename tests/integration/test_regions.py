@@ -89,19 +89,19 @@ def scan_ring(own, cursor, width):
 
 @case
 def integers_64():
-    """every operation on integers of 64 bits answers as by frames, and leaves the same table"""
+    """every operation on 64-bit integers replies as by frames, and leaves the same table"""
     integers(8, ())
 
 
 @case
 def integers_32():
-    """the same of 32 bits"""
+    """every operation on 32-bit integers replies as by frames, and leaves the same table"""
     integers(4, ("--key-bits", "32"))
 
 
 @case
 def integers_cuckoo():
-    """the same of 32 bits, by the cuckoo engine"""
+    """every operation of the cuckoo engine on 32-bit integers replies as by frames"""
     integers(4, ("--key-bits", "32", "--engine", "cuckoo"), scans=False)
 
 
@@ -113,7 +113,7 @@ WIDE = 24
 
 @case
 def cache():
-    """every operation of a cache, with scores, what was evicted and what was not admitted"""
+    """every operation of a cache works, with scores, evicted entries and refused ones"""
     if BACKEND != "cpu":
         raise Skip("two caches on a GPU need not evict the same of entries with equal scores")
     rng = random.Random(drawn_seed())
@@ -172,7 +172,7 @@ def cache():
 
 @case
 def others():
-    """PING, STATS, CLEAR, RESIZE and what needs an engine or a log, by the ring"""
+    """PING, STATS, CLEAR, RESIZE and operations that need an engine or a log work by the ring"""
     with serving("--max-capacity", "4M") as server, Ring(server) as own:
         own.put(0, numbers(range(100), 8))
         equal(own.run(wire.SET, 100, {KEYS: place(0, 0), OPERANDS: place(0, 0)}).hits, 0, "SET")
@@ -197,7 +197,7 @@ def others():
 # --- who may -------------------------------------------------------------------------------------
 @case
 def users():
-    """the rights and key ranges of the connection's user hold for its ring, whoever changes keys"""
+    """a ring has the rights and key ranges of its connection's user, even if a client changes keys meanwhile"""
     with tempfile.NamedTemporaryFile("w") as password:
         password.write("secret\n")
         password.flush()
@@ -252,7 +252,7 @@ def rights(server):
 
 @case
 def slow_log():
-    """requests through a ring are in SLOWLOG, as frames are"""
+    """SLOWLOG shows requests through a ring as it shows frames"""
     with serving("--slowlog-log-slower-than", "0") as server, Ring(server) as own:
         own.put(0, numbers(range(100), 8))
         own.run(wire.SET, 77, {KEYS: place(0, 0), OPERANDS: place(0, 0)})
@@ -264,7 +264,7 @@ def slow_log():
 # --- the log -------------------------------------------------------------------------------------
 @case
 def logged():
-    """with a write-ahead log, what a restart finds is what was applied, though keys change"""
+    """a restart from the write-ahead log has what was applied, even though clients change keys meanwhile"""
     with tempfile.TemporaryDirectory(prefix="sherwood-ring-data-") as data:
         flags = ("--data-dir", data, "--appendonly", "yes", "--appendfsync", "no")
         with serving(*flags) as server, Ring(server) as own:
@@ -312,7 +312,7 @@ def library():
 
 @case
 def example():
-    """the example builds against the library, and its million keys come back"""
+    """the example builds with the library, and reads back its million keys"""
     if SANITIZED:
         raise Skip("a program without a sanitizer cannot load the library that has one")
     root = pathlib.Path(__file__).resolve().parents[2]

@@ -103,7 +103,7 @@ def no_topology_of_ours(servers, gateway, epoch):
 @case
 @needs_etcd
 def pushed():
-    """what is written at one node all have at once, by the watch; of operators one wins; garbage under the key is refused"""
+    """a topology written at one node reaches all by the watch; one of two operators wins; invalid content is refused"""
     with Etcd() as etcd, registered(3, etcd, errors="is refused") as servers:
         gateway = Gateway(etcd)
         check(is_error(servers[0].set(cut(servers, 7, 0, 99, 10000, 16384), "IFEPOCH", 3), "the current epoch is 0"), "IFEPOCH")
@@ -144,7 +144,7 @@ def pushed():
 @case
 @needs_etcd
 def watches():
-    """a watch that is cut resumes at its revision; what was compacted meanwhile is read anew; without etcd a node goes on"""
+    """a cut watch resumes at its revision, and rereads after a compaction; without etcd a node goes on"""
     with Etcd() as etcd, Lossy(etcd.clients[0]) as line, \
             Registered(0, etcd, port=line.port) as near, Registered(1, etcd) as far:
         gateway, servers = Gateway(etcd), [near, far]
@@ -189,7 +189,7 @@ def watches():
 @case
 @needs_etcd
 def silent():
-    """a watch by a member of etcd that stands still is found out"""
+    """nodes notice that the etcd member of their watch stands still, and watch by another one"""
     with Etcd() as etcd:
         first = next(i for i in range(3) if not Gateway(etcd, i).is_leader())  # the others go on
         gateway = Gateway(etcd, (first + 1) % 3)
@@ -208,7 +208,7 @@ def silent():
 @case
 @needs_etcd
 def lost_answers():
-    """where etcd's answer, or the request, is lost beside another operator's write, the operator is told what became of his"""
+    """if etcd's reply or the request is lost beside another write, the operator gets the true result"""
     with Etcd(1) as etcd, Lossy(etcd.clients[0]) as line, \
             Registered(0, etcd, port=line.port) as near, Registered(1, etcd) as far:
         gateway, servers = Gateway(etcd), [near, far]
@@ -350,7 +350,7 @@ def lose_primary(shard, others, kill):
 @case
 @needs_etcd
 def fail_overs():
-    """a cluster of two shards that elect: clients follow each new primary, no write that WAIT counted is lost, moves are refused"""
+    """two shards with elections: clients follow each primary, writes that WAIT counted stay, moves are refused"""
     with Etcd() as etcd, Shard(etcd, "a", 2, ShardNode) as one, Shard(etcd, "b", 2, ShardNode) as two:
         members, gateway = one.members + two.members, Gateway(etcd)
         equal(one.members[0].ask("CLUSTER", "SETTOPOLOGY", shards_topology((one, two))), "OK", "the topology")

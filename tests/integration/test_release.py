@@ -41,7 +41,7 @@ def replace(path, before, after):
 
 @case
 def commits_that_are_no_release():
-    """changes that are not committed, versions that differ, the tag of another commit; each is named"""
+    """uncommitted changes, differing versions and the tag of another commit are refused by name"""
     if shutil.which("git") is None:
         raise Skip("git is not installed")
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def commits_that_are_no_release():
 
 @case
 def libraries_inside():
-    """deploy/sbom names each library of the build once with its version, and what the wheel holds inside"""
+    """deploy/sbom lists each library of the build once with its version, and those inside the wheel"""
     document = json.loads(run(ROOT / "deploy" / "sbom"))
     equal((document["bomFormat"], document["metadata"]["component"]["name"]), ("CycloneDX", "sherwood"), "the document")
     components = {each["name"]: each for each in document["components"]}

@@ -20,7 +20,7 @@ from replication import SMALL, Load, Relay, ask, caught_up, info, replica_of, se
 
 @case
 def joins_under_load():
-    """replicas that join, and are killed, while all kinds of writes go on have the same digest at the end"""
+    """replicas that join or are killed during all kinds of writes have the same digest at the end"""
     draw = random.Random(drawn_seed())
     with Server(*SMALL) as primary:
         loads = [Load(primary, draw.randrange(2**32)) for _ in range(2)]
@@ -38,7 +38,7 @@ def joins_under_load():
 
 @case
 def refuses_and_tells():
-    """a replica refuses writes by both protocols, serves reads; ROLE and INFO are those of redis"""
+    """a replica refuses writes by both protocols and serves reads; ROLE and INFO are those of redis"""
     with Server(*SMALL) as primary, replica_of(primary.port) as replica:
         ask(primary, "MSET", 1, 10, 2, 20)
         caught_up(primary, replica)
@@ -71,7 +71,7 @@ def refuses_and_tells():
 
 @case
 def clients_follow():
-    """sherwood-cli with the addresses of both finds the primary, and follows when the roles change"""
+    """sherwood-cli with the addresses of both servers finds the primary, also after the roles change"""
     cli = BUILD / "sherwood-cli"
     with to_be_killed(Server(*SMALL)) as one, replica_of(one.port) as two:
         first, second = (f"127.0.0.1:{server.port}" for server in (one, two))
@@ -102,7 +102,7 @@ def clients_follow():
 
 @case
 def wait_counts():
-    """WAIT counts replicas that have the write; what it counted is there after kill -9, and the replica takes over"""
+    """WAIT counts replicas that have the write; it survives kill -9 of the primary when a replica takes over"""
     with to_be_killed(Server(*SMALL)) as primary, replica_of(primary.port) as replica, \
             to_be_killed(replica_of(primary.port)) as other:
         eventually(lambda: info(primary).get("connected_slaves") == "2", "both are there")
@@ -147,7 +147,7 @@ def wait_frame(count, ms, number=1):
 
 @case
 def wait_by_frames():
-    """WAIT counts the writes sent before it, by frames as by RESP, and they are there after kill -9; DIGEST is that of RESP"""
+    """WAIT by frames counts as by RESP, and the writes survive kill -9; DIGEST equals that of RESP"""
     with to_be_killed(Server(*SMALL)) as primary, replica_of(primary.port) as replica, \
             to_be_killed(replica_of(primary.port)) as other, primary.connect() as connection:
         asks = frames_of(connection)
@@ -177,7 +177,7 @@ def wait_by_frames():
 
 @case
 def wait_by_frames_ends():
-    """WAIT ends when its server follows another one; what was written before that is never counted; a stop waits for nobody"""
+    """WAIT ends when its server follows another one; later it does not count earlier writes; a stop does not wait"""
     with Server(*SMALL) as one, Server(*SMALL) as two, one.connect() as connection, two.connect() as last:
         asks = frames_of(connection)
         equal(asks(wire.frame(wire.SET, (1,), (1,)))[0].status, wire.OK, "SET")
@@ -197,7 +197,7 @@ def wait_by_frames_ends():
 
 @case
 def wait_by_the_library():
-    """sherwood_wait_replicas: every connection that has written asks; that one was lost is told once"""
+    """sherwood_wait_replicas waits on every connection that has written, and reports a lost one once"""
     if SANITIZED:
         raise Skip("an interpreter does not load a library with a sanitizer")
     library = ctypes.CDLL(str(BUILD / "libsherwood.so"))
@@ -235,7 +235,7 @@ def wait_by_the_library():
 
 @case
 def siblings_resume():
-    """when one of two replicas takes over, the other goes on with it without a snapshot; the old primary may follow"""
+    """after one of two replicas takes over, the other and the old primary follow it without a snapshot"""
     with Server(*SMALL) as old, replica_of(old.port) as new, replica_of(old.port) as other:
         for i in range(30):
             ask(old, "SET", i, i)
@@ -255,7 +255,7 @@ def siblings_resume():
 
 @case
 def diverged():
-    """a former primary with writes that the new one lacks gets a snapshot: they are gone"""
+    """a former primary with writes that the new one lacks gets a snapshot, and loses those writes"""
     with Server(*SMALL) as old, replica_of(old.port) as new:
         ask(old, "SET", 1, 1)
         caught_up(old, new)
@@ -270,7 +270,7 @@ def diverged():
 
 @case
 def wait_for_an_undone_write():
-    """WAIT counts nobody for a write from before its server followed another one, whose numbers are higher"""
+    """WAIT counts no replica for a write that its server lost when it followed a server with higher sequences"""
     with Server(*SMALL) as old, Server(*SMALL) as new:
         for i in range(10):
             ask(new, "SET", i, i)
@@ -290,7 +290,7 @@ def wait_for_an_undone_write():
 
 @case
 def cut_and_spoilt():
-    """a relay that cuts, halves and flips what the primary sends: never a wrong table, and whole at the end"""
+    """a relay cuts and corrupts what the primary sends: the table is never wrong, and complete at the end"""
     draw = random.Random(drawn_seed() + 2)
     spoils = {"bits": 0, "halves": 0}
 
@@ -322,7 +322,7 @@ def cut_and_spoilt():
 
 @case
 def falls_behind():
-    """a replica that is behind by more than the backlog is dropped, and begins anew"""
+    """a replica behind by more than the backlog is disconnected and starts again"""
     with Server(*SMALL, "--repl-backlog-bytes", "1M") as primary, Relay(primary.port) as relay, \
             replica_of(relay.port) as replica:
         eventually(lambda: info(replica)["master_link_status"] == "up", "connected")
@@ -339,7 +339,7 @@ def falls_behind():
 
 @case
 def refusals():
-    """widths, engines, wrong words and files are refused in one sentence that says both sides"""
+    """different widths, engines, versions and files are refused with one sentence that names both sides"""
     with Server(*SMALL, "--key-bits", "32") as narrow, Server(*SMALL) as server:
         equal(ask(server, "SET", 1, 1), "OK", "SET")
         for words, said in (((2, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 2, the primary 1"),
@@ -385,7 +385,7 @@ def lying_primaries():
 
 @case
 def transactions_wait_for_the_table():
-    """a transaction that was queued before its replica lost its table is not carried out on half of one"""
+    """EXEC of a transaction queued before a replica got a new table fails while that table arrives"""
     with Server(*SMALL) as server, socket.create_server(("127.0.0.1", 0)) as liar:
         ask(server, "SET", 1, 1)
         liar.settimeout(20)
@@ -433,7 +433,7 @@ def stuck_replica(server):
 
 @case
 def reads_nothing():
-    """a replica that reads nothing holds up neither the end of its primary, nor its becoming a replica itself"""
+    """a replica that reads nothing delays neither its primary's stop nor its primary's change of role"""
     flags = ("--capacity", "1M", *SMALL[2:-2], "--repl-timeout", "600")
     with Server(*flags) as primary:
         stuck = stuck_replica(primary)
@@ -445,7 +445,7 @@ def reads_nothing():
 
 @case
 def slow_snapshot():
-    """a replica that reads its snapshot too slowly is dropped, and DIGEST then gets the table's image"""
+    """a replica that reads its snapshot too slowly is disconnected, and DIGEST then gets the table's image"""
     flags = ("--capacity", "1M", *SMALL[2:-2], "--repl-timeout", "600", "--repl-snapshot-timeout", "1")
     with Server(*flags) as primary, stuck_replica(primary):
         equal(ask(primary, "DIGEST")[1], 400_000, "it waited, and is there")

@@ -22,7 +22,7 @@ def logged(directory, level, *flags, **how):
 
 @case
 def primary_with_a_log():
-    """a primary with a log and snapshots is killed and comes back: its replica has what the files have"""
+    """a primary with a log and snapshots is killed and restarts: its replica gets what the files have"""
     draw = random.Random(drawn_seed())
     port = str(free_port())
     with Directory() as directory:
@@ -60,7 +60,7 @@ def resyncs(server):
 
 @case
 def replica_with_a_log():
-    """a replica is killed, and comes back with what it had acknowledged: it needs no snapshot of its primary"""
+    """a replica is killed and restarts with what it had acknowledged, without a snapshot of its primary"""
     draw = random.Random(drawn_seed() + 1)
     with Directory() as directory, Server(*SMALL) as primary:
         load = Load(primary, draw.randrange(2**32), flushes=False)
@@ -89,7 +89,7 @@ def replica_with_a_log():
 
 @case
 def not_acknowledged_before_it_is_safe():
-    """WAIT counts a replica with appendfsync always when its log has synced the write, and not before"""
+    """WAIT counts a replica with appendfsync always only after its log has synced the write"""
     faults = Faults()
     with Directory() as directory, Server(*SMALL) as primary:
         with logged(directory, "always", "--replicaof", f"127.0.0.1 {primary.port}", environment=faults.environment()) as replica:
@@ -107,7 +107,7 @@ def not_acknowledged_before_it_is_safe():
 
 @case
 def other_history():
-    """a directory with the data of another primary gets those of the new one in their place, whatever its sequences"""
+    """a directory with another primary's data gets the new one's data instead, whatever the sequences"""
     with Directory() as directory, Server(*SMALL) as primary:
         with logged(directory, "everysec") as server:
             for i in range(40):
@@ -128,7 +128,7 @@ def other_history():
 
 @case
 def killed_while_it_is_filled():
-    """a replica that is killed while its files are replaced has at the next start what it had, or nothing"""
+    """a replica killed while its files are replaced restarts with its old data, or with none"""
     draw = random.Random(drawn_seed() + 3)
     with Directory() as directory, Server(*SMALL) as primary:
         with logged(directory, "no") as server:
@@ -151,7 +151,7 @@ def killed_while_it_is_filled():
 
 @case
 def promoted_and_back():
-    """a replica that wrote as a primary, by REPLICAOF NO ONE or by its next start, is of another history from there"""
+    """a replica that wrote as a primary, after REPLICAOF NO ONE or a restart, has its own history from then on"""
     for by_command in (True, False):
         with Directory() as directory, Server(*SMALL) as old:
             ask(old, "SET", 1, 1)

@@ -25,7 +25,7 @@ def replica_by_tls(authority, port, *more, **how):
 
 @case
 def by_tls():
-    """a replica by TLS joins under load, is cut, resumes, and has what its primary has"""
+    """a replica joins by TLS under load, is cut, resumes, and has its primary's data"""
     with Authority() as authority:
         port, primary = primary_by_tls(authority)
         with primary, Relay(port) as relay, replica_by_tls(authority, relay.port) as replica:
@@ -45,7 +45,7 @@ def by_tls():
 
 @case
 def damaged():
-    """after flipped bits a replica connects by TLS again, and has its primary's data"""
+    """after flipped bits a replica reconnects by TLS, and has its primary's data"""
     draw = random.Random(drawn_seed() + 1)
     flips = [0]
 
@@ -71,7 +71,7 @@ def damaged():
 
 @case
 def who_is_who():
-    """a primary that no root vouches for is refused, and so is a replica that may not replicate; both are told why"""
+    """an untrusted primary is refused, and so is a replica without the right; both see the reason"""
     with Authority() as authority:
         stranger = authority.stranger()
         cert, key = authority.sign("copies")

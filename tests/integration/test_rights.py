@@ -26,7 +26,7 @@ cluster topology|cluster myid|multi|discard|unwatch|readonly|asking|hello 3|rese
 
 @case
 def limited_to_keys():
-    """a user of ranges of keys may run no command and no frame that could show or change another key, whatever rights the user has"""
+    """a user limited to key ranges can run no command or frame that shows or changes other keys, with any right"""
     acl = ACL.replace("alice on >pw ~1000-1999 +@read +@write +@connection +multi +exec -@dangerous", "alice on >pw ~1000-1999 +@all")
     with guarded("--slowlog-log-slower-than", "0", acl=acl) as server:
         admin = session(server, "default", "top")
@@ -59,7 +59,7 @@ def limited_to_keys():
 
 @case
 def rights_that_end():
-    """a replica whose user is deleted, or loses the right or a key, is sent nothing more; one of another user stays"""
+    """a replica whose user is deleted or loses a right or key gets no more data; another user's replica stays"""
     words = ("REPLICATE", "1", "0" * 40, "0", "8", "8", "0", "0", "1048576")
     with guarded() as server:
         admin = session(server, "default", "top")
@@ -90,7 +90,7 @@ def rights_that_end():
 
 @case
 def evicted_entries():
-    """a user of some keys is not sent what a full cache evicts, by frames or rings, and whoever is needs the right to read"""
+    """evicted entries are sent only to a user with all keys and the right to read, by frames and rings"""
     acl = "user default on nopass ~* +@all\nuser some on >pw ~0-99999 +@all\nuser writer on >pw ~* -@all +set\n"
     secret_values = range(1 << 40, (1 << 40) + 600)
     with serving("--engine", "cache", "--value-format", "fixed", "--value-bytes", "8", "--capacity", "256", "--acl-file", secret(acl)) as server:
@@ -140,7 +140,8 @@ REDIS_ACL = ("user default on sanitize-payload >top ~* &* +@all\n"
 
 @case
 def file_that_redis_writes():
-    """each rule of redis is taken, none grants more than redis would, and the log names those without effect; a wrong one ends the start with 2"""
+    """each rule of redis is accepted and grants no more than in redis.
+    The log names rules without effect. A wrong rule ends the start with status 2."""
     with guarded(acl=REDIS_ACL) as server:
         log = server.log()
         check("these words have no effect in this server: 'sanitize-payload' (line 1), '&news' (line 2), '-debug'" in log, log)
@@ -172,7 +173,7 @@ def file_that_redis_writes():
 
 @case
 def every_command_of_redis():
-    """a file that redis writes, with a rule for each of its commands and subcommands, is taken whole"""
+    """a file written by redis with a rule for each of its commands and subcommands is accepted whole"""
     with redis_server() as path:
         admin = wire.Replies(Redis(path).connect())
         names = {text(name) for category in admin.ask("ACL", "CAT") for name in admin.ask("ACL", "CAT", text(category))}

@@ -34,7 +34,7 @@ def frames_add(key, times):
 
 @case
 def nobody_in_between():
-    """SET IFEQ, MSETNX and RENAMENX beside writes by RESP and by frames, on several loops: none is lost or halved"""
+    """SET IFEQ, MSETNX and RENAMENX beside writes by RESP and frames on several loops are atomic"""
     times, slots, tokens = 150, 12, 4
 
     def compare_and_set(connection):
@@ -89,7 +89,7 @@ def nobody_in_between():
 
 @case
 def no_increment_is_lost():
-    """a counter that RENAMENX takes away, again and again, while others count it up: no count is lost or doubled"""
+    """RENAMENX takes a counter away repeatedly while others increment it: no increment is lost or doubled"""
     counts = 60000
     with Server("--capacity", "64K", "--loops", "4") as server, server.connect() as connection:
         replies, taken, moved = wire.Replies(connection), 0, 0
@@ -128,7 +128,7 @@ def full_and_logged():
 
 @case
 def slow_log():
-    """the slow log shows the keys of a command as they came"""
+    """SLOWLOG shows each key of a read-modify-write command once, as the client sent it"""
     with Server("--capacity", "1K") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(replies.ask("MSETNX", 1, 11, 2, 12), 1, "MSETNX")
@@ -145,7 +145,7 @@ def slow_log():
 
 @case
 def replicated():
-    """a replica has what these commands wrote, in their places among other writes, and refuses them itself"""
+    """a replica has the writes of these commands in their order among others, and refuses the commands itself"""
     rng = random.Random(drawn_seed())
     with Server(*SMALL) as primary, replica_of(primary.port) as replica:
         with session(primary) as replies:

@@ -71,19 +71,19 @@ def held_answers(own, other):
 
 @case
 def held_answers_of_the_one_ahead():
-    """REPLICAOF while writes wait for a slow sync: they hear nothing, or that their outcome is unknown (its numbers are higher)"""
+    """REPLICAOF while writes wait for a slow sync: they are cut or get OUTCOME_UNKNOWN (lower new sequences)"""
     held_answers(60, 3)
 
 
 @case
 def held_answers_of_the_one_behind():
-    """the same, where the numbers of the new primary are higher"""
+    """REPLICAOF while writes wait for a slow sync: they are cut or get OUTCOME_UNKNOWN (higher new sequences)"""
     held_answers(3, 60)
 
 
 @case
 def held_answers_in_a_cluster():
-    """the same, where a topology makes another node the primary"""
+    """a topology replaces the primary while writes wait for a slow sync: cut, or OUTCOME_UNKNOWN"""
     faults = Faults()
     with Directory() as path, \
             Node(0, "--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "always", *SMALL,
@@ -105,7 +105,7 @@ def held_answers_in_a_cluster():
 
 @case
 def undone_is_not_durable():
-    """WAITAOF of a write that REPLICAOF has undone says no, on the replica and after NO ONE; a later write is durable"""
+    """WAITAOF of a write that REPLICAOF has undone replies 0, also after NO ONE; a later write is durable"""
     with Directory() as path, Server(*SMALL) as other, durable(path, "no", *SMALL[4:]) as server:
         for key in range(50):
             ask(other, "SET", key, 1)
@@ -126,7 +126,7 @@ def undone_is_not_durable():
 
 @case
 def waitaof_ends():
-    """a WAITAOF that waits when its server becomes a replica ends with an error, as in redis"""
+    """a pending WAITAOF ends with an error when its server becomes a replica, as in redis"""
     faults = Faults()
     with Directory() as path, Server(*SMALL) as other, \
             durable(path, "no", *SMALL[4:], environment=faults.environment()) as server, session(server) as replies:
@@ -145,7 +145,8 @@ def waitaof_ends():
 
 @case
 def numbers_of_another_log():
-    """WAIT_DURABLE takes no number from before the server took the data of a primary; who wrote by frames is disconnected"""
+    """WAIT_DURABLE refuses sequences from before its server took a primary's data.
+    Clients that wrote by frames are disconnected."""
     with Directory() as path, Server(*SMALL) as other, durable(path, "no", *SMALL[4:]) as server:
         for key in range(50):
             ask(other, "SET", key, 1)
@@ -181,7 +182,7 @@ def numbers_of_another_log():
 
 @case
 def silent_resolver():
-    """a resolver that does not answer keeps nobody waiting: not REPLICAOF NO ONE, not another primary, not the stop"""
+    """a resolver without a reply blocks neither REPLICAOF NO ONE, nor another primary, nor the stop"""
     faults = Faults()
     with Server(*SMALL) as primary, Server(*SMALL, environment=faults.environment()) as server:
         ask(primary, "SET", 1, 1)
@@ -200,7 +201,7 @@ def silent_resolver():
 
 @case
 def large_frames():
-    """a write that is larger than the backlog reaches a replica that has all before it, without a snapshot"""
+    """a write larger than the backlog reaches a replica that has all earlier writes, without a snapshot"""
     flags = ("--capacity", "512K", "--frame-ops-max", "131072", "--repl-backlog-bytes", "1M")
     with Server(*flags) as primary, Server("--replicaof", f"127.0.0.1 {primary.port}", *flags) as replica, \
             primary.connect() as connection:
@@ -233,7 +234,7 @@ def asides(path):
 
 @case
 def promoted_and_killed():
-    """REPLICAOF NO ONE, writes, kill -9, the same start: the server is a primary, and has its writes"""
+    """after REPLICAOF NO ONE, writes and kill -9, the same command line starts a primary with its writes"""
     with Directory() as path, Server(*SMALL) as primary:
         same = ("--replicaof", f"127.0.0.1 {primary.port}")
         ask(primary, "SET", 1, 1)
@@ -265,7 +266,7 @@ def promoted_and_killed():
 
 @case
 def replica_by_command():
-    """a server that REPLICAOF made a replica stays one after kill -9 and after a stop; its own writes are kept aside"""
+    """a server that REPLICAOF made a replica stays one after kill -9 and a stop; its own writes are archived"""
     with Directory() as path, Server(*SMALL) as primary:
         ask(primary, "MSET", 1, 1, 2, 2)
         with to_be_killed(node(path)) as server:
@@ -296,7 +297,7 @@ def replica_by_command():
 
 @case
 def started_as_a_replica():
-    """a start with replicaof on the data of a primary keeps them aside; where it cannot it follows nobody, in words"""
+    """a start with replicaof on a primary's data archives them; if it cannot, it follows nobody and says why"""
     with Directory() as path, Server(*SMALL) as primary:
         ask(primary, "SET", 1, 1)
         with node(path) as server:
@@ -316,7 +317,7 @@ def started_as_a_replica():
 
 @case
 def aside_without_a_log():
-    """without a log, REPLICAOF writes a snapshot first, so that the archived files have every write"""
+    """without a log, REPLICAOF first writes a snapshot, so that the archived files have every write"""
     with Directory() as path, Server(*SMALL) as primary, Server(*SMALL, "--data-dir", str(path)) as server:
         ask(primary, "SET", 1, 1)
         ask(server, "SET", 100, 7)
@@ -329,7 +330,7 @@ def aside_without_a_log():
 
 @case
 def rewritten():
-    """CONFIG REWRITE writes the role of now, whatever it was, and the next start has it; also without a data directory"""
+    """CONFIG REWRITE writes the current role, and the next start has it, also without a data directory"""
     with Directory() as path, Server(*SMALL) as primary:
         ask(primary, "SET", 1, 1)
         file, data = path / "conf", path / "data"
@@ -364,7 +365,7 @@ def rewritten():
 
 @case
 def role_file():
-    """a role that cannot be written is refused, and nothing changes; a file that is none stops the start in words"""
+    """a role that cannot be written is refused without a change; an invalid role file ends the start with the reason"""
     with Directory() as path, Server(*SMALL) as primary:
         ask(primary, "SET", 1, 1)
         follow = ("REPLICAOF", "127.0.0.1", primary.port)

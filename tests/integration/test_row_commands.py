@@ -16,7 +16,7 @@ CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
 
 @case
 def parts_of_strings():
-    """GETRANGE, SETRANGE, STRLEN, RENAME, COPY and MSETNX on rows of strings reply as redis does, and leave the same"""
+    """GETRANGE, SETRANGE, STRLEN, RENAME, COPY and MSETNX on rows of strings reply and store as redis does"""
     rng = random.Random(SEED)
     with redis_server() as path, Server(*CPU, "--value-bytes", "64", "--value-type", "string") as server, \
             server.connect() as mine, socket.socket(socket.AF_UNIX) as theirs:
@@ -43,7 +43,7 @@ def parts_of_strings():
 
 @case
 def parts_of_rows():
-    """SETRANGE on rows of bytes, with zeros where there was none; GETRANGE of integers is of their digits"""
+    """SETRANGE on rows of bytes fills new rows with zeros; GETRANGE of an integer returns its digits"""
     rng = random.Random(SEED)
     for size in (4, 60, 1028):
         with Server(*CPU, "--value-bytes", str(size)) as server, server.connect() as connection:
@@ -80,7 +80,7 @@ def bits(name, before, operand):
 
 @case
 def bits_in_transactions():
-    """MULTI queues OR, XOR, AND and ANDNOT; each reply has the value after, of integers and of rows"""
+    """MULTI queues OR, XOR, AND and ANDNOT; each reply has the value after it, of integers and of rows"""
     for options, row in (((), False), (("--value-bytes", "8"), True)):
         with Server(*CPU, *options) as server, server.connect() as connection:
             replies, before, expected = wire.Replies(connection), None, []
@@ -97,7 +97,7 @@ def bits_in_transactions():
 
 @case
 def slow_ones():
-    """SLOWLOG shows what was sent: a key and its operand"""
+    """SLOWLOG shows a command's key and operand as sent"""
     with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         for words in (("SET", 1, 12), ("OR", 1, 3), ("SUM", 1, 2)):
@@ -108,7 +108,7 @@ def slow_ones():
 
 @case
 def bits_and_compare():
-    """OR, XOR, AND, ANDNOT and CAS are those of a dict, of integers and of rows; SET IFEQ of rows, too"""
+    """OR, XOR, AND, ANDNOT and CAS equal a dict's, on integers and on rows; so does SET IFEQ on rows"""
     rng = random.Random(SEED)
     for options, size, row in (((), 8, False), (("--key-bits", "32"), 4, False), (("--engine", "cuckoo"), 8, False),
                                (("--value-bytes", "20"), 20, True),
@@ -148,7 +148,7 @@ def f32(number):
 
 @case
 def fractions():
-    """INCRBYFLOAT adds as floats of 32 bits do, and its reply is read back as the same number"""
+    """INCRBYFLOAT adds 32-bit floats, and its reply parses to the same number"""
     rng = random.Random(SEED)
     with Server(*CPU, "--value-bytes", "4", "--value-type", "f32") as server, server.connect() as connection:
         replies, model = wire.Replies(connection), {}

@@ -40,7 +40,7 @@ def refused(place, *flags):
 
 @case
 def rows_are_saved():
-    """SAVE, BGSAVE and SIGTERM: a reader of the format finds every row, and so does the next start"""
+    """SAVE, BGSAVE and SIGTERM: an independent reader of the format and the next start find every row"""
     for size, kind in ((4, "u32"), (60, "f32"), (256, "bf16"), (1028, "bytes"), (4096, "u64")):
         flags = rows(size, "--value-type", kind)
         pairs = {key: row(key, size) for key in (*range(600), 2**64 - 1)}
@@ -71,7 +71,7 @@ def rows_are_saved():
 
 @case
 def rows_of_another_kind_are_refused():
-    """a daemon of another value-bytes, value-type or engine refuses the file in words"""
+    """a daemon with other value-bytes, value-type or engine refuses the file with a reason"""
     with Directory() as place:
         with server_of(place, *rows(60, "--value-type", "f32")) as server, server.connect() as connection:
             fill(wire.Replies(connection), range(10), 60)
@@ -94,7 +94,7 @@ def rows_of_another_kind_are_refused():
 
 @case
 def one_instant_of_rows():
-    """BGSAVE beside writes: each snapshot holds rows of one instant, whole"""
+    """BGSAVE during writes: each snapshot has whole rows of one instant"""
     size, keys = 256, range(500)
     with Directory() as place:
         with server_of(place, *rows(size)) as server, server.connect() as connection, server.connect() as other:
@@ -116,7 +116,7 @@ def one_instant_of_rows():
 
 @case
 def cli_reads_rows():
-    """sherwood-cli snapshot: info, verify, export as CSV and columns, load; of every type"""
+    """sherwood-cli snapshot on rows of every type: info, verify, export as CSV and columns, load"""
     numbers = {"u32": "I", "u64": "Q", "f32": "f", "f16": "e", "bf16": None, "bytes": None}
     for kind, code in numbers.items():
         with Directory() as place:
@@ -158,7 +158,7 @@ def cli_reads_rows():
 
 @case
 def cli_takes_long_rows():
-    """sherwood-cli GET and SET of the largest rows"""
+    """sherwood-cli gets and sets the largest rows"""
     text = "x" * 4096
     with harness.Server(*rows(4096)) as server:
         equal(harness.run(CLI, "-p", server.port, "SET", "5", text).strip(), "OK", "SET")

@@ -133,7 +133,7 @@ def one_life(path, size, number, rng, known):
 
 @case
 def rows_survive_kills():
-    """kill -9 at random moments of lives that follow each other: rows, and sums of floats, bit for bit"""
+    """kill -9 at random moments of consecutive runs: rows, and sums of floats, are exact bit by bit"""
     print(f"# SHERWOOD_SEED={SEED}")
     rng = random.Random(SEED)
     for size in rng.sample((4, 60, 256, 1028, 4096), 2):
@@ -147,7 +147,7 @@ def rows_survive_kills():
 
 @case
 def a_torn_row_is_cut():
-    """a write that is cut within a row is not there, and what was before it is; sherwood-cli reads the log"""
+    """a write that is cut inside a row is dropped, and earlier writes stay; sherwood-cli reads the log"""
     size = 1028
     writes = Writes(0, size, True)
     with Directory() as path:
@@ -183,7 +183,7 @@ def a_torn_row_is_cut():
 
 @case
 def another_shape_is_refused():
-    """a log of rows is not replayed into rows of another size or type, nor into integers"""
+    """a log of rows is not replayed into rows of another size or type, or into integers"""
     with Directory() as path:
         with daemon(path, 60, "no") as server, server.connect() as connection:
             connection.sendall(Writes(0, 60, True).as_frame(1))

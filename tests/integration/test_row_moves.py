@@ -124,7 +124,7 @@ def slot_of_key(key):
 
 @case
 def rows_move_under_load():
-    """rows go and come back under load, bit for bit; a frame that is longer than a message of a move, too"""
+    """rows move to and fro under load bit by bit, also with a frame larger than a message of a move"""
     for size in (4096, RANDOM.choice((4, 8, 60, 256, 1028))):
         print(f"# rows of {size} bytes")
         with cluster(2, *rows(size)) as servers:
@@ -141,7 +141,7 @@ def rows_move_under_load():
 
 @case
 def rows_move_past_kills():
-    """nodes of rows that are killed at a step that is drawn go on: what was answered is there, once"""
+    """nodes of rows are killed at a random step and go on: every acknowledged write exists, once"""
     size = RANDOM.choice((4, 60, 1028))
     faults = [(1, each) for each in TARGET_FAULTS] + [(0, each) for each in SOURCE_FAULTS]
     with cluster(2, *rows(size), durable=True) as servers:
@@ -161,7 +161,7 @@ def rows_move_past_kills():
 
 @case
 def other_rows():
-    """slots do not move between tables of other rows; one without room gives them up, and keeps nothing"""
+    """slots do not move to a table with other rows; a target without room gives them up and keeps nothing"""
     with cluster(2, *rows(64)) as servers:
         one, two = servers
         for flags in (("--value-bytes", "60"), ("--value-type", "u32")):

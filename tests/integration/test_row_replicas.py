@@ -60,7 +60,7 @@ class RowLoad(Load):
 
 @case
 def rows_follow():
-    """replicas that join, are cut off and killed while rows are written and added to have every byte at the end"""
+    """replicas that join, are cut and killed while rows are written and added to have every byte at the end"""
     draw = random.Random(drawn_seed())
     size = draw.choice((4, 60, 256, 1028, 4096))
     print(f"# rows of {size} bytes")
@@ -106,7 +106,7 @@ def digest_of(entries):
 
 @case
 def rows_follow_to_files():
-    """a replica with a log of its own is killed while rows are written, and goes on from its files"""
+    """a replica with its own log is killed while rows are written, and resumes from its files"""
     draw = random.Random(drawn_seed())
     size = draw.choice((4, 60, 256, 1028))
     with Directory() as path, Server(*flags(size)) as primary:
@@ -125,7 +125,7 @@ def rows_follow_to_files():
 
 @case
 def digests_of_rows():
-    """DIGEST is of every byte of every row, whatever the table's capacity and seed"""
+    """DIGEST covers every byte of every row, whatever the capacity and seed"""
     draw = random.Random(drawn_seed())
     for size in (4, 8, 60, 1028, 4096):
         entries = {draw.randrange(2**64): draw.randbytes(size) for _ in range(300)}
@@ -143,7 +143,7 @@ def digests_of_rows():
 
 @case
 def other_rows_are_refused():
-    """a replica of another size or type of rows is refused in words; bytes may follow any type"""
+    """a replica with another row size or type is refused with a reason; rows of bytes may follow any type"""
     def words(size, kind):
         return ("REPLICATE", 1, "0" * 40, 0, 8, size, 2 + 16 * kind, 0, 1 << 28)
     with Server(*flags(64)) as primary:

@@ -82,7 +82,7 @@ def rows_of(connection, keys, size):
 
 @case
 def by_frames():
-    """rows of each kind of numbers, added to by frames with keys that repeat: the values before and after, bit by bit"""
+    """ADD frames with repeated keys on rows of each type: the values before and after equal numpy's, bit by bit"""
     rng = random.Random(SEED)
     for kind, size in (("f16", 60), ("bf16", 4), ("bf16", 256), ("f16", 1028), ("f32", 60), ("u32", 20), ("u64", 64)):
         add, present = (getattr(wire, f"ADD_{p}{kind.upper()}") for p in ("", "PRESENT_"))
@@ -114,7 +114,7 @@ def bits_of(number):
 
 @case
 def scales_and_wide_operands():
-    """operands times a scale, and operands of float32 for rows of 16 bits: two roundings, or three; the log has what came of it"""
+    """ADD with a scale, and float32 operands on 16-bit rows: every rounding equals numpy's, also after a restart"""
     rng = random.Random(SEED)
     for kind, size in (("f32", 60), ("f16", 20), ("bf16", 256), ("u32", 20), ("u64", 64), ("f16", 4)):
         add, present = (getattr(wire, f"ADD_{p}{kind.upper()}") for p in ("", "PRESENT_"))
@@ -157,7 +157,7 @@ def scales_and_wide_operands():
 
 @case
 def wrong_scales():
-    """what cannot be multiplied or added up is refused in words, and changes nothing"""
+    """invalid scales and operands are refused with a reason and change nothing"""
     for kind, number, cases in (
             ("f32", "F32", ((float("inf"), 0, "scale must be finite"), (float("nan"), 0, "scale must be finite"),
                             (1.0, 5, "operand_type must be left out, or f32"), (1.0, 4, "operand_type must be left out, or f32"))),
@@ -179,7 +179,7 @@ def wrong_scales():
 
 @case
 def by_resp():
-    """ADD key row [SCALE s] [XX], also between MULTI and EXEC: replies and rows; what is wrong changes nothing"""
+    """ADD key row [SCALE s] [XX], also in MULTI: replies and rows are right; an error changes nothing"""
     rng = random.Random(SEED)
     for kind, size in (("f32", 60), ("f16", 20), ("bf16", 64), ("u32", 4), ("u64", 64)):
         numbers = size // np.dtype(NUMBERS[kind]).itemsize
@@ -238,7 +238,7 @@ def by_resp():
 
 @case
 def by_the_library():
-    """sherwood_add of every kind of rows, and of bytes, which it refuses"""
+    """sherwood_add on rows of every type; rows of bytes are refused"""
     for kind in ("f32", "f16", "bf16", "u32", "u64", "bytes"):
         with Server(*CPU, "--value-bytes", "64", "--value-type", kind, "--frame-ops-max", "4096") as server:
             relay(PEER, server.address())
@@ -246,7 +246,7 @@ def by_the_library():
 
 @case
 def other_numbers():
-    """sums of another kind than the rows' are refused in words; rows of bytes take every kind that fits"""
+    """sums of another type than the rows' are refused with a reason; rows of bytes take every type that fits"""
     with Server(*CPU, "--value-bytes", "20", "--value-type", "f16") as server, server.connect() as connection:
         for name in ("F32", "U32", "BF16", "PRESENT_BF16", "U64"):
             connection.sendall(wire.cache_frame(getattr(wire, f"ADD_{name}"), [1], [bytes(20)], value_bytes=20))

@@ -49,7 +49,7 @@ def rows_over_resp():
 
 @case
 def rows_by_sherwood_load():
-    """sherwood-load: rows that it stores by RESP and by frames are the same, and it finds a byte that is not"""
+    """sherwood-load stores the same rows by RESP and by frames, and finds one wrong byte"""
     for size in (5 * 4, 256, 4096):
         with Server(*ROWS, str(size)) as server, server.connect() as connection:
             def load(*words, rc=0, at=server.address()):
@@ -75,7 +75,7 @@ def rows_by_sherwood_load():
 
 @case
 def rows_are_limited():
-    """rows: a command that would pass rows-max is refused whole, and nothing is ever evicted"""
+    """a command that would exceed rows-max is refused whole, and nothing is evicted"""
     with Server(*ROWS, "16", "--rows-max", "100") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         row = b"0123456789abcdef"
@@ -92,7 +92,7 @@ def rows_are_limited():
 
 @case
 def rows_in_frames():
-    """rows in frames: HELLO says what a row is; strings have their length"""
+    """rows in frames: HELLO describes the row, and strings have their length"""
     for flags, told in ((("256",), (2, 0, 1, 256)), (("256", "--value-type", "f32"), (2, 4, 64, 256)),
                         (("60", "--value-type", "string"), (1, 1, 1, 64)),
                         (("64", "--value-type", "bf16"), (2, 6, 32, 64))):
@@ -110,7 +110,7 @@ def rows_in_frames():
 
 @case
 def rows_are_added_up():
-    """rows of numbers: sums by frames, in order; another type's sums and those of strings are refused"""
+    """rows of numbers: sums by frames are in order; sums of another type and of strings are refused"""
     def frame(operation, *rows, kind="f"):
         return wire.cache_frame(operation, [7] * len(rows), [struct.pack("<4" + kind, *row) for row in rows],
                                 value_bytes=16, want_values=True)

@@ -35,7 +35,7 @@ def model(*options):
 
 @case
 def grows():
-    """rates, tails, links and the map of up to 64 nodes follow from the curve of one and a daemon's answers"""
+    """rates, tails, links and the map of up to 64 nodes are computed from one node's curve and a daemon's replies"""
     status, text, rows, info = model("--parts", "rates,tails,links,map,stampede", "--seed", "7")
     equal(status, 0, text)
     for operation in ("get", "update"):
@@ -62,7 +62,7 @@ def grows():
 
 @case
 def hot_shards():
-    """where keys are drawn evenly N nodes are worth N; where they follow Zipf's law the hottest key bounds them"""
+    """with evenly drawn keys N nodes are worth N; with Zipf's law the hottest key limits them"""
     status, text, rows, _ = model("--parts", "hot")
     equal(status, 0, text)
     check(rows["zipf_0", 64, 0, "nodes_worth"] > 60, f"evenly: {rows['zipf_0', 64, 0, 'nodes_worth']}")

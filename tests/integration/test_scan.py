@@ -46,7 +46,7 @@ def scan(replies, *options, calls_max=1000000):
 
 @case
 def cursors_are_small():
-    """SCAN visits every key, hardly one twice, and no cursor reaches 2^53, at any COUNT and capacity"""
+    """SCAN visits every key, few twice, and no cursor reaches 2^53, at any COUNT and capacity"""
     rng = random.Random(drawn_seed())
     keys = [0, 1, 2**63, MASK] + [rng.randrange(2**64) for _ in range(30000)]
     for capacity, count in (("64K", 1), ("64K", 10), ("1M", 7), ("16M", 1000), ("64K", 100000)):
@@ -62,7 +62,7 @@ def cursors_are_small():
 
 @case
 def few_keys_of_a_large_table():
-    """three keys of a large table: the scan ends, as it did not for a client with signed cursors"""
+    """a scan of three keys in a large table ends"""
     with Server("--capacity", "16M") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         put(replies, [1, 4, 2**64 - 3])
@@ -72,7 +72,7 @@ def few_keys_of_a_large_table():
 
 @case
 def keys_of_one_range():
-    """thousands of keys that one cursor of 53 bits stands for, and their neighbours, are all visited"""
+    """thousands of keys that share one 53-bit cursor, and their neighbours, are all visited"""
     shift = 11
     places = [0, 1, 12345 << 40, (LIMIT - 2) << shift, (LIMIT - 1) << shift]
     mixed = {(place & ~(2**shift - 1)) + low for place in places for low in range(2**shift)}
@@ -89,7 +89,7 @@ def keys_of_one_range():
 
 @case
 def least_output_limit():
-    """the least output-bytes-max is enough for a reply that must hold a whole range"""
+    """the lowest output-bytes-max is enough for a reply that must hold a whole range"""
     keys = [unmix((77 << 11) + low) for low in range(2**11)]
     with Server("--capacity", "64K", "--output-bytes-max", "64K", "--output-bytes-pause", "64K",
                 "--resp-arguments-max", "1000") as server, server.connect() as connection:
@@ -118,7 +118,7 @@ def other_cursors():
 
 @case
 def random_keys_are_even():
-    """RANDOMKEY draws each of 20 keys about as often as any other: 100 times of 2000, give or take 50"""
+    """RANDOMKEY draws each of 20 keys 50 to 150 times in 2000 draws"""
     for flags in ((), ("--key-bits", "32"), ("--engine", "cache"), ("--value-bytes", "256", "--arena-bytes", "64M")):
         with Server("--loops", "1", "--capacity", "64K", *flags) as server, server.connect() as connection:
             replies = wire.Replies(connection)

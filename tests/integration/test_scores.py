@@ -99,7 +99,7 @@ def one_frame(connection, model, draw, unused):
 
 @case
 def every_operation():
-    """custom scores: frames of every operation against a model, answers wanted and declined"""
+    """custom scores: frames of every operation equal a model, with and without requested results"""
     draw = random.Random(drawn_seed())
     unused = draw.sample(range(1, 10**9), 40000)
     model, evicted, turned_away = Model(), 0, 0
@@ -135,7 +135,7 @@ def ranges(connection, model):
 
 @case
 def floats_are_added():
-    """an ADD of 32-bit floats adds number by number, and one of present keys leaves others alone"""
+    """ADD of 32-bit floats adds number by number; ADD_PRESENT skips absent keys"""
     numbers = struct.Struct("<4f")
     with start(*FLAGS, "--policy", "lfu", "--value-bytes", "16") as server:
         with server.connect() as connection:
@@ -155,7 +155,7 @@ def floats_are_added():
 
 @case
 def uses_by_resp():
-    """RESP: reading and writing are uses, looking at a key is none, as redis has it"""
+    """RESP: reads and writes count as uses, but EXISTS, TTL and other inspections do not, as in redis"""
     lines = (("SET 1 abcdefgh", 1), ("GET 1", 2), ("EXISTS 1 1", 2), ("TYPE 1", 2), ("TTL 1", 2),
              ("PTTL 1", 2), ("OBJECT ENCODING 1", 2), ("MEMORY USAGE 1", 2), ("TOUCH 1 1", 4),
              ("STRLEN 1", 5), ("SETNX 1 bbbbbbbb", 5), ("SET 1 bbbbbbbb NX GET", 6),
@@ -176,7 +176,7 @@ def uses_by_resp():
 
 @case
 def epochs():
-    """EPOCH tells the epoch and goes on to a later one, and scores begin with it"""
+    """EPOCH returns and raises the epoch, and scores start with it"""
     with start(*FLAGS, "--policy", "epoch-lfu", "--value-bytes", "8") as server:
         with server.connect() as connection:
             for asked, status, epoch in ((0, wire.OK, 0), (7, wire.OK, 7), (0, wire.OK, 7),
@@ -239,7 +239,7 @@ def frames_that_do_not_fit():
 
 @case
 def other_sizes():
-    """a cache grows up to --max-capacity before half of it is held, and RESIZE makes it smaller"""
+    """a cache grows towards --max-capacity and evicts nothing; RESIZE shrinks it and keeps the highest scores"""
     flags = ("--backend", "cpu", "--engine", "cache", "--capacity", "256", "--max-capacity", "20K",
              "--policy", "custom", "--value-bytes", "8", "--value-format", "fixed")
     with start(*flags) as server, server.connect() as connection:
@@ -262,7 +262,7 @@ def other_sizes():
 
 @case
 def sherwood_cli():
-    """sherwood-cli: PEEK, SCORE, COUNTSCORES, ERASESCORES and EPOCH"""
+    """sherwood-cli: PEEK, SCORE, COUNTSCORES, ERASESCORES and EPOCH work"""
     with start(*FLAGS, "--policy", "epoch-lfu", "--value-bytes", "8") as server:
         epoch = 3 << 32
         for words, wanted in (

@@ -32,7 +32,7 @@ def study(folder, *options, build=BUILD):
 
 @case
 def frames():
-    """the steps of a size of frames: every operation and load has a rate, and its ratio to the gets"""
+    """one frame size: every operation and load has a rate, and its ratio to the gets"""
     if SANITIZED:
         raise Skip("it is timed")
     with tempfile.TemporaryDirectory() as name:
@@ -57,7 +57,7 @@ def frames():
 
 @case
 def rows_of_floats():
-    """rows that are kept, beside a daemon that keeps none: rates of gets and sets, their ratio, a bar for each"""
+    """rows, beside a daemon that stores none: rates of gets and sets, their ratio, a bar for each"""
     if SANITIZED:
         raise Skip("it is timed")
     with tempfile.TemporaryDirectory() as name:
@@ -76,7 +76,7 @@ def rows_of_floats():
 
 @case
 def wrong_replies():
-    """a row whose replies are not as they must be is an error and no number; the exit status is 1"""
+    """a wrong reply in a row is an error and no number; the exit status is 1"""
     with tempfile.TemporaryDirectory() as name:
         folder, build = pathlib.Path(name) / "out", pathlib.Path(name) / "build"
         build.mkdir()
@@ -95,7 +95,7 @@ def wrong_replies():
 
 @case
 def medians_bars_and_tables():
-    """medians over repetitions, bars, and tables for READMEs that tests/lint/figures finds right"""
+    """medians over repetitions, bars, and README tables that tests/lint/figures accepts"""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "here" / "served"
         folder.mkdir(parents=True)

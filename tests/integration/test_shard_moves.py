@@ -179,7 +179,7 @@ class WaitLoad(Load):
 
 @case
 def shards_move():
-    """slots go and come back under load between shards with replicas, which see both ends of it"""
+    """slots move to and fro under load between shards with replicas, which follow the move on both sides"""
     with shards() as servers, WaitLoad(servers, SEED) as load:
         eventually(lambda: sum(load.answered.values()) > 100 or load.faults, "keys are there")
         mine, far = key_in(6000, 8000), FAR
@@ -212,7 +212,7 @@ def shards_move():
 
 @case
 def shards_fail_over():
-    """source and target are killed at steps that are drawn, and their replicas take over and go on with the move"""
+    """source and target are killed at random steps, and their replicas take over and finish the move"""
     with shards(files=True) as servers, WaitLoad(servers, SEED) as load:
         eventually(lambda: sum(load.answered.values()) > 100 or load.faults, "keys are there")
         primaries = [0, 1]
@@ -250,7 +250,7 @@ def stale(text, **fields):
 
 @case
 def pushed_meanwhile():
-    """an older topology of a higher epoch comes between the decision and the telling: the slots are served, where they moved"""
+    """an outdated topology of a higher epoch arrives in the middle of a move: the target serves the slots"""
     with shards(files=True) as servers:
         key = key_in(5000, 8191)
         equal(servers[0].ask("SET", key, 7), "OK", "SET")
@@ -280,7 +280,7 @@ def pushed_meanwhile():
 
 @case
 def killed_before_it_tells():
-    """a target that is killed between what it told its replica, and telling that it serves, tells that when it is back"""
+    """a target killed between its notice to the replica and that to the source sends the latter after its restart"""
     with shards(files=True) as servers:
         key = key_in(5000, 8191)
         equal(servers[0].ask("SET", key, 7), "OK", "SET")
@@ -300,7 +300,7 @@ def killed_before_it_tells():
 
 @case
 def foreign_keys_are_known():
-    """keys of slots that a topology took by force are no keys of the shard, whichever of its nodes is the primary"""
+    """keys of slots taken by force do not count in the shard, whichever node is the primary"""
     with shards() as servers:
         mine, other = key_in(101, 8191), key_in(0, 100)
         for key in (mine, other):
@@ -319,7 +319,7 @@ def foreign_keys_are_known():
 
 @case
 def replicas_are_needed():
-    """a move waits for a replica that does not answer before any slot is frozen, and says so; it is cancelled"""
+    """a move waits for a replica without a reply before it freezes any slot, and reports it; it is cancelled"""
     with shards() as servers:
         servers[3].kill()
         equal(servers[1].ask("CLUSTER", "MOVE", "TAKE", node_id(0), "5-7"), "OK", "TAKE")

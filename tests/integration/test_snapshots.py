@@ -71,7 +71,7 @@ def contents(r, keys):
 # --- cases ---------------------------------------------------------------------------------------
 @case
 def what_is_saved_is_there_after_a_restart():
-    """SAVE, kill -9, restart: the table is there, and a reader of its own sees the same"""
+    """SAVE, kill -9, restart: the table is there, and an independent reader finds the same"""
     pairs = {k: k * 7 + 1 for k in range(1, 5000)}
     pairs.update({0: 5, 2**64 - 1: 6})
     with Place() as place:
@@ -99,7 +99,7 @@ def what_is_saved_is_there_after_a_restart():
 
 @case
 def stops_save():
-    """SIGTERM and SHUTDOWN save, SHUTDOWN NOSAVE does not, and nothing is written twice"""
+    """SIGTERM and SHUTDOWN save, SHUTDOWN NOSAVE does not, and an unchanged table is not saved twice"""
     with Place() as place:
         with place.server() as server:
             client(server).set(1, 2)
@@ -127,7 +127,7 @@ def stops_save():
 
 @case
 def any_engine_loads_it():
-    """A daemon of another engine, capacity, seed and width loads it; one that cannot says why"""
+    """A daemon of another engine, capacity, seed and width loads it, or says why it cannot"""
     pairs = {k: k ^ 12345 for k in range(3000)}
     with Place() as place:
         with place.server("--key-bits", "32") as server:
@@ -157,7 +157,7 @@ def wider_keys_are_refused():
 
 @case
 def a_cache_keeps_its_scores():
-    """A cache comes back with its scores, and the least used leaves first, as before"""
+    """A cache restarts with its values and scores"""
     flags = ("--engine", "cache", "--policy", "lfu", "--value-bytes", "16", "--capacity", "1K")
     with Place() as place:
         with place.server(*flags) as server:
@@ -180,7 +180,7 @@ def a_cache_keeps_its_scores():
 
 @case
 def save_points():
-    """--save writes by itself once enough was changed, and not before"""
+    """--save saves after enough changes, and not before"""
     with Place() as place:
         with place.server("--save", "1 3 3600 1") as server:
             r = client(server)
@@ -228,7 +228,7 @@ def without_a_directory():
 
 @case
 def one_instant_beside_writes():
-    """A snapshot beside writes of many connections: whole transactions, a prefix of each connection"""
+    """A snapshot during writes of many connections has whole transactions only"""
     with Place() as place:
         with place.server("--loops", "2") as server:
             stop, writers = threading.Event(), []
@@ -265,7 +265,7 @@ def one_instant_beside_writes():
 
 @case
 def writes_that_fail():
-    """A disk that is full: BGSAVE fails, with --save writes are refused, and it heals by itself"""
+    """A full disk: BGSAVE fails, with --save writes are refused, and service returns by itself"""
     with Place() as place:
         with place.server("--save", "3600 1", errors="no snapshot was written") as server:
             r = client(server)
@@ -309,7 +309,7 @@ def writes_that_fail():
 
 @case
 def killed_while_it_saves():
-    """kill -9 at random moments of saving: after every restart a whole snapshot is there"""
+    """kill -9 at random moments of a save: every restart finds a whole snapshot"""
     drawn = random.Random(harness.drawn_seed())
     saved, pairs = 0, 60000
     with Place() as place:
@@ -357,7 +357,7 @@ def damage_is_stepped_over():
 
 @case
 def the_log_reaches_back_to_the_oldest_snapshot():
-    """with a log, the log behind the oldest kept snapshot stays: all newer ones may be damaged, and nothing is lost"""
+    """the log reaches back to the oldest kept snapshot: if all newer ones are damaged, nothing is lost"""
     flags = ["--appendonly", "yes", "--appendfsync", "always", "--snapshots-keep", "3", "--save", "", "--loops", "1",
              "--log-segment-bytes", "1M", "--frame-ops-max", "4096", "--round-ops-max",
              "4096", "--capacity", "64K"]
@@ -386,7 +386,7 @@ def the_log_reaches_back_to_the_oldest_snapshot():
 
 @case
 def early_clients():
-    """While it loads: LOADING by RESP and frames, 503 with a percentage, INFO; SIGTERM ends it"""
+    """During the load RESP and frames reply LOADING, HTTP 503 with a percentage; SIGTERM ends it"""
     with Place() as place:
         with place.server("--capacity", "8M") as server:
             with server.connect() as connection:
@@ -432,7 +432,7 @@ def look_early(r, path, http_port):
 
 @case
 def no_memory():
-    """Without enough memory for a snapshot SAVE says how much it needs; the last one needs none"""
+    """Without memory for a snapshot SAVE names the required size; the snapshot of the stop needs none"""
     if harness.SANITIZED or harness.BACKEND != "cpu":
         raise harness.Skip("limits of addresses are for plain builds on the CPU backend")
     with Place() as place:

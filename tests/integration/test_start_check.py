@@ -69,7 +69,7 @@ def wrong_options(folder, authority):
 
 @case
 def wrong_files():
-    """a start and --check-config end with the same sentence and with exit status 2, after which systemd rests"""
+    """a start and --check-config give the same error and exit status 2, after which systemd does not restart"""
     with Folder() as folder, Authority() as authority:
         for options, word in wrong_options(folder, authority):
             said = [run(DAEMON, *flags_with(), *options, *more, rc=2) for more in (("--check-config",), ())]
@@ -79,7 +79,7 @@ def wrong_files():
 
 @case
 def beside_the_daemon():
-    """--check-config passes what a running daemon holds: its lock, its socket, its ports"""
+    """--check-config accepts the lock, socket and ports of a running daemon"""
     with Folder() as folder, Authority() as authority:
         cert, key = authority.sign("server")
         with Server("--data-dir", str(folder.path), "--unix-socket", str(folder.path / "s"), "--tls-port", str(free_port()),
@@ -89,7 +89,7 @@ def beside_the_daemon():
 
 @case
 def another_user():
-    """files that root left behind, and ports of root: the error says so, and what to do"""
+    """an error about files of root, or a privileged port, says what to do"""
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         raise Skip("needs root and setpriv")
     lower = ("setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all", DAEMON, *flags_with())

@@ -47,7 +47,7 @@ class Parts(html.parser.HTMLParser):
 
 @case
 def headers():
-    """a browser gets HTML with a strict policy, others a text"""
+    """a browser gets HTML with a strict policy, other clients get text"""
     with Server() as server:
         status, had, text = server.http("/", headers=HTML)
         equal((status, had["Content-Type"]), (200, "text/html; charset=utf-8"), "for a browser")
@@ -74,7 +74,7 @@ def headers():
 
 @case
 def parts():
-    """the page: one file, nothing from elsewhere, labels and languages, ids that exist"""
+    """the page is one file without remote parts, with labels, languages and ids that exist"""
     with Server() as server:
         text = server.http("/", headers=HTML)[2]
     page = Parts(text)
@@ -98,7 +98,7 @@ def parts():
 
 @case
 def functions():
-    """node: numbers, samples, restarts, and every text of a real document"""
+    """node runs the page's functions on numbers, samples, restarts and every text of a real document"""
     with Server() as server:
         eventually(lambda: json.loads(server.http("/status.json")[2])["history"]["newest"] >= 2, "samples")
         document = server.http("/status.json")[2]
@@ -167,7 +167,7 @@ CONTRAST = """(() => {
 
 @case
 def under_load():
-    """Chromium: rates move, the figures are the daemon's, nothing is refused or asked of others"""
+    """Chromium: rates change, values are the daemon's, and no request fails or goes elsewhere"""
     with Server() as server, Load(server), chromium() as tab:
         address = f"http://{server.host}:{server.http_port}/"
         page = tab.open(address)
@@ -199,7 +199,7 @@ def under_load():
 
 @case
 def widths_and_colours():
-    """Chromium: fits a phone and a wide screen; light and dark text has a contrast of 4.5 at least"""
+    """Chromium: the page fits a phone and a wide screen; light and dark text has a contrast of 4.5 or more"""
     with Server() as server, chromium() as tab:
         for width, dark in ((360, True), (360, False), (1600, True), (1600, False)):
             page = tab.open(f"http://{server.host}:{server.http_port}/", width=width, dark=dark)
@@ -237,7 +237,7 @@ SHIFTED_HEADS = """(() => {
 
 @case
 def heads_of_columns():
-    """Chromium: the head of a column of numbers ends where the numbers end"""
+    """Chromium: the heading of a column of numbers ends where the numbers end"""
     with Server() as server, chromium() as tab:
         for width in (1150, 1440, 1920):
             page = tab.open(f"http://{server.host}:{server.http_port}/", width=width)
@@ -247,7 +247,7 @@ def heads_of_columns():
 
 @case
 def cards_of_figures():
-    """Chromium: no table of figures runs over the next card, at the widths of phones, laptops and screens"""
+    """Chromium: no table of values overlaps the next card on phones, laptops and large screens"""
     with Server() as server, Load(server), chromium() as tab:
         for width in (360, 390, 520, 768, 1024, 1150, 1280, 1300, 1440, 1920, 2560):
             page = tab.open(f"http://{server.host}:{server.http_port}/", width=width)
@@ -262,7 +262,7 @@ def cards_of_figures():
 
 @case
 def gone_and_back():
-    """Chromium: a daemon that is killed, then started again on its port"""
+    """Chromium: the page survives a daemon that is killed and starts again on its port"""
     with chromium() as tab:
         server = Server(stop_rc=-9).start()
         page = tab.open(f"http://{server.host}:{server.http_port}/")
@@ -282,7 +282,7 @@ def gone_and_back():
 
 @case
 def token():
-    """Chromium: with a token the page shows nothing before it has it; a wrong one is refused"""
+    """Chromium: without its token the page shows nothing; a wrong one is refused"""
     server = Server()
     secret = server.directory / "token"
     secret.write_text("T0ken\n", encoding="utf-8")
@@ -339,7 +339,7 @@ class Reply(http.server.BaseHTTPRequestHandler):
 
 @case
 def other_daemons():
-    """Chromium: loading, 10^12 a second, a GPU, sentences with markup, and an error of the port"""
+    """Chromium: a loading daemon, 10^12 operations/s, a GPU, markup in texts, and an error of the port"""
     with Server() as server:
         eventually(lambda: json.loads(server.http("/status.json")[2])["history"]["newest"] >= 3, "samples")
         fake = Fake(server)

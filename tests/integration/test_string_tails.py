@@ -102,19 +102,19 @@ def frames_and_rings(flags):
 
 @case
 def rows():
-    """each frame and record that writes strings of rows stores zeros behind them: equal strings have equal digests"""
+    """frames and ring records store zeros behind strings of rows, so that equal strings have equal digests"""
     frames_and_rings(ROWS)
 
 
 @case
 def a_cache():
-    """the same of a cache"""
+    """frames and ring records store zeros behind strings of a cache"""
     frames_and_rings(CACHE)
 
 
 @case
 def memory_that_changes():
-    """a client that rewrites its memory meanwhile gets a refusal or a string, never a length without room or bytes behind one"""
+    """a client rewrites its memory during a SET: it is refused, or a valid string with zeros behind it is stored"""
     with serving(*ROWS) as server, by_socket(server) as reader, Ring(server) as own:
         over = threading.Event()
 
@@ -143,7 +143,7 @@ def memory_that_changes():
 
 @case
 def log_and_snapshot():
-    """neither the log nor a snapshot has what a client sent behind strings"""
+    """bytes that a client sent behind strings are neither in the log nor in a snapshot"""
     with tempfile.TemporaryDirectory(prefix="sherwood-") as directory:
         flags = (*ROWS, "--data-dir", directory, "--appendonly", "yes", "--appendfsync", "always")
         with serving(*flags) as server, by_socket(server) as frames:

@@ -60,7 +60,7 @@ def session(connection):
 
 @case
 def as_redis():
-    """a session of counters, strings, times and transactions: every reply is that of redis"""
+    """a session of counters, strings, times and transactions gives the replies of redis"""
     wanted = GOLDEN.read_text(encoding="ascii").splitlines()
     with Server(*FLAGS) as server:
         for i, line in enumerate(session(server.connect())):
@@ -105,7 +105,7 @@ def beyond_the_row():
 
 @case
 def locks():
-    """a lock is taken by SET NX PX, and only its token gives it back"""
+    """SET NX PX takes a lock, and only the holder's token releases it"""
     with Server(*FLAGS) as server:
         replies = wire.Replies(server.connect())
         equal([replies.ask("SET", "lock", "a", "NX", "PX", 100000), replies.ask("SET", "lock", "b", "NX", "PX", 100000)], ["OK", None], "NX")
@@ -136,7 +136,7 @@ def limited(replies, *words):
 
 @case
 def limiters():
-    """INCREX adds within bounds, says when the key expires, and replies as redis 8.8 documents it"""
+    """INCREX adds within bounds, returns the expiry, and replies as the documentation of redis 8.8 says"""
     for flags in (FLAGS, ("--backend", "cpu", "--capacity", "1K")):
         with Server(*flags) as server:
             replies = wire.Replies(server.connect())
@@ -194,7 +194,7 @@ def add_from_all(server, clients, rounds, *kinds):
 
 @case
 def many_clients():
-    """sums of many clients on several loops are exact, each value is seen once, and a limit holds"""
+    """sums of many clients on several loops are exact, no value is returned twice, and a limit holds"""
     with Server(*FLAGS, "--loops", "4") as server:
         replies = wire.Replies(server.connect())
         got = add_from_all(server, 8, 200, ("INCR", "n"))
@@ -246,7 +246,7 @@ def rights():
 
 @case
 def other_values():
-    """where values are no strings the errors name what has them"""
+    """if values are not strings, the error names the value type that supports the command"""
     for flags, words, error in (
             (("--value-bytes", "16", "--value-type", "u64"), ("INCR", 1),
              "ERR the robin_hood engine has no INCR for rows: values are not integers; " + wire.COUNTERS),
@@ -265,7 +265,7 @@ def other_values():
 
 @case
 def rows_of_one_number():
-    """rows of one u64 count, by names that SCAN lists"""
+    """rows of one u64 work as counters, with names that SCAN lists"""
     flags = dict(zip(FLAGS[::2], FLAGS[1::2]), **{"--value-bytes": "8", "--value-type": "u64"})
     with Server(*(part for pair in flags.items() for part in pair)) as server:
         replies = wire.Replies(server.connect())
@@ -285,7 +285,7 @@ def rows_of_one_number():
 
 @case
 def redis_py():
-    """redis-py counts, appends and takes locks by texts; its Lock, which sends scripts, is told what to use"""
+    """redis-py counts, appends and locks by string keys; its Lock, which sends scripts, gets an error with advice"""
     import redis # pylint: disable=import-outside-toplevel
     with Server(*FLAGS) as server:
         client = redis.Redis(port=server.port)

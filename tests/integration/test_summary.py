@@ -52,7 +52,7 @@ def fits_column(text, name, numbers):
 
 @case
 def numbers_as_they_are():
-    """numbers of every size, drawn: least, greatest, quantiles, powers of two, the greatest values and their keys"""
+    """summaries of random numbers: least, greatest, quantiles, powers of two, greatest values and their keys"""
     random.seed(drawn_seed())
     pairs = {random.getrandbits(random.randrange(1, 65)): random.getrandbits(random.randrange(1, 65))
              for _ in range(20000)}
@@ -78,7 +78,7 @@ def numbers_as_they_are():
 
 @case
 def few_and_none():
-    """an empty table, one key, four keys; progress and its last line; a word too many is none of its commands"""
+    """summaries of no key, one and four; progress and its last line; an extra word is an error"""
     with Server() as server:
         equal(summary(server), "0 keys; 0 values are 0\n", "an empty table")
         server.redis_cli("SET", "7", "9")

@@ -61,7 +61,7 @@ def trusting(version=None):
 
 @case
 def redis_cli_serves_itself():
-    """redis-cli --tls: commands, errors, and the plain port beside it"""
+    """redis-cli --tls: commands and errors work, and the plain port still serves"""
     with TlsServer() as server, Moves(server, tls_handshakes=4, tls_handshake_failures=0):
         equal(server.tls_cli("MSET", "1", "10", "2", "20"), "OK\n")
         equal(server.tls_cli("MGET", "1", "2", "3"), "10\n20\n\n")
@@ -99,7 +99,7 @@ def redis_py_sync_and_async():
 
 @case
 def versions_and_ciphers():
-    """TLS 1.2 and 1.3, authenticated ciphers only; 1.1 and, if so configured, 1.2 are refused"""
+    """TLS 1.2 and 1.3 with authenticated ciphers only; 1.1 and, by option, 1.2 are refused"""
     with TlsServer() as server:
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
             with server.tls(trusting(version)) as connection:
@@ -139,7 +139,7 @@ def refused(server, context, why=""):
 
 @case
 def not_tls():
-    """plain text, a bulk frame, HTTP and noise at the TLS port: an error, a line, and others are served"""
+    """plain text, a bulk frame, HTTP and noise at the TLS port get an error and a log line; others are served"""
     with TlsServer() as server, Bystander(server):
         for text in (b"PING\r\n", b"*1\r\n$4\r\nPING\r\n", b"\xb5rubbish", b"GET / HTTP/1.1\r\n\r\n",
                      b"\x80\x00\x01", bytes(range(23, 250))):
@@ -183,7 +183,7 @@ def wrong_certificates():
 
 @case
 def renegotiation():
-    """a client that asks for a renegotiation, as TLS 1.2 knows it, is refused it; others are served"""
+    """a TLS 1.2 client that requests a renegotiation is refused; others are served"""
     with TlsServer() as server, server.tls() as other:
         said = subprocess.run(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{server.tls_port}", "-tls1_2", "-CAfile", str(authority.ca)],
@@ -197,7 +197,7 @@ def renegotiation():
 
 @case
 def client_certificates():
-    """--tls-auth-clients: required, optional; none, expired, of a stranger"""
+    """--tls-auth-clients, required and optional: no certificate, an expired and an untrusted one"""
     good, old = authority.sign("a client"), authority.sign("an old client", days=-1)
     authority.stranger()
     strange = authority.sign("a strange client", root="stranger")
@@ -222,7 +222,7 @@ def client_certificates():
 
 @case
 def users_by_certificate():
-    """--tls-user-from-cert: the name in a client's certificate is its user, and nobody else's"""
+    """--tls-user-from-cert: the name in a client's certificate is its user, and no other"""
     with tempfile.TemporaryDirectory(prefix="sherwood-users-") as folder:
         acl = os.path.join(folder, "users.acl")
         with open(acl, "w", encoding="ascii") as out:
@@ -256,7 +256,7 @@ def tls_on_the_plain_port():
 
 @case
 def reload_of_certificates():
-    """SIGHUP: new connections get the new certificate, open ones go on, a bad file changes nothing"""
+    """SIGHUP: new connections get the new certificate, open ones go on, a wrong file changes nothing"""
     def serial(server):
         with server.tls() as connection:
             return connection.getpeercert()["serialNumber"]
@@ -281,7 +281,7 @@ def reload_of_certificates():
 
 @case
 def frames_of_a_mebibyte():
-    """bulk frames of 1 MiB both ways, every byte, while the client takes its time"""
+    """bulk frames of 1 MiB both ways arrive whole although the client is slow"""
     draw = random.Random(drawn_seed())
     count = 65536 # keys of 8 bytes and values of 8: 1 MiB
     keys = draw.sample(range(1 << 40), count)
@@ -306,7 +306,7 @@ def frames_of_a_mebibyte():
 
 @case
 def our_own_clients():
-    """libsherwood, sherwood-cli and sherwood-load: every operation; a wrong name, root, port, certificate"""
+    """libsherwood, sherwood-cli and sherwood-load work by TLS; a wrong name, root, port or certificate fails"""
     cli, load = BUILD / "sherwood-cli", BUILD / "sherwood-load"
     mine = authority.sign("our client")
     with TlsServer() as server:
@@ -355,7 +355,7 @@ def passed_on_late(data):
 
 @case
 def far_away():
-    """a handshake whose bytes come 512 in 50 ms is no timeout: sherwood-cli and sherwood-load"""
+    """sherwood-cli and sherwood-load do not time out if a handshake passes 512 bytes in 50 ms"""
     with TlsServer() as server, Relay(server.tls_port, passed_on_late, 512) as line:
         where = ["-a", f"tls://127.0.0.1:{line.port}", "--cacert", authority.ca]
         equal(run(BUILD / "sherwood-cli", *where, "PING"), "PONG\n")
@@ -373,7 +373,7 @@ def localhost():
 
 @case
 def half_handshakes():
-    """1,000 connections that stop in the midst of their handshake: bounded memory, a deadline, others served"""
+    """1,000 connections that stop during their handshake: memory is bounded, they time out, others are served"""
     hello = client_hello()
     with TlsServer("--tls-handshake-timeout-ms", str(3000 * (2 if SANITIZED else 1)), "--connections-max", "3000") as server:
         with server.tls() as before, Bystander(server):
@@ -429,7 +429,7 @@ def until_closed(raw):
 
 @case
 def ends():
-    """close_notify is sent and honoured; a stream that is cut, or damaged, is told apart"""
+    """close_notify is sent and accepted; cut streams and damaged ones are counted separately"""
     with TlsServer() as server, Bystander(server):
         with Moves(server, tls_cuts=0, tls_failures=0, connections_closed=1):
             connection = server.tls()
@@ -461,7 +461,7 @@ def ends():
 
 @case
 def load_beside_reloads():
-    """certificates are read again a few times while clients come, go and stay: none notices"""
+    """certificates are reloaded while clients come, go and stay: no client notices"""
     cert, key = authority.sign("rotating")
     with TlsServer("--tls-cert", str(cert), "--tls-key", str(key), "--capacity", "4M") as server:
         load = subprocess.Popen(

@@ -17,7 +17,7 @@ identity = None
 
 @case
 def passed_by_the_service_manager():
-    """sockets named tls that the service manager passes speak TLS; without a certificate nothing starts"""
+    """sockets named tls from the service manager use TLS; without a certificate the start fails"""
     if not shutil.which("systemd-socket-activate"):
         raise Skip("systemd-socket-activate is not installed")
     cert, key = identity

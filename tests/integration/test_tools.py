@@ -23,7 +23,7 @@ def cli(server, *arguments, **options):
 
 @case
 def cli_commands():
-    """sherwood-cli: the commands of a user"""
+    """sherwood-cli: the commands that users type work"""
     with Server() as server:
         for arguments, wanted in (
                 (("ping",), "PONG"), (("set", "42", "7"), "OK"), (("get", "42"), "7"),
@@ -54,7 +54,7 @@ def pairs_of(width, count, seed):
 
 @case
 def load_and_dump():
-    """sherwood-cli load and dump: CSV and binary, both widths; what went in comes out"""
+    """sherwood-cli load and dump restore the same data: CSV and binary, both widths"""
     for width in (64, 32):
         with Server("--key-bits", str(width)) as server, tempfile.TemporaryDirectory() as folder:
             pairs = pairs_of(width, 30000, drawn_seed() + width)
@@ -98,7 +98,7 @@ def bad_files():
 
 @case
 def load_generator():
-    """sherwood-load: inserts and verifies, JSON that jq reads, counters as claimed"""
+    """sherwood-load inserts and verifies, writes JSON that jq reads, and counters match"""
     with Server() as server:
         before = server.metrics()
         shown = run(LOAD, "--address", server.address(), "--keys", KEYS, "--frame", "4096",
@@ -120,7 +120,7 @@ def load_generator():
 
 @case
 def load_generator_finds_faults():
-    """sherwood-load: a value changed behind its back, a key removed: exit 1"""
+    """sherwood-load exits with 1 if a value was changed or a key removed meanwhile"""
     with Server() as server:
         base = (LOAD, "--address", server.address(), "--keys", "10000", "--quiet")
         run(*base)
@@ -138,7 +138,7 @@ def load_generator_finds_faults():
 
 @case
 def load_generator_mixes():
-    """sherwood-load: YCSB mixes and an open loop, every answer against a model, by both protocols"""
+    """sherwood-load: YCSB mixes and an open loop; replies equal a model's, by both protocols"""
     mixes = (("--mix", "get=40,set=20,sum=20,delete=20", "--hit-ratio", "0.7"), ("--ycsb", "d"),
              ("--ycsb", "b", "--rate", "20000"))
 
@@ -162,7 +162,7 @@ def load_generator_mixes():
 
 @case
 def load_generator_resp():
-    """sherwood-load --protocol resp: the same keys over RESP, MGET included"""
+    """sherwood-load --protocol resp: the same keys by RESP, MGET included"""
     with Server() as server:
         base = (LOAD, "--address", server.address(), "--protocol", "resp", "--keys", KEYS // 4,
                 "--connections", "8", "--quiet")
@@ -175,7 +175,7 @@ def load_generator_resp():
 
 @case
 def load_generator_engines():
-    """sherwood-load: every engine by frames, also byte values; options that do not fit the server are refused"""
+    """sherwood-load: every engine by frames, byte values too; options that the server lacks are refused"""
     def refused(server, what, *options):
         result = subprocess.run([LOAD, "--address", server.address(), "--keys", "1000", *options],
                                 capture_output=True, text=True, timeout=60, check=False)
@@ -206,7 +206,7 @@ def load_generator_engines():
 
 @case
 def load_generator_answers_wanted():
-    """sherwood-load: twelve clients, frames of 1 to 500 keys, values before each write compared"""
+    """sherwood-load: twelve clients, frames of 1 to 500 keys; values before each write are verified"""
     with Server() as server:
         base = (LOAD, "--address", server.address(), "--keys", KEYS // 10, "--seconds", "1", "--frame", "500",
                 "--frame-min", "1", "--connections", "12", "--depth", "1", "--want-previous", "--json",
@@ -221,7 +221,7 @@ def load_generator_answers_wanted():
 
 @case
 def load_generator_32():
-    """sherwood-load: a server of 32 bits"""
+    """sherwood-load works with a server of 32 bits"""
     with Server("--key-bits", "32") as server:
         run(LOAD, "--address", server.address(), "--keys", KEYS, "--frame", "1000", "--connections",
             "6", "--depth", "8", "--quiet", timeout=120)
@@ -230,7 +230,7 @@ def load_generator_32():
 
 @case
 def load_generator_without_found():
-    """sherwood-load --no-found: verified all the same, a removed key is missed"""
+    """sherwood-load --no-found still verifies, and finds a removed key"""
     with Server() as server:
         base = (LOAD, "--address", server.address(), "--keys", "10000", "--no-found")
         report = json.loads(run(*base, "--json"))
@@ -244,7 +244,7 @@ def load_generator_without_found():
 
 @case
 def load_generator_times():
-    """sherwood-load --ttl: by both protocols, through the time at which keys expire; who goes early or stays is found"""
+    """sherwood-load --ttl: both protocols, past the expiry time; it finds keys that expire early or stay"""
     bulk, resp = ("--frame", "256"), ("--protocol", "resp", "--connections", "4", "--depth", "16")
 
     def timed(protocol):

@@ -49,7 +49,7 @@ AS_REDIS = (
 
 @case
 def as_redis_has_it():
-    """replies to MULTI, EXEC and DISCARD, in and out of order, are those of redis"""
+    """MULTI, EXEC and DISCARD, in and out of order, give the replies of redis"""
     with Server() as server, server.connect() as connection:
         talk(wire.Replies(connection), *AS_REDIS)
         with server.connect() as other:
@@ -100,7 +100,7 @@ def random_as_redis():
 
 @case
 def what_may_not_be_queued():
-    """a command that has no place in a transaction is refused at once, and EXEC then refuses the rest"""
+    """a command that a transaction does not support is refused at once, and EXEC then fails"""
     refused = ("SCAN 0", "FLUSHALL", "FLUSHDB ASYNC", "RESIZE 1000", "RANDOMKEY", "DBSIZE", "INFO",
                "SHUTDOWN", "SAVE", "BGSAVE", "HELLO 3", "CLIENT REPLY OFF", "CONFIG GET *",
                "COMMAND", "SLOWLOG GET")
@@ -119,7 +119,7 @@ def what_may_not_be_queued():
 
 @case
 def overflow_is_one_elements_error():
-    """INCRBY past the largest value is an error in the array, as in redis; the rest is done"""
+    """INCRBY past the largest value is an error in EXEC's array, as in redis; the rest is executed"""
     with Server() as server, server.connect() as connection:
         replies = wire.Replies(connection)
         talk(replies, ("SET 1 18446744073709551615", "OK"), ("MULTI", "OK"), ("SET 2 5", "QUEUED"),
@@ -129,7 +129,7 @@ def overflow_is_one_elements_error():
 
 @case
 def a_full_table_refuses_all_of_it():
-    """EXEC on a full table: an OOM error, and nothing of the transaction has taken effect"""
+    """EXEC on a full table: an OOM error, and the transaction changes nothing"""
     with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         key = 0
@@ -144,7 +144,7 @@ def a_full_table_refuses_all_of_it():
 
 @case
 def in_one_pipeline():
-    """transactions and plain commands in one pipeline, in pieces of any size, keep their order"""
+    """transactions and plain commands in one pipeline, in pieces of any size, run in order"""
     with Server("--round-ops-max", "64", "--resp-arguments-max", "64") as server:
         stream, wanted = b"", []
         for i in range(200):
@@ -163,7 +163,7 @@ def in_one_pipeline():
 
 @case
 def limits():
-    """a transaction that could never be carried out is refused while it is queued; memory comes back"""
+    """a transaction that could never run is refused while it is queued, and its memory is freed"""
     with Server("--round-ops-max", "64", "--resp-arguments-max", "64", "--resp-request-bytes-max",
                 "64K") as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -213,7 +213,7 @@ def memory_of_all_connections():
 
 @case
 def large_requests_leave_room():
-    """clients that begin large requests and do not end them: others have their transactions"""
+    """transactions run while other clients begin large requests and do not finish them"""
     with Server("--input-bytes-max", "8M", "--resp-request-bytes-max", "4M") as server:
         large = [server.connect() for _ in range(12)]
         for connection in large:
@@ -233,7 +233,7 @@ def large_requests_leave_room():
 
 @case
 def not_a_reply_too_many():
-    """CLIENT REPLY OFF and SKIP hide the replies of a transaction, all of them"""
+    """CLIENT REPLY OFF and SKIP hide all replies of a transaction"""
     with Server() as server, server.connect() as connection:
         replies = wire.Replies(connection)
         connection.sendall(b"".join(wire.command(*words.split()) for words in (
@@ -266,7 +266,7 @@ def resp3_and_bytes():
 
 @case
 def left_open():
-    """a client that leaves inside a transaction: nothing of it is done, and its memory comes back"""
+    """a client leaves inside a transaction: nothing of it is executed, and its memory is freed"""
     with Server() as server:
         before = server.resident_bytes()
         for _ in range(200):
@@ -283,7 +283,7 @@ def left_open():
 
 @case
 def counted_once():
-    """a queued command counts as processed when EXEC carries it out, and only then"""
+    """a queued command counts as processed only when EXEC runs it"""
     with Server() as server, server.connect() as connection:
         replies = wire.Replies(connection)
         talk(replies, ("MULTI", "OK"), ("SET 1 1", "QUEUED"), ("GET 1", "QUEUED"), ("DISCARD", "OK"),

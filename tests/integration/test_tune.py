@@ -88,7 +88,7 @@ def refuses(text, sentence):
 
 @case
 def best_variants():
-    """the known best variants are chosen; wrong ones are refused and count as tried; header and files"""
+    """the search chooses the known best variants; wrong ones count as tried; header and files are right"""
     with Folder() as folder:
         text = folder.search(*PICK)
         check("24 of 24 variants: 19 good, 4 wrong, 1 failed, 0 unbuilt" in text, text)
@@ -131,7 +131,7 @@ def check_header(folder, header):
 
 @case
 def searches_go_on():
-    """a second search measures nothing, one with --again everything; --variants selects, and base is always measured"""
+    """a second search measures nothing new, --again everything; --variants selects; base is always measured"""
     with Folder() as folder:
         check("13 of 13 variants" in folder.search(*PICK, "--variants", "tpb_128"), "base and 12 of 128 threads")
         check("0 of 0 variants" in folder.search(*PICK, "--variants", "tpb_128"), "a second time")
@@ -144,7 +144,7 @@ def searches_go_on():
 
 @case
 def kernels_in_turns():
-    """a search over all kernels begins with base of each; results of other sources are not looked at"""
+    """a search over all kernels begins with each one's base; results of other sources are ignored"""
     with Folder("get|ranges") as folder:
         lines = folder.search("--kernels", "get_plain|get_hinted", "--variants", "tpb_128").splitlines()
         equal([line.split(":")[0] for line in lines[:4]], ["get_plain", "get_hinted"] * 2)
@@ -157,7 +157,7 @@ def kernels_in_turns():
 
 @case
 def ended_early():
-    """--budget ends a search; so does Ctrl-C, which loses no variant that was measured"""
+    """--budget and Ctrl-C end a search without loss of measured variants"""
     with Folder() as folder:
         text = folder.search(*PICK, "--budget", "0", rc=1)
         check("the budget is spent\n0 of 24 variants" in text, text)
@@ -175,7 +175,7 @@ def ended_early():
 
 @case
 def builds():
-    """a variant is built by make with its defines, once; what does not build is a result with the compiler's error"""
+    """make builds a variant with its defines, once; a failed build is a result with the compiler's error"""
     with Folder() as folder:
         maker = folder.path / "make"
         maker.write_text("#!/bin/sh\nto=/dev/null\nfor word; do case $word in PROGRAM=*) to=${word#*=} ;; DEFINES=*) defines=$word ;; esac; done\n"
@@ -201,7 +201,7 @@ def builds():
 
 @case
 def declarations():
-    """a wrong declaration, command line or file is one sentence that names it"""
+    """a wrong declaration, command line or file gives one sentence that names it"""
     good = "// %RANGE% SW_X kif {1,2}\n#ifndef SW_X\n#define SW_X 1\n#endif\n"
     with tempfile.NamedTemporaryFile("w", suffix=".cu", dir=ROOT / "build") as file:
         kernel = space.KERNELS["get_plain"]._replace(source=pathlib.Path(file.name).relative_to(ROOT).as_posix())

@@ -20,7 +20,7 @@ def socket_path(name):
 
 @case
 def unix_socket_file():
-    """a Unix socket: served, file removed at the end; a stale file is replaced, others are not"""
+    """a Unix socket is served and removed at the end; a stale file is replaced, other files are not"""
     path = socket_path("sherwood.sock")
     stale = socket.socket(socket.AF_UNIX)
     stale.bind(path)
@@ -43,7 +43,7 @@ def unix_socket_file():
 
 @case
 def unix_socket_of_another():
-    """a server that stops leaves the Unix socket of another one, and one that starts leaves that of a busy one"""
+    """a server that stops keeps another server's Unix socket; a start does not replace one in use"""
     path = socket_path("shared.sock")
     def ping(at):
         with socket.socket(socket.AF_UNIX) as connection:
@@ -74,7 +74,7 @@ def unix_socket_of_another():
 
 @case
 def only_unix_socket():
-    """no TCP at all: an empty --bind leaves the Unix socket"""
+    """an empty --bind leaves only the Unix socket, without TCP"""
     path = socket_path("only.sock")
     log = open(os.devnull, "wb")  # pylint: disable=consider-using-with
     process = subprocess.Popen([DAEMON, *flags_with(unix_socket=path, bind="", http_bind="")],

@@ -73,7 +73,7 @@ def has(server, make, numbers):
 
 @case
 def files():
-    """a data directory of each kind of table, after kill -9 and after a stop: snapshot, log and expiry times go on"""
+    """data directories of each kind of table, killed or stopped, load: snapshot, log and expiry times"""
     for name, (flags, make) in TABLES.items():
         with Directory() as path:
             more = ("--data-dir", str(path), *LOGGED, *SMALL, *flags)
@@ -108,7 +108,7 @@ def back():
 
 @case
 def replicas():
-    """replicas first, then their primary, under load: what WAIT counted is there, and the digests are equal"""
+    """replicas, then their primary, are upgraded under load: writes that WAIT counted stay, digests are equal"""
     draw = random.Random(drawn_seed())
     with contextlib.ExitStack() as stack:
         primary = stack.enter_context(Server(*SMALL, program=old(), errors="replica"))
@@ -133,7 +133,7 @@ def replicas():
 
 @case
 def clients():
-    """the old sherwood-cli at the new server, and the new one at the old: by frames, with times and a scan"""
+    """the old sherwood-cli works with the new server and the new one with the old: frames, times and a scan"""
     for program, cli in ((DAEMON, old("sherwood-cli")), (old(), DAEMON.with_name("sherwood-cli"))):
         with Server(*SMALL, program=program) as server:
             def asked(*words):
@@ -147,7 +147,7 @@ def clients():
 
 @case
 def cluster():
-    """a node of a cluster is upgraded: the other one serves on, slots move from the old node to the new one and stay"""
+    """one node of a cluster is upgraded: the other serves on, slots move from the old node to the new one and stay"""
     half, moved = 8192, 100
     with Directory() as path, contextlib.ExitStack() as stack:
         kept = ("--data-dir", str(path), *LOGGED)
@@ -173,7 +173,7 @@ def cluster():
 @case
 @needs_etcd
 def shard_that_fails_over():
-    """a shard with --ha: members are replaced one by one under writes, the primary last; no write that WAIT counted is lost"""
+    """the members of an --ha shard are replaced one by one under writes: every write that WAIT counted stays"""
     old()
     with Etcd(1) as etcd:
         Member.options = {"program": old(), "errors": "."}

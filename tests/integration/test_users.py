@@ -18,7 +18,7 @@ from people import ACL, Frames, NOAUTH, Redis, WRONG, cannot_start, guarded, hel
 # --- by RESP -------------------------------------------------------------------------------------
 @case
 def words_of_redis():
-    """replies about logins and rights are, word for word, those of redis-server"""
+    """replies about logins and rights equal those of redis-server, byte by byte"""
     acl = ACL.replace("~1000-1999", "~1*")
     with redis_server() as path, guarded() as ours:
         theirs = Redis(path)
@@ -54,7 +54,7 @@ def words_of_redis():
 
 @case
 def every_subcommand_has_categories():
-    """each subcommand that HELP lists is one that rules can name, in a category at least"""
+    """rules can name each subcommand that HELP lists, and each has a category"""
     with Server() as server:
         client = session(server)
         known = {text(name) for category in client.ask("ACL", "CAT")
@@ -68,7 +68,7 @@ def every_subcommand_has_categories():
 
 @case
 def log_of_refusals():
-    """ACL LOG has what redis' has of the same refusals, and counts those that are alike"""
+    """ACL LOG has the entries that redis has for the same refusals, and counts equal ones together"""
     acl = ACL.replace("~1000-1999", "~1*")
     logs = []
     with redis_server() as path, guarded() as ours:
@@ -95,7 +95,7 @@ def log_of_refusals():
 
 @case
 def nothing_before_login():
-    """before a login nothing reaches the table or the server, whatever is sent"""
+    """before a login no command reaches the table or the server"""
     with guarded() as server:
         admin = session(server, "default", "top")
         equal(admin.ask("SET", "1", "7"), "OK", "SET")
@@ -124,7 +124,7 @@ def nothing_before_login():
 
 @case
 def little_before_login():
-    """before a login a connection may send 10 arguments and 16 KiB, and not for long"""
+    """before a login a connection may send 10 arguments and 16 KiB, until a deadline"""
     with guarded("--login-timeout-ms", "3000") as server, Moves(server, login_timeouts=2):
         for data, error in ((b"*11\r\n", "ERR Protocol error: unauthenticated multibulk length"),
                             (b"*2\r\n$4\r\nAUTH\r\n$16385\r\n",
@@ -150,7 +150,7 @@ def little_before_login():
 
 @case
 def few_without_login():
-    """connections without a login have a limit of their own, and wait for nobody else"""
+    """connections without a login have their own limit, and delay no others"""
     with guarded("--connections-before-login-max", "20") as server:
         known = [session(server, "alice", "pw") for _ in range(30)]
         waiting = [session(server) for _ in range(20)]
@@ -168,7 +168,7 @@ def few_without_login():
 
 @case
 def memory_before_login():
-    """half a login costs a connection no more memory than 16 KiB and what it is itself"""
+    """half a login costs at most 16 KiB beyond the connection itself"""
     count = 500
     half = b"*3\r\n$4\r\nAUTH\r\n$5\r\nalice\r\n$16000\r\n" + b"x" * 15900
     with guarded() as server:
@@ -187,7 +187,7 @@ def memory_before_login():
 
 @case
 def wrong_passwords_are_slow():
-    """each wrong password makes its connection wait longer, and nobody else; they are logged"""
+    """each wrong password delays its own connection longer, and no other; it is logged"""
     with guarded() as server:
         other = session(server, "alice", "pw")
 
@@ -246,7 +246,7 @@ def changes_reach_connections():
 
 @case
 def file_of_users():
-    """ACL LOAD, SIGHUP and ACL SAVE: all of the file or nothing"""
+    """ACL LOAD, SIGHUP and ACL SAVE apply the whole file or nothing"""
     with guarded(errors="SIGHUP") as server:
         path = pathlib.Path(server.flags[server.flags.index("--acl-file") + 1])
         admin = session(server, "default", "top")
@@ -278,7 +278,7 @@ def file_of_users():
 
 @case
 def secrets_stay_secret():
-    """passwords are nowhere to be seen: CONFIG GET, --check-config, log, /proc, INFO, ACL LIST"""
+    """CONFIG GET, --check-config, log, /proc, INFO and ACL LIST show no password"""
     password, token = secret("Correct-Horse\n"), secret("Battery-Staple\n")
     flags = ("--requirepass-file", password, "--http-token-file", token)
     shown = run(Server().program, *flags, "--check-config")
@@ -302,7 +302,7 @@ def secrets_stay_secret():
 # --- other ways in ---------------------------------------------------------------------------------
 @case
 def bulk_frames():
-    """HELLO logs in; rights are those of the commands that do the same; a frame is all or nothing"""
+    """HELLO logs in; frames need the rights of the equivalent commands; a frame is all or nothing"""
     with guarded() as server, Moves(server, login_failures=1, logins=3):
         stranger = Frames(server)
         equal(stranger.ask(hello(b"alice", b"nope")).status, wire.WRONG_PASS, "wrong password")
@@ -387,7 +387,7 @@ def protected_mode():
 
 @case
 def http_token():
-    """/metrics asks for the token, /healthz and /readyz do not"""
+    """/metrics requires the token; /healthz and /readyz do not"""
     with Server("--http-token-file", secret("Tok3n\n")) as server:
         for path in ("/metrics", "/status.json", "/"):
             status, headers, body = server.http(path)

@@ -34,7 +34,7 @@ def serves(replies, key):
 
 @case
 def one_server():
-    """a primary with a log, a replica and snapshots: syncs, WAIT, BGSAVE, idle clients, uptime and log lines do not care"""
+    """a clock step does not affect a primary with a log, its replica, snapshots, syncs, WAIT, idle clients or uptime"""
     clock, other = WallClock(), WallClock()
     with tempfile.TemporaryDirectory(prefix="sherwood-clock-") as folder:
         flags = ("--data-dir", folder, "--appendonly", "yes", "--idle-timeout-ms", "600000", "--save", "3600 1", *SMALL)
@@ -65,7 +65,7 @@ def one_server():
 
 @case
 def keys_that_expire():
-    """a clock that was a day ahead is followed back without any key that expires: the next one lives no longer than it is told"""
+    """after a clock a day ahead is set back, a new key gets no longer time than the command says"""
     clock = WallClock()
     with Server("--backend", "cpu", *SMALL, environment=clock.environment) as server, server.connect() as connection:
         replies = wire.Replies(connection)
@@ -90,7 +90,7 @@ class Clocked(Member):
 @case
 @needs_etcd
 def a_shard():
-    """leases do not care: no term ends by it, and after a stop of the primary for 3 ttl under load nothing is lost that WAIT counted"""
+    """clock steps end no lease; after the primary stops for 3 ttl under load, every write that WAIT counted stays"""
     WallClock()
     with Etcd(1) as etcd, Shard(etcd, "clock", 3, Clocked) as shard:
         primary = shard.whole()

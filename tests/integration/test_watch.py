@@ -19,7 +19,7 @@ CLI = str(BUILD / "sherwood-cli")
 
 @case
 def cli_stat_and_latency():
-    """sherwood-cli stat and latency: a line a second; wrong words and no server are errors"""
+    """sherwood-cli stat and latency print a line a second; wrong words and an absent server are errors"""
     with Server() as server:
         with server.connect() as connection:
             for first in range(5):
@@ -49,7 +49,7 @@ def cli_stat_and_latency():
 
 @case
 def cli_top():
-    """sherwood-cli top: one frame for scripts; on a terminal it fits its size and puts it back"""
+    """sherwood-cli top prints one frame for scripts; on a terminal it fits the size and restores the screen"""
     with Server() as server:
         frame = run(CLI, "-p", server.port, "top", "--once")
         for word in ("robin_hood engine", "load ", "batches ", "clients ", "probes/op"):

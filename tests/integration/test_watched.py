@@ -46,7 +46,7 @@ AS_REDIS = (
 
 @case
 def as_redis_has_it():
-    """replies to WATCH, UNWATCH and EXEC are those of redis, of every table; null in RESP3"""
+    """WATCH, UNWATCH and EXEC give the replies of redis on every table; null in RESP3"""
     for what, options in TABLES.items():
         with Server(*CPU, *options) as server, server.connect() as connection:
             replies = wire.Replies(connection)
@@ -79,8 +79,7 @@ def random_command(rng, queues):
 
 @case
 def random_as_redis():
-    """10,000 random commands of four clients in turn have the replies that a redis-server has: no EXEC is refused
-    that redis carries out, nor the other way round"""
+    """10,000 random commands of four clients in turn give the replies of a redis-server, failed EXECs included"""
     rng = random.Random(SEED)
     with redis_server() as path, Server(*CPU, "--loops", "2") as server:
         clients = []
@@ -115,8 +114,8 @@ def add_watching(replies, key):
 
 @case
 def none_is_lost():
-    """clients that add by WATCH and EXEC, beside INCR by RESP and increments by frames, on several loops: no
-    addition is lost; and who is alone is never refused"""
+    """no update is lost: clients with WATCH and EXEC, INCR by RESP and increments by frames on several loops.
+    EXEC never fails for a client whose key nobody else writes."""
     times = 150
 
     def by_watching(connection):
@@ -162,7 +161,7 @@ def none_is_lost():
 
 @case
 def in_one_pipeline():
-    """a SET before WATCH in one pipeline refuses nothing, and one behind it does"""
+    """in one pipeline a SET before WATCH does not fail EXEC, and one after it does"""
     with Server(*CPU) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         for times in range(50):
@@ -177,8 +176,8 @@ def in_one_pipeline():
 
 @case
 def whatever_writes():
-    """writes by frames and by rings, transactions, RENAME, COPY and FLUSHALL refuse who watches; a group that a
-    full table refuses changes nothing"""
+    """writes by frames and rings, transactions, RENAME, COPY and FLUSHALL fail EXEC of a watcher.
+    A group that a full table refuses does not."""
     def refused(replies, key, write, expected=None):
         replies.ask("WATCH", key)
         write()
@@ -227,7 +226,7 @@ def whatever_writes():
 
 @case
 def limits():
-    """WATCH beyond watched-keys-max is refused whole, in words and counted; what is not watched any more makes room"""
+    """WATCH beyond watched-keys-max is refused whole and counted; keys no longer watched make room"""
     refusal = wire.Error("ERR too many watched keys: raise --watched-keys-max")
     with Server(*CPU, "--watched-keys-max", "10") as server:
         with server.connect() as connection, server.connect() as other:
@@ -250,7 +249,7 @@ def limits():
 
 @case
 def where_nothing_fits():
-    """on a full table an EXEC is refused for that if it would write a new key, and replies nil if a watched key was changed"""
+    """on a full table EXEC gives OOM if it would write a new key, and nil if a watched key was changed"""
     full = wire.Error(wire.FULL)
     with Server("--backend", "cpu", "--capacity", "1K", "--max-capacity", "1K", "--loops", "1") as server, \
             server.connect() as connection:
@@ -268,7 +267,7 @@ def where_nothing_fits():
 
 @case
 def of_a_replica():
-    """a replica watches nothing, and who has become one, or was one, carries nothing out"""
+    """a replica refuses WATCH; EXEC fails if the server became or was a replica after WATCH"""
     with Server(*SMALL) as primary, replica_of(primary.port) as replica, session(primary) as first, \
             session(replica) as second:
         first.ask("SET", 1, 1)

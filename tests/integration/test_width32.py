@@ -28,7 +28,7 @@ def resp():
 
 @case
 def frames():
-    """32 bits: frames of both arrays, every mode's edge; 64-bit frames are refused"""
+    """32 bits: frames with both arrays and the limits of every mode; 64-bit frames are refused"""
     with Server("--key-bits", "32") as server, server.connect() as connection:
         def ask(operation, keys, values=None, **header):
             connection.sendall(wire.frame(operation, keys, values, width=4, **header))
