@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * capacity.c - derives how many slots a table has, and may grow to, where capacity and max-capacity
- * are auto.
+ * capacity.c - derives the number of slots at start and at most, if capacity or max-capacity is
+ * auto.
  */
 #include <stdint.h>
 #include <uv.h>
@@ -13,28 +13,31 @@
 #include "table/memory.h"
 #include "table/status.h"
 
-/* The first slots and their values take at most this many bytes, and this part of the memory. */
+/* The first slots and their values take at most FIRST_BYTES_MAX, and at most 1/FIRST_PART of the
+ * memory. */
 #define FIRST_BYTES_MAX (640ULL << 20)
 #define FIRST_PART 4
 #define FIRST_SLOTS_MAX (16ULL << 20)
 #define FIRST_SLOTS_MIN (64ULL << 10)
-/* Old and new slots and all rows take at most this part of the memory: the rest is for images of
- * the table while it is saved, for I/O and for others. */
+/* During growth, the old slots, the new slots and all rows take at most 1/GROWN_PART of the memory.
+ * The rest is for images of the table while it is saved, for I/O and for other programs. */
 #define GROWN_PART 2
 /* If the first rows are in GPU memory and the others in host memory, 1/MIXED_PART of the GPU's
  * memory is for slots. */
 #define MIXED_PART 8
 #define GROWN_SLOTS_MAX (1ULL << 40)
-/* Rows of a table that grows by default. Every backend has numbers for these. */
+/* Most rows of a table whose max-capacity is auto. Every backend can number this many rows. */
 #define GROWN_ROWS_MAX (1ULL << 30)
-/* Address space besides the table and the arenas: of a thread of a loop, for its stack and the heap
- * that malloc reserves for it; and of the program, its libraries and its other threads. */
+/* Address space that the table and the arenas do not include. LOOP_SPACE: the stack of a loop's
+ * thread, and the heap that malloc reserves for it. PROGRAM_SPACE: the program, its libraries and
+ * its other threads. */
 #define LOOP_SPACE (128ULL << 20)
 #define PROGRAM_SPACE (512ULL << 20)
-/* A table this large takes this many times what a slot takes; what lies beside it hardly counts. */
+/* measure() divides the bytes of a table of this many slots by this number. In so large a table the
+ * fixed costs are negligible. */
 #define LARGE_SLOTS (1ULL << 30)
 
-/* Bytes of a slot, and of the value that belongs to it and is not in it. */
+/* Bytes of a slot, and of the row that belongs to it. */
 struct shares {
     double slot, row;
 };
@@ -44,7 +47,8 @@ static double bytes_a_slot(const struct sw_table_config *table)
     return (double)sw_table_config_bytes(table) / (double)LARGE_SLOTS;
 }
 
-/* Returns false if no table of such a configuration is possible: its check says why. */
+/* Fills `shares`. Returns false if no table of this configuration is possible:
+ * sw_config_check_table reports why. */
 static bool measure(const struct sw_config *config, struct shares *shares)
 {
     struct sw_table_config table;
@@ -78,8 +82,8 @@ uint32_t sw_config_loops(const struct sw_config *config)
     return config->loops > 0 ? config->loops : half < SW_LOOPS_MAX ? half : SW_LOOPS_MAX;
 }
 
-/* Finds the memory of slots and rows, where the table may have `host` bytes of the host and, if
- * `of_device` is not NULL, that of a GPU. */
+/* Sets the memory for slots and for rows. The table may have `host` bytes of host memory and, if
+ * `of_device` is not NULL, *of_device bytes of GPU memory. */
 static void ask_memory(const struct sw_config *config, uint64_t host, const uint64_t *of_device,
                        struct sw_config_memory *memory)
 {
@@ -89,14 +93,14 @@ static void ask_memory(const struct sw_config *config, uint64_t host, const uint
     }
     const uint64_t device = *of_device;
     if (config->backend == SW_BACKEND_AUTO) {
-        /* no device may answer: the table is then in host memory */
+        /* if no device answers, the table will be in host memory */
         memory->slots = device == SW_GPU_UNKNOWN ? memory->host : least(memory->host, device);
     } else {
         memory->slots = device == SW_GPU_UNKNOWN ? 0 : device;
     }
     memory->rows = config->rows_in == SW_ROWS_IN_GPU ? memory->slots : memory->host;
     if (config->rows_in == SW_ROWS_IN_GPU_HOST) {
-        memory->slots /= MIXED_PART; /* what slots may take is lost for rows */
+        memory->slots /= MIXED_PART; /* the rest of the GPU's memory is for rows */
     }
 }
 
@@ -125,8 +129,7 @@ static uint64_t first_slots(const struct shares *shares, const struct sw_config_
     const uint64_t room = memory->first / FIRST_PART;
     const double bytes = (double)(room > 0 ? least(FIRST_BYTES_MAX, room) : FIRST_BYTES_MAX);
     uint64_t slots = FIRST_SLOTS_MAX;
-    /* a slot of a large table takes a little more than its bytes: for the buckets behind the last
-     */
+    /* 1.001: the bytes of a slot include a small share of the buckets behind the last one */
     while (slots > FIRST_SLOTS_MIN &&
            (double)slots * (shares->slot + shares->row) > bytes * 1.001) {
         slots /= 2;
@@ -134,7 +137,8 @@ static uint64_t first_slots(const struct shares *shares, const struct sw_config_
     return slots;
 }
 
-/* Whether a table of `slots` has room beside the half as large one that it grew from. */
+/* Returns true if the memory has room for a table of `slots` slots beside the half as large one
+ * that it grows from, and if such a table is possible. */
 static bool fits(const struct sw_config *config, const struct shares *shares,
                  const struct sw_config_memory *memory, uint64_t slots)
 {
@@ -157,7 +161,8 @@ static bool fits(const struct sw_config *config, const struct shares *shares,
            sw_table_config_check(&table, NULL, 0) == SW_OK;
 }
 
-/* A table grows if its engine does, and if its probe cap is one that is hardly ever met. */
+/* By default a table grows if its engine can grow and its probe cap is derived. A table hardly ever
+ * reaches a derived cap. */
 static bool may_grow(const struct sw_config *config)
 {
     return config->engine == SW_ENGINE_ROBIN_HOOD && config->max_probe == 0;

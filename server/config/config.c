@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.c - reads the options: defaults first, then the file, then flags. Checks the options that
- * are about addresses; engine.c and limits.c check the others.
+ * config.c - reads the options: defaults first, then the file, then flags. Checks the options of
+ * addresses, TLS, persistence and replication. engine.c, cluster.c and limits.c check the others.
  */
 #include "server/config/config.h"
 
@@ -14,7 +14,8 @@
 #include "server/config/save_points.h"
 #include "table/configuration.h"
 
-/* The flags that are no options, then the options, in the order of their rows. */
+/* Numbers of flags: first the flags that set no option, then the options in the order of their
+ * rows. */
 enum {
     FLAG_NONE, /* no flag has this name */
     FLAG_CONFIG,
@@ -85,7 +86,7 @@ static int check_listeners(const struct sw_config *config, bool activated, char 
     return 0;
 }
 
-/* What is wrong with the certificates, or NULL. */
+/* Returns an error text about the certificates, or NULL. */
 static const char *wrong_certificates(const struct sw_config *config)
 {
     if (config->tls_port != 0 && (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0')) {
@@ -105,7 +106,7 @@ static const char *wrong_certificates(const struct sw_config *config)
     return NULL;
 }
 
-/* What is wrong with the ports by TLS, or NULL. */
+/* Returns an error text about the TLS port, or NULL. */
 static const char *wrong_tls_ports(const struct sw_config *config, bool activated)
 {
     if (config->tls_port == 0) {
@@ -230,8 +231,8 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                : 0;
 }
 
-/* The flag of this name, all of it: an abbreviation is no flag, since an option that is added later
- * may change what it stands for. */
+/* Returns the flag with exactly this name, or FLAG_NONE. Abbreviations are not flags, because a
+ * later option could change their meaning. */
 static int find_flag(const char *name)
 {
     const struct sw_option *option = sw_option_find(name);
@@ -250,7 +251,7 @@ static bool takes_value(int flag)
 
 /* An argument of the command line: --name, or --name=value. */
 struct argument {
-    char name[64]; /* without what cannot be part of a name: that may be a password */
+    char name[64]; /* up to the first '=', ':' or blank: the rest may be a password */
     const char *value;
     int flag;
 };
@@ -270,8 +271,8 @@ static struct argument take_apart(const char *text)
     return argument;
 }
 
-/* Says what is wrong with an argument that is no flag. Shows no more than a name: what follows may
- * be a password. */
+/* Writes the error text about an argument that is not a flag. The text has only its name, because
+ * the rest may be a password. */
 static int refuse_argument(const char *text, const struct argument *argument, char *error,
                            size_t error_bytes)
 {
@@ -361,7 +362,7 @@ static void print(int what)
     }
 }
 
-/* As sw_config_read; `flags` receives what the command line says apart from the options. */
+/* As sw_config_read. Also fills `flags` from the command line. */
 static int read_all(struct sw_config *config, const struct sw_config_origin *origin,
                     struct flags *flags, char *error, size_t error_bytes)
 {

@@ -3,9 +3,9 @@
  * config.h - everything an operator can set, from defaults, a file and flags, in that order.
  *
  * option_rows.inl has one row for each option: its name, section of the file, type, bounds, default
- * and help. The fields below are where values go. The struct is constant after start, so that every
- * thread may read it, except for the options that live.h changes: these are read by SW_LIVE.
- * sw_config_load itself belongs to the main thread, before others start.
+ * and help. The fields below are where values go. After start the struct is constant, so every
+ * thread may read it. The live options are the exception: threads read them by SW_LIVE (live.h).
+ * Only the main thread calls sw_config_load, before it starts other threads.
  */
 #ifndef SHERWOOD_SERVER_CONFIG_CONFIG_H
 #define SHERWOOD_SERVER_CONFIG_CONFIG_H
@@ -25,7 +25,7 @@
 #define SW_CONFIG_SAVE_MAX 128
 #define SW_CONFIG_UNIX_USERS_MAX 160 /* SW_OPTION_VALUE_BYTES */
 
-/* When a write is answered, if there is a log. */
+/* Values of appendfsync: when the server replies to a write, if there is a log. */
 enum sw_config_sync { SW_CONFIG_ALWAYS, SW_CONFIG_EVERYSEC, SW_CONFIG_NO };
 
 /* Where options come from. Borrowed from main's arguments, so it lives as long as the process. */
@@ -35,10 +35,10 @@ struct sw_config_origin {
     const char *path; /* of the configuration file; NULL: there is none */
 };
 
-/* The value of an option that is "auto", until sw_config_fit derives it. */
+/* The value of an option that is "auto", until sw_config_fit derives a number. */
 #define SW_CONFIG_AUTO UINT64_MAX
 
-/* Bits of `derived`: options that were left at 0 or at auto, for which a default was computed. */
+/* Bits of `derived`: options whose value was 0 or auto, and was replaced by a computed default. */
 enum sw_config_derived {
     SW_DERIVED_LOOPS = 1,
     SW_DERIVED_ROUND_OPS = 2,
@@ -53,7 +53,7 @@ enum sw_config_endpoint { SW_CONFIG_ENDPOINT_IP, SW_CONFIG_ENDPOINT_HOSTNAME };
 /* Whether the keys of a command may lie in several slots of the node. */
 enum sw_config_multi_slot { SW_CONFIG_MULTI_SLOT_NO, SW_CONFIG_MULTI_SLOT_NODE };
 
-/* Which clients by TLS need a certificate. */
+/* Which TLS clients must send a certificate. */
 enum sw_config_tls_clients {
     SW_CONFIG_TLS_CLIENTS_ANY,
     SW_CONFIG_TLS_CLIENTS_OPTIONAL,
@@ -71,7 +71,7 @@ struct sw_config {
     uint32_t unix_socket_mode;            /* octal, 0660 */
     uint64_t unix_buffer_bytes;           /* 1 MiB; 0: the kernel's default */
     uint64_t tcp_buffer_bytes;            /* 0: the kernel sizes them */
-    uint32_t tls_port;                    /* of RESP and bulk frames by TLS; 0: none */
+    uint32_t tls_port;                    /* of RESP and bulk frames over TLS; 0: none */
     uint32_t tls_only;                    /* 1: there is no port without TLS */
     uint32_t stop_with_stdin;             /* 1: the end of standard input stops the server */
     char tls_cert[SW_CONFIG_FILE_MAX];    /* PEM files; empty: none */
@@ -84,10 +84,10 @@ struct sw_config {
     char unix_users[SW_CONFIG_UNIX_USERS_MAX]; /* uid:N=USER,..; empty: none */
     char requirepass_file[SW_CONFIG_FILE_MAX]; /* the password of `default`; empty: none */
     char acl_file[SW_CONFIG_FILE_MAX];         /* users; empty: none */
-    char http_token_file[SW_CONFIG_FILE_MAX];  /* what /metrics asks for; empty: nothing */
+    char http_token_file[SW_CONFIG_FILE_MAX];  /* token of /metrics, /status.json; empty: none */
     char http_bind[64];                        /* empty: no HTTP */
     uint32_t http_port;                        /* 9379 */
-    uint32_t http_tls;                         /* 1: HTTP is by TLS */
+    uint32_t http_tls;                         /* 1: HTTP is over TLS */
     uint32_t loops;                            /* I/O threads; 0: half the cores, at least 1 */
     uint32_t busy_poll_us;                     /* 0: loops sleep at once */
     uint32_t log_level;                        /* syslog priorities; 6: info */
@@ -102,17 +102,17 @@ struct sw_config {
     uint32_t engine;       /* enum sw_engine */
     uint32_t key_bits;     /* 32 or 64: width of keys, and of values except with the cache engine */
     uint64_t capacity;     /* slots; accepts K, M, G, T (binary); SW_CONFIG_AUTO is derived */
-    uint64_t max_capacity; /* slots it may grow to; 0: no more than capacity; .. as well */
+    uint64_t max_capacity; /* most slots; 0: capacity; SW_CONFIG_AUTO is derived */
     double max_load;       /* 0.85 */
     uint32_t max_probe;    /* 0: from max_load */
     uint64_t seed;         /* 0: random at start */
     uint32_t threads;      /* CPU backend, large batches; 0: all cores */
     uint64_t stash;        /* slots for entries that reach the probe cap */
     uint32_t hash_functions; /* cuckoo engine: 2 or 3 */
-    uint32_t value_bytes;    /* what a value may hold. Robin_hood engine: 0: integers; cache engine:
-                                0: 60, or 64 if fixed */
+    uint32_t value_bytes;    /* size of a value. 0: integers in the robin_hood engine; 60, or 64 if
+                                fixed, in the cache engine */
     uint32_t value_type;     /* robin_hood engine: enum sw_value_type */
-    uint64_t rows_max;       /* robin_hood engine; 0: what max_load says */
+    uint64_t rows_max;       /* robin_hood engine; 0: max_load times max_capacity */
     uint32_t rows_in;        /* robin_hood engine: enum sw_rows_in */
     uint64_t rows_gpu_bytes; /* robin_hood engine, rows_in gpu+host; 0: the table's choice */
     uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
@@ -124,7 +124,7 @@ struct sw_config {
     uint32_t resp_key_text_bytes; /* longest key string that rows store; 0: rows store no strings */
 
     /* [persistence] */
-    char data_dir[SW_CONFIG_DIR_MAX];     /* of snapshots; empty: no snapshots */
+    char data_dir[SW_CONFIG_DIR_MAX];     /* of snapshots and the log; empty: none */
     char save[SW_CONFIG_SAVE_MAX];        /* pairs of seconds and changes: save_points.h */
     uint32_t snapshots_keep;              /* 2 */
     uint32_t stop_writes_on_bgsave_error; /* 1: yes */
@@ -140,7 +140,7 @@ struct sw_config {
     /* [cluster] */
     char cluster_config[512]; /* the topology: a file, or etcd://..; empty: no topology */
     char cluster_state[SW_CONFIG_FILE_MAX]; /* empty: cluster.json in data_dir */
-    char cluster_node_id[48];               /* 40 hex digits; empty: that of the state */
+    char cluster_node_id[48];               /* 40 hex digits; empty: the id in the state file */
     char cluster_announce_ip[64];           /* empty: what the topology says */
     char cluster_announce_hostname[SW_CONFIG_FILE_MAX];
     uint32_t cluster_announce_port;           /* 0: what the topology says */
@@ -150,9 +150,9 @@ struct sw_config {
     char debug_fault[64];                     /* empty: none */
 
     /* [replication] */
-    char replicaof[SW_CONFIG_DIR_MAX]; /* its primary; empty: it is one */
+    char replicaof[SW_CONFIG_DIR_MAX]; /* address of the primary; empty: no primary */
     uint32_t tls_replication;          /* 1: replicas connect by TLS */
-    char ha[512];                      /* the shard in etcd; empty: it is of none */
+    char ha[512];                      /* the shard in etcd; empty: no shard */
     uint64_t ha_discarded_max;
     char ha_tls_ca[SW_CONFIG_FILE_MAX]; /* of etcd */
     char ha_tls_cert[SW_CONFIG_FILE_MAX];
@@ -170,27 +170,26 @@ struct sw_config {
     uint32_t monitors_max;                 /* 8 */
     uint32_t login_timeout_ms;             /* 10000; 0: none */
     uint64_t arena_bytes;                  /* I/O memory of a loop, for frames in flight, 256 MiB */
-    uint32_t round_ops_max;           /* RESP operations in one batch of a loop. Here and in the two
-                                         limits like it, 0 stands for a default that sw_config_load
-                                         derives from other options (sw_config_fit) */
-    uint32_t frame_ops_max;           /* keys in a bulk frame */
-    uint32_t frames_in_flight_max;    /* of a connection, 64 */
-    uint64_t output_bytes_max;        /* unsent RESP replies of a connection before it is closed,
-                                         64 MiB */
-    uint64_t output_bytes_pause;      /* unsent replies at which its input is paused, 1 MiB */
-    uint32_t resp_arguments_max;      /* of a command */
-    uint64_t resp_request_bytes_max;  /* of a command, 4 MiB */
-    uint64_t input_bytes_max;         /* of all connections, in incomplete requests, 256 MiB */
-    uint32_t watched_keys_max;        /* by WATCH, of all connections, 64 Ki */
-    uint32_t rings_max;               /* connections with a ring, 64 */
-    uint32_t ring_entries_max;        /* 1024 */
-    uint32_t regions_max;             /* of a connection, 64 */
-    uint64_t region_bytes_max;        /* of all connections, in host memory, 16 GiB */
-    uint64_t device_region_bytes_max; /* in memory of the GPU, 16 GiB */
-    uint32_t device_region_users;     /* SW_DEVICE_REGIONS_OWN or .._ANY */
-    uint32_t request_timeout_ms;      /* from a request's first byte to its last, 30000; 0: none */
-    uint32_t tls_handshake_timeout_ms; /* from connecting to its end, 10000 */
-    uint32_t write_timeout_ms; /* without the peer taking a byte of its replies, 60000; 0: none */
+    uint32_t round_ops_max; /* RESP operations in one batch of a loop. 0 here, in frame_ops_max or
+                               in resp_arguments_max: sw_config_fit derives a default */
+    uint32_t frame_ops_max; /* keys in a bulk frame */
+    uint32_t frames_in_flight_max;     /* of a connection, 64 */
+    uint64_t output_bytes_max;         /* unsent RESP replies of a connection before it is closed,
+                                          64 MiB */
+    uint64_t output_bytes_pause;       /* unsent replies at which its input is paused, 1 MiB */
+    uint32_t resp_arguments_max;       /* of a command */
+    uint64_t resp_request_bytes_max;   /* of a command, 4 MiB */
+    uint64_t input_bytes_max;          /* of all connections, in incomplete requests, 256 MiB */
+    uint32_t watched_keys_max;         /* by WATCH, of all connections, 64 Ki */
+    uint32_t rings_max;                /* connections with a ring, 64 */
+    uint32_t ring_entries_max;         /* 1024 */
+    uint32_t regions_max;              /* of a connection, 64 */
+    uint64_t region_bytes_max;         /* of all connections, in host memory, 16 GiB */
+    uint64_t device_region_bytes_max;  /* in memory of the GPU, 16 GiB */
+    uint32_t device_region_users;      /* SW_DEVICE_REGIONS_OWN or .._ANY */
+    uint32_t request_timeout_ms;       /* from a request's first byte to its last, 30000; 0: none */
+    uint32_t tls_handshake_timeout_ms; /* from the connection to the end of the handshake, 10000 */
+    uint32_t write_timeout_ms; /* in which the peer reads no byte of its replies, 60000; 0: none */
     uint32_t idle_timeout_ms;  /* without a request, 0: none */
     uint32_t http_connections_max;   /* 64 */
     uint32_t http_timeout_ms;        /* of a request and its reply as a whole, 10000 */
@@ -202,7 +201,8 @@ struct sw_config {
     uint32_t http_connections_fit;
 };
 
-/* Connections that are served at once: connections-max, or fewer. Threads: any. */
+/* Returns the number of connections served at once: connections-max, or connections_fit if that is
+ * lower. Threads: any. */
 static inline uint32_t sw_config_connections(const struct sw_config *config)
 {
     const uint32_t most = __atomic_load_n(&config->connections_max, __ATOMIC_RELAXED);
@@ -210,14 +210,15 @@ static inline uint32_t sw_config_connections(const struct sw_config *config)
     return fit != 0 && fit < most ? fit : most;
 }
 
-/* The same of HTTP: http-connections-max, or fewer. */
+/* Returns the same number for HTTP connections. */
 static inline uint32_t sw_config_http_connections(const struct sw_config *config)
 {
     const uint32_t fit = config->http_connections_fit;
     return fit != 0 ? fit : config->http_connections_max;
 }
 
-/* Whose GPU memory the server maps: only of processes of its own user and of root, or of any. */
+/* Whose GPU memory the server maps. OWN: that of processes of its own user and of root. ANY: that
+ * of all clients. */
 enum sw_device_regions { SW_DEVICE_REGIONS_OWN, SW_DEVICE_REGIONS_ANY };
 
 /* How clients see a value of the table. */
@@ -234,18 +235,18 @@ enum sw_config_action {
     SW_CONFIG_RUN,   /* start the daemon */
     SW_CONFIG_CHECK, /* --check-config: also check files and folders, then print options */
     SW_CONFIG_EXIT,  /* --help, --version: done, exit 0 */
-    SW_CONFIG_ERROR  /* a sentence on stderr was written; exit 2 */
+    SW_CONFIG_ERROR  /* an error was written to stderr; exit 2 */
 };
 
 void sw_config_init(struct sw_config *config);
 
-/* Is the configuration that of a node of a cluster? */
+/* Returns true if this server is a node of a cluster. */
 static inline bool sw_config_in_cluster(const struct sw_config *config)
 {
     return config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0';
 }
 
-/* Is the topology of the cluster in etcd, and not in a file? */
+/* Returns true if the topology of the cluster is in etcd. */
 static inline bool sw_config_shares_topology(const struct sw_config *config)
 {
     return strncmp(config->cluster_config, "etcd://", 7) == 0 ||
@@ -256,18 +257,19 @@ static inline bool sw_config_shares_topology(const struct sw_config *config)
  * stdout and errors to stderr. Options that contradict each other are an error. */
 enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **argv);
 
-/* Fills `table` with what the options say about the table. A seed of 0 stays 0; the caller draws
- * one before it creates the table. */
+/* Fills `table` from the options. A seed of 0 stays 0; the caller draws one before it creates the
+ * table. */
 struct sw_table_config;
 void sw_config_table(const struct sw_config *config, struct sw_table_config *table);
 
-/* The format of values, and the bytes that one takes in the table and in bulk frames. */
+/* Return the format of values, and the bytes of a value in the table and in bulk frames. */
 enum sw_value_format sw_config_value_format(const struct sw_config *config);
 uint32_t sw_config_stored_bytes(const struct sw_config *config);
 /* Returns the bytes at the end of a stored value that hold the key string and its length of 2
  * bytes; 0: none. */
 uint32_t sw_config_text_bytes(const struct sw_config *config);
-/* Whether values are rows; then how many numbers one has (1 of bytes and strings). */
+/* sw_config_has_rows returns true if values are rows. sw_config_dimension returns how many numbers
+ * a row has: 1 for bytes and strings. */
 bool sw_config_has_rows(const struct sw_config *config);
 uint32_t sw_config_dimension(const struct sw_config *config);
 /* Returns the type of values of the formats STRING and FIXED: enum sw_value_type. */
@@ -285,8 +287,8 @@ const char *sw_config_redis_policy(const struct sw_config *config);
 bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes,
                                uint64_t *installed);
 
-/* The name and the value, as text, of the option with this index, for CONFIG GET. Returns false if
- * `index` is past the last option. *name is constant. */
+/* Sets *name and `value` to the name and the value, as text, of the option with this index. For
+ * CONFIG GET. Returns false if `index` is past the last option. *name is constant. */
 bool sw_config_get(const struct sw_config *config, size_t index, const char **name, char *value,
                    size_t value_bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * docs.c - the option table as files of deploy/: the example configuration, and the man page's list
- * of options. `make docs` writes them there, and a test holds them against the table.
+ * of options. `make docs` writes them there, and a test compares them with the table.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.c - turns the options into the configuration of a table, and checks those that depend on
- * the engine.
+ * engine.c - turns the options into the configuration of a table, and checks the options that
+ * depend on the engine.
  */
 #include <stdio.h>
 #include <uv.h>
@@ -134,7 +134,7 @@ bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, 
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-/* The first engine that has the option. */
+/* Returns the name of the first engine that has the option. */
 static const char *engine_with(const struct sw_option *option)
 {
     const struct sw_option *engine = sw_option_at(SW_OPTION_AT_engine);

@@ -14,7 +14,8 @@
 #include "proto/regular_file.h"
 #include "server/config/options.h"
 
-/* No configuration is as large as this. The limit stops the reading of a device that never ends. */
+/* No configuration is as large as this. The limit stops the reading of a file that was named by
+ * mistake. */
 #define FILE_BYTES_MAX (1U << 20)
 
 struct file_reader {
@@ -48,8 +49,8 @@ __attribute__((format(printf, 2, 3))) static void fail(struct file_reader *reade
     }
 }
 
-/* As much of a text as an error shows where a name should be: up to the first blank. What follows
- * may be a password: "requirepass my=secret" is a line of redis. */
+/* Returns how many bytes of a text an error shows as a name: at most 64, up to the first blank. The
+ * rest may be a password: "requirepass my=secret" is a line of redis. */
 static int name_size(const char *text)
 {
     size_t size = strcspn(text, " \t");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.c - limits that depend on each other and on the size of values: derives defaults for those
- * that are left at 0, and checks those that the operator has set.
+ * limits.c - limits that depend on each other and on the size of values: replaces 0 by a derived
+ * default, and checks the results.
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include "server/config/options.h"
 #include "server/limits.h"
 
-/* The defaults that stand for 0, unless fewer fit. */
+/* Largest derived defaults. */
 #define FRAME_OPS_STANDARD (1U << 20)
 #define ROUND_OPS_STANDARD (128U << 10)
 #define RESP_ARGUMENTS_STANDARD (128U << 10)
@@ -30,7 +30,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
-/* The bytes of a bulk request with `count` keys and values, and of the reply to it. */
+/* Computes the bytes of a bulk request with `count` keys and values, and of its reply. */
 static void frame_bytes(const struct sw_config *config, uint64_t count, uint64_t *request,
                         uint64_t *reply)
 {
@@ -40,12 +40,12 @@ static void frame_bytes(const struct sw_config *config, uint64_t count, uint64_t
     *reply = SW_FRAME_HEAD_BYTES_MAX + values + sw_frame_align(sw_found_bytes((uint32_t)count));
 }
 
-/* The number of keys in a frame that takes, together with its reply, no more than `bytes`. */
+/* Returns how many keys a frame can have if it and its reply take at most `bytes`. */
 static uint64_t frame_ops_in(const struct sw_config *config, uint64_t bytes)
 {
     uint64_t key = config->key_bits / 8, value = sw_config_stored_bytes(config);
-    /* For each key the sum counts a byte where the reply has a bit. Both heads and the padding take
-     * less than this. */
+    /* `heads` is at least the bytes of both heads and the padding. The divisor counts a byte per
+     * key for the found bits. The reply has one bit per key. */
     uint64_t heads = 2ULL * (SW_FRAME_HEAD_BYTES_MAX + 2 * SW_FRAME_ALIGN);
     return (least(bytes, SW_FRAME_BYTES_MAX) - heads) / (key + 2 * value + 1);
 }
@@ -56,7 +56,7 @@ static uint64_t operation_bytes(const struct sw_config *config)
     return config->key_bits / 8 + 2ULL * sw_config_stored_bytes(config);
 }
 
-/* The size of the longest reply to a GET. */
+/* Returns the size of the longest reply to a GET. */
 static uint64_t reply_bytes(const struct sw_config *config)
 {
     uint64_t stored = sw_config_stored_bytes(config);
@@ -70,7 +70,7 @@ static uint64_t reply_bytes(const struct sw_config *config)
     }
 }
 
-/* The number of arguments, name included, of the longest MGET whose reply takes no more than
+/* Returns the number of arguments, name included, of the longest MGET whose reply takes at most
  * `bytes`. */
 static uint64_t mget_arguments_in(const struct sw_config *config, uint64_t bytes)
 {

@@ -50,7 +50,8 @@ static void copy_field(const struct sw_option *option, struct sw_config *to,
     }
 }
 
-/* Lists the options, live ones or the others, in which the two differ. */
+/* Lists the options whose values in `before` and `after` differ: only live options, or only the
+ * others. */
 static void compare(const struct sw_config *before, const struct sw_config *after, bool live,
                     struct sw_live_changes *changes)
 {
@@ -67,8 +68,8 @@ static void compare(const struct sw_config *before, const struct sw_config *afte
     }
 }
 
-/* With the lock held: takes over the live options of `next`, if that contradicts nothing. Returns
- * the number of those that have changed, or -1. */
+/* Copies the live options of `next` into the configuration. Returns the number of changed options;
+ * or -1 if the result contradicts itself. Call it with the lock held. */
 static int take_over(struct sw_live *live, const struct sw_config *next, const char *who,
                      char *error, size_t error_bytes)
 {

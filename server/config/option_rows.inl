@@ -6,9 +6,9 @@
  *   SW_OPTION(field of struct sw_config, "name", "section of the file", engines that have it,
  *             type and bounds, "default", "METAVAR", "help: sentences without the default")
  *
- * A row SW_LIVE_OPTION is one whose value may change while the server runs, by SIGHUP or CONFIG
- * SET: every thread reads its field by SW_LIVE (live.h), or server/reload.c says what follows. The
- * value of a row SW_OPTION is constant after start.
+ * The value of a row SW_LIVE_OPTION may change while the server runs, by SIGHUP or CONFIG SET.
+ * Threads read its field by SW_LIVE (live.h), or server/reload.c applies the new value. The value
+ * of a row SW_OPTION is constant after start.
  *
  * The flag is --name, the key in the file is name. The rows of a section stand together. After a
  * change run `make docs`, which writes deploy/sherwood.conf and the man page's list.

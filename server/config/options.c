@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * options.c - the table of options, whose rows are in option_rows.inl, and looking them up.
+ * options.c - the table of options, whose rows are in option_rows.inl, and functions that find a
+ * row.
  */
 #include "server/config/options.h"
 
@@ -68,7 +69,7 @@ static const struct sw_option_choice places[] = {{"gpu", SW_ROWS_IN_GPU},
                                                  {NULL, 0}};
 static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 0}};
 
-/* Short names for what stands in the rows. */
+/* Short names for the parts of a row. */
 #define SW_TEXT() .type = SW_OPTION_TEXT
 #define SW_ADDRESS() .type = SW_OPTION_ADDRESS
 #define SW_NUMBER(least, most) .type = SW_OPTION_NUMBER, .min = (least), .max = (most)
@@ -130,8 +131,8 @@ const struct sw_option *sw_option_find(const char *name)
     return NULL;
 }
 
-/* The number of insertions, deletions and replacements that turn `a` into `b`. Bytes after the
- * first 63 are ignored. */
+/* Returns the number of insertions, deletions and replacements that turn `a` into `b`. Bytes after
+ * the first 63 are ignored. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t a_size = strnlen(a, 63), b_size = strnlen(b, 63);
@@ -153,10 +154,11 @@ static size_t edit_distance(const char *a, const char *b)
     return row[b_size];
 }
 
-/* A name that needs no more edits than this is mistyped, and no abbreviation. */
+/* A name within this many edits of an option counts as mistyped. Any other name may be an
+ * abbreviation. */
 #define TYPO_EDITS 2
 
-/* The only option whose name begins with `name`; NULL if there is none, or there are several. */
+/* Returns the only option whose name begins with `name`; NULL if no option does, or several do. */
 static const struct sw_option *find_abbreviated(const char *name)
 {
     const struct sw_option *found = NULL;

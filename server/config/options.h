@@ -28,9 +28,9 @@ enum sw_option_type {
     SW_OPTION_TEXT,    /* char array of `bytes` */
     SW_OPTION_ADDRESS, /* char array: an IPv4 or IPv6 address, or empty */
     SW_OPTION_NUMBER,  /* unsigned decimal */
-    SW_OPTION_OR_OFF,  /* unsigned decimal, or a negative one: off, the largest uint64_t */
+    SW_OPTION_OR_OFF,  /* unsigned decimal; a negative number means off and stores UINT64_MAX */
     SW_OPTION_SIZE,    /* unsigned decimal, K, M, G or T (binary) may follow */
-    SW_OPTION_OR_AUTO, /* the same, or "auto": SW_CONFIG_AUTO, for which a number is derived */
+    SW_OPTION_OR_AUTO, /* as SW_OPTION_SIZE, or "auto", which stores SW_CONFIG_AUTO */
     SW_OPTION_OCTAL,   /* unsigned octal */
     SW_OPTION_RATIO,   /* double */
     SW_OPTION_CHOICE   /* one of `choices` */
@@ -59,20 +59,19 @@ struct sw_option {
 #define SW_OPTION_VALUE_BYTES 160 /* room for any value as text */
 #define SW_CONFIG_ERROR_BYTES 512
 
-/* The row with this index, or NULL past the last. The rows of a section are contiguous. */
+/* Returns the row with this index, or NULL past the last. The rows of a section are contiguous. */
 const struct sw_option *sw_option_at(size_t index);
 const struct sw_option *sw_option_find(const char *name);
-/* May the value change while the server runs (live.h)? */
+/* Returns true if the value may change while the server runs (live.h). */
 bool sw_option_is_live(const struct sw_option *option);
-/* The row whose name needs the fewest edits to become `name`; or the only one whose name begins
- * with `name`, if those are more than two. */
+/* Returns the row whose name is the fewest edits from `name`. If these are more than two edits and
+ * only one name begins with `name`, returns that row. */
 const struct sw_option *sw_option_nearest(const char *name);
-/* The section, "server", "table", "persistence", "cluster", "replication" or "limits", whose name
- * needs the fewest edits to become `name`. */
+/* Returns the section whose name is the fewest edits from `name`. */
 const char *sw_section_nearest(const char *name);
 bool sw_section_known(const char *name);
 
-/* Parses `value` into the row's field. Returns 0, or -1 and what is wrong in `error`. */
+/* Parses `value` into the row's field. Returns 0, or writes `error` and returns -1. */
 int sw_option_set(const struct sw_option *option, const char *value, struct sw_config *config,
                   char *error, size_t error_bytes);
 /* Writes the field as text that sw_option_set can read. `short_form` selects 16M instead of
@@ -80,14 +79,15 @@ int sw_option_set(const struct sw_option *option, const char *value, struct sw_c
 void sw_option_format(const struct sw_option *option, const struct sw_config *config,
                       bool short_form, char *value, size_t value_bytes);
 
-/* As sw_option_format, in the short form, but 0 or auto where a default was derived. */
+/* As sw_option_format in the short form, except that an option with a derived default gives 0 or
+ * auto. */
 void sw_option_format_asked(const struct sw_option *option, const struct sw_config *config,
                             char *value, size_t value_bytes);
 
 /* True if the field has the value of the row's default. */
 bool sw_option_is_standard(const struct sw_option *option, const struct sw_config *config);
 
-/* The name of what a CHOICE is set to. */
+/* Returns the name of the choice to which the option `name` is set. */
 const char *sw_option_text(const struct sw_config *config, const char *name);
 
 /* Reads the options of a file into `config`. set_at_line, if it is not NULL, receives the line of
@@ -96,9 +96,9 @@ const char *sw_option_text(const struct sw_config *config, const char *name);
 int sw_config_read_file(const char *path, struct sw_config *config,
                         unsigned set_at_line[SW_OPTION_COUNT], char *error, size_t error_bytes);
 
-/* Fills `config` with the defaults, then what the file of `origin` says, if it has one, then the
- * flags, and derives defaults. Does not check whether options contradict each other. Returns 0, or
- * -1 with a sentence in `error`. For the main thread alone. */
+/* Fills `config` with the defaults, then the file of `origin` if it has one, then the flags. Then
+ * derives defaults. Does not check whether options contradict each other. Returns 0, or -1 with a
+ * sentence in `error`. Threads: only the main thread. */
 int sw_config_read(struct sw_config *config, const struct sw_config_origin *origin, char *error,
                    size_t error_bytes);
 
@@ -106,9 +106,9 @@ int sw_config_read(struct sw_config *config, const struct sw_config_origin *orig
  * passes sockets. */
 int sw_config_check(const struct sw_config *config, bool activated, char *error,
                     size_t error_bytes);
-/* Checks that no option is set that the engine of `config` does not have. On the command line such
- * an option is an error whatever its value (`given` says which options are flags). In a file it is
- * an error only if its value is not the default, because a file may list every option. */
+/* Rejects options that the engine of `config` does not have. On the command line such an option is
+ * an error whatever its value (`given` says which options are flags). In a file it is an error only
+ * if its value is not the default, because a file may list every option. */
 int sw_config_check_given(const struct sw_config *config, const bool given[SW_OPTION_COUNT],
                           char *error, size_t error_bytes);
 /* The part of sw_config_check about the table: whether the engine can create it, at its first
@@ -126,10 +126,11 @@ int sw_config_check_cluster(const struct sw_config *config, char *error, size_t 
  * the same for capacity and max-capacity by sw_config_fit_table, if one of them is auto. */
 void sw_config_fit(struct sw_config *config);
 
-/* Bytes of memory that a table may have: in the host, where its slots are, and where its rows are.
- * `first` is the smaller of slots and rows before the server's other mappings are subtracted; the
- * first slots and rows take a part of it. 0: the device reports no size. The numbers do not depend
- * on the memory in use, so that each start of the daemon on a machine finds the same ones. */
+/* Bytes of memory that a table may have: `host` in host memory, `slots` where its slots are, `rows`
+ * where its rows are. `first` is the smaller of slots and rows before the server's other mappings
+ * are subtracted. The first slots and rows take a part of it. 0: the device reports no size. The
+ * numbers do not depend on the memory in use, so that each start of the daemon on a machine finds
+ * the same ones. */
 struct sw_config_memory {
     uint64_t host, slots, rows, first;
 };
@@ -137,8 +138,8 @@ void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memor
 /* Derives capacity and max-capacity where they are auto (capacity.c). */
 void sw_config_fit_table(struct sw_config *config, const struct sw_config_memory *memory);
 
-/* Chooses resp-keys where neither a flag nor the file does: decimal with 32-bit keys and in a
- * cluster, which have no room for texts; otherwise auto, the default. */
+/* Sets resp-keys if neither a flag nor the file sets it: decimal with 32-bit keys and in a cluster,
+ * which do not allow auto; otherwise auto. */
 void sw_config_fit_keys(struct sw_config *config);
 
 /* The memory of the table: its slots and what is allocated with them for as long as the table

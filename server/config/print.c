@@ -100,7 +100,7 @@ void sw_config_print_help(FILE *out)
     fputs(help_tail, out);
 }
 
-/* Prints the memory that a table which may grow needs at its largest. */
+/* Prints the memory of the table at max-capacity, if it may grow. */
 static void print_growth(const struct sw_config *config, FILE *out)
 {
     uint64_t bytes = 0, installed = 0;

@@ -2,10 +2,10 @@
  *
  * rewrite.c - CONFIG REWRITE: the configuration file gets the values in effect.
  *
- * Only what differs from the file is written. An option that is set in the file keeps its line,
- * with its blanks and its comment; another one comes behind the line that has it commented out, or
- * at the end of its section. The new file is written beside the old one and takes its place when it
- * is safe on storage and was read again as what was meant.
+ * Only options that differ from the file are written. An option that the file sets keeps its line,
+ * with its blanks and its comment. Another option gets a line behind the one that has it commented
+ * out, or at the end of its section. The new file is written beside the old one. It replaces the
+ * old one once it is on storage and a second read has found the intended values.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,19 +23,19 @@
 #define LINE_BYTES 512 /* sw_config_read_file refuses lines that are much shorter */
 #define NAME_BYTES 64
 
-/* What is to be written. */
+/* State of a rewrite. */
 struct rewrite {
     const struct sw_config *config;
     char path[PATH_MAX];                   /* the file, symbolic links followed */
     char beside[PATH_MAX + 16];            /* the new file */
-    unsigned set_at_line[SW_OPTION_COUNT]; /* in the file; 0: not there */
+    unsigned set_at_line[SW_OPTION_COUNT]; /* line in the file; 0: the file does not set it */
     unsigned goes_behind[SW_OPTION_COUNT]; /* line that a new line follows; 0: the end */
     bool differs[SW_OPTION_COUNT];
     char *error;
     size_t error_bytes;
 };
 
-/* Writes the sentence of a failed call. Returns -1. */
+/* Writes the error text of a failed call. Returns -1. */
 static int rewrite_failed(const struct rewrite *rewrite, const char *what)
 {
     snprintf(rewrite->error, rewrite->error_bytes, "%s: %s", what, sw_file_error(errno));
@@ -44,7 +44,7 @@ static int rewrite_failed(const struct rewrite *rewrite, const char *what)
 
 /* --- what differs ----------------------------------------------------------------------------- */
 
-/* Reads a file, and notes the options whose values in effect it does not have. Returns their
+/* Reads a file, and notes the options whose values in it differ from those in effect. Returns their
  * number, or -1. */
 static int compare_with_file(struct rewrite *rewrite, const char *path)
 {
@@ -213,7 +213,7 @@ static int write_beside(struct rewrite *rewrite, FILE *file, const struct stat *
         return status;
     }
     copy_lines(rewrite, file, out);
-    int changed = fchown(fd, old->st_uid, old->st_gid); /* may be refused: then it is ours */
+    int changed = fchown(fd, old->st_uid, old->st_gid); /* may fail: then the owner changes */
     (void)changed;
     bool bad = ferror(file) || fflush(out) != 0 || ferror(out) ||
                fchmod(fd, old->st_mode & 07777) != 0 || fsync(fd) != 0;
@@ -277,7 +277,7 @@ int sw_live_rewrite(struct sw_live *live, char *error, size_t error_bytes)
         return rewrite_failed(&rewrite, path);
     }
     snprintf(rewrite.beside, sizeof(rewrite.beside), "%s.rewrite", rewrite.path);
-    pthread_mutex_lock(&live->lock); /* one rewrites at a time, and values stay as they are */
+    pthread_mutex_lock(&live->lock); /* one rewrite at a time; no value changes meanwhile */
     int count = compare_with_file(&rewrite, rewrite.path);
     int status = count > 0 ? replace_file(&rewrite) : count;
     pthread_mutex_unlock(&live->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * save_points.c - parsing the option `save`.
+ * save_points.c - parses the option `save`, and computes whether a snapshot is due.
  */
 #include "server/config/save_points.h"
 
@@ -12,7 +12,7 @@
 
 #define SECONDS_MAX 31536000U /* a year */
 
-/* Takes the next number of the text, at least 1. */
+/* Parses the next number of the text, from 1 to `max`, and moves *text behind it. */
 static bool take_number(const char **text, uint64_t max, uint64_t *number)
 {
     *text += strspn(*text, " ");

@@ -25,7 +25,7 @@ struct sw_save_point {
 int sw_save_points_parse(const char *text, struct sw_save_point points[SW_SAVE_POINTS_MAX],
                          char *error, size_t error_bytes);
 
-/* Has one of the points been reached? */
+/* Returns true if one of the points is due. */
 bool sw_save_point_is_due(const struct sw_save_point *points, int count, uint64_t elapsed_ms,
                           uint64_t changes);
 

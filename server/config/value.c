@@ -223,7 +223,7 @@ void sw_option_format(const struct sw_option *option, const struct sw_config *co
                 return;
             }
         }
-        break; /* no choice has this value, which only code can have set: the number is shown */
+        break; /* no choice has this value, which only code can have set: print the number */
     case SW_OPTION_OR_OFF:
         if (load(option, config) == UINT64_MAX) {
             snprintf(value, value_bytes, "-1");
@@ -244,7 +244,7 @@ void sw_option_format(const struct sw_option *option, const struct sw_config *co
     format_size(load(option, config), short_form && is_size, value, value_bytes);
 }
 
-/* Was the default of this option computed? */
+/* Returns true if the value of this option is a computed default. */
 static bool is_derived(const struct sw_option *option, const struct sw_config *config)
 {
     switch (option - sw_option_at(0)) {
