@@ -13,7 +13,7 @@
 #include "server/resp/command.h"
 
 /* The numbers of operations of frames, SW_OPERATION_NUMBERS of proto/operation.h, which this header
- * does not include: most files of the server include this one. */
+ * does not include, because most files of the server include this one. */
 #define SW_COUNTED_OPERATIONS 128
 
 /* Counters: X(name, help). The metric is sherwood_<name>_total. */
@@ -97,8 +97,7 @@
     X(batches, "Batches submitted to the table.")                                                  \
     X(batch_operations, "Operations in those batches.")
 
-/* Gauges, which are shown as the sum over all loops: X(name, help). The metric is sherwood_<name>.
- */
+/* Gauges: X(name, help). The metric sherwood_<name> is the sum over all loops. */
 #define SW_GAUGE_MAP(X)                                                                            \
     X(connected_clients, "Connections open now.")                                                  \
     X(connections_without_login, "Connections that must log in and have not.")                     \
@@ -143,14 +142,14 @@ struct sw_loop_counters {
 #define SW_GAUGE(counters, name, value) \
     __atomic_store_n(&(counters)->name, (uint64_t)(value), __ATOMIC_RELAXED)
 
-/* The index of the bucket that counts this value. */
+/* Returns the index of the bucket that counts this value. */
 static inline unsigned sw_histogram_bucket(uint64_t value)
 {
     unsigned bits = value <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(value - 1);
     return bits < SW_HISTOGRAM_BUCKETS ? bits : SW_HISTOGRAM_BUCKETS - 1;
 }
 
-/* Adds the present values of `from` to `to`. Any thread may call this. */
+/* Adds the current values of `from` to `to`. Threads: any. */
 void sw_loop_counters_add(struct sw_loop_counters *to, const struct sw_loop_counters *from);
 
 #endif

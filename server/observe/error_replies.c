@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * error_replies.c - the first words of errors.
+ * error_replies.c - counts error replies by their first word.
  */
 #include "server/observe/error_replies.h"
 

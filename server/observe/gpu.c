@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu.c - asks NVML once a second. Its functions are declared here as the driver's ABI has them, so
- * that nothing of NVIDIA's is needed to build.
+ * gpu.c - queries NVML once a second. NVML's functions are declared here as in the driver's ABI, so
+ * a build needs no header of NVIDIA.
  */
 #include "server/observe/gpu.h"
 
@@ -18,7 +18,7 @@
 #include "server/observe/log.h"
 
 #define ASK_EVERY_MS 1000
-/* An older answer is not used: the driver hangs, or the GPU is gone. */
+/* An answer older than this is not shown: the driver hangs, or the GPU is gone. */
 #define ANSWER_AGE_MAX_MS 10000
 
 struct nvml_memory {
@@ -46,7 +46,7 @@ struct nvml {
 struct sw_gpu {
     const char *library;
     const char *bus_id;
-    pthread_mutex_t lock; /* protects what follows */
+    pthread_mutex_t lock; /* protects the fields below */
     pthread_cond_t stopped;
     bool stop;
     uint64_t answered_ms; /* 0: never */
@@ -70,7 +70,7 @@ static void say(const struct sw_gpu *gpu, const char *why)
            gpu->bus_id, gpu->library, why);
 }
 
-/* Returns the library's handle, or NULL with a sentence logged. */
+/* Returns the library's handle; or logs an error and returns NULL. */
 static void *load(const struct sw_gpu *gpu, struct nvml *nvml)
 {
     void *library = dlopen(gpu->library, RTLD_NOW | RTLD_LOCAL);
@@ -111,7 +111,7 @@ static void ask(struct sw_gpu *gpu, const struct nvml *nvml, void *device)
     pthread_mutex_unlock(&gpu->lock);
 }
 
-/* Waits until the next question is due. Returns false if the watch is to end. */
+/* Waits until the next query is due. Returns false if the thread must end. */
 static bool wait(struct sw_gpu *gpu)
 {
     struct timespec until;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu.h - how full and how busy the GPU of the table is, by NVML: the driver's library, which is
- * loaded at run time if it is there.
+ * gpu.h - memory and load of the table's GPU, from NVML. NVML is a library of the driver, which the
+ * server loads at run time if it exists.
  *
- * A thread of its own asks once a second, because an answer may take the driver milliseconds. What
- * others read is the last answer, under a mutex that is never held while the driver is asked.
+ * A thread queries NVML once a second, because an answer may take milliseconds. Other threads read
+ * the last answer under a mutex. No thread holds the mutex during a query.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_GPU_H
 #define SHERWOOD_SERVER_OBSERVE_GPU_H
@@ -13,33 +13,32 @@
 
 #define SW_NVML_LIBRARY "libnvidia-ml.so.1"
 
-/* Stands for a figure that is not known: there is no GPU, no NVML, or no answer for it. */
+/* An unknown figure: there is no GPU, no NVML, or no answer. */
 #define SW_GPU_UNKNOWN UINT64_MAX
 
 struct sw_gpu_facts {
     uint64_t memory_used_bytes; /* by all processes */
     uint64_t memory_total_bytes;
-    uint64_t busy_percent; /* of the driver's last period, in which a kernel ran */
-    /* of the driver's last period, in which its memory was read or written */
+    uint64_t busy_percent; /* part of the driver's last period in which a kernel ran */
+    /* part of the driver's last period in which GPU memory was read or written */
     uint64_t memory_busy_percent;
 };
 
 struct sw_gpu;
 
-/* Watches the GPU with this PCI address, which is borrowed, through this library. What prevents
- * that is logged once, in a sentence, and the figures stay unknown. An empty address: there is no
- * GPU, and *out is NULL. Returns 0, or -1 with a sentence logged if there is no memory or thread.
- */
+/* Starts to watch the GPU with this PCI address through this library. Borrows both texts. If NVML
+ * does not work, logs that once, and the figures stay unknown. With an empty address there is no
+ * GPU: sets *out to NULL. Returns 0; or logs an error and returns -1 if memory or a thread is
+ * lacking. */
 int sw_gpu_watch(const char *library, const char *bus_id, struct sw_gpu **out);
 /* NULL is allowed. */
 void sw_gpu_destroy(struct sw_gpu *gpu);
 
-/* Asks NVML for the memory in bytes of each GPU of this machine, and returns the least:
- * SW_GPU_UNKNOWN if there is no GPU, no NVML, or no answer. Logs nothing. Takes as long as the
- * driver's NVML takes to begin. */
+/* Returns the memory of this machine's smallest GPU in bytes; SW_GPU_UNKNOWN if there is no GPU, no
+ * NVML, or no answer. Logs nothing. Blocks until NVML has initialised. */
 uint64_t sw_gpu_memory_least(const char *library);
 
-/* Any thread. NULL: all figures are unknown. */
+/* Copies the last figures. With `gpu` NULL all are unknown. Threads: any. */
 void sw_gpu_facts(struct sw_gpu *gpu, struct sw_gpu_facts *facts);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_memory.c - asks NVML once how much memory GPUs have, before a table is on one of them.
+ * gpu_memory.c - reads the memory of the GPUs from NVML once, before a table exists.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -71,8 +71,8 @@ static uint64_t ask_library(const char *library)
     return least;
 }
 
-/* The driver keeps a thread that its library starts. main blocks signals later than this, so the
- * thread must not take one: SIGTERM would end the process there and then. */
+/* NVML starts a thread that stays. main blocks signals only later, so this function blocks them for
+ * the new thread: SIGTERM delivered to it would kill the process. */
 uint64_t sw_gpu_memory_least(const char *library)
 {
     sigset_t all, before;

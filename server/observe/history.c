@@ -49,7 +49,7 @@ void sw_history_add(struct sw_history *history, const struct sw_server_stats *sn
     SW_HISTORY_GAUGE_MAP(SW_HISTORY_TAKE)
 #undef SW_HISTORY_TAKE
     memcpy(sample->batch_us, s->counters.batch_us, sizeof(sample->batch_us));
-    /* At an even pace; a pause is not made up for. */
+    /* The pace is even. Samples missed in a pause are not taken later. */
     history->due_ms += SW_HISTORY_INTERVAL_MS;
     if (history->due_ms <= now_ms) {
         history->due_ms = now_ms + SW_HISTORY_INTERVAL_MS;

@@ -3,8 +3,8 @@
  * history.h - statistics of the last ten minutes, one sample a second, for the status page. A page
  * that is opened after an incident still shows it.
  *
- * A ring of fixed size, which exists only with an HTTP server. Threads: the HTTP thread, which
- * takes and reads the samples.
+ * The history is a ring of fixed size. It exists only with an HTTP server. Threads: the HTTP
+ * thread, which takes and reads the samples.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_HISTORY_H
 #define SHERWOOD_SERVER_OBSERVE_HISTORY_H
@@ -91,7 +91,8 @@ struct sw_history_sample {
 
 struct sw_history;
 
-/* The two numbers are read one after the other. */
+/* Returns the writes that are not durable yet. The two numbers are read one after the other, so
+ * `durable` may be the larger one. */
 static inline uint64_t sw_history_lag(const struct sw_wal_stats *log)
 {
     return log->written > log->durable ? log->written - log->durable : 0;
@@ -107,26 +108,27 @@ struct sw_history *sw_history_create(void);
 /* NULL is allowed. */
 void sw_history_destroy(struct sw_history *history);
 
-/* The milliseconds until the next sample is due, at most `most_ms`. */
+/* Returns the milliseconds until the next sample is due, at most `most_ms`. */
 int sw_history_due(const struct sw_history *history, uint64_t now_ms, int most_ms);
-/* Takes a sample. The oldest one goes. */
+/* Adds a sample, and drops the oldest one if the ring is full. */
 void sw_history_add(struct sw_history *history, const struct sw_server_stats *snapshot,
                     uint64_t now_ms);
 
-/* The number of the newest sample, 0 if there is none, and of the oldest that is kept. */
+/* Return the numbers of the newest sample (0: none) and of the oldest one in the ring. */
 uint64_t sw_history_newest(const struct sw_history *history);
 uint64_t sw_history_oldest(const struct sw_history *history);
-/* A sample that is kept. Borrowed until the next sw_history_add. */
+/* Returns a sample in the ring, which is valid until the next sw_history_add. */
 const struct sw_history_sample *sw_history_at(const struct sw_history *history, uint64_t number);
 
-/* How much a counter, which is `value` now, has moved in the last `window_ms`: since the newest
- * sample that is as old, or since the start of the daemon, or in all the time that is kept. */
+/* Returns the increase of a counter in the last `window_ms`; `value` is its current value. Counts
+ * from the newest sample of that age, else from the start of the daemon, else from the oldest
+ * sample in the ring. */
 uint64_t sw_history_increase(const struct sw_history *history, enum sw_history_counter counter,
                              uint64_t value, uint64_t now_ms, uint64_t window_ms);
 
-/* The microseconds that `share` (0 to 1) of the batches took at most which `to` counts and `from`
- * does not; -1 if there are none. Buckets are powers of two; inside of one, values are taken to lie
- * evenly. */
+/* Returns the microseconds that `share` (0 to 1) of the batches took at most. Counts the batches in
+ * `to` that `from` lacks; -1: none. Buckets are powers of two; within a bucket the values count as
+ * evenly distributed. */
 double sw_histogram_quantile(const uint64_t from[SW_HISTOGRAM_BUCKETS],
                              const uint64_t to[SW_HISTOGRAM_BUCKETS], double share);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.c - a small read-only HTTP server: libmicrohttpd, run by one thread of ours, which also
- * closes connections that take too long (http_connections.h) and keeps the history (history.h).
+ * http.c - a small read-only HTTP server. One thread runs libmicrohttpd, closes connections that
+ * take too long (http_connections.h), and keeps the history (history.h).
  */
 #include "server/observe/http.h"
 
@@ -24,11 +24,11 @@
 #include "server/observe/http_tls.h"
 #include "server/observe/log.h"
 
-/* libmicrohttpd is run at least this often. */
+/* The longest time between two runs of libmicrohttpd. */
 #define HTTP_RUN_MS 1000
-/* Connections that are accepted before libmicrohttpd is run: http_connections.h. */
+/* Connections accepted between two runs of libmicrohttpd: see http_connections.h. */
 #define ACCEPT_BURST 10
-#define ACCEPT_PAUSE_MS 100 /* for lack of resources */
+#define ACCEPT_PAUSE_MS 100 /* pause after a lack of resources */
 
 static const char page_method[] = "Only GET and HEAD are served here.\n";
 static const char page_no_host[] = "A request of HTTP/1.1 has one Host header.\n";
@@ -43,13 +43,13 @@ struct sw_http {
     struct MHD_Daemon *daemon;
     uv_thread_t thread; /* the only thread that runs the daemon */
     bool running;
-    int fd;                                 /* the listening socket */
-    int epoll_fd;                           /* the daemon's */
-    struct sw_http_tls *tls;                /* the thread's; NULL: without TLS */
-    struct sw_spare_fd spare;               /* the thread's, without TLS */
-    uint64_t pause_ms;                      /* accepting goes on then; 0: it is not paused */
-    int stop_fd;                            /* eventfd: readable once the thread is to end */
-    struct sw_http_pages pages;             /* the thread's */
+    int fd;                     /* the listening socket */
+    int epoll_fd;               /* the daemon's */
+    struct sw_http_tls *tls;    /* the thread's; NULL: without TLS */
+    struct sw_spare_fd spare;   /* the thread's, without TLS */
+    uint64_t pause_ms;          /* time at which accepting goes on; 0: it is not paused */
+    int stop_fd;                /* eventfd: readable once the thread is to end */
+    struct sw_http_pages pages; /* the thread's */
     struct sw_http_connections connections; /* the thread's */
     struct sw_loop_counters counters;       /* written by the thread, read by any */
 };
@@ -66,7 +66,7 @@ static struct sw_http_connection *entry_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
-/* How often a request has each header that says what the request is. */
+/* Counts of the headers that a request may have only once. */
 struct headers {
     unsigned hosts, authorizations, lengths, encodings;
     bool has_other_encoding; /* than chunked */
@@ -90,7 +90,7 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
     return MHD_YES;
 }
 
-/* Returns what is wrong with a request that libmicrohttpd accepts, or NULL if nothing is. */
+/* Returns an error text about a request that libmicrohttpd accepts, or NULL. */
 static const char *malformed(struct MHD_Connection *connection,
                              const struct sw_http_connection *entry, const char *version)
 {
@@ -208,7 +208,7 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
     return strlen(text);
 }
 
-/* A connection is there, by TLS or without. */
+/* Hands a new connection, with or without TLS, to libmicrohttpd. */
 static void give(void *context, int fd)
 {
     struct sw_http *http = context;
@@ -216,7 +216,7 @@ static void give(void *context, int fd)
     (void)MHD_add_connection(http->daemon, fd, &none, sizeof(none));
 }
 
-/* The reply to a connection for which there is no descriptor. */
+/* Sends the reply to a connection that is accepted with the spare descriptor. */
 static void refuse_fd(int fd)
 {
     static const char reply[] =
@@ -225,7 +225,7 @@ static void refuse_fd(int fd)
     (void)!send(fd, reply, sizeof(reply) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* accept() failed. Returns false if the backlog is empty, or if accepting pauses. */
+/* Handles a failed accept(). Returns false if the backlog is empty or accepting pauses. */
 static bool go_on_after(struct sw_http *http, int error)
 {
     switch (sw_spare_fd_after(&http->spare, http->fd, error, refuse_fd)) {
@@ -249,8 +249,8 @@ static bool go_on_after(struct sw_http *http, int error)
     return false;
 }
 
-/* Accepts some connections, without TLS. libmicrohttpd would stop to accept at the limit of open
- * files, or try again without a pause. */
+/* Accepts some connections, without TLS. Left to libmicrohttpd, accepting would stop at the limit
+ * of open files, or retry without a pause. */
 static void accept_some(struct sw_http *http)
 {
     for (int i = 0; i < ACCEPT_BURST; i++) {
@@ -265,8 +265,8 @@ static void accept_some(struct sw_http *http)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Takes a sample if one is due. Returns the milliseconds until the next one is, at most `most_ms`.
- */
+/* Takes a sample if one is due. Returns the milliseconds until the next one is due, at most
+ * `most_ms`. */
 static int sample(struct sw_http *http, int most_ms)
 {
     if (sw_history_due(http->pages.history, now_ms(), most_ms) == 0) {
@@ -277,7 +277,7 @@ static int sample(struct sw_http *http, int most_ms)
     return sw_history_due(http->pages.history, now_ms(), most_ms);
 }
 
-/* The time until a pause of accepting is over, at most `most_ms`. */
+/* Returns the milliseconds until a pause of accepting ends, at most `most_ms`. */
 static int pause_left(struct sw_http *http, int most_ms)
 {
     const uint64_t now = now_ms();
@@ -294,7 +294,7 @@ static void run_http(void *argument)
     struct pollfd fds[] = {
         {.fd = http->epoll_fd, .events = POLLIN},
         {.fd = http->stop_fd, .events = POLLIN},
-        {.events = POLLIN}, /* where connections come in */
+        {.events = POLLIN}, /* the descriptor that accepts connections */
     };
     while (fds[1].revents == 0) {
         int timeout_ms = sw_http_connections_expire(&http->connections, now_ms(), HTTP_RUN_MS);
@@ -350,8 +350,8 @@ static int start_daemon(struct sw_http *http, const struct sw_config *config)
     return 0;
 }
 
-/* Duplicates the socket passed by the service manager, or opens one. Returns the descriptor, or -1
- * with a sentence logged. */
+/* Duplicates the socket passed by the service manager, or opens one. Returns the descriptor; or
+ * logs an error and returns -1. */
 static int open_socket(const struct sw_config *config, int fd)
 {
     if (fd < 0) {
@@ -411,7 +411,7 @@ int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_t
     if (config->http_tls == 0) {
         sw_spare_fd_open(&http->spare);
     }
-    /* The first request may come at once, and its snapshot asks the server for this. */
+    /* Set before the first request, whose snapshot callback reads them. */
     *port = sw_bound_port(http->fd);
     *out = http;
     if ((config->http_tls != 0 && open_tls(http, config, credentials) != 0) ||
@@ -433,7 +433,7 @@ void sw_http_stop(struct sw_http *http)
     }
     if (http->running) {
         ssize_t count = write(http->stop_fd, &one, sizeof(one));
-        (void)count; /* a full counter is as readable */
+        (void)count; /* if the counter is full, it is readable already */
         uv_thread_join(&http->thread);
     }
     if (http->daemon != NULL) {

@@ -16,16 +16,16 @@ struct sw_http_token;
 struct sw_tls_credentials;
 
 /* Listens on config's http_bind and http_port, or on `fd` if it is not -1 (socket activation; the
- * caller keeps `fd`). `token` is borrowed until the stop: pages that are not open to all ask for it
- * (http_token.h). So is `credentials`, which is used with http-tls alone. The snapshot callback is
- * called on the HTTP thread. Returns 0 and *out, or -1 with a sentence logged. *port receives the
- * port bound (0: a Unix socket). Both are set before the first call of the snapshot callback. */
+ * caller keeps `fd`). Borrows `token` and `credentials` until the stop. Pages that are not open to
+ * all require the token (http_token.h). Only http-tls uses the credentials. The HTTP thread calls
+ * the snapshot callback. Returns 0 and sets *out; or logs an error and returns -1. *port receives
+ * the bound port (0: a Unix socket). Sets both before the first call of the callback. */
 int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_token *token,
                   struct sw_tls_credentials *credentials,
                   void (*snapshot)(void *server, struct sw_server_stats *snapshot), void *server,
                   struct sw_http **out, uint16_t *port);
 
-/* Adds the counters and gauges of the HTTP server to `to`. Any thread may call this. */
+/* Adds the counters and gauges of the HTTP server to `to`. Threads: any. */
 void sw_http_add_counters(const struct sw_http *http, struct sw_loop_counters *to);
 
 /* Stops listening and joins the thread. NULL is allowed. */
@@ -36,10 +36,12 @@ void sw_http_stop(struct sw_http *http);
 void sw_metrics_render(const struct sw_server_stats *snapshot, bool openmetrics,
                        struct sw_text *text);
 
-/* True if an Accept header prefers OpenMetrics 1.0 to the older format (http_content_type.c). */
+/* Returns true if an Accept header prefers OpenMetrics 1.0 to the older format
+ * (http_content_type.c). */
 bool sw_http_wants_openmetrics(const char *accept);
 
-/* True if an Accept header names text/html and does not prefer text/plain: that of a browser. */
+/* Returns true if an Accept header names text/html and does not prefer text/plain, as a browser's
+ * does. */
 bool sw_http_wants_html(const char *accept);
 
 #endif

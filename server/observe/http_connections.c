@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http_connections.c - deadlines of HTTP requests, and who leaves when there are too many.
+ * http_connections.c - deadlines of HTTP requests, and the limit of connections.
  */
 #include "server/observe/http_connections.h"
 
@@ -41,7 +41,7 @@ static bool is_open(const struct sw_http_connection *entry)
     return entry->fd >= 0 && !entry->ended;
 }
 
-/* The owner sees the end of its socket and closes it. */
+/* Shuts the socket down. Its owner notices that and closes it. */
 static void end(struct sw_http_connections *connections, struct sw_http_connection *entry)
 {
     assert(is_open(entry) && connections->open > 0);
@@ -83,7 +83,7 @@ struct sw_http_connection *sw_http_connection_opened(struct sw_http_connections 
 
 void sw_http_connection_asked(struct sw_http_connection *connection, uint64_t now_ms)
 {
-    /* A first request's time began with the connection. */
+    /* The time of a first request began with the connection. */
     if (connection->has_served) {
         connection->since_ms = now_ms;
         connection->has_served = false;

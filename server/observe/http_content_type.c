@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http_content_type.c - what an Accept header prefers: which of the two formats of the metrics, and
- * whether a page for browsers.
+ * http_content_type.c - chooses the format of the metrics, or of the page, by an Accept header.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -103,7 +102,7 @@ bool sw_http_wants_openmetrics(const char *accept)
             plain_rank = rank;
         }
     }
-    /* At equal quality a format that is named is preferred to one that a wildcard covers. */
+    /* At equal quality, a named format wins over one that only a wildcard covers. */
     return openmetrics > plain || (openmetrics > 0 && openmetrics == plain && plain_rank < 3);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http_pages.c - what each path of the HTTP server gives.
+ * http_pages.c - the reply to each path of the HTTP server.
  */
 #include "server/observe/http_pages.h"
 
@@ -75,7 +75,7 @@ static enum MHD_Result reply_loading(struct MHD_Connection *connection, unsigned
                  MHD_create_response_from_buffer((size_t)size, text, MHD_RESPMEM_MUST_COPY));
 }
 
-/* Takes the text's memory. */
+/* Takes over the memory of the text. */
 static enum MHD_Result reply_rendered(struct MHD_Connection *connection, const char *type,
                                       struct sw_text *text)
 {
@@ -138,7 +138,7 @@ static bool is_browser(struct MHD_Connection *connection)
     return accept != NULL && sw_http_wants_html(accept);
 }
 
-/* A browser gets the status page, others a few words. */
+/* Sends the status page to a browser, and a line of text to other clients. */
 static enum MHD_Result reply_index(struct MHD_Connection *connection)
 {
     const bool html = is_browser(connection);
@@ -155,16 +155,15 @@ static enum MHD_Result reply_index(struct MHD_Connection *connection)
     for (size_t i = 0; response != NULL && i < (html ? sizeof(headers) / sizeof(headers[0]) : 1);
          i++) {
         if (MHD_add_response_header(response, headers[i][0], headers[i][1]) != MHD_YES) {
-            MHD_destroy_response(response); /* no page without its policy */
+            MHD_destroy_response(response); /* send no page without its policy */
             response = NULL;
         }
     }
     return reply(connection, MHD_HTTP_OK, html ? type_html : type_text, response);
 }
 
-/* 200, although writes may be refused for the disk: a restart would not mend that, and taking the
- * server out of service would also end the reads. The text says so, for people and for probes that
- * look. */
+/* Replies 200 even while writes are refused because of the disk: a restart would not help, and
+ * taking the server out of service would also end the reads. The text names the problem. */
 static enum MHD_Result reply_up(const struct sw_server_stats *snapshot,
                                 struct MHD_Connection *connection, const char *word)
 {
@@ -213,8 +212,8 @@ static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
                                                "not ready: starting or shutting down\n");
 }
 
-/* The status page itself is the same for every daemon and shows nothing: a browser cannot send a
- * token before it has the page, which asks for it and sends it with /status.json. */
+/* The status page itself needs no token, because it contains no data. A browser needs the page
+ * first: the page asks the user for the token, and sends it with /status.json. */
 static bool is_admitted(const struct sw_http_pages *pages, struct MHD_Connection *connection,
                         const char *path)
 {

@@ -11,12 +11,12 @@
 #include "server/observe/http_token.h"
 #include "server/observe/server_stats.h"
 
-/* Where the pages have their figures from. */
+/* Sources of the pages. */
 struct sw_http_pages {
     void (*snapshot)(void *server, struct sw_server_stats *snapshot);
     void *server;
     struct sw_history *history;
-    const struct sw_http_token *token; /* what pages ask for that are not open to all; borrowed */
+    const struct sw_http_token *token; /* required by pages that are not open to all; borrowed */
 };
 
 /* Replies to a GET or HEAD of `path`, which may have none. The result is libmicrohttpd's: MHD_NO

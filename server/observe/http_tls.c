@@ -19,10 +19,10 @@
 #include "server/net/tls_first.h"
 #include "server/observe/log.h"
 
-#define EVENTS_MAX 64        /* handled before libmicrohttpd has its turn */
-#define MOVES_MAX 64         /* of one connection; a pair of sockets holds less */
-#define ACCEPT_PAUSE_MS 100  /* for lack of descriptors */
-#define LISTENER UINT64_C(0) /* what epoll says of the listening socket */
+#define EVENTS_MAX 64        /* events handled between two runs of libmicrohttpd */
+#define MOVES_MAX 64         /* most moves of a connection in a row; a pair of sockets holds less */
+#define ACCEPT_PAUSE_MS 100  /* pause after a lack of descriptors */
+#define LISTENER UINT64_C(0) /* epoll data of the listening socket */
 
 /* Reply to a client that speaks HTTP without TLS. */
 static const char plain_reply[] =
@@ -32,10 +32,10 @@ static const char plain_reply[] =
 enum state {
     HANDSHAKE,
     OPEN,
-    ENDING /* everything was sent; the peer may read it, and end its side */
+    ENDING /* everything was sent; waits until the peer ends its side */
 };
 
-/* Bytes on their way to one side. */
+/* Bytes that wait to be sent to one side. */
 struct load {
     size_t begin, end;
     uint8_t bytes[SW_TLS_RECORD_BYTES];
@@ -45,10 +45,10 @@ struct connection {
     struct sw_list link; /* of `waiting` or `open` */
     enum state state;
     bool first_byte_known;
-    bool peer_ended; /* nothing more comes from it */
+    bool peer_ended; /* the peer sends nothing more */
     int peer;
-    int http;          /* our end of the pair; -1: not yet, or no more */
-    uint64_t since_ms; /* its time in this state began */
+    int http;          /* this module's end of the pair; -1: not open */
+    uint64_t since_ms; /* start of its time in this state */
     struct sw_tls_stream stream;
     struct load request, reply;
 };
@@ -56,7 +56,7 @@ struct connection {
 struct sw_http_tls {
     struct sw_http_tls_options options;
     int epoll;
-    uint64_t pause_ms;      /* accepting goes on then; 0: it is not paused */
+    uint64_t pause_ms;      /* time at which accepting goes on; 0: it is not paused */
     struct sw_list waiting; /* HANDSHAKE and ENDING, the oldest first */
     uint32_t waiting_count;
     struct sw_list open;
@@ -132,7 +132,8 @@ static void make_room(struct sw_http_tls *tls)
 
 /* --- epoll ------------------------------------------------------------------------------------ */
 
-/* Has epoll tell of these events of one of its sockets; the lowest bit says which it is. */
+/* Registers these events of one of the connection's sockets at epoll. The lowest bit of the data
+ * identifies the socket. */
 static bool watch(struct sw_http_tls *tls, struct connection *connection, int fd, uint32_t events,
                   bool is_new)
 {
@@ -166,7 +167,7 @@ static void watch_listener(struct sw_http_tls *tls, bool on)
 
 /* --- moving ----------------------------------------------------------------------------------- */
 
-/* Makes the pair of sockets, and gives libmicrohttpd its end. */
+/* Creates the pair of sockets, and hands one end to libmicrohttpd. */
 static bool open_http(struct sw_http_tls *tls, struct connection *connection)
 {
     int pair[2];
@@ -182,7 +183,7 @@ static bool open_http(struct sw_http_tls *tls, struct connection *connection)
     return true;
 }
 
-/* Returns false if the connection is gone. */
+/* Continues the handshake. Returns false if the connection was closed. */
 static bool shake_hands(struct sw_http_tls *tls, struct connection *connection, uint64_t now_ms)
 {
     char text[SW_TLS_TROUBLE_BYTES];
@@ -214,7 +215,7 @@ static bool shake_hands(struct sw_http_tls *tls, struct connection *connection, 
     return true;
 }
 
-/* Each returns true if something has moved, and sets *broken if the connection has. */
+/* Each function returns true if bytes have moved, and sets *broken if the connection is broken. */
 
 static bool read_peer(struct connection *connection, bool *broken)
 {
@@ -421,7 +422,8 @@ int sw_http_tls_fd(const struct sw_http_tls *tls)
     return tls->epoll;
 }
 
-/* One event at a time: handling one may end a connection that another one is of. */
+/* Fetches one event at a time, because handling an event may close a connection that has another
+ * event. */
 void sw_http_tls_run(struct sw_http_tls *tls, uint64_t now_ms)
 {
     struct epoll_event event;

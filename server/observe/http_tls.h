@@ -27,7 +27,7 @@ struct sw_http_tls_options {
     uint32_t limit;
     uint64_t timeout_ms;
     struct sw_loop_counters *counters;   /* borrowed */
-    void (*give)(void *context, int fd); /* a connection is there; `fd` is the callee's */
+    void (*give)(void *context, int fd); /* receives a new connection, and owns `fd` */
     void *context;
 };
 
@@ -36,11 +36,12 @@ int sw_http_tls_create(const struct sw_http_tls_options *options, struct sw_http
 /* Closes all connections. NULL is allowed. */
 void sw_http_tls_destroy(struct sw_http_tls *tls);
 
-/* Readable when there is something to do. */
+/* Returns a descriptor that is readable when sw_http_tls_run has work. */
 int sw_http_tls_fd(const struct sw_http_tls *tls);
 void sw_http_tls_run(struct sw_http_tls *tls, uint64_t now_ms);
 
-/* Ends what has taken too long. Returns the milliseconds until there is more, at most `most_ms`. */
+/* Closes connections that have passed their deadline. Returns the milliseconds until the next
+ * deadline, at most `most_ms`. */
 int sw_http_tls_expire(struct sw_http_tls *tls, uint64_t now_ms, int most_ms);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http_token.c - "Authorization: Bearer <token>", compared as passwords are.
+ * http_token.c - "Authorization: Bearer <token>", compared in constant time, like passwords.
  */
 #include "server/observe/http_token.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http_token.h - the bearer token that pages ask for which show something. Any thread may call.
+ * http_token.h - the bearer token that pages with data require. Threads: any.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_HTTP_TOKEN_H
 #define SHERWOOD_SERVER_OBSERVE_HTTP_TOKEN_H
@@ -17,14 +17,15 @@ struct sw_http_token {
     struct sw_hash hash;
 };
 
-/* Takes the first line of the file as the token; an empty name: there is none. Returns 0, or -1
- * with a sentence in `error`. */
+/* Reads the token from the first line of the file. An empty name: no token. Returns 0; or -1 and an
+ * error in `error`. */
 int sw_http_token_read(const char *file, struct sw_http_token *out, char *error,
                        size_t error_bytes);
 
-/* Is this value of the header Authorization, or NULL, enough? Without a token (NULL) it is. */
+/* Returns true if the value of the header Authorization (NULL: absent) has the token, or if no
+ * token is set (`token` may be NULL). */
 bool sw_http_token_admits(const struct sw_http_token *token, const char *authorization);
-/* Is the page one that everybody may see? */
+/* Returns true if the page is open to all. */
 bool sw_http_token_needs_none(const char *path);
 
 #endif

@@ -99,7 +99,7 @@ void sw_latency_latest(struct sw_latency *latency, struct sw_text *reply)
     pthread_mutex_unlock(&latency->lock);
 }
 
-/* How many samples of a series are kept. */
+/* Returns the number of stored samples of a series. */
 static uint64_t kept(const struct sw_latency_series *series)
 {
     return series->count < SW_LATENCY_SAMPLES ? series->count : SW_LATENCY_SAMPLES;
@@ -133,8 +133,8 @@ uint64_t sw_latency_calls(const struct sw_latency *latency, enum sw_command_id i
     return calls;
 }
 
-/* Appends redis' histogram: the number of commands up to each bound in microseconds, without bounds
- * at which that number stays the same. */
+/* Appends redis' histogram: for each bound in microseconds the number of commands up to it. Omits a
+ * bound if its number equals that of the bound before. */
 void sw_latency_histogram(const struct sw_latency *latency, enum sw_command_id id, bool resp3,
                           struct sw_text *reply)
 {

@@ -37,7 +37,7 @@ enum sw_latency_event {
         SW_LATENCY_COUNT
 };
 
-/* Samples that are kept of an event, one a second at most: the worst of it. As in redis. */
+/* Stored samples of an event. As in redis, a sample is the longest event of a second. */
 #define SW_LATENCY_SAMPLES 160
 
 struct sw_latency_sample {
@@ -58,19 +58,19 @@ struct sw_latency {
 void sw_latency_init(struct sw_latency *latency);
 void sw_latency_fini(struct sw_latency *latency);
 
-/* Notes an event of `us` microseconds, which the caller has compared with the threshold. */
+/* Adds an event of `us` microseconds. The caller has compared it with the threshold. */
 void sw_latency_note(struct sw_latency *latency, enum sw_latency_event event, uint64_t us);
 /* Counts `commands` commands of `us` microseconds each. */
 void sw_latency_count(struct sw_latency *latency, enum sw_command_id id, uint64_t us,
                       uint64_t commands);
 
-/* The event with this name, in any case, or SW_LATENCY_COUNT. */
+/* Returns the event with this name, in upper or lower case, or SW_LATENCY_COUNT. */
 enum sw_latency_event sw_latency_find(const char *name, size_t size);
-/* Forgets what was noted of an event. Returns whether there was something. */
+/* Removes the samples of an event. Returns true if there were any. */
 bool sw_latency_reset(struct sw_latency *latency, enum sw_latency_event event);
 
-/* Append what redis replies to LATEST, HISTORY, HISTOGRAM of one command, and the report of DOCTOR;
- * `threshold_ms` 0: nothing is noted now. */
+/* Append the replies to LATEST, HISTORY and HISTOGRAM (of one command) as in redis, and the report
+ * of DOCTOR. `threshold_ms` 0: no event is recorded now. */
 void sw_latency_latest(struct sw_latency *latency, struct sw_text *reply);
 void sw_latency_history(struct sw_latency *latency, enum sw_latency_event event,
                         struct sw_text *reply);

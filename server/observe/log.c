@@ -17,19 +17,20 @@
 #define LOG_LINE_BYTES 1024
 #define MINUTE_MS 60000U
 
-/* What stands before a line's text. */
+/* Prefix of a line. */
 enum prefix { PREFIX_NONE, PREFIX_PRIORITY, PREFIX_TIME };
 
 static enum sw_log_level log_level = SW_LOG_INFO; /* atomic */
 /* Written by sw_log_init before threads start, read only afterwards. */
 static enum prefix log_prefix = PREFIX_NONE;
 
-/* Under the lock, which is held only to look and to count. */
+/* Protected by limits_lock, which a thread holds only while it counts. */
 static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sw_log_limit limits[SW_LOG_KINDS];
 static uint64_t lines_left_out; /* written under the lock, read by any thread */
 
-/* Does standard error lead to the journal? The service manager says which file that would be. */
+/* Returns true if standard error is the journal. The service manager passes the journal's file in
+ * JOURNAL_STREAM. */
 static bool is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -89,8 +90,8 @@ static size_t put_prefix(char *line, size_t room, enum sw_log_level level)
     return 0;
 }
 
-/* Replaces control characters: a text of a client or of a peer begins no line of its own, and moves
- * no cursor of a terminal. */
+/* Replaces control characters, so that text from a client cannot begin a line or move a terminal's
+ * cursor. */
 static void clean(char *text, const char *end)
 {
     for (; text < end; text++) {
@@ -100,7 +101,7 @@ static void clean(char *text, const char *end)
     }
 }
 
-/* `left_out`: lines like this one that were not written before it. */
+/* `left_out`: lines of this kind that were left out since the last one. */
 __attribute__((format(printf, 3, 0))) static void
 write_line(enum sw_log_level level, uint64_t left_out, const char *format, va_list arguments)
 {
@@ -122,8 +123,8 @@ write_line(enum sw_log_level level, uint64_t left_out, const char *format, va_li
         size = size < sizeof(line) - 1 ? size : sizeof(line) - 2;
     }
     line[size++] = '\n';
-    /* One write, so that lines of several threads do not mix. Where stderr is closed or full there
-     * is nowhere to say so. */
+    /* One write, so that lines of several threads do not mix. If stderr is closed or full, the line
+     * is lost. */
     if (write(STDERR_FILENO, line, size) < 0) {
         return;
     }

@@ -4,9 +4,9 @@
  *
  * The prefix of the text depends on the target of standard error. The journal gets sd-daemon
  * priorities ("<6>..."), a terminal nothing, any other file or pipe the time and the level
- * ("2026-11-22T13:51:09.123Z warning: ..."). Every function may be called from any thread, except
- * sw_log_init; a line is one write, so lines of several threads do not mix. Nothing here fails: a
- * line that cannot be written is lost.
+ * ("2026-11-22T13:51:09.123Z warning: ..."). A line is one write, so lines of several threads do
+ * not mix. A line that cannot be written is lost. Threads: any. Only the main thread calls
+ * sw_log_init.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_LOG_H
 #define SHERWOOD_SERVER_OBSERVE_LOG_H
@@ -22,8 +22,7 @@ enum sw_log_level {
     SW_LOG_DEBUG = 7
 };
 
-/* A process has one stderr, so one level: main sets it once, before threads start, and any thread
- * may change it later. */
+/* The process has one level. main sets it before threads start; any thread may change it later. */
 void sw_log_init(enum sw_log_level level);
 void sw_log_set_level(enum sw_log_level level);
 
@@ -36,31 +35,31 @@ enum sw_log_kind {
     SW_LOG_ACCEPT,     /* a connection could not be accepted */
     SW_LOG_WRONG_PORT, /* HTTP on the RESP port */
     SW_LOG_LOGIN,      /* wrong passwords, and peers that protected-mode turns away */
-    SW_LOG_HTTP,       /* what libmicrohttpd has to say of a request */
-    SW_LOG_TLS,        /* a handshake or a connection by TLS failed */
+    SW_LOG_HTTP,       /* a message of libmicrohttpd about a request */
+    SW_LOG_TLS,        /* a TLS handshake or connection failed */
     SW_LOG_WAL,        /* the write-ahead log cannot go on now */
     SW_LOG_ETCD,       /* etcd did not answer */
-    SW_LOG_MOVE,       /* slots are on their way for longer than they should be */
+    SW_LOG_MOVE,       /* a step of a slot migration failed or waits */
     SW_LOG_KINDS
 };
 
-/* As sw_log, for lines that clients provoke: beyond the limit of its kind the line is left out and
- * counted, and the next line of the kind says how many were. */
+/* As sw_log, for lines that clients provoke: a line beyond the limit of its kind is left out and
+ * counted. The next line of that kind has the count. */
 __attribute__((format(printf, 3, 4))) void
 sw_log_limited(enum sw_log_kind kind, enum sw_log_level level, const char *format, ...);
 
-/* Lines that were left out since the process started, of all kinds. */
+/* Returns how many lines of all kinds were left out since the process started. */
 uint64_t sw_log_left_out(void);
 
-/* The limit itself, for one kind. The caller sees to it that one thread at a time uses it. */
+/* The limit of one kind. Threads: one at a time. */
 struct sw_log_limit {
-    uint64_t began_ms; /* of the minute that is counted; 0: none yet */
+    uint64_t began_ms; /* start of the current minute; 0: none yet */
     uint64_t left_out; /* lines since the last one that was written */
     unsigned lines;    /* in this minute */
 };
 
-/* May a line be written at `now_ms`, of a monotonic clock and not 0? If so, *left_out receives how
- * many were left out before it. */
+/* Returns true if a line may be written at `now_ms`, a time of a monotonic clock, not 0. *left_out
+ * then receives the number of lines left out before it. */
 bool sw_log_allows(struct sw_log_limit *limit, uint64_t now_ms, uint64_t *left_out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * metrics.c - writes the snapshot as text for Prometheus. Every series exists from the start, and
- * the lines of a family stand together.
+ * metrics.c - writes the snapshot as text for Prometheus. Every series exists from the start. The
+ * lines of a family are contiguous.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -160,7 +160,7 @@ static void put_table(struct page *page, const struct sw_server_stats *snapshot)
         stats->resize_failed);
 }
 
-/* A family whose figure is not known has no sample. */
+/* Writes a family. If the figure is unknown, the family has no sample. */
 static void put_gpu_figure(struct page *page, const char *name, const char *help, uint64_t value,
                            double unit)
 {

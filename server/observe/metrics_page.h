@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * metrics_page.h - the lines of /metrics. For metrics.c and metrics_cluster.c alone.
+ * metrics_page.h - the lines of /metrics. Only metrics.c and metrics_cluster.c include it.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_METRICS_PAGE_H
 #define SHERWOOD_SERVER_OBSERVE_METRICS_PAGE_H
@@ -15,8 +15,8 @@ struct page {
     bool openmetrics;
 };
 
-/* Writes HELP and TYPE of a family. The `name` of a counter comes without _total. OpenMetrics wants
- * that name in these two lines, the older format wants the name of the samples. */
+/* Writes HELP and TYPE of a family. The `name` of a counter comes without _total. OpenMetrics
+ * requires that name in both lines. The older format requires the name of the samples. */
 static inline void family(struct page *page, const char *name, const char *type, const char *help)
 {
     const char *suffix = !page->openmetrics && type[0] == 'c' ? "_total" : "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * monitors.c - the list of monitors, and what each has not taken yet.
+ * monitors.c - the list of monitors, and their pending lines.
  */
 #include "server/observe/monitors.h"
 

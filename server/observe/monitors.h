@@ -26,16 +26,16 @@ struct sw_monitors {
 
 struct sw_monitor {
     struct sw_list link;
-    struct sw_text lines; /* not taken yet; under the lock. Failed: there were too many */
-    uv_async_t *wake;     /* its loop's. Borrowed */
+    struct sw_text lines; /* pending lines, under the lock; failed: they exceeded the limit */
+    uv_async_t *wake;     /* of the monitor's loop; borrowed */
 };
 
 void sw_monitors_init(struct sw_monitors *monitors);
-/* To be called when every monitor was removed. */
+/* Call it when every monitor is removed. */
 void sw_monitors_fini(struct sw_monitors *monitors);
 
-/* Adds a monitor, which must not move, unless there are `most` already: then it returns false. It
- * may have `bytes_max` bytes that it has not taken. */
+/* Adds a monitor, whose address must not change. Returns false if there are `most` monitors
+ * already. `bytes_max`: limit of its pending lines. */
 bool sw_monitors_add(struct sw_monitors *monitors, struct sw_monitor *monitor, uint64_t most,
                      size_t bytes_max, uv_async_t *wake);
 void sw_monitors_remove(struct sw_monitors *monitors, struct sw_monitor *monitor);
@@ -45,9 +45,10 @@ static inline bool sw_monitors_are_there(const struct sw_monitors *monitors)
 {
     return __atomic_load_n(&monitors->count, __ATOMIC_RELAXED) != 0;
 }
-/* Adds a line to what each has; a text that has failed is too long for all of them. */
+/* Adds a line to the pending lines of each monitor. A text that has failed is too long for every
+ * monitor. */
 void sw_monitors_show(struct sw_monitors *monitors, const struct sw_text *line);
-/* Moves what the monitor has to `out`, which is empty. Returns false if there was too much. */
+/* Moves the pending lines to `out`, which is empty. Returns false if they exceeded the limit. */
 bool sw_monitors_take(struct sw_monitors *monitors, struct sw_monitor *monitor,
                       struct sw_text *out);
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero where there is no data directory. Times of the wall clock are seconds since 1970. */
+/* All zero without a data directory. Times of the wall clock are seconds since 1970. */
 struct sw_persistence {
     bool enabled; /* there is a data directory */
     bool loading;
@@ -31,7 +31,7 @@ struct sw_persistence {
     uint64_t saved_sequence; /* the last write that is in it */
 };
 
-/* How much of the file is loaded, in percent. */
+/* Returns the loaded part of the file in percent. */
 static inline unsigned sw_persistence_percent(const struct sw_persistence *persistence)
 {
     return persistence->loading_bytes == 0

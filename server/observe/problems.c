@@ -24,7 +24,7 @@ static uint64_t increase(const struct facts *facts, enum sw_history_counter coun
     return sw_history_increase(facts->history, counter, value, facts->now_ms, minutes * MINUTE_MS);
 }
 
-/* Each writes its sentences and returns true if its condition holds. */
+/* Each function writes its sentences and returns true if its condition holds. */
 #define SAY(...) (snprintf(text, room, __VA_ARGS__) > 0)
 
 static bool growth_failed(const struct facts *facts, char *text, size_t room)
@@ -93,7 +93,7 @@ static bool not_ready(const struct facts *facts, char *text, size_t room)
     return !facts->now->ready && SAY("The server is not ready: it is starting or shutting down.");
 }
 
-/* A link that was just lost comes back by itself. */
+/* Ignores a connection that was just lost: the replica reconnects by itself. */
 static bool replica_behind(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_repl_status *repl = &facts->now->replication;
@@ -243,7 +243,7 @@ static bool protocol_errors(const struct facts *facts, char *text, size_t room)
     const struct sw_loop_counters *counters = &facts->now->counters;
     uint64_t errors = increase(facts, SW_HISTORY_protocol_errors,
                                counters->resp_protocol_errors + counters->frame_protocol_errors, 5);
-    /* a tenth a second */
+    /* 0.1 a second over 5 minutes */
     return errors > 30 &&
            SAY("Clients sent %" PRIu64 " malformed requests in the last 5 minutes. Each such "
                "connection is closed. The journal names peers that speak HTTP or TLS to the "
@@ -326,7 +326,8 @@ static const struct {
     {"SherwoodTlsFailures", "warning", tls_failures},
     {"SherwoodLoginFailures", "warning", login_failures},
     {"SherwoodRegionsRefused", "warning", regions_refused},
-    /* The daemon does not know whether it ran before, so this is no warning as the alert is. */
+    /* The daemon does not know whether it ran before, so this is only a note; the alert is a
+     * warning. */
     {"SherwoodRestarted", "note", restarted},
 };
 #define CONDITION_COUNT (sizeof(conditions) / sizeof(conditions[0]))

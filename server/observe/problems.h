@@ -14,20 +14,20 @@
 #define SW_PROBLEM_BYTES 320
 
 struct sw_problem {
-    const char *alert;    /* its name in sherwood.rules.yml */
-    const char *severity; /* "critical", "warning", as there; "note": nothing is wrong, but worth to
-                             know */
+    const char *alert; /* its name in sherwood.rules.yml */
+    /* "critical" or "warning", as there; "note": worth knowing, nothing is wrong */
+    const char *severity;
     char text[SW_PROBLEM_BYTES]; /* sentences */
 };
 
 /* At least the number of conditions. */
 #define SW_PROBLEMS_MAX 24
 
-/* Whether writes are refused because they could not be made durable, and the sentences that say so.
- * Any thread. */
+/* Returns true if writes are refused because they could not be made durable, and writes sentences
+ * about that. Threads: any. */
 bool sw_problems_degraded(const struct sw_server_stats *snapshot, char text[SW_PROBLEM_BYTES]);
 
-/* Writes the problems there are, the worst first, and returns how many. */
+/* Writes the current problems, the worst first. Returns their number. */
 unsigned sw_problems_find(const struct sw_server_stats *snapshot, const struct sw_history *history,
                           uint64_t now_ms, struct sw_problem problems[SW_PROBLEMS_MAX]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * process.c - what the kernel says of this process.
+ * process.c - the kernel's statistics of this process.
  */
 #include <stdio.h>
 #include <sys/resource.h>

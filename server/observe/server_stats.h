@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * server_stats.h - the figures of the server at one moment, for /metrics, INFO and STATS. Any
- * thread may take a snapshot, and no other thread waits for it. Each figure is exact, but figures
- * of different loops may be read an instant apart.
+ * server_stats.h - the statistics of the server at one moment, for /metrics, INFO and STATS. Any
+ * thread may take a snapshot without blocking another one. Each figure is exact, but figures of
+ * different loops may be read an instant apart.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_SERVER_STATS_H
 #define SHERWOOD_SERVER_OBSERVE_SERVER_STATS_H
@@ -28,13 +28,13 @@ struct sw_server_stats {
     struct sw_table_stats stats;
     struct sw_loop_counters counters; /* counters and gauges: sum over the loops, and of HTTP */
     struct sw_persistence persistence;
-    struct sw_wal_stats log; /* all zero where writes are not logged */
+    struct sw_wal_stats log; /* all zero if writes are not logged */
     struct sw_repl_status replication;
     struct sw_ha_status shard;
     struct sw_gpu_facts gpu;
-    struct sw_cluster_status cluster;   /* all zero where there is none */
+    struct sw_cluster_status cluster;   /* all zero without a cluster */
     struct sw_move_status move;         /* .. */
-    struct sw_registry_status registry; /* all zero where the topology is not in etcd */
+    struct sw_registry_status registry; /* all zero unless the topology is in etcd */
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;
@@ -49,7 +49,7 @@ struct sw_server_stats {
     char run_id[41];
 };
 
-/* Writes what the kernel says of this process: its id, memory and CPU time (process.c). */
+/* Fills in the process id, memory and CPU time of this process (process.c). */
 void sw_server_stats_process(struct sw_server_stats *snapshot);
 
 #endif

@@ -21,7 +21,7 @@ struct entry {
     char name[NAME_BYTES];
     uint32_t count;
     size_t size;
-    char bytes[]; /* the arguments: the length of each in front of it */
+    char bytes[]; /* the arguments, each behind its length */
 };
 
 void sw_slowlog_init(struct sw_slowlog *log)
@@ -50,7 +50,7 @@ void sw_slowlog_begin(struct sw_slowlog_draft *draft, uint64_t us, const char *a
     draft->size = 0;
 }
 
-/* Appends an argument and what stands behind it. */
+/* Appends an argument: `text`, then `rest`. */
 static void slowlog_put(struct sw_slowlog_draft *draft, const void *text, size_t size,
                         const char *rest)
 {
@@ -98,7 +98,7 @@ static struct entry *entry_at(struct sw_list *link)
     return SW_CONTAINER(link, struct entry, link);
 }
 
-/* With the lock held. */
+/* Drops the oldest entries beyond `most`. Call it with the lock held. */
 static void trim(struct sw_slowlog *log, uint64_t most)
 {
     while (log->count > most) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * slowlog.h - the commands that took longest, newest first, for SLOWLOG.
+ * slowlog.h - the latest slow commands, newest first, for SLOWLOG.
  *
  * An entry has at most SW_SLOWLOG_ARGUMENTS_MAX arguments of SW_SLOWLOG_ARGUMENT_BYTES each, cut as
- * redis cuts them, and there are at most slowlog-max-len entries. Functions may be called from any
- * thread; an entry for which there is no memory is left out.
+ * redis cuts them, and there are at most slowlog-max-len entries. If memory is short, an entry is
+ * left out. Threads: any.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_SLOWLOG_H
 #define SHERWOOD_SERVER_OBSERVE_SLOWLOG_H
@@ -23,16 +23,16 @@ struct sw_slowlog {
     pthread_mutex_t lock;
     struct sw_list entries; /* newest first */
     uint64_t count;         /* length of `entries` */
-    uint64_t next_id;       /* of the next entry: it goes on when entries are dropped */
+    uint64_t next_id;       /* of the next entry; ids are never reused */
 };
 
 /* An entry being made. */
 struct sw_slowlog_draft {
-    uint64_t us;         /* how long it took */
+    uint64_t us;         /* duration */
     const char *address; /* of the client; borrowed */
     const char *name;    /* of the client; borrowed */
-    uint64_t arguments;  /* how many the command has */
-    uint32_t count;      /* how many the draft has */
+    uint64_t arguments;  /* arguments of the command */
+    uint32_t count;      /* arguments in the draft */
     size_t size;         /* of the bytes */
     char bytes[SW_SLOWLOG_ARGUMENTS_MAX * (SW_SLOWLOG_ARGUMENT_BYTES + 48)];
 };
@@ -43,8 +43,8 @@ void sw_slowlog_fini(struct sw_slowlog *log);
 /* Begins a draft of a command. `arguments`: their number, the command's name included. */
 void sw_slowlog_begin(struct sw_slowlog_draft *draft, uint64_t us, const char *address,
                       const char *name, uint64_t arguments);
-/* Appends the next argument; those that the entry has no place for are ignored. Returns false if
- * further ones would be. */
+/* Append the next argument. If the entry is full, ignore it. Return false if the entry is full
+ * afterwards. */
 bool sw_slowlog_argument(struct sw_slowlog_draft *draft, const void *text, size_t size);
 bool sw_slowlog_word(struct sw_slowlog_draft *draft, const char *word);
 

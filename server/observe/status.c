@@ -11,16 +11,16 @@
 #include "server/config/options.h"
 #include "server/observe/problems.h"
 
-/* Digits of numbers that are no integers. */
+/* Significant digits of numbers that are not integers. */
 #define DIGITS 9
 
-/* Counters never come near 2^63, which JSON's integers end at here. */
+/* libjansson's integers end at 2^63 - 1, which no counter comes near. */
 static json_int_t integer(uint64_t value)
 {
     return value > INT64_MAX ? INT64_MAX : (json_int_t)value;
 }
 
-/* null stands for what is not known; JSON has no NaN and no infinity. */
+/* Returns null for an unknown number: JSON has no NaN and no infinity. */
 static json_t *real(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -301,7 +301,7 @@ static json_t *history_of(const struct sw_history *history, const struct sw_stat
     return document;
 }
 
-/* Latency of all batches of the last minute. */
+/* Returns the latency of the batches of the last minute. */
 static json_t *latency_of(const struct sw_server_stats *snapshot, const struct sw_history *history,
                           uint64_t now_ms)
 {

@@ -22,8 +22,8 @@ struct sw_status_query {
 void sw_status_render(const struct sw_server_stats *snapshot, const struct sw_history *history,
                       const struct sw_status_query *query, struct sw_text *text);
 
-/* Reads the number of a sample as a client sends it: decimal digits. NULL is 0. Returns false if it
- * is not such a number. */
+/* Parses the number of a sample in a request: decimal digits. NULL means 0. Returns false if it is
+ * not a number. */
 bool sw_status_parse_since(const char *text, uint64_t *since);
 
 #endif

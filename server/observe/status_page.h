@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * status_page.h - the status page as a browser gets it. The build joins it from the parts in
- * server/observe/status/ (its script `join`) and writes the definitions of these.
+ * server/observe/status/ (its script `join`) and generates the definitions of the variables below.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_STATUS_PAGE_H
 #define SHERWOOD_SERVER_OBSERVE_STATUS_PAGE_H
@@ -12,8 +12,7 @@
 extern const unsigned char sw_status_page[];
 extern const size_t sw_status_page_bytes;
 
-/* The Content-Security-Policy that goes with it: it names the script and the style by their hashes.
- */
+/* The Content-Security-Policy of the page, which names the script and the style by their hashes. */
 extern const char sw_status_policy[];
 
 #endif

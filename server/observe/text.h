@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * text.h - a bounded buffer that replies and reports are written into.
+ * text.h - a bounded buffer for replies and reports.
  *
  * The buffer doubles its memory up to `limit`. A write that does not fit sets `failed` and leaves
  * nothing behind, so that a caller needs to check only once, at the end. One thread at a time.
@@ -31,7 +31,7 @@ void sw_text_append(struct sw_text *text, const void *bytes, size_t size);
 __attribute__((format(printf, 2, 3))) void sw_text_printf(struct sw_text *text, const char *format,
                                                           ...);
 
-/* Values as RESP has them, in version 3 if `resp3`, else in version 2. */
+/* Append values as RESP3 if `resp3`, else as RESP2. */
 void sw_text_bulk(struct sw_text *text, const void *bytes, size_t size);
 void sw_text_bulk_string(struct sw_text *text, const char *string);
 void sw_text_verbatim(struct sw_text *text, const void *bytes, size_t size, bool resp3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * timings.h - what is timed for SLOWLOG and LATENCY, the options that say from when on it is noted,
- * and what MONITOR shows. Shared by all loops. Functions may be called from any thread.
+ * timings.h - the state of SLOWLOG, LATENCY and MONITOR, with the thresholds of the first two. All
+ * loops share it. Threads: any.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_TIMINGS_H
 #define SHERWOOD_SERVER_OBSERVE_TIMINGS_H
@@ -36,15 +36,15 @@ static inline void sw_timings_fini(struct sw_timings *timings)
     sw_monitors_fini(&timings->monitors);
 }
 
-/* Does a command of this duration go to the slow log? Without a slow log (NULL) the answer is no.
- * An option of -1 is the largest number, which nothing reaches. */
+/* Returns true if a command of this duration belongs into the slow log. `timings` NULL: false. The
+ * option -1 is stored as the largest number, which no duration reaches. */
 static inline bool sw_timings_are_slow(const struct sw_timings *timings, uint64_t us)
 {
     return timings != NULL && us >= SW_LIVE(timings->config->slowlog_log_slower_than) &&
            SW_LIVE(timings->config->slowlog_max_len) > 0;
 }
 
-/* Notes an event if it took as long as latency-monitor-threshold. */
+/* Records an event if it took at least latency-monitor-threshold. */
 static inline void sw_timings_event(struct sw_timings *timings, enum sw_latency_event event,
                                     uint64_t us)
 {
@@ -60,7 +60,7 @@ static inline void sw_timings_slow(struct sw_timings *timings, const struct sw_s
     sw_slowlog_add(&timings->slowlog, draft, SW_LIVE(timings->config->slowlog_max_len));
 }
 
-/* Are the histograms of commands kept? */
+/* Returns true if commands are counted in histograms. */
 static inline bool sw_timings_track(const struct sw_timings *timings)
 {
     return timings != NULL && SW_LIVE(timings->config->latency_tracking) != 0;
