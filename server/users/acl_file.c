@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * acl_file.c - files of users: a line a user, "user alice on #<hash> ~1000-1999 -@all +@read".
- * Blank lines, and lines that begin with #, are passed over.
+ * acl_file.c - files of users, one line a user: "user alice on #<hash> ~1000-1999 -@all +@read".
+ * Blank lines and lines that begin with # are skipped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static void refuse_word(struct reader *reader, const struct sw_word *word, const
     refuse_acl_line(reader, sentence);
 }
 
-/* Refuses a word behind a blank that is behind the sign of a password: it may be the password. */
+/* Refuses a word behind a password sign and a blank: the word may be the password. */
 static void refuse_hidden(struct reader *reader, const char *why)
 {
     char sentence[384];
@@ -56,7 +56,7 @@ static void refuse_hidden(struct reader *reader, const char *why)
     refuse_acl_line(reader, sentence);
 }
 
-/* Takes the next word of a line, which has no NUL. */
+/* Reads the next word of a line. The line does not end in a NUL. */
 static bool next_word(const char **at, const char *end, struct sw_word *word)
 {
     while (*at < end && strchr(" \t\r", **at) != NULL) {
@@ -70,7 +70,7 @@ static bool next_word(const char **at, const char *end, struct sw_word *word)
     return word->size > 0;
 }
 
-/* Takes the next rule: a word, or a selector, which ends at its parenthesis. */
+/* Reads the next rule: a word, or a selector up to its closing parenthesis. */
 static bool next_rule(const char **at, const char *end, struct sw_word *rule)
 {
     if (!next_word(at, end, rule)) {
@@ -196,7 +196,7 @@ static bool write_users(int fd, const struct sw_user_list *list)
     return true;
 }
 
-/* Makes what the folder of `path` says survive a crash. */
+/* Syncs the folder of `path`, so that a rename in it survives a crash. */
 static bool sync_folder(const char *path)
 {
     char folder[SW_SECRET_PATH_BYTES];
@@ -211,8 +211,8 @@ static bool sync_folder(const char *path)
     return done;
 }
 
-/* Writes a file beside it, with the owner and the rights of the old one, and puts it in its place.
- */
+/* Writes a new file beside the old one, with the old owner and mode (at most 0640), and renames it
+ * over the old one. */
 int sw_acl_file_write(const char *name, const struct sw_user_list *list, char *error,
                       size_t error_bytes)
 {
@@ -228,7 +228,7 @@ int sw_acl_file_write(const char *name, const struct sw_user_list *list, char *e
     }
     if (done && status.st_nlink > 0) {
         int changed =
-            fchown(fd, status.st_uid, status.st_gid); /* may be refused: then it is ours */
+            fchown(fd, status.st_uid, status.st_gid); /* may fail: then the owner changes */
         (void)changed;
     }
     done = done && fchmod(fd, status.st_mode & 0640) == 0 && write_users(fd, list) &&

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Refusals that are alike are one entry if they come within this time. */
+/* Equal refusals within this time share an entry. */
 #define ALIKE_MS 60000
 
 struct sw_acl_log {
@@ -54,7 +54,7 @@ void sw_acl_log_add(struct sw_acl_log *log, const struct sw_acl_entry *entry)
     } else if (log->count < SW_ACL_LOG_MAX) {
         at = log->count++;
     } else {
-        at = SW_ACL_LOG_MAX - 1; /* the oldest goes */
+        at = SW_ACL_LOG_MAX - 1; /* the oldest entry is dropped */
     }
     memmove(&log->entries[1], &log->entries[0], at * sizeof(log->entries[0]));
     log->entries[0] = *entry;

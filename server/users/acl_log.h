@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * acl_log.h - the last refusals, for ACL LOG: at most SW_ACL_LOG_MAX entries. An entry counts equal
- * refusals within a minute. Threads: any; it has a lock of its own.
+ * refusals within a minute. Threads: any; the log has a lock of its own.
  */
 #ifndef SHERWOOD_SERVER_USERS_ACL_LOG_H
 #define SHERWOOD_SERVER_USERS_ACL_LOG_H

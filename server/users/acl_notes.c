@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * acl_notes.c - the words that have no effect, and words in sentences.
+ * acl_notes.c - collects words that have no effect, and prepares words for the log.
  */
 #include "server/users/acl_notes.h"
 

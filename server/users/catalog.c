@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * catalog.c - looking up commands and categories by their names.
+ * catalog.c - finds commands and categories by their names.
  */
 #include "server/users/catalog.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * login.c - who a connection is.
+ * login.c - the logins of connections.
  */
 #include <string.h>
 
 #include "server/users/users_parts.h"
 
-/* Writes what the account is now into the login, whose references it takes over; under the lock. */
+/* Updates the login to the current user of the account. The caller holds the lock. */
 static void note(const struct sw_users *users, struct sw_login *login, struct sw_account *account)
 {
     sw_user_put(login->user);
@@ -17,7 +17,7 @@ static void note(const struct sw_users *users, struct sw_login *login, struct sw
     login->free_at = sw_user_is_free(account->user) ? users->version : 0;
 }
 
-/* Begins a login of this account; under the lock. */
+/* Makes the login one of this account. The caller holds the lock. */
 static void enter(const struct sw_users *users, struct sw_login *login, struct sw_account *account)
 {
     __atomic_fetch_add(&account->refs, 1, __ATOMIC_RELAXED);
@@ -114,7 +114,7 @@ void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct s
     *to = (struct sw_login){0};
     __atomic_fetch_add(&from->account->refs, 1, __ATOMIC_RELAXED);
     note(users, to, from->account);
-    to->version = from->version; /* if the user is gone meanwhile, the next look finds that */
+    to->version = from->version; /* the next refresh finds a deleted user */
     pthread_mutex_unlock(&users->lock);
 }
 

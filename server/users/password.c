@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * password.c - hashing and comparing, by OpenSSL's libcrypto.
+ * password.c - hashes and compares passwords, with OpenSSL's libcrypto.
  */
 #include "server/users/password.h"
 
@@ -18,7 +18,7 @@ bool sw_hash_password(const void *password, size_t size, struct sw_hash *out)
 bool sw_hash_is_among(const struct sw_hash *hash, const struct sw_hash *list, size_t count)
 {
     unsigned found = 0;
-    for (size_t i = 0; i < count; i++) { /* every one, also behind the right one */
+    for (size_t i = 0; i < count; i++) { /* compares every hash, even after a match */
         found |= CRYPTO_memcmp(hash->bytes, list[i].bytes, SW_HASH_BYTES) == 0;
     }
     return found != 0;

@@ -8,7 +8,7 @@
 
 #include "proto/decimal.h"
 
-/* Keys that are looked at together: with their marks they stay in the first cache. */
+/* Keys of a block. The keys and their marks fit into the L1 cache. */
 #define BLOCK_KEYS 512
 
 bool sw_ranges_add(struct sw_ranges *ranges, uint64_t first, uint64_t last)
@@ -19,7 +19,7 @@ bool sw_ranges_add(struct sw_ranges *ranges, uint64_t first, uint64_t last)
         const struct sw_range *old = &ranges->at[i];
         bool before = old->last < first && old->last + 1 < first;
         bool behind = old->first > last && old->first - 1 > last;
-        if (!before && !behind) { /* they meet or touch: one */
+        if (!before && !behind) { /* they overlap or touch: join them */
             first = old->first < first ? old->first : first;
             last = old->last > last ? old->last : last;
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * secret.c - files that hold secrets.
+ * secret.c - reads files with secrets.
  */
 #include "server/users/secret.h"
 
@@ -30,7 +30,7 @@ int sw_secret_path(const char *name, char out[SW_SECRET_PATH_BYTES])
     return size > 0 && size < SW_SECRET_PATH_BYTES ? 0 : -1;
 }
 
-/* Returns what is wrong with the file, or NULL. */
+/* Returns an error text about the file, or NULL. */
 static const char *status_fault(const struct stat *status)
 {
     if ((status->st_mode & S_IROTH) != 0) {

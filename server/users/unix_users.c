@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * unix_users.c - parsing "uid:1000=alice,uid:0=default".
+ * unix_users.c - parses "uid:1000=alice,uid:0=default".
  */
 #include "server/users/unix_users.h"
 

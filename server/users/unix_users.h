@@ -24,7 +24,7 @@ struct sw_unix_users {
 /* Parses the option. An empty text has no users. Returns 0; or -1 and an error in `error`. */
 int sw_unix_users_parse(const char *text, struct sw_unix_users *out, char *error,
                         size_t error_bytes);
-/* The name of the user, or NULL. */
+/* Returns the name of the user with this user id, or NULL. */
 const char *sw_unix_users_find(const struct sw_unix_users *users, uint64_t uid);
 
 #endif

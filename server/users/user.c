@@ -32,7 +32,8 @@ static bool has_all(const struct sw_user *user, const struct sw_catalog *catalog
     return true;
 }
 
-/* Is `rule`, "+client|id", about what `name`, "client", is about, or about a part of it? */
+/* Returns true if `rule` ("+client|id") names the same as `name` ("client"), or a subcommand of
+ * it. */
 static bool is_about(const char *rule, size_t rule_size, const char *name, size_t size)
 {
     rule++;
@@ -111,8 +112,7 @@ struct named {
         NAMED_ABSENT,  /* a command of redis that this server lacks */
         NAMED_ARGUMENT /* a command of this server with a first argument, "select|0" */
     } is;
-    int index; /* of the category or the command; of an absent one: of what stands in; -1: nothing
-                */
+    int index; /* of the category or the command; of an absent command: of its stand-in; -1: none */
 };
 
 static bool has_subcommands(const struct sw_catalog *catalog, uint32_t command)
@@ -125,8 +125,8 @@ static bool has_subcommands(const struct sw_catalog *catalog, uint32_t command)
     return false;
 }
 
-/* A name that the catalog lacks. Redis takes a first argument behind + alone, of commands without
- * subcommands. */
+/* Classifies a name that the catalog lacks. Redis accepts a first argument only behind +, and only
+ * for commands without subcommands. */
 static struct named find_absent(const struct sw_catalog *catalog, bool allow, const char *name,
                                 size_t size)
 {
@@ -174,7 +174,7 @@ static const char *apply_command(struct sw_user *user, const struct sw_catalog *
         return "Unknown command or category name in ACL";
     }
     if (named.is == NAMED_ARGUMENT || (named.is == NAMED_ABSENT && named.index >= 0 && allow)) {
-        return NULL; /* in the text it would take back what an earlier - says of the stand-in */
+        return NULL; /* noted in the text, it would undo an earlier - about the stand-in */
     }
     if (!note_rule(user, allow, name, size)) {
         return too_long;
@@ -313,7 +313,7 @@ static const struct {
     {"allchannels", set_channels, true},
     {"&*", set_channels, true},
     {"resetchannels", set_channels, false},
-    {"clearselectors", do_nothing, false}, /* nobody has selectors */
+    {"clearselectors", do_nothing, false}, /* no user has selectors */
     {"sanitize-payload", do_nothing, true},
     {"skip-sanitize-payload", do_nothing, false},
     {"reset", reset, false},
@@ -344,8 +344,8 @@ static size_t permission_size(const char *word, size_t size, bool *reads, bool *
     return i < size && (*reads || *writes) ? i + 1 : 0;
 }
 
-/* Keys that may be both read and written are keys as any. Others are not granted at all: the server
- * does not tell reading from writing. */
+/* %RW~ grants keys as ~ does. %R~ and %W~ grant nothing, because the server has no separate rights
+ * to read and to write a key. */
 static const char *apply_permission(struct sw_user *user, const char *word, size_t size)
 {
     bool reads, writes;
@@ -356,7 +356,7 @@ static const char *apply_permission(struct sw_user *user, const char *word, size
     return reads && writes ? apply_keys(user, word + sign, size - sign) : NULL;
 }
 
-/* Is the word one that redis takes inside a selector? */
+/* Returns true if redis accepts the word inside a selector. */
 static bool fits_selector(const struct sw_catalog *catalog, const char *word, size_t size)
 {
     static const char *const known[] = {"allkeys",    "resetkeys",   "allcommands",
@@ -421,7 +421,7 @@ const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog
     case '-':
         return apply_command(user, catalog, word[0] == '+', word + 1, size - 1);
     case '&':
-        return NULL; /* there are no channels whose messages the user could get */
+        return NULL; /* this server has no channels */
     case '%':
         return apply_permission(user, word, size);
     case '(':
@@ -461,7 +461,7 @@ enum sw_rule_effect sw_user_effect(const struct sw_catalog *catalog, const char 
 bool sw_user_name_fits(const char *name, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (name[i] <= ' ' || name[i] == 0x7f) { /* bytes above ASCII are signed, or not */
+        if (name[i] <= ' ' || name[i] == 0x7f) { /* char may be signed */
             if ((unsigned char)name[i] < 0x80) {
                 return false;
             }
@@ -484,6 +484,6 @@ void sw_user_init_default(struct sw_user *user, const struct sw_catalog *catalog
     static const char *const rules[] = {"on", "nopass", "allkeys", "allchannels", "allcommands"};
     sw_user_init(user, "default", strlen("default"));
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        (void)sw_user_apply(user, catalog, rules[i], strlen(rules[i])); /* these are right */
+        (void)sw_user_apply(user, catalog, rules[i], strlen(rules[i])); /* cannot fail */
     }
 }

@@ -25,7 +25,7 @@
 #define SW_USER_LINE_BYTES 8192
 
 struct sw_user {
-    uint64_t refs; /* atomic; of users.c */
+    uint64_t refs; /* atomic reference count (user_list.c) */
     char name[SW_USER_NAME_BYTES];
     bool is_on;
     bool no_password; /* every password is right */

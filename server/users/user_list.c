@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * user_list.c - counts of references, and lists of users.
+ * user_list.c - reference counts and lists of users.
  */
 #include <assert.h>
 #include <stddef.h>

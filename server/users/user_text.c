@@ -9,7 +9,7 @@
 
 #include "server/users/user.h"
 
-/* Appends, and cuts what does not fit: SW_USER_LINE_BYTES always do. */
+/* Appends text, and cuts it if it does not fit. SW_USER_LINE_BYTES are always enough. */
 __attribute__((format(printf, 4, 5))) static void put(char *out, size_t room, size_t *used,
                                                       const char *format, ...)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * users.c - the accounts of a server, and who changes them.
+ * users.c - the accounts of a server, and changes of them.
  */
 #include "server/users/users.h"
 
@@ -15,7 +15,7 @@
 
 /* --- the list, under the lock ----------------------------------------------------------------- */
 
-/* The place of the account with this name, or where it would be. */
+/* Returns the index of the account with this name, or the index at which it belongs. */
 static uint32_t place_of(const struct sw_users *users, const char *name, size_t size,
                          bool *is_there)
 {
@@ -42,7 +42,7 @@ struct sw_account *sw_users_account(const struct sw_users *users, const char *na
     return is_there ? users->accounts[at] : NULL;
 }
 
-/* Tells connections to look again. */
+/* Makes every login read its user again. */
 static void raise_version(struct sw_users *users)
 {
     __atomic_store_n(&users->version, users->version + 1, __ATOMIC_RELEASE);
@@ -57,8 +57,8 @@ static struct sw_account *create_account(const struct sw_user *user)
     return account;
 }
 
-/* Puts a user into the list, or in the place of the one with its name; owns it from then on.
- * Returns false, with the user freed, if there is no room. */
+/* Adds a user, or replaces the user with the same name. Takes ownership of the user. Returns false,
+ * and frees the user, if there is no room. */
 static bool put_in(struct sw_users *users, struct sw_user *user)
 {
     bool is_there = false;
@@ -95,7 +95,7 @@ static void take_out(struct sw_users *users, uint32_t at)
 
 /* --- reading files ---------------------------------------------------------------------------- */
 
-/* Makes `default` if the file does not speak of it: as redis has it, or with the password of
+/* Adds the user `default` if the file does not define it: as redis does, or with the password of
  * --requirepass-file. */
 static int add_default(const struct sw_users *users, struct sw_user_list *list, char *error,
                        size_t error_bytes)
@@ -131,8 +131,8 @@ static int by_name(const void *a, const void *b)
     return strcmp((*left)->name, (*right)->name);
 }
 
-/* Finds or makes an account for each user of the list, which is sorted. Returns false, with nothing
- * changed, if there is no memory. */
+/* Finds or creates an account for each user of the sorted list. If memory is short, changes nothing
+ * and returns false. */
 static bool make_accounts(const struct sw_users *users, const struct sw_user_list *list,
                           struct sw_account **out)
 {
@@ -142,7 +142,7 @@ static bool make_accounts(const struct sw_users *users, const struct sw_user_lis
         out[i] = old != NULL ? old : create_account(list->at[i]);
         if (out[i] == NULL) {
             while (i-- > 0) {
-                if (out[i]->user == list->at[i]) { /* it is one of those just made */
+                if (out[i]->user == list->at[i]) { /* this call has created it */
                     sw_account_put(out[i]);
                 }
             }
@@ -152,8 +152,8 @@ static bool make_accounts(const struct sw_users *users, const struct sw_user_lis
     return true;
 }
 
-/* Replaces all accounts by those of the list; those whose names stay are the same accounts. Returns
- * false, with nothing changed, if there is no memory. */
+/* Replaces all users by those of the list. Keeps the accounts whose names stay. If memory is short,
+ * changes nothing and returns false. */
 static bool replace_all(struct sw_users *users, struct sw_user_list *list)
 {
     struct sw_account **fresh = calloc(SW_USERS_MAX, sizeof(struct sw_account *));
@@ -167,7 +167,7 @@ static bool replace_all(struct sw_users *users, struct sw_user_list *list)
     }
     for (uint32_t i = 0; i < list->count; i++) {
         struct sw_account *account = fresh[i];
-        if (account->user != list->at[i]) { /* it was there before */
+        if (account->user != list->at[i]) { /* the account existed before */
             sw_user_put(account->user);
             account->user = sw_user_keep(list->at[i]);
             __atomic_fetch_add(&account->refs, 1, __ATOMIC_RELAXED);
@@ -184,8 +184,7 @@ static bool replace_all(struct sw_users *users, struct sw_user_list *list)
     return true;
 }
 
-/* Refuses ranges where keys are hashes of texts: who sets ~1000-1999 means other keys than those
- * whose hashes lie there. */
+/* Refuses key ranges if keys are hashes of texts: ~1000-1999 would select keys by their hashes. */
 static int check_ranges(const struct sw_users *users, const struct sw_user *user, char *error,
                         size_t error_bytes)
 {
@@ -378,7 +377,7 @@ int sw_users_set(struct sw_users *users, const char *name, size_t size, const st
                  SW_USER_NAME_BYTES - 1);
         return -1;
     }
-    pthread_mutex_lock(&users->lock); /* of two who change a user at once, one comes second */
+    pthread_mutex_lock(&users->lock); /* serialises concurrent changes of users */
     const struct sw_account *account = sw_users_account(users, name, size);
     if (account != NULL) {
         sw_user_copy(&user, account->user);

@@ -27,7 +27,7 @@
 #define SW_USERS_ERROR_BYTES 512
 
 struct sw_users;
-struct sw_account; /* the name of a user that is not deleted */
+struct sw_account; /* a named user, whose rights may be replaced */
 
 /* The users copy texts, and borrow the catalog. File names may be relative to
  * $CREDENTIALS_DIRECTORY: see secret.h. */
@@ -80,8 +80,7 @@ static inline bool sw_login_is_free(const struct sw_login *login, const uint64_t
 }
 
 /* Begins a login, which is all zero: as `default` if that is on and has no password, else as
- * nobody.
- */
+ * nobody. */
 void sw_login_begin(struct sw_users *users, struct sw_login *login);
 /* Logs in, and replaces the current user. If the password is wrong, or the user is unknown or off,
  * changes nothing and returns false. Neither the result nor its duration shows which. */

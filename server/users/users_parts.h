@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * users_parts.h - what users.c, login.c, user_list.c and acl_file.c share.
+ * users_parts.h - internals shared by users.c, login.c, user_list.c and acl_file.c.
  *
  * An account has a name. Its `user` has the rights, and is replaced as a whole. Logins have
  * references to both, so both have reference counts: a deleted account is freed when its last login
@@ -16,8 +16,8 @@
 #include "server/users/users.h"
 
 struct sw_account {
-    uint64_t refs;   /* atomic: one of the list, until it is deleted, and one of each login */
-    bool is_deleted; /* under the lock */
+    uint64_t refs;              /* atomic: one for the list until deletion, one for each login */
+    bool is_deleted;            /* under the lock */
     const struct sw_user *user; /* under the lock; a reference */
 };
 
@@ -40,7 +40,7 @@ struct sw_users {
     uint8_t rest_of_line[56];
 };
 
-/* Users as a file has them: a growing array, of structs with one reference each. */
+/* The users of a file: a growing array that owns a reference to each user. */
 struct sw_user_list {
     struct sw_user **at;
     uint32_t count, capacity;
@@ -54,11 +54,11 @@ void sw_user_put(const struct sw_user *user);
 void sw_account_put(struct sw_account *account);
 bool sw_user_is_named(const struct sw_user *user, const char *name, size_t size);
 
-/* The account with this name, or NULL; under the lock. */
+/* Returns the account with this name, or NULL. Call it with the lock held. */
 struct sw_account *sw_users_account(const struct sw_users *users, const char *name, size_t size);
 
 void sw_user_list_free(struct sw_user_list *list);
-/* The user with this name, or NULL. */
+/* Returns the user with this name, or NULL. */
 struct sw_user *sw_user_list_find(const struct sw_user_list *list, const char *name, size_t size);
 /* Appends, and owns the user from then on. Returns false if there is no room or no memory. */
 bool sw_user_list_add(struct sw_user_list *list, struct sw_user *user);
