@@ -20,9 +20,9 @@
 
 /* --- memfds ----------------------------------------------------------------------------------- */
 
-/* Returns NULL, or what is wrong with the descriptor. Accepts only memory that no process can
- * shrink: a read behind its end would be a SIGBUS. Refuses memory whose pages the client does not
- * have yet, since the server would pay for them. */
+/* Returns NULL, or an error text. Accepts only memory that no process can shrink: a read behind its
+ * end would raise SIGBUS. Rejects memory without all of its pages: a page that the server touches
+ * first is charged to the server. */
 static const char *check_memfd(int fd, uint64_t bytes)
 {
     struct stat status;
@@ -31,7 +31,7 @@ static const char *check_memfd(int fd, uint64_t bytes)
     if (seals < 0) {
         return "the file descriptor is not a memfd";
     }
-    if ((seals & (F_SEAL_SHRINK | F_SEAL_SEAL)) == F_SEAL_SEAL) { /* also any file of tmpfs */
+    if ((seals & (F_SEAL_SHRINK | F_SEAL_SEAL)) == F_SEAL_SEAL) { /* or a file of tmpfs */
         return "the memfd cannot be sealed against shrinking: create it with "
                "MFD_ALLOW_SEALING";
     }
@@ -108,7 +108,7 @@ static void release_region(uv_work_t *work)
 
 /* --- on the loop ------------------------------------------------------------------------------ */
 
-/* Adds to what is in use, unless that would pass `most`. */
+/* Adds `bytes` to *used. Returns false and adds nothing if the sum would exceed `most`. */
 static bool charge(uint64_t *used, uint64_t bytes, uint64_t most)
 {
     uint64_t before = __atomic_load_n(used, __ATOMIC_RELAXED);
@@ -126,7 +126,8 @@ static bool is_of_device(const struct sw_region_request *requested)
     return requested->kind == SW_REGION_CUDA_IPC;
 }
 
-/* Adds the bytes of a region to those in use. Returns false with a sentence in `reason`. */
+/* Adds the bytes of a region to those in use. Returns false and sets `reason` if they exceed the
+ * limit. */
 static bool charge_region(struct sw_region_budget *budget,
                           const struct sw_region_request *requested,
                           char reason[SW_FRAME_TEXT_BYTES_MAX])

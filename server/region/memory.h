@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.h - regions: memory of a client's that the server has mapped, and the table imported.
+ * memory.h - regions: memory of a client that the server maps and the table imports.
  *
  * Mapping, and pinning for a device, may take long, so a worker of libuv does both, and undoes
- * them. A region is released when nothing uses it any more. But for the budget everything belongs
- * to the loop's thread.
+ * them. A region is released when no batch uses it. Threads: the loop's. The budget is the
+ * exception: any thread may use it.
  */
 #ifndef SHERWOOD_SERVER_REGION_MEMORY_H
 #define SHERWOOD_SERVER_REGION_MEMORY_H
@@ -16,7 +16,7 @@
 #include "proto/region.h"
 #include "table/memory.h"
 
-/* What all connections together may register. Any thread. */
+/* Limits for all connections together, and what is in use. Threads: any. */
 struct sw_region_budget {
     uint64_t bytes_max;        /* region-bytes-max */
     uint64_t device_bytes_max; /* device-region-bytes-max */
@@ -30,7 +30,7 @@ static inline void sw_region_budget_init(struct sw_region_budget *budget, uint64
     *budget = (struct sw_region_budget){bytes_max, device_bytes_max, rings_max, 0, 0, 0, 0};
 }
 
-/* What is in use now. Any thread. */
+/* Reads what is in use. Threads: any. */
 static inline void sw_region_budget_show(const struct sw_region_budget *budget, uint64_t *bytes,
                                          uint64_t *device_bytes, uint64_t *regions, uint64_t *rings)
 {
@@ -39,17 +39,18 @@ static inline void sw_region_budget_show(const struct sw_region_budget *budget, 
     *regions = __atomic_load_n(&budget->regions, __ATOMIC_RELAXED);
     *rings = __atomic_load_n(&budget->rings, __ATOMIC_RELAXED);
 }
-/* Takes a ring. Returns false if there are rings-max. */
+/* Count a ring as in use, or end that. sw_region_take_ring returns false if rings-max rings are in
+ * use. */
 bool sw_region_take_ring(struct sw_region_budget *budget);
 void sw_region_put_ring(struct sw_region_budget *budget);
 
 struct sw_region {
-    uv_loop_t *uv; /* borrowed, as the others */
+    uv_loop_t *uv; /* borrowed, like the next two */
     struct sw_table *table;
     struct sw_region_budget *budget;
     struct sw_region_request requested;
     struct sw_memory memory;
-    uint8_t *mapping; /* NULL: it is not host memory */
+    uint8_t *mapping; /* NULL: a region of GPU memory */
     uint64_t users;   /* batches that point into it */
     bool ready;       /* may be used */
     bool leaving;     /* may not be used any more */
@@ -64,28 +65,29 @@ struct sw_region {
 };
 
 /* Begins to register the region that `requested` describes. Takes ownership of `fd`, which may be
- * -1. `done` is called later: then the region is ready, or has failed, and is to be freed. NULL:
- * nothing was begun, `reason` says why, and the descriptor is closed. */
+ * -1. Calls `done` later, on the loop. The region is then ready; or it has failed, and the caller
+ * frees it by sw_region_free. Returns NULL if it could not begin: it has then set `reason` and
+ * closed the descriptor. */
 struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
                                      struct sw_region_budget *budget,
                                      const struct sw_region_request *requested, int fd,
                                      void (*done)(struct sw_region *region), void *user,
                                      char reason[SW_FRAME_TEXT_BYTES_MAX]);
-/* A batch points into the region, or no more. */
+/* Count a batch that points into the region, and end that. */
 static inline void sw_region_use(struct sw_region *region)
 {
     region->users++;
 }
 void sw_region_unuse(struct sw_region *region);
-/* From now on nobody can use the region. It is released when it has no users; then `done`, which
- * may be NULL, is called, and it is freed. */
+/* Ends the use of the region: sw_region_at returns NULL from now on. Once the region has no users,
+ * a worker releases it. Then the loop calls `done`, which may be NULL, and frees the region. */
 void sw_region_release(struct sw_region *region, void (*done)(struct sw_region *region),
                        void *user);
-/* Frees one that has failed. */
+/* Frees a region whose registration has failed. */
 void sw_region_free(struct sw_region *region);
 
-/* The address of `bytes` at `offset`; NULL: they do not lie in the region, or it is not to be used,
- * or the address is no multiple of `align`. */
+/* Returns the address of `bytes` bytes at `offset`. Returns NULL if they do not lie in the region,
+ * if the region is not ready or is being released, or if `offset` is not a multiple of `align`. */
 void *sw_region_at(const struct sw_region *region, uint64_t offset, uint64_t bytes, uint32_t align);
 
 /* Maps a memfd, which must have exactly `bytes` bytes and be sealed against shrinking. On failure

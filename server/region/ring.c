@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * ring.c - taking submissions and writing completions.
+ * ring.c - takes submissions and writes completions.
  */
 #include "server/region/ring.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* The acquire half makes the records visible that the client published with the word. */
+/* The load acquires, so it makes visible the records that the client published with this word. */
 static uint32_t load(const struct sw_ring *ring, enum sw_ring_word word)
 {
     return __atomic_load_n(sw_ring_word(ring->memory, word), __ATOMIC_SEQ_CST);
@@ -34,7 +34,7 @@ int sw_ring_peek(const struct sw_ring *ring, struct sw_submission *submission)
     }
     memcpy(submission, sw_ring_submission(ring->memory, ring->entries, ring->taken),
            sizeof(*submission));
-    __asm__ volatile("" ::: "memory"); /* the copy is checked, and not read again */
+    __asm__ volatile("" ::: "memory"); /* checks must use the copy, not the ring */
     return 1;
 }
 
@@ -59,9 +59,10 @@ bool sw_ring_publish(struct sw_ring *ring)
         return false;
     }
     ring->moved = false;
-    /* Release: the records were read before the client may overwrite them. COMPLETED publishes
-     * records and answers. Its store comes before the load of the sleep word, and the client stores
-     * that word before it loads COMPLETED. So at least one side sees the store of the other. */
+    /* The store to TAKEN is a release: the server has read the records before the client may
+     * overwrite them. The store to COMPLETED publishes the completions. That store comes before the
+     * load of the sleep word, and the client stores that word before it loads COMPLETED. So at
+     * least one side sees the store of the other. */
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_TAKEN), ring->taken, __ATOMIC_RELEASE);
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_COMPLETED), ring->completed,
                      __ATOMIC_SEQ_CST);

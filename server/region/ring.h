@@ -20,13 +20,13 @@ struct sw_ring {
     uint32_t entries;
     uint32_t taken;     /* submissions */
     uint32_t completed; /* completions that were written */
-    bool moved;         /* since the last sw_ring_publish */
+    bool moved;         /* a counter has changed since the last sw_ring_publish */
 };
 
-/* Is there a submission? Returns 1; 0 if there is none, or no slot for its completion; -1 if the
- * client's counters cannot be, which ends its connection. */
+/* Looks for a submission. Returns 1; 0 if there is none, or no slot for its completion; -1 if the
+ * client's counters are impossible: the caller then closes the connection. */
 int sw_ring_check(const struct sw_ring *ring);
-/* Does the same, and copies it, without taking it. */
+/* As sw_ring_check, and copies the submission without taking it. */
 int sw_ring_peek(const struct sw_ring *ring, struct sw_submission *submission);
 /* Takes the submission that sw_ring_peek has copied. */
 void sw_ring_take(struct sw_ring *ring);
