@@ -44,8 +44,8 @@ json_t *sw_registry_ask_write(const struct sw_registry_key *key, uint64_t epoch,
 
 /* The values of both keys in etcd. */
 struct sw_registry_held {
-    uint64_t revision; /* of etcd, for which this was read */
-    uint64_t epoch;    /* of the topology; 0: there is none */
+    uint64_t revision; /* revision of etcd at the read */
+    uint64_t epoch;    /* of the topology; 0: no topology */
     char *text;        /* the caller frees it; NULL: no topology, or a value that is not text */
     size_t size;
     char mark[SW_REGISTRY_MARK_BYTES]; /* of this node's last write; "": it has written nothing */

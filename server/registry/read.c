@@ -54,7 +54,7 @@ void sw_registry_answered(struct sw_registry *registry)
 /* --- taking ------------------------------------------------------------------------------------
  */
 
-/* Says, once, why what etcd holds is not taken: NULL, and it is. */
+/* Logs once why the node refuses the topology in etcd. `why` NULL: the node has taken it. */
 static void note(struct sw_registry *registry, uint64_t epoch, const char *why)
 {
     pthread_mutex_lock(&registry->lock);
@@ -101,7 +101,7 @@ static void adopt_topology(struct sw_registry *registry, const struct sw_registr
 
 void sw_registry_saw(struct sw_registry *registry, struct sw_registry_held *held)
 {
-    if (held->revision >= registry->revision) { /* others are answers that came late */
+    if (held->revision >= registry->revision) { /* an older one is a late answer */
         registry->revision = held->revision;
         registry->epoch = held->epoch;
         registry->is_known = true;
@@ -126,7 +126,7 @@ static void on_read(void *context, const json_t *answer, const char *error)
     }
     sw_registry_answered(registry);
     sw_registry_read_answer(answer, &held);
-    if (held.revision < registry->asked_revision) { /* reads never go back: it is another etcd */
+    if (held.revision < registry->asked_revision) { /* this is another etcd */
         registry->revision = held.revision;
         registry->told_epoch = 0;
         if (registry->watch != NULL) {
@@ -196,7 +196,7 @@ static void heard(struct sw_registry *registry, const struct sw_etcd_news *news)
     }
 }
 
-/* Within libcurl: no request begins here, nor ends. */
+/* Runs within libcurl, so it must not begin or end a request. */
 static bool on_line(void *context, const char *line, size_t size)
 {
     struct sw_registry *registry = context;
@@ -213,7 +213,7 @@ static bool on_line(void *context, const char *line, size_t size)
         heard(registry, &news);
     } else {
         sw_log_limited(SW_LOG_ETCD, SW_LOG_WARNING, "the topology in etcd: %s", reason);
-        registry->is_known = false; /* it is read anew */
+        registry->is_known = false; /* the thread reads the key again */
     }
     json_decref(news.root);
     uv_async_send(&registry->wake);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * registry.c - the thread of a topology in etcd, and what others ask of it.
+ * registry.c - the thread of a topology in etcd, and the functions that other threads call.
  */
 #include "server/registry/registry.h"
 
@@ -17,7 +17,7 @@
 
 #define TICK_MS 50
 #define REQUEST_MS 900
-/* At the start, a node without a topology waits for one this number of times, 10 ms each. */
+/* Number of waits of 10 ms for a first topology, at the start. */
 #define FIRST_LOOKS 100
 
 /* --- orders ------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ static void run_registry(void *context)
 /* --- life --------------------------------------------------------------------------------------
  */
 
-/* Parses the options. Returns what is wrong, or NULL. */
+/* Parses the options. Returns NULL, or an error text. */
 static const char *parse(struct sw_etcd_address *address, const struct sw_config *config)
 {
     const char *rest = "";
@@ -216,7 +216,7 @@ int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluste
     return 0;
 }
 
-/* Has the node a topology, or has it heard that there is none? */
+/* Returns true if the node has a topology, or knows why it has none. */
 static bool has_looked(struct sw_registry *registry)
 {
     pthread_mutex_lock(&registry->lock);
@@ -231,7 +231,7 @@ int sw_registry_start(struct sw_registry *registry)
     if (registry == NULL) {
         return 0;
     }
-    sw_registry_answered(registry); /* etcd is silent from now on, until it answers */
+    sw_registry_answered(registry); /* silent_ms counts from now */
     registry->started = uv_thread_create(&registry->thread, run_registry, registry) == 0;
     for (int i = 0; i < FIRST_LOOKS && registry->started && !has_looked(registry); i++) {
         nanosleep(&rest, NULL);

@@ -31,8 +31,8 @@ const char *sw_registry_wrong(const struct sw_config *config);
  * it fails. Borrows all arguments. `ha` may be NULL. */
 int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluster, struct sw_ha *ha,
                        const struct sw_registry_owner *owner, struct sw_registry **out);
-/* NULL is allowed in these three. Start: a node without a topology waits for one, for a second at
- * most, so that clients do not see an empty slot map. */
+/* These three accept NULL. sw_registry_start waits at most a second for a first topology, so that
+ * clients do not see an empty slot map. */
 int sw_registry_start(struct sw_registry *registry);
 void sw_registry_stop(struct sw_registry *registry);
 void sw_registry_destroy(struct sw_registry *registry);

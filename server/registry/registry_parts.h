@@ -54,8 +54,8 @@ struct sw_registry {
 
     /* Only the thread uses the fields below. First, the state of its reads. */
     bool is_known;     /* the key was read, and no change can have been missed since then */
-    uint64_t revision; /* of etcd, up to which the key is known */
-    uint64_t epoch;    /* of the key then; 0: it is absent */
+    uint64_t revision; /* of etcd, up to which the thread knows the key */
+    uint64_t epoch;    /* of the key at `revision`; 0: the key is absent */
     uint64_t refused_epoch;
     bool is_reading;
     uint64_t asked_revision; /* `revision` when the read was sent */
@@ -70,7 +70,7 @@ struct sw_registry {
     /* The current write. */
     struct sw_registry_write {
         bool is_under_way;
-        bool is_waiting; /* until `next_ns`, to read again */
+        bool is_waiting; /* the answer was lost: read both keys at `next_ns` */
         uint64_t order;  /* 0: a claim after an election */
         uint64_t epoch;  /* of the topology that it replaces */
         uint64_t until_ns, next_ns;

@@ -26,7 +26,7 @@ static void send_write(struct sw_registry *registry);
 /* --- the end -----------------------------------------------------------------------------------
  */
 
-/* Notes what became of an order. `view` 0: `error` says why it was refused. */
+/* Stores the outcome of an order. `view` 0: refused, for the reason in `error`. */
 static void note(struct sw_registry *registry, uint64_t order, uint64_t view, const char *error)
 {
     pthread_mutex_lock(&registry->lock);
@@ -46,14 +46,14 @@ static void finish(struct sw_registry *registry, uint64_t view, const char *erro
     }
     free(write->text);
     memset(write, 0, sizeof(*write));
-    uv_async_send(&registry->wake); /* the next one may begin */
+    uv_async_send(&registry->wake); /* the next write may begin */
 }
 
 static void was_written(struct sw_registry *registry, uint64_t epoch)
 {
     char error[SW_CLUSTER_ERROR_BYTES] = "", line[SW_CLUSTER_ERROR_BYTES + 96];
     const struct sw_registry_write *write = &registry->write;
-    if (epoch > registry->revision) { /* what a watch has not told yet is older */
+    if (epoch > registry->revision) { /* later reports of older changes are then ignored */
         registry->revision = registry->epoch = epoch;
     }
     pthread_mutex_lock(&registry->lock);
@@ -83,7 +83,7 @@ static void was_overtaken(struct sw_registry *registry, uint64_t epoch)
 /* --- under way ---------------------------------------------------------------------------------
  */
 
-/* An answer was lost: both keys are read, in a moment. */
+/* Schedules a read of both keys after a lost answer. */
 static void read_later(struct sw_registry *registry, const char *error)
 {
     struct sw_registry_write *write = &registry->write;
@@ -93,7 +93,7 @@ static void read_later(struct sw_registry *registry, const char *error)
     write->next_ns = now + AGAIN_NS;
 }
 
-/* Returns whether the write is over: it was carried out, or never will be. */
+/* Returns true if the write is over: etcd has carried it out, or never will. */
 static bool settle(struct sw_registry *registry, const json_t *answer)
 {
     struct sw_registry_write *write = &registry->write;
@@ -196,7 +196,7 @@ static void begin_order(struct sw_registry *registry, struct sw_registry_wanted 
                                     epoch, error);
     if (text != NULL) {
         begin_write(registry, order->number, epoch, order->until_ns, text);
-    } else if (error[0] == '\0') { /* it lies there */
+    } else if (error[0] == '\0') { /* etcd has this topology already */
         note(registry, order->number, 1, "");
     } else {
         sw_cluster_count_refusal(registry->cluster);
@@ -205,7 +205,7 @@ static void begin_order(struct sw_registry *registry, struct sw_registry_wanted 
     free_order(order);
 }
 
-/* Orders that etcd has not answered for too long. */
+/* Refuses orders that have waited too long for etcd. */
 static void expire_orders(struct sw_registry *registry, uint64_t now)
 {
     for (;;) {
@@ -221,7 +221,8 @@ static void expire_orders(struct sw_registry *registry, uint64_t now)
     }
 }
 
-/* Where this node was elected, and the topology names another primary of its shard. */
+/* Begins a write that names this node as primary, if the node was elected and the topology names
+ * another primary. Returns true if it has begun. */
 static bool begin_claim(struct sw_registry *registry, uint64_t now)
 {
     struct sw_registry_fence fence;
@@ -230,7 +231,7 @@ static bool begin_claim(struct sw_registry *registry, uint64_t now)
         return false;
     }
     char *text = sw_cluster_claim(registry->cluster, &epoch);
-    if (text == NULL || epoch != registry->epoch) { /* what etcd holds now is not what holds here */
+    if (text == NULL || epoch != registry->epoch) { /* the topology here is not the one in etcd */
         free(text);
         return false;
     }
