@@ -11,7 +11,8 @@
 #ifdef SW_HAS_CURL
 #include <curl/curl.h>
 
-/* A value of 4 MiB, in base64, and what is around it. etcd's own limit is 1.5 MiB a request. */
+/* Room for a value of 4 MiB in base64 and the JSON around it. etcd's own limit is 1.5 MiB a
+ * request. */
 #define ANSWER_BYTES_MAX (8 * 1024 * 1024)
 
 struct sw_etcd_stream {
@@ -23,7 +24,7 @@ struct sw_etcd_stream {
     size_t size;
     unsigned endpoint;
     sw_etcd_done *done;
-    sw_etcd_line *line; /* of an answer that goes on; NULL: of any other one */
+    sw_etcd_line *line; /* callback of a stream; NULL: not a stream */
     sw_etcd_ended *ended;
     struct sw_etcd_lines lines;
     void *context;
@@ -45,7 +46,7 @@ struct sw_etcd {
     CURLM *multi;
     struct curl_slist *headers;
     struct sw_etcd_stream *list;
-    unsigned endpoint; /* that is asked next */
+    unsigned endpoint; /* member that gets the next request */
 };
 
 bool sw_etcd_is_built(void)
@@ -70,7 +71,7 @@ static void free_request(struct sw_etcd_stream *request)
     free(request);
 }
 
-/* The next request goes to another member than this one went to. */
+/* Sends the next request to another member than this one. */
 static void pass_on(const struct sw_etcd_stream *request)
 {
     struct sw_etcd *etcd = request->etcd;
@@ -263,7 +264,7 @@ void sw_etcd_destroy(struct sw_etcd *etcd)
     }
 }
 
-/* Files are read at each connection, so that new ones need no restart. */
+/* libcurl reads the files at each connection, so new files need no restart. */
 static void set_tls(CURL *easy, const struct sw_config *config)
 {
     if (config->ha_tls_ca[0] != '\0') {
@@ -286,7 +287,7 @@ static void set_options(struct sw_etcd_stream *request, const char *path)
     curl_easy_setopt(request->easy, CURLOPT_URL, url);
     curl_easy_setopt(request->easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(request->easy, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt(request->easy, CURLOPT_QUICK_EXIT, 1L); /* whatever a resolver waits for */
+    curl_easy_setopt(request->easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for a resolver */
     set_tls(request->easy, request->etcd->config);
     curl_easy_setopt(request->easy, CURLOPT_CONNECTTIMEOUT_MS, limit_ms / 2);
     curl_easy_setopt(request->easy, CURLOPT_TIMEOUT_MS, request->line != NULL ? 0L : limit_ms);

@@ -24,7 +24,9 @@ struct sw_etcd_address {
 const char *sw_etcd_address_parse(struct sw_etcd_address *address, const char *text,
                                   const char **rest);
 
-/* Copies the bytes up to one of `ends` to `out`. They must be letters, digits or in `more`. */
+/* Copies the bytes up to one of `ends` to `out`, and moves *at behind them. The bytes must be
+ * letters, digits or in `more`. Returns false if they are not, if they are too many, or if no byte
+ * comes before the end. */
 bool sw_etcd_address_take_name(const char **at, const char *ends, const char *more,
                                char out[SW_ETCD_NAME_BYTES]);
 /* Returns true if the text is "host:port" or "[v6]:port". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * lines.c - bytes that come in pieces become lines.
+ * lines.c - splits bytes that arrive in pieces into lines.
  */
 #include "server/etcd/lines.h"
 

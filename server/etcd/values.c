@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * values.c - the parts of requests to etcd, and of its answers.
+ * values.c - elements of requests to etcd and of its answers.
  */
 #include "server/etcd/values.h"
 

@@ -28,7 +28,8 @@ uint64_t sw_etcd_revision(const json_t *answer);
 json_t *sw_etcd_comparison(json_t *key, uint64_t revision);
 json_t *sw_etcd_put(json_t *key, json_t *value);
 json_t *sw_etcd_range(json_t *key);
-/* Returns the key in answer number `place` to a transaction of ranges; NULL: the key is absent. */
+/* Returns the key and its value in response number `place` to a transaction of ranges. NULL: the
+ * key is absent. */
 const json_t *sw_etcd_found(const json_t *answer, size_t place);
 
 #endif

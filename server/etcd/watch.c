@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * watch.c - the lines of a watch.
+ * watch.c - writes the request of a watch, and parses the lines of its answer.
  */
 #include "server/etcd/watch.h"
 
@@ -16,16 +16,17 @@ json_t *sw_etcd_ask_watch(json_t *key, uint64_t from)
                      json_sprintf("%" PRIu64, from));
 }
 
-/* Reads the events. Returns false if they cannot be read. */
+/* Reads the last event: it has the newest state of the key. Returns false if the event is
+ * malformed. */
 static bool read_events(const json_t *events, struct sw_etcd_news *news)
 {
     const json_t *last = json_array_get(events, json_array_size(events) - 1);
     const json_t *kv = json_object_get(last, "kv");
-    const char *type = json_string_value(json_object_get(last, "type")); /* PUT is left out */
+    const char *type = json_string_value(json_object_get(last, "type")); /* etcd omits PUT */
     bool is_put = type == NULL || strcmp(type, "PUT") == 0;
     news->kind = SW_ETCD_CHANGED;
     news->kv = is_put ? kv : NULL;
-    news->revision = sw_etcd_number(kv, "mod_revision"); /* the header's may be of later ones */
+    news->revision = sw_etcd_number(kv, "mod_revision"); /* the header may have a later one */
     return news->revision > 0 && (is_put || strcmp(type, "DELETE") == 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * watch.h - a watch of one key: the request, and the lines that etcd's JSON gateway writes, one
- * JSON document each. Pure functions.
+ * watch.h - a watch of one key: the request, and the lines of the answer. Each line is a JSON
+ * document. Pure functions.
  *
  *     {"result":{"header":{"revision":"7",..},"created":true}}
  *     {"result":{"header":{..},"events":[{"kv":{"mod_revision":"9","value":"..",..}}]}}
@@ -37,7 +37,7 @@ struct sw_etcd_news {
 /* Returns a new reference: a request to watch the key from this revision on. Takes over `key`. */
 json_t *sw_etcd_ask_watch(json_t *key, uint64_t from);
 /* Parses a line. If it is not one of the lines above, returns false with an error in `reason` and
- * nothing to free. Also sets `reason` for ENDED. */
+ * nothing to free. Also sets `reason` for COMPACTED and ENDED. */
 bool sw_etcd_read_news(const char *line, size_t size, struct sw_etcd_news *news,
                        char reason[SW_ETCD_REASON_BYTES]);
 
