@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.c - taking topologies, and the handles of the loops.
+ * cluster.c - takes topologies, and keeps the handles of the loops.
  */
 #include "server/cluster/cluster.h"
 
@@ -58,7 +58,7 @@ void sw_cluster_leave(struct sw_cluster_handle *handle)
     }
 }
 
-/* The oldest view that a loop looks at. Under the lock. */
+/* Returns the number of the oldest view that a loop uses. Call it with the lock held. */
 static uint64_t oldest_in_use(const struct sw_cluster *cluster)
 {
     uint64_t oldest = cluster->newest->number;
@@ -163,7 +163,7 @@ static void log_epoch(const struct sw_cluster *cluster, const struct sw_cluster_
     }
 }
 
-/* The name of the step of a move that the state file has now. */
+/* Returns the fault point of the step that was just written; "": none. */
 static const char *step_of(enum sw_cluster_role before, enum sw_cluster_role after)
 {
     if (before != SW_CLUSTER_HANDED && after == SW_CLUSTER_HANDED) {
@@ -253,7 +253,8 @@ static uint64_t install_topology(struct sw_cluster *cluster, struct sw_topology 
         sw_cluster_copy_losses(now->topology, topology);
         /* Keys may come until all loops have followed. */
         leaves = sw_cluster_lost_here(now, topology) > 0;
-        if (leaves || now->shard == SW_CLUSTER_NO_SHARD) { /* what it refused before it takes */
+        /* requests made with the old topology will be refused */
+        if (leaves || now->shard == SW_CLUSTER_NO_SHARD) {
             sw_cluster_lose_until(topology, cluster->id, now->topology->epoch);
         }
         leaves |= sw_cluster_shard_loses(now, topology, given); /* a replica also has these keys */
@@ -322,7 +323,7 @@ int sw_cluster_reload(struct sw_cluster *cluster)
 /* --- life
  * ------------------------------------------------------------------------------------------ */
 
-/* The id of the options, else that of the state, else a new one. */
+/* Takes the id of the options, else that of the state, else a new one. */
 static bool choose_id(struct sw_cluster *cluster, const struct sw_cluster_state *state)
 {
     const char *given = cluster->config->cluster_node_id;
@@ -341,7 +342,7 @@ static bool choose_id(struct sw_cluster *cluster, const struct sw_cluster_state 
     return true;
 }
 
-/* Reads the state. An epoch of it holds until there is a higher one. */
+/* Reads the state. Its topology stays until there is one of a higher epoch. */
 static int open_state(struct sw_cluster *cluster)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
@@ -373,7 +374,7 @@ static int open_state(struct sw_cluster *cluster)
     return 0;
 }
 
-/* Reads the file at the start. One of an older epoch than the state's changes nothing. */
+/* Reads the topology file at the start. Ignores an older epoch than that of the state. */
 static int open_file(struct sw_cluster *cluster)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
@@ -431,7 +432,7 @@ int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_ow
     }
     cluster->config = config;
     cluster->owner = *owner;
-    cluster->owner.shard = NULL; /* the choices have it */
+    cluster->owner.shard = NULL; /* the choices have a copy */
     cluster->choices = (struct sw_cluster_choices){
         .by_hostname = config->cluster_preferred_endpoint_type == SW_CONFIG_ENDPOINT_HOSTNAME,
         .raw_bytes = config->resp_keys == SW_RESP_KEYS_RAW ? config->key_bits / 8 : 0,

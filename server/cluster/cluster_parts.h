@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster_parts.h - internals of the cluster, shared by cluster.c and moving.c.
+ * cluster_parts.h - internals of the cluster, shared by the files of this folder.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_CLUSTER_PARTS_H
 #define SHERWOOD_SERVER_CLUSTER_CLUSTER_PARTS_H
@@ -20,12 +20,11 @@ struct sw_cluster {
     bool is_unsure;         /* under `change`: the state file may differ from the state here */
     uint64_t abandoned;     /* under `change`: attempts up to this one will not be decided */
     pthread_mutex_t lock;   /* for the fields below; held for a moment */
-    struct sw_cluster_move move; /* written under `change` and `lock`, read under either */
-    struct sw_cluster_view
-        *newest; /* atomic; older ones hang from it until no loop looks at them */
+    struct sw_cluster_move move;    /* written under `change` and `lock`, read under either */
+    struct sw_cluster_view *newest; /* atomic; links to older views until no loop uses them */
     struct sw_cluster_handle *handles;
     uint64_t reload_failures; /* atomic */
-    uint64_t clean_at;        /* atomic: a view while which no keys of other nodes were found */
+    uint64_t clean_at;        /* atomic: view under which no keys of other nodes were found */
 };
 
 /* Takes over the topology, writes the state, then publishes the topology as a view. `asks`: slots

@@ -34,7 +34,7 @@ bool sw_cluster_same_roles(const struct sw_topology *one, const struct sw_topolo
     return same;
 }
 
-/* The id of the shard that has the slot; "": none. */
+/* Returns the id of the shard that owns the slot; "": none. */
 static const char *owner_of(const struct sw_topology *topology, unsigned slot)
 {
     uint16_t owner = topology->owner[slot];
@@ -81,7 +81,7 @@ static bool has_no_new(const struct sw_topology *before, const struct sw_topolog
     return true;
 }
 
-/* The shard of a node, or "". */
+/* Returns the id of a node's shard; "": none. */
 static const char *shard_of(const struct sw_topology *topology, const char *id)
 {
     int place = sw_topology_find_node(topology, id);
@@ -115,7 +115,7 @@ static void stay_behind(const struct sw_topology *before, const struct sw_topolo
         sw_cluster_move_clear(move);
     }
     for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
-        if (strcmp(owner_of(after, slot), mine) == 0) { /* its keys are the primary's */
+        if (strcmp(owner_of(after, slot), mine) == 0) { /* this shard owns the slot again */
             move->leaving.words[slot / 64] &= ~(1ULL << slot % 64);
         }
     }
@@ -142,7 +142,7 @@ static const char *lead(const struct sw_topology *before, const struct sw_topolo
                 (move->role == SW_CLUSTER_TAKES || has_no_new(before, after, mine)) &&
                 follow_peer(after, theirs, move));
     if (!may && move->role == SW_CLUSTER_HANDED &&
-        same_owners(before, after, &move->slots, theirs)) { /* it was decided, as others know */
+        same_owners(before, after, &move->slots, theirs)) { /* the target has decided */
         sw_cluster_add_leaving(move);
         sw_cluster_move_clear(move);
         may = true;
@@ -151,7 +151,7 @@ static const char *lead(const struct sw_topology *before, const struct sw_topolo
         return move->role == SW_CLUSTER_HANDED ? "slots migrate from this node"
                                                : "slots migrate to this node";
     }
-    if (move->role == SW_CLUSTER_TAKES) { /* from whom they came may be another one now */
+    if (move->role == SW_CLUSTER_TAKES) { /* another node may be the source now */
         move->attempt = ++move->last;
     }
     return gives_leaving(after, mine, move)

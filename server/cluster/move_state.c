@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * move_state.c - the state goes along to another data directory.
+ * move_state.c - writes the state to another data directory.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * moving.c - the steps of a move that are remembered.
+ * moving.c - the steps of a move that the state file stores.
  */
 #include "server/cluster/moving.h"
 
@@ -74,7 +74,7 @@ static bool is_primary(const struct sw_topology *topology, const char *id,
            sw_cluster_refuse(error, "%s is not a primary in the topology: see CLUSTER NODES", id);
 }
 
-/* How many nodes has the shard of this node? */
+/* Returns the number of nodes in this node's shard. */
 static unsigned count_nodes(const struct sw_cluster *cluster)
 {
     const struct sw_topology_node *me = sw_cluster_me(cluster->newest);
@@ -313,12 +313,12 @@ enum sw_cluster_outcome sw_cluster_outcome(struct sw_cluster *cluster, const cha
         move.role == SW_CLUSTER_DECIDES) {
         outcome = SW_CLUSTER_UNDER_WAY;
     } else if (now == NULL || !is_primary(now, cluster->id, error)) {
-        outcome = SW_CLUSTER_UNKNOWN; /* the primary knows */
+        outcome = SW_CLUSTER_UNKNOWN; /* only the primary knows the outcome */
     } else if (has_none(now, source, slots)) {
         *topology = sw_topology_print(now);
         outcome = *topology == NULL ? SW_CLUSTER_UNKNOWN : SW_CLUSTER_DECIDED;
     } else if (attempt > move.last) {
-        move.last = attempt; /* of a state that was lost */
+        move.last = attempt; /* the file of that attempt was lost */
         outcome = sw_cluster_change_move(cluster, &move, error) == 0 ? SW_CLUSTER_UNKNOWN
                                                                      : SW_CLUSTER_NEVER;
     }
@@ -379,7 +379,7 @@ uint64_t sw_cluster_serve_again(struct sw_cluster *cluster, char error[SW_CLUSTE
     return number;
 }
 
-/* Why a topology is not the outcome of the move; NULL: it is. */
+/* Returns why a topology is not the outcome of the move; NULL: it is the outcome. */
 static const char *wrong_with(const struct sw_cluster *cluster, const struct sw_topology *after)
 {
     if (cluster->move.role != SW_CLUSTER_HANDED) {
@@ -393,7 +393,7 @@ static const char *wrong_with(const struct sw_cluster *cluster, const struct sw_
                : "the target's topology assigns the slots to this node";
 }
 
-/* Gives, in `mine`, the slots to the shards that have them in `theirs`, at an epoch above both. */
+/* Assigns the slots in `mine` to the shards that own them in `theirs`, at an epoch above both. */
 static bool join(struct sw_topology *mine, const struct sw_topology *theirs,
                  const struct sw_slot_set *slots)
 {
@@ -413,8 +413,9 @@ static bool join(struct sw_topology *mine, const struct sw_topology *theirs,
     return done;
 }
 
-/* The topology behind the move. The target's, which it takes, unless nodes have other roles here:
- * of these the target does not know. NULL with a sentence. */
+/* Returns the topology after the move: the target's, if that is newer and its nodes have the same
+ * roles. Otherwise returns a copy of the current one with the slots reassigned, because the target
+ * does not know these roles. Takes over `theirs`. If it fails, returns NULL and an error. */
 static struct sw_topology *outcome_of(const struct sw_cluster *cluster, struct sw_topology *theirs,
                                       char error[SW_CLUSTER_ERROR_BYTES])
 {

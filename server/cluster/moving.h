@@ -22,14 +22,14 @@
 
 void sw_cluster_move_show(struct sw_cluster *cluster, struct sw_cluster_move *move);
 
-/* The id of this node: static storage while the cluster lives. */
+/* Returns the id of this node, which is valid as long as the cluster. */
 const char *sw_cluster_id(const struct sw_cluster *cluster);
 
 /* Writes the address of the primary with this id. Returns false if no primary has it. */
 bool sw_cluster_find(struct sw_cluster *cluster, const char *id, char ip[SW_TOPOLOGY_IP_MAX + 1],
                      uint16_t *port);
 
-/* The topology as JSON, which the caller frees; NULL: there is none, or no memory. */
+/* Returns the topology as JSON, which the caller frees. NULL: no topology, or memory is short. */
 char *sw_cluster_topology(struct sw_cluster *cluster);
 
 /* --- the target ------------------------------------------------------------------------------- */
@@ -40,7 +40,8 @@ uint64_t sw_cluster_take_slots(struct sw_cluster *cluster, const char *source,
                                const struct sw_slot_set *slots, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Ends the attempt as failed, and begins another one. */
 bool sw_cluster_try_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
-/* Ends the attempt as failed without another one. The keys that have arrived are to be removed. */
+/* Ends the attempt as failed without another one. Notes that the keys that have arrived must be
+ * removed. */
 bool sw_cluster_give_up(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Decides the attempt: the slots become this node's, in a topology newer than its own and the
  * source's. Returns the number of its view; or 0 and an error. If it fails with *is_over, the
@@ -82,8 +83,8 @@ uint64_t sw_cluster_hand_over(struct sw_cluster *cluster, const char *target, ui
                               char error[SW_CLUSTER_ERROR_BYTES]);
 /* Serves the slots again after a failed attempt. */
 uint64_t sw_cluster_serve_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
-/* Takes the topology in which the slots are the target's. Their keys are to be removed. If nodes
- * have different roles in that topology, they keep their roles of the current one. */
+/* Takes the topology in which the slots are the target's. Notes that their keys must be removed. If
+ * nodes have different roles in that topology, they keep their roles of the current one. */
 uint64_t sw_cluster_release_slots(struct sw_cluster *cluster, const char *text, size_t size,
                                   char error[SW_CLUSTER_ERROR_BYTES]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replicas.c - the state of a primary, at its replicas.
+ * replicas.c - the state of a primary, which its replicas store.
  */
 #include "server/cluster/replicas.h"
 
@@ -50,7 +50,8 @@ static bool is_same(const struct sw_cluster_move *a, const struct sw_cluster_mov
            memcmp(&a->leaving, &b->leaving, sizeof(a->leaving)) == 0;
 }
 
-/* Under `change`. Is the state that of the primary whose replica this node is? */
+/* Returns true if the state is that of this replica's primary, else false and an error. The caller
+ * holds `change`. */
 static bool is_of_primary(const struct sw_cluster *cluster, const struct sw_cluster_state *state,
                           char error[SW_CLUSTER_ERROR_BYTES])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shared.c - a topology that all nodes read at one place.
+ * shared.c - a topology that all nodes read from etcd.
  */
 #include "server/cluster/shared.h"
 
@@ -30,7 +30,7 @@ uint64_t sw_cluster_take_shared(struct sw_cluster *cluster, const char *text, si
     }
     pthread_mutex_lock(&cluster->change);
     const struct sw_cluster_view *now = cluster->newest;
-    if (now->topology != NULL && now->topology->epoch > epoch) { /* it has come by another way */
+    if (now->topology != NULL && now->topology->epoch > epoch) { /* a newer one is here */
         sw_topology_free(topology);
         number = now->number;
     } else {
@@ -49,7 +49,7 @@ void sw_cluster_count_refusal(struct sw_cluster *cluster)
     __atomic_fetch_add(&cluster->reload_failures, 1, __ATOMIC_RELAXED);
 }
 
-/* How many slots pass from other shards than that of the node to others, or to none? */
+/* Returns how many slots `after` takes from shards other than this primary's own. */
 static unsigned count_taken(const struct sw_cluster_view *now, const struct sw_topology *after)
 {
     const struct sw_topology *before = now->topology;
@@ -65,13 +65,14 @@ static unsigned count_taken(const struct sw_cluster_view *now, const struct sw_t
     return taken;
 }
 
-/* Under `change`. May the operator's topology follow? Notes in it who loses slots by it. */
+/* Returns true if the operator's topology may replace the current one. Notes in it which shards
+ * lose slots. The caller holds `change`. */
 static bool may_share(struct sw_cluster *cluster, struct sw_topology *after, uint64_t seen,
                       char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_cluster_view *now = cluster->newest;
     bool holds_keys = cluster->owner.holds_keys(cluster->owner.server);
-    after->epoch = INT64_MAX; /* the place numbers it: higher than whatever holds */
+    after->epoch = INT64_MAX; /* etcd assigns the epoch, which is higher than any current one */
     if (!sw_cluster_may_follow(now, after, holds_keys, NULL, false, error)) {
         return false;
     }
@@ -85,14 +86,15 @@ static bool may_share(struct sw_cluster *cluster, struct sw_topology *after, uin
     if (now->topology != NULL) {
         sw_cluster_copy_losses(now->topology, after);
     }
-    for (unsigned i = 0; i < after->shard_count; i++) { /* of another numbering they would be */
+    for (unsigned i = 0; i < after->shard_count; i++) {
+        /* epochs above `seen` would be of another numbering */
         struct sw_topology_shard *shard = &after->shards[i];
         shard->lost_after = shard->lost_after > seen ? seen : shard->lost_after;
     }
     return true;
 }
 
-/* Under `change`. Is it newer than what was seen, by its own number? */
+/* Returns true if the topology's own epoch is higher than `seen`. The caller holds `change`. */
 static bool is_newer(const struct sw_cluster *cluster, const struct sw_topology *after,
                      uint64_t seen, char error[SW_CLUSTER_ERROR_BYTES])
 {

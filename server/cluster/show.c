@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * show.c - the figures of a cluster.
+ * show.c - the status of a cluster.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * state_file.c - reading the files of a cluster, and writing its state.
+ * state_file.c - reads the files of a cluster, and writes its state.
  */
 #include "server/cluster/state_file.h"
 
@@ -78,7 +78,7 @@ static bool take_move(json_t *object, struct sw_cluster_move *move)
     return true;
 }
 
-/* Takes the state out of its JSON. Returns false with a sentence about what is wrong. */
+/* Reads the state from its JSON. If a field is wrong, returns false and an error. */
 static bool parse_state(json_t *root, struct sw_cluster_state *state,
                         char error[SW_TOPOLOGY_ERROR_BYTES])
 {
@@ -107,7 +107,7 @@ static bool parse_state(json_t *root, struct sw_cluster_state *state,
     return state->topology != NULL;
 }
 
-/* Is the end of the file the check of what is before it? */
+/* Returns true if the file ends in the right check of the bytes before it. */
 static bool is_whole(const char *text, size_t size)
 {
     char end[CHECK_BYTES + 1];

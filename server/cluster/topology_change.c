@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * topology_change.c - may a topology take the place of another one, and which slots are lost by
- * that?
+ * topology_change.c - checks whether a topology may replace another one, and finds the slots that a
+ * node loses by that.
  */
 #include "server/cluster/topology_change.h"
 
@@ -27,8 +27,8 @@ static bool is_of(const struct sw_topology *topology, unsigned slot, const char 
     return owner != SW_TOPOLOGY_NOBODY && strcmp(topology->shards[owner].id, shard_id) == 0;
 }
 
-/* How many slots of this shard, others than these (NULL: none), another one, or none, has in
- * `after`. */
+/* Returns how many slots of this shard belong to another shard or to none in `after`. Slots in
+ * `given` (NULL: none) do not count. */
 static unsigned count_lost(const struct sw_topology *after, const struct sw_topology_shard *shard,
                            const struct sw_slot_set *given)
 {

@@ -72,7 +72,7 @@ const char *sw_cluster_endpoint(const struct sw_cluster_view *view,
 
 static_assert(SW_SLOTS == SW_FILTER_SLOTS, "SW_FILTER_SLOTS differs from SW_SLOTS");
 
-/* Has the slot left just now? */
+/* Returns true if the slot has just left this node: requests then get ASK. */
 static bool is_asked(const struct sw_cluster_view *view, unsigned slot)
 {
     struct timespec now;

@@ -53,8 +53,9 @@ struct sw_cluster_view {
     uint64_t asks_until_ns;      /* monotonic clock; 0: no slot has just left */
 };
 
-/* Takes over the topology on success (NULL: none). Returns NULL if memory is short. */
+/* How long requests get ASK for a slot that has just left. */
 #define SW_CLUSTER_ASK_NS 1000000000ULL
+/* Takes over the topology on success (NULL: none). Returns NULL if memory is short. */
 struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, const char *id,
                                                const struct sw_cluster_choices *choices);
 void sw_cluster_view_destroy(struct sw_cluster_view *view);
