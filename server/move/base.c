@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * base.c - what both sides of a move use: how far it is, waiting, connections.
+ * base.c - what the source and the target of a move share: status, waiting, connections.
  */
 #include <poll.h>
 #include <stdarg.h>
@@ -93,8 +93,8 @@ int sw_mover_settle(struct sw_mover *mover, uint64_t number)
 /* --- connections --------------------------------------------------------------------------------
  */
 
-/* Returns true if another caller has claimed the image: then its holder must not wait for the other
- * node. */
+/* Returns true if another caller claims the image that the mover holds. The mover then stops
+ * waiting for the other node. */
 static bool gives_way(const void *context)
 {
     const struct sw_mover *mover = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * move.c - the thread.
+ * move.c - the thread: it carries out the next step of the stored state.
  */
 #include "server/move/move.h"
 
@@ -68,7 +68,7 @@ static void drain(struct sw_mover *mover)
     pthread_mutex_unlock(&mover->lock);
 }
 
-/* Slots that have come are served. */
+/* Counts and logs a finished migration to this node. */
 static void end_taking(struct sw_mover *mover, const struct sw_cluster_move *move)
 {
     pthread_mutex_lock(&mover->lock);
@@ -81,7 +81,7 @@ static void end_taking(struct sw_mover *mover, const struct sw_cluster_move *mov
            move->peer);
 }
 
-/* An attempt has failed: another one begins, or none. */
+/* After a failed attempt, begins another one or gives the move up. */
 static void end_attempt(struct sw_mover *mover)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
@@ -100,7 +100,7 @@ static void end_attempt(struct sw_mover *mover)
 static void begin_to_receive(struct sw_mover *mover, const struct sw_cluster_move *move)
 {
     struct sw_cluster_move now;
-    if (mover->failed == move->attempt) { /* that could not be written */
+    if (mover->failed == move->attempt) { /* the end of this attempt could not be written */
         end_attempt(mover);
         return;
     }
@@ -178,8 +178,8 @@ static void notify_late(struct sw_mover *mover)
     }
 }
 
-/* Rests as a replica, or as a primary that still follows the writes of another primary. Returns
- * true in the second case. */
+/* Drops a target's connection: the node is a replica, or a primary that still follows the writes of
+ * another primary. Returns true in the second case. */
 static bool rest_as_replica(struct sw_mover *mover, bool is_replica)
 {
     mover->is_stale = true; /* other replicas may know of an older state than the new primary */
@@ -221,7 +221,7 @@ static bool work(struct sw_mover *mover)
     if (move.role != SW_CLUSTER_TAKES) {
         uncancel(mover);
     }
-    /* a cancelled move ends first: no long work begins before */
+    /* a cancelled move ends before the long removal of keys */
     bool removes = sw_slot_set_count(&move.leaving) > 0 && !sw_mover_is_over(mover);
     if (socket.fd >= 0) {
         give(mover, socket, &hello);
@@ -248,7 +248,7 @@ static bool work(struct sw_mover *mover)
     return socket.fd >= 0 || removes || move.role != SW_CLUSTER_RESTS;
 }
 
-/* A number of the state belongs to a process that has ended: another attempt begins. */
+/* Begins another attempt at the start: the stored one belongs to a process that has ended. */
 static void renew_attempt(struct sw_mover *mover)
 {
     struct sw_cluster_move move;
@@ -343,7 +343,7 @@ int sw_mover_create(const struct sw_mover_parts *parts, struct sw_mover **out)
     if (mover != NULL) {
         mover->parts = *parts;
         mover->socket.fd = -1;
-        mover->is_stale = true; /* it may have been killed before it told them */
+        mover->is_stale = true; /* an earlier process may have ended before it notified them */
         sw_table_info(parts->table, &mover->info);
         mover->at_once = at_once(&mover->info);
         mover->raw_bytes = parts->config->resp_keys == SW_RESP_KEYS_RAW ? mover->info.key_bytes : 0;

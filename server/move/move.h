@@ -26,7 +26,7 @@
 struct sw_mover;
 
 struct sw_mover_parts {
-    const struct sw_config *config; /* borrowed, as all of these */
+    const struct sw_config *config; /* borrowed, like the fields below */
     struct sw_table *table;
     struct sw_cluster *cluster;
     struct sw_repl *repl;
@@ -48,7 +48,8 @@ void sw_mover_destroy(struct sw_mover *mover);
  */
 bool sw_mover_run_target(struct sw_mover *mover, const char *source,
                          const struct sw_slot_set *slots, char error[SW_CLUSTER_ERROR_BYTES]);
-/* Stops taking slots, unless the move is decided. If it fails, returns false and an error. */
+/* Cancels the migration to this node, unless it is decided. If it fails, returns false and an
+ * error. */
 bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Takes over a socket and sends slots on it. If it fails, returns false and an error, and the
  * caller keeps the socket. *for_good: another attempt would also be refused. */
@@ -56,10 +57,11 @@ bool sw_mover_send(struct sw_mover *mover, const struct sw_peer_socket *socket,
                    const struct sw_move_hello *hello, bool *for_good,
                    char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* The topology has changed: the current attempt begins again with the new one. Does not block. */
+/* Call it after a change of the topology: the current attempt begins again with the new one. Does
+ * not block. */
 void sw_mover_nudge(struct sw_mover *mover);
-/* Returns true if no batch of the mover is in flight. A later batch will find that this server is a
- * replica. */
+/* Returns true if no batch of the mover is in flight. Call it after the server has become a
+ * replica: later batches then fail. */
 bool sw_mover_is_quiet(struct sw_mover *mover);
 
 /* Fills in the status. All zero if `mover` is NULL. */

@@ -12,7 +12,7 @@
 /* Phases: name, text. */
 #define SW_MOVE_PHASE_MAP(X)                                                           \
     X(SW_MOVE_RESTS, "none")                                                           \
-    X(SW_MOVE_REMOVES, "removes")   /* keys of the slots, which are to go */           \
+    X(SW_MOVE_REMOVES, "removes")   /* old keys of slots, at either node */            \
     X(SW_MOVE_CONNECTS, "connects") /* target: to the source */                        \
     X(SW_MOVE_SNAPSHOT, "snapshot") /* the keys at one instant */                      \
     X(SW_MOVE_STREAM, "stream")     /* the writes since then */                        \

@@ -21,7 +21,7 @@
 struct sw_mover {
     struct sw_mover_parts parts;
     struct sw_table_info info;
-    uint32_t raw_bytes; /* resp-keys raw: of a key; else 0 */
+    uint32_t raw_bytes; /* bytes of a key if resp-keys is raw, else 0 */
     uint32_t at_once;   /* entries */
     pthread_t thread;
     bool has_thread;
@@ -29,7 +29,7 @@ struct sw_mover {
     pthread_mutex_t writing; /* held while a batch of the mover is in flight */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool stopping, cancelled;     /* under the lock, as all that follows */
+    bool stopping, cancelled;     /* protected by the lock, like the fields below */
     struct sw_peer_socket socket; /* the target's connection; its fd is -1: none */
     struct sw_move_hello hello;
     bool is_sending;
@@ -41,7 +41,7 @@ struct sw_mover {
     struct sw_queue *queue;
     uint8_t *keys, *values, *ops; /* I/O memory of at_once each */
     uint64_t *times;              /* likewise: when entries expire, 0: never */
-    bool has_image;               /* holds an image of the table, which others may wait for */
+    bool has_image;               /* the mover holds an image of the table */
     uint64_t failed;              /* number of the attempt that has failed */
     bool gives_up;                /* another attempt would also fail */
     char reason[SW_MOVE_REASON_BYTES];
@@ -58,7 +58,7 @@ void sw_mover_wake(struct sw_mover *mover);
 void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase);
 void sw_mover_count(struct sw_mover *mover, uint64_t keys, uint64_t bytes);
 void sw_mover_pause_ms(struct sw_mover *mover, unsigned ms);
-/* May keys that come with slots expire? */
+/* Returns true if keys that arrive with slots may expire. */
 static inline bool sw_mover_expires(const struct sw_mover *mover)
 {
     return (mover->info.operations >> SW_EXPIRE & 1) != 0;
@@ -84,7 +84,7 @@ int sw_mover_image(struct sw_mover *mover, uint64_t within_ms, struct sw_image *
 int sw_mover_each_in(struct sw_mover *mover, struct sw_image *image,
                      const struct sw_slot_set *slots,
                      int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user);
-/* Does both. Sets *sequence to the write sequence of the image. */
+/* Takes an image and calls `visit` as above. Sets *sequence to the write sequence of the image. */
 int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t within_ms,
                   int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
                   uint64_t *sequence);

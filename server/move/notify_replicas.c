@@ -20,8 +20,8 @@ struct notification {
     uint64_t until_ns;
 };
 
-/* Asks a replica, by a connection that stays. Returns 1 if it has everything, 0 if it is behind,
- * -1. */
+/* Sends the state to a replica. Returns 1 if the replica has it and the earlier writes, 0 if the
+ * replica is behind, -1 on an error. Leaves the connection open. */
 static int send_state(const struct notification *notification,
                       struct sw_peer_connection *connection)
 {
@@ -82,8 +82,8 @@ int sw_mover_notify_replicas(struct sw_mover *mover, uint64_t sequence)
     return status;
 }
 
-/* Receives the topology of a replica, which the caller frees. NULL: it has none, or cannot be
- * asked. */
+/* Receives the topology of a replica, which the caller frees. NULL: the replica has none, or does
+ * not reply. */
 static char *receive_topology(struct sw_peer_connection *connection, size_t *size)
 {
     static const char words[] = "*2\r\n$7\r\nCLUSTER\r\n$8\r\nTOPOLOGY\r\n";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * orders.c - what others ask of the mover.
+ * orders.c - what other threads order from the mover.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ bool sw_mover_is_quiet(struct sw_mover *mover)
     return is_quiet;
 }
 
-/* Why slots of such a table are not moved; NULL: they are. */
+/* Returns why slots of this table cannot move; NULL: they can. */
 static const char *lacks(const struct sw_mover *mover)
 {
     if (mover->info.engine == SW_ENGINE_CACHE) {
@@ -39,7 +39,7 @@ static const char *lacks(const struct sw_mover *mover)
                : "a table of this engine cannot be read at one instant on this backend";
 }
 
-/* Under the lock. */
+/* Returns true if a move may begin, else false and an error. The caller holds the lock. */
 static bool is_ready(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
 {
     const char *why = lacks(mover);
@@ -82,7 +82,7 @@ bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
     return true;
 }
 
-/* Keys of the target do not expire: do those of this node, or will they? */
+/* Returns true if the target cannot store expiry times and this node has some or will have some. */
 static bool would_lose_times(const struct sw_mover *mover, const struct sw_move_hello *hello)
 {
     struct sw_table_stats stats;
@@ -91,7 +91,7 @@ static bool would_lose_times(const struct sw_mover *mover, const struct sw_move_
            (stats.expires > 0 || mover->parts.config->default_ttl > 0);
 }
 
-/* Compares a target's words with this node. */
+/* Compares a target's request with this node. */
 static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello,
                  char error[SW_CLUSTER_ERROR_BYTES])
 {

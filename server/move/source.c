@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * source.c - the source of a move: its steps, until the target has decided, and asking it for that.
+ * source.c - the source of a move: its steps until the target has decided, and requests for the
+ * target's decision.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,10 +17,9 @@
 #include "table/image.h"
 #include "table/table.h"
 
-/* The source hands the slots over when the target acknowledges the sent writes within CLOSE_NS. On
- * a slow network the limit grows with the duration of the catch-up, up to the time that commands
- * wait.
- */
+/* The source hands the slots over when the target acknowledges the sent writes within CLOSE_NS. The
+ * limit grows by 1/CLOSE_PART of the time since the catch-up began, up to the time that commands
+ * wait. So the catch-up also ends on a slow network. */
 #define CLOSE_NS 20000000ULL
 #define CLOSE_PART 8
 
@@ -67,15 +67,15 @@ static int catch_up(struct source *source, uint64_t *at)
 /* --- the end ------------------------------------------------------------------------------------
  */
 
-/* The digest of the slots at one instant. Only sweeps change them still. */
+/* The digest of the slots at one instant. By then only expiry sweeps change the slots. */
 struct ending {
     struct source *source;
     struct sw_digest digest;
     uint64_t clock_ms;
 };
 
-/* Adds entries to the digest, except expired ones. Sends the keys of those to the target, which
- * removes them whatever its clock says. So they cannot reappear. */
+/* Adds entries to the digest, except expired ones. Sends the keys of the expired ones to the
+ * target, which removes them whatever its clock says. So expired keys cannot reappear. */
 static int add_living(struct sw_mover *mover, uint32_t count, void *user)
 {
     struct ending *ending = user;
@@ -88,15 +88,15 @@ static int add_living(struct sw_mover *mover, uint32_t count, void *user)
             sw_mover_add(mover, &ending->digest, first, i);
             first = i + 1;
         }
-        if (is_dead) { /* over keys that have been added */
+        if (is_dead) { /* overwrites keys that are in the digest */
             memmove(mover->keys + (size_t)dead++ * kb, mover->keys + (size_t)i * kb, kb);
         }
     }
     return sw_move_source_send_expired(ending->source, mover->keys, dead);
 }
 
-/* No request is served from these slots any more. If an earlier reply treated a key as expired, the
- * key has also expired by the table's clock. */
+/* Sends the last writes and the digest. By now the node serves no request of these slots. If an
+ * earlier reply treated a key as expired, the key has also expired by the table's clock. */
 static int send_final(struct source *source, uint64_t at, uint64_t epoch)
 {
     struct sw_mover *mover = source->mover;
@@ -180,7 +180,7 @@ static int hand_over(struct source *source, uint64_t at)
     const uint64_t began_ns = sw_log_now_ns();
     sw_mover_phase(mover, SW_MOVE_HANDED);
     sw_fault_at(config, "move.source.frozen");
-    if (sw_mover_notify_replicas(mover, 0) != 0) { /* a new primary also asks the target */
+    if (sw_mover_notify_replicas(mover, 0) != 0) { /* a new primary can then ask the target */
         return -1;
     }
     sw_fault_at(config, "move.source.told");
@@ -208,7 +208,7 @@ static int give(struct source *source)
         return sw_move_source_connection_failed(source);
     }
     if (sw_mover_notify_replicas(mover, 0) !=
-        0) { /* before slots wait for replicas that do not answer */
+        0) { /* fail here, not while slots wait for a silent replica */
         return -1;
     }
     sw_backlog_enable(mover->parts.repl->backlog, mover->parts.table);
@@ -250,7 +250,8 @@ void sw_mover_run_source(struct sw_mover *mover, struct sw_peer_socket socket,
 /* --- asking -------------------------------------------------------------------------------------
  */
 
-/* Asks once. Returns 0 if it is known what became of the attempt; it is in the state then. */
+/* Asks the target once. Returns 0 if the outcome of the attempt is known, and then stores it in the
+ * state. */
 static int ask(struct sw_mover *mover, const struct sw_cluster_move *move,
                struct sw_peer_connection *connection)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_stream.c - entries and records, as messages.
+ * source_stream.c - sends entries and records as messages.
  */
 #include "server/move/source_stream.h"
 
@@ -58,7 +58,7 @@ int sw_move_source_send(struct source *source, const struct sw_move_head *head,
     return 0;
 }
 
-/* Sends a message of the write `of`. */
+/* Sends a message that belongs to the write source->of. */
 static int send_part(struct source *source, enum sw_move_kind kind, uint8_t operation, uint32_t n,
                      const struct giving_columns *columns)
 {
@@ -157,7 +157,7 @@ static struct giving_record record_of(const struct sw_mover *mover,
     return record;
 }
 
-/* The time that operation i gives. */
+/* Returns the expiry time that operation i sets. */
 static uint64_t time_at(const struct giving_record *record, uint32_t i)
 {
     uint64_t at = 0;
@@ -168,7 +168,8 @@ static uint64_t time_at(const struct giving_record *record, uint32_t i)
     return at;
 }
 
-/* Sends the first n operations that lie in the mover's memory, which are of this record. */
+/* Sends the first n operations in the mover's memory. They are copies of this record's
+ * operations. */
 static int send_writes(struct source *source, const struct giving_record *record, uint32_t n)
 {
     const struct sw_mover *mover = source->mover;
@@ -182,8 +183,7 @@ static int send_writes(struct source *source, const struct giving_record *record
 }
 
 /* Copies operation i to place n of the mover's memory. Returns false if the target does not know
- * the operation.
- */
+ * the operation. */
 static bool copy_one(struct source *source, const struct giving_record *record, uint32_t i,
                      uint32_t n)
 {
@@ -200,7 +200,8 @@ static bool copy_one(struct source *source, const struct giving_record *record, 
     return source->hello->expires != 0 || (mover->times[n] == 0 && !sw_op_expires(operation));
 }
 
-/* Sends what the record has of the slots: first the keys that it removed for their time. */
+/* Sends the parts of the record that concern the slots: first the expired keys that it removed,
+ * then its operations. */
 static int send_record(struct source *source, const struct giving_record *record)
 {
     struct sw_mover *mover = source->mover;
@@ -232,7 +233,7 @@ static int send_record(struct source *source, const struct giving_record *record
     return status != 0 || n == 0 ? status : send_writes(source, record, n);
 }
 
-/* Sends what a write has of the slots. */
+/* Sends the parts of a write that concern the slots. */
 static int send_kept(struct source *source, const struct sw_backlog_record *kept)
 {
     struct sw_wal_record head;

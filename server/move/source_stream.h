@@ -34,8 +34,8 @@ int sw_move_source_send(struct source *source, const struct sw_move_head *head,
 int sw_move_source_send_entries(struct sw_mover *mover, uint32_t count, void *user);
 /* Sends expired keys, which the target removes before the operations of the write `source->of`. */
 int sw_move_source_send_expired(struct source *source, const uint8_t *keys, uint32_t count);
-/* Sends exactly the writes after *at up to `through`. Waits for those that the backlog lacks still.
- */
+/* Sends exactly the writes after *at up to `through`. Waits for writes that the backlog lacks
+ * still. */
 int sw_move_source_send_through(struct source *source, uint64_t *at, uint64_t through);
 
 #endif

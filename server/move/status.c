@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * status.c - what the mover tells.
+ * status.c - status of the mover.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ size_t sw_mover_status(struct sw_mover *mover, char *text, size_t bytes)
     struct sw_cluster_move move;
     sw_mover_read_status(mover, &facts);
     sw_cluster_move_show(mover->parts.cluster, &move);
-    /* a source is one once it sends, and what the state says comes before the thread's facts */
+    /* the stored role comes before the thread's; only the thread knows a source that still sends */
     bool is_given_up = facts.phase == SW_MOVE_REMOVES && facts.role == SW_CLUSTER_TAKES;
     enum sw_cluster_role role = move.role != SW_CLUSTER_RESTS                  ? move.role
                                 : facts.phase != SW_MOVE_RESTS && !is_given_up ? facts.role

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream.c - the words of source and target, as bytes.
+ * stream.c - encodes and decodes messages between source and target.
  */
 #include "server/move/stream.h"
 

@@ -73,7 +73,7 @@ enum sw_move_kind {
 
 struct sw_move_head {
     enum sw_move_kind kind;
-    uint8_t operation; /* of all, unless SW_MOVE_HAS_OPERATIONS */
+    uint8_t operation; /* of all keys, unless SW_MOVE_HAS_OPERATIONS is set */
     uint16_t flags;
     uint32_t count;
     uint64_t from, sequence;

@@ -17,14 +17,14 @@
 #include "table/batch.h"
 #include "table/table.h"
 
-#define NOFIT "-NOFIT " /* the source refuses, and will again */
+#define NOFIT "-NOFIT " /* the source refuses every further attempt */
 
 struct target {
     struct sw_mover *mover;
     const struct sw_cluster_move *move;
     struct sw_peer_connection connection;
     uint64_t salt;
-    uint64_t through; /* writes up to here are carried out; only behind BEGIN */
+    uint64_t through; /* writes up to this one are applied; valid after BEGIN */
     bool has_begun;
     bool for_good;
 };
@@ -240,7 +240,7 @@ int sw_mover_serve(struct sw_mover *mover)
     return -1;
 }
 
-/* The source takes this as its topology; if it does not get it, it asks. */
+/* Sends the decided topology to the source. A source that does not receive it asks for it. */
 static void send_done(struct target *target)
 {
     char line[48];
@@ -276,12 +276,12 @@ static int take_final(struct target *target, const struct sw_move_head *head)
     if (decide(target, head) != 0) {
         return -1;
     }
-    if (sw_mover_serve(mover) != 0) { /* the source asks */
+    if (sw_mover_serve(mover) != 0) { /* the source will ask */
         return -1;
     }
     sw_fault_at(config, "move.target.serves");
     if (mover->parts.saver != NULL && mover->parts.wal == NULL) {
-        (void)sw_saver_ask(mover->parts.saver); /* it is in no snapshot yet */
+        (void)sw_saver_ask(mover->parts.saver); /* the received keys are in no snapshot yet */
     }
     send_done(target);
     return 0;
@@ -296,7 +296,7 @@ static int take_begin(struct target *target, const struct sw_move_head *head)
     return 0;
 }
 
-/* Returns 1 if it was the last message, 0, or -1. */
+/* Handles one message. Returns 1 after the last one, 0 after another one, -1 on an error. */
 static int take_message(struct target *target)
 {
     struct sw_mover *mover = target->mover;
@@ -328,7 +328,8 @@ static int take_message(struct target *target)
     return -1;
 }
 
-/* Until this node serves the slots, the source alone says which of their keys have expired. */
+/* Returns true for keys of the slots. Until this node serves the slots, only the source decides
+ * which of their keys have expired. */
 static bool is_migrating(const void *context, uint64_t key)
 {
     const struct target *target = context;
