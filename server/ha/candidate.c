@@ -270,7 +270,7 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
     } else if (shard->term > 0 && !is_own) {
         follow(ha, shard);
     }
-    /* read again exactly when the patience ends */
+    /* read again when the patience ends */
     uint64_t over = ha->seen_ns + patience(ha, shard);
     if (over > now && over < ha->next_read_ns) {
         ha->next_read_ns = over;

@@ -15,7 +15,7 @@
 #include "server/observe/log.h"
 
 #define TICKS_A_TTL 60
-#define TERMS_AHEAD 1000000 /* a candidate may be, of a member that has not read etcd since */
+#define TERMS_AHEAD 1000000 /* most terms that a candidate may be ahead of this member */
 
 static uint64_t draw_incarnation(void)
 {
@@ -79,7 +79,7 @@ static bool advance(void *context, uint64_t term, uint64_t *incarnation)
     bool takes = sw_ha_takes(&ha->member, term);
     *incarnation = ha->member.self.incarnation;
     if (takes && sw_repl_is_down(&ha->repl->state)) {
-        sw_repl_resume_serving(&ha->repl->state); /* a replica, whose reads are served */
+        sw_repl_resume_serving(&ha->repl->state); /* now a replica that serves reads */
     }
     pthread_mutex_unlock(&ha->lock);
     return takes;
@@ -220,7 +220,7 @@ const char *sw_ha_forget(struct sw_ha *ha, const char *name)
     return wrong;
 }
 
-/* Why this member cannot be made primary; NULL: it can. With the lock held. */
+/* Returns why this member cannot be made primary; NULL: it can. Call it with the lock held. */
 static const char *wrong_to_adopt(struct sw_ha *ha)
 {
     return ha->member.serves > 0 ? "ERR this member is the primary"
@@ -317,7 +317,7 @@ static void tick(struct sw_ha *ha)
     bool stopping = ha->stopping;
     ha->next_read_ns = ha->wants_read ? 0 : ha->next_read_ns;
     ha->wants_read = false;
-    if (ha->wants_adoption && ha->seen_ns != 0) { /* etcd was read */
+    if (ha->wants_adoption && ha->seen_ns != 0) { /* only after a first read of etcd */
         ha->is_adopting = true;
         ha->adopted_renewal = ha->seen_renewal;
         ha->wants_adoption = false;
@@ -361,7 +361,7 @@ static void run_ha_thread(void *context)
     close_handle((uv_handle_t *)&ha->tick, NULL);
     close_handle((uv_handle_t *)&ha->wake, NULL);
     sw_peers_end(&ha->peers);
-    uv_run(&ha->uv, UV_RUN_DEFAULT); /* until all questions have ended */
+    uv_run(&ha->uv, UV_RUN_DEFAULT); /* runs until all requests have ended */
 }
 
 /* --- life ---------------------------------------------------------------------------------------
@@ -436,11 +436,11 @@ int sw_ha_start(struct sw_ha *ha, uint16_t port)
                                                 : "a port without TLS: set --port");
         return -1;
     }
-    pthread_mutex_lock(&ha->lock); /* figures are asked for already */
+    pthread_mutex_lock(&ha->lock); /* other threads read the status already */
     bool is_named = name_self(ha, port) == 0;
     sw_ha_names_add(&ha->names, ha->self);
     ha->member.self.node = sw_ha_node(ha->self);
-    ha->facts.silent_ms = sw_ha_now() / 1000000U; /* moments; durations in sw_ha_status */
+    ha->facts.silent_ms = sw_ha_now() / 1000000U; /* a time; sw_ha_status computes the duration */
     pthread_mutex_unlock(&ha->lock);
     if (!is_named) {
         return -1;

@@ -22,7 +22,8 @@ struct sw_ha;
  * if --ha is empty. Both log an error and return -1 if they fail. Borrows all arguments. */
 int sw_ha_create(const struct sw_config *config, struct sw_repl *repl, struct sw_ha **out);
 int sw_ha_start(struct sw_ha *ha, uint16_t port);
-/* Hands over if this member is primary and another member has every write soon. NULL is allowed. */
+/* If this member is primary, hands over to another member, and waits at most two seconds for that.
+ * NULL is allowed. */
 void sw_ha_leave(struct sw_ha *ha);
 void sw_ha_stop(struct sw_ha *ha);
 void sw_ha_destroy(struct sw_ha *ha);

@@ -43,7 +43,7 @@ struct sw_ha {
     struct sw_ha_names names;
     struct sw_ha_history history;
     uint64_t newest;  /* the highest term that this member has seen */
-    bool is_loading;  /* its data directory is not loaded: its position is unknown */
+    bool is_loading;  /* the data directory is not loaded: the position is unknown */
     bool is_outdated; /* a replica has closed the term that this primary serves */
     bool wants_switch;
     bool wants_read;
@@ -69,7 +69,7 @@ struct sw_ha {
     bool is_renewing;
     uint64_t renewals, next_renewal_ns, renewal_sent_ns, renewal_term;
     bool is_sending_change;
-    uint64_t last_sequence; /* of the tick before */
+    uint64_t last_sequence; /* last write of the table at the tick before */
     struct sw_ha_track {
         struct sw_ha_id id;
         uint64_t whole_ns; /* when it last had every write of the previous tick */
@@ -106,8 +106,8 @@ void sw_ha_tick_other(struct sw_ha *ha, uint64_t now);
 
 void sw_ha_begin_to_lead(struct sw_ha *ha);
 void sw_ha_end_to_lead(struct sw_ha *ha, const char *why);
-/* The shard was read: finds out whether etcd took a change, and ends the term if there is a newer
- * one. */
+/* Compares with the shard as read from etcd: learns whether etcd took a change, and ends the term
+ * if there is a newer one. */
 void sw_ha_read_as_primary(struct sw_ha *ha, const struct sw_ha_shard *shard);
 void sw_ha_tick_primary(struct sw_ha *ha, uint64_t now);
 

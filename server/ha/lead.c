@@ -43,7 +43,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
         snprintf(ha->facts.primary, sizeof(ha->facts.primary), "%s", ha->self);
     }
     pthread_mutex_unlock(&ha->lock);
-    if (!is_it) { /* the member has closed the term meanwhile: another one stands */
+    if (!is_it) { /* the member has closed the term meanwhile: another member stands */
         sw_repl_stop_serving(state);
         (void)sw_replica_hold(ha->repl->replica);
         sw_repl_set_lease(state, UINT64_MAX);
@@ -153,7 +153,7 @@ static void on_changed(void *context, const json_t *answer, const char *error)
     }
 }
 
-/* With the lock held. */
+/* Sends the change to etcd. Call it with the lock held. */
 static void send_change(struct sw_ha *ha)
 {
     json_t *body =
@@ -199,7 +199,8 @@ static void drop_node(struct sw_ha_sync *sync, uint64_t node)
     sync->count = kept;
 }
 
-/* Removes members that are disconnected or have been behind for too long. */
+/* Removes members that are disconnected or have been behind for too long, and the member to
+ * forget. */
 static void shrink(struct sw_ha *ha, struct sw_ha_sync *sync, uint64_t now)
 {
     const struct sw_ha_sync before = *sync;
@@ -212,7 +213,7 @@ static void shrink(struct sw_ha *ha, struct sw_ha_sync *sync, uint64_t now)
     }
 }
 
-/* Adds members that have every write ever found safe. */
+/* Adds members that have every write found safe so far. */
 static void grow(struct sw_ha *ha, struct sw_ha_sync *sync, const struct sw_ha_ack *acks,
                  unsigned count)
 {
@@ -240,7 +241,7 @@ static void forget(const struct sw_ha *ha, struct sw_ha_sync *sync)
     uint64_t kept = 0;
     for (uint64_t i = 0; i < ha->member.shard.sync.count; i++) {
         if (ha->member.shard.sync.in_sync[i].node == ha->wants_forgotten) {
-            return; /* it must leave the members in sync first */
+            return; /* the member must leave the members in sync first */
         }
     }
     for (uint64_t i = 0; i < sync->members; i++) {

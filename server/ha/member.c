@@ -290,7 +290,7 @@ bool sw_ha_read_again(struct sw_ha_member *member, const struct sw_ha_shard *sha
         sw_ha_step_down(member);
         return false;
     }
-    if (shard->sync_revision != member->shard.sync_revision) { /* it was taken */
+    if (shard->sync_revision != member->shard.sync_revision) { /* etcd has taken the change */
         member->shard.sync = shard->sync;
         member->shard.sync_revision = shard->sync_revision;
         member->is_changing = false;

@@ -101,7 +101,7 @@ bool sw_ha_is_beyond(struct sw_ha_position a, struct sw_ha_position b);
 /* --- a replica ---------------------------------------------------------------------------------
  */
 
-/* May records of this term be taken and acknowledged? */
+/* Returns true if the member may take and acknowledge records of this term. */
 bool sw_ha_takes(const struct sw_ha_member *member, uint64_t term);
 /* Takes records of this term from now on. The member stops serving and standing. */
 void sw_ha_follow(struct sw_ha_member *member, uint64_t term);

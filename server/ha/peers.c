@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * peers.c - one request and its reply.
+ * peers.c - sends one request and reads its reply.
  */
 #include "server/ha/peers.h"
 

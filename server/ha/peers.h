@@ -21,7 +21,7 @@ struct sw_peers {
     struct sw_lookups *lookups;
 };
 
-/* Returns 0, or -1 if no descriptor is free. Borrows both. */
+/* Returns 0; or -1 if no descriptor is free or memory is short. Borrows both arguments. */
 int sw_peers_init(struct sw_peers *peers, uv_loop_t *uv, const struct sw_config *config);
 /* Ends all requests: the loop soon calls `done` of each with NULL. */
 void sw_peers_end(struct sw_peers *peers);

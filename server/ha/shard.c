@@ -44,7 +44,7 @@ static json_t *comparison_of(const struct sw_ha_address *address, const char *na
 
 json_t *sw_ha_ask_all(const struct sw_ha_address *address)
 {
-    char end[KEY_BYTES]; /* '0' is behind '/' */
+    char end[KEY_BYTES]; /* the byte '0' follows '/' */
     int size = snprintf(end, sizeof(end), "%s/%s0", address->etcd.prefix, address->shard);
     return json_pack("{s:o,s:o}", "key", key_of(address, ""), "range_end",
                      sw_etcd_in_base64(end, (size_t)size));

@@ -72,7 +72,7 @@ json_t *sw_ha_ask_renewal(const struct sw_ha_address *address, const struct sw_h
                           uint64_t number);
 json_t *sw_ha_ask_change(const struct sw_ha_address *address, const struct sw_ha_shard *shard,
                          const struct sw_ha_sync *next, const struct sw_ha_names *names);
-/* A primary that hands over deletes its renewal. */
+/* Body of a hand-over: the primary deletes its renewal. */
 json_t *sw_ha_ask_end(const struct sw_ha_address *address, const struct sw_ha_shard *shard);
 
 #endif
