@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bind.c - making listening sockets.
+ * bind.c - makes listening sockets.
  */
 #include "server/net/bind.h"
 
@@ -97,8 +97,8 @@ int sw_bind_tcp(const char *host, uint16_t port, const struct sw_bind_names *nam
     return fd;
 }
 
-/* Has the socket file at this path no listener? Only a refused connection says so: a server may be
- * too busy for another connection, or may be closed to this user. */
+/* Returns true if no server listens on the socket file at this path. Other errors of connect() do
+ * not show that: the server may be too busy, or may not admit this user. */
 static bool is_stale(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -116,8 +116,9 @@ static bool is_file(const char *path, dev_t device, ino_t inode)
     return lstat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
 }
 
-/* Removes a file, if it is still this one. Between a look and an unlink another server could put
- * its socket there: so the file is renamed first, then looked at, and put back if it is another. */
+/* Removes the file at `path` if it has this device and inode. Another server could replace the file
+ * between a check and an unlink. So the function first renames the file, then checks it, and puts
+ * it back if it is another file. */
 static void remove_this(const char *path, dev_t device, ino_t inode)
 {
     char beside[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 32];

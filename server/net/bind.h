@@ -25,12 +25,12 @@ struct sw_bind_names {
 int sw_bind_tcp(const char *host, uint16_t port, const struct sw_bind_names *names);
 
 /* Makes a listening, non-blocking Unix stream socket whose file has this mode. A socket file that
- * no server listens on is replaced; any other file is an error. Returns the descriptor, and in
- * `file` what to pass to sw_unbind_unix; or -1. */
+ * no server listens on is replaced; any other file is an error. Returns the descriptor and sets
+ * `file` for sw_unbind_unix, or returns -1. */
 int sw_bind_unix(const char *path, uint32_t mode, struct sw_bound_file *file);
 
-/* Removes the file at `path`, if it is still this one: another server may have put its own there.
- * Call it while the socket is open: as long as it is, the inode has no other file. */
+/* Removes the file at `path` if it still is `file`: another server may have replaced it. Call it
+ * while the socket is open. Until then the kernel gives the inode to no other file. */
 void sw_unbind_unix(const char *path, struct sw_bound_file *file);
 
 /* The port that a TCP socket is bound to; 0 if the socket is of another kind. */

@@ -35,7 +35,7 @@ struct sw_clients_stats {
     uint64_t last_request; /* sw_clients_command or sw_clients_frame; 0: none */
     int64_t queued;        /* commands that wait for EXEC; -1: no transaction */
     uint64_t is_paused;    /* CLIENT PAUSE holds its next request back */
-    uint64_t is_monitor;   /* it is shown commands */
+    uint64_t is_monitor;   /* MONITOR sends commands to it */
 };
 
 /* Whether a connection waits in a command that CLIENT UNBLOCK ends. */
@@ -50,16 +50,16 @@ struct sw_clients_entry {
     struct sw_list link; /* of the client list */
     uint64_t id;
     uint64_t open_at_ms;                 /* by the monotonic clock */
-    char peer[SW_CLIENTS_ADDRESS_BYTES]; /* constant once it has entered, as all above */
+    char peer[SW_CLIENTS_ADDRESS_BYTES]; /* constant after sw_clients_enter, as all fields above */
     char own[SW_CLIENTS_ADDRESS_BYTES];  /* the server's address */
     char user[SW_USER_NAME_BYTES];       /* under the lock, as the three below */
     char name[SW_CLIENTS_NAME_BYTES];    /* what the client calls itself */
     char library_name[SW_CLIENTS_NAME_BYTES];
     char library_version[SW_CLIENTS_NAME_BYTES];
-    uint8_t resp_version;            /* atomic; 0: it speaks frames, or has said nothing yet */
+    uint8_t resp_version;            /* atomic; 0: it sends frames, or has sent nothing yet */
     bool kill;                       /* atomic: it is to be closed */
     uint8_t waits;                   /* atomic: enum sw_clients_wait */
-    bool *kill_some;                 /* atomic: of its loop: some are to be closed */
+    bool *kill_some;                 /* atomic: its loop has connections to close */
     uv_async_t *wake;                /* its loop's handle. Borrowed */
     struct sw_clients_stats figures; /* atomic */
 };
@@ -107,9 +107,11 @@ static inline uint64_t sw_clients_frame(uint32_t operation)
     return SW_CLIENTS_FRAME | operation;
 }
 
-/* The rest is called on the connection's loop, also where there is no client list. The first writes
- * its figures and who it is; the sweep does. The second writes who it is, after a login. The third
- * writes a text of its entry, shorter than the field. */
+/* The functions below run on the connection's loop, also if the server has no client list.
+ *
+ * sw_clients_publish writes the statistics and the user of the connection; the sweep calls it.
+ * sw_clients_publish_user writes the user, after a login. sw_clients_set_text writes a text that is
+ * shorter than its field of the entry. */
 void sw_clients_publish(struct sw_conn *conn);
 void sw_clients_publish_user(struct sw_conn *conn);
 void sw_clients_set_text(struct sw_conn *conn, char *field, const uint8_t *text, size_t size);

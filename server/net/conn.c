@@ -188,7 +188,7 @@ uint64_t sw_conn_unsent_bytes(const struct sw_conn *conn)
     return conn->unsent_bytes + conn->held_bytes + sw_transport_queued_bytes(&conn->transport);
 }
 
-/* Has the connection enough unsent replies, by their number, to be paused for their bytes? */
+/* May the bytes of the unsent replies pause the connection? See unsent_replies_min. */
 static bool has_many_unsent(const struct sw_conn *conn)
 {
     uint32_t least = conn->protocol->unsent_replies_min;
@@ -201,7 +201,7 @@ static bool has_few_unsent(const struct sw_conn *conn)
     return least > 0 && conn->unsent_replies <= least / 2;
 }
 
-/* Unsent replies at which the connection's input is paused. */
+/* Returns the bytes of unsent replies that pause the connection's input. */
 static uint64_t output_pause_of(const struct sw_conn *conn)
 {
     uint64_t pause = SW_LIVE(conn->net->config->output_bytes_pause);

@@ -42,11 +42,11 @@ enum sw_stall {
     SW_STALL_ARENA,      /* the arena has no memory for the next frame or scan */
     SW_STALL_IN_FLIGHT,  /* the connection has frames-in-flight-max requests without a reply */
     SW_STALL_OUTPUT,     /* the connection has more unsent replies than output-bytes-pause */
-    SW_STALL_LOGIN,      /* a password was wrong: it has to wait before the next one */
+    SW_STALL_LOGIN,      /* a password was wrong: the server does not read the next one yet */
     SW_STALL_LOG,        /* the write-ahead log has no room for the next write */
     SW_STALL_PAUSED,     /* CLIENT PAUSE holds the next request back */
     SW_STALL_FROZEN,     /* the next command has keys of a slot that is being handed over */
-    SW_STALL_YIELDED     /* it has used up its share of time, or of text replies */
+    SW_STALL_YIELDED     /* the connection has used up its share of time, or of text replies */
 };
 
 /* The peer of a connection. */
@@ -83,8 +83,8 @@ struct sw_conn {
     enum sw_refusal refusal; /* it only gets this error; NONE: it is served */
     bool retried;            /* sw_conn_resume is parsing its input again */
     bool output_paused;      /* it is not read, because it has too many unsent replies */
-    bool is_left_out;        /* it was not read now: others have their share first */
-    bool is_socket_kept;     /* its peer sees no end when it closes: sw_conn_keep_socket */
+    bool is_left_out;        /* it was not read in this iteration: other connections come first */
+    bool is_socket_kept;     /* the peer sees no end when it closes: sw_conn_keep_socket */
 
     struct sw_iteration_share share;
     uint32_t in_flight;      /* requests that were accepted and have no reply yet */
@@ -92,11 +92,11 @@ struct sw_conn {
     struct sw_input input;
     struct sw_conn_times times;
 
-    struct sw_login login;         /* who it is: conn_login.c */
+    struct sw_login login;         /* its user: conn_login.c */
     bool lacks_login;              /* it is counted as one that has not logged in */
     uint8_t login_failures;        /* wrong passwords since the last right one */
     uint64_t login_since_ms;       /* when lacks_login last changed */
-    uint64_t login_waits_until_ms; /* it is not read before; 0: no password was wrong */
+    uint64_t login_waits_until_ms; /* it is not read before this time; 0: no password was wrong */
 
     /* Written by the protocol. */
     bool receives_body;      /* the next bytes go to protocol->body_room */
@@ -117,9 +117,9 @@ struct sw_conn {
  * only gets an error that says that connections-max is reached. On failure the socket is closed. */
 void sw_conn_open(struct sw_net *net, struct sw_inbox_item accepted);
 
-/* The two steps of sw_conn_open, for a transport that is not a socket. The first puts a new
- * connection into its loop's lists; it returns NULL if there is no memory. The caller then fills in
- * the transport, and the second step starts reading. */
+/* The two steps of sw_conn_open, for a transport that is not a socket. sw_conn_create puts a new
+ * connection into its loop's lists, and returns NULL if there is no memory. The caller then fills
+ * in the transport, and sw_conn_start starts reading. */
 struct sw_conn *sw_conn_create(struct sw_net *net, bool is_refused);
 void sw_conn_start(struct sw_conn *conn);
 extern const struct sw_transport_events sw_conn_events;
@@ -172,10 +172,10 @@ static inline bool sw_conn_arena_is_reserved(const struct sw_conn *conn)
 /* Asserts the invariants of a connection that hold between two events. */
 void sw_conn_check(const struct sw_conn *conn);
 
-/* Functions for net/ alone. The first starts or stops reading, as the state demands. The second
- * closes a draining connection once no request is in flight and no reply is unsent. The third frees
- * a connection that is closed and has no request in flight. The fourth removes a connection from
- * the list of stalled connections. */
+/* Functions for net/ alone. sw_conn_update_reading starts or stops reading, as the state demands.
+ * sw_conn_settle closes a draining connection once no request is in flight and no reply is unsent.
+ * sw_conn_free_if_done frees a closed connection that has no request in flight. sw_conn_end_stall
+ * removes a connection from the list of stalled connections. */
 void sw_conn_update_reading(struct sw_conn *conn);
 void sw_conn_settle(struct sw_conn *conn);
 void sw_conn_free_if_done(struct sw_conn *conn);

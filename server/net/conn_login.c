@@ -123,7 +123,7 @@ bool sw_conn_login_timed_out(const struct sw_conn *conn, uint64_t now_ms)
 
 /* --- passwords -------------------------------------------------------------------------------- */
 
-/* Copies a name that a stranger has sent for a line of the log. */
+/* Copies a name from a client so that a line of the log can show it. */
 static void show_name(const char *name, size_t size, char out[SW_USER_NAME_BYTES])
 {
     size_t shown = size < SW_USER_NAME_BYTES - 1 ? size : SW_USER_NAME_BYTES - 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn_login.h - who a connection is, and what that costs it: connections without a login are few
- * and short-lived, and wrong passwords make them wait. Everything runs on the connection's loop.
+ * conn_login.h - the login of a connection. It limits the number and the life of connections
+ * without a login, and delays a connection after a wrong password. Everything runs on the
+ * connection's loop.
  */
 #ifndef SHERWOOD_SERVER_NET_CONN_LOGIN_H
 #define SHERWOOD_SERVER_NET_CONN_LOGIN_H
@@ -11,27 +12,28 @@
 
 #include "server/net/conn.h"
 
-/* May the connection do everything with every key? One load and one comparison; where there are no
- * rules nothing else is looked at. */
+/* May the connection run every command on every key? Costs one load and one comparison. If the
+ * server has no rules, this is the only check of the user. */
 static inline bool sw_conn_is_free(const struct sw_conn *conn)
 {
     return sw_login_is_free(&conn->login, conn->net->users_version);
 }
 
 /* Sets the user of a new connection: the user that unix-users names for its peer, `default` if that
- * user has no password, or nobody yet. Sets conn->refusal if the server must not serve the
+ * user has no password, or no user yet. Sets conn->refusal if the server must not serve the
  * connection at all: protected-mode forbids it, or too many connections have not logged in. `fd` is
  * its socket; -1: there is none. */
 void sw_conn_login_begin(struct sw_conn *conn, int fd, bool is_unix);
 
-/* Logs in by a password. A wrong one is counted and logged, and the connection is not read for a
- * time that doubles with each failure: it is stalled. Returns whether it was right. */
+/* Logs in by a password, and returns true if it was right. Otherwise counts and logs the failure,
+ * and stalls the connection for a time that doubles with each failure. */
 bool sw_conn_login(struct sw_conn *conn, const void *name, size_t name_size, const void *password,
                    size_t password_size);
-/* Logs in a user that something else has proved, such as the certificate of the peer. Returns false
- * if there is no such user, or it is off. */
+/* Logs in a user without a password, because the peer has proved it otherwise, such as by its
+ * certificate. Returns false if the user does not exist or is off. */
 bool sw_conn_login_as(struct sw_conn *conn, const char *name, size_t size);
-/* Is again who it was when it was opened, as far as that needs no password. */
+/* Ends the login. The user is then `default` if that user has no password, otherwise none. A user
+ * from unix-users or from a certificate is not restored. */
 void sw_conn_logout(struct sw_conn *conn);
 /* To be called when the connection is freed. */
 void sw_conn_login_end(struct sw_conn *conn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn_read.c - receiving input and giving it to the protocol.
+ * conn_read.c - receives input and passes it to the protocol.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 /* --- memory of the input ---------------------------------------------------------------------- */
 
-/* The open connection of the loop with the largest input buffer, if that is larger than `bytes`. */
+/* Returns the loop's open connection with the largest input buffer, or NULL if no buffer is larger
+ * than `bytes`. */
 static struct sw_conn *largest_input(struct sw_net *net, size_t bytes)
 {
     struct sw_conn *largest = NULL;
@@ -33,9 +34,9 @@ static void close_for_memory(struct sw_conn *conn)
     }
 }
 
-/* Makes room for `bytes` more bytes at the end of the input. If the budget is used up, connections
- * of this loop that hold more are closed, the largest first. Returns false if there is none left:
- * then the caller must close this one. */
+/* Makes room for `bytes` more bytes at the end of the input. If the budget is used up, closes
+ * connections of this loop that hold more, the largest first. Returns false if that is not enough,
+ * or if there is no memory: then the caller must close the connection. */
 static bool grow_input(struct sw_conn *conn, size_t bytes)
 {
     struct sw_net *net = conn->net;
@@ -108,14 +109,15 @@ uv_buf_t sw_conn_room(struct sw_transport *transport)
     return uv_buf_init((char *)conn->net->read_buffer, (unsigned)least(most, share_bytes(conn)));
 }
 
-/* Will the protocol never be given the rest of the input? */
+/* Will the protocol never receive the rest of the input? */
 static bool is_done_with_input(const struct sw_conn *conn)
 {
     return conn->state > SW_CONN_DRAINING ||
            (conn->state == SW_CONN_DRAINING && conn->stall == SW_STALL_NONE);
 }
 
-/* The protocol that a connection with this first byte speaks; the last one accepts every byte. */
+/* Returns the protocol of a connection with this first byte. The last protocol accepts every byte.
+ */
 static const struct sw_net_protocol *protocol_of(const struct sw_net *net, uint8_t first)
 {
     const struct sw_net_protocol *entry = net->protocols;
@@ -125,7 +127,7 @@ static const struct sw_net_protocol *protocol_of(const struct sw_net *net, uint8
     return entry;
 }
 
-/* Gives bytes to the protocol. Returns how many bytes it consumed. */
+/* Passes bytes to the protocol. Returns how many bytes the protocol consumed. */
 static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     if (conn->protocol == NULL) {
@@ -146,7 +148,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         sw_conn_stall(conn, SW_STALL_LOGIN);
         return 0;
     }
-    if (conn->net->iteration.is_spent) { /* of several that are resumed at once */
+    if (conn->net->iteration.is_spent) { /* others have used up the time of the phase */
         sw_conn_stall(conn, SW_STALL_YIELDED);
         return 0;
     }
@@ -186,8 +188,8 @@ static void feed_input(struct sw_conn *conn)
     }
 }
 
-/* Feeds bytes that were read into the loop's shared buffer, and copies the rest of them that was
- * not consumed to the connection's input. */
+/* Feeds bytes from the loop's shared buffer. Copies those that the protocol did not consume to the
+ * connection's input. */
 static void feed_shared(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     size_t consumed = feed(conn, bytes, size);

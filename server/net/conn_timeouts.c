@@ -2,8 +2,8 @@
  *
  * conn_timeouts.c - the deadlines of a connection.
  *
- * `pressed` means that other connections wait for arena memory: then the memory of a frame or reply
- * that does not move is taken back after SW_FRAME_STALL_MS.
+ * `pressed`: other connections wait for arena memory. Then the server ends a connection whose frame
+ * or reply does not move for SW_FRAME_STALL_MS, which frees its arena memory.
  */
 #include <assert.h>
 
@@ -53,8 +53,8 @@ static bool is_idle(const struct sw_conn *conn, uint64_t now_ms)
            now_ms - conn->times.input_at > limit_ms;
 }
 
-/* Has the peer of a refused connection sent no byte that would select a protocol? It is refused in
- * the last protocol then. */
+/* Has the peer of a refused connection sent no first byte in time? The error then has the format of
+ * the last protocol. */
 static bool has_kept_silent(const struct sw_conn *conn, uint64_t now_ms)
 {
     return conn->refusal != SW_REFUSAL_NONE && now_ms - conn->peer.open_at_ms > SW_REFUSED_MS;
@@ -113,7 +113,8 @@ void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
         SW_COUNT(conn->net->counters, write_timeouts, 1);
         sw_conn_abort(conn);
     } else if (conn->state == SW_CONN_OPEN && !conn->output_paused) {
-        /* A paused connection is not read: that its request does not arrive is not its fault. */
+        /* The server does not read a paused connection, so the deadlines of its input do not apply.
+         */
         sweep_open(conn, now_ms, pressed);
     }
 }

@@ -15,7 +15,7 @@
 
 #include "server/list.h"
 
-/* Reads of one event, so that others are read. */
+/* Most reads for one event: other sockets must also be read. */
 #define READS_MAX 32
 /* Room for descriptors in one message. The kernel closes descriptors that do not fit, and reports
  * this by a flag. */
@@ -26,7 +26,7 @@ struct sw_descriptors {
     struct sw_transport *transport;
     struct sw_transport_functions functions;
     int socket;   /* the duplicate */
-    int waiting;  /* a descriptor that has come; -1: none */
+    int waiting;  /* a received descriptor; -1: none */
     bool reading; /* the poll is started */
 };
 
@@ -66,8 +66,8 @@ static void close_both(struct sw_transport *transport)
     sw_transport_plain.close(transport);
 }
 
-/* Keeps one descriptor of a message, and closes the others: cmsg_len counts them. Returns false if
- * there were more than one that can be kept. */
+/* Keeps the first descriptor of a message, unless one is waiting already, and closes the others.
+ * cmsg_len counts them. Returns false if it closed one, or if the kernel did. */
 static bool keep(struct sw_descriptors *own, struct msghdr *message)
 {
     bool fits = (message->msg_flags & MSG_CTRUNC) == 0;
@@ -114,7 +114,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct sw_descriptors *own = SW_CONTAINER(poll, struct sw_descriptors, poll);
     struct sw_transport *transport = own->transport;
-    (void)events; /* an error shows when it is read */
+    (void)events; /* the next read reports an error */
     for (int i = 0; i < READS_MAX && own->reading; i++) {
         uv_buf_t buffer = transport->events->room(transport);
         if (buffer.len == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * descriptors.h - a transport of a Unix socket that also takes descriptors (SCM_RIGHTS). libuv
- * drops these when it reads, so bytes are read here instead.
+ * descriptors.h - a transport for a Unix socket that also receives descriptors (SCM_RIGHTS). libuv
+ * would drop them, so this transport reads the socket itself.
  */
 #ifndef SHERWOOD_SERVER_NET_DESCRIPTORS_H
 #define SHERWOOD_SERVER_NET_DESCRIPTORS_H
@@ -10,8 +10,8 @@
 
 #include "server/net/transport.h"
 
-/* From now on the transport, an unencrypted one, takes descriptors; `reading`: it has been started
- * to read. Returns 0, or -1 if there is no memory or no descriptor for that. */
+/* Makes an unencrypted transport receive descriptors. `reading`: the transport has started to read.
+ * Returns 0, or -1 if memory or a descriptor is lacking. */
 int sw_descriptors_open(struct sw_transport *transport, bool reading);
 
 /* Returns the received descriptor, which the caller owns; -1: no descriptor has been received. If a

@@ -55,7 +55,7 @@ void sw_iteration_enter(struct sw_iteration *iteration, struct sw_iteration_shar
     }
 }
 
-/* sw_iteration_may_read, without counting who is refused. */
+/* As sw_iteration_may_read, but does not count refused connections. */
 static bool may_read(struct sw_iteration *iteration, struct sw_iteration_share *share)
 {
     const bool is_heavy = iteration->now_ns < share->heavy_until_ns;
@@ -64,7 +64,7 @@ static bool may_read(struct sw_iteration *iteration, struct sw_iteration_share *
         pass->left_out |= share->pass != pass->number;
         return false;
     }
-    if (share->phase == iteration->phase) { /* it goes on */
+    if (share->phase == iteration->phase) { /* it was read in this phase before */
         return !sw_iteration_must_yield(iteration, share) && share->bytes < iteration->bytes;
     }
     if (pass->is_behind && share->pass == pass->number) {

@@ -12,8 +12,9 @@
  *    yields (SW_STALL_YIELDED): it goes behind all stalled ones, and continues in a later phase.
  * 3. While sockets have more requests than the budget, each connection is read once before any is
  *    read a second time (`passes`). Connections that have yielded lately are heavy, and have passes
- *    of their own. If a light one was not read, the next iteration reads no heavy one. So a client
- *    with small requests waits for one iteration, however many others send large ones.
+ *    of their own. If a light one was not read, the next iteration reads no heavy one. No two
+ *    iterations in a row leave out the heavy ones. So a client with small requests waits for one
+ *    iteration, however many others send large ones.
  *
  * So the delay of a connection depends on the number of connections that want to be served, and not
  * on the requests that each of them sends at once.
@@ -33,8 +34,8 @@
 /* A pass over the sockets of one class: each is read once. */
 struct sw_iteration_pass {
     uint64_t number; /* from 1; no two passes have the same */
-    bool is_behind;  /* it began in an earlier iteration: some were not read */
-    bool left_out;   /* a socket was not read in this iteration that it has not read yet */
+    bool is_behind;  /* it began in an earlier iteration, which did not read all */
+    bool left_out;   /* this iteration left out a socket that the pass has not read yet */
 };
 
 /* The state of a loop. */
@@ -86,7 +87,7 @@ void sw_iteration_end(struct sw_iteration *iteration, bool shared);
 /* Reads the clock: is the budget spent? */
 void sw_iteration_read_clock(struct sw_iteration *iteration);
 
-/* To be called before a request that belongs to no connection's share: the time begins. */
+/* Starts the time of the phase. Call it before a request that belongs to no connection's share. */
 static inline void sw_iteration_start(struct sw_iteration *iteration)
 {
     if (iteration->until_ns == 0) {
@@ -119,7 +120,7 @@ static inline bool sw_iteration_must_yield(const struct sw_iteration *iteration,
     return false;
 }
 
-/* May the socket of a connection be read now? `is_sharer`: its protocol shares_iteration. */
+/* May the socket of a connection be read now? `is_sharer`: its protocol has shares_iteration. */
 bool sw_iteration_may_read(struct sw_iteration *iteration, struct sw_iteration_share *share,
                            bool is_sharer);
 

@@ -37,11 +37,11 @@ struct sw_listener {
     const struct sw_config *config;
     struct sw_net *nets[SW_LOOPS_MAX]; /* one for each loop; borrowed */
     uint32_t loop_count;
-    struct socket sockets[SW_ACTIVATED_MAX + 1]; /* the last is that of TLS */
+    struct socket sockets[SW_ACTIVATED_MAX + 1]; /* the last is the socket for TLS */
     unsigned socket_count;
     uint16_t port;                 /* the TCP port; 0: none */
-    uint16_t tls_port;             /* that of TLS; 0: none */
-    struct sw_bound_file file;     /* of unix-socket, which is ours to remove */
+    uint16_t tls_port;             /* the port for TLS; 0: none */
+    struct sw_bound_file file;     /* of unix-socket, which the listener removes */
     bool running;                  /* the thread has been started */
     uint64_t handed[SW_LOOPS_MAX]; /* connections given to each loop since the start */
     uint64_t rejected;             /* atomic: connections refused since the start */
@@ -101,8 +101,8 @@ static void on_pause_over(uv_timer_t *timer)
 }
 
 /* accept() failed for lack of resources. The connection stays in the backlog, and epoll would
- * report it again at once, so accepting pauses for a moment. By its end the client has sent its
- * first byte, which says in which protocol it must be refused. */
+ * report it again at once, so accepting pauses for a moment. At the end of the pause the client has
+ * usually sent its first byte, which selects the protocol of the error. */
 static void pause_accepting(struct sw_listener *listener)
 {
     for (unsigned i = 0; i < listener->socket_count; i++) {

@@ -25,13 +25,13 @@ int sw_listener_create(const struct sw_config *config, const struct sw_activated
 int sw_listener_start(struct sw_listener *listener);
 
 /* Stops accepting, ends the thread and closes the sockets; the file of a Unix socket that
- * sw_listener_create made is removed. The two functions below may still be called. `listener` may
- * be NULL or not started. */
+ * sw_listener_create made is removed. Afterwards all functions below may still be called.
+ * `listener` may be NULL or not started. */
 void sw_listener_stop(struct sw_listener *listener);
 /* Stops the listener, if necessary, and frees it. */
 void sw_listener_destroy(struct sw_listener *listener);
 
-/* The TCP port and that of TLS (0: none), and the number of connections refused so far. May be
+/* Return the TCP port, the TLS port (0: none) and the number of connections refused so far. May be
  * called from any thread. */
 uint16_t sw_listener_port(const struct sw_listener *listener);
 uint16_t sw_listener_tls_port(const struct sw_listener *listener);

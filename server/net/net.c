@@ -66,10 +66,10 @@ void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protoco
     }
 }
 
-/* Puts the connections that were tried in vain back into the list of stalled ones: in front, in
- * their order. If the time was over before all were tried, only those keep their place that wait
- * for a resource that others take, and whose trial costs next to nothing: the next phase would
- * begin with the others again, and never get further. */
+/* Puts the connections that were tried in vain back at the front of the stalled list, in their
+ * order. If the time was over before all were tried, only those that wait for arena memory or for
+ * room in the batch keep their place: others could take both, and a retry costs little. The rest go
+ * to the end of the list. Otherwise each phase would begin with them and never get further. */
 static void put_back(struct sw_net *net, struct sw_list *tried_in_vain, bool all_were_tried)
 {
     struct sw_list others;
@@ -91,7 +91,7 @@ static void put_back(struct sw_net *net, struct sw_list *tried_in_vain, bool all
 
 /* If one connection stalls for arena memory again, those after it get no arena memory either
  * (arena_closed): a large request must not starve behind smaller ones. A connection that has gone
- * on and stalls again goes to the end of the list; one that was tried in vain keeps its place. */
+ * on and stalls again goes to the end of the list; put_back places one that was tried in vain. */
 bool sw_net_retry_stalled(struct sw_net *net)
 {
     struct sw_list tried_in_vain;
@@ -203,7 +203,7 @@ void sw_net_drain(struct sw_net *net)
     SW_LIST_EACH(&net->conns, link)
     {
         struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
-        /* what is held back must not take effect after all */
+        /* a request that CLIENT PAUSE holds back must not take effect */
         sw_conn_drain(conn, conn->stall != SW_STALL_PAUSED);
     }
 }

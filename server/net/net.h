@@ -88,12 +88,13 @@ struct sw_net {
  * be called after either. */
 int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *config,
                 struct sw_loop_counters *counters, struct sw_input_budget *budget);
-/* Lets connections by TLS in; NULL: there are none. Returns 0, or -1 if there is no memory. */
+/* Admits TLS connections with these credentials; NULL: admits none. Returns 0, or -1 if there is no
+ * memory. */
 int sw_net_set_tls(struct sw_net *net, struct sw_tls_credentials *credentials);
 void sw_net_fini(struct sw_net *net);
 
-/* Sets who may do what. To be called before any connection is opened; both are borrowed, and the
- * second may be NULL. */
+/* Sets the users, and the users of Unix peers. Call it before any connection is opened. Borrows
+ * both; `unix_users` may be NULL. */
 void sw_net_set_users(struct sw_net *net, struct sw_users *users,
                       const struct sw_unix_users *unix_users);
 
@@ -102,10 +103,10 @@ void sw_net_set_users(struct sw_net *net, struct sw_users *users,
 void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protocol *protocol,
                          void *loop_state);
 
-/* Resumes every stalled connection once, oldest first, if net->retry is set. Returns true if there
- * was one. */
+/* If net->retry is set, resumes stalled connections, oldest first and each once, until the time of
+ * the phase is over. Skips those that CLIENT PAUSE holds back. Returns true if any was stalled. */
 bool sw_net_retry_stalled(struct sw_net *net);
-/* Resumes those that CLIENT PAUSE holds back, for it has changed. */
+/* Resumes the connections that CLIENT PAUSE holds back, because the pause has changed. */
 void sw_net_retry_paused(struct sw_net *net);
 
 /* Ends the iteration, and computes the budget of bytes for the next one. */
@@ -122,7 +123,7 @@ void sw_net_kill(struct sw_net *net);
  * read its sockets: that delay was not the peers'. */
 void sw_net_move_deadlines(struct sw_net *net, uint64_t ms);
 
-/* Drains every connection: it closes once the replies to what it sent have left. */
+/* Drains every connection. It closes once the replies to its accepted requests are sent. */
 void sw_net_drain(struct sw_net *net);
 
 /* Milliseconds of a monotonic clock, read once an iteration. */

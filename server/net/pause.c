@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pause.c - when requests are held back, and which loops have seen it.
+ * pause.c - the state of CLIENT PAUSE, and the loops that have seen it.
  */
 #include "server/net/pause.h"
 

@@ -32,11 +32,11 @@ struct sw_pause {
 struct sw_pause_handle {
     struct sw_pause *pause; /* NULL: there is none */
     struct sw_list link;
-    uv_async_t *wake;        /* the loop's. Borrowed */
+    uv_async_t *wake;        /* the loop's handle. Borrowed */
     enum sw_pause_mode mode; /* what is held back now, as the loop has seen it */
     uint64_t end;            /* as the loop has seen it */
     uint64_t version;
-    uint64_t quiet; /* under the lock: what this version holds back is over */
+    uint64_t quiet; /* under the lock: the version that sw_pause_settle reported last */
 };
 
 void sw_pause_init(struct sw_pause *pause);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * spare_fd.h - a descriptor that is kept to refuse connections with, when there is no other.
+ * spare_fd.h - a spare descriptor. The server uses it to refuse connections when no other is free.
  *
  * Without it a client that connects while the limit of open files is reached waits in the backlog
  * until another one leaves. Belongs to the thread that accepts.
  *
- * Invariant: no connection is accepted while there is no spare descriptor. Another thread of the
- * process can open a file in the moment in which the spare descriptor is closed. The file takes the
- * spare's place for a while; when it is closed, the spare takes its place back, not a client.
+ * Invariant: while descriptors are lacking, no connection is accepted without a spare descriptor.
+ * Another thread of the process can open a file in the moment in which the spare descriptor is
+ * closed. The file takes the spare's place for a while. When it is closed, the spare takes the
+ * place back before a client can.
  */
 #ifndef SHERWOOD_SERVER_NET_SPARE_FD_H
 #define SHERWOOD_SERVER_NET_SPARE_FD_H
@@ -33,7 +34,7 @@ enum sw_spare_fd_result {
     SW_SPARE_FD_AGAIN,   /* the connection has ended, or a signal came: accept again */
     SW_SPARE_FD_REFUSED, /* one connection was refused and closed: accept again */
     SW_SPARE_FD_EMPTY,   /* no connection waits any more */
-    SW_SPARE_FD_NONE, /* a resource is lacking, and the spare descriptor: pause, then try again */
+    SW_SPARE_FD_NONE,    /* a resource is lacking, and no refusal is possible: pause */
 };
 
 /* Decides what follows a failed sw_spare_fd_accept with this error. If descriptors are lacking, it

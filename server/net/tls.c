@@ -3,9 +3,8 @@
  * tls.c - the transport for TLS.
  *
  * The socket is polled for reading until an event finds that the connection does not read: a
- * connection that stalls and goes on at once costs no system call. What OpenSSL holds when reading
- * stops is announced by no event of the socket, so the transport then waits in the loop's list
- * `ready`.
+ * connection that stalls and goes on at once costs no system call. No event of the socket announces
+ * input that OpenSSL holds when reading stops. Such a transport waits in the loop's list `ready`.
  */
 #include "server/net/tls.h"
 
@@ -121,7 +120,7 @@ void sw_tls_fail(struct sw_tls *tls, int error, const char *text)
         finish_write(tls, error);
     }
     if (tls->reading && !sw_tls_is_closing(tls)) {
-        make_ready(tls); /* not from here: the caller may be in the midst of a write */
+        make_ready(tls); /* later, because the caller may be in the middle of a write */
     }
     sw_tls_watch_needed(tls, true);
 }
@@ -140,7 +139,7 @@ static void end_input(struct sw_tls *tls, int64_t result)
     struct sw_transport *transport = tls->transport;
     int error = UV_EOF;
     if (result == SW_TLS_CUT) {
-        if (!tls->ending) { /* after our own end nothing more was expected */
+        if (!tls->ending) { /* after its own end the server expects no more input */
             sw_tls_report(tls, SW_NEWS_CUT, tls->loop->scratch.trouble);
         }
     } else if (result != SW_TLS_END) {

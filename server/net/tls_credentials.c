@@ -24,7 +24,7 @@ struct sw_tls_credentials {
     SSL_CTX *context;
 };
 
-/* An expired certificate is no error: the operator may have no other, and clients say it. */
+/* Only warns of an expired certificate: the operator may have no other, and clients report it. */
 static void warn_of_dates(SSL_CTX *context, const char *path)
 {
     const X509 *own = SSL_CTX_get0_certificate(context);

@@ -14,14 +14,13 @@ struct sw_tls_credentials;
 
 /* Reads the files that the options name. Returns 0, or -1 with a sentence logged. */
 int sw_tls_credentials_create(const struct sw_config *config, struct sw_tls_credentials **out);
-/* Reads them, and keeps nothing. Returns 0, or -1 with a sentence in `error`. */
+/* Reads the files, and keeps nothing. Returns 0, or -1 with a sentence in `error`. */
 int sw_tls_credentials_check(const struct sw_config *config, char *error, size_t error_bytes);
 /* NULL is allowed. */
 void sw_tls_credentials_destroy(struct sw_tls_credentials *credentials);
 
-/* Reads the files again. Connections that are opened from now on use what they hold, and those that
- * are open stay as they are. Returns 0; or -1, with a sentence logged and nothing changed, if one
- * of the files will not do. */
+/* Reads the files again for new connections; open connections keep the old contents. If a file
+ * cannot be used, logs a sentence, changes nothing and returns -1. Otherwise returns 0. */
 int sw_tls_credentials_reload(struct sw_tls_credentials *credentials,
                               const struct sw_config *config);
 

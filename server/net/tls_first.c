@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tls_first.c - telling TLS from what else may come to its port.
+ * tls_first.c - detects clients that connect to the TLS port without TLS.
  */
 #include "server/net/tls_first.h"
 
@@ -17,13 +17,13 @@
 static const char plain_reply[] =
     "-ERR this port speaks TLS: connect with TLS (redis-cli --tls), or to the plain port\r\n";
 
-/* Tells a peer without TLS what this port is. Its input is discarded, or the reply could be lost
- * when the socket is closed. */
+/* Sends the reply to a peer without TLS. Discards its input: if the socket were closed with unread
+ * input, the reply could be lost. */
 static void refuse_plain(int fd, const char *reply)
 {
     char dropped[4096];
     ssize_t sent = send(fd, reply, strlen(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)sent; /* it is a courtesy */
+    (void)sent; /* the peer is refused even if the reply is lost */
     shutdown(fd, SHUT_WR);
     for (int i = 0; i < 16 && recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT) > 0; i++) {
     }

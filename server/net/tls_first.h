@@ -9,7 +9,8 @@
 
 enum sw_tls_first {
     SW_TLS_FIRST_NONE,   /* no byte has arrived yet */
-    SW_TLS_FIRST_RECORD, /* a handshake begins; or the connection has ended, which that will find */
+    SW_TLS_FIRST_RECORD, /* a handshake begins, or the connection has ended: the handshake reports
+                            that */
     SW_TLS_FIRST_OTHER   /* the peer does not speak TLS: the reply is sent, `text` is set */
 };
 

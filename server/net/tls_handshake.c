@@ -14,7 +14,7 @@
 #include "server/net/tls_first.h"
 #include "server/net/tls_parts.h"
 
-/* Looks whether the peer speaks TLS at all. Returns false if it does not, or nothing has come. */
+/* Checks the first byte. Returns false if the peer does not speak TLS, or has sent nothing yet. */
 static bool speaks_tls(struct sw_tls *tls)
 {
     char text[SW_TLS_TROUBLE_BYTES];

@@ -20,7 +20,7 @@ struct sw_tls {
     int events;                /* polled events of the socket */
     int error;                 /* libuv error that ended the connection; 0: no error */
     bool reading;              /* the connection wants its input */
-    bool first_byte_known;     /* the peer has begun, and with a record of TLS */
+    bool first_byte_known;     /* the first byte of the peer began a record of TLS */
     bool is_reset;             /* the socket has failed; what came before is read first */
     bool ending;               /* close_notify is sent, and the socket's side ends behind it */
     struct sw_tls_queue queue; /* of sw_transport_write */
@@ -34,7 +34,8 @@ static inline bool sw_tls_is_closing(const struct sw_tls *tls)
 /* --- tls.c --- */
 
 /* Polls the socket for what the transport needs: for writing while there is something to send, and
- * for reading at least if the connection wants to read. `drop_reading`: for reading only then. */
+ * for reading at least if the connection wants to read. Without `drop_reading`, keeps polling for
+ * reading if it did so before. */
 void sw_tls_watch_needed(struct sw_tls *tls, bool drop_reading);
 /* Passes news to the connection. */
 void sw_tls_report(struct sw_tls *tls, enum sw_transport_news news, const char *text);
@@ -45,7 +46,8 @@ void sw_tls_read_some(struct sw_tls *tls);
 
 /* --- tls_handshake.c --- */
 
-/* The socket has a message of the handshake, or has failed: sw_tls_shake_hands continues it. */
+/* Adds the transport to the list `handshakes`: its socket has a message of the handshake, or has
+ * failed. */
 void sw_tls_await_handshake(struct sw_tls *tls);
 
 #endif

@@ -23,10 +23,10 @@ struct sw_transport;
 struct sw_tls;
 struct sw_descriptors;
 
-/* What is worth a counter and a line of the log, of transports that encrypt. */
+/* Events of TLS transports that the server counts and logs. */
 enum sw_transport_news {
     SW_NEWS_SECURED,          /* the handshake is complete; the text is the version of TLS */
-    SW_NEWS_HANDSHAKE_FAILED, /* the peer spoke no TLS, or showed no certificate that will do */
+    SW_NEWS_HANDSHAKE_FAILED, /* such as: the peer has no TLS, or no valid certificate */
     SW_NEWS_CUT,   /* the input has ended without close_notify: something may be missing */
     SW_NEWS_BROKEN /* after the handshake: a damaged record */
 };
@@ -43,8 +43,8 @@ struct sw_transport_events {
     void (*written)(struct sw_transport *transport, int status);
     /* The transport is closed; its memory may be freed. */
     void (*closed)(struct sw_transport *transport);
-    /* Optional (NULL). `text` says what has happened; it is valid during the call. The other events
-     * follow as if nothing had been told. */
+    /* Optional (NULL). `text` says what has happened; it is valid during the call. It changes
+     * nothing about the other events. */
     void (*news)(struct sw_transport *transport, enum sw_transport_news news, const char *text);
 };
 
