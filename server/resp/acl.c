@@ -29,7 +29,7 @@ static void acl_whoami(struct sw_call *call)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-/* The users are counted and written under one lock, or the count could be wrong. */
+/* One lock covers the counting and the writing of the users, so that the count is right. */
 struct listing {
     struct sw_text lines;
     uint64_t count;
@@ -178,7 +178,7 @@ static void acl_deluser(struct sw_call *call)
     }
     sw_text_integer(call->reply, deleted);
     if (sw_login_refresh(call->admin->users, &call->session->conn->login) == SW_LOGIN_DELETED) {
-        call->session->close_after_reply = true; /* it was itself */
+        call->session->close_after_reply = true; /* the connection has deleted its own user */
     }
 }
 

@@ -152,8 +152,8 @@ static const struct {
     {SW_COMMAND_SLOWLOG, ADMINS | C(SLOW), true},
 };
 
-/* Commands that this server has for what redis does by others. Who may not run these of redis may
- * not run ours: "+@all -psync" lets nobody copy the table by REPLICATE. */
+/* Commands of this server that replace commands of redis. A rule that forbids the command of redis
+ * also forbids ours: "+@all -psync" forbids REPLICATE, which copies the table. */
 static const struct {
     const char *redis, *ours;
 } stand_ins[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * acl_catalog.h - the commands of command_map.h, and the subcommands of some of them, with their
- * categories, for the rules of users. The data is constant once it was asked for; any thread may.
+ * categories, for the rules of users. The first call builds the data, which is constant afterwards.
+ * Threads: any.
  */
 #ifndef SHERWOOD_SERVER_RESP_ACL_CATALOG_H
 #define SHERWOOD_SERVER_RESP_ACL_CATALOG_H

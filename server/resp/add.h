@@ -16,7 +16,7 @@ struct sw_add {
     uint32_t scale_bits; /* of a float */
 };
 
-/* Reads what stands behind the row. Returns NULL, or the sentence of an error. */
+/* Reads the arguments behind the row. Returns NULL, or an error line. */
 const char *sw_add_read(const struct sw_config *config, const struct sw_resp_command *arguments,
                         struct sw_add *add);
 /* Multiplies the operand that was added to the batch last. */

@@ -32,8 +32,8 @@ struct sw_subcommand {
 /* Runs the subcommand that argument 1 names, or replies with the error that redis has for it. */
 void sw_call_subcommand(struct sw_call *call, const struct sw_subcommand *list);
 
-/* Replies with an error and returns false if the argument cannot be a client's name. The second
- * names the client, by a name that is allowed. */
+/* sw_client_name_is_allowed replies with an error and returns false if the argument cannot be a
+ * client's name. sw_client_set_name sets a name that is allowed. */
 bool sw_client_name_is_allowed(struct sw_call *call, const struct sw_resp_argument *argument);
 void sw_client_set_name(struct sw_call *call, const struct sw_resp_argument *name);
 /* Writes the line of CLIENT INFO about a connection that runs this command. */
@@ -65,7 +65,7 @@ void sw_call_ok(struct sw_call *call);
 /* Parses a signed decimal number as redis does: without leading zeros, "+" or spaces. Returns false
  * if it is not one. */
 bool sw_argument_integer(const struct sw_resp_argument *argument, int64_t *out);
-/* A number of 32 bits, which may be infinite. */
+/* Parses a float of 32 bits, which may be infinite. Returns false if it is not one. */
 bool sw_argument_float(const struct sw_resp_argument *argument, float *out);
 /* Does the name match a glob pattern as in redis: * ? [a-z] [^a] and \, ignoring case? A pattern
  * longer than SW_GLOB_BYTES_MAX matches nothing. */

@@ -30,7 +30,7 @@ struct filter {
     bool skips_own;  /* excludes the connection of the command */
 };
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- selecting -------------------------------------------------------------------------------- */
 
 static uint64_t own_id(const struct sw_call *call)
 {
@@ -49,11 +49,11 @@ static bool is_text(const struct sw_resp_argument *argument, const char *text)
            (argument->size == strlen(text) && memcmp(argument->text, text, argument->size) == 0);
 }
 
-/* A command that looks for connections. */
+/* A command that selects connections. */
 struct search {
     const struct sw_call *call;
     const struct filter *filter;
-    bool found_own; /* KILL: the connection that asks is meant */
+    bool found_own; /* KILL: the connection of the command is selected */
 };
 
 static bool is_meant(void *context, const struct sw_clients_entry *entry)
@@ -86,8 +86,9 @@ static void put_command(struct sw_text *text, uint64_t request)
     sw_text_printf(text, " cmd=%s", name);
 }
 
-/* Writes a connection as a line of redis' CLIENT LIST, what has no meaning here is 0.
- * `doing` is what the connection that asks is doing; NULL: it is another one. */
+/* Writes a connection as a line of redis' CLIENT LIST. Fields without a meaning here are 0.
+ * `doing`: the command that the connection runs now; NULL: it is not the connection of the command.
+ */
 static void put_client(struct sw_text *text, const struct sw_clients_entry *entry,
                        const char *doing)
 {
@@ -125,7 +126,7 @@ void sw_client_describe(struct sw_text *text, const struct sw_conn *conn, const 
     put_client(text, &entry, command);
 }
 
-/* Replies with a line for each connection that is meant. */
+/* Replies with a line for each selected connection. */
 static void reply_list(struct sw_call *call, const struct filter *filter, const char *doing)
 {
     struct sw_text lines;
@@ -282,7 +283,7 @@ static bool take_filters(struct sw_call *call, struct filter *filter)
     return true;
 }
 
-/* The connection that asks is closed after its reply, and not by its loop. */
+/* Leaves out the connection of the command: it closes after its reply instead. */
 static bool is_other(void *context, const struct sw_clients_entry *entry)
 {
     struct search *search = context;
@@ -338,7 +339,7 @@ void sw_client_unblock(struct sw_call *call)
     }
 }
 
-/* One with three or four arguments is not carried out here: control_pause.c. */
+/* Only refuses: control_pause.c runs CLIENT PAUSE with three or four arguments. */
 void sw_client_pause(struct sw_call *call)
 {
     wrong_words(call);

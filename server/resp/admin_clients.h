@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_clients.h - the subcommands of CLIENT that look at, hold back and close connections of
- * others.
+ * admin_clients.h - the subcommands of CLIENT that show, pause, unblock and close other
+ * connections.
  */
 #ifndef SHERWOOD_SERVER_RESP_ADMIN_CLIENTS_H
 #define SHERWOOD_SERVER_RESP_ADMIN_CLIENTS_H

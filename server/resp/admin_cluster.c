@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_cluster.c - CLUSTER as clients ask for the topology, byte for byte as redis 7 replies; and
- * READONLY, READWRITE and ASKING.
+ * admin_cluster.c - the subcommands of CLUSTER that show the topology, with the replies of redis 7;
+ * and READONLY, READWRITE and ASKING.
  */
 #include "server/resp/admin_cluster.h"
 
@@ -14,7 +14,7 @@
 
 /* Longest text of CLUSTER NODES: 1,000 nodes, and 16,384 ranges. */
 #define NODES_BYTES_MAX ((size_t)2 << 20)
-/* The least that CLUSTER SLOTS says of a node: its id of 40 bytes, and where it is. */
+/* Least bytes of a node in CLUSTER SLOTS: its id of 40 bytes, and its address. */
 #define SLOTS_NODE_BYTES_MIN 64
 
 static const struct sw_cluster_view *view_of(const struct sw_call *call)
@@ -47,7 +47,7 @@ void sw_call_readwrite(struct sw_call *call)
 /* --- SLOTS ---------------------------------------------------------------------------------------
  */
 
-/* Host, port, id, and what else is known of where the node is. */
+/* Appends host, port, id and the other addresses of a node. */
 static void put_slots_node(const struct sw_call *call, const struct sw_topology_node *node,
                            struct sw_text *text)
 {
@@ -202,7 +202,8 @@ static void put_node_line(const struct sw_cluster_view *view, unsigned number, s
     sw_text_append(text, "\n", 1);
 }
 
-/* A node that no topology has knows itself, as a node of redis does that nobody has met. */
+/* Appends the line of a node that is in no topology: it knows only itself, like a new node of
+ * redis. */
 static void put_alone(struct sw_call *call, struct sw_text *text)
 {
     const struct sw_config *config = call->admin->config;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_config.c - CONFIG: the options as they are now, and changing those that may change.
+ * admin_config.c - CONFIG: shows the current options, and changes the live ones.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct parameter {
     char value[SHOWN_BYTES];
 };
 
-/* Parameters of redis that clients and tools ask for, and their values in this server. NULL: the
+/* Parameters of redis that clients and tools request, and their values in this server. NULL: the
  * value is that of one of our options. */
 static const struct {
     const char *name, *value;
@@ -77,7 +77,7 @@ static bool parameter_at(const struct sw_admin *admin, size_t index, struct para
 {
     if (sw_live_get(admin->live, index, &parameter->name, parameter->value, VALUE_BYTES)) {
         if (index == SW_OPTION_AT_replicaof && admin->repl != NULL) {
-            sw_repl_replicaof(admin->repl, parameter->value); /* as it is now */
+            sw_repl_replicaof(admin->repl, parameter->value); /* the current role */
         }
         return true;
     }
@@ -120,7 +120,7 @@ static void config_get(struct sw_call *call)
 
 /* --- CONFIG SET ------------------------------------------------------------------------------- */
 
-/* Parameters of redis that stand for one of our options, and by what their value is multiplied. */
+/* Parameters of redis that stand for one of our options, and the factor of their value. */
 static const struct alias {
     const char *name, *option;
     uint64_t unit;
@@ -151,8 +151,8 @@ static bool parameter_known(const struct sw_admin *admin, const struct sw_resp_a
     return false;
 }
 
-/* The live option that the argument names, or NULL. *alias receives the parameter of redis that it
- * is, or NULL. */
+/* The live option that the argument names, or NULL. *alias receives the parameter of redis that the
+ * argument names, or NULL. */
 static const struct sw_option *live_option(const struct sw_resp_argument *argument,
                                            const struct alias **alias)
 {
@@ -177,8 +177,8 @@ static void refuse_pair(struct sw_call *call, const struct sw_resp_argument *nam
                   SW_CALL_SHOWN(name), why);
 }
 
-/* Writes the value of a parameter of redis as that of our option. Returns NULL, or what redis says
- * of a wrong one; `why` is room for that. */
+/* Writes the value of a parameter of redis as that of our option. Returns NULL, or the error of
+ * redis for a wrong value; `why` is room for it. */
 static const char *convert(const struct alias *alias, const struct sw_option *option,
                            const struct sw_resp_argument *value, char out[VALUE_BYTES],
                            char why[VALUE_BYTES])
@@ -268,7 +268,7 @@ static void config_resetstat(struct sw_call *call)
         "ERR counters count from the start of the server and cannot be reset: compute differences");
 }
 
-/* The file gets the role as REPLICAOF has set it. Returns 0, or -1 with a sentence. */
+/* Notes the role that REPLICAOF has set, for the file. Returns 0, or -1 with an error. */
 static int note_role(const struct sw_admin *admin, char error[SW_CONFIG_ERROR_BYTES])
 {
     char replicaof[SHOWN_BYTES];
@@ -280,7 +280,7 @@ static int note_role(const struct sw_admin *admin, char error[SW_CONFIG_ERROR_BY
                         SW_CONFIG_ERROR_BYTES);
 }
 
-/* A start finds that role in the file, unless a flag hides it. */
+/* Reports that the file has the role now, unless a flag overrides the file at a start. */
 static void keep_role(const struct sw_admin *admin)
 {
     char value[VALUE_BYTES];

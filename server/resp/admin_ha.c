@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_ha.c - HA: what the members of a shard ask each other, and what their operator asks them.
+ * admin_ha.c - HA: requests of the other members of a shard, and of the operator.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_login.c - AUTH, HELLO and RESET: who a connection is, and which version of RESP it speaks.
+ * admin_login.c - AUTH, HELLO and RESET: the user of a connection, and its version of RESP.
  */
 #include <stdio.h>
 #include <string.h>

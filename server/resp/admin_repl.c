@@ -42,8 +42,8 @@ static void put_primary(struct sw_text *text, const struct sw_repl_status *facts
     }
 }
 
-/* For a replica by a topology whose engine has no replication: it has no connection to its primary.
- */
+/* Replies for a node that the topology makes a replica, and whose engine has no replication. It has
+ * no connection to its primary. */
 static bool put_role_of_replica(struct sw_call *call)
 {
     const struct sw_cluster_view *view = call->admin->cluster->view;

@@ -62,7 +62,7 @@ static void latency_latest(struct sw_call *call)
     sw_latency_latest(&call->admin->timings->latency, call->reply);
 }
 
-/* As redis: nothing is known of an event that there is not. */
+/* As in redis, an unknown event has an empty history. */
 static void latency_history(struct sw_call *call)
 {
     enum sw_latency_event event = event_at(call, 2);
@@ -96,7 +96,7 @@ static bool is_wanted(const struct sw_call *call, const struct sw_command *comma
     return wanted;
 }
 
-/* Commands that nobody called have no histogram. */
+/* Only commands that were called have a histogram. */
 static void latency_histogram(struct sw_call *call)
 {
     const struct sw_latency *latency = &call->admin->timings->latency;

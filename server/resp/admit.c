@@ -25,8 +25,8 @@ static bool shows_data(const struct sw_command *command)
            command->id == SW_COMMAND_DBSIZE || command->id == SW_COMMAND_DIGEST;
 }
 
-/* Whether a command is served before the data is there: all that do not touch the table except
- * PING, whose reply says whether the server serves. */
+/* Is the command served while the server loads its data? PING is not: its reply shows whether the
+ * server serves. */
 static bool is_served_while_loading(const struct sw_command *command)
 {
     return command->kind == SW_KIND_TRANSACTION || command->id == SW_COMMAND_INFO ||
@@ -34,7 +34,8 @@ static bool is_served_while_loading(const struct sw_command *command)
            (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
 }
 
-/* Is the command about the connection or the server, so that it never waits for them? */
+/* Is the command about the connection or the server? CLIENT PAUSE then holds it back only if it
+ * writes. */
 static bool is_for_operators(const struct sw_command *command)
 {
     switch (command->id) {
@@ -72,7 +73,8 @@ void sw_heeded_init(struct sw_heeded *heeded)
     }
 }
 
-/* The error line of the first obstacle that refuses a command; NULL: these let it wait. */
+/* Returns the error line of the first obstacle that refuses a command. NULL: the command only waits
+ * for these obstacles. */
 static const char *line_of(unsigned met)
 {
     static const struct {
@@ -101,8 +103,8 @@ static const char *line_of(unsigned met)
     return NULL;
 }
 
-/* Clients of a cluster take LOADING for an error of theirs, and a replica redirects them: for
- * commands on keys redirect.c finds the words. */
+/* Returns the obstacles of a command on keys in cluster mode. The others get their errors from
+ * redirect.c: cluster clients do not expect LOADING, and a replica redirects them. */
 static unsigned met_in_cluster(struct sw_batches *batches, unsigned heeded)
 {
     heeded &= ~(unsigned)SW_OBSTACLE_LOADING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch_results.h - what the operations of a RESP batch found, and the values after them. Pure
+ * batch_results.h - the results of the operations of a RESP batch, and the values after them. Pure
  * functions of a RESP batch that is done.
  */
 #ifndef SHERWOOD_SERVER_RESP_BATCH_RESULTS_H

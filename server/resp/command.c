@@ -31,7 +31,7 @@
 #define SW_SPEED_FAST true
 #define SW_SPEED_SLOW false
 
-/* Every engine can look at a key: where it has no PEEK, by a GET. */
+/* An engine without PEEK uses GET instead. */
 #define SW_NEEDS(op) SW_OPS_ONE((op) == SW_PEEK ? SW_GET : (op))
 #define SW_ROW_DATA(made_by, operation, operand_argument, reply_kind)                          \
     .kind = SW_KIND_DATA, .operations = SW_NEEDS(SW_##operation), .maker = SW_MAKER_##made_by, \
@@ -166,7 +166,7 @@ bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)
 void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
                              struct sw_command_set *unsupported)
 {
-    /* Where entries have scores they are evicted: also a key that was looked at, by the write. */
+    /* An engine with scores evicts entries, so a write could evict a key that was read before. */
     const bool evicts = (operations >> SW_SET_SCORE & 1) != 0;
     if (SW_OPS_HAS(operations, SW_INCRBY)) { /* INCR and DECR of strings are made of it */
         operations |= SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT);

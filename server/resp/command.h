@@ -16,8 +16,7 @@
 /* How a command is carried out. */
 enum sw_command_kind {
     SW_KIND_DATA,       /* operations on keys, in the loop's RESP batch (data.c) */
-    SW_KIND_RMW,        /* operations that look at keys, then others that write, while nobody else
-                             does (rmw.c) */
+    SW_KIND_RMW,        /* reads of keys, then writes; no other client writes in between (rmw.c) */
     SW_KIND_CONTROL,    /* a batch of its own, after all earlier commands are done (control.c) */
     SW_KIND_REPORT,     /* a text reply, after all earlier commands are done (admin.c) */
     SW_KIND_SESSION,    /* a text reply that does not depend on the table (admin.c) */
@@ -37,8 +36,8 @@ enum sw_command_maker {
     SW_MAKER_SETEX,
     SW_MAKER_EXPIRE,
     SW_MAKER_PERSIST,
-    SW_MAKER_PAIRS,  /* looks at keys that have operands: MSETNX */
-    SW_MAKER_RENAME, /* looks at two keys */
+    SW_MAKER_PAIRS,  /* reads keys that have operands: MSETNX */
+    SW_MAKER_RENAME, /* reads two keys */
     SW_MAKER_COPY,
     SW_MAKER_CAS,
     SW_MAKER_DELEX,

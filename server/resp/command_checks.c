@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * command_checks.c - why a command is refused whenever it comes.
+ * command_checks.c - the reasons to refuse a command at any time.
  */
 #include "server/resp/command_checks.h"
 #include "server/batch/refusals.h"
@@ -82,7 +82,7 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
                   sw_table_lacking(shape, command->operations), why);
 }
 
-/* Refuses a command that would show keys whose texts nobody has kept. */
+/* Refuses a command that would show keys, because the table has only the hashes of their texts. */
 static void refuse_hidden_keys(struct sw_resp_conn *state, const struct sw_command *command)
 {
     char name[SW_COMMAND_NAME_BYTES];

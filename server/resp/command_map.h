@@ -19,8 +19,8 @@
  * effect    on keys and server, for the flags of COMMAND INFO: READ, INSERT (may add a key), WRITE
  *           (any other change of keys), DELETE (of the keys it names), ADMIN, NONE.
  * speed     FAST (a constant time a key) or SLOW.
- * in_multi  between MULTI and EXEC: QUEUED until EXEC, carried out AT_ONCE, or REFUSED, as is what
- *           has a batch or a report of its own, or a long reply.
+ * in_multi  between MULTI and EXEC: QUEUED until EXEC, carried out AT_ONCE, or REFUSED. REFUSED are
+ *           commands with a batch or a report of their own, or a long reply.
  * how       what carries the command out, and what the engine must support for it:
  *     ONE_KEY(operation, operand, reply)   one table operation on the key in argument 1; `operand`
  *                                          is the argument that holds its operand, or 0

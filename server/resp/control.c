@@ -166,7 +166,7 @@ static struct sw_control *control_of(struct sw_flight *flight)
     return SW_CONTAINER(flight, struct sw_control, flight);
 }
 
-/* The entries of a batch of SCAN or KEYS were taken. */
+/* Continues after the entries of a batch of SCAN or KEYS: with another batch, or with the reply. */
 static void go_on(struct sw_control *control)
 {
     const bool is_long = control->keys.failed && control->command->id == SW_COMMAND_KEYS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * control.h - RESP commands that are a table batch of their own: FLUSHALL, RESIZE, SCAN, RANDOMKEY;
- * SAVE, which waits for a snapshot; and others that wait.
+ * SAVE, which waits for a snapshot; and other commands that wait.
  */
 #ifndef SHERWOOD_SERVER_RESP_CONTROL_H
 #define SHERWOOD_SERVER_RESP_CONTROL_H

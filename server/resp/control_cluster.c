@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * control_cluster.c - CLUSTER: COUNTKEYSINSLOT, GETKEYSINSLOT and, where the table may hold keys of
- * other nodes, DBSIZE are passes over the table; SETTOPOLOGY is replied to when all loops have
- * followed.
+ * control_cluster.c - CLUSTER COUNTKEYSINSLOT and GETKEYSINSLOT, which pass over the table, as
+ * DBSIZE does if the table may hold keys of other nodes; CLUSTER SETTOPOLOGY, whose reply waits
+ * until all loops follow the new topology; and the other subcommands that wait.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void put_cluster_reply(const struct sw_control *control, struct sw_text *
 /* --- passes over the table -----------------------------------------------------------------------
  */
 
-/* Looks at a key. Returns false if no more are wanted. */
+/* Counts a key, or adds it to the reply. Returns false if the reply needs no more keys. */
 static bool take_key(struct sw_control *control, uint32_t i)
 {
     const struct sw_cluster_view *view = view_of(control);
@@ -76,7 +76,7 @@ static bool take_key(struct sw_control *control, uint32_t i)
     return control->keys_wanted == 0 || control->keys_wanted > control->keys_count;
 }
 
-/* The keys of a batch were looked at. */
+/* Continues after the keys of a batch: with the next batch, or with the reply. */
 static void go_on(struct sw_control *control)
 {
     const struct sw_batch *batch = &control->flight.batch;
@@ -185,7 +185,8 @@ static bool is_settled(struct sw_control *control)
     return sw_cluster_is_settled(control->conn->net->cluster.cluster, control->view_number);
 }
 
-/* etcd is asked to hold it: once it does, and this node has it, all loops are to follow. */
+/* Has etcd stored the topology, and do all loops of this node follow it? Also returns true, with an
+ * error, if etcd refused it. */
 static bool is_written(struct sw_control *control)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
@@ -281,7 +282,7 @@ static bool read_id(const struct sw_resp_argument *word, char id[SW_TOPOLOGY_ID 
     return word->size == SW_TOPOLOGY_ID && sw_topology_is_id(id);
 }
 
-/* Replies with what `control` has as its text. */
+/* Replies with the text of `control`. */
 static bool reply_text(struct sw_control *control)
 {
     control->is_text = true;
@@ -340,7 +341,8 @@ static bool run_move_outcome(struct sw_control *control, const struct sw_resp_ar
     return reply_text(control);
 }
 
-/* The primary tells its state, and asks whether the writes up to a number are here. */
+/* Takes the migration state of the primary, unless this replica lacks writes up to the primary's
+ * number. */
 static bool run_move_follow(struct sw_control *control, const struct sw_resp_argument *words)
 {
     char error[SW_CLUSTER_ERROR_BYTES];

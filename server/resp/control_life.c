@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * control_life.c - a command of kind CONTROL from its beginning to its reply, whatever carries it
- * out.
+ * control_life.c - the beginning and the reply of every command of kind CONTROL.
  */
 #include <stdlib.h>
 
@@ -70,8 +69,8 @@ void sw_control_submit(struct sw_control *control)
     sw_batches_start(control->resp->batches, &control->flight, (uint32_t)control->conn->peer.id);
 }
 
-/* Puts an error in the place of a reply that is longer than it may be, or for which there is no
- * memory. If there is none for the error either, the text stays failed. */
+/* Replaces a reply that is too long, or for which there is no memory, by an error. If there is no
+ * memory for the error either, the text stays failed. */
 static void refuse_long_reply(struct sw_control *control, struct sw_text *text)
 {
     sw_text_reset(text);
@@ -119,8 +118,7 @@ void sw_control_finish(struct sw_control *control)
     sw_slow_control(conn, control->command, took_ns / 1000);
     sw_last_write_note(&state->last_write, control->resp->owner.repl,
                        control->flight.batch.write_sequence);
-    if (text.failed || control->flight.is_unknown) { /* the client must not hear of a write that a
-                                                        crash may undo */
+    if (text.failed || control->flight.is_unknown) { /* a crash may undo the shown write */
         sw_conn_abort(conn);
     } else {
         sw_resp_send(state, text.data, text.size);

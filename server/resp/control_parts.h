@@ -22,11 +22,11 @@ struct sw_conn;
 struct sw_control;
 struct sw_resp;
 
-/* A batch of entries that are looked at in portions (control_pass.c). */
+/* A batch whose entries are processed in portions (control_pass.c). */
 struct sw_control_pass {
     uint32_t next, entries;                                /* of the batch: from 0 */
-    bool (*visit)(struct sw_control *control, uint32_t i); /* false: the others do not matter */
-    void (*then)(struct sw_control *control);              /* all were looked at */
+    bool (*visit)(struct sw_control *control, uint32_t i); /* returns false to skip the others */
+    void (*then)(struct sw_control *control);              /* called after the last entry */
 };
 
 struct sw_control {
@@ -48,13 +48,13 @@ struct sw_control {
     struct sw_list waits; /* of those that wait: link in resp->waits, or in resp->passes */
     struct sw_control_pass pass;
     bool follows;                                /* SCAN, KEYS: another batch must follow */
-    bool (*is_over)(struct sw_control *control); /* of these: may the reply be made? */
-    uint64_t save_number;      /* SAVE, REPLICAOF NO ONE, PAUSE: of what it waits for */
+    bool (*is_over)(struct sw_control *control); /* of commands that wait: can the reply be made? */
+    uint64_t save_number;      /* number of the snapshot, promotion or pause that it waits for */
     unsigned wanted, reached;  /* WAIT: replicas */
-    uint64_t sequence;         /* WAIT: of the write that is to be there */
-    struct sw_last_write last; /* WAITAOF: the same */
+    uint64_t sequence;         /* WAIT: of the write that the replicas must have */
+    struct sw_last_write last; /* WAITAOF: the write that must be durable */
     uint64_t deadline_ms;      /* WAITAOF, WAIT, PAUSE: by the loop's clock; 0: none */
-    bool is_durable;           /* WAITAOF: it is */
+    bool is_durable;           /* WAITAOF: the write is durable */
     uv_work_t work;            /* DIGEST: by a thread of libuv */
     struct sw_digest digest;
     bool says_ok;        /* SAVE, REPLICAOF, PAUSE: the reply, unless there is an error */
@@ -116,24 +116,24 @@ uint32_t sw_control_match_count(const struct sw_control *control, uint32_t count
  * too long, or if no key can match it because keys are shown as integers. */
 bool sw_control_take_pattern(struct sw_control *control, const struct sw_resp_argument *pattern);
 
-/* Must DBSIZE be counted, and is this CLIENT PAUSE? */
+/* sw_control_must_count: must DBSIZE count the keys? sw_control_is_pause: is this CLIENT PAUSE? */
 bool sw_control_must_count(struct sw_conn *conn);
 bool sw_control_is_pause(const struct sw_resp_command *arguments);
-/* What these do, as the rows of kind SAVER below. */
+/* Run these two commands, as the functions of kind SAVER below do. */
 bool sw_control_count_keys(struct sw_control *control);
 bool sw_control_run_pause(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_command *arguments);
 
 /* Replies with an error, and frees a command that did not begin. Returns true: it is done. */
 bool sw_control_refuse(struct sw_control *control, const char *error);
-/* From now on the command waits until this says that its reply can be made. */
+/* Lets the command wait until is_over returns true. Then its reply is made. */
 void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control));
-/* The same, of a command that CLIENT UNBLOCK may end. */
+/* The same for a command that CLIENT UNBLOCK may end. */
 void sw_control_wait_unblocked(struct sw_control *control,
                                bool (*is_over)(struct sw_control *control));
 bool sw_control_is_gone(const struct sw_control *control);
 
-/* The rows of kind SAVER (control_waits.c, control_repl.c). */
+/* The functions of the rows of kind SAVER (control_waits.c, control_repl.c). */
 bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_command *arguments);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * control_pause.c - CLIENT PAUSE, whose reply comes when nothing that it holds back is on its way
- * on any loop.
+ * control_pause.c - CLIENT PAUSE, whose reply waits until no request that it holds back is in
+ * flight on any loop.
  */
 #include "server/net/client_list.h"
 #include "server/net/conn.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * control_repl.c - WAIT and REPLICAOF, which wait for replicas, and for the thread that makes this
- * server one.
+ * control_repl.c - WAIT, which waits for replicas, and REPLICAOF, which waits for a change of role.
  */
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +98,7 @@ static void on_followed(uv_work_t *work, int status)
     ((struct sw_control *)work->data)->is_computed = status == 0;
 }
 
-/* The thread has the command until then, whatever becomes of the connection. */
+/* The thread uses the command until then, even if the connection has closed. */
 static bool is_followed(struct sw_control *control)
 {
     return control->is_computed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * control_scan.c - what passes over the table share: their batch, and the keys that this node
+ * control_scan.c - shared by all passes over the table: their batch, and the keys that this node
  * shows.
  */
 #include <stdio.h>

@@ -161,7 +161,7 @@ static bool compute_beside(struct sw_control *control)
     return true;
 }
 
-/* The thread has the command until then, whatever becomes of the connection. If reads were closed
+/* The thread uses the command until then, even if the connection has closed. If reads were closed
  * meanwhile, the digest may be of a table that a snapshot of the primary had filled in part: it is
  * computed again. */
 static bool is_computed(struct sw_control *control)
@@ -201,8 +201,7 @@ void sw_control_wait_unblocked(struct sw_control *control,
     __atomic_store_n(&control->conn->shown.waits, SW_CLIENTS_WAITS, __ATOMIC_RELEASE);
 }
 
-/* Is the wait over, by itself or by CLIENT UNBLOCK? If there are several CLIENT UNBLOCK, the first
- * one decides. */
+/* Is the wait over, by itself or by CLIENT UNBLOCK? The first CLIENT UNBLOCK decides. */
 static bool ends(struct sw_control *control)
 {
     uint8_t *waits = &control->conn->shown.waits;
@@ -226,7 +225,7 @@ bool sw_control_poll_waits(struct sw_resp *resp)
     bool moved = false;
     struct sw_list *link = resp->waits.next;
     if (link != &resp->waits) {
-        /* before it looks: what moves later wakes the loop */
+        /* set before the checks, so that later progress wakes the loop */
         __atomic_store_n(&resp->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
     }
     while (link != &resp->waits) {

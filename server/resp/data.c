@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * data.c - turning the arguments of commands on keys into operations.
+ * data.c - turns the arguments of commands on keys into operations.
  */
 #include "server/resp/data.h"
 #include "server/batch/refusals.h"
@@ -128,8 +128,8 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
     return true;
 }
 
-/* The operation of a command: looking at a key without using it is reading it where the engine does
- * not tell the two apart. */
+/* Returns the operation of a command. An engine without PEEK, which reads a key without counting a
+ * use, gets GET instead. */
 static enum sw_op op_of(const struct data *data)
 {
     enum sw_op op = (enum sw_op)data->command->op;
@@ -160,7 +160,8 @@ static bool refuse_keys(const struct data *data)
     return true;
 }
 
-/* Refuses the command if its keys are not this node's, or in several slots. Returns true if so. */
+/* Refuses the command, or stalls it for a frozen slot, if this node does not own its keys or they
+ * are in several slots. Returns true if so. */
 static bool refuse_slots(const struct data *data)
 {
     uint32_t bytes = data->resp->batches->shape.key_bytes;
@@ -230,7 +231,7 @@ FOR_EACH_KIND void run_keys(const struct data *data, const struct values *values
     add_reply(data, values->are_bytes ? of_bytes(how) : how);
 }
 
-/* Keys and their operands, for MSET, and MSETNX, which first looks at the keys. */
+/* Adds pairs of a key and its operand: writes for MSET, reads for MSETNX. */
 FOR_EACH_KIND void run_pairs(const struct data *data, const struct values *values)
 {
     if (data->arguments->count % 2 == 0) {
@@ -245,7 +246,7 @@ FOR_EACH_KIND void run_pairs(const struct data *data, const struct values *value
     add_reply(data, (enum sw_reply_kind)data->command->reply);
 }
 
-/* Looks at the two keys of RENAME, RENAMENX and COPY. */
+/* Adds reads of the two keys of RENAME, RENAMENX and COPY. */
 FOR_EACH_KIND void run_two(const struct data *data, const struct values *values)
 {
     if (values->add(data, SW_GET, 1, 0) && values->add(data, SW_GET, 2, 0)) {
@@ -276,7 +277,7 @@ FOR_EACH_KIND void run_compare(const struct data *data, const struct values *val
     if (shape->engine == SW_ENGINE_CACHE) {
         refuse(data, "ERR the %s engine has no SET IFEQ" SW_WHY_EVICTS, shape->engine_name);
     } else if (values->add(data, SW_GET, 1, value)) {
-        if (at != 0) { /* of the SET that may take the place of the look */
+        if (at != 0) { /* the time of the SET that may replace this read */
             sw_resp_batch_set_time(data->batch, at);
         }
         if (!values->add(data, SW_GET, 1, old)) {
@@ -301,7 +302,7 @@ FOR_EACH_KIND void run_range(const struct data *data, const struct values *value
     }
 }
 
-/* ADD: the row is multiplied where it will be added from. */
+/* ADD. Multiplies the row in the batch, from where the table adds it. */
 FOR_EACH_KIND void run_add(const struct data *data, const struct values *values)
 {
     struct sw_add add;
@@ -316,12 +317,12 @@ FOR_EACH_KIND void run_add(const struct data *data, const struct values *values)
 
 #include "server/resp/data_set.inl"
 
-/* DELEX key [IFEQ value | IFNE value], DELIFEQ key value: looks at the key, likewise. */
+/* DELEX key [IFEQ value | IFNE value], DELIFEQ key value. Adds reads of the key, as CAS does. */
 FOR_EACH_KIND void run_delex(const struct data *data, const struct values *values)
 {
     const struct sw_resp_argument *words = data->arguments->arguments;
     const uint32_t count = data->arguments->count;
-    const bool names = data->command->id == SW_COMMAND_DELEX; /* its condition */
+    const bool names = data->command->id == SW_COMMAND_DELEX; /* it names its condition */
     if (names && count == 2) {
         run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_ONE);
     } else if (names && count != 4) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * data_expire.inl - the commands that say when a key expires. Part of data.c.
+ * data_expire.inl - the commands that set when a key expires. Part of data.c.
  */
 
-/* May a command say when a key expires? If not it is refused. If so some key may have a time from
- * here on. */
+/* May a command set when a key expires? If not, refuses the command. If so, the table expects keys
+ * with expiry times from now on. */
 static bool may_expire(const struct data *data, const char *option)
 {
     const struct sw_batches *batches = data->resp->batches;

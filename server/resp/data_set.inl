@@ -27,7 +27,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
             keeps = true;
         } else if (sw_time_form_of(option) != SW_TIME_NONE && i + 1 < data->arguments->count &&
                    (time == 0 || form == sw_time_form_of(option))) {
-            /* of two times of one form the last holds, as in redis */
+            /* the last of several times of one form counts, as in redis */
             form = sw_time_form_of(option);
             time = ++i;
         } else {
@@ -39,7 +39,8 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         refuse(data, "ERR syntax error");
         return;
     }
-    /* NX leaves the time of a present key in any case, and a new one has none to keep. */
+    /* With NX there is nothing to keep: NX leaves a present key unchanged, and a new key has no
+     * time. */
     uint64_t at = keeps && !absent && sw_expire_some(data->resp) ? SW_EXPIRE_KEEP : 0;
     if (time != 0 && (!time_at(data, time, form, true, &at) || !may_expire(data, "SET EX"))) {
         return;
@@ -62,7 +63,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
                                    : present ? SW_REPLY_KIND_OK_IF_PRESENT
                                              : SW_REPLY_KIND_OK;
     const bool may_insert = at == SW_EXPIRE_KEEP && op == SW_SET && shape->default_ttl_ms > 0;
-    if (may_insert && !values->add(data, SW_SET_ABSENT, 1, 2)) { /* a key that is new expires */
+    if (may_insert && !values->add(data, SW_SET_ABSENT, 1, 2)) { /* a new key expires */
         return;
     }
     if (values->add(data, op, 1, 2)) {

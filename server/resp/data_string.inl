@@ -3,8 +3,7 @@
  * data_string.inl - INCR, INCRBYFLOAT and the like. Part of data.c.
  */
 
-/* Is the operand of INCRBY, without its sign, digits as redis takes them: no zeros in front, and no
- * -0? */
+/* Are the digits of the operand of INCRBY valid as in redis: no leading zeros, and no -0? */
 static bool is_amount(const struct data *data, const struct sw_resp_argument *digits, bool turned)
 {
     const bool wide = data->resp->batches->shape.value_bytes == 8;
@@ -36,7 +35,7 @@ FOR_EACH_KIND void run_by_integer(const struct data *data, const struct values *
     run_one(&positive, values, op, 1, 2, SW_REPLY_KIND_AFTER);
 }
 
-/* INCR, DECR, INCRBY and DECRBY of strings: the operand is what is added, as text. */
+/* INCR, DECR, INCRBY and DECRBY of strings. The operand is the added number as text. */
 FOR_EACH_KIND void run_by_string(const struct data *data, const struct values *values)
 {
     uint8_t text[SW_NUMBER_TEXT_BYTES];
@@ -69,8 +68,9 @@ FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
     }
 }
 
-/* INCRBYFLOAT of strings. An operand that an absent key refuses only reads the key: redis does not
- * insert it then. INCRBYFLOAT of rows of one number is carried out by rmw.c. */
+/* INCRBYFLOAT of strings. If the operand is invalid for an absent key, only reads the key: as in
+ * redis, the command then inserts no key. INCRBYFLOAT of rows of one number is carried out by
+ * rmw.c. */
 FOR_EACH_KIND void run_by_float(const struct data *data, const struct values *values)
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * glob.c - matching a pattern: where the bytes behind a * do not fit, the * takes one byte more.
- * Only the last * has to be tried again, because what stood before it has matched.
+ * glob.c - matches a pattern. If the bytes behind a * do not match, the * takes one byte more. Only
+ * the last * is tried again, because the pattern before it has matched.
  */
 #include "server/resp/glob.h"
 
-/* Does the class behind a [ at *at hold the byte? *at moves behind its ]. A class without one ends
- * with the pattern. */
+/* Does the class behind the [ at *at contain the byte? Moves *at behind the ]. A class without a ]
+ * ends with the pattern. */
 static bool class_holds(const uint8_t *pattern, size_t size, size_t *at, uint8_t byte)
 {
     size_t i = *at;
@@ -28,7 +28,7 @@ static bool class_holds(const uint8_t *pattern, size_t size, size_t *at, uint8_t
     return held != negated;
 }
 
-/* Does what stands at *at match this one byte? *at moves behind it. */
+/* Does the item of the pattern at *at match this byte? Moves *at behind the item. */
 static bool one_matches(const uint8_t *pattern, size_t size, size_t *at, uint8_t byte)
 {
     uint8_t sign = pattern[(*at)++];

@@ -121,7 +121,7 @@ static void section_persistence(const struct sw_server_stats *snapshot, struct s
     sw_text_printf(text, "rdb_last_bgsave_status:%s\r\n", facts->last_failed ? "err" : "ok");
     sw_text_printf(text, "rdb_last_bgsave_time_sec:%" PRId64 "\r\n",
                    saved ? (int64_t)(facts->last_ms / 1000) : -1);
-    /* A time of day that was set back makes no negative number of it. */
+    /* The number is never negative, even if the clock was set back. */
     sw_text_printf(text, "rdb_current_bgsave_time_sec:%" PRId64 "\r\n",
                    !facts->saving   ? -1
                    : saving_for > 0 ? saving_for
@@ -236,8 +236,8 @@ static void put_operation(struct sw_text *text, const char *name,
                    name, counters->operations, counters->probes, counters->hits, counters->misses);
 }
 
-/* How keys are written. Where texts are hashed: the chance that two of this many keys are one; with
- * auto an upper bound, because two integers never are. */
+/* How keys are written. If key texts are hashed, also writes the chance that two of the present
+ * keys have the same hash. With auto it is an upper bound, because two integers never do. */
 static void put_keys(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
     const double keys = (double)snapshot->stats.occupied;

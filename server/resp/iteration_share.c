@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * iteration_share.c - counting what commands cost.
+ * iteration_share.c - counts the cost of commands.
  */
 #include "server/resp/iteration_share.h"
 

@@ -75,14 +75,14 @@ static inline void sw_key_text_put(const struct sw_table_shape *shape, uint8_t *
     memset(at + sizeof(length) + key->size, 0, shape->key_text_bytes - sizeof(length) - key->size);
 }
 
-/* The text of a key: that at the end of row i, if it keeps one, or else what sw_key_text_write
- * makes of it in `room`. */
+/* Returns the text of a key: the text at the end of row i if the row keeps one, otherwise the text
+ * that sw_key_text_write puts in `room`. */
 const char *sw_key_text_at(const struct sw_key_text *keys, const struct sw_table_shape *shape,
                            uint64_t key, const void *rows, uint32_t i,
                            char room[SW_KEY_TEXT_BYTES_MAX], size_t *size);
 
-/* Writes what a client has sent as a key for people, with a NUL: bytes that cannot be printed, and
- * backslashes, as \xHH. It is cut to fit `room`. */
+/* Writes a key argument in printable form, with a NUL. Backslashes and bytes that cannot be printed
+ * become \xHH. The text is cut to fit `room`. */
 void sw_key_text_show(const struct sw_resp_argument *key, char *out, size_t room);
 
 #endif

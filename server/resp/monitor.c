@@ -86,7 +86,7 @@ bool sw_monitor_send(struct sw_resp *resp)
         if (conn->in_flight > 0 || conn->state == SW_CONN_CLOSED) {
             continue;
         }
-        if (!sw_permit_still(conn, SW_COMMAND_MONITOR)) { /* the rules of its user have changed */
+        if (!sw_permit_still(conn, SW_COMMAND_MONITOR)) { /* its user may no longer run MONITOR */
             sw_monitor_end(sw_resp_of(conn));
             sw_conn_drain(conn, false);
             continue;
@@ -106,7 +106,7 @@ bool sw_monitor_send(struct sw_resp *resp)
 
 /* --- the line --------------------------------------------------------------------------------- */
 
-/* Appends a text in quotes, with what is not printable as redis writes it. */
+/* Appends a text in quotes. Bytes that cannot be printed are written as in redis. */
 static void put_quoted(struct sw_text *line, const uint8_t *text, size_t size)
 {
     static const char escaped[] = "\n\r\t\a\b", letters[] = "nrtab";

@@ -3,9 +3,9 @@
  * output.c - sends RESP replies. If the socket does not take them directly, it sends from one
  * buffer while the next replies fill another.
  *
- * Replies that wait for the write-ahead log are in two more buffers, held[0] before held[1], each
- * with the write that it waits for. Later replies go to held[1], so that held[0] is released
- * however fast other replies arrive.
+ * Replies that wait for the write-ahead log are in two more buffers, each with the write that it
+ * waits for. held[0] is sent before held[1]. Later replies go to held[1], so that held[0] is
+ * released however fast other replies arrive.
  */
 #include "server/resp/output.h"
 
@@ -112,7 +112,7 @@ static void send_now(struct sw_resp_conn *state, const void *bytes, size_t size)
     }
 }
 
-/* --- what waits for the log ------------------------------------------------------------------- */
+/* --- replies that wait for the log ------------------------------------------------------------ */
 
 static void hold(struct sw_resp_conn *state, const void *bytes, size_t size, uint64_t sequence)
 {
@@ -157,7 +157,7 @@ void sw_resp_send(struct sw_resp_conn *state, const void *bytes, size_t size)
     sw_resp_send_after(state, bytes, size, 0);
 }
 
-/* Takes the first buffer of what is held. Its memory goes to the caller. */
+/* Removes and returns the first held buffer. The caller owns its memory. */
 static struct sw_text take_held(struct sw_resp_conn *state)
 {
     struct sw_conn *conn = state->conn;

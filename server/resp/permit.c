@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * permit.c - who may run which command.
+ * permit.c - the rights of users to run commands.
  */
 #include "server/resp/permit.h"
 
@@ -56,7 +56,7 @@ bool sw_permit_needs_no_login(const struct sw_command *command)
            command->id == SW_COMMAND_QUIT || command->id == SW_COMMAND_RESET;
 }
 
-/* Refuses what the rules of the user forbid. `prefix` stands before the reason. */
+/* Refuses a command that the rules of the user forbid. `prefix` precedes the reason. */
 static bool refuses_by_rules(struct sw_resp_conn *state, const struct sw_command *command,
                              const struct sw_resp_command *arguments, const char *prefix)
 {

@@ -33,12 +33,12 @@ static bool refuse_slot(struct sw_resp_conn *state, unsigned slot, char line[SW_
     return write_redirect_line(state, text, line);
 }
 
-/* 42 and 042 are one key, and the texts are in two slots: only the one without zeros in front is
- * taken. */
+/* Are all keys in canonical form? 42 and 042 are one key, but clients compute two slots from the
+ * two texts. So only the text without leading zeros is accepted. */
 static bool is_canonical(const struct sw_command *command, const struct sw_resp_argument *arguments,
                          uint32_t count)
 {
-    count = command->last_key == command->first_key ? 1 : count; /* SET IFEQ looks at one twice */
+    count = command->last_key == command->first_key ? 1 : count; /* SET IFEQ reads its key twice */
     for (uint32_t i = 0; i < count; i++) {
         const struct sw_resp_argument *key =
             &arguments[(uint32_t)command->first_key + i * (uint32_t)command->key_step];
@@ -55,8 +55,8 @@ static unsigned met(const struct sw_resp_conn *state, unsigned heeded)
     return sw_obstacles_met(state->resp->batches, heeded);
 }
 
-/* Does the node serve keys of the slot to this connection? A replica does, once the connection has
- * said READONLY and the table is its primary's. */
+/* Does the node serve keys of the slot to this connection? A replica serves reads once the
+ * connection has sent READONLY and the replica has its primary's data. */
 static bool serves(const struct sw_resp_conn *state, unsigned slot, bool writes)
 {
     const struct sw_cluster_view *view = state->conn->net->cluster.view;
@@ -66,7 +66,8 @@ static bool serves(const struct sw_resp_conn *state, unsigned slot, bool writes)
                 SW_OBSTACLE_REPLICA);
 }
 
-/* A node that a topology makes a primary goes on behind what its primary has sent. */
+/* Is the node still a replica, although its topology makes it a primary? It first applies the
+ * writes that its primary has sent. */
 static bool is_not_primary_yet(const struct sw_resp_conn *state)
 {
     return state->conn->net->cluster.view->shard != SW_CLUSTER_NO_SHARD &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * redirect.h - refusing keys of a cluster that are not here, in the words of redis: MOVED,
- * CROSSSLOT, CLUSTERDOWN, ASK, TRYAGAIN. Everything is called on the connection's loop, with a view
- * (net->cluster.view) that is not NULL.
+ * redirect.h - refuses keys that this node of a cluster does not serve, with the errors of redis:
+ * MOVED, CROSSSLOT, CLUSTERDOWN, ASK, TRYAGAIN. Everything is called on the connection's loop, with
+ * a view (net->cluster.view) that is not NULL.
  */
 #ifndef SHERWOOD_SERVER_RESP_REDIRECT_H
 #define SHERWOOD_SERVER_RESP_REDIRECT_H
@@ -18,12 +18,12 @@ struct sw_resp_conn;
 /* The slots of the keys of a command or of a transaction. */
 struct sw_slots {
     int first;       /* of the first key; -1: there is none */
-    bool is_several; /* another key is in another one */
+    bool is_several; /* another key is in another slot */
 };
 
-/* Is there a reason to refuse a command with these arguments, whose `count` keys, `bytes` wide, are
- * at `keys`? Writes it to `line`, counts it, and returns true. Otherwise *slots says where the keys
- * are. */
+/* Checks the slots of a command with these arguments. Its `count` keys of `bytes` bytes are at
+ * `keys`. If the command must be refused, writes the error to `line`, counts it and returns true.
+ * Sets *slots to the slots of the keys. */
 bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *command,
                          const struct sw_resp_argument *arguments, const void *keys, uint32_t bytes,
                          uint32_t count, struct sw_slots *slots, char line[SW_CLUSTER_LINE_BYTES]);
@@ -32,8 +32,8 @@ bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *co
  * done, if it has waited for SW_FROZEN_MS. */
 bool sw_redirect_waits(struct sw_resp_conn *state);
 
-/* The same for EXEC: `slots` are those of all queued commands, which were checked against the view
- * of this number. */
+/* The same check for EXEC. `slots` are the slots of all queued commands, which were checked against
+ * the view of this number. */
 bool sw_redirect_refuses_exec(struct sw_resp_conn *state, const struct sw_slots *slots,
                               uint64_t number, char line[SW_CLUSTER_LINE_BYTES]);
 

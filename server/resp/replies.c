@@ -16,7 +16,7 @@
 #include "server/resp/slow.h"
 
 /* Longest error line: a command's name and its arguments, cut to 128 bytes each, and a sentence. */
-#define ERROR_BYTES 1280 /* that of protected-mode explains much */
+#define ERROR_BYTES 1280 /* the longest one is the error of protected-mode */
 
 void sw_replies_finish(struct sw_replies *replies)
 {

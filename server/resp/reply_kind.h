@@ -9,8 +9,7 @@
 enum sw_reply_kind {
     SW_REPLY_KIND_TEXT,         /* a text reply, in the text of the batch */
     SW_REPLY_KIND_QUEUED,       /* +QUEUED; the command is counted when EXEC carries it out */
-    SW_REPLY_KIND_NULL_ARRAY,   /* null where an array would be: EXEC, and a watched key had changed
-                                 */
+    SW_REPLY_KIND_NULL_ARRAY,   /* a null array: EXEC after a watched key has changed */
     SW_REPLY_KIND_ARRAY,        /* the head of an array; its elements are the replies that follow */
     SW_REPLY_KIND_OK,           /* +OK */
     SW_REPLY_KIND_OK_IF_ABSENT, /* +OK; null if the key was present, or a cache did not admit it */
@@ -32,7 +31,7 @@ enum sw_reply_kind {
     SW_REPLY_KIND_PERSISTED,   /* 1; 0 if the key was absent, or never expired */
     SW_REPLY_KIND_NULL,        /* null */
     SW_REPLY_KIND_TRY_AGAIN,   /* the error of a command that an older topology admitted */
-    SW_REPLY_KIND_NO_KEY,      /* the error of RENAME where there is no key to be renamed */
+    SW_REPLY_KIND_NO_KEY,      /* the error of RENAME for an absent key */
     SW_REPLY_KIND_SAME_KEY,    /* the error of COPY to the key itself */
     SW_REPLY_KIND_TOO_MANY,    /* the error of WATCH beyond watched-keys-max */
     SW_REPLY_KIND_MADE,        /* the text of the batch, which rmw.c has made */
@@ -46,10 +45,10 @@ enum sw_reply_kind {
     SW_REPLY_KIND_BLOB_AFTER,    /* the value after the operation; null if the key is absent then */
     SW_REPLY_KIND_BLOB_BYTES,    /* the length of the value; 0 if the key was absent */
     SW_REPLY_KIND_BLOB_ENCODING, /* "raw"; null if the key was absent */
-    SW_REPLY_KIND_RANGE,         /* part of a value, also of an integer; the operand says which */
-    SW_REPLY_KIND_COUNTED,       /* the integer after INCRBY of a string, or why it stayed */
-    SW_REPLY_KIND_FLOAT,         /* the text after INCRBYFLOAT of a string, likewise */
-    SW_REPLY_KIND_APPENDED       /* the length after APPEND, likewise */
+    SW_REPLY_KIND_RANGE,   /* part of a value, also of an integer; the operand has its bounds */
+    SW_REPLY_KIND_COUNTED, /* the integer after INCRBY of a string, or an error */
+    SW_REPLY_KIND_FLOAT,   /* the text after INCRBYFLOAT of a string, likewise */
+    SW_REPLY_KIND_APPENDED /* the length after APPEND, likewise */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp.c - parsing the commands of a RESP connection, and the functions of the protocol.
+ * resp.c - parses the commands of a RESP connection; the functions of the protocol.
  */
 #include "server/resp/resp.h"
 

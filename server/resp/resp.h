@@ -38,12 +38,12 @@ struct sw_saver;
 struct sw_resp_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_server_stats *snapshot);
-    void (*stop)(void *server, bool save, int fd); /* begins the shutdown; loop.h tells of fd */
+    void (*stop)(void *server, bool save, int fd); /* begins the shutdown; loop.h explains fd */
     struct sw_saver *saver;                        /* NULL: there is no data directory */
     struct sw_repl *repl;                          /* NULL: no replication */
     struct sw_ha *ha;                              /* NULL: it is no member of a shard */
     struct sw_registry *registry;                  /* NULL: the topology is not in etcd */
-    struct sw_mover *mover;                        /* NULL: it is of no cluster */
+    struct sw_mover *mover;                        /* NULL: no cluster mode */
     struct sw_live *live;                          /* changes options; shared by all loops */
     struct sw_timings *timings;                    /* shared by all loops; NULL: nothing is timed */
 };
@@ -63,8 +63,8 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
-    uint64_t batches_done;      /* that are over, since the start */
-    struct sw_rmw rmw;          /* the command that writes while nobody else does */
+    uint64_t batches_done;      /* batches that are done, since the start */
+    struct sw_rmw rmw;          /* the read-modify-write command */
     struct sw_list monitors;    /* connections that MONITOR shows commands to */
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
@@ -75,7 +75,7 @@ struct sw_resp {
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
     struct sw_list waits;           /* commands SAVE and WAITAOF that wait */
-    struct sw_list passes;          /* commands whose entries are looked at in portions */
+    struct sw_list passes;          /* commands whose entries are processed in portions */
     uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
 
@@ -95,7 +95,7 @@ struct sw_resp_output {
         struct sw_text text;
         uint64_t sequence; /* of the write that it waits for */
     } held[2];             /* replies that wait for the write-ahead log, oldest first */
-    struct sw_list gated;  /* link in resp->gated, while there are some */
+    struct sw_list gated;  /* link in resp->gated, while there are held replies */
 };
 
 /* The state of a connection, in conn->protocol_state. */
@@ -104,11 +104,11 @@ struct sw_resp_conn {
     struct sw_conn *conn; /* the connection that this state is part of */
     struct sw_last_write last_write;
     struct sw_slots slots;    /* of its last command on keys, in cluster mode */
-    uint64_t frozen_since_ms; /* a command has waited since for slots that are handed over */
-    bool frozen_refused;      /* one has waited in vain: others that came with it do not wait */
+    uint64_t frozen_since_ms; /* start of a command's wait for a frozen slot; 0: none waits */
+    bool frozen_refused;      /* a command has waited in vain: the next ones do not wait */
     struct sw_session session;
     struct sw_resp_output output;
-    bool in_exec;           /* EXEC carries out what was queued */
+    bool in_exec;           /* EXEC carries out the queued commands */
     bool control_in_flight; /* a control command is in flight: no other command is accepted */
     const char *last_error; /* to be sent behind the reply of the control command; NULL: none */
     struct sw_transaction *transaction; /* the open transaction; NULL: none */
@@ -118,7 +118,7 @@ struct sw_resp_conn {
         uint64_t fence;              /* of replication then */
         uint64_t until;              /* when the first of its keys expires; UINT64_MAX: none does */
     } watch;                         /* WATCH */
-    struct sw_resp_monitor *monitor; /* it is shown commands; NULL: it is not */
+    struct sw_resp_monitor *monitor; /* MONITOR sends commands here; NULL: not a monitor */
     uint32_t operations_wanted;      /* of the command that waits for room in the batch; or 0 */
     size_t reparsed;                 /* bytes of the incomplete command that were parsed in vain */
     struct sw_resp_text_share text;  /* of this connection */
@@ -147,7 +147,7 @@ static inline bool sw_resp_is_busy(const struct sw_resp *resp)
     return resp->running != NULL || resp->filling->pendings > 0 || !sw_list_is_empty(&resp->passes);
 }
 
-/* Rounds that are over, in flight, or being filled. */
+/* Returns the number of RESP batches that are done, in flight, or being filled. */
 static inline uint64_t sw_resp_batches_begun(const struct sw_resp *resp)
 {
     return resp->batches_done + (resp->running != NULL) + (resp->filling->pendings > 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw.c - looking, deciding and writing while the gate is closed.
+ * rmw.c - reads, decides and writes while the gate is closed.
  */
 #include "server/resp/rmw.h"
 
@@ -56,7 +56,7 @@ bool sw_rmw_takes(const struct sw_resp *resp, const struct sw_command *command,
                   const struct sw_resp_command *arguments)
 {
     const bool counts = command->maker == SW_MAKER_BY || command->maker == SW_MAKER_BY_FLOAT;
-    if (counts) { /* integers and strings are counted by the table */
+    if (counts) { /* the table itself counts integers and strings */
         const struct sw_table_shape *shape = &resp->batches->shape;
         return shape->value_format != SW_VALUE_INTEGER && !SW_OPS_HAS(shape->operations, SW_INCRBY);
     }
@@ -98,7 +98,7 @@ static bool is_found(const struct sw_rmw *rmw, uint32_t i)
     return sw_result_found(&rmw->replies.batch, i);
 }
 
-/* The second key is to have the value that the first one had, and keeps its own text. */
+/* Gives the second key the value of the first key. The second key keeps its own text. */
 static void give_value(struct sw_rmw *rmw)
 {
     struct sw_resp_batch *batch = &rmw->replies.batch;
@@ -107,8 +107,10 @@ static void give_value(struct sw_rmw *rmw)
            shape->value_bytes - shape->key_text_bytes);
 }
 
-/* The SET at `i` gives its key the time of the first key, which the look has found: not "the same
- * as before", since it may come until then. If the look has found none, nobody says when. */
+/* The SET at `i` gives its key the time that the read found at the first key. SW_EXPIRE_KEEP would
+ * not do: the key may expire between the read and the write. If the first key never expires, the
+ * key of the SET does not either, even with --default-ttl. If the first key is absent, the SET sets
+ * no time. */
 static void give_time(struct sw_rmw *rmw, uint32_t i)
 {
     struct sw_resp_batch *batch = &rmw->replies.batch;
@@ -121,7 +123,7 @@ static void give_time(struct sw_rmw *rmw, uint32_t i)
     }
 }
 
-/* Was the first key's value the operand of the second look? */
+/* Is the first key's value equal to the operand of the second read? */
 static bool is_equal(const struct sw_rmw *rmw)
 {
     const struct sw_resp_batch *batch = &rmw->replies.batch;
@@ -136,8 +138,8 @@ static bool is_equal(const struct sw_rmw *rmw)
     return size == wanted && memcmp(value, old, size) == 0;
 }
 
-/* The functions below look at what was found. They return how many operations are to be carried out
- * instead, which they have put in the place of those; 0: nothing is written. */
+/* The functions below read the results, and replace the reads of the batch by the operations to be
+ * carried out next. They return the number of these operations; 0: the command writes nothing. */
 
 static uint32_t decide_msetnx(struct sw_rmw *rmw)
 {
@@ -204,8 +206,8 @@ static uint32_t decide_copy(struct sw_rmw *rmw)
     return set_second(rmw, SW_GET);
 }
 
-/* CAS, and SET key value IFEQ old: the operand of the second look is `old`. With GET the reply is
- * the value before, which either batch has. */
+/* CAS, and SET key value IFEQ old. The operand of the second read is `old`. With GET the reply is
+ * the value before, which both batches have. */
 static uint32_t decide_set(struct sw_rmw *rmw)
 {
     struct sw_resp_batch *batch = &rmw->replies.batch;
@@ -223,7 +225,7 @@ static uint32_t decide_set(struct sw_rmw *rmw)
     return equal;
 }
 
-/* DELEX and DELIFEQ. Without a condition there is one look. */
+/* DELEX and DELIFEQ. Without a condition there is one read. */
 static uint32_t decide_delex(struct sw_rmw *rmw)
 {
     struct sw_resp_batch *batch = &rmw->replies.batch;
@@ -284,7 +286,7 @@ static void on_looked(struct sw_resp_batch *batch)
 
 /* --- WATCH and EXEC --------------------------------------------------------------------------- */
 
-/* Notes the keys of WATCH, which are in the batch. No write is in the table. */
+/* Adds the keys in the batch to the watched keys. The gate is closed, and no write is inside. */
 static void watch(struct sw_rmw *rmw)
 {
     const struct sw_resp_batch *batch = &rmw->replies.batch;
@@ -296,7 +298,8 @@ static void watch(struct sw_rmw *rmw)
     finish(rmw);
 }
 
-/* Where keys expire WATCH looks at them first: one whose time comes counts as changed. */
+/* If the table has expiry, WATCH first reads the expiry times of its keys: a key that expires
+ * counts as changed. */
 static void on_watched(struct sw_resp_batch *batch)
 {
     struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
@@ -313,7 +316,7 @@ static void on_watched(struct sw_resp_batch *batch)
     watch(rmw);
 }
 
-/* Carries out what EXEC has put into the batch, unless a watched key was changed. */
+/* Carries out the operations that EXEC has put into the batch, unless a watched key was changed. */
 static void execute(struct sw_rmw *rmw)
 {
     struct sw_replies *replies = &rmw->replies;
@@ -370,7 +373,7 @@ static bool has_replace(const struct sw_resp_command *arguments)
     return has;
 }
 
-/* Adds the looks to the batch of such commands. */
+/* Adds the reads to the batch of read-modify-write commands. */
 static void add_looks(struct sw_conn *conn, const struct sw_command *command,
                       const struct sw_resp_command *arguments)
 {
@@ -379,7 +382,7 @@ static void add_looks(struct sw_conn *conn, const struct sw_command *command,
     resp->filling = &resp->rmw.replies;
     bool done = resp->run_data(conn, command, arguments, SW_DATA_RUN);
     resp->filling = filling;
-    resp->rmw.replies.batch.shows_values = true; /* it may need what was there */
+    resp->rmw.replies.batch.shows_values = true; /* deciding may need the values before */
     resp->rmw.replies.batch.shows_times = resp->batches->shape.expires;
     assert(done && resp->rmw.replies.pendings == 1);
     (void)done;
@@ -392,7 +395,7 @@ bool sw_rmw_is_free_for(struct sw_conn *conn)
         return false;
     }
     if (sw_resp_of(conn)->resp->rmw.conn != NULL) {
-        /* of another connection; its end has stalled ones tried again */
+        /* another connection runs one; its end retries stalled connections */
         sw_conn_stall(conn, SW_STALL_BATCH_FULL);
         return false;
     }
@@ -418,7 +421,7 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
                 const struct sw_resp_command *arguments)
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
-    if (sw_resp_of(conn)->transaction != NULL) { /* others of these commands are refused there */
+    if (sw_resp_of(conn)->transaction != NULL) { /* only WATCH comes here in a transaction */
         sw_resp_error(conn, command, "ERR WATCH inside MULTI is not allowed");
         return true;
     }
@@ -451,7 +454,7 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
     resp->rmw.unless_equal = command->id == SW_COMMAND_DELEX && arguments->count > 3 &&
                              sw_argument_is(&arguments->arguments[2], "IFNE");
     resp->rmw.counter = counter;
-    if (counter.at != 0) { /* some key may have a time from here on */
+    if (counter.at != 0) { /* from now on a key may have an expiry time */
         sw_table_will_expire(resp->batches->table);
     }
     sw_rmw_command_begin(&resp->rmw, command, arguments);

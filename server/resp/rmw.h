@@ -55,12 +55,12 @@ static inline struct sw_text *sw_rmw_reply(struct sw_rmw *rmw)
 int sw_rmw_init(struct sw_rmw *rmw, struct sw_resp *resp);
 void sw_rmw_fini(struct sw_rmw *rmw);
 
-/* Is this command of kind DATA, with these arguments, one of them? */
+/* Must this command of kind DATA, with these arguments, run as a read-modify-write command? */
 bool sw_rmw_takes(const struct sw_resp *resp, const struct sw_command *command,
                   const struct sw_resp_command *arguments);
 
-/* Checks what stands behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an error
- * line, or NULL. */
+/* Checks the arguments behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an
+ * error line, or NULL. */
 const char *sw_rmw_copy_options(const struct sw_resp_command *arguments);
 
 /* Starts the command, or refuses it. Returns false, with nothing done and the connection stalled,
@@ -70,13 +70,13 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
 
 /* May EXEC of a connection that watches keys begin? If not, it has stalled. */
 bool sw_rmw_is_free_for(struct sw_conn *conn);
-/* Starts such an EXEC, whose batch is that of these commands. */
+/* Starts such an EXEC, whose operations are in the batch of rmw->replies. */
 void sw_rmw_start(struct sw_conn *conn, const struct sw_command *command);
 
 /* Continues the command that waits for the gate. Returns true if it did. */
 bool sw_rmw_poll(struct sw_resp *resp);
-/* Returns true if a command was admitted by an older view of the cluster than the loop's. A command
- * that does not hold the gate yet will be rejected. */
+/* Returns true if a command was admitted by an older view of the cluster than the loop's. Such a
+ * command is rejected if it has not read yet. EXEC then replies as if a watched key had changed. */
 bool sw_rmw_is_of_older_view(const struct sw_resp *resp);
 /* Returns true if there is a command. Then the loop must not sleep. */
 bool sw_rmw_is_busy(const struct sw_resp *resp);

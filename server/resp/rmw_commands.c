@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw_commands.c - values that depend on those before.
+ * rmw_commands.c - SETRANGE and INCRBYFLOAT: values that depend on the values before.
  */
 #include "server/resp/rmw_commands.h"
 
@@ -98,7 +98,7 @@ static uint32_t decide_setrange(struct sw_rmw *rmw, bool found)
     return 1;
 }
 
-/* The fewest digits that are read as the same number. */
+/* Appends the fewest digits that are read as the same number. */
 static void put_float(struct sw_text *text, float number)
 {
     char digits[64];

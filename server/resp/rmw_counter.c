@@ -116,8 +116,8 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
 
 /* --- deciding --------------------------------------------------------------------------------- */
 
-/* The value before, and the bounds that the table sets. Returns false if it is no integer of 64
- * bits with a sign. */
+/* Reads the value before, and tightens the bounds to those of the table. Returns false if the value
+ * is no signed integer of 64 bits. */
 static bool value_before(const struct sw_resp_batch *batch, int64_t *value,
                          struct sw_counter *counter)
 {
@@ -137,7 +137,8 @@ static bool value_before(const struct sw_resp_batch *batch, int64_t *value,
     return number <= INT64_MAX;
 }
 
-/* Puts the value in the place of the look. Returns false if its row has no room. */
+/* Stores the value as the operand, in place of that of the read. Returns false if its row has no
+ * room. */
 static bool put_value(struct sw_resp_batch *batch, int64_t value)
 {
     const struct sw_table_shape *shape = &batch->batches->shape;
@@ -154,7 +155,7 @@ static bool put_value(struct sw_resp_batch *batch, int64_t value)
     return true;
 }
 
-/* The key expires when the command says, where it says that. */
+/* Sets the expiry time that the command gives, if it gives one. */
 static void give_time(const struct sw_counter *counter, struct sw_resp_batch *batch)
 {
     const bool expires =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw_counter.h - INCREX, and INCR of rows, commands of rmw.h. INCREX adds to an integer within
- * bounds, and may say when the key expires. Syntax, replies and what happens at a bound are those
- * of redis 8.8; there is no BYFLOAT.
+ * rmw_counter.h - the read-modify-write commands (rmw.h) INCREX, and INCR of rows. INCREX adds to
+ * an integer within bounds, and may set when the key expires. Syntax, replies and the effect of a
+ * bound are those of redis 8.8, without BYFLOAT.
  *
  * Threads: the loop's.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * run.c - the way of a command from its name to the function that carries it out.
+ * run.c - checks a command, and calls the function of its kind.
  */
 #include "server/resp/run.h"
 
@@ -15,9 +15,9 @@
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
 
-/* Replaces a text reply that could not be made, because it was longer than the text of a batch may
- * be or there was no memory for it, by an error. If there is no memory for the error either, the
- * connection is closed, because its client would wait for ever. */
+/* Replaces a failed text reply by an error. It was longer than the text of a batch may be, or there
+ * was no memory for it. If there is no memory for the error either, the connection is closed,
+ * because its client would wait for ever. */
 static void refuse_long_reply(struct sw_resp_conn *state, const struct sw_command *command,
                               size_t first)
 {
@@ -143,8 +143,8 @@ enum outcome {
     RAN
 };
 
-/* Carries out a command, if its user may run it, this server can, and nothing keeps it from running
- * now. */
+/* Carries out a command if its user may run it, the server supports it, and no obstacle exists now.
+ */
 static enum outcome run_command(struct sw_resp_conn *state, const struct sw_command *command,
                                 const struct sw_resp_command *arguments)
 {

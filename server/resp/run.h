@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * run.h - carrying out one command, or replying why not: is it known (command_checks.h), may the
- * user run it (permit.h), may it run now (admit.h)?
+ * run.h - carries out one command, or replies with an error. Checks whether the command is known
+ * (command_checks.h), the user may run it (permit.h), and it may run now (admit.h).
  */
 #ifndef SHERWOOD_SERVER_RESP_RUN_H
 #define SHERWOOD_SERVER_RESP_RUN_H

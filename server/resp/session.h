@@ -31,8 +31,8 @@ struct sw_session {
     bool close_after_reply; /* QUIT: the connection is closed after the reply */
     bool shutdown_asked;    /* SHUTDOWN: the server is to be stopped */
     bool shutdown_unsaved;  /* SHUTDOWN NOSAVE */
-    bool reads_replicas;    /* READONLY: of a cluster, this connection reads at replicas */
-    bool handed_over;       /* REPLICATE: somebody else has the socket now */
+    bool reads_replicas;    /* READONLY: in a cluster, replicas serve reads of this connection */
+    bool handed_over;       /* REPLICATE, EXPORTSLOTS: another thread owns the socket now */
     uint8_t reply_mode;     /* CLIENT REPLY: enum sw_session_reply_mode */
 };
 
@@ -67,7 +67,7 @@ struct sw_admin {
     struct sw_saver *saver;     /* NULL: there is no data directory */
     const struct sw_cluster_handle *cluster; /* of the loop */
     struct sw_repl *repl;                    /* NULL: no replication */
-    struct sw_mover *mover;                  /* NULL: it is of no cluster */
+    struct sw_mover *mover;                  /* NULL: no cluster mode */
     struct sw_ha *ha;                        /* NULL: it is no member of a shard */
 };
 
@@ -77,8 +77,9 @@ void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command
                   const struct sw_resp_command *arguments, struct sw_session *session,
                   struct sw_text *reply);
 
-/* Appends the text of INFO with these sections to `text` (info.c); without any, the default ones.
- */
+/* sw_info_render appends the text of INFO with these sections, or with the default ones if `count`
+ * is 0 (info.c). The other two append the fields of a shard and the section Replication
+ * (info_repl.c). */
 void sw_info_shard(const struct sw_ha_status *facts, struct sw_text *text);
 void sw_info_replication(const struct sw_server_stats *snapshot, struct sw_text *text);
 void sw_info_render(const struct sw_server_stats *snapshot, const struct sw_resp_argument *sections,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * slow.c - what of RESP commands goes to SLOWLOG and LATENCY.
+ * slow.c - records slow RESP commands for SLOWLOG and LATENCY.
  */
 #include "server/resp/slow.h"
 
@@ -49,8 +49,8 @@ static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_resp_bat
     return sw_slowlog_argument(draft, blob, size);
 }
 
-/* Does the command's text have an operand for each key, which its operations still have? Where OR
- * and others of one key have written, the result stands in its place. */
+/* Does the command have an operand for each key that is still in the batch? A write by rmw.c
+ * replaces the operand by the result. */
 static bool has_operand(const struct sw_resp_batch *batch, const struct sw_command *command)
 {
     const bool is_string = batch->batches->shape.value_format == SW_VALUE_STRING;
@@ -63,14 +63,15 @@ static bool has_operand(const struct sw_resp_batch *batch, const struct sw_comma
             command->kind != SW_KIND_RMW);
 }
 
-/* Keys that the command's text has. A command of one key may have several operations on it. */
+/* Returns the number of keys in the command. A command of one key may have several operations on
+ * it. */
 static uint32_t keys_of(const struct sw_pending *pending, const struct sw_command *command)
 {
     const bool is_one = command->first_key == command->last_key && pending->count > 0;
     return is_one ? 1 : pending->count;
 }
 
-/* When the key expires, where that is what the command is about; 0: it says no time. */
+/* Returns the time that a command sets if that is its purpose, otherwise 0. */
 static uint64_t time_of(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     const bool is_about = pending->command == SW_COMMAND_SETEX ||
@@ -80,8 +81,8 @@ static uint64_t time_of(const struct sw_resp_batch *batch, const struct sw_pendi
                                                                  : 0;
 }
 
-/* Writes a command on keys as its operations show it: options of SET are not among them, and times
- * are those that the command came to. */
+/* Writes a command on keys from its operations. They lack the options of SET, and have absolute
+ * expiry times. */
 static void put_command(struct sw_slowlog_draft *draft, const struct sw_resp_batch *batch,
                         const struct sw_pending *pending, const struct sw_command *command)
 {
@@ -120,7 +121,7 @@ static void log_commands(const struct sw_replies *replies, struct sw_timings *ti
         if (pending->command >= SW_COMMAND_COUNT || pending->kind == SW_REPLY_KIND_TEXT ||
             pending->kind == SW_REPLY_KIND_QUEUED || pending->kind == SW_REPLY_KIND_ARRAY ||
             pending->kind == SW_REPLY_KIND_NULL_ARRAY) {
-            continue; /* a text was timed when it was made, and the array is that of EXEC */
+            continue; /* a text reply was timed when it was made; the array belongs to EXEC */
         }
         const struct sw_command *command = sw_command_at((enum sw_command_id)pending->command);
         uint64_t arguments =

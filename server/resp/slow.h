@@ -32,7 +32,7 @@ void sw_slow_batch_written(const struct sw_replies *replies, const struct sw_slo
 /* Notes a finished command of kind REPORT or SESSION. Leaves out secrets. */
 void sw_slow_admin(const struct sw_conn *conn, const struct sw_resp_command *arguments,
                    uint64_t began_ns);
-/* A command of kind CONTROL has its reply. */
+/* Notes a command of kind CONTROL that has its reply. */
 void sw_slow_control(const struct sw_conn *conn, const struct sw_command *command, uint64_t us);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * socket_handover.c - taking the socket of a connection.
+ * socket_handover.c - hands the socket of a connection over to another thread.
  */
 #include "server/resp/socket_handover.h"
 

@@ -27,7 +27,7 @@ static enum sw_verb verb_of(const struct sw_pending *pending)
                                                   : SW_VERB_APPEND;
 }
 
-/* What became of the one operation of a reply: as sw_string_after. */
+/* Returns the result of the one operation of a reply, as sw_string_after does. */
 static enum sw_string_fault result_of(const struct sw_resp_batch *batch,
                                       const struct sw_pending *pending,
                                       struct sw_string_space *space, uint32_t *size)
@@ -42,7 +42,8 @@ static enum sw_string_fault result_of(const struct sw_resp_batch *batch,
     }
     const enum sw_string_fault fault =
         sw_string_after(verb, found, old, operand, room, space, size);
-    /* The operation has read the value only: an absent key refuses the operand. */
+    /* An operation that only read the value had an operand that is invalid for an absent key
+     * (data_string.inl): returns that fault. */
     return fault == SW_STRING_DONE && SW_OPS_HAS(SW_OPS_READ, batch->ops[i])
                ? sw_string_after(verb, false, old, operand, room, space, size)
                : fault;

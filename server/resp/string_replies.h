@@ -12,7 +12,7 @@
 #include "server/resp/replies.h"
 #include "server/resp/writer.h"
 
-/* Is the reply of one of their kinds? */
+/* Is the reply of one of these kinds? */
 bool sw_string_reply_is(const struct sw_pending *pending);
 
 /* The value after an operation, as text; of APPEND only its size. */

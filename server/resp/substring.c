@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * substring.c - the part of a value that GETRANGE asks for, as redis counts.
+ * substring.c - the part of a value that GETRANGE returns, with the offsets of redis.
  */
 #include "server/resp/substring.h"
 

@@ -205,7 +205,7 @@ static const char *keep(const struct sw_conn *conn, struct sw_transaction *trans
     return NULL;
 }
 
-/* Adds the slots of a command, which are those of its connection's last one. */
+/* Adds the slots of the command that its connection checked last. */
 static void count_slots(struct sw_resp_conn *state, struct sw_transaction *transaction)
 {
     const struct sw_cluster_view *view = state->conn->net->cluster.view;
@@ -284,7 +284,7 @@ static void replay_queue(struct sw_resp_conn *state, struct sw_input *queue)
     while (queue->start < queue->end) {
         const struct sw_command *command = next_queued(queue, &arguments);
         if (sw_permit_refuses_queued(state, command, &arguments)) {
-            continue; /* as redis: the others are carried out */
+            continue; /* as in redis, the other commands are carried out */
         }
         sw_monitor_show_if_any(state, command, &arguments);
         if (command->kind == SW_KIND_DATA) {
@@ -308,7 +308,7 @@ static bool has_room(const struct sw_replies *replies, const struct sw_transacti
            replies->text.size + transaction->text_bytes <= SW_RESP_BATCH_TEXT_BYTES_MAX / 2;
 }
 
-/* Refuses a transaction that reads or writes, if that is refused by now. */
+/* Refuses a transaction whose reads or writes the server refuses now. */
 static bool refuse_now(struct sw_resp_conn *state, const struct sw_command *command)
 {
     const char *line = sw_refusal_of_exec(state->resp->batches, state->transaction->operations > 0,
@@ -320,7 +320,7 @@ static bool refuse_now(struct sw_resp_conn *state, const struct sw_command *comm
     return line != NULL;
 }
 
-/* Refuses a transaction whose keys are not, or no more, in one slot of this node. */
+/* Refuses a transaction whose keys are not, or no longer, in one slot of this node. */
 static bool refuse_slots(struct sw_resp_conn *state, const struct sw_command *command)
 {
     const struct sw_transaction *transaction = state->transaction;
@@ -334,7 +334,7 @@ static bool refuse_slots(struct sw_resp_conn *state, const struct sw_command *co
     return true;
 }
 
-/* Adds EXEC and what was queued to the batch. */
+/* Adds EXEC and the queued commands to the batch. */
 static void replay(struct sw_resp_conn *state, const struct sw_command *command)
 {
     struct sw_replies *replies = state->resp->filling;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * watching.c - what a connection watches.
+ * watching.c - the keys that a connection watches.
  */
 #include "server/resp/watching.h"
 
@@ -38,7 +38,7 @@ static bool is_replica(const struct sw_resp_conn *state)
     return sw_obstacles_met(state->resp->batches, SW_OBSTACLE_REPLICA) != 0;
 }
 
-/* Has the time of a watched key come? */
+/* Has a watched key expired? */
 static bool has_expired(struct sw_resp_conn *state, const struct sw_watch_state *watch)
 {
     const struct sw_resp *resp = state->resp;
@@ -91,7 +91,7 @@ void sw_watching_forget(struct sw_resp_conn *state)
 
 void sw_call_unwatch(struct sw_call *call)
 {
-    if (!sw_resp_of(call->session->conn)->in_exec) { /* there EXEC does it, after it has looked */
+    if (!sw_resp_of(call->session->conn)->in_exec) { /* EXEC itself does it, after its check */
         sw_watching_forget(sw_resp_of(call->session->conn));
     }
     sw_call_ok(call);

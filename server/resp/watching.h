@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * watching.h - WATCH and UNWATCH: the keys that a connection watches until its EXEC. WATCH holds
- * the gate of writes while it notes them, as EXEC does while it looks whether they were changed and
- * writes (rmw.c). Everything is called on the connection's loop.
+ * the write gate while it adds its keys. EXEC holds it while it checks whether they were changed,
+ * and writes (rmw.c). Everything is called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_RESP_WATCHING_H
 #define SHERWOOD_SERVER_RESP_WATCHING_H

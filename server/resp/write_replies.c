@@ -54,7 +54,7 @@ static uint64_t count_found(const struct sw_resp_batch *batch, const struct sw_p
     return count;
 }
 
-/* The operations before the first one whose key was absent. */
+/* Counts the operations before the first one whose key was absent. */
 static uint64_t count_prefix(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     uint32_t count = 0;
@@ -118,7 +118,7 @@ static void put_entry_bytes(struct sw_writer *writer, const struct sw_resp_batch
     }
 }
 
-/* What TTL and the like say of operation i. */
+/* Writes the reply to TTL and similar commands for operation i. */
 static void put_time(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
                      enum sw_reply_kind kind, bool resp3)
 {
@@ -134,7 +134,7 @@ static void put_time(struct sw_writer *writer, const struct sw_resp_batch *batch
     sw_writer_unsigned(writer, seconds ? (ms + 500) / 1000 : ms, resp3);
 }
 
-/* What became of a key's value, or when it expires. */
+/* Writes an integer reply: an expiry time, a number of digits, or a count. */
 static void put_number(struct sw_writer *writer, const struct sw_resp_batch *batch,
                        const struct sw_pending *pending)
 {
@@ -148,7 +148,7 @@ static void put_number(struct sw_writer *writer, const struct sw_resp_batch *bat
     }
 }
 
-/* Has EXPIRE changed when its key expires, or PERSIST? */
+/* Has EXPIRE or PERSIST changed the expiry time of its key? */
 static bool changed_time(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     const uint32_t i = pending->first;
@@ -170,7 +170,7 @@ static void put_head(struct sw_writer *writer, uint32_t count)
     writer->at = sw_resp_put_array(writer->at, count);
 }
 
-/* The values of all keys. */
+/* Writes an array of the values of all keys. */
 static void put_all(struct sw_writer *writer, const struct sw_resp_batch *batch,
                     const struct sw_pending *pending)
 {
@@ -205,7 +205,7 @@ static void put_blob_bytes(struct sw_writer *writer, const struct sw_resp_batch 
     sw_writer_unsigned(writer, size, resp3);
 }
 
-/* The part of the value before operation i that its operand says. */
+/* Writes the part of the value before operation i that its operand selects. */
 static void put_range(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i)
 {
     const struct sw_table_shape *shape = &batch->batches->shape;
@@ -253,7 +253,7 @@ static void put_blob_reply(struct sw_writer *writer, const struct sw_resp_batch 
     }
 }
 
-/* The replies that are one of a few lines. */
+/* Returns the reply if its kind has only a few fixed lines. */
 static const char *fixed_line(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     switch (pending->kind) {
@@ -351,7 +351,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     }
 }
 
-/* The error that is the reply of every command of the group, or NULL. */
+/* Returns the error that every command of the group gets, or NULL. */
 static const char *group_refusal(const struct sw_resp_batch *batch,
                                  const struct sw_pending *pending)
 {
@@ -369,8 +369,7 @@ static const char *group_refusal(const struct sw_resp_batch *batch,
                : sw_table_full_line(&batch->batches->shape);
 }
 
-/* The error that is the reply of the command, or NULL: an operation on strings then has its result
- * in `string`. */
+/* Returns the error of the command, or NULL. Sets `string` for an operation on strings. */
 static const char *refusal(const struct sw_resp_batch *batch, const struct sw_pending *pending,
                            struct sw_string_result *string)
 {
@@ -400,7 +399,7 @@ static const char *refusal(const struct sw_resp_batch *batch, const struct sw_pe
     }
 }
 
-/* The reply, if it is a text that is an error; or NULL. */
+/* Returns the text reply if it is an error, otherwise NULL. */
 static const char *error_text(const struct sw_replies *replies, const struct sw_pending *pending)
 {
     const char *text = replies->text.data;
@@ -442,7 +441,7 @@ static void write_one(struct sw_writer *writer, const struct sw_replies *replies
     }
 }
 
-/* The write that the replies from `i` on to its connection show; 0: they show none. */
+/* Returns the write that replies from `i` on to the same connection show; 0: none. */
 static uint64_t sequence_from(const struct sw_replies *replies, uint32_t i)
 {
     const struct sw_conn *conn = replies->pending[i].conn;
@@ -458,7 +457,7 @@ static uint64_t sequence_from(const struct sw_replies *replies, uint32_t i)
     return 0;
 }
 
-/* Have replies from `i` on to its connection read the table? */
+/* Do replies from `i` on to the same connection show results of the table? */
 static bool has_read(const struct sw_replies *replies, uint32_t i)
 {
     const struct sw_conn *conn = replies->pending[i].conn;

@@ -15,8 +15,8 @@ bool sw_begins_http(const struct sw_resp_argument *name)
     return sw_argument_is(name, "POST") || sw_argument_is(name, "HOST:");
 }
 
-/* Does a TLS handshake begin here? No command begins like it, and its peer would wait for a reply
- * that it understands. */
+/* Does a TLS handshake begin here? No command begins with these bytes. The peer would wait for a
+ * TLS reply. */
 bool sw_begins_tls(const uint8_t *bytes, size_t size)
 {
     return size >= 2 && bytes[0] == 0x16 && bytes[1] == 0x03;
