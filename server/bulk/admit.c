@@ -18,8 +18,8 @@ static bool writes(uint32_t operation)
     return sw_operation_writes(operation) && operation != SW_OPERATION_RESIZE;
 }
 
-/* Does a replica refuse the operation? By the topology, `serves`, it may be the primary of slots:
- * then its reads would be taken for a primary's. */
+/* Does a replica refuse the operation? `serves`: the topology names this node the primary of slots.
+ * Clients would then take its reads for a primary's. */
 static bool needs_primary(uint32_t operation, bool serves)
 {
     return writes(operation) || operation == SW_OPERATION_RESIZE ||
@@ -110,11 +110,11 @@ static bool tells_of_earlier(uint32_t operation)
            operation == SW_OPERATION_DIGEST;
 }
 
-/* It must wait if the connection has frames-in-flight-max requests in flight; unsent replies count
- * too, because their frames take memory. STATS, WAIT and DIGEST
- * also wait for the earlier requests of their connection, which they report. A read-modify-write
- * frame does the same, and later frames wait until it has written. A write waits while the log has
- * no room for it. */
+/* A request waits while the connection has frames-in-flight-max requests in flight. Unsent replies
+ * also count, because their frames take memory. STATS, WAIT and DIGEST wait for the earlier
+ * requests of their connection, whose effects they report. A read-modify-write frame does the same,
+ * and later frames wait until it has written. A write waits while the log has no room for it.
+ * CLIENT PAUSE makes the requests wait that it holds back. */
 bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
     uint64_t without_reply = (uint64_t)conn->in_flight + conn->unsent_replies;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.h - may a request be begun: now, by this user, and at all? It is the same for requests that
- * came in frames and through rings. Everything is called on the connection's loop.
+ * admit.h - checks whether a request may begin: the rights of its user, the request itself, and the
+ * state of the server. Requests in frames and through rings get the same checks. Everything is
+ * called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_BULK_ADMIT_H
 #define SHERWOOD_SERVER_BULK_ADMIT_H
@@ -22,8 +23,9 @@ bool sw_bulk_is_held_back(struct sw_conn *conn, uint32_t operation);
 bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request);
 
 /* Returns SW_REPLY_OK, or the status of the refusal, with its sentence in `message`; *closes is set
- * if the connection has to be closed after it. `header` is that of a HELLO; arrays of body_bytes
- * come with the request, and take memory of the arena with reply_bytes. */
+ * if the connection has to be closed after it. `header` is that of a HELLO; `body_bytes` and
+ * `reply_bytes` are the sizes of the arrays that come with the request and of the body of the
+ * reply. */
 enum sw_reply_status sw_bulk_admit(struct sw_conn *conn, const struct sw_request *request,
                                    const uint8_t *header, size_t header_bytes, uint64_t body_bytes,
                                    uint64_t reply_bytes, char *message, size_t message_bytes,

@@ -66,8 +66,8 @@ static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_reques
                                        : sw_rmw_values_bytes(&bulk->batches->shape, request);
 }
 
-/* Clears the padding of the arrays whose length is known, which must not show earlier contents of
- * the memory. */
+/* Clears the padding of the arrays whose length is known: the reply must not show earlier contents
+ * of the memory. */
 static void clear_padding(uint8_t *body, struct sw_body_layout layout)
 {
     const uint64_t ends[] = {layout.second, layout.not_admitted, layout.scores,
@@ -221,7 +221,7 @@ static size_t begin_frame(struct sw_conn *conn, const uint8_t *bytes, size_t siz
     if (result == 0) {
         return 0;
     }
-    if (head.request.operation == SW_OPERATION_BELL) { /* the iteration looks at all rings */
+    if (head.request.operation == SW_OPERATION_BELL) { /* each iteration polls all rings */
         SW_COUNT(conn->net->counters, ring_bells, 1);
         sw_bulk_of(conn)->discard_bytes = head.body_bytes;
         return head.bytes;
@@ -298,7 +298,7 @@ static uv_buf_t body_room(struct sw_conn *conn)
                        (unsigned)(rest < most ? rest : most));
 }
 
-/* Starts a frame whose body took a while to come, unless CLIENT PAUSE holds it back by now. */
+/* Starts a frame whose body is complete, unless CLIENT PAUSE holds it back by now. */
 static void start_or_hold(struct sw_conn *conn, struct sw_bulk_frame *frame)
 {
     if (sw_bulk_is_held_back(conn, frame->request.operation)) {

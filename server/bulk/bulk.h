@@ -3,8 +3,9 @@
  * bulk.h - the protocol of bulk frames: its state of a loop, and of each connection.
  *
  * The body of a frame is received into the loop's arena, where it is the key and operand arrays of
- * the batch. The batch writes its results behind it, and these bytes are sent as the reply, so
- * nothing is copied. Everything belongs to the loop's thread.
+ * the batch. The batch writes its results behind the body, and the server sends them from there.
+ * Only bytes of a body that arrive in one read with a head are copied. Everything belongs to the
+ * loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_BULK_H
 #define SHERWOOD_SERVER_BULK_BULK_H
@@ -65,7 +66,7 @@ struct sw_bulk_conn {
     struct sw_list ready; /* link in bulk->ready */
     struct sw_bulk_unsent unsent;
     struct sw_bulk_frame *receiving; /* the frame whose body is being received; NULL: none */
-    struct sw_bulk_frame *held;      /* complete, and held back by CLIENT PAUSE; NULL: none */
+    struct sw_bulk_frame *held;      /* a complete frame that CLIENT PAUSE holds back; NULL: none */
     struct sw_bulk_shared *shared;   /* what it shares with its client, owned; NULL: nothing */
     struct sw_last_write last_write;
     bool has_rmw;           /* a frame of it waits for the gate, or holds it (rmw.h) */
@@ -87,8 +88,8 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
 /* Frees the pool. May also be called for a struct that is all zeros. */
 void sw_bulk_fini(struct sw_bulk *bulk);
 
-/* The server has become a replica. Connections that have written get the replies that are on their
- * way, and end: the numbers of their writes would be compared with those of another history. */
+/* Call it when the server has become a replica. Drains the connections that have written: the
+ * numbers of their writes are of another history than the later ones. */
 void sw_bulk_close_writers(struct sw_bulk *bulk);
 
 /* Asserts the invariants that hold between two events. */

@@ -97,9 +97,9 @@ static void refuse_foreign(struct sw_bulk_frame *frame, const struct sw_cluster_
     refuse_wrong_shard(frame, &reply);
 }
 
-/* May the table look at the keys of a frame itself? Not while slots are frozen: what is sent behind
- * a frame with keys of those is checked by whether it was refused. Nor where reads wait for the
- * log: the view need not live until these are answered. */
+/* May the table check the slots of the keys itself? Not while slots are frozen: later frames depend
+ * on whether this one is refused. Not if reads wait for the log: the view may be freed before their
+ * replies are sent. */
 static bool is_filtered(const struct sw_bulk_frame *frame, const struct sw_cluster_view *view)
 {
     const struct sw_batches *batches = frame->bulk->batches;

@@ -7,7 +7,8 @@
 
 #include "server/bulk/frame_pool.h"
 
-/* Writes the completion, which sw_bulk_publish_rings shows, and returns the frame to the pool. */
+/* Writes the completion, which sw_bulk_publish_rings publishes, and returns the frame to the pool.
+ */
 void sw_bulk_complete(struct sw_bulk_frame *frame, const struct sw_reply *reply);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_times.c - reading the times of a frame, and telling which keys have changed theirs.
+ * expiry_times.c - reads the expiry times of a frame, and finds the keys whose time changed.
  */
 #include "server/bulk/expiry_times.h"
 
@@ -34,7 +34,7 @@ static const char *wrong_keep(const struct sw_table_shape *shape, const struct s
                : NULL;
 }
 
-/* What is wrong with the fields, whatever the server; NULL: nothing. */
+/* What is wrong with the fields for every server; NULL: nothing. */
 static const char *wrong_fields(const struct sw_request *request)
 {
     const bool has_any = request->time_ms != 0 || request->has_times;
@@ -83,7 +83,8 @@ bool sw_bulk_expiry_fit(const struct sw_table_shape *shape, const struct sw_requ
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* Behind the body of the reply: times before the operations, and whether keys were present. */
+/* Returns the memory behind the body of the reply: the times before the operations, then the bits
+ * of the present keys. */
 static uint64_t *times_before(const struct sw_bulk_frame *frame)
 {
     return (uint64_t *)(void *)(frame->reply + frame->reply_layout.bytes);
@@ -95,8 +96,8 @@ uint64_t sw_bulk_expiry_bytes(const struct sw_request *request)
            (request->declines_found ? sw_frame_align(sw_found_bytes(request->count)) : 0);
 }
 
-/* Adds `base` to the times of the body, which lie in the frame's memory. Returns the first that is
- * none in *wrong. */
+/* Adds `base` to the times of the body, which lie in the frame's memory. If one is not a valid
+ * time, returns false and sets *wrong to the first such time. */
 static bool read_times(struct sw_bulk_frame *frame, uint64_t base, struct sw_batch *batch,
                        uint64_t *wrong)
 {
@@ -113,8 +114,8 @@ static bool read_times(struct sw_bulk_frame *frame, uint64_t base, struct sw_bat
     return true;
 }
 
-/* Gives the batch the times of the request. If one is not a valid time, sets *wrong to the first of
- * these. */
+/* Gives the batch the times of the request. If one is not a valid time, returns false and sets
+ * *wrong to the first such time. */
 static bool give(struct sw_bulk_frame *frame, struct sw_batch *batch, uint64_t *wrong)
 {
     const struct sw_request *request = &frame->request;
@@ -133,8 +134,8 @@ static bool give(struct sw_bulk_frame *frame, struct sw_batch *batch, uint64_t *
     return true;
 }
 
-/* Where no key has a time KEEP and PERSIST change nothing, which neither a log nor a replica would
- * have to know. */
+/* Sets up the batch. `some`: a key may have an expiry time. Otherwise KEEP and PERSIST change
+ * nothing, so the batch is no write of times that the log and the replicas record. */
 static void place(struct sw_bulk_frame *frame, bool some)
 {
     const struct sw_request *request = &frame->request;

@@ -27,7 +27,7 @@ static inline bool sw_bulk_shows_expiry(const struct sw_request *request)
 {
     return sw_operation_expires(request->operation) || request->operation == SW_OPERATION_PERSIST;
 }
-/* Returns the bytes that these need beside the two bodies. */
+/* Returns the bytes that these need besides the two bodies. */
 uint64_t sw_bulk_expiry_bytes(const struct sw_request *request);
 
 /* Sets the expiry times of the frame's batch, which exists already, or lets the batch request them.

@@ -26,8 +26,8 @@ struct sw_bulk_shared;
 struct sw_conn;
 struct sw_region;
 
-/* Most stretches of memory in the body of a reply: arrays as long as the request's, which follow
- * each other, and three of entries that were evicted; or keys, values and scores of a SCAN. */
+/* Most pieces of memory in the body of a reply: one with the arrays that are as long as the
+ * request's, and three of evicted entries. A SCAN has three: keys, values and scores. */
 #define SW_BULK_ARRAYS_MAX 4
 
 struct sw_bulk_frame {
@@ -40,9 +40,8 @@ struct sw_bulk_frame {
     uint32_t reached;     /* WAIT: replicas that have the writes */
     struct sw_bulk_reading *reading; /* DIGEST: what its thread works on, owned; NULL: none */
     struct sw_request request;
-    struct sw_bulk_shared *ring; /* it came through this ring; NULL: as a frame */
-    /* Where the arrays lie that the request has: in `memory`, or in these regions; NULL: nowhere.
-     */
+    struct sw_bulk_shared *ring; /* the ring of the request; NULL: it came as a frame */
+    /* The arrays of the request: in `memory`, or in these regions; NULL: it has no such array. */
     void *arrays[SW_RING_ARRAYS];
     struct sw_region *regions[SW_RING_ARRAYS];
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */

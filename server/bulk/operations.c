@@ -30,7 +30,7 @@ void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERA
     memset(served, 0, SW_OPERATION_NUMBERS * sizeof(*served));
     SW_DATA_OPERATION_MAP(SERVED_OP)
     SW_CONTROL_OPERATION_MAP(SERVED)
-    /* where keys are evicted the write may evict what was looked at */
+    /* if the engine evicts, the write may evict an entry that was read */
 #define SERVED_COMPOSED(name, number, op, verb, guard, element, on, ...)          \
     served[number] = SW_ON_##on == SW_ON_EXPIRY ? shape->expires                  \
                      : shape->has_scores        ? (SW_ON_##on & SW_ON_CACHE) != 0 \

@@ -99,7 +99,7 @@ void sw_bulk_written(struct sw_conn *conn, int status)
     }
 }
 
-/* To be called when the socket is full: the transport sends the next bytes when it is not. */
+/* Call it when the socket is full: the transport sends the next bytes later. */
 static void hand_over(struct sw_conn *conn)
 {
     uv_buf_t pieces[PIECES_MAX];

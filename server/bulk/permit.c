@@ -39,7 +39,7 @@ static void note_refusal(struct sw_conn *conn, enum sw_acl_reason reason, const 
     note(conn, reason, object, user, strlen(user));
 }
 
-/* Logs in, if the HELLO says whom. Returns false if that fails. */
+/* Logs in if the HELLO names a user. Returns false if that fails. */
 static bool log_in(struct sw_conn *conn, const uint8_t *header, size_t header_bytes)
 {
     struct sw_frame_login login;
@@ -74,7 +74,7 @@ static bool shows_values(const struct sw_request *request)
             (sw_bulk_shows_expiry(request) || !command_shows_values(request->operation)));
 }
 
-/* May the user do this? If not, the sentence is in `message`. */
+/* May the user send the request? If not, writes the error to `message`. */
 static bool rules_permit(struct sw_conn *conn, const struct sw_request *request, char *message,
                          size_t message_bytes)
 {

@@ -25,17 +25,17 @@
 #include "server/region/memory.h"
 #include "table/scale.h"
 
-/* Submits the frame's batch, behind those of its connection. */
+/* Submits the frame's batch, behind the earlier batches of its connection. */
 static void launch(struct sw_bulk_frame *frame)
 {
-    frame->flight.is_shared = frame->ring != NULL; /* the arrays, or those of the answers */
+    frame->flight.is_shared = frame->ring != NULL; /* its arrays lie in regions */
     sw_batches_start(frame->bulk->batches, &frame->flight, (uint32_t)frame->conn->peer.id);
 }
 
-/* Checks the lengths of strings, and clears what the client has behind them. If one is longer than
- * a value has room for, the whole frame is refused: then it returns false, and the reply has been
- * sent. The values are the frame's own copy: strings of a ring are copied (ring_frames.c), so that
- * the client cannot change them after this check. */
+/* Checks the lengths of strings, and clears the bytes behind them. If a string is too long for a
+ * value, refuses the whole frame: sends the reply and returns false. The values are the frame's own
+ * copy: strings of a ring are copied (ring_frames.c), so the client cannot change them after this
+ * check. */
 static bool check_values(struct sw_bulk_frame *frame)
 {
     void *values = frame->arrays[SW_RING_OPERANDS];
@@ -61,8 +61,8 @@ static bool check_values(struct sw_bulk_frame *frame)
     return false;
 }
 
-/* Are all keys such as the user may touch? If not, the whole frame is refused: then it returns
- * false, and the reply has been sent. */
+/* Are all keys in the user's ranges? If not, refuses the whole frame: sends the reply and returns
+ * false. */
 static bool check_keys(struct sw_bulk_frame *frame, const void *keys)
 {
     struct sw_reply reply = {
@@ -77,7 +77,7 @@ static bool check_keys(struct sw_bulk_frame *frame, const void *keys)
     return false;
 }
 
-/* Are all times such as keys can expire at? If not, likewise. */
+/* Are all expiry times valid? If not, refuses the whole frame likewise. */
 static bool check_times(struct sw_bulk_frame *frame)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id,
@@ -89,7 +89,7 @@ static bool check_times(struct sw_bulk_frame *frame)
     return false;
 }
 
-/* The array at `offset` of the reply's body, if it is wanted. */
+/* Returns the array at `offset` of the reply's body if the client wants it, otherwise NULL. */
 static void *wanted(const struct sw_bulk_frame *frame, bool is, uint64_t offset)
 {
     return is ? frame->reply + offset : NULL;
@@ -137,7 +137,7 @@ static void place_arrays(struct sw_bulk_frame *frame)
         wanted(frame, evicted & SW_FRAME_EVICTED_SCORES, reply->evicted_scores);
 }
 
-/* Whether keys and operands of a request are those of the client, and it has them on the device. */
+/* Do keys and operands lie in the client's device memory? */
 static bool are_on_device(const struct sw_bulk_frame *frame)
 {
     const struct sw_region *keys = frame->regions[SW_RING_KEYS];
@@ -350,7 +350,7 @@ static void start(struct sw_bulk_frame *frame)
     sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
     reply.status =
         sw_bulk_role_refuses(frame->bulk, &frame->request, reply.message, sizeof(reply.message));
-    if (reply.status != SW_REPLY_OK) { /* the body took a while to come */
+    if (reply.status != SW_REPLY_OK) { /* the role changed while the body arrived */
         sw_bulk_reply(frame, &reply, NULL, 0);
         return;
     }

@@ -10,7 +10,7 @@
 
 #include "server/bulk/frame_pool.h"
 
-/* The batch of a request with keys, whose arrays have their places. */
+/* Returns the batch of a request with keys. The frame's arrays must be set. */
 struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame);
 
 /* Checks a read-modify-write request: whether the user may touch its keys, this node has them, and

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * ring_frames.c - taking the records of rings, and completing them.
+ * ring_frames.c - takes the records of rings, and completes them.
  *
- * Invariant: a batch has only keys, operands and scores that stay as they are, or that its table
- * loads once (sw_batch_loads_once), and nobody but the table looks at these. Others are copied
- * to the arena before anything is checked with them.
+ * Invariant: the keys, operands and scores of a batch do not change, or only the table reads them,
+ * and loads each of them once (sw_batch_loads_once). All others are copied to the arena before the
+ * server checks them.
  */
 #include "server/bulk/ring_frames.h"
 
@@ -75,7 +75,7 @@ static bool place(struct sw_bulk_frame *frame, const struct sw_submission *submi
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-/* Must keys and operands be such as the client cannot change? */
+/* Must the server copy keys and operands, so that the client cannot change them? */
 static bool needs_copies(const struct sw_bulk_frame *frame)
 {
     const struct sw_bulk *bulk = frame->bulk;
@@ -212,7 +212,7 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
     return true;
 }
 
-/* Ends a connection whose ring is not one. */
+/* Ends a connection whose ring has impossible counters. */
 static void refuse_ring(struct sw_conn *conn)
 {
     SW_COUNT(conn->net->counters, ring_errors, 1);
@@ -224,7 +224,7 @@ static void refuse_ring(struct sw_conn *conn)
     }
 }
 
-/* Begins what is in one ring, up to its share of an iteration. Returns true if there was anything.
+/* Begins the records of one ring, up to its share of an iteration. Returns true if there were any.
  */
 static bool take_ring_frames(struct sw_bulk_shared *shared)
 {
@@ -254,7 +254,7 @@ static bool take_ring_frames(struct sw_bulk_shared *shared)
     return records > 0;
 }
 
-/* The next iteration begins with the first ring that this one does not get to. */
+/* The next iteration begins with the first ring that this one does not reach. */
 bool sw_bulk_take_rings(struct sw_bulk *bulk)
 {
     const struct sw_list *last = bulk->rings.previous;
@@ -279,7 +279,7 @@ void sw_bulk_resumed(struct sw_conn *conn)
 
 /* --- completing ------------------------------------------------------------------------------- */
 
-/* Wakes a client that sleeps on its socket, unless something there wakes it already. */
+/* Wakes a client that sleeps on its socket, unless an unsent reply is about to wake it. */
 static void send_bell(struct sw_conn *conn)
 {
     if (conn->unsent_replies > 0 || conn->state >= SW_CONN_LINGERING) {

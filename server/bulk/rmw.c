@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw.c - looking, making values and writing while the gate is closed.
+ * rmw.c - reads, computes values and writes while the gate is closed.
  */
 #include "server/bulk/rmw.h"
 
@@ -38,7 +38,7 @@ bool sw_bulk_rmw_is_of_older_view(const struct sw_bulk *bulk)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Lets others write, and the connection go on. */
+/* Lets other clients write, and stalled connections continue. */
 static void open_gate(struct sw_bulk *bulk)
 {
     sw_gate_open(&bulk->batches->gate);
@@ -47,7 +47,7 @@ static void open_gate(struct sw_bulk *bulk)
     bulk->net->retry = true;
 }
 
-/* Replies when what was written, or what the look may show, survives a crash. */
+/* Opens the gate. Replies once the write, or the writes that the read may show, survive a crash. */
 static void finish(struct sw_bulk_frame *frame)
 {
     struct sw_bulk *bulk = frame->bulk;
@@ -63,7 +63,7 @@ static void on_written(struct sw_flight *flight)
     finish(SW_CONTAINER(flight, struct sw_bulk_frame, flight));
 }
 
-/* --- looking, making and writing -------------------------------------------------------------- */
+/* --- reading, computing and writing ----------------------------------------------------------- */
 
 static void start(struct sw_bulk_frame *frame, void (*done)(struct sw_flight *flight))
 {
@@ -149,7 +149,7 @@ static bool is_still_admitted(struct sw_bulk_frame *frame)
     return false;
 }
 
-/* The gate is closed, and nobody is inside. */
+/* Begins the oldest frame. The gate is closed, and no write is inside. */
 static void begin_rmw(struct sw_bulk *bulk)
 {
     struct sw_bulk_rmw *rmw = &bulk->rmw;

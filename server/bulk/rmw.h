@@ -3,14 +3,16 @@
  * rmw.h - read-modify-write frames: CAS and SETRANGE.
  *
  * Such a frame closes the gate of writes (batch/gate.h) and waits until the writes that were before
- * it have taken effect. Then it is checked again: against the role of the server, the rules of its
- * user, and the slots of the node. It looks at all of its keys, makes the new values (rmw_values.h)
- * in steps between which the loop does its other work, writes those that changed as one group, and
- * opens the gate: from the read to the write no other client writes, by either protocol. It begins
- * after the earlier requests of its connection are replied to, and later ones wait until it has
- * written. A loop carries out one of them at a time, in the order in which they came, and all loops
- * together have one that holds the gate, commands by RESP (resp/rmw.h) included. Everything belongs
- * to the loop's thread.
+ * it have taken effect. Then the server checks it again: the role of the server, the rules of its
+ * user, and the slots of the node. The frame reads all its keys and computes the new values
+ * (rmw_values.h) in steps. Between two steps the loop does its other work. The frame writes the
+ * changed values as one group and opens the gate. So no other client, by either protocol, writes
+ * between its read and its write.
+ *
+ * It begins after the earlier requests of its connection have their replies, and later ones wait
+ * until it has written. A loop carries out one such frame at a time, in the order of arrival. Of
+ * all loops, only one frame or RESP command (resp/rmw.h) at a time holds the gate. Everything
+ * belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_RMW_H
 #define SHERWOOD_SERVER_BULK_RMW_H
@@ -43,10 +45,10 @@ struct sw_bulk_rmw {
 
 void sw_bulk_rmw_init(struct sw_bulk_rmw *rmw, uint64_t seed);
 
-/* Takes a frame that has been received, and has its arrays. */
+/* Takes a frame that has been received completely. Its arrays are set. */
 void sw_bulk_rmw_start(struct sw_bulk_frame *frame);
 
-/* Goes on with one. Returns true if it did. */
+/* Continues the current frame, or begins the next one. Returns true if it did. */
 bool sw_bulk_rmw_poll(struct sw_bulk *bulk);
 
 /* Is there a frame? Then the loop must not sleep. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw_values.c - values that depend on those before, for arrays of keys.
+ * rmw_values.c - computes values that depend on earlier ones, for arrays of keys.
  *
- * A map has the last operation on each key so far. Where a key is there again, what that operation
- * made of it is its value before this one. Then one write for each key that has changed, the last
- * one, is moved to the front of the arrays; nothing is moved to where it was not read yet.
+ * A map has the last operation on each key so far. If a key occurs again, the value after that
+ * operation is the value before this one. At the end the last write of each changed key moves to
+ * the front of the arrays. It only replaces entries that were read before.
  */
 #include "server/bulk/rmw_values.h"
 
@@ -42,7 +42,8 @@ static void *carve(uint8_t *memory, uint64_t *used, uint64_t bytes)
     return at;
 }
 
-/* Gives what is not in the bodies a place in `memory`; NULL only measures. */
+/* Places the arrays that are not in the bodies in `memory`, and returns their bytes. If `memory` is
+ * NULL, only measures. */
 static uint64_t lay_out(struct sw_rmw_values *rmw, uint8_t *memory, bool has_values, bool has_found)
 {
     const uint64_t n = rmw->count, values = n * rmw->shape->value_bytes;
@@ -118,8 +119,8 @@ static bool are_equal(const struct sw_table_shape *shape, const uint8_t *one, co
     return bytes == others && memcmp(one, other, bytes) == 0;
 }
 
-/* The value before with the part in its place. A string gets longer if the part ends behind it,
- * with zeros where there was nothing. */
+/* Writes the value before with the part in its place. A string gets longer if the part ends behind
+ * it. Zeros fill a gap. */
 static void replace_part(const struct sw_rmw_values *rmw, uint8_t *value, const uint8_t *before,
                          const uint8_t *part)
 {
@@ -180,7 +181,7 @@ static void compute_next_value(struct sw_rmw_values *rmw, uint64_t *steps)
         memcpy(rmw->previous + (size_t)i * bytes, rmw->values + (size_t)before * rmw->value_stride,
                bytes);
         has_changed = is_set(rmw->last, before);
-        found |= has_changed; /* what writes leaves the key there */
+        found |= has_changed; /* a write leaves the key present */
         set_row_bit(rmw->last, before, false);
     }
     *place = i + 1;
@@ -219,7 +220,7 @@ static void pad(uint8_t *array, uint64_t bytes)
 
 bool sw_rmw_values_step(struct sw_rmw_values *rmw, uint64_t bytes)
 {
-    const uint64_t each = rmw->shape->value_bytes + 64U; /* and what it takes to find it */
+    const uint64_t each = rmw->shape->value_bytes + 64U; /* and the cost to find it */
     uint64_t steps = 0;
     for (uint64_t left = bytes / each + 1; left > 0 && rmw->gathered < rmw->count;
          left -= left < 1 + steps ? left : 1 + steps) {

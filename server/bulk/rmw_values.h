@@ -44,8 +44,8 @@ struct sw_rmw_values {
     uint64_t hits;       /* bits of `found` */
 };
 
-/* The memory that a frame of such an operation needs beside its body and that of its reply; 0 for
- * other operations. */
+/* Returns the memory that a frame of such an operation needs besides the two bodies; 0 for other
+ * operations. */
 uint64_t sw_rmw_values_bytes(const struct sw_table_shape *shape, const struct sw_request *request);
 
 /* Begins. `memory` has sw_rmw_values_bytes() bytes, aligned to 64. `previous` and `found` are the

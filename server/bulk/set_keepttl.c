@@ -23,7 +23,7 @@ static uint8_t *carve(uint8_t *memory, uint64_t *used, uint64_t bytes)
     return at;
 }
 
-/* Returns how many bytes they take; without memory that is all. */
+/* Places the arrays in `memory`, and returns their bytes. If `memory` is NULL, only measures. */
 static uint64_t lay_out(const struct sw_table_shape *shape, const struct sw_request *request,
                         uint8_t *memory, struct arrays *arrays)
 {

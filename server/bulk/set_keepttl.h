@@ -26,7 +26,7 @@ static inline bool sw_bulk_is_set_keepttl(const struct sw_table_shape *shape,
            shape->default_ttl_ms > 0;
 }
 
-/* Returns the bytes that it needs beside the two bodies. */
+/* Returns the bytes that it needs besides the two bodies. */
 uint64_t sw_bulk_keepttl_bytes(const struct sw_table_shape *shape,
                                const struct sw_request *request);
 

@@ -98,7 +98,7 @@ bool sw_bulk_shared_note(struct sw_conn *conn, const uint8_t *header, size_t hea
     return true;
 }
 
-/* Returns NULL, or why such a ring cannot be. */
+/* Returns NULL, or why such a ring is not possible. */
 static const char *check_ring(const struct sw_bulk_shared *shared)
 {
     const struct sw_region_request *requested = &shared->requested;
@@ -137,7 +137,7 @@ static const char *open_ring(struct sw_bulk_shared *shared, int fd,
     return NULL;
 }
 
-/* Returns NULL, or why such a region cannot be. */
+/* Returns NULL, or why such a region is not possible. */
 static const char *check_region(const struct sw_bulk_shared *shared)
 {
     const struct sw_region_request *requested = &shared->requested;
@@ -171,8 +171,8 @@ static void on_registered(struct sw_region *region)
     refuse_region(frame, reason);
 }
 
-/* Begins to register a region. Returns NULL, or why not. Takes the descriptor. */
-/* Whether a client might as well end the server otherwise: it is of the same user, or root. */
+/* Does the client run as the user of the server, or as root? Then it could also end the server in
+ * other ways. */
 static bool is_own(const struct sw_conn *conn)
 {
     struct ucred peer = {.uid = (uid_t)-1};
@@ -196,6 +196,7 @@ static const char *check_device(const struct sw_bulk_shared *shared)
                  "(--device-region-users own)";
 }
 
+/* Begins to register a region. Returns NULL, or why not. Takes the descriptor. */
 static const char *open_region(struct sw_bulk_shared *shared, struct sw_bulk_frame *frame, int fd,
                                char reason[SW_FRAME_TEXT_BYTES_MAX])
 {

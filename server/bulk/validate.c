@@ -14,7 +14,7 @@
 #include "server/bulk/operations.h"
 #include "table/scale.h"
 
-/* Why the engine lacks an operation; "": its name says it. */
+/* Returns why the engine lacks an operation, for the end of the error; "": the name explains it. */
 static const char *why(const struct sw_table_shape *shape, uint32_t operation)
 {
     const bool is_integer = shape->value_format == SW_VALUE_INTEGER;
@@ -62,7 +62,7 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
     return SW_REPLY_UNKNOWN_OPERATION;
 }
 
-/* Can the engine make something of what the request says and wants of scores? */
+/* Does the engine support the fields about scores and evictions? */
 static bool scores_fit(const struct sw_table_shape *shape, const struct sw_request *request,
                        char *message, size_t message_bytes)
 {

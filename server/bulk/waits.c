@@ -44,7 +44,8 @@ static bool is_durable(struct sw_bulk_frame *frame)
            is_late(frame) || !fits_log(frame);
 }
 
-/* The connection of a client that has numbers of another log ends: HELLO tells the new one. */
+/* Replies to WAIT_DURABLE. If the numbers of the client are of another log, also drains the
+ * connection: the next HELLO reports the new log. */
 static void say_durable(struct sw_bulk_frame *frame)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id,
@@ -79,7 +80,7 @@ static void wait_durable(struct sw_bulk_frame *frame)
 
 /* --- WAIT ------------------------------------------------------------------------------------- */
 
-/* How many replicas have what the connection has written. */
+/* Returns how many replicas have the writes of the connection. */
 static uint32_t reached_by(const struct sw_bulk_frame *frame)
 {
     struct sw_repl *repl = frame->bulk->owner.repl;
@@ -107,7 +108,7 @@ static void say_reached(struct sw_bulk_frame *frame)
     struct sw_reply reply = {.request_id = frame->request.request_id, .count = frame->reached};
     SW_COUNT(counters, replica_waits, 1);
     SW_COUNT(counters, replica_waits_short, frame->reached < frame->request.count);
-    if (is_replica(frame)) { /* since it began */
+    if (is_replica(frame)) { /* the server became one during the wait */
         reply.count = 0;
         reply.status = SW_REPLY_NOT_PRIMARY;
         sw_repl_primary(&frame->bulk->owner.repl->state, reply.message, sizeof(reply.message));
@@ -190,8 +191,8 @@ static uint64_t closures_of(const struct sw_bulk_frame *frame)
     return repl == NULL ? 0 : sw_repl_closures(&repl->state);
 }
 
-/* Lets a thread compute the digest, and takes the frame meanwhile; or replies that reads are
- * refused. */
+/* Lets a thread compute the digest, and owns the frame meanwhile. If reads are refused now, replies
+ * so. */
 static void compute_beside(struct sw_bulk_frame *frame)
 {
     struct sw_bulk_reading *reading = frame->reading;
@@ -247,8 +248,8 @@ void sw_bulk_start_wait(struct sw_bulk_frame *frame)
     }
 }
 
-/* Replies to the frame if it need not wait any more. A thread has a DIGEST until it is done,
- * whatever becomes of the connection. */
+/* Replies to the frame if its wait is over. A DIGEST waits for its thread even if the connection
+ * has closed. */
 static bool ends(struct sw_bulk_frame *frame)
 {
     bool (*is_over)(struct sw_bulk_frame * frame) = NULL;
@@ -274,7 +275,7 @@ bool sw_bulk_poll_waits(struct sw_bulk *bulk)
     if (sw_list_is_empty(&bulk->waits)) {
         return false;
     }
-    /* before it looks: what moves later wakes the loop */
+    /* set before the checks, so that later progress wakes the loop */
     __atomic_store_n(&bulk->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
     SW_LIST_EACH(&bulk->waits, link)
     {
