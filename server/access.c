@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * access.c - reading who may do what.
+ * access.c - reads the users, the users of Unix peers, and the token of HTTP.
  */
 #include "server/access.h"
 

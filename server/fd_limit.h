@@ -2,7 +2,7 @@
  *
  * fd_limit.h - how many connections the limit of open files (RLIMIT_NOFILE) allows.
  *
- * Each connection is a descriptor. If clients took the last one, snapshots, replicas and /healthz
+ * Each connection uses a descriptor. If clients took the last one, snapshots, replicas and /healthz
  * would fail. So the server keeps descriptors for itself, and for HTTP, and serves fewer clients
  * than connections-max where the limit is low.
  */

@@ -6,25 +6,25 @@
 #ifndef SHERWOOD_SERVER_LIMITS_H
 #define SHERWOOD_SERVER_LIMITS_H
 
-/* Size of the buffer that a loop reads sockets into: many pipelines of 64 commands fit. A read
- * asks for less, but at least _MIN, while many connections share the iteration. */
+/* Size of the buffer that a loop reads sockets into: many pipelines of 64 commands fit. While many
+ * connections share the iteration, a read requests less, but at least _MIN. */
 #define SW_READ_BYTES (256 * 1024)
 #define SW_READ_BYTES_MIN (16 * 1024)
 
-/* After a frame with a body of at least SW_LARGE_BODY_BYTES, the next read of its connection asks
- * for only SW_BULK_READ_BYTES, so that most of the next body is received directly into the arena.
- * Many smaller frames arrive in one read and are copied, which is cheaper than a system call for
- * each. */
+/* After a frame with a body of at least SW_LARGE_BODY_BYTES, the next read of its connection
+ * requests only SW_BULK_READ_BYTES, so that most of the next body is received directly into the
+ * arena. Many smaller frames arrive in one read and are copied, which is cheaper than a system call
+ * for each. */
 #define SW_LARGE_BODY_BYTES (64 * 1024)
 #define SW_BULK_READ_BYTES (16 * 1024)
 
 /* A RESP command that arrives in pieces is parsed again from its beginning each time. The parser
- * says how many bytes it needs at least, so an honest client causes a few dozen passes, however
+ * reports how many bytes it needs at least, so an honest client causes a few dozen passes, however
  * small the pieces are. A command for which more than SW_RESP_PASSES_MAX times
  * resp-request-bytes-max bytes were parsed in vain is refused. */
 #define SW_RESP_PASSES_MAX 64
 /* Parsing over one argument counts as at most this many bytes (a cache line), because the parser
- * does not look at the bytes inside it. */
+ * skips the bytes inside it. */
 #define SW_RESP_ARGUMENT_COST 64
 
 /* How many bytes a connection may receive, and send of bulk replies, in one event-loop iteration.
@@ -49,7 +49,8 @@
 #define SW_ITERATION_HEAVY_NS 1000000000ULL
 
 /* Cost of requests in units of about 50 ns, which only decides when the clock is read: once for
- * SW_ITERATION_CLOCK_COST. It is read behind each request that costs as much. */
+ * SW_ITERATION_CLOCK_COST. A request of at least that cost is followed by a reading of the clock.
+ */
 #define SW_ITERATION_CLOCK_COST 128
 #define SW_COST_READ 16    /* of a read of a socket */
 #define SW_COST_BYTES 512  /* received or sent bytes that cost 1 */
@@ -115,7 +116,8 @@
 #define SW_LOGIN_ARGUMENTS_MAX 10
 #define SW_LOGIN_REQUEST_BYTES_MAX (16 * 1024)
 
-/* Unsent replies at which its input is paused then, if output-bytes-pause is not less. */
+/* Unsent bytes that pause the input of a connection before its login, unless output-bytes-pause is
+ * less. */
 #define SW_LOGIN_OUTPUT_BYTES_PAUSE (16 * 1024)
 
 /* An iteration that took longer than this moves the deadlines of all connections. */
@@ -163,7 +165,7 @@
 /* A shutdown closes the connections that are still open after this time. The documented limit is 2
  * s, after a growth of the table that is under way. */
 #define SW_STOP_MS 1500
-/* Before that limit, frames whose writes are not durable by then get OUTCOME_UNKNOWN. */
+/* After this time of a shutdown, frames whose writes are not durable yet get OUTCOME_UNKNOWN. */
 #define SW_STOP_LOG_MS 1300
 
 /* If other frames wait for arena memory, a frame that has not received a byte for this long is

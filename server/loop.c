@@ -84,15 +84,15 @@ static void sweep(struct sw_loop *loop)
     sw_sweeper_tick(&loop->sweeper);
 }
 
-/* Answers what the write-ahead log has let go, and lets those write that waited for it. `leaves`:
- * see leaves_history. Returns true if there was something. */
+/* Sends the replies that the log has released. `leaves`: see leaves_history. Returns true if any.
+ */
 static bool follow_log(struct sw_loop *loop, bool leaves)
 {
     struct sw_batches *batches = &loop->batches;
     if (!sw_batches_are_held(batches) && sw_list_is_empty(&loop->resp.gated)) {
         return false;
     }
-    /* before it looks how far the log is: the log looks whether to wake it when it has moved */
+    /* set before this loop reads the log's progress: the log reads it after it has moved */
     __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
     bool moved = sw_batches_release(batches, leaves);
     moved |= sw_resp_open_gates(&loop->resp, leaves);
@@ -185,7 +185,7 @@ static bool open_accepted(struct sw_loop *loop)
     return any;
 }
 
-/* Begins what needs no event of a socket. Returns true if there was something. */
+/* Begins accepted connections, handshakes and requests of rings. Returns true if there were any. */
 static bool begin_requests(struct sw_loop *loop)
 {
     struct sw_net *net = &loop->net;
@@ -218,7 +218,7 @@ static bool run_iteration(struct sw_loop *loop)
     if (loop->net.cluster.view != NULL && loop->resp.filling->pendings == 0 &&
         sw_cluster_is_behind(&loop->net.cluster) && sw_batches_begin_generation(&loop->batches)) {
         sw_cluster_follow(&loop->net.cluster); /* between two RESP batches */
-        loop->net.retry = true;                /* of those that wait for slots */
+        loop->net.retry = true;                /* for connections that wait for slots */
     }
     moved |= began;
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
@@ -280,7 +280,7 @@ static bool is_awake(struct sw_loop *loop)
 
 static void close_handles(struct sw_loop *loop)
 {
-    sw_pause_leave(&loop->net.pause); /* others wake it no more */
+    sw_pause_leave(&loop->net.pause); /* other threads no longer wake it */
     uv_mutex_lock(&loop->wake_lock);
     loop->has_ended = true;
     uv_mutex_unlock(&loop->wake_lock);
@@ -315,7 +315,7 @@ static void on_wake(uv_async_t *wake)
     struct sw_loop *loop = wake->data;
     loop->has_accepted = true;
     sw_net_kill(&loop->net);
-    loop->net.retry |= loop->batches.wal != NULL; /* some may wait for its room */
+    loop->net.retry |= loop->batches.wal != NULL; /* connections may wait for room in the log */
     if (__atomic_load_n(&loop->stop_asked, __ATOMIC_ACQUIRE) && !loop->stopping) {
         loop->stopping = true;
         loop->stop_since_ms = now_ms(loop);

@@ -39,7 +39,7 @@ struct sw_loop_owner {
     /* Begins the shutdown and returns at once. The server owns `fd` (-1: none), a socket whose peer
      * waits for the end, and closes it last. */
     void (*stop)(void *server, bool save, int fd);
-    void (*device_lost)(void *server);      /* the same; the process will exit with a failure */
+    void (*device_lost)(void *server);      /* stops the server; the process exits with 1 */
     struct sw_input_budget *input_budget;   /* shared by all loops */
     struct sw_region_budget *region_budget; /* shared by all loops; NULL: no memory is shared */
     struct sw_clients *clients;             /* shared by all loops; NULL: none */
@@ -49,7 +49,7 @@ struct sw_loop_owner {
     struct sw_wal *wal;                     /* shared by all loops; NULL: writes are not logged */
     struct sw_cluster *cluster;             /* shared by all loops; NULL: no cluster mode */
     struct sw_repl *repl;                   /* shared by all loops; NULL: no replication */
-    struct sw_mover *mover;                 /* shared by all loops; NULL: it is of no cluster */
+    struct sw_mover *mover;                 /* shared by all loops; NULL: no cluster mode */
     struct sw_registry *registry;           /* shared by all loops; NULL: no topology in etcd */
     struct sw_ha *ha;                       /* shared by all loops; NULL: there is no shard */
     struct sw_live *live;                   /* changes options; shared by all loops */
@@ -88,8 +88,8 @@ struct sw_loop {
     uint64_t stop_since_ms;  /* when `stopping` was set */
     uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
     bool stop_asked;         /* atomic: set by any thread */
-    uv_mutex_t wake_lock;    /* held while the log wakes the loop: it may end meanwhile */
-    bool has_lock;           /* it is initialised */
+    uv_mutex_t wake_lock;    /* held while the log wakes the loop, which may end meanwhile */
+    bool has_lock;           /* wake_lock is initialised */
     bool has_ended;          /* under wake_lock: `wake` is being closed */
 
     /* Written by the loop's thread and read by any, with relaxed atomics. */
@@ -121,14 +121,14 @@ void sw_loop_log_moved(struct sw_loop *loop);
 bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence);
 /* Replaces 0 loops by sw_config_loops(). */
 void sw_loops_choose(struct sw_config *config);
-/* Asks the loop to drain its connections and to end. May be called from any thread. */
+/* Requests that the loop drains its connections and ends. May be called from any thread. */
 void sw_loop_stop(struct sw_loop *loop);
 /* Waits until the thread has ended. */
 void sw_loop_join(struct sw_loop *loop);
-/* The same for all of these loops. */
+/* The same as the functions above, for all of these loops. */
 void sw_loops_wake(struct sw_loop *loops, uint32_t count);
 void sw_loops_log_moved(struct sw_loop *loops, uint32_t count);
-/* Stops and joins them. */
+/* Stops and joins these loops. */
 void sw_loops_stop(struct sw_loop *loops, uint32_t count);
 /* Frees everything. The thread has been joined, or was never started. */
 void sw_loop_fini(struct sw_loop *loop);

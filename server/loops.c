@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * loops.c - what is done with all loops of a server, one after the other.
+ * loops.c - functions that act on all loops of a server, one after the other.
  */
 #include "server/limits.h"
 #include "server/loop.h"

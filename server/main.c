@@ -18,11 +18,11 @@
 #include "server/server.h"
 #include "server/start_check.h"
 
-/* Errors of the options, and of the files and folders that they name, which another start would
- * meet again: deploy/sherwoodd.service starts no more after this status. */
+/* Exit status for errors of the options, and of the files and folders that they name. Another start
+ * would fail alike, so deploy/sherwoodd.service does not restart the server after it. */
 #define EXIT_CONFIG 2
 #define START_LINE_BYTES 1024
-/* How soon it is seen that a snapshot is loaded. */
+/* Interval at which main checks whether the snapshot is loaded. */
 #define LOAD_POLL_MS 10
 
 /* Blocks SIGTERM, SIGINT and SIGHUP, in this thread and all that it starts later. Returns a
@@ -63,11 +63,11 @@ static void arm_second_signal(const sigset_t *stopping)
     sigprocmask(SIG_UNBLOCK, stopping, NULL);
 }
 
-/* What main waits with. */
+/* The state of main while it waits. */
 struct waiting {
     struct sw_server *server;
     int signal_fd;
-    bool is_ready;     /* that was announced */
+    bool is_ready;     /* the start line is printed */
     bool reload_asked; /* by SIGHUP, while a snapshot was being loaded */
     int stdin_fd;      /* standard input, whose end stops the server; -1: it does not */
     char line[START_LINE_BYTES];
@@ -86,7 +86,7 @@ static void reload(struct waiting *waiting)
 {
     waiting->reload_asked = false;
     sw_notify_reloading();
-    (void)sw_server_reload(waiting->server); /* has logged what it could not take over */
+    (void)sw_server_reload(waiting->server); /* it logs its errors */
     sw_notify_ready(waiting->line);
 }
 
@@ -105,7 +105,7 @@ static bool take_signal(struct waiting *waiting)
     return false;
 }
 
-/* Reads what has come by standard input, and ignores it. Returns true at the end of the input. */
+/* Reads standard input, and ignores the bytes. Returns true at the end of the input. */
 static bool stdin_has_ended(int fd)
 {
     char ignored[256];
@@ -124,8 +124,9 @@ static bool stdin_has_ended(int fd)
 static bool wait_for_stop(struct waiting *waiting)
 {
     uint64_t watchdog_us = sw_notify_watchdog_us();
-    /* It looks four times a period. sd_watchdog_enabled(3) advises two, but loops that slept since
-     * the last look seem to make no progress, and one such look must not exceed the period. */
+    /* main checks the loops four times a period. sd_watchdog_enabled(3) advises two. But loops that
+     * slept since the last check seem to make no progress, and one such check must not miss the
+     * period. */
     int period_ms = watchdog_us == 0 ? -1 : (int)(watchdog_us / 4000 > 0 ? watchdog_us / 4000 : 1);
     struct pollfd fds[3] = {{.fd = waiting->signal_fd, .events = POLLIN},
                             {.fd = sw_server_stopped_fd(waiting->server), .events = POLLIN},
@@ -175,7 +176,7 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
     return sw_server_join(waiting.server);
 }
 
-/* --check-config: what the options amount to, if a start would find all that they name. */
+/* --check-config: runs the checks of a start, and prints the values of the options. */
 static int check(const struct sw_config *config)
 {
     char error[SW_START_ERROR_BYTES] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * notify.c - talking to the service manager by libsystemd. Without a service manager every call
- * does nothing.
+ * notify.c - sends messages to the service manager by libsystemd. Without a service manager every
+ * call does nothing.
  */
 #include "server/notify.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reload.c - what follows when options change, and what SIGHUP reads anew.
+ * reload.c - the effects of changed options, and the files that SIGHUP reads again.
  */
 #include "server/reload.h"
 
@@ -10,7 +10,7 @@
 #include "server/observe/log.h"
 #include "server/warnings.h"
 
-/* --- what follows a change -------------------------------------------------------------------- */
+/* --- effects of a change ---------------------------------------------------------------------- */
 
 static void follow_log_level(struct sw_reload *reload)
 {
@@ -41,7 +41,7 @@ static void follow_slowlog(struct sw_reload *reload)
     sw_slowlog_trim(reload->slowlog, reload->config->slowlog_max_len);
 }
 
-/* Options whose change is more than another value. */
+/* Options whose change needs an action. */
 static const struct {
     enum sw_option_index option;
     void (*follow)(struct sw_reload *reload);
@@ -129,8 +129,7 @@ static int reload_topology(struct sw_reload *reload, struct sw_live *live)
     return *reload->cluster == NULL ? 0 : sw_cluster_reload(*reload->cluster);
 }
 
-/* What is read anew, in this order: the options first. Where they cannot be read nothing else is.
- */
+/* The readers of SIGHUP, in their order. After the first failure the others do not run. */
 static int (*const readers[])(struct sw_reload *reload, struct sw_live *live) = {
     reload_config,
     reload_tls,

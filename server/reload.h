@@ -24,16 +24,16 @@ struct sw_reload {
     struct sw_users **users;                     /* of the server */
     struct sw_saver **saver; /* of the server: NULL there if there is no data directory */
     struct sw_slowlog *slowlog;
-    struct sw_cluster **cluster; /* of the server: NULL there if it is a node of none */
+    struct sw_cluster **cluster; /* of the server: NULL there without cluster mode */
 };
 
 /* Carries out changes, and logs each of them: a sw_live_changed whose context is a struct
  * sw_reload. For any thread, one at a time. */
 void sw_reload_changed(void *reload, const struct sw_live_changes *changes, const char *who);
 
-/* Reads the configuration anew, then every file that options name and that may change: each all or
- * nothing, and each logs what became of it. Returns 0; or -1 if something was not taken over. For
- * the main thread. */
+/* Reads the options again, then the certificates, the users and the topology. Each of them is
+ * adopted as a whole or not at all, and logged. After the first failure the function reads no more
+ * and returns -1; otherwise it returns 0. For the main thread. */
 int sw_reload_all(struct sw_reload *reload, struct sw_live *live);
 
 #endif

@@ -8,8 +8,8 @@
 struct sw_table_config;
 
 /* Runs SET, GET and DELETE on a small table of its own, with the engine, backend and widths of the
- * configuration. Returns 0, or -1 with a sentence logged, which says if a result was wrong or the
- * test could not run (no memory, say). Blocks. May be called from any thread. */
+ * configuration. Returns 0, or -1 with a sentence logged, which states whether a result was wrong,
+ * or why the test could not run. Blocks. May be called from any thread. */
 int sw_selftest(const struct sw_table_config *config);
 
 #endif

@@ -101,11 +101,11 @@ static void stop_loops(struct sw_server *server)
 static void free_server(struct sw_server *server)
 {
     sw_http_stop(server->http);
-    sw_ha_stop(server->ha); /* its thread tells the registry */
+    sw_ha_stop(server->ha); /* its thread calls the registry */
     sw_registry_destroy(server->registry);
     sw_listener_destroy(server->listener);
     sw_mover_destroy(server->mover);
-    sw_repl_stop(server->repl); /* its threads ask what is destroyed next */
+    sw_repl_stop(server->repl); /* its threads use what is destroyed next */
     sw_ha_destroy(server->ha);
     sw_repl_destroy(server->repl); /* its threads wake loops */
     for (uint32_t i = 0; i < server->loop_count; i++) {
@@ -135,7 +135,7 @@ static void free_server(struct sw_server *server)
     free(server);
 }
 
-/* Ends the log. Returns whether it holds everything. */
+/* Ends the log. Returns true if it has all writes. */
 static bool end_log(struct sw_server *server)
 {
     return server->wal == NULL || sw_wal_close(server->wal) == 0;
@@ -153,7 +153,7 @@ int sw_server_join(struct sw_server *server)
     sw_mover_stop(server->mover);
     sw_repl_stop(server->repl);
     bool failed = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE);
-    /* until all is loaded the log may be about to begin, and files lack nothing of the table */
+    /* while a snapshot loads, the log may be about to begin, and the files have the whole table */
     bool loading = sw_server_is_loading(server);
     bool logged = server->wal != NULL && (loading || end_log(server));
     bool save = !failed && !logged && !__atomic_load_n(&server->unsaved, __ATOMIC_RELAXED);
@@ -217,8 +217,8 @@ static int open_table(struct sw_server *server)
     return sw_selftest(&table) != 0 ? -1 : sw_gpu_watch(SW_NVML_LIBRARY, info.bus_id, &server->gpu);
 }
 
-/* The log has moved, or a replica has acknowledged: loops may have answers to send, and a replica
- * writes to carry out. */
+/* The log has moved, or a replica has acknowledged. So loops may have replies to send, and a
+ * replica may have writes to carry out. */
 static void on_log_moved(void *argument)
 {
     struct sw_server *server = argument;
@@ -260,7 +260,7 @@ static void on_synced(void *argument, uint64_t us)
     sw_timings_event(&((struct sw_server *)argument)->timings, SW_LATENCY_FSYNC, us);
 }
 
-/* Makes the log, which begins when everything is loaded. */
+/* Creates the log. It begins when the snapshot is loaded. */
 static int create_log(struct sw_server *server)
 {
     return server->config.appendonly == 0

@@ -2,10 +2,12 @@
  *
  * server.h - the whole daemon as one object: table, loops, listener, HTTP. main.c and tests use it.
  *
- * It starts the table, the self-test, the loops, HTTP and the listener, in this order; main.c then
- * reports READY. It stops the listener first, then the loops, each once its connections have sent
- * the replies to the requests that they accepted; then the last snapshot is written, and HTTP and
- * the table are stopped.
+ * A start creates the table, runs the self-test, starts the loops, HTTP and the listener, and
+ * begins to load the snapshot. main.c reports READY once the snapshot is loaded. A stop ends the
+ * threads of the shard and of the registry, then the listener, then the loops. Each loop ends once
+ * its connections have sent the replies to accepted requests. Then the server ends the log, or
+ * writes a last snapshot if it has no complete log and SHUTDOWN did not forbid it. HTTP and the
+ * table end last.
  */
 #ifndef SHERWOOD_SERVER_SERVER_H
 #define SHERWOOD_SERVER_SERVER_H
@@ -20,12 +22,11 @@
 
 struct sw_server;
 
-/* Starts everything and returns with the loops running. `config` is copied; the server owns the
- * sockets of `activated` (NULL: none) from then on. Returns 0, and the server in *out; otherwise
- * with a sentence logged and nothing left running: SW_START_CONFIG if a file of users, secrets or
- * certificates that the options name is wrong, or the limit of open files too low, which a further
- * start does not mend, or -1. Two
- * servers may run in one process. */
+/* Starts everything and returns with the loops running. Copies `config`. The server owns the
+ * sockets of `activated` (NULL: none) from then on. Returns 0, and the server in *out. On failure
+ * logs a sentence, leaves nothing running, and returns -1 or SW_START_CONFIG. SW_START_CONFIG:
+ * another start would fail alike, because a file of users, secrets or certificates is wrong, or the
+ * limit of open files is too low. Two servers may run in one process. */
 #define SW_START_CONFIG (-2)
 int sw_server_start(const struct sw_config *config, const struct sw_activated *activated,
                     struct sw_server **out);
@@ -40,19 +41,19 @@ void sw_server_stop(struct sw_server *server);
 int sw_server_join(struct sw_server *server);
 
 /* Is the newest snapshot of data-dir still being loaded? Requests on the table are refused then. If
- * loading fails a stop is asked for. May be called from any thread. */
+ * loading fails, the server stops. May be called from any thread. */
 bool sw_server_is_loading(const struct sw_server *server);
 
 /* Does the server make progress? Returns true if every loop has finished an iteration since the
  * last call, or is inside a submit. To be called by one thread, between start and join. */
 bool sw_server_alive(struct sw_server *server);
 
-/* Reads anew what SIGHUP reads: reload.h. Returns 0, or -1 if something was not taken over; the log
- * says what. To be called by the main thread, between start and join. */
+/* Reads again what SIGHUP reads: sw_reload_all. Returns 0, or -1 after logging an error. To be
+ * called by the main thread, between start and join. */
 int sw_server_reload(struct sw_server *server);
 
-/* A file descriptor that becomes readable when a stop has been asked for, so that main can poll it
- * together with its signals. The server owns it. */
+/* Returns a file descriptor that becomes readable when a stop is requested, so that main can poll
+ * it with its signals. The server owns it. */
 int sw_server_stopped_fd(struct sw_server *server);
 
 /* Fills in the statistics of the server. `server` is a struct sw_server. May be called from any

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * server_parts.h - what the daemon consists of. For server.c and server_show.c alone.
+ * server_parts.h - the parts of the daemon. For server.c and server_show.c alone.
  */
 #ifndef SHERWOOD_SERVER_SERVER_PARTS_H
 #define SHERWOOD_SERVER_SERVER_PARTS_H
@@ -20,13 +20,13 @@
 #include "server/server.h"
 
 struct sw_server {
-    struct sw_config config; /* options that are live change: by `live` alone */
+    struct sw_config config; /* only `live` changes it, and only the live options */
     struct sw_live live;
     struct sw_reload reload;
     struct sw_gate *gate; /* of all writes */
     struct sw_timings timings;
     struct sw_table *table;
-    struct sw_watch watch; /* belongs to the first loop's thread while that runs */
+    struct sw_watch watch; /* belongs to the first loop's thread while it runs */
     struct sw_input_budget input_budget;
     struct sw_region_budget region_budget;
     struct sw_access access;
@@ -36,22 +36,23 @@ struct sw_server {
     struct sw_ha *ha;             /* NULL: it is no member of a shard */
     struct sw_wal *wal;           /* NULL: writes are not logged */
     struct sw_gpu *gpu;           /* NULL: the table is in host memory */
-    struct sw_cluster *cluster;   /* NULL: it is of none */
+    struct sw_cluster *cluster;   /* NULL: no cluster mode */
     struct sw_registry *registry; /* NULL: the topology, if there is one, is not in etcd */
-    struct sw_mover *mover;       /* NULL: there is no cluster */
+    struct sw_mover *mover;       /* NULL: no cluster mode */
     struct sw_loop *loops;
     uint32_t loop_count, loops_running; /* initialised; those whose thread has been started */
     struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS */
     struct sw_listener *listener;
     struct sw_http *http;
     uint16_t port, http_port;
-    bool has_activated;   /* the service manager has passed listening sockets */
-    int stopped_fd;       /* an eventfd, readable once a stop has been asked for */
-    int asker_fds[16];    /* sockets of the clients that sent SHUTDOWN: the first asker_count */
-    uint32_t asker_count; /* atomic: of clients; those behind the array's end are closed at once */
-    bool ready;           /* atomic: started, and no stop has been asked for */
-    bool failed;          /* atomic: the device was lost, or nothing could be loaded */
-    bool unsaved;         /* atomic: SHUTDOWN NOSAVE */
+    bool has_activated; /* the service manager has passed listening sockets */
+    int stopped_fd;     /* an eventfd, readable once a stop is requested */
+    int asker_fds[16];  /* sockets of the clients that sent SHUTDOWN: the first asker_count */
+    uint32_t
+        asker_count; /* atomic: such clients; the server closes sockets beyond the array at once */
+    bool ready;      /* atomic: started, and no stop is requested */
+    bool failed;     /* atomic: the device was lost, or nothing could be loaded */
+    bool unsaved;    /* atomic: SHUTDOWN NOSAVE */
     uint64_t started_ns;
     time_t started_at;
     char run_id[41];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * server_show.c - the daemon in figures and in words.
+ * server_show.c - the statistics and the start line of the daemon.
  */
 #include <stdio.h>
 #include <string.h>

@@ -27,7 +27,7 @@
 #include "server/users/unix_users.h"
 #include "server/users/users.h"
 
-/* The room of a sentence behind the name of an option. */
+/* Bytes of a reason behind the name of an option. */
 #define WHY_BYTES (SW_START_ERROR_BYTES - 128)
 #define PASSWORD_BYTES 1024
 
@@ -52,7 +52,7 @@ static int refuse_path(const struct check *check, const char *option, const char
     return start_check_failed(check, option, why);
 }
 
-/* --- who may do what -------------------------------------------------------------------------- */
+/* --- users and tokens ------------------------------------------------------------------------- */
 
 static int check_users(const struct check *check)
 {
@@ -139,7 +139,7 @@ static int check_peers(const struct check *check)
     return wrong == NULL ? 0 : start_check_failed(check, "cluster-config", wrong);
 }
 
-/* The topology of a file. A node whose state has a later one starts with that. */
+/* Checks the topology file. A node whose saved state has a later topology starts with that one. */
 static int check_topology(const struct check *check)
 {
     const char *path = check->config->cluster_config;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * start_check.h - whether the files, folders and addresses that the options name are such as a
- * start needs. --check-config and every start call it, so a check finds every error that would end
- * a start.
+ * start_check.h - checks whether a start can use the files, folders and addresses that the options
+ * name. --check-config and every start call it, so a check finds every error that would end a
+ * start.
  *
- * Nothing is written, created, locked or connected to, so the check may run beside the daemon.
+ * The check only reads, so it may run beside the daemon.
  */
 #ifndef SHERWOOD_SERVER_START_CHECK_H
 #define SHERWOOD_SERVER_START_CHECK_H
@@ -17,7 +17,7 @@
 #define SW_START_ERROR_BYTES 1024
 
 /* Reads passwords, users, tokens, certificates with their keys, and the topology of a cluster, and
- * looks at the data directory and the folder of the Unix socket. `activated` is NULL, or has the
+ * checks the data directory and the folder of the Unix socket. `activated` is NULL, or has the
  * sockets of the service manager. Returns 0, or -1 with one sentence in `error`, which names the
  * option and shows no secret: another start would fail alike. */
 int sw_start_check(const struct sw_config *config, const struct sw_activated *activated,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweeping.c - what keeps a loop from sweeping.
+ * sweeping.c - the obstacles of sweeps of expired keys.
  */
 #include "server/sweeping.h"
 

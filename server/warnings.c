@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * warnings.c - what an operator may not have meant.
+ * warnings.c - warnings about configurations that an operator may not have meant.
  */
 #include "server/warnings.h"
 

@@ -12,12 +12,12 @@
 
 struct sw_table;
 
-/* The memory of the machine has no room for max-capacity. */
+/* Warns if the memory of the machine has no room for max-capacity. */
 void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *table);
-/* `is_open`: there is no password. Then every client that reaches the port may do everything, or
- * nobody from elsewhere is served. */
+/* Warns if other hosts reach the address and no password protects it (`is_open`). Then every client
+ * may do everything, or protected-mode refuses clients of other hosts. */
 void sw_warn_of_open_address(const struct sw_config *config, bool is_open);
-/* The ACL file that was read last has words that have no effect in this server. */
+/* Warns if the ACL file that was read last has words without effect in this server. */
 void sw_warn_of_rules(struct sw_users *users);
 
 #endif
