@@ -18,7 +18,7 @@ class Both:
             check("HELLO" and not isinstance(replies.ask("HELLO", version), wire.Error), "HELLO")
 
     def ask(self, *words):
-        """The reply; an error only has to be an error of the same kind, as its first word says."""
+        """Returns the reply. Two errors are equal if their first words are."""
         ours, theirs = self.ours.ask(*words), self.theirs.ask(*words)
         if isinstance(ours, wire.Error) and isinstance(theirs, wire.Error):
             equal(ours.split()[0], theirs.split()[0], words)

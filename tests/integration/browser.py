@@ -24,7 +24,7 @@ def program():
 
 
 class Browser:
-    """Ends with its "with" block. Messages are JSON, each ended by a zero byte."""
+    """A Chromium for the length of a "with" block. Messages are JSON, each ended by a zero byte."""
 
     def __init__(self):
         self.number = 0
@@ -114,14 +114,14 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def value(self, expression):
-        """What a JavaScript expression is, as JSON has it."""
+        """Returns the value of a JavaScript expression, as JSON has it."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             raise AssertionError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
     def until(self, expression, seconds=20):
-        """Waits until a JavaScript expression is true, and returns it. Until a page is there it may throw."""
+        """Waits until a JavaScript expression is true, and returns it. It may throw until the page has loaded."""
         end = time.monotonic() + seconds
         while True:
             value = None
@@ -139,14 +139,14 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **more)
 
     def screenshot(self, height=None, kind="png"):
-        """The page down to this height, all of it by default, as an image of this kind."""
+        """Returns an image of the page, of this kind, down to this height; by default of the whole page."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         options = {"format": kind, "captureBeyondViewport": True, **({"quality": 80} if kind == "webp" else {})}
         options["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1}
         return base64.b64decode(self.call("Page.captureScreenshot", **options)["data"])
 
     def complaints(self):
-        """Errors and violations of the policy that the browser told of."""
+        """Returns the errors and policy violations that the browser reported."""
         told = []
         for event in self._events():
             parameters = event.get("params", {})
@@ -157,7 +157,7 @@ class Page:
         return told
 
     def addresses(self):
-        """Every address that was asked for."""
+        """Returns every address that the page requested."""
         return [event["params"]["request"]["url"] for event in self._events()
                 if event.get("method") == "Network.requestWillBeSent"]
 

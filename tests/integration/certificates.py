@@ -13,7 +13,7 @@ def _openssl(*arguments):
 
 
 class Authority:
-    """A root, and certificates that it signs, in a folder that its "with" block removes."""
+    """A root and the certificates that it signs, in a folder that the end of the "with" block removes."""
 
     def __enter__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-certificates-"))
@@ -35,11 +35,11 @@ class Authority:
         return cert
 
     def stranger(self):
-        """Another root, which nobody trusts."""
+        """Makes another root, which nobody trusts."""
         return self._root("stranger")
 
     def sign(self, name, names="DNS:localhost,IP:127.0.0.1", days=2, root="ca"):
-        """(certificate, key) for a name; days < 0: it has expired."""
+        """Returns (certificate, key) for a name. With days < 0 the certificate has expired."""
         key, request = self._key(name), self.folder / f"{name}.csr"
         cert, extension = self.folder / f"{name}.pem", self.folder / f"{name}.ext"
         extension.write_text(f"subjectAltName={names}\n", encoding="ascii")
@@ -51,7 +51,7 @@ class Authority:
 
 
 def run_signed(names, cases):
-    """Calls cases() while a script's `authority` and `identity`, the server's, are there: `names` are its globals()."""
+    """Calls cases() while the script has `authority` and the server's `identity`. `names` are the script's globals()."""
     with Authority() as authority:
         names.update(authority=authority, identity=authority.sign("server"))
         cases()

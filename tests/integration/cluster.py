@@ -15,7 +15,7 @@ from wire import Closed, Replies
 
 
 def slot_of(text):
-    """CRC16 of the text, bit by bit; of what stands in braces, if something does."""
+    """Returns the CRC16 of the text, or of the text in its braces, bit by bit."""
     text = text if isinstance(text, bytes) else str(text).encode()
     begin = text.find(b"{")
     end = text.find(b"}", begin + 1)
@@ -30,7 +30,7 @@ def slot_of(text):
 
 
 def key_in(first, last, skip=0):
-    """The smallest key whose slot lies in this range, or the next ones."""
+    """Returns the smallest key whose slot is in this range, after `skip` smaller ones."""
     key = 0
     while True:
         if first <= slot_of(key) <= last:
@@ -45,7 +45,7 @@ def node_id(number):
 
 
 def topology(epoch, nodes, **more):
-    """JSON of shards s0, s1, ..: `nodes` are dicts with port, slots, and what else differs."""
+    """Returns the JSON of shards s0, s1, ..: `nodes` are dicts with port, slots, and other fields that differ."""
     shards, entries = [], []
     for number, node in enumerate(nodes):
         name = node.get("shard", f"s{number}")
@@ -61,7 +61,7 @@ def topology(epoch, nodes, **more):
 
 
 def cut(servers, epoch, *bounds):
-    """The topology in which node i has the slots from bounds[i] to bounds[i + 1]."""
+    """Returns the topology in which node i has the slots from bounds[i] to bounds[i + 1] - 1."""
     return topology(epoch, [{"port": s.port, "slots": [[first, last - 1]] if first < last else []}
                             for s, first, last in zip(servers, bounds, bounds[1:])], force=True)
 
@@ -89,7 +89,7 @@ class Node(Server):
 
 @contextlib.contextmanager
 def nodes(count, *flags, epoch=1, slots=None, **more):
-    """Daemons that are the primaries of a cluster, with equal shares of the slots."""
+    """Starts daemons that are the primaries of a cluster, with equal parts of the slots."""
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(Node(i, *flags)) for i in range(count)]
         slots = slots or [[[i * 16384 // count, (i + 1) * 16384 // count - 1]] for i in range(count)]
@@ -100,7 +100,7 @@ def nodes(count, *flags, epoch=1, slots=None, **more):
 
 
 class Redis:
-    """A redis-server in cluster mode. Its bus has a port of its own, so ports are tried."""
+    """A redis-server in cluster mode. Its bus needs a second port, so it tries ports until both are free."""
 
     def __init__(self, directory):
         while True:
@@ -116,7 +116,7 @@ class Redis:
                 return
 
     def answers(self):
-        """Waits until it serves; False if its port is another's."""
+        """Waits until the server serves. Returns False if another process has its port."""
         def tried():
             if self.process.poll() is not None:
                 return "gone"
@@ -139,7 +139,7 @@ class Redis:
 
 @contextlib.contextmanager
 def redis_nodes(*slots):
-    """redis in cluster mode: a node for each list of ranges, and they know each other."""
+    """Starts redis in cluster mode, a node for each list of ranges, and waits until the nodes know each other."""
     with tempfile.TemporaryDirectory(prefix="sherwood-redis-") as directory:
         servers = []
         try:
@@ -180,7 +180,7 @@ class Bytes(Replies):
 
 
 def raw(port, *commands):
-    """What a server at this port writes in reply to each of these commands, which are tuples."""
+    """Returns the bytes that the server at this port replies to each of these commands, which are tuples."""
     answers = []
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         replies = Bytes(connection)

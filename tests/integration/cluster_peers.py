@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""cluster_peers - clients of Redis Clusters that others wrote, all to be asked in one way: set, get and incr of many keys
-with all commands on their way at once (or as many as the client sends), a transaction, and MGET. What is not installed
-raises Skip."""
+"""cluster_peers - clients of Redis Clusters by other authors, with one interface: set, get and incr of many keys,
+a transaction, and MGET. All commands are in flight at once, or as many as the client sends. A client that is
+not installed raises Skip."""
 
 import asyncio
 import ctypes
@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Failed(Exception):
-    """What the client raised."""
+    """The error that the client raised."""
 
 
 class RedisPy:
@@ -47,7 +47,7 @@ class RedisPy:
         return self.pipeline([("INCRBY", key, 1) for key in keys])
 
     def multi(self, keys):
-        """RedisCluster of 4.3.4 has no transactions: by its own connection to the node that it finds for the slot."""
+        """RedisCluster of 4.3.4 has no transactions, so this uses its own connection to the node of the slot."""
         node = self.client.get_node_from_key(str(keys[0]))
         with self.client.get_redis_connection(node).pipeline(transaction=True) as pipeline:
             for key in keys:
@@ -55,7 +55,7 @@ class RedisPy:
             return pipeline.execute()
 
     def mget(self, keys):
-        """RedisCluster asks nobody if it sees several slots: so a node is asked."""
+        """RedisCluster sends nothing if the keys have several slots, so this asks a node directly."""
         try:
             node = self.client.get_node_from_key(str(keys[0]))
             return self.client.get_redis_connection(node).execute_command("MGET", *keys)
@@ -153,7 +153,7 @@ class LibValkey:
             self.lib.freeReplyObject(pointer)
 
     def one_by_one(self, commands):
-        """As its README says, pipelines follow no redirection: what was redirected is sent again by itself."""
+        """Pipelines follow no redirection, as the README says. So this sends redirected commands again, one by one."""
         return [self.taken(self.lib.valkeyClusterCommandArgv(self.client, *self.argv(words))) for words in commands]
 
     def pipeline(self, commands):
@@ -236,7 +236,7 @@ class Glide:
         return self.all([self.client.exec(batch, raise_on_error=True)])[0]
 
     def mget(self, keys):
-        """It splits MGET by itself, so a node is told the command as it is."""
+        """The client splits MGET by itself, so this sends the whole command to one node."""
         route = self.glide.SlotKeyRoute(self.glide.SlotType.PRIMARY, str(keys[0]))
         return self.all([self.client.custom_command(["MGET", *map(str, keys)], route)])[0]
 

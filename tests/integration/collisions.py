@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Texts of 8 bytes that have a given XXH3-64: of so many bytes it is a bijection, which this turns round."""
+"""Strings of 8 bytes with a given XXH3-64. For this length the hash is a bijection, and this module inverts it."""
 
 import struct
 
@@ -16,7 +16,7 @@ def _rotated(x, bits):
 
 
 def text_of(number):
-    """The text of 8 bytes whose hash is the number."""
+    """Returns the string of 8 bytes whose hash is the number."""
     x = number ^ number >> 28 ^ number >> 56
     x = x * _PRIME & _MASK
     x ^= (x >> 35) + 8
@@ -30,7 +30,7 @@ def text_of(number):
 
 
 def other(text):
-    """A text with the hash of this one."""
+    """Returns another string with the hash of this one."""
     twin = text_of(xxhash.xxh3_64_intdigest(text))
     assert twin != text
     return twin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data directories for tests: a daemon with a log in one, disks that are small, files that may not grow."""
+"""Data directories for tests: a daemon with a log in one, small disks, and a limit of file sizes."""
 
 import contextlib
 import pathlib
@@ -19,7 +19,7 @@ def durable(directory, level, *flags, **how):
 
 
 def does_not_start(*flags):
-    """What a daemon says that does not come to serve."""
+    """Runs a daemon that must end instead of serving. Returns its output."""
     server = Server(*SMALL, *flags)
     result = subprocess.run([str(server.program)] + server.flags, text=True, timeout=20,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
@@ -29,7 +29,7 @@ def does_not_start(*flags):
 
 
 class Directory:
-    """A data directory that goes with its block."""
+    """A data directory that the end of the block removes."""
 
     def __enter__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-log-"))
@@ -41,7 +41,7 @@ class Directory:
 
 @contextlib.contextmanager
 def small_disk(path, size):
-    """A file system of so many bytes, where this process may make one."""
+    """Mounts a file system of this size, if this process has the right."""
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)],
                       stderr=subprocess.DEVNULL, check=False).returncode != 0:
         raise Skip("file systems cannot be mounted here")
@@ -52,7 +52,7 @@ def small_disk(path, size):
 
 
 class FilesLimited:
-    """No file of the daemon grows over so many bytes: writes of the log fail."""
+    """Limits the size of the daemon's files, so that writes of the log fail."""
 
     def __init__(self, server, size=12000):
         self.command = ["prlimit", "--pid", str(server.process.pid)]

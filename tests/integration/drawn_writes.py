@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients that write what they draw, and know what the daemon may hold of it."""
+"""Clients that send random writes, and compute which states the daemon may hold afterwards."""
 
 import random
 import threading
@@ -13,7 +13,7 @@ LARGEST = 2**64 - 1
 
 # --- the model: what a write does, written from the description of the operations ------------------
 class Write:
-    """One request of a client: operations on its own keys that take effect together."""
+    """One request of a client: operations on the client's own keys that take effect together."""
 
     def __init__(self, operations, bytes_):
         self.operations, self.bytes = operations, bytes_
@@ -42,8 +42,8 @@ FRAMES = {"set": wire.SET, "sum": wire.SUM, "min": wire.MIN, "max": wire.MAX, "a
 
 
 def drawn_write(rng, base, frames):
-    """A write of a client whose keys begin at `base`. By RESP: SET, SET NX, SET XX, INCRBY, DEL, MSET, or several in a
-    transaction; by frames: any operation, of keys that may repeat."""
+    """Returns a random write of a client whose keys begin at `base`. By RESP: SET, SET NX, SET XX, INCRBY, DEL, MSET, or
+    several in a transaction. By frames: any operation, on keys that may repeat."""
     def key():
         return base + rng.randrange(KEYS)
 
@@ -73,8 +73,8 @@ def drawn_write(rng, base, frames):
 
 # --- the clients -----------------------------------------------------------------------------------
 class Client(threading.Thread):
-    """Sends drawn writes, some of them before those before are answered, until it is told to rest or the server is
-    gone. What it may have left is known from what was answered and what was sent."""
+    """Sends random writes, some before the replies to earlier ones, until it must rest or the server ends.
+    The replies and the writes sent determine what the server may hold."""
 
     def __init__(self, server, number, seed, known):
         super().__init__(daemon=True)
@@ -87,7 +87,7 @@ class Client(threading.Thread):
         self.replies = wire.Replies(self.socket)
 
     def receive(self):
-        """The next reply; frames' in any order, so that those wait for each other here."""
+        """Returns the next reply. Replies to frames come in any order, so this keeps those that come early."""
         write = self.sent[self.answered]
         if self.frames:
             reply = wire.read_frame(self.socket)
@@ -120,7 +120,7 @@ class Client(threading.Thread):
 
     def check(self, state, what, may_refuse):
         """The state is that after some write between the last answered one and the last sent one. With `may_refuse` the log
-        was broken for a while: of those that were not answered some may have been refused, before others."""
+        was broken for a while: the server may have refused some unanswered writes before others."""
         check(self.error is None, f"{what}: {self.error}")
         expected = dict(self.known)
         for number in range(self.answered):
@@ -139,7 +139,7 @@ class Client(threading.Thread):
 
 
 def held(server, number):
-    """What the daemon holds of the keys of a client."""
+    """Returns what the daemon holds of the keys of a client."""
     keys = range(number * 1000, number * 1000 + KEYS)
     with server.connect() as connection:
         values = wire.Replies(connection).ask("MGET", *keys)

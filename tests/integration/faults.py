@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""faults - calls of a daemon on its files that fail, take long, or are held (faults.c, loaded before it by LD_PRELOAD)."""
+"""faults - file calls of a daemon that fail, take long or do not return (faults.c, preloaded by LD_PRELOAD)."""
 
 import ctypes
 import errno
@@ -21,12 +21,12 @@ LIBRARY = BUILD / "tests" / "libfaults.so"
 
 
 class Fault(ctypes.Structure):
-    """What goes wrong with one kind of calls: `struct fault`."""
+    """The fault of one kind of call: `struct fault`."""
 
     _fields_ = [(name, ctypes.c_uint32) for name in ("error", "after", "left", "us", "held", "waiting", "calls", "failed")]
 
     def fail(self, count=FOREVER, error=errno.EIO, after=0):
-        """So many calls succeed, then so many fail; without an error a write puts only a part."""
+        """After `after` successful calls the next `count` calls fail. Without an error a write writes only a part."""
         self.left = 0
         self.error, self.after = error, after
         self.left = count
@@ -43,7 +43,7 @@ class Words(ctypes.Structure):
 
 
 class Faults:
-    """What goes wrong: a Fault for each of KINDS, and `repeated`."""
+    """The faults of a daemon: a Fault for each of KINDS, and `repeated`."""
 
     def __init__(self):
         if SANITIZED:

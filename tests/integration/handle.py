@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A handle of libsherwood for a cluster, in a process of its own that does what it is told."""
+"""A libsherwood handle of a cluster, in a process of its own that executes commands."""
 
 import subprocess
 
@@ -46,7 +46,7 @@ class Handle:
 
     @staticmethod
     def answers(line):
-        """[(value or None)] of a line that a run or a wait wrote; fails if it was an error."""
+        """Returns [(value or None)] of the line of a run or a wait. Fails if the line is an error."""
         words = line.split()
         equal(words[0], "0", line[:300])
         return [int(word.split(":")[0]) if word.endswith(":1") else None for word in words[3:]]

@@ -315,7 +315,7 @@ class Server:
 
     # --- ways in ---------------------------------------------------------------------------------
     def connect(self, timeout=20.0):
-        """A raw socket to the data port."""
+        """Returns a raw socket to the data port."""
         connection = socket.create_connection((self.host, self.port), timeout=timeout * SLOWER)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
@@ -330,7 +330,7 @@ class Server:
         return http.client.HTTPConnection(self.host, self.http_port, timeout=30 * SLOWER)
 
     def http(self, path, method="GET", headers=None):
-        """(status, headers, text); status 0 if nobody answers."""
+        """Returns (status, headers, text); status 0 if the connection fails."""
         connection = self.http_connection()
         try:
             connection.request(method, path, headers=headers or {})
@@ -343,7 +343,7 @@ class Server:
 
     # --- what it says of itself ------------------------------------------------------------------
     def metrics(self):
-        """Every sample, by name with labels as written; a duplicate is an error."""
+        """Returns every sample by its name with labels. A duplicate is an error."""
         status, _, text = self.http("/metrics")
         equal(status, 200, "/metrics")
         return parse_metrics(text)

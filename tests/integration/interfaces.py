@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""interfaces - the calls by which operations on arrays of keys come in, for test_matrix.py.
+"""interfaces - the interfaces for operations on arrays of keys, for test_matrix.py.
 
-ask() returns values and bits, None for what was not asked for, or the sentence of a refusal. `hits` is how many bits
-the server says are set; None: the interface does not say.
+ask() returns values and bits, None for those that were not requested, or the text of an error. `hits` is the number
+of set bits that the server reports; None: the interface does not report it.
 """
 
 import ctypes
@@ -54,7 +54,7 @@ class Frames:
 
 
 class Rings(Frames):
-    """Records of a ring in shared memory, which have no times."""
+    """Records of a ring in shared memory. Records have no expiry times."""
     takes_times = False
     AT = {KEYS: 0, OPERANDS: 1 << 16, VALUES: 1 << 17, FOUND: 1 << 18}
 
@@ -82,7 +82,7 @@ class Rings(Frames):
 
 
 class Library(Frames):
-    """libsherwood: sherwood_run, and the calls of operations that have more than values."""
+    """libsherwood: sherwood_run, and the functions of operations that have more than values."""
 
     def __init__(self, server, shape):
         self.lib, self.shape, self.client = ctypes.CDLL(str(BUILD / "libsherwood.so")), shape, ctypes.c_void_p()

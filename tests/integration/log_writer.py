@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A client that writes as fast as it is answered, until the server is gone: what was acknowledged must be in the log."""
+"""A client that writes as fast as the server answers, until the server ends: the log must have every acknowledged write."""
 
 import threading
 
@@ -7,7 +7,7 @@ import wire
 
 
 class LogWriter(threading.Thread):
-    """Some requests are on their way. `as_frame` and `as_command` give the bytes of write number n."""
+    """A writer with several requests in flight. `as_frame` and `as_command` return the bytes of write number n."""
 
     def __init__(self, server, frames, depth):
         super().__init__(daemon=True)

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""many_moves - slots move so many times, under load, while nodes and the program that shows it are killed: by hand.
+"""many_moves - many moves of slots under load, while nodes and the program that shows the moves are killed: run by hand.
 
     tests/integration/many_moves.py MOVES [SEED [shards]]
 
-In half of the moves a node kills itself at a step that is drawn, or is killed after a time that is drawn; then it is
-started again. After every 20 moves all clients stop, and everything is checked, keys that expire with their times. The last line tells the figures.
-With `shards` each move is between shards with replicas, and each has a primary killed at a step that is drawn, whose replica
-a topology makes the primary; then the slots move back.
+In half of the moves a node kills itself at a random step, or is killed after a random time, and restarts. After every 20
+moves all clients stop, and the script checks every key and its expiry time. The last line has the statistics.
+With `shards` each move is between shards with replicas. In each a primary is killed at a random step, a topology promotes
+its replica, and the slots move back.
 """
 
 import random
@@ -21,7 +21,7 @@ from timed_keys import TimedLoad
 
 
 def one_move(servers, rand, figures):
-    """A move between two nodes, and perhaps a kill."""
+    """One move between two nodes, perhaps with a kill."""
     source, target = rand.sample(range(len(servers)), 2)
     first = rand.randrange(16300)
     owner = servers[source].ask("CLUSTER", "SLOTS")
@@ -56,7 +56,7 @@ def one_move(servers, rand, figures):
 
 
 def many_fail_overs(wanted, rand):
-    """Moves between shards, in each of which a primary dies."""
+    """Moves between shards. In each a primary is killed."""
     began, done = time.monotonic(), 0
     while done < wanted:
         with shard_moves.shards(files=True) as servers, shard_moves.WaitLoad(servers, rand.randrange(2**32)) as load:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""matrix - the rows of proto/ops/operations.h, and what each must do to a dict.
+"""matrix - the rows of proto/ops/operations.h, and the effect of each on a dict.
 
-The model knows the verbs and guards by itself: it shares no code with the table. A row that differs from `RELEASED` is
-found. A new row needs a line in `VERBS` if its verb is new, and nothing here otherwise.
+The model implements the verbs and guards itself: it shares no code with the table. The script finds a row that differs
+from `RELEASED`. A new row needs a line in `VERBS` if its verb is new, and nothing else here.
 """
 
 import dataclasses
@@ -90,7 +90,7 @@ def rows():
 
 
 def columns(verb):
-    """operand, absent, effect and repeated of a verb."""
+    """Returns operand, absent, effect and repeated of a verb."""
     text = wire.OPERATIONS.read_text(encoding="utf-8")
     return re.search(rf"X\({verb}, +(\w+), +(\w+), +(\w+), +(\w+)\)", text).groups()
 
@@ -98,7 +98,7 @@ def columns(verb):
 # --- tables --------------------------------------------------------------------------------------
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """A kind of table: its options, and what its values are."""
+    """A kind of table: its options and the type of its values."""
     name: str
     options: tuple
     key_bytes: int
@@ -108,14 +108,14 @@ class Shape:
 
     @property
     def on(self):
-        """Which columns `on` name this table."""
+        """Returns whether the columns `on` name this table."""
         if self.engine == "cache":
             return {"CACHE", "BLOBS", "ANY"}
         kind = {"INTEGERS", "PLAIN", "ANY"} if self.numbers == "integer" else {"ROWS", "PLAIN", "BLOBS", "ANY"}
         return kind | ({"EXPIRY"} if self.engine == "robin_hood" else set())
 
     def stored(self, value):
-        """A value as frames have it; None: zeros."""
+        """Returns a value as frames store it; None: zeros."""
         if value is None:
             return bytes(self.value_bytes)
         if self.numbers == "integer":
@@ -125,7 +125,7 @@ class Shape:
         return value
 
     def visible(self, data):
-        """What a client may read of a value in a reply: bytes behind a string are no part of it."""
+        """Returns the part of a value that a client may read: the bytes behind a string are not part of it."""
         if self.numbers == "string":
             return data[:4 + int.from_bytes(data[:4], "little")].ljust(self.value_bytes, b"\0")
         return data
@@ -156,7 +156,7 @@ FLOATS = ("f32", "f16", "bf16")
 
 
 def rounded(value):
-    """A float of 32 bits; too large a number is infinity."""
+    """Returns a 32-bit float; a too large number becomes infinity."""
     try:
         return struct.pack("<f", value)
     except OverflowError:
@@ -164,7 +164,7 @@ def rounded(value):
 
 
 def pack(numbers, values):
-    """Numbers to bytes; floats are rounded to the nearest, ties to even."""
+    """Returns numbers as bytes; floats are rounded to the nearest, ties to even."""
     if numbers == "bf16":
         words = [struct.unpack("<I", rounded(value))[0] for value in values]
         return b"".join(struct.pack("<H", (w + 0x7fff + (w >> 16 & 1)) >> 16 & 0xffff) for w in words)
@@ -183,11 +183,11 @@ def unpack(numbers, data):
 
 # --- the model -----------------------------------------------------------------------------------
 class Refused(Exception):
-    """The key keeps its value."""
+    """Raised if the key keeps its value."""
 
 
 def bits(change):
-    """A change of integers, carried out on integers and on the bytes of rows."""
+    """Applies a bit operation to integers, or to the bytes of rows."""
     def apply(shape, _row, before, operand):
         if shape.numbers == "integer":
             return change(before or 0, operand)
@@ -219,7 +219,7 @@ def is_integer(text):  # as redis writes one
 
 
 def sum_of(is_number, show):
-    """INCRBY and INCRBYFLOAT of texts. An absent key is inserted in any case."""
+    """INCRBY and INCRBYFLOAT of strings. An absent key is always inserted."""
     def apply(shape, _row, before, operand):
         texts = (b"0" if before is None else before, operand)
         if not all(map(is_number, texts)) or len(after := show(*texts)) > shape.room() or not is_number(after):
@@ -267,13 +267,13 @@ VERBS = {
 
 
 class Table:
-    """What a server has: {key: value} and {key: when it expires}."""
+    """The contents of a server: {key: value} and {key: expiry time}."""
 
     def __init__(self, shape):
         self.shape, self.values, self.times = shape, {}, {}
 
     def holds(self, row, key, operand, at):
-        """Is the guard fulfilled?"""
+        """Returns whether the guard holds."""
         there, time = key in self.values, self.times.get(key)
         return {"ALWAYS": lambda: True, "FITS": lambda: True, "ABSENT": lambda: not there, "PRESENT": lambda: there,
                 "EQUAL": lambda: there and self.values[key] == operand[0],
@@ -289,7 +289,7 @@ class Table:
             self.times[key] = at
 
     def apply(self, row, key, operand=None, at=None):
-        """Carries out one operation. Returns (value before, bit of its reply, whether it was refused)."""
+        """Applies one operation. Returns (value before, bit of its reply, whether it was refused)."""
         before, there, time = self.values.get(key), key in self.values, self.times.get(key)
         if row.verb in ("EXPIRE", "PERSIST"):
             changes = there and self.holds(row, key, operand, at) and (row.verb == "EXPIRE" or time is not None)
@@ -318,7 +318,7 @@ class Table:
 
 
 def has(row, shape):
-    """Does such a table carry the operation out?"""
+    """Returns whether such a table supports the operation."""
     if row.on not in shape.on:
         return False
     if row.verb == "ADD_ROW":
@@ -334,7 +334,7 @@ def has(row, shape):
 # --- what is asked -------------------------------------------------------------------------------
 @dataclasses.dataclass
 class Ask:
-    """Operations on some keys, repeated ones included, and the times that they give."""
+    """Operations on some keys, repeated ones included, with their expiry times."""
     row: Row
     keys: list
     operands: list  # or None
@@ -348,11 +348,11 @@ class Ask:
                 for i, key in enumerate(self.keys)]
 
     def part(self):
-        """Offset and bytes of a range."""
+        """Returns offset and bytes of a range."""
         return (self.operands[0][0], len(self.operands[0][1])) if self.row.verb == "SETRANGE" else (1, 2)
 
     def body(self, shape):
-        """The operands as frames have them."""
+        """Returns the operands as frames have them."""
         kind = columns(self.row.verb)[0]
         if kind == "VALUE":
             return b"".join(shape.stored(value) for value in self.operands)
@@ -362,7 +362,7 @@ class Ask:
 
 
 def draw(rng, row, table, pool, count, by_words=False):
-    """An Ask with drawn keys and operands; half of the comparisons are with what is there."""
+    """Returns an Ask with random keys and operands. Half of the comparisons match the stored value."""
     shape, kind = table.shape, columns(row.verb)[0]
     keys, operands = [rng.choice(pool) for _ in range(count)], None
     if kind == "VALUE":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""moving - nodes that keep what they hold, clients that write while slots move, and what must be true of it afterwards.
+"""moving - nodes that keep their data, clients that write while slots move, and checks of the result.
 
-Each key has one writer, which writes its versions 1, 2, 3, ..: every fifth one is a DEL, the others are SET to the
-number. So whoever reads a key can tell which version that is; a read is right if its version lies between the last
-one that was answered before it began, and the last one that was sent before it ended.
+Each key has one writer, which writes its versions 1, 2, 3, ..: every fifth one is a DEL, the others SET the key to the
+number. So the value of a key tells its version. A read is right if its version lies between the last one answered
+before the read began and the last one sent before it ended.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ SOURCE_FAULTS = [f"move.source.{each}" for each in
 
 
 class Keeper(Node):
-    """A node that can be killed and started again at its port."""
+    """A node that can be killed and restarted on its port."""
 
     def __init__(self, number, *flags, **options):
         super().__init__(number, "--port", str(free_port()), *flags, **options)
@@ -41,7 +41,7 @@ class Keeper(Node):
         return self.status()["moving"] == "0"
 
     def restart(self, fault=None):
-        """Starts it again; with a fault it kills itself there."""
+        """Restarts the node. With a fault the node kills itself at that step."""
         self.kill()
         if "--debug-fault" in self.flags:
             at = self.flags.index("--debug-fault")
@@ -53,7 +53,7 @@ class Keeper(Node):
 
 @contextlib.contextmanager
 def cluster(count, *flags, durable=False, keeper=Keeper):
-    """Nodes with equal shares of the slots, made by `keeper`; with a log that loses nothing, if `durable`."""
+    """Starts nodes with equal parts of the slots, made by `keeper`; `durable` gives each a log that loses nothing."""
     with contextlib.ExitStack() as stack:
         servers = []
         for i in range(count):
@@ -71,7 +71,7 @@ def cluster(count, *flags, durable=False, keeper=Keeper):
 
 
 def mover(servers, *words):
-    """sherwood-cli cluster move, as a process."""
+    """Starts sherwood-cli cluster move as a process."""
     return subprocess.Popen([str(CLI), "-q", "-a", servers[-1].address(), "cluster", "move", *map(str, words)],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -82,7 +82,7 @@ def moved(process):
 
 
 def moved_at_last(servers, *words):
-    """Moves slots. The program may refuse, in a sentence, while a node that was killed finds out what it has."""
+    """Moves slots. The program may refuse with an error while a killed node recovers its state."""
     def tried():
         process = mover(servers, *words)
         said = process.communicate(timeout=120)[0]
@@ -92,7 +92,7 @@ def moved_at_last(servers, *words):
 
 
 class Client:
-    """A client of a cluster by RESP: follows MOVED and ASK, tries again after TRYAGAIN, connects again."""
+    """A client of a cluster by RESP. It follows MOVED and ASK, repeats after TRYAGAIN, and reconnects."""
 
     def __init__(self, servers):
         self.nodes = [(server.host, server.port) for server in servers]
@@ -112,7 +112,7 @@ class Client:
         return self.connections[node][1]
 
     def ask(self, key, *words):
-        """The reply to a command on a key. OSError: it is not known whether it was carried out."""
+        """Returns the reply to a command on a key. OSError: the command may have been executed or not."""
         node, asks = self.owner.get(slot_of(key), self.nodes[0]), False
         for _ in range(400):
             try:
@@ -144,10 +144,10 @@ class Client:
 
 
 class Load:
-    """Writers and readers, in threads, until the end of a `with`. Then everything is checked."""
+    """Writers and readers in threads until the end of a `with` block, which then checks everything."""
 
     def __init__(self, servers, seed, keys=40, writers=2, tolerates=False, number=0):
-        """`number`: each of several at the same servers has keys of its own."""
+        """`number`: several loads on the same servers have different keys."""
         self.servers, self.random = servers, random.Random(seed)
         base = number * 3 * 10**9
         self.tolerates = tolerates  # connections may end, and it is unknown what was carried out then
@@ -175,7 +175,7 @@ class Load:
             thread.join(120)
 
     def end(self):
-        """The clients stop. None has seen what it should not."""
+        """Stops the clients. Fails if one of them saw an error."""
         self.__exit__(None)
         check(not any(thread.is_alive() for thread in self.threads), "the clients end")
         equal(self.faults, [], "what the clients saw")
@@ -231,7 +231,7 @@ class Load:
         return process, process.stdout.readline()
 
     def frames(self, _):
-        """Sums over all counters, and pipelines of sets whose order shows."""
+        """Sends sums of all counters, and pipelines of sets whose order shows in the replies."""
         process, first = self.peer()
         number = 0
 
@@ -272,7 +272,7 @@ class Load:
     # --- afterwards ---
 
     def check(self):
-        """Everything that was answered is there, once, and nothing else."""
+        """Checks that every acknowledged write exists once, and nothing else."""
         client = Client(self.servers)
         for key in self.keys:
             self.judge(key, self.answered[key], client.ask(key, "GET", key))
@@ -294,7 +294,7 @@ def entries(server):
 
 
 def check_nodes(servers, slots=()):
-    """No key is in two nodes, none in one that is not its owner; all have one topology."""
+    """Checks that each key is only on the owner of its slot, and that all nodes have one topology."""
     for server in servers:
         eventually(server.rests, "moves end")
     seen = {}

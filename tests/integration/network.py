@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""network - hosts with an address each, in network namespaces of their own, and a network between them that loses, delays
-and reorders packets, and is cut both ways or one way. Nothing of the machine's own network is seen or touched.
+"""network - hosts with one address each, in network namespaces, and a network between them that loses, delays and reorders
+packets, or cuts hosts from each other in one direction or both. It does not use the machine's own network.
 
-The kernel here may have neither netem nor nftables: a process passes the packets (network_switch.py)."""
+Neither netem nor nftables may be available, so a process passes the packets (network_switch.py)."""
 
 import array
 import contextlib
@@ -25,7 +25,7 @@ SIOCETHTOOL, ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO = 0x8946, 0x17, 0x1F, 0
 
 
 def enter():
-    """Starts this script again in a network namespace of its own. Where that may not be, cases that need it are skipped."""
+    """Restarts this script in a new network namespace. If the kernel refuses, the cases that need one are skipped."""
     if INSIDE in os.environ:
         return
     how = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
@@ -45,7 +45,7 @@ def ip(*words, host=None):
 
 
 def without_offloads(name):
-    """Whole frames with whole checksums leave by this interface: a process, not a driver, passes them on."""
+    """Turns offloads off: this interface sends whole frames with checksums, because a process passes them on."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for command in (ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO):
             value = array.array("B", struct.pack("II", command, 0))
@@ -53,7 +53,7 @@ def without_offloads(name):
 
 
 class Host:
-    """Host 0 is the test itself, others are namespaces that a process keeps."""
+    """Host 0 is the test itself; the others are namespaces that a process keeps alive."""
 
     def __init__(self, number):
         self.number, self.address, self.keeper, self.enters = number, f"10.77.0.{number + 1}", None, []
@@ -73,7 +73,7 @@ class Host:
         ip("link", "set", "lo", "up", host=self)
 
     def flags(self):
-        """Options of a daemon on this host, which knows it by its address alone."""
+        """Options of a daemon on this host, which reaches it by its address."""
         return ("--bind", self.address, "--http-bind", self.address, "--port", PORT, "--http-port", HTTP_PORT,
                 "--protected-mode", "no")
 
@@ -87,7 +87,7 @@ class Host:
 
 
 class Network:
-    """`with Network(3, seed) as net`: hosts net.hosts[1] to [3] beside the test's own."""
+    """`with Network(3, seed) as net`: hosts net.hosts[1] to [3] and the test's own."""
 
     def __init__(self, count, seed):
         if os.environ.get(INSIDE) != "":
@@ -122,12 +122,12 @@ class Network:
             host.end()
 
     def rules(self, **rules):
-        """What holds from now on: loss, delay, jitter, cut. Nothing: a good network."""
+        """Sets loss, delay, jitter and cuts. Without arguments the network has no faults."""
         self.switch.stdin.write(json.dumps(rules) + "\n")
         self.switch.stdin.flush()
         self.switch.stdout.readline()
 
     @staticmethod
     def between(these, those):
-        """Cuts of both ways between hosts, by number."""
+        """Returns cuts in both directions between hosts, by number."""
         return [pair for a in these for b in those for pair in ((a, b), (b, a))]

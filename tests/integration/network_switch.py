@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""network_switch - passes Ethernet frames between interfaces s0, s1, .. of this network namespace, as badly as it is told:
+"""network_switch - passes Ethernet frames between the interfaces s0, s1, .. of this network namespace, with faults:
 
     network_switch.py COUNT SEED
 
-writes an empty line once it passes packets, reads lines of JSON: {"loss": 0.05, "delay": 0.05, "jitter": 0.02, "cut": [[1, 2],
-..]}, and replies to each with an empty line once it holds. Loss (of frames), delay and jitter (seconds; frames overtake each other) do not concern s0, the host of
-the test itself. A cut is one way: nothing from the first host reaches the second."""
+writes an empty line once it passes packets. It then reads lines of JSON: {"loss": 0.05, "delay": 0.05, "jitter": 0.02,
+"cut": [[1, 2], ..]}. It replies to each with an empty line once the line is in effect. Loss (a share of frames), delay and
+jitter (seconds; frames may overtake each other) do not affect s0, the host of the test itself. A cut is one way: nothing
+from the first host reaches the second."""
 
 import heapq
 import json

@@ -21,7 +21,7 @@ __all__ = ["LIB", "daemon", "in_child", "np", "pause", "raises", "same", "sherwo
 
 @contextlib.contextmanager
 def daemon(*flags, **options):
-    """A daemon on a Unix socket, too: yields it, with the address of that as `unix`."""
+    """Starts a daemon that also has a Unix socket. Yields it, with the socket's address as `unix`."""
     with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
         path = os.path.join(folder, "s")
         with Server("--unix-socket", path, *flags, **options) as server:
@@ -30,7 +30,7 @@ def daemon(*flags, **options):
 
 
 def raises(kinds, words, function, *arguments, **named):
-    """Checks that the call raises one of these exceptions, and that its text has these words. Returns it."""
+    """Checks that the call raises one of these exceptions with these words in its text. Returns the exception."""
     try:
         got = function(*arguments, **named)
     except kinds as error:
@@ -63,7 +63,7 @@ def _read(path):
 
 
 def in_child(function):
-    """Runs it in a forked child; its exit status is the result."""
+    """Runs the function in a forked child. Fails if the child fails."""
     child = os.fork()
     if child == 0:
         status = 1

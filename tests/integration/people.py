@@ -21,7 +21,7 @@ user off off >pw ~* +@all
 
 
 def secret(text, mode=0o600):
-    """A file with this text, whose name is returned."""
+    """Writes a file with this text and returns its name."""
     handle, name = tempfile.mkstemp(prefix="sherwood-secret-")
     os.write(handle, text.encode())
     os.fchmod(handle, mode)
@@ -36,7 +36,7 @@ def forget(name):
 
 
 def guarded(*flags, acl=ACL, **options):
-    """A server with these users."""
+    """Starts a server with these users."""
     return Server("--acl-file", secret(acl), *flags, **options)
 
 
@@ -57,7 +57,7 @@ def hello(user=b"", password=b"", **header):
 
 
 class Frames:
-    """A connection that speaks bulk frames."""
+    """A connection for bulk frames."""
 
     def __init__(self, server, *login):
         self.socket = server.connect()
@@ -70,7 +70,7 @@ class Frames:
 
 
 class Redis:
-    """redis-server, reached as a Server is."""
+    """A redis-server with the interface of Server."""
 
     def __init__(self, path):
         self.path = path
@@ -82,7 +82,7 @@ class Redis:
 
 
 def cannot_start(*flags):
-    """What a daemon says that does not start with these flags."""
+    """Returns the output of a daemon that refuses to start with these flags."""
     server = Server(*flags)
     try:
         server.start()

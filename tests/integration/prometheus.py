@@ -17,7 +17,7 @@ RULES = yaml.safe_load((ROOT / "deploy" / "prometheus" / "sherwood.rules.yml").r
 
 
 class Prometheus:
-    """Prometheus with deploy's own configuration, but for the address and the times between scrapes."""
+    """Prometheus with deploy's own configuration, except the address and the scrape interval."""
 
     def __init__(self, servers, folder, secrets=(), rules=RULES):
         """`secrets`: the root of the daemon's certificate, and its token."""
@@ -60,7 +60,7 @@ class Prometheus:
             raise AssertionError(f"{arguments}: {refused.read().decode()}") from None
 
     def query(self, expression):
-        """[(labels, value)] of an expression now."""
+        """Returns [(labels, value)] of an expression now."""
         result = self.get("query", query=expression)
         equal(result["resultType"], "vector", expression)
         return [(sample["metric"], float(sample["value"][1])) for sample in result["result"]]

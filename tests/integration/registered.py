@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Nodes of a cluster whose topology is in etcd, for tests, and etcd's gateway as operators use it."""
+"""Cluster nodes with their topology in etcd, for tests, and etcd's gateway as operators use it."""
 
 import base64
 import contextlib
@@ -27,7 +27,7 @@ def url_of(etcd, port=None, first=0):
 
 
 class Gateway:
-    """etcd, asked as etcdctl would."""
+    """A client of etcd with the requests of etcdctl."""
 
     def __init__(self, etcd, member=0):
         self.port = etcd.clients[member]
@@ -41,7 +41,7 @@ class Gateway:
         return int(self.post("/v3/kv/put", {"key": text64(key), "value": text64(value)})["header"]["revision"])
 
     def key(self, key=KEY):
-        """What is there: its revision, how often it was written, and the value."""
+        """Returns the revision, the number of writes and the value of the key."""
         found = self.post("/v3/kv/range", {"key": text64(key)}).get("kvs")
         if not found:
             return 0, 0, None
@@ -59,7 +59,7 @@ class Gateway:
 
 
 class Lossy(Relay):
-    """A relay before etcd by which one write is lost, or its answer: `beside` runs first."""
+    """A relay before etcd that loses one write or its reply; `beside` runs first."""
 
     def __init__(self, port):
         self.answer_is_lost = self.request_is_lost = None
@@ -86,7 +86,7 @@ class Lossy(Relay):
 
 
 class Registered(Node):
-    """A node whose topology is in etcd, on a port that it keeps, with what a test asks of it."""
+    """A node with its topology in etcd, on a fixed port, and the requests that tests send to it."""
 
     def __init__(self, number, etcd, *flags, port=None, first=0, **options):
         super().__init__(number, "--cluster-config", url_of(etcd, port, first), "--port", str(free_port()), "--http-port",
@@ -106,7 +106,7 @@ class Registered(Node):
 
 
 class ShardNode(Member):
-    """A member of a shard that is a node of a cluster, too."""
+    """A member of a shard that is also a node of a cluster."""
 
     def __init__(self, etcd, shard, *flags):
         self.number = next(ShardNode.numbers)
@@ -122,7 +122,7 @@ class ShardNode(Member):
 
 
 def shards_topology(shards):
-    """JSON by which these shards have equal parts of the slots; who is said to be primary is elected in any case."""
+    """Returns JSON that gives these shards equal parts of the slots. An election replaces the primary that it names."""
     nodes, ranges = [], [[i * 16384 // len(shards), (i + 1) * 16384 // len(shards) - 1] for i in range(len(shards))]
     for shard in shards:
         for i, member in enumerate(shard.members):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Primaries and replicas for tests: load that knows what was answered, and a relay that cuts, delays and spoils."""
+"""Primaries and replicas for tests: a load that knows which writes were answered, and a relay that cuts, delays and
+corrupts data."""
 
 import contextlib
 import random
@@ -21,7 +22,7 @@ def replica_of(port, *flags, **how):
 
 @contextlib.contextmanager
 def to_be_killed(server):
-    """A server that no clean stop is asked of."""
+    """A server that the test kills instead of stopping it."""
     try:
         yield server.start()
     finally:
@@ -46,7 +47,8 @@ def info(server):
 
 
 def caught_up(primary, replica):
-    """Both digests, once they are equal. No client writes meanwhile; the primary may remove expired keys, which are writes."""
+    """Waits until both digests are equal, and returns them. No client writes meanwhile.
+    The primary may remove expired keys, which are writes."""
     return eventually(lambda: (got := ask(replica, "DIGEST")) == ask(primary, "DIGEST") and got, "equal digests", 30)
 
 
@@ -111,9 +113,8 @@ class Load(threading.Thread):
 
 
 class Relay:
-    """A TCP relay before a server. `spoil`, called with each piece from the server, gives what is passed on
-    instead; None cuts the connection. While `held` is set nothing from the server is passed on. A piece has at most
-    `piece` bytes."""
+    """A TCP relay before a server. It calls `spoil` with each piece from the server and passes on the result; None cuts
+    the connection. While `held` is set it passes on nothing from the server. A piece has at most `piece` bytes."""
 
     def __init__(self, port, spoil=None, piece=1 << 16):
         self.target, self.spoil, self.piece = port, spoil, piece
@@ -171,7 +172,7 @@ class Relay:
             one.close()
 
     def hold(self):
-        """Sets `held`, and returns when nothing is passed on any more."""
+        """Sets `held`, and returns once the relay passes on nothing."""
         self.held.set()
         turn = self.turns
         eventually(lambda: self.turns > turn, "the relay holds back")

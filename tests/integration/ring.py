@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""ring - a client of regions and rings byte by byte, written from proto/region.h and not from the
-library: what it sends can be made to lie."""
+"""ring - a client of regions and rings byte by byte, written from proto/region.h and not from the library.
+It can send invalid data."""
 
 import array
 import contextlib
@@ -46,7 +46,7 @@ def memfd(size, seals=SEAL_SHRINK | SEAL_GROW, filled=True, sealable=True):
 
 
 def region_frame(operation, request_id=1, **said):
-    """A REGION or RELEASE; `said` are fields of the message Region."""
+    """Returns a REGION or RELEASE frame; `said` are fields of the message Region."""
     names = ("kind", "index", "bytes", "offset", "entries", "device_uuid", "handle")
     message = b"".join(wire.field(i, said[n]) for i, n in enumerate(names, 1) if said.get(n))
     return wire.envelope(wire.header_of(operation, request_id=request_id) + wire.field(23, message))
@@ -57,7 +57,7 @@ def place(region, offset):
 
 
 class Completion:
-    """A completion, its fields by name."""
+    """A completion, with its fields by name."""
 
     def __init__(self, data):
         (self.id, self.status, self.count, self.hits, self.overflows, self.cursor, self.capacity,
@@ -103,7 +103,7 @@ class Ring:
             self.socket.sendall(data)
 
     def read(self):
-        """The next reply that is no bell."""
+        """Returns the next reply that is no doorbell."""
         while True:
             reply = wire.read_frame(self.socket)
             if reply.request_id or reply.status:
@@ -144,7 +144,7 @@ class Ring:
         return self.words[at // 4]
 
     def set_word(self, at, value):
-        """Stores a word by one store. struct.pack_into stores 0 first, which the server may read."""
+        """Stores a word by a single store. struct.pack_into stores 0 first, which the server could read."""
         self.words[at // 4] = value & 0xFFFFFFFF
 
     def record(self, operation, count=0, places=None, request_id=1, arguments=(0, 0, 0), by_score=0,
@@ -156,7 +156,7 @@ class Ring:
                            *arguments, unused_2, *where)
 
     def write(self, record):
-        """Writes a record, and shows it."""
+        """Writes a record and publishes it."""
         at = RECORDS + SUBMISSION * (self.submitted % self.entries)
         self.memory[at:at + len(record)] = record
         self.submitted += 1
@@ -171,13 +171,13 @@ class Ring:
         self.send(wire.frame(BELL))
 
     def has_ended(self):
-        """Whether the server has closed the connection, or its side of it."""
+        """Returns whether the server has closed the connection, or its side of it."""
         poll = select.poll()
         poll.register(self.socket, select.POLLRDHUP)
         return bool(poll.poll(0))
 
     def explain(self, why):
-        """An error that says what the ring and its socket show."""
+        """Returns an error that describes the state of the ring and its socket."""
         words = ("submitted", "taken", "completed", "seen", "server_sleeps", "client_sleeps")
         text = why + "; " + ", ".join(f"{name} {self.word(64 * i)}" for i, name in enumerate(words))
         self.socket.settimeout(0.1)
@@ -190,7 +190,7 @@ class Ring:
         return AssertionError(text)
 
     def done(self, seconds=20.0):
-        """The next completion. Fails at once if the server ends the connection without it."""
+        """Returns the next completion. Fails at once if the server ends the connection without one."""
         end = time.monotonic() + seconds * SLOWER
         while self.word(COMPLETED) == self.seen & 0xFFFFFFFF:
             if self.has_ended() and self.word(COMPLETED) == self.seen & 0xFFFFFFFF:
@@ -218,7 +218,7 @@ class Ring:
 # --- a daemon to run them against ----------------------------------------------------------------
 @contextlib.contextmanager
 def serving(*flags, **named):
-    """A daemon with a Unix socket."""
+    """Starts a daemon with a Unix socket."""
     with tempfile.TemporaryDirectory(prefix="sherwood-ring-") as directory:
         with Server("--unix-socket", f"{directory}/s", *flags, **named) as server:
             yield server

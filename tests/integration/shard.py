@@ -33,8 +33,8 @@ def needs_etcd(function):
 
 
 class Etcd:
-    """Members of etcd with their data in a temporary directory, which is in memory where that can be. With an
-    authority they speak TLS to clients, who have to show a certificate of that."""
+    """Members of etcd with their data in a temporary directory, if possible in memory. With an authority they use TLS for
+    clients, which must have a certificate of that authority."""
 
     host, wrapper = "127.0.0.1", ()
 
@@ -109,7 +109,7 @@ class MemberServer(Server):
 
 
 class Member:
-    """A server of a shard on a port that it keeps over its restarts."""
+    """A server of a shard with a fixed port."""
 
     touch = ("INCR", 1)  # a write
     options = {}  # of its Server
@@ -139,7 +139,7 @@ class Member:
             return wire.Replies(connection).ask(*words)
 
     def status(self):
-        """What it knows; nothing, if it does not answer."""
+        """Returns the member's HA status; empty if it does not reply."""
         try:
             text = self.ask("HA", "STATUS", seconds=1)
         except (OSError, wire.Closed):
@@ -147,7 +147,7 @@ class Member:
         return dict(line.split(":", 1) for line in text.decode().splitlines()) if isinstance(text, bytes) else {}
 
     def term(self):
-        """The highest one that it knows of, once it answers."""
+        """Returns the highest term that the member knows, once it replies."""
         return int(eventually(lambda: self.status().get("ha_term"), f"{self.name} answers"))
 
     def is_followed(self, count):
@@ -164,7 +164,7 @@ class Member:
 
 
 class Line(Relay):
-    """A relay that may be broken: connections by it end, and no other one comes, until it is mended."""
+    """A relay that can be broken: its connections end, and it accepts no others until it is repaired."""
 
     def __init__(self, port):
         self.broken = threading.Event()
@@ -182,7 +182,7 @@ class Line(Relay):
 
 
 class Wired(Member):
-    """A member that reaches etcd by one relay, and that the others reach by another."""
+    """A member that reaches etcd by one relay, and that the others reach by another relay."""
 
     def __init__(self, etcd, shard, *flags):
         port = free_port()
@@ -210,7 +210,7 @@ class Shard:
             self.members.append(kind(etcd, name))
 
     def primary(self, after=0, seconds=60):
-        """The member that serves a later term as primary, once there is one."""
+        """Returns the member that serves a later term as primary, once there is one."""
         def look():
             for member in self.members:
                 status = {} if member.is_stopped else member.status()
@@ -223,7 +223,7 @@ class Shard:
         return [m for m in self.members if m is not member]
 
     def whole(self, seconds=60):
-        """The primary, once all members, as they are now, have what it writes."""
+        """Returns the primary once all present members have its writes."""
         def look():
             for member in self.members:
                 with contextlib.suppress(OSError, wire.Closed):
@@ -253,7 +253,7 @@ def session_of(member):
 
 
 def agree(shard):
-    """All members hold the same, once nobody writes."""
+    """Waits until all members have the same contents. No client writes meanwhile."""
     primary = shard.whole()
     wanted = primary.ask("DIGEST")
     for member in shard.members:

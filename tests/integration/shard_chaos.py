@@ -8,7 +8,7 @@ from harness import eventually
 
 
 class Chaos:
-    """What happens to a shard; each returns the member that was primary, if it is none any more."""
+    """Faults of a shard. Each function returns the member that was primary, if it is no longer primary."""
 
     def __init__(self, etcd, shard, draw):
         self.etcd, self.shard, self.draw = etcd, shard, draw
@@ -41,7 +41,7 @@ class Chaos:
         return after
 
     def disturb(self, primary):
-        """Nobody takes over, whatever is done to a replica or to a member of etcd."""
+        """Disturbs a replica or a member of etcd. No other member may take over."""
         replica = self.draw.choice(self.shard.others(primary))
         if self.draw.randrange(2):
             replica.restart()
@@ -55,7 +55,7 @@ class Chaos:
 
 
 def fail_over(chaos, how):
-    """Returns how long the shard had no primary."""
+    """Returns the time without a primary."""
     primary = chaos.shard.whole()
     term = primary.term()
     began = time.monotonic()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Clients of a shard that write down what they did and were told, and a checker of that.
+"""Clients of a shard that record their requests and replies, and a checker of the records.
 
-Each client has keys of its own and writes ascending values to them, so that a value tells which write was the last
-one. A write that WAIT has counted is safe: whatever a primary shows later must be that, or come after it."""
+Each client has keys of its own and writes ascending values to them, so a value identifies the last write. A write that
+WAIT has counted is safe: every primary must later show that write, or a newer one."""
 
 import random
 import socket
@@ -25,7 +25,7 @@ class Key:
         self.sent, self.safe = set(), 0  # what may be there; the last value that must not be lost
 
     def check(self, value, safe, who):
-        """A value that was shown; `safe` was so before it was asked for."""
+        """Checks a value that a server returned; `safe` was safe before the read."""
         if value is None:
             if safe:
                 raise Wrong(f"{who}: nothing is there, and {safe} was safe")
@@ -47,8 +47,8 @@ class Counter:
 
 
 class Client(threading.Thread):
-    """Writes, waits and reads until told to end, at whoever is the primary. An answer that does not come leaves open
-    what happened; an error says that nothing did."""
+    """Writes, waits and reads at the current primary until end(). If a reply does not arrive, the write may have been
+    executed. An error means that it was not."""
 
     KEYS = 8
     STEPS = ("set", "set", "set", "add", "get", "get_counter", "wait")
@@ -89,7 +89,7 @@ class Client(threading.Thread):
             raise self.error
 
     def session(self):
-        """One connection, until it breaks or its server is no primary."""
+        """One connection, until it breaks or its server is not primary."""
         member = self.draw.choice(self.shard.members)
         with socket.create_connection((member.host, member.port), 1) as connection:
             connection.settimeout(1)
@@ -131,7 +131,7 @@ class Client(threading.Thread):
         return self.look(replies, self.counter_at, self.counter)
 
     def look(self, replies, at, what):
-        """What a replica shows may be older: only a primary's answer, and one that stays primary, is judged."""
+        """A replica may return older values. So only a reply of a server that stays primary is checked."""
         safe = what.safe
         if not self.is_primary(replies):
             return False
@@ -155,14 +155,14 @@ class Client(threading.Thread):
         return True
 
     def check(self, member):
-        """What the primary holds in the end."""
+        """Checks the final contents of the primary."""
         for at, key in self.keys.items():
             key.check(self.read(member.ask("GET", at)), key.safe, f"key {at} in the end")
         self.counter.check(self.read(member.ask("GET", self.counter_at)), self.counter.safe, f"counter {self.counter_at}")
 
 
 def end_load(shard, clients):
-    """The clients end. All members hold the same, and of what a client knows nothing is lost."""
+    """Stops the clients. Checks that all members are equal, and that no client lost a write."""
     shard.whole()
     for client in clients:
         client.end()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Members of a shard with data directories, which they keep over their restarts."""
+"""Members of a shard with data directories, which survive restarts."""
 
 import pathlib
 import shutil
@@ -23,7 +23,7 @@ class Kept(Member):
 
 
 class KeptWired(Wired):
-    """.. that the others reach by a relay."""
+    """A member with a data directory that the others reach by a relay."""
 
     def __init__(self, etcd, shard):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-member-"))

@@ -33,7 +33,7 @@ def read_ends(data):
 
 
 def read_snapshot(path):
-    """({key: (value, score)}, facts): a value is bytes, a score a number or None."""
+    """Returns ({key: (value, score)}, facts). A value is bytes; a score is a number or None."""
     data = path.read_bytes()
     facts, (blocks, entries, size, check_of_all, sequence) = read_ends(data)
     equal((entries, size, sequence), (facts["entries"], len(data), facts["sequence"]), "totals")

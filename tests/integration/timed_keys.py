@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""timed_keys - clients that write keys with and without times while slots move, beside a model of what each key may be.
+"""timed_keys - clients that write keys with and without expiry times while slots move, and a model of each key's states.
 
-Each key has one writer. A state of a key is None, or its value and when it expires in milliseconds since 1970 (0: never).
-The model has all states that a key may be in: more than one where a connection ended before the reply, or where a time came
-while a command was on its way. A reply that follows from none of them is a fault. Times are absolute, and all nodes of these
-tests have one clock.
+Each key has one writer. A state of a key is None, or its value and its expiry time in milliseconds since 1970 (0: never).
+The model has all states that a key may have. There are several if a connection ended before the reply, or if the key
+expired while a command was in flight. A reply that fits none of them is a fault. Times are absolute, and all nodes of
+these tests have one clock.
 """
 
 import random
@@ -22,7 +22,7 @@ def now_ms():
 
 
 def apply(state, words, clock):
-    """What a command does to a key that is not dead: (reply, state after it)."""
+    """Returns (reply, state after it) of a command on a key that has not expired."""
     name, value = words[0], state[0] if state else None
     if name == "SET":
         at = int(words[4]) if len(words) > 4 else 0
@@ -55,7 +55,7 @@ def living(state, clock):
 
 
 def outcomes(states, words, began, ended):
-    """All (reply, state) of a command that was carried out at some moment between these two."""
+    """Returns all (reply, state) of a command that was executed at some moment between these two."""
     found = set()
     for state in states:
         for clock in (began, ended):
@@ -68,7 +68,7 @@ def text_of(reply):
 
 
 class TimedLoad:
-    """Writers in threads. `tolerates`: connections may end, and nobody knows then what was carried out."""
+    """Writers in threads. `tolerates`: connections may end, and then commands may have been executed or not."""
 
     def __init__(self, servers, seed, keys=60, writers=2, tolerates=False, base=0):
         self.servers, self.tolerates, self.stopping = servers, tolerates, False
@@ -120,7 +120,7 @@ class TimedLoad:
         self.done += 1
 
     def end(self):
-        """The writers stop; then every key and its time is looked up where it is now."""
+        """Stops the writers, then compares every key and its time at its present node."""
         self.stopping = True
         for thread in self.threads:
             thread.join(120)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""wall_clock - the time of day of a daemon is set while it runs."""
+"""wall_clock - sets the time of day of a running daemon."""
 
 import mmap
 import struct
@@ -11,7 +11,7 @@ LIBRARY = BUILD / "tests" / "libwall_clock.so"
 
 
 class WallClock:
-    """The time of day of one daemon (wall_clock.c, loaded before it by LD_PRELOAD)."""
+    """The time of day of one daemon (wall_clock.c, preloaded by LD_PRELOAD)."""
 
     def __init__(self):
         if SANITIZED:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """wire - the two protocols byte by byte, written from their descriptions and not from the daemon.
 
-RESP: command() and Replies. Bulk frames: frame() builds one, lies included; read_frame() reads one.
+RESP: command() and Replies. Bulk frames: frame() builds one, also an invalid one; read_frame() reads one.
 """
 
 import pathlib
@@ -100,7 +100,7 @@ class Replies:
         return self.read()
 
     def closed(self):
-        """Waits for the end of the stream; anything unread before it is an error."""
+        """Waits for the end of the stream. Unread data before it is an error."""
         try:
             self.fill()
         except Closed:
@@ -135,7 +135,7 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
               cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
               want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, timeout=0, scale=0, operand_type=0,
               range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0):
-    """`want_found` None is a client that does not know the field."""
+    """Returns a header. `want_found` None: the client does not know the field."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
     found = b"" if want_found is None else field(9, int(want_found))
@@ -151,14 +151,14 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):
-    """Prefix, header and body; the lengths can be made to lie."""
+    """Returns prefix, header and body. The lengths may be wrong on purpose."""
     prefix = magic + struct.pack("<IQ", len(header) if header_bytes is None else header_bytes,
                                  len(body) if body_bytes is None else body_bytes)
     return padded(prefix + header) + body
 
 
 def frame(operation, keys=(), values=None, width=8, each_ms=None, **header):
-    """A request that is right, unless the header's fields are made to lie. `each_ms`: a time for each key."""
+    """Returns a valid request, unless a header field is wrong on purpose. `each_ms`: a time for each key."""
     body = array(keys, width) if keys else b""
     if values is not None:
         body += array(values, width)
@@ -171,7 +171,7 @@ def frame(operation, keys=(), values=None, width=8, each_ms=None, **header):
 
 
 def cache_frame(operation, keys, values=None, scores=None, value_bytes=8, **header):
-    """A request to a cache: 64-bit keys, and values that are bytes."""
+    """Returns a request to a cache: 64-bit keys, and values that are bytes."""
     body = array(keys, 8) + (padded(b"".join(values)) if values is not None else b"")
     body += array(scores, 8) if scores is not None else b""
     header = {"count": len(keys), "key_bytes": 8, "value_bytes": value_bytes,
@@ -236,14 +236,14 @@ class Reply:
         return list(struct.unpack_from(f"<{self.count}{'Q' if self.width == 8 else 'I'}", self.body))
 
     def figures(self):
-        """The body of a reply to STATS: {name: value}."""
+        """Returns the body of a reply to STATS: {name: value}."""
         rows = struct.iter_unpack("<56sQ", self.body)
         figures = {name.rstrip(b"\0").decode(): value for name, value in rows}
         assert len(figures) == self.count, "a figure comes twice, or the count is wrong"
         return figures
 
     def arrays(self):
-        """The body of a reply of a cache to keys: each array by name, and nothing is left over."""
+        """Returns each array in the body of a cache's reply by name. Data behind the arrays is an error."""
         at, out = 0, {}
 
         def take(name, there, count, size, convert):
@@ -274,7 +274,7 @@ class Reply:
         return out
 
     def entries(self):
-        """The body of a reply to SCAN with scores: [(key, value, score)]."""
+        """Returns the body of a reply to SCAN with scores: [(key, value, score)]."""
         n, width = self.count, self.width
         keys = self.body[:8 * n]
         values = self.body[-(-8 * n // 64) * 64:][:n * width]
