@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""cluster_peers - clients of Redis Clusters by other authors, with one interface: set, get and incr of many keys,
-a transaction, and MGET. All commands are in flight at once, or as many as the client sends. A client that is
-not installed raises Skip."""
+"""cluster_peers - clients of Redis Clusters by other authors, with one interface: set, get and incr of many keys, a
+transaction, and MGET. All commands are in flight at once, or as many as the client sends. A client that is not
+installed raises Skip."""
 
 import asyncio
 import ctypes

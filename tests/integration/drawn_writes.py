@@ -42,8 +42,8 @@ FRAMES = {"set": wire.SET, "sum": wire.SUM, "min": wire.MIN, "max": wire.MAX, "a
 
 
 def drawn_write(rng, base, frames):
-    """Returns a random write of a client whose keys begin at `base`. By RESP: SET, SET NX, SET XX, INCRBY, DEL, MSET, or
-    several in a transaction. By frames: any operation, on keys that may repeat."""
+    """Returns a random write of a client whose keys begin at `base`. By RESP: SET, SET NX, SET XX, INCRBY, DEL, MSET,
+    or several in a transaction. By frames: any operation, on keys that may repeat."""
     def key():
         return base + rng.randrange(KEYS)
 
@@ -73,8 +73,8 @@ def drawn_write(rng, base, frames):
 
 # --- the clients -----------------------------------------------------------------------------------
 class Client(threading.Thread):
-    """Sends random writes, some before the replies to earlier ones, until it must rest or the server ends.
-    The replies and the writes sent determine what the server may hold."""
+    """Sends random writes, some before the replies to earlier ones, until it must rest or the server ends. The replies
+    and the writes sent determine what the server may hold."""
 
     def __init__(self, server, number, seed, known):
         super().__init__(daemon=True)
@@ -119,8 +119,8 @@ class Client(threading.Thread):
         self.socket.close()
 
     def check(self, state, what, may_refuse):
-        """The state is that after some write between the last answered one and the last sent one. With `may_refuse` the log
-        was broken for a while: the server may have refused some unanswered writes before others."""
+        """The state is that after some write between the last answered one and the last sent one. With `may_refuse` the
+        log was broken for a while: the server may have refused some unanswered writes before others."""
         check(self.error is None, f"{what}: {self.error}")
         expected = dict(self.known)
         for number in range(self.answered):

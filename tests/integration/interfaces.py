@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """interfaces - the interfaces for operations on arrays of keys, for test_matrix.py.
 
-ask() returns values and bits, None for those that were not requested, or the text of an error. `hits` is the number
-of set bits that the server reports; None: the interface does not report it.
+ask() returns values and bits, None for those that were not requested, or the text of an error. `hits` is the number of
+set bits that the server reports; None: the interface does not report it.
 """
 
 import ctypes

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""many_moves - many moves of slots under load, while nodes and the program that shows the moves are killed: run by hand.
+"""many_moves - many moves of slots under load, while nodes and the program that shows the moves are killed: run by
+hand.
 
     tests/integration/many_moves.py MOVES [SEED [shards]]
 
-In half of the moves a node kills itself at a random step, or is killed after a random time, and restarts. After every 20
-moves all clients stop, and the script checks every key and its expiry time. The last line has the statistics.
-With `shards` each move is between shards with replicas. In each a primary is killed at a random step, a topology promotes
+In half of the moves a node kills itself at a random step, or is killed after a random time, and restarts. After every
+20 moves all clients stop, and the script checks every key and its expiry time. The last line has the statistics. With
+`shards` each move is between shards with replicas. In each a primary is killed at a random step, a topology promotes
 its replica, and the slots move back.
 """
 

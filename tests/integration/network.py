@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""network - hosts with one address each, in network namespaces, and a network between them that loses, delays and reorders
-packets, or cuts hosts from each other in one direction or both. It does not use the machine's own network.
+"""network - hosts with one address each, in network namespaces, and a network between them that loses, delays and
+reorders packets, or cuts hosts from each other in one direction or both. It does not use the machine's own network.
 
 Neither netem nor nftables may be available, so a process passes the packets (network_switch.py)."""
 

@@ -4,9 +4,9 @@
     network_switch.py COUNT SEED
 
 writes an empty line once it passes packets. It then reads lines of JSON: {"loss": 0.05, "delay": 0.05, "jitter": 0.02,
-"cut": [[1, 2], ..]}. It replies to each with an empty line once the line is in effect. Loss (a share of frames), delay and
-jitter (seconds; frames may overtake each other) do not affect s0, the host of the test itself. A cut is one way: nothing
-from the first host reaches the second."""
+"cut": [[1, 2], ..]}. It replies to each with an empty line once the line is in effect. Loss (a share of frames), delay
+and jitter (seconds; frames may overtake each other) do not affect s0, the host of the test itself. A cut is one way:
+nothing from the first host reaches the second."""
 
 import heapq
 import json

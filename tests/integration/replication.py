@@ -47,8 +47,8 @@ def info(server):
 
 
 def caught_up(primary, replica):
-    """Waits until both digests are equal, and returns them. No client writes meanwhile.
-    The primary may remove expired keys, which are writes."""
+    """Waits until both digests are equal, and returns them. No client writes meanwhile. The primary may remove expired
+    keys, which are writes."""
     return eventually(lambda: (got := ask(replica, "DIGEST")) == ask(primary, "DIGEST") and got, "equal digests", 30)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""ring - a client of regions and rings byte by byte, written from proto/region.h and not from the library.
-It can send invalid data."""
+"""ring - a client of regions and rings byte by byte, written from proto/region.h and not from the library. It can send
+invalid data."""
 
 import array
 import contextlib

@@ -33,8 +33,8 @@ def needs_etcd(function):
 
 
 class Etcd:
-    """Members of etcd with their data in a temporary directory, if possible in memory. With an authority they use TLS for
-    clients, which must have a certificate of that authority."""
+    """Members of etcd with their data in a temporary directory, if possible in memory. With an authority they use TLS
+    for clients, which must have a certificate of that authority."""
 
     host, wrapper = "127.0.0.1", ()
 

@@ -32,7 +32,7 @@ TINY = ("--capacity", "1K", "--loops", "1", "--threads", "1", "--frame-ops-max",
 
 
 def quick_rules():
-    """The rules, with short times. A limit of seconds of a delay becomes 1."""
+    """Returns the rules with short times. A limit of seconds becomes 1."""
     rules = copy.deepcopy(RULES)
     for rule in (rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule):
         rule.pop("for", None)
@@ -42,7 +42,7 @@ def quick_rules():
 
 
 class Faulty:
-    """A daemon that something happens to. `alerts` are those that it makes fire."""
+    """A daemon with a fault. `alerts` are those that the fault must fire."""
 
     alerts, flags, options = (), (), {}
 
@@ -54,25 +54,25 @@ class Faulty:
         self.server = self.run()
 
     def run(self, *more, **options):
-        """A daemon with these flags, which end() kills."""
+        """Starts a daemon with these flags, which end() kills."""
         self.servers.append(Server(*TINY, *self.flags, *more, **{"errors": ".", **self.options, **options}))
         return self.servers[-1].start()
 
     def begin(self):
-        """Once, when Prometheus has scraped the daemon without a fault."""
+        """Runs once, after Prometheus has scraped the daemon without a fault."""
 
     def again(self):
-        """Until the alerts fire."""
+        """Runs until the alerts fire."""
 
     def ask(self, *words):
         with self.server.connect() as connection:
             return wire.Replies(connection).ask(*words)
 
     def fired(self, names):
-        """With the alerts that fire now."""
+        """Runs with the alerts that fire now."""
 
     def connect(self):
-        """A connection that stays open."""
+        """Returns a connection that stays open."""
         self.sockets.append(self.server.connect())
         return self.sockets[-1]
 
@@ -98,7 +98,7 @@ class Full(Faulty):
 
 
 class Crowded(Faulty):
-    """Keys farther from home than the daemon searches."""
+    """Keys that are farther from home than the daemon searches."""
 
     alerts = ("SherwoodStashInUse",)
     flags = ("--max-probe", "1", "--stash", "64", "--max-load", "0.9")
@@ -144,7 +144,7 @@ class Crowd(Faulty):
 
 
 class Hostile(Faulty):
-    """Clients that speak no protocol, no TLS, know no password, share bad memory; and an operator who forgot a pause."""
+    """Clients without a protocol, TLS or a password, or with unsuitable shared memory; and a pause that nobody ends."""
 
     alerts = ("SherwoodProtocolErrors", "SherwoodTlsFailures", "SherwoodLoginFailures", "SherwoodRegionsRefused", "SherwoodPaused")
 
@@ -171,7 +171,7 @@ class Hostile(Faulty):
 
 
 class Disk(Faulty):
-    """A disk that takes no bytes any more."""
+    """A disk that accepts no more bytes."""
 
     alerts = ("SherwoodNotDurable", "SherwoodSnapshotFailed")
 
@@ -190,7 +190,7 @@ class Disk(Faulty):
 
 
 class Stopping(Faulty):
-    """A daemon that was told to stop, and cannot write its snapshot yet. Then it is gone."""
+    """A daemon that was told to stop but cannot write its snapshot yet. Later it ends."""
 
     alerts = ("SherwoodNotReady", "SherwoodDown")
 
@@ -209,7 +209,7 @@ class Stopping(Faulty):
 
 
 class Restarted(Faulty):
-    """A daemon that crashes and comes back."""
+    """A daemon that crashes and restarts."""
 
     alerts = ("SherwoodRestarted",)
 
@@ -267,7 +267,7 @@ class Misled(Faulty):
 
 
 class Outside(Faulty):
-    """A node that its topology lacks, with a topology that nobody can read."""
+    """A node that its topology lacks. Later its topology file is unreadable."""
 
     alerts = ("SherwoodNotInTopology", "SherwoodTopologyRefused")
     options = {"ready": 503}
@@ -286,7 +286,7 @@ class Outside(Faulty):
 
 
 class Silent(Faulty):
-    """A node whose etcd does not answer."""
+    """A node with an etcd that does not reply."""
 
     alerts = ("SherwoodRegistrySilent",)
     options = {"ready": 503}
@@ -296,7 +296,7 @@ class Silent(Faulty):
 
 
 class Leaderless(Faulty):
-    """A member of a shard whose etcd does not answer."""
+    """A member of a shard with an etcd that does not reply."""
 
     alerts = ("SherwoodShardLeaderless",)
     options = {"ready": 503}
@@ -306,7 +306,7 @@ class Leaderless(Faulty):
 
 
 class Confused(Faulty):
-    """A node for which etcd holds no topology but nonsense."""
+    """A node whose topology in etcd is invalid."""
 
     alerts = ("SherwoodRegistryRefused",)
     options = {"ready": 503}
@@ -338,7 +338,7 @@ ALL = (Alone, Full, Crowded, Starved, Crowd, Hostile, Disk, Stopping, Restarted,
 
 
 def firing(prometheus):
-    """{instance: names of its alerts}."""
+    """Returns {instance: names of its alerts}."""
     found = {}
     for alert in prometheus.get("alerts")["alerts"]:
         found.setdefault(alert["labels"]["instance"], set()).add(alert["labels"]["alertname"])
@@ -346,7 +346,7 @@ def firing(prometheus):
 
 
 def wait_for_alerts(prometheus, faulty):
-    """Each alert has fired for the daemon with its fault."""
+    """Waits until each alert has fired for the daemon with its fault."""
     left = {each: set(each.alerts) for each in faulty}
 
     def all_fired():

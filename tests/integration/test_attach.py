@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""libsherwood-cuda and Client.attach where there is no GPU: each refusal is one sentence, the daemon goes on."""
+"""libsherwood-cuda and Client.attach without a GPU: each error is one sentence, and the daemon goes on."""
 
 import ctypes
 import os
@@ -20,7 +20,7 @@ GET, SET = 1, 2
 
 
 def loaded():
-    """libsherwood-cuda, whose libsherwood lies beside it."""
+    """Loads libsherwood-cuda, with the libsherwood beside it."""
     ctypes.CDLL(str(BUILD / "libsherwood.so.0"), mode=ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(str(LIBRARY))
     library.sherwood_cuda_error.restype = ctypes.c_char_p
@@ -28,7 +28,7 @@ def loaded():
 
 
 def refused(library, address):
-    """Attaches; the status and the sentence of the refusal."""
+    """Attaches. Returns the status and the text of the error."""
     pointer, text = ctypes.c_void_p(1), ctypes.create_string_buffer(512)
     status = library.sherwood_cuda_attach(address, None, ctypes.byref(pointer), text, 512)
     check(not pointer.value, "a handle came with the refusal")
@@ -89,7 +89,7 @@ def operations_for_the_host():
         equal((status, text.value), (0, b""))
 
         def refusal(call, operation, *more):
-            """The sentence of a call on 9 keys with values behind them."""
+            """Returns the error of a call on 9 keys with values behind them."""
             keys, values, previous = (ctypes.c_void_p(memory + at) for at in (0, 4096, 8192))
             equal(call(handle, operation, keys, values, ctypes.c_size_t(9), previous, None, *more) < 0, True, operation)
             return library.sherwood_cuda_error().decode()

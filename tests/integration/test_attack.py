@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Attacks by strangers, where there are logins and where there are none: damaged frames and commands, requests whose
-replies nobody reads, connections that never log in. Nothing of theirs reaches the table, others are served, and
-memory stays within what is stated."""
+"""Attacks by strangers, with and without logins: damaged frames and commands, requests whose replies nobody reads,
+connections that never log in. No attack reaches the table, others are served, and memory stays within the documented
+bounds."""
 
 import random
 import resource
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 class Watched:
-    """A bystander with a login, and what must not change while a block runs: keys, batches, memory."""
+    """A bystander with a login. Keys, batches and memory must not change while its block runs."""
 
     def __init__(self, server, *login, memory=32 * MIB):
         self.server, self.memory = server, memory
@@ -31,7 +31,7 @@ class Watched:
         return self
 
     def look(self):
-        """The bystander is served at once."""
+        """Checks that the bystander is served at once."""
         began = time.monotonic()
         equal(self.known.ask("PING"), "PONG", "PING")
         self.took.append(time.monotonic() - began)
@@ -49,7 +49,7 @@ class Watched:
 
 
 def throw(server, data):
-    """Sends it by a connection of its own and returns what comes back soon."""
+    """Sends the bytes on a new connection and returns what comes back soon."""
     with server.connect() as connection:
         connection.settimeout(0.005)
         got = b""
@@ -63,7 +63,7 @@ def throw(server, data):
 
 
 def damaged(data):
-    """The bytes with up to three of them changed, cut, or with others between them."""
+    """Returns the bytes with up to three of them changed, cut, or inserted."""
     data = bytearray(data)
     for _ in range(random.randrange(4)):
         at = random.randrange(len(data))
@@ -112,7 +112,8 @@ def damaged_commands_before_login():
 
 
 def flood(server, watched, request, connections):
-    """So many connections send requests, as long as one of them takes some, at most two seconds, and read no reply."""
+    """Opens `connections` connections. They send requests while one of them accepts some, for at most two seconds, and
+    read no reply."""
     sockets = []
     data = request * (256 * 1024 // len(request))
     sent = 0
@@ -157,7 +158,7 @@ def unread_replies():
 
 
 def many_connections(count):
-    """Lets this process, and the daemons it starts, have as many; or skips the case."""
+    """Raises the limit of connections of this process and its daemons, or skips the case."""
     need = count + 2000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < need:
@@ -222,7 +223,7 @@ def limit_of_strangers():
 
 
 def still_open(sockets):
-    """How many of the connections the server has not ended."""
+    """Returns the number of connections that the server has not closed."""
     count = 0
     for connection in sockets:
         connection.setblocking(False)

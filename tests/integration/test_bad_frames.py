@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Bad bulk frames: an error reply, at most that connection closed, everyone else served."""
+"""Invalid bulk frames: an error reply, at most that connection is closed, and all others are served."""
 
 import random
 import struct

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Bad RESP input: the protocol's own error, at most that connection closed, everyone else served."""
+"""Invalid RESP input: the protocol's own error, at most that connection is closed, and all others are served."""
 
 import random
 import socket

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""bench/run: which studies and libraries it runs, with programs that stand in for the studies."""
+"""bench/run: which studies and libraries it runs. Stand-ins take the place of the studies."""
 
 import os
 import pathlib

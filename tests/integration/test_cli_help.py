@@ -49,7 +49,7 @@ def files_of_python():
 
 
 def first_frame(server, typed):
-    """What top shows first on a terminal where somebody types meanwhile."""
+    """Returns the first frame of top on a terminal while somebody types."""
     main_end, terminal = pty.openpty()
     with subprocess.Popen([CLI, "-p", str(server.port), "top"], stdin=terminal, stdout=terminal, stderr=terminal) as top:
         os.close(terminal)

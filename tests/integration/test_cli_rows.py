@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rows by sherwood-cli: lists of numbers as values, and CSV that is dumped and loaded again, bit by bit."""
+"""Rows by sherwood-cli: lists of numbers as values, and CSV dumps that load back bit by bit."""
 
 import os
 import random
@@ -55,7 +55,7 @@ def every_bit_comes_back():
 
 
 def ask(connection, *words):
-    """The reply to one command: a bulk string or a status, as bytes."""
+    """Returns the reply to one command: a bulk string or a status, as bytes."""
     connection.sendall(b"".join([b"*%d\r\n" % len(words)] + [
         b"$%d\r\n%s\r\n" % (len(raw), raw)
         for raw in (word if isinstance(word, bytes) else str(word).encode() for word in words)]))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""sherwood-cli: the commands on when keys expire, which go by frames, reply what the daemon does by RESP.
+"""sherwood-cli: commands about expiry times, which it sends as frames, reply as the daemon does by RESP.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -15,7 +15,7 @@ FAR = 4000000000  # seconds since 1970
 
 
 def drawn(rng):
-    """A command on key 1 whose reply does not depend on when it is carried out."""
+    """Returns a random command on key 1 whose reply does not depend on the time of its execution."""
     at = rng.choice((1, -5, 0, FAR, FAR + 1, FAR + 1000))
     positive = rng.choice((1, FAR, FAR + 1))
     unit = rng.choice((("EXAT", positive), ("PXAT", positive * 1000 + rng.choice((7, 499, 500, 700)))))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""CLIENT PAUSE, UNPAUSE and UNBLOCK: what is held back takes no effect, loses nothing and keeps its order."""
+"""CLIENT PAUSE, UNPAUSE and UNBLOCK: paused commands have no effect, and none is lost or reordered."""
 
 import contextlib
 import random
@@ -17,7 +17,7 @@ ONES = 1111111111111000000  # a key whose digits keep a pattern of ones busy
 
 @contextlib.contextmanager
 def both():
-    """Functions that connect to redis and to a daemon, and what each is called."""
+    """Returns (name, function that connects) of redis and of a daemon."""
     def to(path):
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(30)
@@ -52,7 +52,7 @@ class Peer(wire.Replies):
         eventually(lambda: "b" in self.flags_of(other), "it is blocked")
 
     def silent(self):
-        """Nothing has come for it."""
+        """Returns whether nothing has arrived."""
         self.socket.setblocking(False)
         try:
             return not self.buffer and not self.socket.recv(1, socket.MSG_PEEK)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Nodes of a cluster: topologies that come and go, and keys that are not theirs."""
+"""Nodes of a cluster: changes of the topology, and keys of other nodes."""
 
 import json
 import random
@@ -405,12 +405,12 @@ def files():
 
 
 def checked(body):
-    """A state with the check of its bytes."""
+    """Returns a state file with the checksum of its bytes."""
     return f'{body},"check":"{xxhash.xxh3_64_intdigest(body.encode(), 0):016x}"}}\n'
 
 
 def refused_start(server, what):
-    """Starts a daemon that must not start, and says so in these words."""
+    """Starts a daemon that must not start, and checks its error text."""
     try:
         server.start()
     except AssertionError as why:

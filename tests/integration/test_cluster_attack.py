@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Strangers at the port of a cluster: topologies that lie, commands without the right to them, floods of what lists the
-nodes, replicas and targets of moves that say half of what they should. What is wrong is refused in words, changes
-nothing, and others are served.
+"""Strangers at the port of a cluster: invalid topologies, commands without the right, floods of commands that list the
+nodes, false replicas and targets of moves. Invalid input is refused with a reason and changes nothing, and others are
+served.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -23,7 +23,7 @@ LONG_NAME = ".".join(["a" * 60] * 4)
 
 
 def in_pieces(port):
-    """A legal topology of 1,000 nodes: every second slot is of another shard, and one shard has all replicas."""
+    """A valid topology of 1,000 nodes: every second slot is of another shard, and one shard has all replicas."""
     members = [{"port": port, "slots": [[slot, slot] for slot in range(0, 16384, 2)]},
                {"port": 1, "slots": [[slot, slot] for slot in range(1, 16384, 2)]}]
     members += [{"port": 2 + i, "shard": "s0", "role": "replica", "ip": "10.0.0.1", "hostname": f"{LONG_NAME}.x{i}"}
@@ -49,7 +49,7 @@ def longest_replies():
 
 
 def flood(server, before):
-    """20 clients ask for the longest lists and read none: memory is bounded, others are served."""
+    """20 clients request the longest lists and read none: memory is bounded, others are served."""
     words = b"".join(wire.command("CLUSTER", word) for word in ("NODES", "SHARDS", "SLOTS", "TOPOLOGY"))
     sockets = [server.connect() for _ in range(20)]
     for each in sockets:
@@ -76,7 +76,7 @@ def whole(port, epoch, **more):
 
 
 def lies(port, holds):
-    """Texts that are no topology, or not one of a higher epoch than holds[0]."""
+    """Returns texts that are no topology, or none of a higher epoch than holds[0]."""
     epoch = holds[0] + 1
 
     def changed(change):
@@ -204,7 +204,7 @@ def replicas_of(server):
 
 
 def ended(connection):
-    """The server ends this connection."""
+    """Waits until the server closes this connection."""
     connection.settimeout(20 * SLOWER)
     try:
         while connection.recv(1 << 16):

@@ -19,7 +19,7 @@ CLI = BUILD / "sherwood-cli"
 
 @contextlib.contextmanager
 def created(count):
-    """Daemons started as cluster create says: (file, servers)."""
+    """Starts daemons as cluster create prints: (file, servers)."""
     with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder, contextlib.ExitStack() as stack:
         file = pathlib.Path(folder) / "topology.json"
         ports = [free_port() for _ in range(count)]
@@ -146,7 +146,7 @@ EVIL = b"\x1b]0;pwned\x07\x1b[2J\xc2\x9b1mhello"
 
 @contextlib.contextmanager
 def evil_node(answer):
-    """The port of a node that answers each command with these bytes."""
+    """Yields the port of a node that replies these bytes to each command."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve(connection):
             with connection, contextlib.suppress(OSError):

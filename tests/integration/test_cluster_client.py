@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""test_cluster_client - a handle of libsherwood for a cluster, before daemons whose slots change owners."""
+"""test_cluster_client - a libsherwood handle of a cluster, while slots of the daemons change owners."""
 
 import contextlib
 import random
@@ -26,7 +26,7 @@ def ranges(slots):
 
 
 class Cluster:
-    """So many daemons, with the slots in equal parts. owner[slot] is the number of a node."""
+    """Daemons with equal parts of the slots. owner[slot] is the number of a node."""
 
     def __init__(self, count, *flags):
         self.owner = [slot * count // SLOTS for slot in range(SLOTS)]
@@ -45,7 +45,7 @@ class Cluster:
         return self.stack.__exit__(*why)
 
     def load(self, i):
-        """Has node i take the topology; afterwards no request is judged by an older one."""
+        """Lets node i load the topology. After it no request is checked by an older one."""
         owned = [[] for _ in self.servers]
         for slot, owner in enumerate(self.owner):
             if owner is not None:
@@ -54,7 +54,7 @@ class Cluster:
         self.servers[i].set_topology(topology(self.epoch, nodes, force=True))
 
     def give(self, slots, to):
-        """The next topology: these slots belong to another node. No node has it yet."""
+        """Makes the next topology, in which these slots belong to another node. No node has loaded it yet."""
         for slot in slots:
             self.owner[slot] = to
         self.epoch += 1
@@ -64,7 +64,7 @@ class Cluster:
 
 
 def apply(operation, table, key, value):
-    """Carries out an operation on a dict. Returns the value before, or None."""
+    """Applies an operation to a dict. Returns the value before, or None."""
     before = table.get(key)
     if operation == SET or (operation == SET_ABSENT and before is None):
         table[key] = value
@@ -76,13 +76,13 @@ def apply(operation, table, key, value):
 
 
 def draw_pairs(rng, keys, count):
-    """Keys of which some occur again and again, with operands."""
+    """Returns keys, some of them many times, with operands."""
     few = rng.sample(keys, 5)
     return [(rng.choice(few if rng.random() < 0.2 else keys), rng.randrange(TOP)) for _ in range(count)]
 
 
 def draw_keys(rng, count):
-    """Keys of every length, 0 and all ones among them."""
+    """Returns keys of every length, 0 and all ones included."""
     return [0, TOP - 1, 10**19] + [rng.randrange(10 ** rng.randrange(1, 20)) for _ in range(count)]
 
 
@@ -113,7 +113,7 @@ def calls():
 
 
 class Model:
-    """What the nodes may have of each key: a set of tuples, a value or None for each node."""
+    """The possible contents of the nodes for each key: a set of tuples, with a value or None for each node."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -121,7 +121,7 @@ class Model:
 
     @staticmethod
     def after(world, node, operation, steps):
-        """The tuple after operations (operand, answer) at a node, or None if an answer is wrong."""
+        """Returns the tuple after operations (operand, answer) at a node, or None if an answer is wrong."""
         table = {} if world[node] is None else {0: world[node]}
         for operand, answer in steps:
             if apply(operation, table, 0, operand) != answer:
@@ -129,7 +129,7 @@ class Model:
         return (*world[:node], table.get(0), *world[node + 1:])
 
     def fitting(self, world, operation, steps, old, new):
-        """The tuples after steps of which the first ones were at one node, and the others at the next."""
+        """Returns the tuples after steps of which the first ones ran at one node, and the others at the next."""
         for place in range(len(steps) + 1 if old != new else 1):
             rest = self.after(world, new, operation, steps[place:])
             if rest is not None:
@@ -139,9 +139,9 @@ class Model:
                 return
 
     def follow(self, operation, requests, answers, before):
-        """Requests ran while slots went from their owners `before` to those of now. The operations on a key
-        took effect in order: for some place, those before it at the old node, the others at the new one.
-        What fits no such place is an error."""
+        """Requests ran while slots moved from their owners `before` to the present ones. The operations on a key took
+        effect in order: up to some operation at the old node, the others at the new one. If no such operation exists,
+        this fails."""
         by_key = {}
         for pairs, got in zip(requests, answers):
             for (key, operand), answer in zip(pairs, got):
@@ -158,7 +158,7 @@ class Model:
 
 
 def change(cluster, rng, order):
-    """Gives some slots away, and has the nodes load that in this order."""
+    """Moves some slots to other owners, and lets the nodes load the topology in this order."""
     to = rng.randrange(len(cluster.servers))
     first = rng.randrange(SLOTS)
     cluster.give([slot % SLOTS for slot in range(first, first + rng.randrange(1, 6000))], to)
@@ -216,7 +216,7 @@ def meanwhile():
 
 
 def come_back(server, ready=200):
-    """Starts a daemon again that was stopped, at the same port. It has its topology, and no keys."""
+    """Restarts a stopped daemon on its port. It has its topology and no keys."""
     server.flags[server.flags.index("--port") + 1], server.ready = str(server.port), ready
     server.start()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients of clusters, unmodified: redis-py, redis-cli, redis-benchmark, and nutcracker before two daemons."""
+"""Unmodified clients of clusters: redis-py, redis-cli, redis-benchmark, and nutcracker before two daemons."""
 
 import asyncio
 import contextlib
@@ -110,7 +110,7 @@ def redis_benchmark():
 
 @contextlib.contextmanager
 def nutcracker(servers):
-    """The proxy before these daemons, on a Unix socket whose path this yields."""
+    """Starts the proxy before these daemons, on a Unix socket whose path this yields."""
     with tempfile.TemporaryDirectory(prefix="sherwood-nutcracker-") as name:
         directory = pathlib.Path(name)
         path = directory / "socket"

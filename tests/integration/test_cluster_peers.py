@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients of clusters that others wrote, unmodified: through pushed topologies, moving slots, and a node that dies.
+"""Unmodified clients of clusters by other authors: pushed topologies, moving slots, and a node that dies.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -19,7 +19,7 @@ logging.disable(logging.ERROR)  # redis-py logs every redirection with its trace
 
 
 def in_one_slot(first, count):
-    """Keys of one slot."""
+    """Returns keys of one slot."""
     slot, keys = slot_of(first), []
     while len(keys) < count:
         keys += [first] if slot_of(first) == slot else []
@@ -41,7 +41,7 @@ def refuses_two_slots(client, keys):
 
 
 def goes_through_moves(client, servers, keys):
-    """Every increment is done once and nobody hears of it, while half the slots of a node go to another and come back."""
+    """Half the slots of a node move away and back: every increment is done once, and no client sees an error."""
     client.set(keys, 0)
     rounds = 0
     for words in (("0-2700", "s0", "s1"), ("0-2700", "s1", "s0")):
@@ -58,7 +58,7 @@ def goes_through_moves(client, servers, keys):
 
 
 def lives_through_a_death(client, servers, keys):
-    """A node dies: its keys fail, those of others do not for ever; it comes back, and so does the client."""
+    """A node dies: its keys fail, and those of others only for a while. The node and the client recover."""
     lost = servers[2]
     near = [key for key in keys if slot_of(key) < 5000]
     lost.kill()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Replicas of a topology: they copy their primaries, serve reads to who asks for that, and take over by a push.
+"""Replicas in a topology: they copy their primaries, serve reads after READONLY, and become primaries by a push.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -19,7 +19,7 @@ HALVES = ([[0, 8191]], [[8192, 16383]])
 
 
 def text_of(epoch, servers, primaries=(0, 1), **more):
-    """Shards s0 and s1; nodes 0 and 2 are of s0, 1 and 3 of s1, each by this id."""
+    """Returns a topology of shards s0 and s1. Nodes 0 and 2 are in s0, nodes 1 and 3 in s1."""
     nodes = [{"port": servers[n].port, "slots": HALVES[n % 2], "shard": f"s{n % 2}", "id": node_id(n)}
              for n in primaries]
     nodes += [{"port": s.port, "shard": f"s{n % 2}", "role": "replica", "id": node_id(n)}
@@ -134,7 +134,7 @@ def takes_over_under_load():
 
 
 class ShardLoad(Load):
-    """Writes of keys of the first shard; what is refused is counted."""
+    """Writes keys of the first shard and counts the refused writes."""
 
     def __init__(self, server, seed):
         self.keys, self.refused = keys_of(0, 200), 0

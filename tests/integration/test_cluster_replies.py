@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a node of a cluster replies, byte by byte beside redis in cluster mode."""
+"""The replies of a cluster node equal those of redis in cluster mode byte by byte."""
 
 from cluster import Node, key_in, raw, redis_nodes, slot_of, topology
 from harness import case, check, equal, main
@@ -85,8 +85,8 @@ def replies_of_redis_with_others():
 
 
 def envoy_address(entry):
-    """Where a node is, as Envoy's discovery of Redis Clusters reads it: a list whose first two elements are a host that is
-    not empty and a port of at most 65535. Whatever else it finds, it drops the whole answer."""
+    """Reads a node's address as Envoy's discovery of Redis Clusters does: a list that begins with a nonempty host and a
+    port of at most 65535. If Envoy finds anything else, it drops the whole reply."""
     check(isinstance(entry, list) and len(entry) >= 2, f"{entry} is no node")
     host, port = entry[:2]
     check(isinstance(host, bytes) and host and isinstance(port, int) and 0 < port <= 0xFFFF, f"{entry} is no address")
@@ -94,7 +94,7 @@ def envoy_address(entry):
 
 
 def envoy_map(rows):
-    """Slot: primary. Rows are lists of at least three elements; an empty list is an error."""
+    """Returns {slot: primary}. Rows are lists of at least three elements; an empty list is an error."""
     check(isinstance(rows, list) and rows, f"{rows}")
     owners = {}
     for row in rows:

@@ -37,7 +37,7 @@ def open_connection(server):
 
 
 def reply_or_error(connection, *words):
-    """The reply, an error included; a reply that does not come is a failure of the case."""
+    """Returns the reply or the error. A missing reply fails the case."""
     try:
         return ask(connection, *words)
     except redis.ResponseError as error:
@@ -118,7 +118,7 @@ def command_times():
 
 
 def listed(connection, *words):
-    """The lines of CLIENT LIST, as dictionaries."""
+    """Returns the lines of CLIENT LIST as dictionaries."""
     text = ask(connection, "CLIENT", "LIST", *words).decode()
     return [dict(field.split("=", 1) for field in line.split(" ")) for line in text.splitlines()]
 

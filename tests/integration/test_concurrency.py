@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Concurrent connections: writes of the same keys, and event-loop iterations that connections share."""
+"""Concurrent connections: writes of the same keys, and event-loop iterations that serve several connections."""
 
 import random
 import threading
@@ -11,7 +11,7 @@ from harness import Moves, Server, case, check, drawn_seed, equal, main, send_be
 
 
 def model_of(operation, held, keys, operands):
-    """Carries a frame out; returns values before, and which keys were there."""
+    """Applies a frame. Returns the values before, and which keys existed."""
     before, found = [], []
     for at, key in enumerate(keys):
         before.append(held.get(key, 0))
@@ -161,7 +161,7 @@ def others_get_their_turn():
 
 
 def pour(connections, data, offsets):
-    """Sends to each what it takes, and reads what it has sent."""
+    """Sends to each connection what it accepts, and reads what it has sent."""
     for i, connection in enumerate(connections):
         try:
             offsets[i] = (offsets[i] + connection.send(data[offsets[i]:])) % len(data)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Containerfile: what it says of the packages and of the daemon is held against them."""
+"""The Containerfile agrees with the packages and the daemon."""
 
 import re
 
@@ -10,7 +10,7 @@ CONTAINERFILE = (ROOT / "deploy/container/Containerfile").read_text(encoding="ut
 
 
 def options_of(text):
-    """{option: value} of a configuration."""
+    """Returns {option: value} of a configuration."""
     return dict(re.findall(r"^([a-z-]+) = (.*)$", text, re.M))
 
 

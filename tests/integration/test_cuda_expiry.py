@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Keys that expire in a daemon with the CUDA backend on the emulator (make emulated-daemon): the commands, times that come,
-files, a replica on the CPU backend, rows, texts of keys."""
+"""Keys that expire in a daemon with the CUDA backend on the emulator (make emulated-daemon): commands, expiry, files, a
+replica on the CPU backend, rows, key strings."""
 
 import pathlib
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rows of a daemon with the CUDA backend on the emulator (make emulated-daemon): where they lie, operands of f32,
-texts of keys, what is refused."""
+"""Rows of a daemon with the CUDA backend on the emulator (make emulated-daemon): their memory, operands of f32, key
+strings, and errors."""
 
 import tempfile
 

@@ -24,7 +24,7 @@ VARIABLES = {"$__rate_interval": "4s", "$instance": ".*"}
 
 
 class Work:
-    """Clients that do something of everything until they are stopped."""
+    """Clients that run some of every operation until they are stopped."""
 
     def __init__(self, server):
         self.server = server
@@ -43,7 +43,7 @@ class Work:
             process.wait()
 
     def once(self):
-        """What the generator does not: commands, errors and connections that come and go."""
+        """Runs what the generator does not: commands, errors, short connections."""
         with self.server.connect() as connection:
             replies = wire.Replies(connection)
             equal(replies.ask("SET", 1, 2), "OK", "SET")
@@ -53,7 +53,7 @@ class Work:
 
 @functools.cache
 def expressions():
-    """[(where, expression)] of the dashboard, with its variables filled in."""
+    """Returns [(place, expression)] of the dashboard, with its variables replaced."""
     found = [(f"{panel['title']}, {target['refId']}", target["expr"])
              for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
     found += [(note["name"], note["expr"].rsplit(" > ", 1)[0]) for note in DASHBOARD["annotations"]["list"]]
@@ -64,7 +64,7 @@ def expressions():
 
 @contextlib.contextmanager
 def watched():
-    """A daemon that logs and saves, under load, and a Prometheus that has scraped it for some seconds."""
+    """Yields a daemon with a log and snapshots, under load, and a Prometheus that has scraped it for some seconds."""
     with tempfile.TemporaryDirectory() as data, tempfile.TemporaryDirectory() as folder, \
             Server("--data-dir", data, "--appendonly", "yes", "--log-segment-bytes", "1M") as server:
         server.redis_cli("BGSAVE")
@@ -78,7 +78,7 @@ def watched():
 
 
 def wrong_with(prometheus, expression):
-    """Why an expression shows nothing; None if it shows something."""
+    """Returns why an expression shows nothing; None if it shows something."""
     samples = prometheus.query(expression)
     if not samples:
         return "no series"
@@ -86,7 +86,7 @@ def wrong_with(prometheus, expression):
 
 
 def metrics_of(expression):
-    """Names of metrics in an expression."""
+    """Returns the names of metrics in an expression."""
     return set(re.findall(r"\b((?:sherwood|process)_\w+|up)\b", re.sub(r'"[^"]*"|\b(?:on|by)\s*\([^)]*\)', "", expression)))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Files that are not what their names say: FIFOs and devices, a lock that was removed, owners that a tool must keep."""
+"""Data files of the wrong kind: FIFOs and devices, a removed lock, missing segments, and owners that a tool must keep."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ NOBODY = 65534
 
 
 def cli(*words):
-    """(exit status, what it printed)"""
+    """Returns (exit status, output)."""
     done = subprocess.run([CLI, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=20, check=False)
     return done.returncode, done.stdout
@@ -31,7 +31,7 @@ def end_by_kill(server):
 
 
 def put(path, kind):
-    """Something with a file's name that is no regular file."""
+    """Creates an object of this kind, which is no regular file."""
     path.unlink(missing_ok=True)
     if kind == "fifo":
         os.mkfifo(path)
@@ -217,7 +217,7 @@ def segments_that_may_be_gone():
 
 
 def lose_newest_run(path, older=False):
-    """Removes the segments from the one in first-segment on, or also older ones. Returns its name."""
+    """Removes the segments from the one that first-segment names, or all. Returns its name."""
     first = int((path / "first-segment").read_text(encoding="ascii").split()[2], 16)
     check(first in numbers_of(path), "the file names a segment")
     for number in numbers_of(path):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""--default-ttl: which writes give a key the default time, by commands and by frames; logs, snapshots and replicas keep the
-time that the primary gave; where keys cannot expire it is refused.
+"""--default-ttl: which writes give a key the default time, by commands and by frames. Logs, snapshots and replicas keep
+the primary's time. Tables without expiry refuse the option.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -23,13 +23,13 @@ KEYS = 10
 
 
 class Clock:
-    """Tells the default times, of writes since it was made, from all others."""
+    """Distinguishes the default times of writes since its creation from all other times."""
 
     def __init__(self):
         self.began = int(time.time() * 1000) - 5000
 
     def kind(self, at):
-        """What PEXPIRETIME says: None is an absent key."""
+        """Returns the kind of a PEXPIRETIME reply. None is an absent key."""
         if at == -2:
             return None
         if at in (-1, FAR * 1000):
@@ -40,7 +40,7 @@ class Clock:
 
 
 class Model:
-    """What of each key is to be known: [its value, who said when it expires]."""
+    """The expected state of each key: [its value, the origin of its expiry time]."""
 
     def __init__(self):
         self.keys = {}
@@ -49,14 +49,14 @@ class Model:
         self.keys[key] = [value, kind]
 
     def change(self, key, value, present=True, absent=True):
-        """A write that leaves the time of a key that is there."""
+        """A write that keeps the time of a present key."""
         if key in self.keys:
             self.keys[key][0] = value if present else self.keys[key][0]
         elif absent:
             self.keys[key] = [value, FRESH]
 
     def drawn(self, rng):
-        """A command, and what it does."""
+        """Returns a random command and applies it to the model."""
         key, other, value = rng.randrange(KEYS), rng.randrange(KEYS), rng.randrange(100)
         there = key in self.keys
         before = self.keys.get(key, [0, FRESH])
@@ -189,7 +189,7 @@ def time_comes():
 
 
 def write_everything(server):
-    """Writes by each way; returns the keys."""
+    """Writes by each interface; returns the keys."""
     with server.connect() as connection, server.connect() as frames_of:
         replies = wire.Replies(connection)
         equal([replies.ask("SET", 1, 5), replies.ask("MSET", 2, 6, 3, 7), replies.ask("INCR", 4), replies.ask("SET", 5, 1, "EXAT", FAR),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""DIGEST: equal entries have equal digests, whatever table holds them, and any change shows.
+"""DIGEST: equal entries have equal digests in every table, and any change shows.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -25,7 +25,7 @@ def mix(z):
 
 
 def expected(entries):
-    """What server/repl/digest.h says, written again."""
+    """Computes what server/repl/digest.h defines, independently."""
     a = b = 0
     for key, value in entries.items():
         a += mix((mix((key + 0x9e3779b97f4a7c15) & WORD) + value) & WORD)

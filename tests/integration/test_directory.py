@@ -91,7 +91,7 @@ def directory_gone():
 
 # --- a directory that is moved or replaced -------------------------------------------------------
 def refused(r):
-    """What SAVE says of its failure."""
+    """Returns SAVE's error."""
     try:
         r.save()
     except redis.ResponseError as error:
@@ -100,14 +100,14 @@ def refused(r):
 
 
 def moved(path):
-    """Renames the directory, as a person does, and returns where it is."""
+    """Renames the directory, as a person does, and returns its new path."""
     old = path.with_name(path.name + ".old")
     path.rename(old)
     return old
 
 
 class Moving(Directory):
-    """A data directory, and what it was renamed to."""
+    """A data directory and the name that it was renamed to."""
 
     def __exit__(self, *why):
         super().__exit__(*why)

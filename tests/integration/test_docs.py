@@ -31,7 +31,7 @@ def text_of(page):
 
 
 def samples(page):
-    """The text of each block of code of a page that is run; prints why the others are not."""
+    """Returns each block of code of a page that runs, and prints why the others do not."""
     for block in BLOCK.finditer(text_of(page)):
         if block["skip"]:
             print(f"# {page}: {block['skip'].strip()}")
@@ -40,7 +40,7 @@ def samples(page):
 
 
 class Shell:
-    """Where the lines of one page run."""
+    """Runs the lines of one page."""
 
     def __init__(self, folder, server):
         os.symlink(BUILD, pathlib.Path(folder) / "build")
@@ -53,11 +53,11 @@ class Shell:
         return self.ports[number]
 
     def free(self, text):
-        """The text with the free ports that stand for those of the page."""
+        """Returns the text with the free ports in place of the page's."""
         return re.sub(r"\b[79]3[789]\d\b", lambda m: self.port(m.group()), text)
 
     def typed(self, line):
-        """The line for this folder: free ports, a server that the tools find, and a load that a test can wait for."""
+        """Returns the line for this folder: free ports, the server for the tools, and a load short enough for a test."""
         line = re.sub(r"\s+# .*$", "", line)
         line = line.replace("build/sherwood-load", "build/sherwood-load -n 20K")
         line = line.replace("redis-cli ", "redis-cli --no-raw ")  # as on a terminal
@@ -113,7 +113,7 @@ class Shell:
 
 
 def page_runs(page, least):
-    """Runs the samples of a page; at least so many."""
+    """Runs the samples of a page, at least `least` of them."""
     with tempfile.TemporaryDirectory(prefix="sherwood-docs-") as folder, Server("--max-capacity", "auto") as server:
         shell, ran = Shell(folder, server), 0
         with contextlib.ExitStack() as stack:
@@ -144,7 +144,7 @@ def pages():
 
 @functools.cache
 def known_options():
-    """Every option of the daemon and the tools."""
+    """Returns every option of the daemon and the tools."""
     texts = [subprocess.run([BUILD / name, "--help"], check=True, capture_output=True, text=True).stdout
              for name in ("sherwoodd", "sherwood-cli", "sherwood-load")]
     return set(re.findall(r"--[a-z][a-z0-9-]+", "\n".join(texts)))

@@ -18,7 +18,7 @@ from results import RATE  # noqa: E402
 
 
 def study(folder, *options, build=BUILD):
-    """Runs it with small tables and short rows: (exit status, what it printed, {(library, operation, metric): value})."""
+    """Runs the study with small tables and short rows: (exit status, output, {(library, operation, metric): value})."""
     done = subprocess.run([SERVE / "durability.py", "--build", build, "--output", folder, "--backend", "cpu", "--quick",
                            "--seconds", "0.1", "--slots", "64Ki", "--log-slots", "512Ki", "--loops", "2", "--threads", "1",
                            "--connections", "2", "--flags", "--log-segment-bytes 16M", *options],

@@ -139,7 +139,7 @@ def killed():
 
 
 class Link:
-    """A link for what the first node sends. It stands still after the snapshot of a move, until it goes on."""
+    """A link for what the first node sends. After the snapshot of a move it stops until `goes` is set."""
 
     def __init__(self, servers, epoch=2):
         self.servers, self.epoch = servers, epoch
@@ -162,7 +162,7 @@ class Link:
         check(self.stands.wait(60), "the snapshot is there")
 
     def leave(self):
-        """The nodes use no link any more."""
+        """Takes the link out of use."""
         self.place(self.servers[0].port, self.epoch + 10)
 
     def __enter__(self):
@@ -175,13 +175,13 @@ class Link:
 
 
 def on_gpu(number, *flags):
-    """A node; but for the first one its table is on a GPU."""
+    """Returns a node. Every node except the first one has its table on a GPU."""
     return Keeper(number, *CUDA, program=EMULATED) if number > 0 else Keeper(number, *flags)
 
 
 @contextlib.contextmanager
 def with_clock(keeper=Keeper):
-    """Two nodes, of which the second has a clock that can be set."""
+    """Yields two nodes, and the second one's clock."""
     clock = WallClock()
     with cluster(2, *CPU, keeper=keeper) as servers:
         servers[1].environment = clock.environment
@@ -190,7 +190,7 @@ def with_clock(keeper=Keeper):
 
 
 def move_ahead(keeper):
-    """To a target whose clock is an hour ahead."""
+    """Moves slots to a target whose clock is an hour ahead."""
     with with_clock(keeper) as ((one, two), clock), Link((one, two)) as link:
         clock.set(HOUR)
         stays, goes, later = [key_in(100, 300, skip) for skip in range(3)]

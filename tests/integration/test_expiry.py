@@ -31,7 +31,8 @@ QUEUED = ("PERSIST", "EXPIRETIME", "PEXPIRETIME", "INCR", "GETSET", "SETNX", "GE
 
 
 def drawn(rng, now):
-    """A command whose reply does not depend on when it is carried out: times are long over, or far away."""
+    """Returns a random command whose reply does not depend on the time of its execution: its times are far in the past
+    or future."""
     key, other = rng.randrange(KEYS), rng.randrange(KEYS)
     at = rng.choice([1, now - 50, now + 1000 + rng.randrange(4), now + 1000 + rng.randrange(4), now + 5000])
     unit = rng.choice([("EXAT", at), ("PXAT", at * 1000 + rng.randrange(1000))])
@@ -195,7 +196,7 @@ def watched_keys_expire():
 
 
 def refuses_to_start(*flags):
-    """What a daemon says that ends at its start."""
+    """Returns the output of a daemon that ends at its start."""
     done = subprocess.run([str(DAEMON), "--port", "0", "--http-port", "0", *flags], text=True, timeout=60,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     equal(done.returncode, 1, done.stderr)
@@ -291,7 +292,7 @@ class Keeper(threading.Thread):
         self.socket.close()
 
     def check(self, replies):
-        """The server holds the state behind some write between the last answered and the last sent one."""
+        """Checks that the server has the state after some write between the last answered and the last sent one."""
         equal(self.error, None, "a write")
         before = int(time.time() * 1000)
         keys = [*range(self.base, self.base + 6), *range(self.base + 50, self.base + 56)]

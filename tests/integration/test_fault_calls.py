@@ -30,7 +30,7 @@ CALLS = int(os.environ.get("SHERWOOD_CALLS", 5))
 
 
 def some(rng, plans):
-    """As many of them as a case takes."""
+    """Returns as many of them as a case takes."""
     return rng.sample(plans, min(CALLS, len(plans)))
 
 
@@ -77,7 +77,7 @@ class Filler(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """Asks for one key by both protocols, again and again; `answered` is how often it was told."""
+    """Reads one key by both protocols repeatedly; `answered` counts the replies."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -98,14 +98,14 @@ class Reader(threading.Thread):
 
 
 class Probe:
-    """Two connections that write now and then, one by each protocol."""
+    """Two connections that write now and then, one for each protocol."""
 
     def __init__(self, server):
         self.text, self.frames = server.connect(), server.connect()
         self.replies = wire.Replies(self.text)
 
     def write(self):
-        """What the daemon says to a SET and to a frame."""
+        """Returns the replies to a SET and to a frame."""
         self.frames.sendall(wire.frame(wire.SET, [PROBE_FRAME], [7]))
         return self.replies.ask("SET", PROBE, 7), wire.read_frame(self.frames).status
 
@@ -113,7 +113,7 @@ class Probe:
         return self.write() == ("OK", wire.OK)
 
     def refused(self):
-        """What is said to both; neither may have been carried out."""
+        """Returns the error replies to both. Neither write may take effect."""
         said = self.replies.ask("SET", PROBE, 8)
         self.frames.sendall(wire.frame(wire.SET, [PROBE_FRAME], [8]))
         equal(wire.read_frame(self.frames).status, wire.NOT_DURABLE, f"a frame, where a SET is told {said}")
@@ -274,7 +274,7 @@ def save_points_that_fail():
 
 # --- calls that are held -----------------------------------------------------------------------------
 def answers(server, connections):
-    """Everything that asks for no write is answered."""
+    """Checks that every request that writes nothing is answered."""
     replies = [wire.Replies(connection) for connection in connections[::2]]
     for number in range(200):
         equal(replies[number % len(replies)].ask("GET", PROBE), b"7", "a read")
@@ -354,7 +354,7 @@ def calls_that_are_held():
 
 
 def stops_while_held(level, kind, returns):
-    """SIGTERM while a call on the log does not return: the daemon ends once it does, or at a second signal."""
+    """SIGTERM while a call on the log does not return: the daemon ends when the call returns, or at a second signal."""
     faults = Faults()
     fault = getattr(faults, kind)
     with Directory() as path:

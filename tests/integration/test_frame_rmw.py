@@ -22,14 +22,14 @@ TABLES = {  # options: bytes of a key, of a value, and is it a row or a string?
 
 
 class Table:
-    """What a server of this shape has: {key: bytes}, and what each operation makes of it."""
+    """The expected contents of a server of this shape, {key: bytes}, and the effect of each operation."""
 
     def __init__(self, key_bytes, value_bytes, kind):
         self.key_bytes, self.value_bytes, self.kind, self.rows = key_bytes, value_bytes, kind, {}
         self.room = value_bytes - 4 if kind == "string" else value_bytes
 
     def stored(self, text):
-        """A value as frames have it."""
+        """Returns a value as frames have it."""
         if self.kind == "string":
             return len(text).to_bytes(4, "little") + text.ljust(self.room, b"\0")
         return text
@@ -47,7 +47,7 @@ class Table:
                 ([] if self.kind == "string" else [wire.OR, wire.XOR, wire.AND, wire.ANDNOT]))
 
     def apply(self, operation, key, operand, offset, size):
-        """Carries out one operation. Returns what its reply has: a value, and a bit."""
+        """Applies one operation. Returns the value and the bit of its reply."""
         there, before = key in self.rows, self.rows.get(key, self.zeros())
         shown = self.stored(before) if there else bytes(self.value_bytes)
         if operation == wire.GETRANGE:
@@ -73,7 +73,7 @@ class Table:
                                             value_bytes=self.value_bytes, **header), body)
 
     def drawn(self, rng, pool, number):
-        """A frame of a drawn operation, whose id is `number`, and a check of its reply."""
+        """Returns a frame of a random operation with the id `number`, and a check of its reply."""
         operation = rng.choice(self.operations())
         keys = [rng.randrange(pool) for _ in range(rng.choice((1, 2, 7, 64, 65, 300)))]
         offset = rng.randrange(self.room)
@@ -110,7 +110,7 @@ class Table:
         return sent_frame, compare
 
     def compare(self, connection, keys):
-        """Are the rows of these keys what the model has?"""
+        """Checks that the rows of these keys equal the model's."""
         connection.sendall(self.frame(wire.GET, list(keys), want_values=True))
         arrays = wire.read_frame(connection).arrays()
         equal(arrays["found"], [int(key in self.rows) for key in keys], f"seed {SEED}: keys")

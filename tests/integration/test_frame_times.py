@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Frames that say when keys expire, and ask for it, beside commands on the same keys: a model, what is refused, files and replicas.
+"""Frames that set and read expiry times, beside commands on the same keys: a model, errors, files and replicas.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -31,7 +31,7 @@ def now_ms():
 
 
 class Around(int):
-    """A relative time: what it may be by the server's clock, which is some moment until `last`."""
+    """A relative time: the values that it may have by the server's clock."""
 
     def __new__(cls, relative, now):
         self = super().__new__(cls, now + relative)
@@ -115,7 +115,7 @@ class Model:
                                             value_bytes=self.value_bytes, **header), self.body(keys, operands, each))
 
     def same(self, got, key, what):
-        """Is this the time of the key? A relative one is known better from then on."""
+        """Checks the time of the key. This also narrows the range of a relative time."""
         wanted = self.keys[key][1] if key in self.keys else 0
         if isinstance(wanted, Around):
             check(wanted.holds(got), f"{what}: key {key} expires at {got}, not around {int(wanted)}")
@@ -124,7 +124,7 @@ class Model:
             equal(got, wanted, f"{what}: key {key} expires")
 
     def look(self, rng, connection, replies, what):
-        """Looks every key up, by either protocol."""
+        """Compares every key, by either protocol."""
         keys = list(range(KEYS))
         connection.sendall(self.frame(wire.GET, keys, want_values=True))
         values = wire.read_frame(connection).arrays()
@@ -141,7 +141,7 @@ class Model:
 
 
 class Drawn:
-    """A frame of a drawn operation, its times, and a check of its reply."""
+    """A frame of a random operation, its times, and a check of its reply."""
 
     def __init__(self, rng, model, seed):
         is_row = model.value_bytes > 8
@@ -227,7 +227,7 @@ def command(rng, model, replies, what):
 
 
 def refused(rng, model, connection, what):
-    """A frame one of whose times is none is refused as a whole."""
+    """A frame with one invalid time is refused whole."""
     keys = [rng.randrange(KEYS) for _ in range(5)]
     operation = rng.choice((wire.SET, wire.EXPIRE, wire.SET_ABSENT))
     operands = None if operation == wire.EXPIRE else [9] * 5
@@ -300,7 +300,8 @@ def by_the_clock():
     """relative times start when the server executes the frame; an expired key is absent and counted"""
     with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
         def before_its_time():
-            """The replies while the keys are there; none if this program was held up for longer than they live."""
+            """Returns the replies while the keys exist; none if this program was delayed for longer than their
+            lifetime."""
             equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
             expired, began = server.metrics()["sherwood_expired_total"], now_ms()
             got = (asked(connection, wire.SET, (1, 2, 3), (5, 6, 7), times=wire.IN, each_ms=(300, 10**6, 300)),

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Memory and utilisation of the GPU: a daemon with the CUDA backend on the emulator (make emulated-daemon), and a
-library that stands for the driver's NVML and says what a file does."""
+library in place of the driver's NVML that returns what a file says."""
 
 import json
 import re
@@ -84,7 +84,7 @@ def in_part():
 
 
 def absent(server, why):
-    """Nothing is shown, and one line of the log says why."""
+    """Checks that no GPU value is shown, and that one line of the log says why."""
     eventually(lambda: "NVML" in server.log(), "a line of the log")
     equal((server.gpu(), server.samples(), server.figures()), (None, [None] * 4, {}), "figures")
     equal(server.top(), ["GPU      no figures, because NVML does not reply: see the server's log"], "top")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A table that grows and is resized: every key stays, the limits hold, the figures are live."""
+"""A table that grows and is resized: every key stays, the limits hold, and the counters are current."""
 
 import re
 import resource
@@ -44,7 +44,7 @@ def put_by_resp(replies, keys, step=500):
 
 
 def read_all(server, keys):
-    """Every key, over both protocols."""
+    """Compares every key, by both protocols."""
     with server.connect() as connection:
         for at in range(0, len(keys), FRAME):
             part = keys[at:at + FRAME]

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A shard with real etcd: whatever happens to its members and to etcd, no write is lost that WAIT has counted.
+"""A shard with real etcd: no fault of members or of etcd loses a write that WAIT has counted.
 
-SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N has so many of them."""
+SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N sets the number of fail-overs."""
 
 import contextlib
 import os
@@ -152,7 +152,8 @@ def fail_overs():
 
 
 def alone(shard):
-    """A primary that no other member reaches, once none is in sync: from here on nobody else may be elected."""
+    """Returns a primary that no other member reaches, once none is in sync. From then on no other member may be
+    elected."""
     primary = shard.whole()
     primary.to_peers.cut_off()
     status = eventually(lambda: (s := primary.status()) and (s["ha_role"] != "primary" or s["ha_in_sync"] == "0") and s,

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A shard that cannot elect a primary goes on when an operator adopts a member, who is told what that may lose."""
+"""If a shard cannot elect a primary, an operator adopts a member. The command says what that may lose."""
 
 from harness import DAEMON, case, check, equal, eventually, main, run
 from shard import Etcd, Shard, agree, needs_etcd
@@ -10,7 +10,7 @@ CLI = DAEMON.with_name("sherwood-cli")
 
 
 def adopt(member):
-    """As an operator does it. Returns what the command says."""
+    """Adopts the member as an operator does. Returns the command's output."""
     text = member.ask("HA", "ADOPT").decode()
     write = int(text.rsplit(" ", 1)[1])
     check("Lost for good: every write after the first" in text, text)

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A shard whose members have data directories: they come back with what they have, and what others lack is not served.
+"""A shard whose members have data directories: they restart with their data, and a write that the others lack is not
+served.
 
-SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N has so many of them."""
+SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N sets the number of fail-overs."""
 
 import os
 import random
@@ -17,7 +18,7 @@ from shard_history import Client, end_load
 from shard_kept import LOGGED, Kept, KeptWired
 
 class Everything(Chaos):
-    """.. and members that stop all at once."""
+    """Also stops all members at once."""
 
     def kill_all(self, _):
         for member in self.shard.members:
@@ -81,7 +82,7 @@ def comes_back():
 
 
 def write_alone(shard, key):
-    """A primary that has a write which nobody was sent, and is killed."""
+    """Makes a primary write something that no other member receives, and kills it."""
     while True:
         primary = shard.whole()
         primary.to_peers.hold()

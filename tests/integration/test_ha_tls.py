@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A shard of rows whose members reach each other and etcd by TLS: no row is lost that WAIT has counted, and none is torn.
+"""A shard of rows whose members reach each other and etcd by TLS: no row that WAIT has counted is lost or torn.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -16,7 +16,7 @@ from shard_history import Client, Wrong, end_load
 
 
 class ByTls(Member):
-    """A member that the others reach by TLS, and that asks etcd so; clients come without."""
+    """A member that uses TLS for other members and for etcd; clients connect without TLS."""
     touch = ("SET", 1, bytes(32))
 
     def __init__(self, etcd, shard):

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Helm chart, and the objects in deploy/kubernetes that are rendered from it, are held against the daemon and against Kubernetes.
+"""The Helm chart, and the objects in deploy/kubernetes that are rendered from it, agree with the daemon and with
+Kubernetes.
 
-Debian has neither helm nor a schema of Kubernetes. So these cases check the objects in deploy/kubernetes, and a digest shows that they are of this
-chart. Where helm is installed, the last case renders the chart with every value, and the same checks run. KINDS and FIELDS have the fields that
-`kubernetes-validate --strict` of PyPI accepted, so a misspelt field is found."""
+Debian has neither helm nor a schema of Kubernetes. So these cases check the objects in deploy/kubernetes, and a digest
+shows that they come from this chart. If helm is installed, the last case renders the chart with every value, and the
+same checks run. KINDS and FIELDS have the fields that `kubernetes-validate --strict` of PyPI accepted, so the checks
+find a misspelt field."""
 
 import hashlib
 import json
@@ -88,7 +90,7 @@ def check_container(container):
 
 
 def check_objects(objects):
-    """Each object has its kind's version, a name, labels, the fields that it needs and no others; no two have one name."""
+    """Checks each object: its kind's version, a name, labels, the required fields and no others; names are unique."""
     for each in objects:
         known("object", each)
         version, needed, allowed = KINDS[each["kind"]]
@@ -122,7 +124,8 @@ def selectors(objects):
 
 
 def check_joined(objects):
-    """Selectors find the servers and never the job; ports, volumes, services and accounts that are named exist."""
+    """Checks that selectors match the servers and never the job, and that named ports, volumes, services and accounts
+    exist."""
     sets, names = of_kind(objects, "StatefulSet"), {(each["kind"], each["metadata"]["name"]) for each in objects}
     servers = [each["spec"]["template"]["metadata"]["labels"].items() for each in sets]
     others = [each["spec"]["template"]["metadata"]["labels"].items() for each in of_kind(objects, "Job")]
@@ -153,7 +156,8 @@ def check_joined(objects):
 
 
 def check_confined(objects):
-    """The pods need no rights: no root, no capability, a root file system that is not written to, secrets for their group alone."""
+    """Checks that the pods need no rights: no root, no capability, a read-only root file system, secrets for their
+    group only."""
     image = (ROOT / "deploy/container/Containerfile").read_text(encoding="utf-8")
     user = tuple(map(int, re.search(r"^USER (\d+):(\d+)$", image, re.M).groups()))
     for template in templates(objects):
@@ -172,7 +176,7 @@ def check_confined(objects):
 
 
 class Place:
-    """The folders that containers see, in a temporary one."""
+    """The folders of containers, in a temporary one."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -189,7 +193,7 @@ class Place:
                 self.mount(where, {name: path.read_text(encoding="utf-8") for name, path in files.items()})
 
     def mount(self, where, files):
-        """A Secret or a ConfigMap, as Kubernetes mounts it: its files are links to links to them."""
+        """Writes a Secret or a ConfigMap as Kubernetes mounts it: the files are links to links."""
         place = self.folder / where
         (place / "..2026").mkdir(parents=True)
         place.chmod(0o1777)
@@ -201,7 +205,7 @@ class Place:
             (place / name).symlink_to(f"..data/{name}")
 
     def here(self, argument, pod="sherwood-0"):
-        """An argument as the container gets it, with paths of this folder."""
+        """Returns an argument as the container gets it, with paths of this folder."""
         for variable, value in (("$(POD)", pod), ("$(NAMESPACE)", "default"), ("$(NUMBER)", pod[-1]),
                                 ("/run/secrets", str(self.folder)), ("/var/lib/sherwood", f"{self.folder}/data"),
                                 ("/run/sherwood", f"{self.folder}/sockets"), ("/etc/topology", f"{self.folder}/topology")):
@@ -216,7 +220,7 @@ def server_of(stateful):
 
 
 def check_commands(objects):
-    """The daemon accepts the arguments of every server, on its own backend; variables in them are the container's."""
+    """Checks that the daemon accepts the arguments of every server, and that the container defines their variables."""
     for stateful in of_kind(objects, "StatefulSet"):
         container = server_of(stateful)
         variables = {each["name"] for each in container["env"]}
@@ -253,7 +257,7 @@ def of_type(value, names):
 
 
 def faults(value, schema, path="$"):
-    """What is wrong with a value, by the words of JSON Schema that the chart's schema uses."""
+    """Returns the faults of a value, by the keywords of JSON Schema that the chart's schema uses."""
     words = {"$schema", "title", "type", "properties", "additionalProperties", "required", "items", "maxItems", "minLength", "minimum",
              "maximum", "pattern", "propertyNames", "not", "enum"}
     equal(set(schema) - words, set(), f"words of the schema at {path}")
@@ -334,7 +338,7 @@ def objects():
 
 
 def pairs(arguments):
-    """--name=value as the flags of a Server."""
+    """Returns --name=value as the flags of a Server."""
     return [part for argument in arguments for part in argument.split("=", 1)]
 
 
@@ -357,7 +361,7 @@ def single():
 
 
 class Pod:
-    """A pod of the cluster, as a daemon on a port of its own."""
+    """A pod of the cluster, run as a daemon on its own port."""
 
     def __init__(self, stateful, number, etcd):
         self.name, self.port = f"{stateful['metadata']['name']}-{number}", free_port()
@@ -433,7 +437,7 @@ def helm(*arguments, rc=0):
 
 
 def monitored(objects):
-    """The job of the ServiceMonitor is the one of the rules; the dashboard and the rules are deploy's own."""
+    """Checks that the ServiceMonitor's job is that of the rules, and that dashboard and rules are deploy's own."""
     monitor, = of_kind(objects, "ServiceMonitor")
     service, = [each for each in of_kind(objects, "Service")
                 if monitor["spec"]["selector"]["matchLabels"].items() <= each["metadata"]["labels"].items()]

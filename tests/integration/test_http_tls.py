@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""HTTP by TLS (--http-tls): curl and Python, whatever else comes to the port, and its limits."""
+"""HTTP by TLS (--http-tls): curl and Python, other traffic on the port, and the limits."""
 
 import concurrent.futures
 import http.client

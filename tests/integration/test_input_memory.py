@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Requests that are begun and not ended: their memory is bounded, shown, and given back."""
+"""Unfinished requests: their memory is bounded, reported, and freed."""
 
 import time
 
@@ -11,7 +11,7 @@ MIB = 1 << 20
 
 
 def begin(server, size, announced=4000000):
-    """A connection that has sent so many bytes of a larger request."""
+    """Returns a connection that has sent the first bytes of a larger request."""
     connection = server.connect()
     try:
         connection.sendall(b"*2\r\n$4\r\nECHO\r\n$%d\r\n" % announced + b"x" * size)
@@ -25,7 +25,7 @@ def used(server):
 
 
 def last_words(connection):
-    """What a connection that is closed was told."""
+    """Returns what a connection received before it was closed."""
     connection.settimeout(20)
     told = b""
     try:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""make install: what a user of the library, an operator and a packager find afterwards."""
+"""make install: what it gives users of the library, operators and packagers."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Texts of keys (--resp-key-text-bytes): two texts of one hash are an error, and never the other's row.
+"""Key strings (--resp-key-text-bytes): two strings with one hash are an error, and never reach each other's row.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -52,7 +52,7 @@ MORE = (("SET", TWIN, "x", "NX"), ("SET", TWIN, "x", "XX"), ("SET", TWIN, "x", "
 
 
 def refused(replies, value, *commands):
-    """Each of the commands answers COLLISION, and ONE stays as it is."""
+    """Checks that each of the commands replies COLLISION, and that ONE stays unchanged."""
     for words in commands:
         equal(replies.ask(*words), COLLISION, words)
         equal(replies.ask("GET", ONE), value, words)
@@ -308,7 +308,7 @@ def kept_on_disk():
 
 
 class Writer(threading.Thread):
-    """Sets and deletes keys of its own and their twins, until the server is gone."""
+    """Sets and deletes its own keys and their twins, until the server ends."""
 
     def __init__(self, server, number):
         super().__init__(daemon=True)
@@ -339,7 +339,7 @@ class Writer(threading.Thread):
         self.socket.close()
 
     def look(self, replies):
-        """What is there is what was answered last, or what was then being done: nothing, or the next."""
+        """Checks that the contents are those of the last answered write, or of the next one."""
         assert self.error is None, self.error
         for i, (one, its_twin) in enumerate(zip(self.ones, self.twins)):
             held = [(key, value) for key, value in ((key, replies.ask("GET", key)) for key in (one, its_twin))

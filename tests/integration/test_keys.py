@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a key is by RESP: --resp-keys auto, decimal, raw and hash, and what tells which it is."""
+"""The form of keys by RESP: --resp-keys auto, decimal, raw and hash, and the places that report it."""
 
 import json
 import random
@@ -143,7 +143,7 @@ def hashes():
 
 
 def key_of(text):
-    """What a text is as a key with --resp-keys auto."""
+    """Returns the key of a string with --resp-keys auto."""
     digits = text.isdigit() and (text == b"0" or text[:1] != b"0") and text.isascii() and len(text) <= 20
     return int(text) if digits and int(text) < 2**64 else xxhash.xxh3_64_intdigest(text)
 

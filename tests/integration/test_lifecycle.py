@@ -51,7 +51,7 @@ def start_line():
 
 
 class Pusher(threading.Thread):
-    """Increments one key in a loop until the daemon ends; knows how often it was told so."""
+    """Increments one key until the daemon ends, and counts the replies."""
 
     def __init__(self, server, which):
         super().__init__(daemon=True)

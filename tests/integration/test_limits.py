@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients that ask too much: slow readers, floods of connections, a full table."""
+"""Clients that exceed limits: slow readers, floods of connections, a full table."""
 
 import socket
 import threading
@@ -29,7 +29,7 @@ def fill_pipe(connection, data, seconds=2.0):
 
 
 def narrow(server):
-    """A connection whose receive buffer is small, so that the daemon soon cannot send."""
+    """Returns a connection with a small receive buffer, so that the daemon soon cannot send."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.connect((server.host, server.port))

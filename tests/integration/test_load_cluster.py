@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""test_load_cluster - sherwood-load at a cluster: every key goes to its owner and is verified, also while slots move."""
+"""test_load_cluster - sherwood-load with a cluster: every key goes to its owner and is verified, also while slots move."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ def addresses(servers):
 
 
 def load(servers, *words):
-    """Runs a load that must end well; its report."""
+    """Runs a load that must succeed, and returns its report."""
     return json.loads(run(LOAD, *SHAPE, "-a", addresses(servers), "--json", *words))
 
 
@@ -57,7 +57,8 @@ def shapes():
 
 
 def during(servers, change, *words):
-    """Makes a change beside a load that is long enough to see it; its report. The change is made at most six times."""
+    """Makes a change during a load. Repeats this with longer loads, up to six times, until the change comes before the
+    load's end. Returns the report."""
     for attempt in range(6):
         for server in servers:
             server.ask("FLUSHALL")

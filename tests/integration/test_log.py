@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The write-ahead log: what was answered is there after kill -9, on every level, by both protocols;
-its options, and its words.
+"""The write-ahead log: after kill -9 every acknowledged write exists, on every level, by both protocols. Also the log's
+options and errors.
 
-SHERWOOD_KILLS=1000 kills the daemon so often; SHERWOOD_SEED=N repeats a run that failed.
+SHERWOOD_KILLS=N sets the number of kills; SHERWOOD_SEED=N repeats a run that failed.
 """
 
 import csv
@@ -85,7 +85,7 @@ def held(replies, keys):
 
 
 def check_prefix(writer, state):
-    """The state is that after some write between the last answered one and the last sent one."""
+    """Checks that the state is that after some write between the last answered one and the last sent one."""
     assert writer.error is None, writer.error
     expected = {}
     for n in range(1, writer.acked + 1):
@@ -100,7 +100,7 @@ def check_prefix(writer, state):
 
 
 def from_log(path):
-    """What the log alone says, read by sherwood-cli; None if a snapshot is below it."""
+    """Returns what the log alone holds, read by sherwood-cli; None if a snapshot precedes it."""
     if list(path.glob("snapshot-*")):
         return None
     state = {}
@@ -117,7 +117,7 @@ def from_log(path):
 
 
 def kill_at_start(path, level, rng):
-    """A start that is killed at some moment of it."""
+    """Kills a daemon at a random moment of its start."""
     server = durable(path, level)
     process = subprocess.Popen([str(server.program)] + server.flags, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
@@ -128,7 +128,7 @@ def kill_at_start(path, level, rng):
 
 
 def one_life(path, number, rng, known):
-    """Starts the daemon, checks what it knows, writes, and ends it in some way. Returns the writers."""
+    """Starts the daemon, checks its contents, writes, and ends it in a random way. Returns the writers."""
     level = rng.choice(["always", "everysec", "no"])
     from_files = from_log(path) if known else None
     with durable(path, level) as server:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""When the write-ahead log cannot be written: what is said, what goes on, and that service returns without
-a restart when space or the disk does."""
+"""Failed writes of the write-ahead log: the errors, what still works, and that service returns without a restart when
+the disk works again."""
 
 import contextlib
 import random

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""sherwood-cli log check --fix: whatever is damaged or gone, it says what is lost, changes nothing unless told to,
-and then a server starts with a prefix of what was written.
+"""sherwood-cli log check --fix: for any damage it says what is lost, and changes nothing without --yes. A server then
+starts with a prefix of the writes.
 
 SHERWOOD_SEED=N repeats a run that failed.
 """
@@ -23,14 +23,14 @@ TRIES = 20 if SANITIZED else 60
 
 
 def cli(*words):
-    """(exit status, what it printed)"""
+    """Returns (exit status, output)."""
     done = subprocess.run([CLI, "log", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     check(done.returncode in (0, 1), f"{words}: {done.returncode} {done.stdout}")
     return done.returncode, done.stdout
 
 
 def write_lives(path, lives, writes=12, ends=lambda life: "kill", snapshot_in=None):
-    """Each life writes SET n n; the last write of all is number lives * writes."""
+    """Each run writes SET n n; the last write of all is number lives * writes."""
     for life in range(lives):
         with durable(path, "always") as server, server.connect() as connection:
             replies = wire.Replies(connection)
@@ -44,7 +44,7 @@ def write_lives(path, lives, writes=12, ends=lambda life: "kill", snapshot_in=No
 
 
 def exported(path):
-    """The sequences of the log's writes, as export prints them."""
+    """Returns the sequences of the log's writes, as export prints them."""
     return [int(line.split(",")[0]) for line in run(CLI, "log", "export", str(path)).splitlines()[1:]]
 
 
@@ -53,7 +53,7 @@ def contents(path):
 
 
 def damage(rng, path):
-    """Damages a copy of the directory in one or two ways. Returns what it did."""
+    """Damages a copy of the directory in one or two ways. Returns a description."""
     said = []
     for _ in range(rng.choice([1, 1, 2])):
         files = sorted(path.glob("log-*")) + sorted(path.glob("snapshot-*"))

@@ -90,7 +90,7 @@ def own_clients():
 
 
 def typed(*command):
-    """What a program shows on a terminal of its own to somebody who types pw's owner's password."""
+    """Returns what a program shows on a terminal where the user types the password pw."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(command[0], command)

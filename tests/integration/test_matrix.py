@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every operation, by every interface, on tables of every kind: carried out as a dict says, or refused with a sentence.
+"""Every operation, by every interface, on tables of every kind: it has the effect of a dict's, or a one-sentence error.
 
-The operations are the rows of proto/ops/operations.h; matrix.py has the dict's verbs. Of each table the log and a
+The operations are the rows of proto/ops/operations.h; matrix.py has the dict's verbs. For each table the log and a
 replica have the same entries afterwards.
 """
 
@@ -48,14 +48,14 @@ IN_MULTI = dict(re.findall(r'X\(\w+, "(\w+)", -?\d+, .*?, (?:FAST|SLOW), (\w+), 
 
 
 def sentence(text, what):
-    """A refusal is one: it says more than that there is no such command."""
+    """Checks that an error is a sentence, and does not only say that the command is unknown."""
     check(not re.search(r"unknown command|syntax error|wrong number", text, re.I) and len(text.split()) >= 4,
           f"{what}: no sentence: {text}")
 
 
 # --- interfaces that take arrays -----------------------------------------------------------------
 def shown(table, ask):
-    """What a reply has for each key: bytes and a bit."""
+    """Returns the bytes and the bit of a reply for each key."""
     out, shape, verb = [], table.shape, ask.row.verb
     for i, key in enumerate(ask.keys):
         time = table.times.get(key, 0)
@@ -72,7 +72,7 @@ def shown(table, ask):
 
 
 def carried_out(interface, table, ask, what):
-    """Asks, and compares the reply with the model's."""
+    """Sends the operations and compares the reply with the model's."""
     reply = interface.ask(ask)
     if isinstance(reply, str) and interface.may_refuse(ask.row):
         sentence(reply, what)
@@ -92,7 +92,7 @@ def carried_out(interface, table, ask, what):
 
 
 def by_arrays(rng, interface, table, what):
-    """Asks each row through an interface: with one key, a few, and many that repeat."""
+    """Sends each row through an interface: with one key, with a few, and with many that repeat."""
     shape, of = table.shape, {row.name: row for row in ROWS}
     for row in rng.sample(ROWS, len(ROWS)):
         if interface.absent(row):
@@ -133,7 +133,7 @@ def text_of(shape, value, by_cli=False):
 
 
 def words_of(row, shape, key, operand, at, by_cli=False):
-    """The command that does what the row says; None: there is none."""
+    """Returns the command of the row; None: there is none."""
     def text(value):
         return text_of(shape, value, by_cli)
     if row.acl == "LIKE" or (row.on == "EXPIRY" and "EXPIRY" not in shape.on):
@@ -166,7 +166,7 @@ def words_of(row, shape, key, operand, at, by_cli=False):
 
 
 def said(row, table, key, before, bit, refused, by_cli=False):
-    """The reply to a command that was carried out."""
+    """Returns the reply that the command must give."""
     shape, after = table.shape, table.values.get(key)
 
     def text(value):
@@ -186,7 +186,7 @@ def said(row, table, key, before, bit, refused, by_cli=False):
 
 
 def same(got, wanted, what, floats=False):
-    """Compares replies and lines. An integer is its digits, and nothing is an empty line."""
+    """Compares replies and lines. An integer is its digits, and nil is an empty line."""
     if wanted is wire.Error:
         check(isinstance(got, wire.Error) or str(got).startswith("ERR"), f"{what}: {got!r} instead of a refusal")
         return
@@ -198,12 +198,13 @@ def same(got, wanted, what, floats=False):
 
 
 def is_plain(words):
-    """Can a line of sherwood-cli have these words?"""
+    """Returns whether a line of sherwood-cli can contain these words."""
     return all(str(word).isprintable() and str(word) and not re.search(r"[\s\"'\\]", str(word)) for word in words)
 
 
 def commands(rng, table, count, of_cli=None):
-    """Drawn commands, and what is wanted: [(row, words, (reply,) or None: refused)]. `of_cli`: what sherwood-cli has."""
+    """Returns random commands with their replies: [(row, words, (reply,) or None: an error)]. `of_cli`: those of
+    sherwood-cli."""
     shape, out = table.shape, []
     for row in rng.choices(ROWS, k=count) + ROWS:
         ask = draw(rng, row, table, POOL[:4], 1, True)
@@ -224,7 +225,7 @@ def commands(rng, table, count, of_cli=None):
 
 
 def by_resp(rng, replies, table, what):
-    """Commands that are sent behind each other are carried out in one batch."""
+    """Sends commands in one pipeline, so that they run in one batch."""
     asked = commands(rng, table, 250)
     for at in range(0, len(asked), 50):
         replies.socket.sendall(b"".join(wire.command(*words) for _, words, _ in asked[at:at + 50]))
@@ -239,7 +240,8 @@ def by_resp(rng, replies, table, what):
 
 
 def by_one_key(rng, replies, table, what):
-    """Hundreds of commands on one key in one batch, which CUDA folds by many threads; of few rows, so they compose."""
+    """Sends hundreds of commands on one key in one batch, which CUDA folds by many threads. Few rows, so that they
+    combine."""
     shape = table.shape
     drawn = [row for row in ROWS if row.acl == "SAME" and has(row, shape) and IN_MULTI.get(row.command) == "QUEUED"
              and columns(row.verb)[0] in ("NONE", "VALUE") and row.on != "EXPIRY"]
@@ -261,7 +263,7 @@ def by_one_key(rng, replies, table, what):
 
 
 def by_multi(rng, replies, table, what):
-    """The same between MULTI and EXEC; what a transaction may not have is refused, and nothing is done."""
+    """Sends commands between MULTI and EXEC. Those that a transaction does not support are refused without effect."""
     for row in ROWS:
         ask = draw(rng, row, table, POOL[:4], 1, True)
         key, operand = ask.keys[0], ask.operands[0] if ask.operands else None
@@ -286,7 +288,7 @@ def by_multi(rng, replies, table, what):
 
 
 def by_cli(rng, server, table, what):
-    """sherwood-cli, which prints a line a command."""
+    """Sends commands by sherwood-cli, which prints a line for each."""
     has_command = set(subprocess.run([BUILD / "sherwood-cli", "COMMAND"], check=True, text=True,
                                      stdout=subprocess.PIPE).stdout.lower().split())
     asked = commands(rng, table, 60, has_command)
@@ -302,7 +304,7 @@ def by_cli(rng, server, table, what):
 
 # --- tables --------------------------------------------------------------------------------------
 def compare(server, table, what):
-    """Does the server have what the model has?"""
+    """Checks that the server's contents equal the model's."""
     frames, shape = Frames(server, table.shape), table.shape
     get = next(row for row in ROWS if row.name == ("PEEK" if shape.engine == "cache" else "GET"))
     with contextlib.closing(frames):
@@ -315,7 +317,7 @@ def compare(server, table, what):
 
 
 def session(server, table, what, interfaces):
-    """Every interface in turn, in a drawn order."""
+    """Uses every interface in turn, in a random order."""
     rng = random.Random(SEED)
     with server.connect() as connection:
         replies = wire.Replies(connection)
@@ -341,7 +343,7 @@ def doors_here():
 
 
 def kept(shape):
-    """One kind of table: by every interface; then its replica, and a server that reads its log."""
+    """Tests one kind of table: every interface, then its replica, then a server that reads its log."""
     table, what = Table(shape), f"seed {SEED}: {shape.name}"
     with Directory() as path:
         own = (*SMALL, *shape.options, "--unix-socket", f"{path}/s")

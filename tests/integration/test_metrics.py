@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""/metrics, /healthz and /readyz, by curl and promtool; counters against known work."""
+"""/metrics, /healthz and /readyz by curl and promtool; counters after known work."""
 
 import re
 import socket
@@ -15,7 +15,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def curl(server, path, *arguments):
-    """(status, headers in lower case, body)"""
+    """Returns (status, headers in lower case, body)."""
     shown = run("curl", "-s", "-i", *arguments, f"http://{server.host}:{server.http_port}{path}")
     head, body = shown.replace("\r\n", "\n").split("\n\n", 1)
     lines = head.split("\n")
@@ -24,7 +24,7 @@ def curl(server, path, *arguments):
 
 
 def operations(server):
-    """The samples that count table work, by short names."""
+    """Returns the samples that count table work, by short names."""
     names = {
         "get": 'sherwood_operations_total{operation="get"}',
         "upsert": 'sherwood_operations_total{operation="upsert"}',
@@ -50,8 +50,8 @@ def operations(server):
 
 
 def moved(server, before, **wanted):
-    """Every sample of operations() moved by what is named, all others not at all. A reply may be
-    here an instant before the counter: a loop counts bytes and commands when it has sent them."""
+    """Checks that the named samples of operations() changed by these amounts, and no other did. A reply may arrive
+    before the counter changes: a loop counts bytes and commands after it has sent them."""
     probes = wanted.pop("get_probes_min", 0)
     end = time.monotonic() + 30 * SLOWER
     while True:
@@ -246,7 +246,7 @@ def bytes_and_connections():
 
 
 class Slow(threading.Thread):
-    """HTTP clients that send a byte of a request now and then, and connect again when closed."""
+    """HTTP clients that send a byte of a request now and then, and reconnect when closed."""
 
     def __init__(self, server, count):
         super().__init__(daemon=True)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""test_models - the models of tests/models: with all their rules nothing goes wrong, and without any one something does."""
+"""test_models - the models of tests/models: with all their rules no history has a fault, and without any one rule some
+has."""
 
 import pathlib
 import sys

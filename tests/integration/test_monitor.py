@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""MONITOR: the lines of redis, of all loops, without secrets; monitors are bounded and cost others nothing they notice."""
+"""MONITOR: the lines of redis, from all loops, without secrets; monitors are bounded and do not disturb other clients."""
 
 import re
 import socket
@@ -27,7 +27,7 @@ class Monitor(wire.Replies):
         equal(self.ask("MONITOR"), "OK", "MONITOR")
 
     def until(self, word):
-        """The lines up to one that has this word."""
+        """Returns the lines up to the one with this word."""
         lines = []
         while not lines or word not in lines[-1]:
             lines.append(self.line().decode("latin-1"))

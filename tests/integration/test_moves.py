@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""test_moves - slots move with their keys, while clients write, whoever is killed meanwhile."""
+"""test_moves - slots move with their keys while clients write and nodes are killed."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ FAULTS_A_RUN = 8  # many_moves.py takes all of them, again and again
 
 
 def some_slots():
-    """Ranges of slots of node 0 of three."""
+    """Returns random ranges of slots of node 0 of three."""
     first = RANDOM.randrange(0, 2500)
     last = RANDOM.randrange(2600, 5000)
     return f"{first}-{first + RANDOM.randrange(0, 99)},{last}-{last + RANDOM.randrange(0, 400)}"
@@ -127,14 +127,15 @@ def nothing_comes_back():
 
 
 def set_frame(number, keys, value, epoch, seen):
-    """A frame of a client of a cluster that sets keys."""
+    """Returns a frame of a cluster client that sets keys."""
     header = header_of(2, len(keys), 8, 8, request_id=number)
     return envelope(header + field(40, epoch) + (field(41, seen) if seen else b""),
                     array(keys, 8) + array([value] * len(keys), 8))
 
 
 def waits_once(source, key):
-    """Are three commands on a frozen slot that came together refused before one that came with the first refusal?"""
+    """Returns whether three commands on a frozen slot that arrived together are refused before one sent after the first
+    refusal."""
     with source.connect() as one, source.connect() as other:
         one.sendall(f"GET {key}\r\n".encode() * 3)
         replies = Replies(one)
@@ -305,7 +306,7 @@ def unwritable():
 
 
 def hangs(faults, stack, then):
-    """A move whose target cannot sync its log; `then`, when that is so, with the target."""
+    """Starts a move whose target cannot sync its log, and then calls `then` with the target."""
     one, two = servers = stack.enter_context(cluster(2, durable=True))
     two.environment = faults.environment()
     two.restart()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Replicas, moving slots and a shard on hosts of their own, between which packets are lost, late and out of order, or do not
-arrive at all, both ways or one way.
+"""Replicas, moving slots and a shard on hosts of their own. Between them packets are lost, late or out of order, or do
+not arrive at all, in one direction or both.
 
 SHERWOOD_SEED=N repeats a run that failed, as far as the machine allows."""
 
@@ -105,7 +105,7 @@ class Hosted(Member):
 
 
 def lone(member):
-    """It has no lease, so it answers no key."""
+    """Returns whether the member answers no key, because it has no lease."""
     try:
         said = [member.ask("GET", 1000), member.ask("SET", 5, 5)]
     except (OSError, wire.Closed):
@@ -132,7 +132,7 @@ def partitions():
 
 
 def part(net, shard, kind, bad):
-    """The primary is alone on its side, or cannot be heard, or cannot hear; clients reach everybody."""
+    """Isolates the primary in one direction or both; clients reach every member."""
     primary = shard.whole()
     term, alone = primary.term(), primary.at.number
     others = [host.number for host in net.hosts[1:] if host.number != alone]

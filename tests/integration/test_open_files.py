@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The limit of open files: clients get fewer connections, and nobody waits for a descriptor."""
+"""The limit of open files: the daemon serves fewer connections, and no client waits for a descriptor."""
 
 import contextlib
 import os
@@ -70,12 +70,12 @@ def lasting_descriptors(server):
 
 
 def is_stopped(pid):
-    """Whether the process has taken its SIGSTOP."""
+    """Returns whether the process is stopped by SIGSTOP."""
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")
 
 
 def use_up(server, clients):
-    """Opens clients until the daemon's descriptors have no holes, then lowers its limit to them."""
+    """Opens clients until the daemon's descriptors have no gaps, then lowers its limit to their number."""
     while True:
         used = lasting_descriptors(server)
         if len(used) == max(used) + 1:

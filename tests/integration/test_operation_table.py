@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""deploy/docs/ref/operations.md: which commands each engine has, by which protocol and client. Servers of each kind are asked.
+"""deploy/docs/ref/operations.md: the commands of each engine, by protocol and client, as servers of each kind reply.
 
 test_operation_table.py --write writes the page instead of comparing it."""
 
@@ -74,14 +74,14 @@ CLI = {"OR": "OR", "XOR": "XOR", "AND": "AND", "ANDNOT": "ANDNOT", "CAS": "CAS",
 
 
 def sentence(text):
-    """A refusal is one: it says more than that there is no such command."""
+    """Checks that an error is a sentence, and does not only say that the command is unknown."""
     check(not re.search(r"unknown command|syntax error|wrong number", text, re.I), text)
     check(len(text.split()) >= 4, f"no sentence: {text}")
     return text
 
 
 def by_resp(server, size, command):
-    """"yes", or the sentence of the refusal."""
+    """Returns "yes", or the text of the error."""
     with server.connect() as connection:
         replies = wire.Replies(connection)
         value = b"2" if size == 8 or "string" in server.flags else bytes([2]) + bytes(size - 1)
@@ -113,7 +113,7 @@ def by_frames(server, size, command):
 
 
 def asked():
-    """{(command, protocol, kind): "yes" or a sentence}"""
+    """Returns {(command, protocol, kind): "yes" or an error}."""
     found = {}
     for kind, (options, size) in KINDS.items():
         with Server("--backend", "cpu", "--capacity", "4K", "--frame-ops-max", "0", *options) as server:
@@ -124,7 +124,7 @@ def asked():
 
 
 def page():
-    """The page, as servers of each kind have it."""
+    """Returns the page, as servers of each kind reply."""
     found, notes = asked(), []
 
     def cell(command, text):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What operators do with a server that runs: change its options, look at it, end connections."""
+"""Operators and a running server: they change its options, inspect it, and close connections."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from harness import Moves, Server, case, check, equal, eventually, main, redis_s
 
 
 class Configured(Server):
-    """A daemon with a configuration file of its own, which has these lines."""
+    """A daemon with its own configuration file, which has these lines."""
 
     def __init__(self, *lines, flags=(), **options):
         super().__init__(*flags, **options)
@@ -26,7 +26,7 @@ class Configured(Server):
         self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def reload(self, wanted):
-        """Sends SIGHUP and waits for a line of the log that was not there before."""
+        """Sends SIGHUP and waits for a new line of the log."""
         before = self.log().count(wanted)
         self.process.send_signal(signal.SIGHUP)
         eventually(lambda: self.log().count(wanted) > before, wanted)
@@ -204,7 +204,7 @@ def changes_under_load():
 
 # --- what took long ------------------------------------------------------------------------------
 def entries(replies, *count):
-    """SLOWLOG GET, as (arguments, microseconds, name)."""
+    """Returns SLOWLOG GET as (arguments, microseconds, name)."""
     return [([a.decode() for a in e[3]], e[2], e[5].decode()) for e in replies.ask("SLOWLOG", "GET", *count)]
 
 
@@ -293,7 +293,7 @@ def latency():
 
 # --- connections ---------------------------------------------------------------------------------
 def clients(replies, *arguments):
-    """CLIENT LIST as dictionaries by id."""
+    """Returns CLIENT LIST as dictionaries by id."""
     lines = replies.ask("CLIENT", "LIST", *arguments).decode().splitlines()
     rows = [dict(pair.split("=", 1) for pair in line.split()) for line in lines]
     return {int(row["id"]): row for row in rows}

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""make deb: what the packages hold, and what Debian's own checker says of them.
+"""make deb: the contents of the packages, and the findings of Debian's own checker.
 
-The packages are made of the programs that are built already: a build as a whole, a second one that must give
-the same bytes, and an installation in a bare Debian are in tests/packages/run. Then a copy of this machine is booted, and
-they are installed there.
+The packages are made from the programs that are already built. tests/packages/run tests a build of the whole, a second
+one that must give the same bytes, and an installation in a bare Debian. Then a copy of this machine is booted, and they
+are installed there.
 """
 
 import functools
@@ -21,14 +21,14 @@ PACKAGES = {"sherwood-server", "libsherwood0", "libsherwood-dev", "sherwood-tool
 
 @functools.cache
 def has_sphinx():
-    """Whether the site of sherwood-doc can be built here, with what Debian has."""
+    """Returns whether this machine's packages can build the site of sherwood-doc."""
     return shutil.which("dh_sphinxdoc") is not None and subprocess.run(
         ["/usr/bin/python3", "-c", "import sphinx, myst_parser, furo"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 @functools.cache
 def packages():
-    """{name: its file}, made once for all cases."""
+    """Returns {name: its file}; builds the packages once for all cases."""
     if SANITIZED:
         raise Skip("packages are made of a plain build")
     if not shutil.which("dh_installsysusers") or not shutil.which("dh_python3") or not shutil.which("lintian"):
@@ -45,7 +45,7 @@ def packages():
 
 
 def names(package):
-    """What is in a package, folders left out: {path: mode}."""
+    """Returns the contents of a package without folders: {path: mode}."""
     listed = (line.split(maxsplit=5) for line in run("dpkg-deb", "-c", packages()[package]).splitlines())
     return {parts[5].split(" -> ")[0][1:]: parts[0] for parts in listed if parts[0][0] != "d"}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Connections that wait: for a slow peer, for a busy loop, for the end. None is forgotten."""
+"""Connections that wait for a slow peer, a busy loop or the stop: none is forgotten."""
 
 import signal
 import socket
@@ -13,7 +13,7 @@ from harness import Moves, Server, SLOWER, case, check, equal, eventually, main,
 
 
 def narrow(server):
-    """A connection whose receive buffer is small, so that the daemon soon cannot send."""
+    """Returns a connection with a small receive buffer, so that the daemon soon cannot send."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.settimeout(20 * SLOWER)
@@ -141,7 +141,7 @@ def a_pause_is_counted_once():
 
 
 def stop_behind(server, requests):
-    """A connection whose `requests` arrive just before the stop, while the loop is busy."""
+    """Returns a connection whose `requests` arrive just before the stop, while the loop is busy."""
     busy, asked = server.connect(), server.connect()
     for connection in (busy, asked):
         connection.sendall(wire.frame(wire.PING))

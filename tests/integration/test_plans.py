@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Random plans of a durable daemon beside a model: writes of every kind by both protocols, snapshots, rewrites, failing
-disks, kills and restarts of other shapes. After each restart the daemon holds what some prefix of each connection's writes
-left, with everything that was answered in it.
+disks, kills and restarts with other options. After each restart the daemon has the state after some prefix of each
+connection's writes, with every answered write in it.
 
-SHERWOOD_PLANS=200 draws so many; SHERWOOD_SEED=N repeats a run that failed.
+SHERWOOD_PLANS=N sets the number of plans; SHERWOOD_SEED=N repeats a run that failed.
 """
 
 import os
@@ -27,7 +27,7 @@ EXPECTED = "of the log has failed|no snapshot was written|cannot make the next s
 
 # --- a plan ------------------------------------------------------------------------------------------
 def shape(rng):
-    """How the next life is started: any of these must take what the one before has left."""
+    """Returns the options of the next run: each must load what the run before has left."""
     return ("--appendfsync", rng.choice(LEVELS), "--capacity", rng.choice(["16K", "64K", "1M"]),
             "--seed", str(rng.randrange(1, 100)), "--loops", rng.choice(["1", "2"]), "--log-segment-bytes", "1M",
             "--frame-ops-max", "256", "--round-ops-max", rng.choice(["256", "1024"]),
@@ -35,7 +35,7 @@ def shape(rng):
 
 
 def disturb(rng, server, faults):
-    """One thing beside the writes. Returns whether writes may be refused then."""
+    """Disturbs the server once during the writes. Returns whether it may refuse writes then."""
     what = rng.choice(["SAVE", "BGSAVE", "BGREWRITEAOF", "slow", "part", "wait", *RUNNING])
     if what in ("SAVE", "BGSAVE", "BGREWRITEAOF"):
         with server.connect() as connection:
@@ -60,7 +60,7 @@ def clear(rng, server, states):
 
 
 def end_of_life(rng, server, clients, faults):
-    """kill -9 amid the writes, or a clean stop behind them; how it ended."""
+    """Ends the run by kill -9 during the writes, or by a stop after them. Returns how it ended."""
     if rng.random() < 0.75:
         server.kill()
         server.process.wait()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package against a daemon: calls that block, what they take and what they refuse."""
+"""The Python package against a daemon: blocking calls, the arguments that they take and those that they refuse."""
 
 import array
 import os
@@ -135,7 +135,7 @@ def taken_as_they_are():
 
 
 class Tensor:
-    """What has DLPack and nothing else."""
+    """An object with DLPack and no other interface."""
 
     def __init__(self, numbers):
         self._array = np.array(numbers, np.int64)
@@ -148,7 +148,7 @@ class Tensor:
 
 
 class OnDevice(Tensor):
-    """The same in the memory of a GPU."""
+    """A Tensor in the memory of a GPU."""
 
     def __dlpack_device__(self):
         return 2, 0

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package: a cluster, by calls that block, by submit and with asyncio."""
+"""The Python package and a cluster: blocking calls, submit and asyncio."""
 
 import asyncio
 import random

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package as its documents have it: examples are run, and the wheel is what it should be."""
+"""The Python package and its documents: the examples run, and the wheel has the right contents."""
 
 import contextlib
 import doctest
@@ -20,7 +20,7 @@ PACKAGE = ROOT / "client" / "python"
 
 @contextlib.contextmanager
 def world():
-    """A daemon and a cache, and the names that the examples have for them."""
+    """Yields a daemon, a cache, and the names that the examples use for them."""
     with tempfile.TemporaryDirectory() as folder, daemon("--max-capacity", "4M") as server, \
             daemon("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed") as cache:
         yield {"address": server.unix, "cache_address": cache.unix, "folder": folder}

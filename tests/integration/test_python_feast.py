@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The online store for Feast, beside Feast's own one for SQLite: the same calls, the same answers. Feast's own tests of
-online stores are run by client/python/feast_suite."""
+"""The online store for Feast gives the answers of Feast's own store for SQLite. client/python/feast_suite runs Feast's
+own tests of online stores."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ def needs_feast():
 
 
 def definitions(folder, name="numbers", extra=()):
-    """An entity of two keys, and a view with a feature of every kind that is taken."""
+    """Returns an entity of two keys, and a view with a feature of every supported kind."""
     from feast import Entity, FeatureView, Field, FileSource  # pylint: disable=import-outside-toplevel
     from feast import types, value_type  # pylint: disable=import-outside-toplevel
 
@@ -63,7 +63,7 @@ def frame(rng, count):
 
 @contextlib.contextmanager
 def stores(*flags):
-    """A feature store on a daemon, and one on SQLite; with the folder of their source."""
+    """Yields a feature store on a daemon, one on SQLite, and the folder of their source."""
     from feast import FeatureStore, RepoConfig  # pylint: disable=import-outside-toplevel
 
     with tempfile.TemporaryDirectory() as folder, daemon(*flags) as server:
@@ -112,7 +112,7 @@ def beside_sqlite():
 
 
 def more_types(rng, rows):
-    """Columns of types that only rows hold, and what Feast calls them."""
+    """Returns columns of types that only rows hold, and their names in Feast."""
     from feast import types  # pylint: disable=import-outside-toplevel
 
     def drawn(value):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package: many calls in flight (submit, asyncio), threads, forks, daemons that go away."""
+"""The Python package: many calls in flight (submit, asyncio), threads, forks, daemons that end or stop."""
 
 import asyncio
 import gc
@@ -185,7 +185,7 @@ def forks_beside_a_future():
 
 
 def relay_of(server, path):
-    """A thread for each direction between the path and the daemon: nothing gets through unless they run."""
+    """Starts a thread for each direction between the path and the daemon: data pass only while these threads run."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package after its connection was lost: scans and waits that know of no other connection."""
+"""The Python package after it lost its connection: a scan or a wait does not continue on another connection."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ CACHE = ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "
 
 
 def cut(server):
-    """Ends every connection of clients by frames."""
+    """Ends every connection that uses frames."""
     with server.connect() as connection:
         Replies(connection).ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
 
 def begun(c, **options):
-    """A scan that has yielded its first batch."""
+    """Returns a scan that has yielded its first batch."""
     scan = c.scan(batch=1000, **options)
     equal(len(next(scan)[0]), 1000)
     return scan
@@ -69,7 +69,7 @@ def a_scan():
 
 @contextlib.contextmanager
 def logged(folder):
-    """A daemon with a log that it never syncs of its own accord."""
+    """Returns a daemon with a log that it syncs only on request."""
     with Server("--data-dir", folder, "--appendonly", "yes", "--appendfsync", "no") as server:
         yield server
 
@@ -163,7 +163,7 @@ except KeyboardInterrupt:
 
 
 def swap(old, new):
-    """The replica becomes the primary, and the primary its replica."""
+    """The replica and the primary exchange their roles."""
     caught_up(old, new)
     equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "a primary")
     equal(ask(old, "REPLICAOF", "127.0.0.1", new.port), "OK", "a replica")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""sherwood.open: a server that is the program's own. It starts with one call, and never outlives the program."""
+"""sherwood.open: a server of the program's own. One call starts it, and it never outlives the program."""
 
 import gc
 import os
@@ -18,7 +18,7 @@ SMALL = {"capacity": "64K", "backend": "cpu", "loops": 1}
 
 
 def lives(pid):
-    """Is there such a process that has not ended?"""
+    """Returns whether this process exists and has not ended."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
     except FileNotFoundError:

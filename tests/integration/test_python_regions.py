@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package's regions: arrays in memory that the server shares, and what becomes of them."""
+"""The Python package's regions: arrays in memory that the server shares, and their lifetime."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ TOP = 2**64 - 1
 
 
 def by_socket(client):
-    """Bytes that the client's own connection has moved."""
+    """Returns the bytes that the client's own connection has transferred."""
     traffic = ffi.new("struct sherwood_traffic *")
     link = client._link  # pylint: disable=protected-access
     lib.sherwood_traffic(link.use(), traffic, ffi.sizeof(traffic[0]))
@@ -127,7 +127,7 @@ def rows_of(*engine):
 
 
 def beside_a_dict(dtype, *flags):
-    """Draws calls on one region and compares them with a dict."""
+    """Makes random calls on one region and compares them with a dict."""
     top = int(np.iinfo(dtype).max)
     numbers = st.one_of(st.integers(0, 12), st.integers(top - 2, top))
     pairs = st.lists(st.tuples(numbers, numbers), max_size=40)

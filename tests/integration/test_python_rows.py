@@ -134,7 +134,7 @@ def parts_of_rows():
 
 
 def by_submit_and_aio(c):
-    """Parts, sums with a scale and leading keys, many in flight and more keys than a frame has, in order."""
+    """Ranges, sums with a scale and prefixes, many in flight and with more keys than a frame has, in order."""
     rng = np.random.default_rng(drawn_seed())
     keys = rng.integers(0, 90_000, 70_000).astype(U8) + U8(1 << 20)
     parts, rows = rng.random((70_000, 2), F4), rng.random((70_000, 16), F4)
@@ -255,7 +255,7 @@ def scores():
 
 
 def round_trip(c, folder, suffix, **names):
-    """What is dumped is what was there, and loading it into an empty table brings it back."""
+    """Checks that a dump has what was stored, and that an empty table loads it."""
     path = os.path.join(folder, "pairs" + suffix)
     before = contents(c)
     told = []
@@ -399,7 +399,7 @@ def numbers_of_csv():
 def not_as_given():
     """masked or null elements, dropped results, bools and floats out of range raise an error"""
     class Copies:
-        """As pyarrow's arrays: numpy gets a copy each time."""
+        """As pyarrow's arrays: numpy gets a new copy each time."""
         null_count = 0
 
         def __init__(self, held):
@@ -409,11 +409,11 @@ def not_as_given():
             return self.held.copy()
 
     class Nulls(Copies):
-        """The same, of which elements are null."""
+        """Like Copies, with null elements."""
         null_count = 1
 
     class Counts(Copies):
-        """As series of polars: null_count is a function."""
+        """Like series of polars: null_count is a function."""
 
         def null_count(self):
             return 0

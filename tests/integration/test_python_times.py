@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package: keys that expire, by calls that block, by submit and by aio.
+"""The Python package: expiry times, by blocking calls, submit and aio.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -42,14 +42,14 @@ class Ways:
 
 
 def holds(only, before, at):
-    """Which keys that expire `before` get the time `at`."""
+    """Returns which of the keys with the expiry times `before` get the time `at`."""
     never, earlier = before == 0, (before == 0) | (at < before)
     return {None: np.ones(len(before), bool), "none": never, "some": ~never, "later": ~never & (at > before),
             "earlier": earlier, "shorten": ~never & earlier}[only]
 
 
 def step(rng, ask, values, times):
-    """A drawn call, and its effect on the model: values, and times, of which -1 is an absent key."""
+    """Makes a random call and applies it to the model: values, and times, where -1 is an absent key."""
     keys = rng.permutation(len(values))[:rng.choice([1, 63, 64, 65, 1000, len(values)])]
     there, at = times[keys] >= 0, FAR + rng.integers(0, 4, len(keys))
     kind = rng.integers(4)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package by TLS and with users: what is verified, who may what, and what is refused."""
+"""The Python package by TLS and with users: what is verified, the rights, and the errors."""
 
 import asyncio
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Errors of RESP beside a redis-server: wrong commands of every kind, whose replies are compared byte by byte."""
+"""Errors of RESP: wrong commands of every kind give a redis-server's replies byte by byte."""
 
 import socket
 
@@ -51,7 +51,7 @@ LONG = [("nosuch", "x" * 127), ("nosuch", "x" * 128), ("nosuch", "x" * 200, "y")
 
 
 def may_differ(words, ours, theirs):
-    """Amounts of 64 bits without a sign are right here, and ranges of parameters are others."""
+    """Returns whether the replies may differ: 64-bit unsigned amounts are valid here, and parameters have other ranges."""
     huge = words[-1] in ("9223372036854775807", "9223372036854775808", "-9223372036854775808")
     between = " - argument must be between "
     return (words[0] in ("INCRBY", "DECRBY") and huge) or (

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The daemon driven by redis-py, against a dictionary that says what must be true."""
+"""The daemon driven by redis-py, with a dictionary as the model."""
 
 import random
 import threading
@@ -22,7 +22,7 @@ def number(value):
 
 
 class Model:
-    """What the commands do, on a dictionary. Each method returns the reply."""
+    """The effect of the commands on a dictionary. Each method returns the reply."""
 
     def __init__(self, top=TOP):
         self.data = {}
@@ -73,7 +73,7 @@ class Model:
 
 
 def step(rng, model, pipe):
-    """One random command, queued in pipe; returns what its reply must be, as a function of it."""
+    """Queues a random command in pipe. Returns a conversion for its reply, and the converted value that is expected."""
     keys = [0, 1, TOP, 2**63, *range(100, 140)]
     key = rng.choice(keys)
     value = rng.choice([0, 1, TOP, rng.randrange(TOP), rng.randrange(100)])
@@ -127,7 +127,7 @@ def as_count(reply):
 
 
 def compare(server, model, what):
-    """Every key, both ways."""
+    """Compares every key in both directions."""
     connection = client(server)
     equal(connection.dbsize(), len(model.data), f"DBSIZE {what}")
     keys = sorted(model.data)

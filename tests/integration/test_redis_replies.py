@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Commands beside redis: the same bytes as replies by RESP2 and RESP3. Commands that redis lacks, beside a dict."""
+"""Commands that redis has reply with its bytes, by RESP2 and RESP3. Commands that redis lacks are compared with a dict."""
 
 import random
 

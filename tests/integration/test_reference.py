@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""deploy/docs/ref: the pages that deploy/reference/write makes are those of the sources.
+"""deploy/docs/ref: the pages that deploy/reference/write makes are up to date with the sources.
 
 test_metrics.py compares metrics.md, test_status.py status.md, and test_operation_table.py operations.md."""
 
@@ -32,7 +32,7 @@ def current():
 
 
 class Web(http.server.BaseHTTPRequestHandler):
-    """A proxy behind which one page exists."""
+    """A proxy behind which exactly one page exists."""
 
     def do_GET(self):  # pylint: disable=invalid-name
         self.send_response(200 if self.path.endswith("/exists") else 404)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Clients that lie in a ring, shrink what they share, change what is read, or die: nobody else is hurt."""
+"""Clients that write invalid records, shrink shared memory, change data that is read, or die: no other client is
+affected."""
 
 import contextlib
 import os
@@ -197,7 +198,7 @@ def scribbled_rings():
 def words_are_whole():
     """the server sees no intermediate value while the client of these tests stores a word"""
     class Number:
-        """A number that the store asks for its value while it is under way."""
+        """A number that runs code when the store asks for its value."""
 
         def __and__(self, _):
             return self

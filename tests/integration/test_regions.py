@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Regions and rings: what frames do, they do, by every operation, for every user, with a log."""
+"""Regions and rings have the effect of frames, for every operation and user, with a log."""
 
 import contextlib
 import pathlib

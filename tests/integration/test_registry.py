@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The topology of a cluster in real etcd: what is written there holds everywhere, and nobody writes over what he has not
-seen; nodes go on without etcd; and members of shards that elect their primaries are nodes of such a cluster."""
+"""The topology of a cluster in real etcd: a written topology takes effect on all nodes, and no operator overwrites an
+unseen change. Nodes go on without etcd. Members of shards that elect their primaries can be nodes of such a cluster."""
 
 import contextlib
 import itertools
@@ -34,7 +34,7 @@ def registered(count, etcd, *flags, **options):
 
 
 def agreed(servers, epoch, seconds=30.0):
-    """All nodes have this epoch; returns how long that took."""
+    """Waits until all nodes have this epoch; returns the time that this took."""
     began = time.monotonic()
     for server in servers:
         eventually(lambda s=server: s.epoch() == epoch, f"epoch {epoch} at {server.address()}", seconds)
@@ -42,7 +42,7 @@ def agreed(servers, epoch, seconds=30.0):
 
 
 def stand_still(etcd, *members):
-    """Stops them, and waits until they are."""
+    """Stops members of etcd by SIGSTOP, and waits until they are stopped."""
     for i in members:
         etcd.signal(i, signal.SIGSTOP)
     for i in members:
@@ -64,7 +64,8 @@ def refused():
 
 
 def operators(servers, etcd):
-    """Each writes as often as it can, by IFEPOCH; whoever is told OK was the only one to replace that epoch."""
+    """Several operators write as often as they can, by IFEPOCH. An operator that gets OK is the only one to replace
+    that epoch."""
     gateway = Gateway(etcd)
     _, written, _ = gateway.key()
     won = []
@@ -82,7 +83,7 @@ def operators(servers, etcd):
 
 
 def no_topology_of_ours(servers, gateway, epoch):
-    """Garbage is refused in words, the old topology stays, and an operator repairs it."""
+    """Invalid content is refused with a reason, the old topology stays, and an operator repairs it."""
     whole = json.loads(cut(servers, 1, 0, 100, 10000, 16384))
     other = {**whole, "cluster": "other"}
     for value, why in (("{", "line 1"), ("\x00\xff", "line 1"), (json.dumps(other), "cluster \"test\""), ("[]", "object")):
@@ -248,7 +249,7 @@ class Writer(threading.Thread):
         self.start()
 
     def write(self, key, port):
-        """Returns the port to go on with."""
+        """Returns the port for the next command."""
         with socket.create_connection(("127.0.0.1", port), 1) as connection:
             connection.settimeout(1)
             replies = wire.Replies(connection)
@@ -326,7 +327,7 @@ class RedisPy(threading.Thread):
 
 
 def lose_primary(shard, others, kill):
-    """Kills the primary, or has it hand over; returns the new one once every node of the cluster names it."""
+    """Kills the primary, or lets it hand over. Returns the new one once every node of the cluster names it."""
     primary = shard.whole()
     term, began = primary.term(), time.monotonic()
     if kill:

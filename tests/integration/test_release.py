@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""make release: which commits deploy/release refuses, and what its files hold."""
+"""make release: the commits that deploy/release refuses, and the contents of its files."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def commit(tree):
 
 
 def refusal(tree, **environment):
-    """What `deploy/release check` says: '' if it finds nothing."""
+    """Returns the output of `deploy/release check`: '' if it finds nothing."""
     done = subprocess.run(["deploy/release", "check"], cwd=tree, capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, **environment})
     equal(done.returncode != 0, bool(done.stderr), f"status {done.returncode}: {done.stderr}")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Replication: a replica has what its primary has, whatever happens to either or to what is between them.
+"""Replication: a replica has its primary's data, whatever happens to either of them or to their connection.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -130,7 +130,7 @@ def wait_counts():
 
 
 def frames_of(connection):
-    """Asks by frames."""
+    """Sends requests by frames."""
     def ask_frames(*frames):
         connection.sendall(b"".join(frames))
         return sorted((wire.read_frame(connection) for _ in frames), key=lambda reply: reply.request_id)
@@ -415,7 +415,7 @@ def silent_replica(server):
 
 
 def stuck_replica(server):
-    """A replica that says hello and reads nothing, at a primary with more than the sockets hold."""
+    """Yields a replica that says hello and reads nothing, at a primary with more data than the sockets hold."""
     with server.connect() as connection:
         for first in range(0, 400_000, 4000):
             connection.sendall(wire.frame(wire.SET, range(first, first + 4000), range(4000)))

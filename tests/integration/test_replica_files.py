@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Replication and data directories: what the files of either side hold after its death is a position, or nothing.
+"""Replication and data directories: after a kill, the files of either side hold a position of the history, or nothing.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -16,7 +16,7 @@ FILES = (*SMALL, "--log-segment-bytes", "1M")
 
 
 def logged(directory, level, *flags, **how):
-    """A daemon with a log, that replicas fit."""
+    """Returns a daemon with a log, of the size of the replicas."""
     return durable(directory, level, *FILES, *flags, **how)
 
 
@@ -46,7 +46,7 @@ def primary_with_a_log():
 
 
 def follower(directory, primary, *flags, **how):
-    """A replica with a log in the directory."""
+    """Returns a replica with a log in the directory."""
     return logged(directory, drawn_level(), "--replicaof", f"127.0.0.1 {primary.port}", *flags, **how)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Replication by TLS: nobody between reads it or changes it, and who the other side is, is known.
+"""Replication by TLS: no relay can read or change it, and each side verifies the other.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rights: what needs all keys, and ACL files as redis writes them."""
+"""Rights: commands that need all keys, and ACL files written by redis."""
 
 import struct
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Commands that look before they write, while others write: by RESP, by frames, on several loops."""
+"""Read-modify-write commands while other clients write by RESP and frames, on several loops."""
 
 import concurrent.futures
 import random
@@ -14,7 +14,7 @@ from replication import SMALL, ask, caught_up, replica_of, session
 
 
 def beside(server, workers):
-    """Runs each worker(replies or socket) on a connection and a thread of its own; raises what one raised."""
+    """Runs each worker(replies or socket) on its own connection and thread; raises the error of a worker."""
     def work(worker):
         with server.connect() as connection:
             return worker(connection)
@@ -23,7 +23,7 @@ def beside(server, workers):
 
 
 def frames_add(key, times):
-    """A worker that adds 1 to the key, so many times, by frames."""
+    """Returns a worker that adds 1 to the key `times` times, by frames."""
     def worker(connection):
         for _ in range(times):
             connection.sendall(wire.frame(wire.INCREMENT, [key], [1]))

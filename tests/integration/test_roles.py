@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A server that changes its role: what waits for its log, and numbers of writes of another history."""
+"""A server that changes its role: requests that wait for its log, and sequences of another history."""
 
 import time
 
@@ -13,12 +13,12 @@ from replication import SMALL, ask, caught_up, info, session, to_be_killed
 
 
 def number(server):
-    """The number of the server's last write."""
+    """Returns the sequence of the server's last write."""
     return int(info(server)["master_repl_offset"])
 
 
 def waiting(server, faults, first):
-    """Three writes by RESP and three by frames, none of which the log has answered."""
+    """Sends three writes by RESP and three by frames, all of which wait for the log."""
     plain, framed = [], []
     faults.words.spare_small = 1 # the files that name role and history are no log
     faults.sync.held = 1
@@ -34,7 +34,7 @@ def waiting(server, faults, first):
 
 
 def outcome(connection):
-    """What a client hears by RESP: nothing but the end of the connection."""
+    """Returns what a RESP client receives: only the end of the connection."""
     try:
         return connection.recv(100)
     except ConnectionResetError:
@@ -42,7 +42,7 @@ def outcome(connection):
 
 
 def closed(plain, framed, faults):
-    """Those who wait hear nothing, or that their outcome is unknown."""
+    """Checks that waiting clients get no reply, or OUTCOME_UNKNOWN."""
     equal([outcome(each) for each in plain], [b""] * 3, "no answer, and the end")
     faults.sync.end()
     for each in framed:
@@ -215,7 +215,7 @@ def large_frames():
 
 # --- the role, over a restart ---------------------------------------------------------------------
 def node(path, *flags, **how):
-    """A server with a log, all of whose answers are durable."""
+    """Returns a server with a log that replies only to durable writes."""
     return durable(path, "always", *SMALL[4:], *flags, **how)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Commands that read or write a part of a value, or compute it from the value before: on rows and on integers."""
+"""Commands that read or write a part of a value, or compute the new value from the old one, on rows and on integers."""
 
 import concurrent.futures
 import random
@@ -70,7 +70,7 @@ def parts_of_rows():
 
 
 def bits(name, before, operand):
-    """The value after, of integers; None: none."""
+    """Returns the integer after the operation; None: the key stays absent."""
     if before is None and name in ("AND", "ANDNOT"):
         return None
     before = before or 0

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rows on disk: snapshots, read by a reader of their own and by sherwood-cli, and what a start refuses."""
+"""Rows on disk: an independent reader and sherwood-cli read the snapshots, and a start refuses unsuitable ones."""
 
 import array
 import signal

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rows in the write-ahead log: after kill -9 what was answered is there, bit for bit, on every level.
+"""Rows in the write-ahead log: after kill -9 every acknowledged write exists bit by bit, on every level.
 
-SHERWOOD_KILLS=1000 kills the daemon so often; SHERWOOD_SEED=N repeats a run that failed.
+SHERWOOD_KILLS=N sets the number of kills; SHERWOOD_SEED=N repeats a run that failed.
 """
 
 import os
@@ -34,7 +34,7 @@ def single(number):
 
 
 class Writes:
-    """Every write of a client: number n is known without having been seen."""
+    """The writes of a client: write n follows from n alone."""
 
     def __init__(self, base, size, adds):
         self.base, self.words, self.adds = base, size // 4, adds
@@ -88,7 +88,7 @@ class Writer(LogWriter):
         self.as_frame, self.as_command = self.writes.as_frame, self.writes.as_command
 
     def check_prefix(self, held):
-        """What is held is the state after some write between the last answered and the last sent one."""
+        """Checks that the state is that after some write between the last answered and the last sent one."""
         assert self.error is None, self.error
         state = {}
         for n in range(1, self.sent + 1):
@@ -104,7 +104,7 @@ def held_by(replies, keys):
 
 
 def one_life(path, size, number, rng, known):
-    """Starts the daemon, checks what it knows, writes, and kills it. Returns the writers."""
+    """Starts the daemon, checks its contents, writes, and kills it. Returns the writers."""
     level = rng.choice(["always", "everysec", "no"])
     with daemon(path, size, level) as server:
         with server.connect() as connection:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""test_row_moves - slots of tables of rows move with their keys, while rows are written, added to and deleted.
+"""test_row_moves - slots of tables of rows move with their keys, while clients write, add to and delete rows.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -27,7 +27,8 @@ def rows(size, kind="f32", *more):
 
 
 class Load:
-    """A writer of versions by RESP, and one that adds 1 to every float of many rows by a frame; each knows what was answered."""
+    """A writer of versions by RESP, and one that adds 1 to every float of many rows by a frame. Each knows the answered
+    writes."""
 
     def __init__(self, servers, size, seed, tolerates=False):
         self.servers, self.size, self.tolerates = servers, size, tolerates
@@ -64,7 +65,7 @@ class Load:
         client.close()
 
     def add_at(self, server, keys):
-        """Adds to rows of one node, in one frame. Which were answered."""
+        """Adds to rows of one node in one frame. Returns whether it was answered."""
         for key in keys:
             self.sums[key][1] += 1
         one = struct.pack("<f", 1) * (self.size // 4)
@@ -80,7 +81,8 @@ class Load:
         return status == wire.OK
 
     def add(self):
-        """One frame a node, of the keys that it had when asked; where slots are moving meanwhile it is refused whole."""
+        """Sends a frame to each node with the keys that it had when asked. A frame whose slots move meanwhile is
+        refused whole."""
         while not self.stopping:
             for server in self.servers:
                 try:

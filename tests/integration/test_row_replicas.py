@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Replicas of tables of rows: snapshot and records carry them, and digests are of every byte.
+"""Replicas of tables of rows: snapshots and records have the rows, and digests cover every byte.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -95,7 +95,7 @@ def mix(z):
 
 
 def digest_of(entries):
-    """What server/repl/digest.h says, written again."""
+    """Computes what server/repl/digest.h defines, independently."""
     a = b = 0
     for key, row in entries.items():
         value = int.from_bytes(row, "little") if len(row) in (4, 8) else xxhash.xxh3_64_intdigest(row)

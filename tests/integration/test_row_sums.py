@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Sums of rows: every bit is that of numpy, one operation after the other, whatever way it was asked for."""
+"""Sums of rows equal numpy's in every bit, one operation after the other, by every interface."""
 
 import random
 import struct
@@ -22,14 +22,14 @@ HARD = {"f32": (0, 0x80000000, 1, 0x807fffff, 0x00800000, 0x3f800000, 0x33800000
 
 
 def wide(kind, bits):
-    """Numbers as float32."""
+    """Returns numbers as float32."""
     if kind == "f16":
         return bits.view(np.float16).astype(np.float32)
     return (bits.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else bits.view(np.float32)
 
 
 def narrow(kind, sums):
-    """float32 as numbers of the kind: rounded to the nearest, ties to even; what is no number has one form."""
+    """Returns float32 as numbers of the kind: rounded to the nearest, ties to even. NaN has one form."""
     nan = np.isnan(sums)
     if kind == "f16":
         return np.where(nan, 0x7e00, sums.astype(np.float16).view(np.uint16)).astype(np.uint16)
@@ -41,7 +41,7 @@ def narrow(kind, sums):
 
 
 def added(kind, row, operand):
-    """row + operand, as bits; operands of another kind of bits are float32."""
+    """Returns row + operand as bits. Operands of another bit type are float32."""
     if kind[0] == "u":
         return row + operand
     other = operand.view(np.float32) if operand.dtype == np.uint32 else wide(kind, operand)
@@ -50,7 +50,7 @@ def added(kind, row, operand):
 
 
 def draw(rng, kind, count):
-    """Numbers, every third of which is a hard one."""
+    """Returns random numbers. Every third one is a corner case."""
     width = np.dtype(NUMBERS[kind]).itemsize
     near = {"f16": 0x3fff, "bf16": 0x3fff, "f32": 0x3fffffff}.get(kind, (1 << 8 * width) - 1)
     return np.array([rng.choice(HARD[kind]) if kind in HARD and rng.randrange(3) == 0
@@ -58,7 +58,7 @@ def draw(rng, kind, count):
 
 
 class Model:
-    """Rows by key, and what sums make of them."""
+    """Rows by key, and the effect of sums on them."""
 
     def __init__(self, kind, numbers):
         self.kind, self.numbers, self.rows = kind, numbers, {}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Daemons of tables whose values are rows: by RESP, in frames and with libsherwood; what they refuse."""
+"""Daemons whose values are rows: by RESP, in frames and with libsherwood, and the errors."""
 
 import struct
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""bench/scale/model.py: how a cluster grows, small."""
+"""bench/scale/model.py: a small run of the model of a growing cluster."""
 
 import csv
 import importlib.util
@@ -15,7 +15,7 @@ HEAD = "study,library,operation,slot_bits,F,batch,metric,value,unit\n"
 
 
 def model(*options):
-    """Runs it: (exit status, what it printed, {(operation, nodes, batch, metric): value}, run_info.txt)."""
+    """Runs the model: (exit status, output, {(operation, nodes, batch, metric): value}, run_info.txt)."""
     if importlib.util.find_spec("numpy") is None:
         raise Skip("numpy is not installed")
     if SANITIZED:

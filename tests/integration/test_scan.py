@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""SCAN by RESP: its cursors stay below 2^53, which clients that keep them in a double or a signed
-integer need, and every key is visited whatever the size of the table and the keys in it."""
+"""SCAN by RESP visits every key, whatever the size of the table and the keys in it. Its cursors stay below 2^53,
+because some clients keep them in a double or a signed integer."""
 
 import collections
 import random
@@ -15,7 +15,7 @@ SEED = 1  # of every server of the harness
 
 
 def unmix(m):
-    """The key that a table of 64-bit keys keeps as m (table/mix.h)."""
+    """Returns the key that a table of 64-bit keys stores as m (table/mix.h)."""
     m ^= m >> 33
     m = m * 0x9cb4b2f8129337db & MASK
     m ^= m >> 33
@@ -31,7 +31,7 @@ def put(replies, keys):
 
 
 def scan(replies, *options, calls_max=1000000):
-    """The keys of a whole scan, in order; cursors are read as a client with doubles does."""
+    """Returns the keys of a whole scan, in order. It reads cursors as a client with doubles does."""
     seen, cursor, calls = [], "0", 0
     while calls == 0 or cursor != "0":
         text, keys = replies.ask("SCAN", cursor, *options)

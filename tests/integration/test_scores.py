@@ -21,7 +21,7 @@ def ask(connection, frame):
 
 
 class Model:
-    """A bucket with the policy custom, from the words of the documents."""
+    """A bucket with the policy custom, written from the documentation."""
 
     def __init__(self):
         self.held = {}  # key: [value, score]
@@ -67,7 +67,7 @@ OPERATIONS = {wire.SET: True, wire.SET_ABSENT: True, wire.SET_PRESENT: True, wir
 
 
 def one_frame(connection, model, draw, unused):
-    """A frame of one operation, drawn, and its reply."""
+    """Sends a frame of a random operation and checks its reply."""
     operation = draw.choice([wire.SET] * 4 + list(OPERATIONS))
     keys = [draw.randrange(300) for _ in range(draw.randrange(1, 100))]
     values = [struct.pack("<5I", *(draw.getrandbits(32) for _ in range(5))) for _ in keys]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""bench/serve/served.py: the study of served rates, small, on the CPU backend."""
+"""bench/serve/served.py: a small run of the study of served rates, on the CPU backend."""
 
 import csv
 import importlib.machinery
@@ -21,7 +21,7 @@ from table import tables  # noqa: E402
 
 
 def study(folder, *options, build=BUILD):
-    """Runs it with a small table and short rows: (exit status, what it printed, rows of summary.csv)."""
+    """Runs the study with a small table and short rows: (exit status, output, rows of summary.csv)."""
     done = subprocess.run([STUDY, "--build", build, "--output", folder, "--backend", "cpu", "--slots", "64Ki",
                            "--quick", "--seconds", "0.1", "--loops", "2", "--threads", "2", "--connections", "4",
                            "--frames", "4Ki", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""test_shard_moves - slots move between shards with replicas, and nodes that are killed meanwhile are replaced by a push.
+"""test_shard_moves - slots move between shards with replicas; a topology replaces nodes that are killed meanwhile.
 
-What a client has waited for (WAIT 1) is there afterwards, once, whoever is killed at which step.
+A write that WAIT 1 has counted exists once afterwards, at whichever step a node is killed.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -47,7 +47,7 @@ def shards(*flags, files=False):
 
 
 def promote(servers, dead):
-    """An operator's push: the other node of the shard is its primary, by the newest topology that anybody has."""
+    """Pushes a topology as an operator does: the newest one of any node, with the shard's other node as primary."""
     number = servers.index(dead)
     other = servers[(number + 2) % 4]
     living = [other, *(server for server in servers if server not in (dead, other))]
@@ -75,7 +75,7 @@ def promote(servers, dead):
 
 
 def come_back(server, text):
-    """A node that was killed is started again with the topology of today, which makes it a replica."""
+    """Restarts a killed node with the present topology, which makes it a replica."""
     path = server.directory / "topology.json"
     path.write_text(text)
     if "--cluster-config" not in server.flags:
@@ -85,7 +85,7 @@ def come_back(server, text):
 
 
 def check_shards(servers):
-    """No key is in two shards, or at a node that does not have its slot; replicas are equal."""
+    """Checks that each key is only in the shard of its slot, and that replicas are equal."""
     primaries = [server for server in servers if info(server)["role"] == "master"]
     equal(len(primaries), 2, "primaries")
     seen = {}
@@ -102,7 +102,7 @@ def check_shards(servers):
 
 
 def same(server):
-    """What a topology says; since when a shard has lost no slot is each node's to know."""
+    """Returns the topology without the epoch since which a shard has lost no slot: each node knows that itself."""
     text = json.loads(server.ask("CLUSTER", "TOPOLOGY"))
     for shard in text["shards"]:
         shard.pop("lost_after", None)
@@ -113,7 +113,7 @@ FAR = 4 * 10**12  # a time that does not come
 
 
 def time_of(version):
-    """When a key expires that has this version; 0: never."""
+    """Returns the expiry time of a key with this version; 0: never."""
     return FAR + version if version % 3 else 0
 
 
@@ -143,7 +143,7 @@ class WaitLoad(Load):
         client.close()
 
     def check(self):
-        """Also, every key has the time that its version came with."""
+        """Also checks that every key has the time of its version."""
         super().check()
         client = Client(self.servers)
         for key in self.keys:
@@ -153,7 +153,8 @@ class WaitLoad(Load):
         client.close()
 
     def frames(self, _):
-        """Sums over all counters by libsherwood. They are answered when sherwood_wait_replicas has counted them."""
+        """Sends sums of all counters by libsherwood. They count as answered when sherwood_wait_replicas has counted
+        them."""
         process, first = self.peer()
         check(first.startswith("0"), first)
 
@@ -224,7 +225,7 @@ def shards_fail_over():
 
 
 def fail_over(servers, primaries, which, fault):
-    """A move from s0 to s1, in which the source (0) or the target (1) is killed at a step, and the way back."""
+    """Moves slots from s0 to s1, and kills the source (0) or the target (1) at a step; then moves them back."""
     print(f"# {fault}")
     dead = servers[primaries[which]]
     dead.restart(fault)
@@ -244,7 +245,7 @@ def fail_over(servers, primaries, which, fault):
 
 
 def stale(text, **fields):
-    """An older topology, at a higher epoch."""
+    """Returns an older topology with a higher epoch."""
     return json.dumps({**text, "epoch": text["epoch"] + 10, **fields})
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""test_snapshots - snapshots of a daemon: written, read by a reader of its own, loaded by others."""
+"""test_snapshots - snapshots of a daemon: written, read by an independent reader, and loaded by other daemons."""
 
 import array
 import http.client

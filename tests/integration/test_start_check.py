@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Files, keys and folders that options name: --check-config finds what ends a start, and no error shows a password."""
+"""Files, keys and folders that options name: --check-config finds what would end a start, and no error shows a
+password."""
 
 import os
 import pathlib
@@ -30,14 +31,14 @@ class Folder:
 
 
 def encrypted(folder, key):
-    """A copy of the key that needs a password."""
+    """Returns a copy of the key that needs a password."""
     path = str(folder.path / "encrypted")
     run("openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:secret", "-out", path)
     return path
 
 
 def wrong_options(folder, authority):
-    """Options that no start can do with, each with a word of the error."""
+    """Returns options that every start refuses, each with a word of the error."""
     cert, key = map(str, authority.sign("server"))
     _, other = map(str, authority.sign("other"))
     absent, plain, read_only = str(folder.path / "absent"), folder.file("plain"), folder.path / "read-only"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""/status.json: its fields against their description, its values against /metrics and the work done."""
+"""/status.json: its fields are those of the documentation, its values those of /metrics and of the work done."""
 
 import json
 import math
@@ -103,7 +103,7 @@ def status(server, query=""):
 
 
 def paths(value, at=""):
-    """Every path of the document, as deploy/docs/ref/status.md writes it, with its value."""
+    """Returns every path of the document, as deploy/docs/ref/status.md writes it, with its value."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from paths(inner, f"{at}.{name}" if at else name)
@@ -118,14 +118,14 @@ def paths(value, at=""):
 
 
 def with_log(*flags):
-    """A daemon with a data directory of its own and a log."""
+    """Yields a daemon with its own data directory and a log."""
     server = Server("--appendonly", "yes", "--appendfsync", "always", *flags)
     server.flags += ["--data-dir", str(server.directory)]
     return server
 
 
 def work(server):
-    """Does a little of everything: 300 sets, 200 gets of which half hit, 50 deletes."""
+    """Sends some of everything: 300 sets, 200 gets of which half hit, 50 deletes."""
     with server.connect() as connection:
         replies = wire.Replies(connection)
         for first in range(0, 300, 100):

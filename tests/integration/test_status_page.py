@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The status page: its headers and parts, its functions in node, and all of it in headless Chromium."""
+"""The status page: its headers and parts, its functions in node, and the whole page in headless Chromium."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ VOID = {"meta", "link", "input", "br"}
 
 
 class Parts(html.parser.HTMLParser):
-    """What the page consists of; tags that do not fit are an error."""
+    """The parts of the page; unbalanced tags are an error."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -311,7 +311,7 @@ def token():
 
 
 class Fake(http.server.ThreadingHTTPServer):
-    """Gives the daemon's page with its headers, and documents of our own."""
+    """Serves the daemon's page with its headers, and documents of the test."""
 
     def __init__(self, server):
         _, self.headers, self.page = server.http("/", headers=HTML)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Strings: what a client has behind one is kept nowhere, by frames, rings and the log, for rows and for a cache."""
+"""Strings: no interface, log or snapshot keeps the bytes that a client sends behind a string, for rows and for a cache."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def request(operation, keys, operands, **header):
 
 
 def writes(flags, tail):
-    """(operation, keys, operands, fields): each way in which a frame brings strings."""
+    """Yields (operation, keys, operands, fields) for each kind of frame that contains strings."""
     keys, other = range(5), [text[::-1] for text in reversed(TEXTS)]
     yield wire.SET, keys, strings(TEXTS, tail), {}
     yield wire.SET_ABSENT, range(3, 8), strings(TEXTS, tail), {}

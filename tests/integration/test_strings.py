@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Counters, strings and locks in rows of strings with names as keys: golden/strings.txt has a session with redis 7.0.15, whose
-replies are compared byte by byte. Where redis-server 7.0 is installed, it answers the session again."""
+"""Counters, strings and locks in rows of strings, with names as keys. golden/strings.txt is a session with redis
+7.0.15, whose replies are compared byte by byte. If redis-server 7.0 is installed, it repeats the session."""
 
 import pathlib
 import shlex
@@ -23,7 +23,7 @@ FAR = 4102444800 # seconds since 1970: no test comes so far
 
 
 class Raw(wire.Replies):
-    """Replies as their bytes."""
+    """Reads replies as bytes."""
 
     def line(self):
         line = super().line()
@@ -46,7 +46,7 @@ def shown(reply):
 
 
 def session(connection):
-    """The lines of the golden file, as this connection answers."""
+    """Returns the lines of the golden file, as this connection replies."""
     replies = Raw(connection)
     lines = []
     for line in GOLDEN.read_text(encoding="ascii").splitlines():

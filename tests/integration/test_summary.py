@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""sherwood-cli summary: what it says of a table is what was put there."""
+"""sherwood-cli summary describes the entries that the test has stored."""
 
 import math
 import random
@@ -19,14 +19,14 @@ def summary(server, *options):
 
 
 def section(text, name):
-    """The lines below a heading, without their indent."""
+    """Returns the lines below a heading, without their indent."""
     found = re.search(rf"^{re.escape(name)}\n((?:  .*\n)+)", text, re.M)
     check(found, f"{name}: {text}")
     return [line.strip() for line in found.group(1).splitlines()]
 
 
 def fits_column(text, name, numbers):
-    """The column of this name against the numbers, sorted."""
+    """Compares the column of this name with the sorted numbers."""
     rows = {}
     for line in section(text, name):
         label, number = re.fullmatch(r"(.+?)(?: up to)? +([0-9.]+)", line).groups()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Connections by TLS: unmodified clients, and whatever else comes to the port."""
+"""Connections by TLS: unmodified clients, and other traffic on the port."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ class TlsServer(Server):
         super().__init__(*given, **options)
 
     def tls(self, context=None, name="localhost", timeout=20.0):
-        """A socket by TLS."""
+        """Returns a socket by TLS."""
         plain = socket.create_connection((self.host, self.tls_port), timeout=timeout)
         return (context or trusting()).wrap_socket(plain, server_hostname=name)
 
@@ -52,7 +52,7 @@ class TlsServer(Server):
 
 
 def trusting(version=None):
-    """A client's context that trusts the test's root."""
+    """Returns a client's context that trusts the test's root."""
     context = ssl.create_default_context(cafile=str(authority.ca))
     if version:
         context.minimum_version = context.maximum_version = version
@@ -126,7 +126,7 @@ def versions_and_ciphers():
 
 
 def refused(server, context, why=""):
-    """A handshake that fails, or a first read that does, as TLS 1.3 may have it."""
+    """Checks that the handshake fails, or the first read, as TLS 1.3 permits."""
     with Moves(server, tls_handshake_failures=1):
         try:
             with server.tls(context) as connection:
@@ -348,7 +348,7 @@ def our_own_clients():
 
 
 def passed_on_late(data):
-    """For Relay: each piece from the server takes 50 ms."""
+    """For Relay: delays each piece from the server by 50 ms."""
     time.sleep(0.05)
     return data
 
@@ -364,7 +364,7 @@ def far_away():
 
 
 def localhost():
-    """Does this machine know the name?"""
+    """Returns whether this machine knows the name."""
     try:
         return socket.gethostbyname("localhost") == "127.0.0.1"
     except OSError:
@@ -401,7 +401,7 @@ def half_handshakes():
 
 
 def client_hello():
-    """The first flight of a client, whole."""
+    """Returns the whole first flight of a client."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = trusting().wrap_bio(incoming, outgoing, server_hostname="localhost")
     try:
@@ -412,7 +412,7 @@ def client_hello():
 
 
 def bare(connection):
-    """The socket under a connection, which goes on without TLS."""
+    """Returns the socket under a connection, which goes on without TLS."""
     raw = socket.socket(fileno=connection.detach())
     raw.settimeout(20)
     return raw

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""MULTI, EXEC and DISCARD: a transaction takes effect whole and with nothing between, or not at all;
-what may be queued, in redis' words where redis has the same case."""
+"""MULTI, EXEC and DISCARD: a transaction takes effect whole, with no other write in between, or not at all. A command
+that it does not support gives redis's error, if redis has the case."""
 
 import contextlib
 import random
@@ -63,7 +63,7 @@ def redis_itself():
 
 
 def random_command(rng):
-    """A command that redis and Sherwood have the same replies to, right ones and wrong ones."""
+    """Returns a valid or invalid command to which redis and Sherwood reply the same."""
     key, other = rng.randrange(30), rng.randrange(30)
     return rng.choice((
         ("MULTI",), ("MULTI",), ("EXEC",), ("EXEC",), ("EXEC",), ("DISCARD",), ("RESET",),

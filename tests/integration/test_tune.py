@@ -81,7 +81,7 @@ def told(command, rc):
 
 
 def refuses(text, sentence):
-    """It says one sentence, in one line."""
+    """Checks that the error is one sentence in one line."""
     equal(text.count("\n"), 1, text)
     check(re.search(sentence, text), f"{sentence!r} is not in {text!r}")
 

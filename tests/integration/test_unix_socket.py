@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The file of a Unix socket: who makes it, who removes it, and whose it is."""
+"""The file of a Unix socket: which server makes it, removes it and owns it."""
 
 import os
 import pathlib

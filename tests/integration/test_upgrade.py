@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""An upgrade: the release before this one writes files, replicates and serves; this one goes on and loses nothing.
+"""An upgrade: the previous release writes files, replicates and serves; this one continues and loses nothing.
 
-The old programs are built from the newest tag v* before this commit or, before the first release, from the commit FIRST. They are kept in
-build/upgrade. SHERWOOD_SEED=N repeats a run that failed."""
+The old programs are built from the newest tag v* before this commit or, before the first release, from the commit
+FIRST. They are kept in build/upgrade. SHERWOOD_SEED=N repeats a run that failed."""
 
 import contextlib
 import functools
@@ -38,7 +38,7 @@ def git(*words):
 
 @functools.cache
 def old(program="sherwoodd"):
-    """The old program, which is built if it is not there yet."""
+    """Returns the old program, built if necessary."""
     if SANITIZED:
         raise Skip("the old programs have no sanitizer")
     commit = git("rev-parse", "--verify", "--quiet", (git("describe", "--tags", "--match", "v*", "--abbrev=0", "HEAD^") or FIRST) + "^{commit}")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Users: who may do what, by RESP, by bulk frames, by Unix sockets and by HTTP."""
+"""Users and their rights, by RESP, by bulk frames, by Unix sockets and by HTTP."""
 
 import os
 import pathlib
@@ -192,7 +192,7 @@ def wrong_passwords_are_slow():
         other = session(server, "alice", "pw")
 
         def served_meanwhile():
-            """Whether others are served between the answers to the first guess and the second."""
+            """Returns whether other clients are served between the replies to the first guess and the second."""
             guesser = session(server)
             with Moves(server, login_failures=4):
                 began = time.monotonic()
@@ -352,7 +352,7 @@ def peers_of_unix_sockets():
 
 
 def own_address():
-    """An address of this machine that is not loopback, or None."""
+    """Returns an address of this machine other than loopback, or None."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # sends nothing

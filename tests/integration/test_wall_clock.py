@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The time of day is set forwards and backwards by an hour while daemons run: nothing but what people read goes by it.
+"""The time of day is set forwards and backwards while daemons run: only output for people depends on it.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
@@ -26,7 +26,7 @@ def uptime(server):
 
 
 def serves(replies, key):
-    """What waits for something: a sync, a replica."""
+    """Checks requests that wait: for a sync, and for a replica."""
     equal(replies.ask("SET", key, key), "OK", "SET")
     equal(replies.ask("WAITAOF", 1, 0, 20000), [1, 0], "WAITAOF: everysec syncs")
     equal(replies.ask("WAIT", 1, 20000), 1, "WAIT: the replica follows")
@@ -116,7 +116,7 @@ def a_shard():
 
 
 def calm(shard, more_is_safe):
-    """Clocks are set, and terms last. A machine so busy that a term ends by itself does it again."""
+    """Sets clocks and checks that no term ends. It tries again, because a busy machine may end a term."""
     def tried():
         primary = shard.whole()
         term = primary.term()

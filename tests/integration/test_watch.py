@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""sherwood-cli stat, latency and top: a server looked at again and again."""
+"""sherwood-cli stat, latency and top: repeated reports of a server."""
 
 import fcntl
 import os

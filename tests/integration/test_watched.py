@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""WATCH and UNWATCH: EXEC carries nothing out if a watched key was changed, and only then."""
+"""WATCH and UNWATCH: EXEC executes nothing if a watched key was changed, and only then."""
 
 import concurrent.futures
 import random
@@ -65,7 +65,7 @@ def redis_itself():
 
 
 def random_command(rng, queues):
-    """A command that both servers have the same replies to; `queues`: behind MULTI. Few keys, so that many are
+    """Returns a command to which both servers reply the same; `queues`: after MULTI. It uses few keys, so that many are
     watched and changed."""
     key, other = rng.randrange(6), rng.randrange(6)
     alone = (("RENAMENX", key, other), ("COPY", key, other), ("MSETNX", key, 1, other, 2))
@@ -104,7 +104,7 @@ def random_as_redis():
 
 
 def add_watching(replies, key):
-    """Adds 1 by WATCH, GET, MULTI, SET, EXEC. Returns whether it was carried out."""
+    """Adds 1 by WATCH, GET, MULTI, SET, EXEC. Returns whether EXEC was executed."""
     replies.ask("WATCH", key)
     old = int(replies.ask("GET", key))
     replies.ask("MULTI")
@@ -135,7 +135,7 @@ def none_is_lost():
         return times
 
     def elsewhere(connection):
-        """Writes that touch no watched key refuse nobody: this one watches what nobody else writes."""
+        """Writes a watched key that no other client writes: its EXEC must never fail."""
         replies = wire.Replies(connection)
         check(all(add_watching(replies, 2) for _ in range(times)), "nobody has changed it")
         return 0

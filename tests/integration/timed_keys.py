@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""timed_keys - clients that write keys with and without expiry times while slots move, and a model of each key's states.
+"""timed_keys - clients that write keys with and without expiry times while slots move, and a model of each key's
+states.
 
-Each key has one writer. A state of a key is None, or its value and its expiry time in milliseconds since 1970 (0: never).
-The model has all states that a key may have. There are several if a connection ended before the reply, or if the key
-expired while a command was in flight. A reply that fits none of them is a fault. Times are absolute, and all nodes of
-these tests have one clock.
+Each key has one writer. A state of a key is None, or its value and its expiry time in milliseconds since 1970 (0:
+never). The model has all states that a key may have. There are several if a connection ended before the reply, or if
+the key expired while a command was in flight. A reply that fits none of them is a fault. Times are absolute, and all
+nodes of these tests have one clock.
 """
 
 import random
