@@ -54,7 +54,7 @@ uint64_t sw_cow_copies_bytes(uint32_t copy_bytes, uint64_t array_bytes)
     return CHUNKS * chunk_bytes_for(copy_bytes, array_bytes);
 }
 
-/* Adds a chunk to the free list. False: no memory for its struct. */
+/* Adds a chunk to the free list. Returns false if there is no memory for its struct. */
 static bool add_chunk(struct sw_cow_copies *copies, uint8_t *data, uint64_t mapped)
 {
     struct sw_chunk *chunk = calloc(1, sizeof(*chunk));
@@ -125,7 +125,7 @@ struct sw_cow_copies *sw_cow_copies_create(uint32_t copy_bytes, uint64_t array_b
 /* --- writers ---------------------------------------------------------------------------------- */
 
 /* Waits until the reader returns a chunk, at most patience_ns; then allocates another chunk.
- * Returns false if the image is to be lost. The caller holds the mutex. */
+ * Returns false if the caller must mark the image as lost. The caller holds the mutex. */
 static bool wait_for_chunk(struct sw_cow_copies *copies)
 {
     uint64_t began_ns = sw_now_ns();
@@ -136,7 +136,7 @@ static bool wait_for_chunk(struct sw_cow_copies *copies)
         copies->patience_ns = PATIENCE_NS;
         return true;
     }
-    if (sw_now_ns() < until) { /* woken for another reason */
+    if (sw_now_ns() < until) { /* the wait ended before the time was over */
         return true;
     }
     if (grow(copies)) {

@@ -37,7 +37,7 @@ static void copy_piece(const struct sw_cow_guard *guard, uint64_t piece, uint8_t
     memcpy(to, guard->array + at, (size_t)(left < SW_COW_GUARD_PIECE ? left : SW_COW_GUARD_PIECE));
 }
 
-/* True if the caller has taken the piece; false if another thread took it before. */
+/* Returns true if the caller has taken the piece, false if another thread took it before. */
 static bool take_piece(struct sw_cow_guard *guard, uint64_t piece)
 {
     uint8_t was = SW_COW_GUARD_OPEN;
@@ -83,7 +83,7 @@ void sw_cow_guard_before_write(struct sw_cow_guard *guard, const void *at)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Returns the chunk that was read, and takes another one. */
+/* Gives the chunk that was read back, and takes another one. Returns false if there is none. */
 static bool take_chunk(struct sw_cow_guard *guard, bool any)
 {
     guard->reading = sw_cow_copies_take(guard->copies, guard->reading, any);
@@ -106,8 +106,8 @@ static uint64_t copy_pieces(struct sw_cow_guard *guard)
     return bytes;
 }
 
-/* Takes one of the last chunks, after every piece was taken. False: no chunk is left, or the
- * instant is lost. */
+/* Takes one of the last chunks, after every piece was taken. Returns false if no chunk is left or
+ * the instant is lost. */
 static bool take_rest(struct sw_cow_guard *guard)
 {
     const uint64_t pieces = pieces_of(guard->bytes);

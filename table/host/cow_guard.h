@@ -42,28 +42,28 @@ struct sw_cow_guard {
     uint8_t *buffer;
 };
 
-/* Guards `bytes` of an array from this call on. NULL: no memory. */
+/* Guards `bytes` of an array from this call on. Returns NULL if memory is short. */
 struct sw_cow_guard *sw_cow_guard_create(const void *array, uint64_t bytes);
 /* Frees the guard. No thread may call sw_cow_guard_before_write any more. */
 void sw_cow_guard_destroy(struct sw_cow_guard *guard);
-/* Bytes that sw_cow_guard_create allocates for the copies and states of an array of `bytes`. */
+/* Returns the bytes that sw_cow_guard_create allocates for the copies and states of an array of
+ * `bytes`. */
 uint64_t sw_cow_guard_bytes(uint64_t bytes);
 
-/* Returns the next part of the array as it was: *bytes at *part, valid until the next call. Returns
- * each piece once, in any order. Pads an incomplete last piece with bytes 0xFF. False at the end,
- * and when the instant is lost. */
+/* Sets *part and *bytes to the next part of the array as it was, valid until the next call.
+ * Delivers each piece once, in any order. Pads an incomplete last piece with bytes 0xFF. Returns
+ * false at the end, and when the instant is lost. */
 bool sw_cow_guard_read(struct sw_cow_guard *guard, const void **part, uint64_t *bytes);
 
-/* Marks the instant as lost: it is no longer wanted or cannot be kept. Writers stop waiting for the
- * reader. */
+/* Marks the instant as lost: the reader no longer wants it, or memory is short. Writers stop
+ * waiting for the reader. */
 void sw_cow_guard_lose(struct sw_cow_guard *guard);
 bool sw_cow_guard_is_lost(const struct sw_cow_guard *guard);
 /* Marks the instant as lost, and waits until the reader no longer reads the array. */
 void sw_cow_guard_abandon(struct sw_cow_guard *guard);
 
 /* Call it before writing the bytes at `at`; `at` may lie outside the array. May wait for the
- * reader. Cold: most calls of the surrounding code have no guard, so the compiler moves this call
- * out of their way. */
+ * reader. Cold: most tables have no guard, so the compiler moves the call out of the usual path. */
 #if defined(__GNUC__)
 __attribute__((cold, noinline))
 #endif

@@ -11,8 +11,8 @@
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-/* The loops copy every slot; the next slot overwrites an EMPTY one. A branch on EMPTY could not be
- * predicted. */
+/* The loops copy every slot; the next slot overwrites an EMPTY one. The processor could not predict
+ * a branch on EMPTY. */
 
 static void gather_64(const struct sw_image_slots *kind, const uint32_t *words, uint64_t count,
                       uint64_t *at, struct sw_image_columns *columns)

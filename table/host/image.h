@@ -47,9 +47,9 @@ struct sw_host_image {
     uint64_t bytes;
 };
 
-/* Creates an image with memory for a copy of `bytes`; without that memory if `bytes` is 0. Touches
- * the memory, so that the copy causes no page faults. NULL: memory is short, or `bytes` exceed 95 %
- * of the available memory. */
+/* Creates an image with memory for a copy of `bytes`. If `bytes` is 0, the image has no such
+ * memory. Touches the memory, so that the copy causes no page faults. Returns NULL if memory is
+ * short, or if `bytes` exceed 95 % of the available memory. */
 struct sw_host_image *sw_host_image_create(uint64_t bytes);
 /* Implement image_read and image_drop of a backend. */
 int sw_host_image_read(void *image, struct sw_image_columns *columns);

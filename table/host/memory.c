@@ -70,7 +70,8 @@ uint64_t sw_memory_installed(void)
 
 /* --- what is available ------------------------------------------------------------------------ */
 
-/* Allocates no memory: the function must also work when memory is short. */
+/* Reads a file of a directory. Returns false if it cannot be read or is too long. Allocates no
+ * memory, because the function must also work when memory is short. */
 static bool read_text(const char *directory, const char *name, char text[TEXT_BYTES])
 {
     char path[PATH_MAX];
@@ -84,7 +85,7 @@ static bool read_text(const char *directory, const char *name, char text[TEXT_BY
     }
     size_t size = 0;
     ssize_t count = 0;
-    do { /* a file of /proc may come in pieces */
+    do { /* read() may return a file of /proc in pieces */
         count = read(file, text + size, TEXT_BYTES - 1 - size);
         size += count > 0 ? (size_t)count : 0;
     } while (count > 0 || (count < 0 && errno == EINTR));
@@ -97,7 +98,7 @@ static bool parse_number(const char *text, uint64_t *number)
 {
     char *end = NULL;
     text += strspn(text, " \t");
-    if (*text < '0' || *text > '9') { /* "max" is no limit */
+    if (*text < '0' || *text > '9') { /* "max": no limit */
         return false;
     }
     errno = 0;
@@ -105,7 +106,7 @@ static bool parse_number(const char *text, uint64_t *number)
     return errno == 0 && (*end == '\0' || *end == '\n' || *end == ' ');
 }
 
-/* The number of the line "name: number" or "name number". */
+/* Finds the number of the line "name: number" or "name number". */
 static bool find_number(const char *text, const char *name, uint64_t *number)
 {
     size_t size = strlen(name);
@@ -119,7 +120,8 @@ static bool find_number(const char *text, const char *name, uint64_t *number)
     return false;
 }
 
-/* File names of a hierarchy, and the lines of memory.stat that are page cache. */
+/* Names of the files of a version of control groups, and of the lines of memory.stat that count
+ * page cache. */
 struct names {
     const char *limit, *usage, *cache[2];
 };
@@ -129,7 +131,8 @@ static const struct names names_2 = {
 static const struct names names_1 = {
     "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}};
 
-/* Bytes that a group leaves: limit minus usage; if `whole`, its limit. */
+/* Returns the bytes that a group leaves: its limit minus its usage, page cache not counted. If
+ * `whole`, returns its limit. */
 static uint64_t room_of_level(const char *directory, const struct names *names, bool whole)
 {
     char text[TEXT_BYTES];
@@ -155,7 +158,7 @@ static uint64_t room_of_level(const char *directory, const struct names *names, 
     return limit > used ? limit - used : 0;
 }
 
-/* The minimum over all levels of root/path, root included. */
+/* Returns the minimum of room_of_level over all levels of root/path, root included. */
 static uint64_t room_of_path(const char *root, const char *path, size_t path_size,
                              const struct names *names, bool whole)
 {
@@ -177,7 +180,7 @@ static uint64_t room_of_path(const char *root, const char *path, size_t path_siz
     }
 }
 
-/* Is `word` one of the words of [list, list + size), which commas separate? */
+/* Returns whether [list, list + size), words that commas separate, contains `word`. */
 static bool lists(const char *list, size_t size, const char *word)
 {
     size_t word_size = strlen(word);
@@ -222,8 +225,8 @@ uint64_t sw_memory_of_meminfo(const char *text)
                                                                               : UINT64_MAX;
 }
 
-/* Bytes of address space that RLIMIT_AS (ulimit -v) leaves. Every mapping counts, touched or
- * not. */
+/* Returns the bytes of address space that RLIMIT_AS (ulimit -v) leaves. Every mapping counts,
+ * touched or not. */
 static uint64_t room_of_address_space(void)
 {
     struct rlimit limit;

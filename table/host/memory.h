@@ -15,35 +15,36 @@
 extern "C" {
 #endif
 
-/* Maps zeroed, page-aligned memory; NULL if the system refuses or `bytes` is 0. */
+/* Maps zeroed, page-aligned memory. Returns NULL if the system refuses or `bytes` is 0. */
 void *sw_memory_map(uint64_t bytes);
-/* The same, with all pages touched, so that filling the memory causes no page faults. Also returns
- * NULL if `bytes` exceed 95 % of the available memory. */
+/* Does the same and touches all pages, so that filling the memory causes no page faults. Also
+ * returns NULL if `bytes` exceed 95 % of the available memory. */
 void *sw_memory_map_touched(uint64_t bytes);
 /* NULL is allowed. */
 void sw_memory_unmap(void *memory, uint64_t bytes);
 
-/* RAM of this machine in bytes; UINT64_MAX if it is unknown. */
+/* Returns the RAM of this machine in bytes; UINT64_MAX if it is unknown. */
 uint64_t sw_memory_installed(void);
 
-/* Bytes that this process can still allocate: the minimum of MemAvailable and of the rest that its
- * control groups and RLIMIT_AS leave. A file that cannot be read sets no limit; UINT64_MAX if there
- * is no limit. Other processes may allocate the same memory at any time. */
+/* Returns the bytes that this process can still allocate: the minimum of MemAvailable and of the
+ * bytes that its control groups and RLIMIT_AS leave. A file that cannot be read sets no limit.
+ * Returns UINT64_MAX if there is no limit. Other processes may allocate the same memory at any
+ * time. */
 uint64_t sw_memory_available(void);
 
-/* Most bytes that this process may ever use: the minimum of the RAM of this machine and of the
- * limits of its control groups and RLIMIT_AS. Memory in use does not matter. RLIMIT_AS counts
- * every mapping, touched or not, so `mapped` bytes that the process maps for other things are
- * subtracted from it. The same at every start on a machine. UINT64_MAX if there is no limit that
- * can be read. */
+/* Returns the most bytes that this process may ever use: the minimum of the RAM of this machine and
+ * of the limits of its control groups and RLIMIT_AS. The memory in use does not change the result.
+ * RLIMIT_AS counts every mapping, touched or not, so `mapped` bytes that the process maps for other
+ * things are subtracted from it. The result is the same at every start on a machine. Returns
+ * UINT64_MAX if no limit can be read. */
 uint64_t sw_memory_limit(uint64_t mapped);
 
-/* Exposed for tests: MemAvailable in the text of /proc/meminfo, in bytes. */
+/* Returns MemAvailable in bytes, from the text of /proc/meminfo. Exposed for tests. */
 uint64_t sw_memory_of_meminfo(const char *text);
-/* Minimum of what the groups in the text of /proc/self/cgroup leave, at each level up to the root:
- * limit minus usage, where page cache does not count as usage. If `whole`, the minimum of the
- * limits. `root_2` and `root_1` are the mount points of version 2 and of version 1's memory
- * controller. */
+/* Returns the minimum of the bytes that the groups in the text of /proc/self/cgroup leave, at each
+ * level up to the root: limit minus usage, where page cache does not count as usage. If `whole`,
+ * returns the minimum of the limits. `root_2` and `root_1` are the mount points of version 2 and of
+ * version 1's memory controller. */
 uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *root_1, bool whole);
 
 #ifdef __cplusplus

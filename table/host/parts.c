@@ -14,7 +14,7 @@ static uint32_t cores(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1) {
-        return 1; /* more cores than cpu_set_t counts, or no /proc: one thread always works */
+        return 1; /* the machine has more cores than cpu_set_t counts: one thread always works */
     }
     return (uint32_t)CPU_COUNT(&set);
 }

@@ -10,16 +10,16 @@
 
 #include "table/backend.h"
 
-/* Threads of a table: as configured, or one per core; at most `most`. */
+/* Returns the number of threads of a table: as configured, or one per core; at most `most`. */
 uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most);
 
-/* Nanoseconds of the monotonic clock. */
+/* Returns the time of the monotonic clock in nanoseconds. */
 uint64_t sw_now_ns(void);
 
 void *sw_cpu_io_alloc(void *table, size_t bytes);
 void sw_cpu_io_free(void *table, void *memory, size_t bytes);
 
-/* The queue is the table. */
+/* Returns the table itself as the queue: a queue has no state. */
 int sw_cpu_queue_open(void *table, void **out);
 void sw_cpu_queue_close(void *queue);
 int sw_cpu_poll(void *queue, struct sw_batch *batch);

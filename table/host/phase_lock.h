@@ -3,8 +3,8 @@
  * phase_lock.h - a fair read-write lock that separates the phases of a table: readers share the
  * lock, a writer holds it exclusively.
  *
- * First come, first served: a reader that arrives after a waiting writer waits for that writer. A
- * writer waits for all readers that arrived earlier. So neither starves.
+ * Threads enter in the order of their arrival: a reader that arrives after a waiting writer waits
+ * for that writer. A writer waits for all readers that arrived earlier. So neither starves.
  *
  * Threads: any number. A thread must not enter twice.
  */
@@ -29,7 +29,7 @@ void sw_phase_lock_fini(struct sw_phase_lock *lock);
 
 void sw_phase_lock_enter_read(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_read(struct sw_phase_lock *lock);
-/* Returns the number of writers that have entered so far, this one included. */
+/* Returns the number of counted writers that have entered so far, this one included. */
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock);
 /* Enters as a writer without being counted; leave with sw_phase_lock_leave_write. Returns the
@@ -39,7 +39,8 @@ uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock);
  * sw_phase_lock_enter_write would have returned. */
 uint64_t sw_phase_lock_count(struct sw_phase_lock *lock);
 
-/* Number of counted writers that have entered so far. It does not change during a read phase. */
+/* Returns the number of counted writers that have entered so far. It does not change during a read
+ * phase. */
 uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock);
 /* Sets the number of counted writers. No thread may hold the lock or wait for it. */
 void sw_phase_lock_set_writers(struct sw_phase_lock *lock, uint64_t writers);

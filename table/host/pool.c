@@ -19,13 +19,13 @@ struct worker {
 
 struct sw_pool {
     pthread_mutex_t mutex;
-    pthread_cond_t work; /* a job was submitted, or stop */
+    pthread_cond_t work; /* a job was submitted, or `stop` was set */
     pthread_cond_t done; /* the last worker returned */
     pthread_mutex_t taken;
     uint32_t threads;
     uint32_t started; /* workers that must be joined */
     uint32_t running; /* workers that have not returned from the current job */
-    uint64_t jobs;    /* submitted so far */
+    uint64_t jobs;    /* jobs submitted so far */
     bool stop;
     sw_pool_job *job;
     void *context;

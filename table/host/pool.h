@@ -20,8 +20,8 @@ typedef void sw_pool_job(void *context, uint32_t thread, uint32_t threads);
 
 struct sw_pool;
 
-/* `threads` includes the caller's, so threads - 1 are started (1: none). Returns SW_OK, or
- * SW_E_NOMEM if a thread cannot be started; then *out is NULL. */
+/* Creates a pool. `threads` includes the caller's thread, so threads - 1 workers start (1: none).
+ * Returns SW_OK, or SW_E_NOMEM if a thread cannot be started; then *out is NULL. */
 int sw_pool_create(uint32_t threads, struct sw_pool **out);
 
 /* Error text for a failed sw_pool_create. Its argument is `threads`, an unsigned. */
@@ -37,8 +37,8 @@ uint32_t sw_pool_threads(const struct sw_pool *pool);
 bool sw_pool_try_lock(struct sw_pool *pool);
 void sw_pool_unlock(struct sw_pool *pool);
 
-/* Runs the job on every thread of the pool and on the caller's; returns when all have finished. The
- * caller and every thread of the next job see what they wrote. */
+/* Runs the job on every worker and on the calling thread; returns when all have finished. The
+ * caller and every thread of the next job see the stores of the job. */
 void sw_pool_run(struct sw_pool *pool, sw_pool_job *job, void *context);
 
 #endif
