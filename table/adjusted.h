@@ -2,7 +2,7 @@
  *
  * adjusted.h - changes of entries that no counter of a batch counts.
  *
- * Threads: the batch is the caller's.
+ * Threads: any; the batch belongs to the caller.
  */
 #ifndef SHERWOOD_TABLE_ADJUSTED_H
 #define SHERWOOD_TABLE_ADJUSTED_H

@@ -61,19 +61,19 @@ struct sw_backend_facts {
 struct sw_combined_launch {
     uint32_t number; /* 0 .. SW_COMBINED_LAUNCHES - 1, unique among the launches in flight */
     uint32_t count;  /* at least 1 */
-    bool alone;      /* write_combiner.c: the only part was submitted by backend->submit */
+    bool alone;      /* write_combiner.c submitted the only part by backend->submit */
     struct sw_batch *parts[SW_COMBINED_BATCHES_MAX];
-    struct sw_batch whole; /* the backend's, from submit_combined to the end of poll_combined */
+    struct sw_batch whole; /* used by the backend from submit_combined to completion */
 };
 
-/* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). It has a place in the order of the
- * writes, but no number of its own. The backend returns the image in image.memory. The caller drops
- * it, even if the batch fails afterwards. With image.borrows the image is the arrays themselves,
- * without a copy. A backend that orders writes itself sets image.sequence to the number of the last
- * write in the image. image.held_ns: how long writes waited. SW_E_NOMEM: there is no memory for the
- * image. */
+/* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). The order of the writes includes the
+ * image, but the image has no number of its own. The backend returns the image in image.memory. The
+ * caller drops it, even if the batch fails afterwards. With image.borrows the image is the arrays
+ * themselves, without a copy. A backend that orders writes itself sets image.sequence to the number
+ * of the last write in the image. image.held_ns: how long writes waited. SW_E_NOMEM: there is no
+ * memory for the image. */
 
-/* Arrays that receive entries of an image. */
+/* Arrays that image_read fills with entries of an image. */
 struct sw_image_columns {
     uint32_t room;
     uint32_t count; /* entries in the arrays */
@@ -96,8 +96,8 @@ struct sw_importing {
                   char *reason, size_t reason_size);
     void (*release)(void *table, struct sw_memory *memory);
     int (*load)(void *table, const struct sw_memory *memory, uint64_t offset, uint64_t bytes,
-                void *to); /* NULL: the host reads all imported memory itself */
-    bool (*device)(const void *table, uint8_t uuid[16]); /* NULL: there is none */
+                void *to); /* NULL: the backend imports only memory that the host can read */
+    bool (*device)(const void *table, uint8_t uuid[16]); /* NULL: the table has no device */
 };
 
 /* Members with this default may be left out of an initializer. C allows that silently. In C++
@@ -155,8 +155,8 @@ struct sw_backend {
     int (*poll_combined)(void *queue, struct sw_combined_launch *combined);
     void (*flush)(void *queue, uint32_t stream);
 
-    /* Implement sw_table_check and sw_table_raw_copy. Blocking; no batch in flight. NULL: not
-     * supported. */
+    /* Implement sw_table_check and sw_table_raw_copy. They block, and no batch may be in flight.
+     * NULL: not supported. */
     int (*check)(void *table, char *violation, size_t violation_size);
     int (*raw_copy)(void *table, void *slots);
 
@@ -167,9 +167,8 @@ struct sw_backend {
     /* Implements sw_memory_import, sw_memory_release, sw_memory_load and sw_memory_device. NULL:
      * the table uses memory of this process where it lies, and can import no other memory. */
     const struct sw_importing *importing;
-    /* Sets the number of the last write: the next write gets the number after it. No batch in
-     * flight. NULL where writes are combined.
-     */
+    /* Sets the number of the last write: the next write gets the number after it. No batch may be
+     * in flight. NULL where writes are combined. */
     void (*set_sequence)(void *table, uint64_t sequence);
     /* Returns the number of the write that began last. Any thread. NULL where writes are combined.
      */

@@ -95,7 +95,8 @@ struct sw_batch {
      * counted in `expired` alone. */
     uint64_t clock_ms; /* in: the caller's clock; 0: no entry counts as expired; out: the clock of
                           the batch */
-    /* Keys to remove first: `expired_keys` of another batch; otherwise SW_E_INVALID. */
+    /* Keys to remove first: the `expired_keys` of another batch. The status is SW_E_INVALID if one
+     * of them has no expiry time. */
     const void *remove_keys;
     /* Out: the keys removed first; allocated by malloc, freed by the caller; or NULL. */
     void *expired_keys;
@@ -105,7 +106,7 @@ struct sw_batch {
     bool wants_expired_keys; /* writes, SWEEP: the caller wants `expired_keys` */
     bool some_expire;        /* out, writes: some entry had a time before or after the batch */
 
-    /* The backend's, from submit to completion. */
+    /* Used by the backend from submit to completion. */
     int _stage; /* atomic: write_combiner.c */
     struct sw_batch *_next;
     uint64_t _ticket;
@@ -176,8 +177,9 @@ struct sw_batch {
              * batch: until then its operations find and change them, and they count towards
              * occupied_max. Each key is listed once. If the batch also deletes, the backends may
              * choose different entries. The arrays have room for `count` entries and are required
-             * if stash_slots is 0. Cache: the entries evicted, all that `evicted` counts; NULL if
-             * the caller does not want them. */
+             * if stash_slots is 0. Cache: the entries that operations of the batch evicted; NULL if
+             * the caller does not want them. `evicted` also counts entries that growth evicted;
+             * they are not listed. */
             void *leftover_keys;
             void *leftover_values;
             uint64_t *leftover_scores; /* cache; or NULL */
@@ -193,10 +195,10 @@ struct sw_batch {
          * call (cursor 0) to the last (cursor comes back as 0) is returned at least once, whatever
          * else is inserted or deleted meanwhile. A call may return fewer entries than `count`, or
          * none, with a cursor other than 0. Arrays have room for `count`. A scan takes effect at
-         * some moment between submit and completion. If the device must read again, that moment is
-         * after batches submitted later to the same queue. A queue of the CUDA backend takes one
-         * scan at a time (SW_E_BUSY). On CUDA rows are read later than the keys; entries deleted in
-         * between are left out. */
+         * some moment between submit and completion. If the device must read again, batches
+         * submitted later to the same queue may take effect before the scan. A queue of the CUDA
+         * backend takes one scan at a time (SW_E_BUSY). On CUDA rows are read later than the keys;
+         * entries deleted in between are left out. */
         struct {
             uint64_t cursor;               /* in and out */
             void *keys, *values;           /* out */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * change.h - the effect of several operations on one key, for any state of the key before them. So
- * many threads can fold the operations on a key that is repeated very often: each thread folds one
- * stretch of them. One source for CPU and CUDA, both widths (names end in _s64 and _s128).
+ * change.h - the effect of several operations on one key, for any state of the key before them. If
+ * a key is repeated very often, several threads fold its operations: each thread folds consecutive
+ * ones. One source for CPU and CUDA, both widths (names end in _s64 and _s128).
  *
  * An absent key has one state, and goes through the operations itself. A present key does so from
  * its first SET, SET_PRESENT or DELETE on, because its earlier value no longer matters. Before

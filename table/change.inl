@@ -4,9 +4,9 @@
  */
 
 struct CH(key_state) {
-    CH_WORD value; /* 0 if it is absent */
+    CH_WORD value; /* 0 if the key is absent */
     bool exists;
-    bool inserted; /* one of the operations so far inserted it */
+    bool inserted; /* one of the operations so far inserted the key */
 };
 
 /* The effect of several operations on one key. An absent key becomes `absent`. A present key

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decide.inl - the effect of one operation on the value of its key. Included by operation.h once
- * per width.
+ * decide.inl - the effect of one operation on the value of its key, for one width. No file includes
+ * this one: the engines use sw_decide of proto/ops/apply.inl.
  */
 
 /* Returns the effect of `op` on a key that has the value `old` (found) or is absent; *out receives

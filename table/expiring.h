@@ -28,8 +28,8 @@ uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms);
  * short of room, does not remove these entries even if they have expired: the other table may still
  * give them another time. The caller that repeats the writes removes them by `remove_keys`, in
  * batches without a clock. NULL: suspends no key. The function waits for the batches that run;
- * afterwards the table no longer calls the previous function. A table whose entries do not expire
- * does nothing. */
+ * afterwards the table no longer calls the previous function. Does nothing if entries of the table
+ * cannot expire. */
 void sw_table_suspend_expiry(struct sw_table *table,
                              bool (*is_suspended)(const void *context, uint64_t key),
                              const void *context);

@@ -23,8 +23,8 @@ struct sw_table;
  * copies nothing beforehand: a write first copies the slots that it changes and the image has not
  * read. If there is no memory for the copy, the image is lost. Elsewhere writes wait while the
  * arrays are copied. Reads continue, except those of a cache. With `borrow` nothing is copied: the
- * caller submits no batch that writes before it drops the image. Only the calling thread works on
- * the copy. Blocks; the queue must be idle. SW_OK; SW_E_NOMEM: no memory for another sw_image_bytes
+ * caller submits no batch that writes before it drops the image. The calling thread alone makes the
+ * copy. Blocks; the queue must be idle. SW_OK; SW_E_NOMEM: no memory for another sw_image_bytes
  * where the slots lie; SW_E_BUSY: another image exists; SW_E_UNSUPPORTED; SW_E_DEVICE. Drop images
  * before sw_table_destroy. */
 struct sw_image;

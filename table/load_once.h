@@ -3,8 +3,9 @@
  * load_once.h - single-read loads from memory that others may change meanwhile: the keys and
  * operands of a batch.
  *
- * Each of these forces the compiler to load an element exactly once, so two uses of the value
- * cannot disagree (batch.h, struct sw_batch; table/robin_hood/README.md, rule 9). Host and device.
+ * Each function of this file forces the compiler to load an element exactly once, so two uses of
+ * the value cannot disagree (batch.h, struct sw_batch; table/robin_hood/README.md, rule 9). Host
+ * and device.
  */
 #ifndef SHERWOOD_TABLE_LOAD_ONCE_H
 #define SHERWOOD_TABLE_LOAD_ONCE_H

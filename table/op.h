@@ -22,8 +22,8 @@
  * ADD adds value and operand number by number; integers wrap around.
  *
  * EXPIRE changes the time at which a present key expires, and not its value (sw_batch.expires). On
- * an absent key it changes nothing. Its conditional forms do so only if sw_expire_holds returns
- * true. */
+ * an absent key it changes nothing. Its conditional forms change the time only if sw_expire_holds
+ * returns true. */
 enum sw_op {
 #define SW_ROW(name, number, op, ...) SW_##name = (op),
     SW_DATA_OPERATION_MAP(SW_ROW)

@@ -4,8 +4,8 @@
  * This needs no look-ups and no order of the entries.
  *
  * The threads that call sw_restore_add first write each entry to its segment of the table. At the
- * end all threads of the table lay out the segments. So memory is written twice in order instead of
- * once at random.
+ * end all threads of the table lay out the segments. So the threads write memory twice in order
+ * instead of once at random.
  *
  * Threads: any number may call sw_restore_add. One thread calls begin and end, while no other
  * thread adds. No thread may submit a batch between begin and end.

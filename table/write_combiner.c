@@ -81,7 +81,7 @@ void sw_combiner_queue_init(struct sw_combiner_queue *queue, struct sw_combiner 
 /* --- launches; the leader's ------------------------------------------------------------------- */
 
 /* A batch that may hand entries back has room only for its own left-overs, so it is not collected.
- * With collects_all no entries are handed back. Scores are not collected either. */
+ * With collects_all no entries are handed back. A batch with scores is not collected either. */
 bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_OPERATIONS &&
@@ -106,7 +106,7 @@ static bool shares(const struct sw_combiner *combiner, const struct sw_batch *ba
 }
 
 /* Returns whether a batch is collected even if it is launched alone: if others may change it
- * meanwhile, if it is large, or if it concerns times. */
+ * meanwhile, if it is large, if it concerns times, or if the backend collects every batch. */
 static bool is_collected_alone(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     if (concerns_times(combiner, batch)) {

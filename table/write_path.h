@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Execution strategies (ways) for batches of writes in Robin Hood on CUDA
- * (table/robin_hood/README.md, "The CUDA backend"): name, text. */
+/* Execution strategies of batches of writes in Robin Hood on CUDA (table/robin_hood/README.md, "The
+ * CUDA backend"): name, text. */
 #define SW_WRITE_PATH_MAP(X)            \
     X(SW_WRITE_PATH_RANGES, "ranges")   \
     X(SW_WRITE_PATH_STREAM, "stream")   \
