@@ -57,8 +57,8 @@ static void CK(run_reads)(struct cuckoo *cuckoo, struct sw_batch *batch)
     }
 }
 
-/* Copies all entries to the other arrays, under the next seeds. False if an entry reached the chain
- * bound; then the table is unchanged. */
+/* Copies all entries to the other arrays, under the next seeds. Returns false if an entry reached
+ * the chain bound; then the table is unchanged. */
 static bool CK(move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next)
 {
     const struct CK(cell) *old = cuckoo->cells[cuckoo->current];

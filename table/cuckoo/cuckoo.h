@@ -18,8 +18,8 @@
 
 #define SW_CUCKOO_FUNCTIONS_MAX 3
 
-/* Maximum cells of one array. The place in the array is a 32-bit hash scaled to the array. A larger
- * array would spread keys unevenly. */
+/* Maximum cells of one array. A 32-bit hash, scaled to the array, selects the cell. A larger array
+ * would spread keys unevenly. */
 #define SW_CUCKOO_CELLS_EACH_MAX (1ULL << 30)
 
 /* Maximum keys that one GPU thread processes at once. */
@@ -37,8 +37,8 @@
 #define SW_CUCKOO_UNROLL
 #endif
 
-/* The seed of function i in the seed set `number`: the finalizer of splitmix64 (Sebastiano Vigna,
- * public domain), applied to both numbers. */
+/* Returns the seed of function i in the seed set `number`: the finalizer of splitmix64 (Sebastiano
+ * Vigna, public domain), applied to both numbers. */
 SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed_of(uint32_t number, uint32_t i)
 {
     uint64_t z = ((uint64_t)number * SW_CUCKOO_FUNCTIONS_MAX + i + 1) * 0x9e3779b97f4a7c15ULL;
@@ -61,14 +61,15 @@ SW_CUCKOO_INLINE uint64_t sw_cuckoo_cells(const struct sw_cuckoo_shape *shape)
     return shape->each * shape->functions;
 }
 
-/* The seed of function i, without an index into memory. */
+/* Returns the seed of function i. Selects it instead of indexing, so that a GPU keeps the seeds in
+ * registers. */
 SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed(const struct sw_cuckoo_shape *shape, uint32_t i)
 {
     return i == 0 ? shape->seeds[0] : i == 1 ? shape->seeds[1] : shape->seeds[2];
 }
 
-/* The number of the cell of array i for a key with this hash, counted from the first cell of array
- * 0. */
+/* Returns the number of the cell of array i for a key with this hash, counted from the first cell
+ * of array 0. */
 SW_CUCKOO_INLINE uint64_t sw_cuckoo_place_of(const struct sw_cuckoo_shape *shape, uint32_t hash,
                                              uint32_t i)
 {

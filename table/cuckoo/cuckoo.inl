@@ -63,8 +63,8 @@ SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WOR
 }
 
 /* Inserts the entries carried[k] whose bits are set in `live`. Each has had `taken` exchanges
- * before, so the next exchange is in array taken % functions. Returns the bits of the inserts that
- * reached chain_max: carried[k] is then an entry that is in no cell, usually a different one.
+ * before, so the next exchange is in array `taken` % functions. Returns the bits of the inserts
+ * that reached chain_max: carried[k] is then an entry that is in no cell, usually a different one.
  *
  * Other inserts may run concurrently: each exchange of a whole cell leaves every entry in exactly
  * one cell or carried by one thread (rule 2 of README.md; M6 of table/README.md). */
@@ -84,7 +84,7 @@ SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct C
         SW_CUCKOO_UNROLL
         for (uint32_t k = 0; k < count; k++) {
             if ((live >> k & 1) != 0) {
-                /* if a caller inserts a key twice, against the contract, one copy stays */
+                /* if a caller breaks the contract and inserts a key twice, one copy stays */
                 bool done = was[k].key == CK_ONES || was[k].key == carried[k].key;
                 carried[k] = was[k];
                 live &= done ? ~(1U << k) : ~0U;
@@ -96,8 +96,8 @@ SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct C
     return live;
 }
 
-/* Inserts one entry, whose key is absent and not all ones. False: *carried is an entry that is in
- * no cell. */
+/* Inserts one entry, whose key is absent and not all ones. Returns false if an entry reached
+ * chain_max; then *carried is that entry, which is in no cell. */
 SW_CUCKOO_INLINE bool CK(insert)(const struct CK(view) * view, struct CK(cell) * carried)
 {
     return CK(insert_from)(view, carried, 1, 0, 1, view->shape.functions) == 0;

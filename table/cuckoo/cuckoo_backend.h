@@ -19,10 +19,10 @@ extern "C" {
 
 extern const struct sw_engine_parts sw_cuckoo_engine;
 extern const struct sw_backend sw_cuckoo_backend_cpu;
-/* NULL if this build has no CUDA backend (cuda/absent.c). */
+/* Returns NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_cuckoo_backend_cuda(void);
 
-/* Facts of a table that never changes its size. */
+/* Sets the facts that the geometry determines: a table never changes its size. */
 void sw_cuckoo_backend_facts(const struct sw_cuckoo_geometry *geometry, uint64_t bytes,
                              struct sw_backend_facts *facts);
 
@@ -31,7 +31,7 @@ struct sw_cuckoo_work_s64 sw_cuckoo_work_of_s64(const struct sw_batch *batch);
 struct sw_cuckoo_work_s128 sw_cuckoo_work_of_s128(const struct sw_batch *batch);
 
 /* Audits a table in host memory: every entry is in one of its key's cells or in the stash, no key
- * is there twice, and the state has the right number of entries. `table` is struct
+ * occurs twice, and the state has the right number of entries. `table` is struct
  * sw_cuckoo_table_s64 or _s128. Returns SW_OK, or SW_E_INVALID with the first violation as text. */
 int sw_cuckoo_check(uint32_t slot_bits, const void *table, char *violation, size_t violation_size);
 

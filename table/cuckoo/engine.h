@@ -24,7 +24,7 @@ extern "C" {
 #define SW_CUCKOO_LOAD_MAX_3 0.88
 
 /* Without max_probe, the chain bound is this factor times log2(capacity): twice the largest factor
- * of the report. */
+ * in the report that bench/cuckoo reproduces. */
 #define SW_CUCKOO_CHAIN_FACTOR 38.4
 
 /* Seed sets tried in one rehash (CPU). If all fail, the entries stay in the stash. */
@@ -45,7 +45,7 @@ struct sw_cuckoo_geometry {
 
 struct sw_table_config;
 
-/* ceil(l * log2(n)), at least 1. */
+/* Returns ceil(l * log2(n)), at least 1. */
 uint32_t sw_cuckoo_chain_bound(double l, uint64_t n);
 
 void sw_cuckoo_geometry_compute(const struct sw_table_config *config,
@@ -61,7 +61,7 @@ SW_CUCKOO_INLINE void sw_cuckoo_engine_seeds(struct sw_cuckoo_shape *shape, uint
     }
 }
 
-/* Whether an operation inserts an absent key. */
+/* Returns whether an operation inserts an absent key. */
 SW_CUCKOO_INLINE bool sw_cuckoo_may_insert(uint32_t op)
 {
     return SW_OPS_HAS(SW_OPS_INSERT, op);

@@ -10,8 +10,8 @@
 
 struct CK(table) {
     struct CK(view) view;
-    struct CK(cell) * stash; /* entries that met the chain bound, in no order: state->stash_occupied
-                                of them; room for sw_cuckoo_stash_room */
+    struct CK(cell) * stash; /* entries that met the chain bound, in no order; it has
+                                state->stash_occupied entries and room for geometry.stash_room */
     struct sw_state *state;
     uint64_t occupied_max; /* at this number of entries inserts are refused */
     uint64_t stash_max;    /* entries of the stash above which a batch's inserts are refused */
@@ -46,14 +46,14 @@ struct CK(work) {
 
 /* The place of a key. */
 struct CK(place) {
-    struct CK(cell) * cell; /* NULL if absent, or the key of all ones */
+    struct CK(cell) * cell; /* NULL: the key is absent, or is the key of all ones */
     bool found;
     bool in_stash;
     CK_WORD value; /* 0 if absent */
 };
 
-/* Looks up in the stash a key that is in no array. The stash is empty or nearly empty, except in a
- * table too small for its hash functions. */
+/* Looks up a key in the stash; the key is in no array. The stash is empty or nearly empty, except
+ * in a table too small for its hash functions. */
 SW_CUCKOO_INLINE void CK(locate_in_stash)(const struct CK(table) * table, CK_WORD key,
                                           struct CK(place) * place, uint64_t *probes)
 {
@@ -261,7 +261,7 @@ SW_CUCKOO_INLINE void CK(get_range)(const struct CK(table) * table, struct CK(wo
     count->operations += end - begin;
 }
 
-/* Whether some operation of [first, end) might insert. */
+/* Returns whether some operation of [first, end) might insert. */
 SW_CUCKOO_INLINE bool CK(may_insert)(const struct CK(work) * work, uint32_t first, uint32_t end)
 {
     if (work->ops == 0) {
@@ -275,9 +275,9 @@ SW_CUCKOO_INLINE bool CK(may_insert)(const struct CK(work) * work, uint32_t firs
     return false;
 }
 
-/* Applies a group, the operations [first, end). False if it was refused; then no operation of it
- * took effect. If the stash has no room for undone deletes, refuses a group that might insert
- * before its first operation. *word: the bits of `found` that are not stored yet. */
+/* Applies a group, the operations [first, end). Returns false if the group was refused; then none
+ * of its operations took effect. If the stash has no room for undone deletes, refuses a group that
+ * might insert before its first operation. *word: the bits of `found` that are not stored yet. */
 SW_CUCKOO_INLINE bool CK(execute_group)(const struct CK(table) * table, struct CK(work) * work,
                                         uint32_t first, uint32_t end, uint64_t *word,
                                         struct sw_counters *counters)

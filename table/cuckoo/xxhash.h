@@ -3,9 +3,9 @@
  * xxhash.h - XXH32 of inputs of 4 and of 8 bytes, for host and device.
  *
  * Written from the specification (Yann Collet, "xxHash fast digest algorithm", doc/xxhash_spec.md
- * of github.com/Cyan4973/xxHash): inputs shorter than 16 bytes skip the four accumulators, so what
- * is left is seed + PRIME32_5 + length, a round for each 4 bytes, and the avalanche. Keys are
- * hashed as their little-endian bytes.
+ * of github.com/Cyan4973/xxHash): inputs shorter than 16 bytes skip the four accumulators. The hash
+ * then begins as seed + PRIME32_5 + length; a round for each 4 bytes and the avalanche follow. Keys
+ * are hashed as their little-endian bytes.
  */
 #ifndef SHERWOOD_TABLE_CUCKOO_XXHASH_H
 #define SHERWOOD_TABLE_CUCKOO_XXHASH_H

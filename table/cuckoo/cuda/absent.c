@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * absent.c - stands in for the cuckoo table on CUDA where nvcc was not found.
+ * absent.c - replaces the CUDA backend of the cuckoo engine if nvcc was not found.
  */
 #include "table/cuckoo/cuckoo_backend.h"
 

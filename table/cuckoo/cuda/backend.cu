@@ -151,7 +151,7 @@ template <int BITS> cudaError_t warm_up(struct sw_cuckoo_device_table *table)
     }
     for (uint32_t count = table->config.batch_ops_max; error == cudaSuccess && count > 0;
          count /= 32) {
-        /* GETs of whatever lies in the scratch: nothing changes */
+        /* GETs of the bytes in the scratch, which change nothing */
         write.work.op = SW_GET;
         write.work.count = count;
         write.work.keys = write.scratch.sorted_keys;
@@ -295,7 +295,7 @@ const struct sw_backend backend = {
     sw_cuda_shell_submit<cuckoo>,
     sw_cuda_shell_poll<cuckoo>,
     sw_cuda_shell_submit_combined<cuckoo>,
-    NULL, /* a launch costs by its operations */
+    NULL, /* no combined_ops: the cost of a launch grows with its operations */
     sw_cuda_shell_poll_combined<cuckoo>,
     NULL,
     table_check,

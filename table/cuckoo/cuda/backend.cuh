@@ -25,7 +25,7 @@ struct sw_cuckoo_device_table : sw_cuda_channel_owner {
     void *device_table;               /* device: struct sw_cuckoo_table_s64 or _s128 */
     uint64_t bytes;                   /* bytes of device memory */
 #define PARTS(bits, word, suffix) struct sw_cuckoo_write<bits> suffix;
-    SW_WIDTHS(PARTS) /* the one for slot_bits has all fields except those of a batch */
+    SW_WIDTHS(PARTS) /* the member for slot_bits has all fields except those of a batch */
 #undef PARTS
 
     uint64_t stashed;       /* atomic; entries of the stash after the batches polled so far */

@@ -34,8 +34,8 @@ static cudaError_t submit_read(struct sw_cuckoo_queue *queue, const struct sw_ba
     return sw_cuckoo_launch_read<BITS>(read, queue->stream);
 }
 
-/* Whether to attempt a rehash: the stash has entries, and since the last attempt it has more than
- * doubled or REHASH_AGAIN write batches have passed. */
+/* Returns whether to attempt a rehash: the stash has entries, and since the last attempt it has
+ * more than doubled or REHASH_AGAIN write batches have passed. */
 static bool wants_rehash(struct sw_cuckoo_device_table *table)
 {
     uint64_t stashed = __atomic_load_n(&table->stashed, __ATOMIC_RELAXED);

@@ -5,7 +5,8 @@
  * A table has one write scratch and one control block: write batches never overlap on any stream,
  * so they share both. Each batch of reads needs only a tally. The description of the table, with
  * its seeds, is in device memory, because a rehash changes it there. Records lie in mapped host
- * memory; the host reads nothing else while a batch runs.
+ * memory. While a batch runs, the host reads only its record (M7). All other memory passes from
+ * kernel to kernel of one order of batches (M1).
  */
 #ifndef SHERWOOD_TABLE_CUCKOO_CUDA_ENGINE_CUH
 #define SHERWOOD_TABLE_CUCKOO_CUDA_ENGINE_CUH
@@ -117,7 +118,7 @@ template <int BITS> cudaError_t sw_cuckoo_sort_bytes(uint32_t ops, size_t *bytes
 template <int BITS>
 cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
-/* engine_fold.cu: for the sorted batch. The first computes the state of keys whose runs continue
+/* engine_fold.cu: both run after the sort. The first computes the state of keys whose runs continue
  * into another slice. The second acts only if the mode is ADMITTED (TELLS) or COUNT_NEW (not
  * TELLS). */
 template <int BITS>
@@ -125,7 +126,8 @@ cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream
 template <int BITS, bool TELLS>
 cudaError_t sw_cuckoo_launch_fold(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
-/* engine_rehash.cu: a rehash does nothing if the stash is empty. Clear fills in the record. */
+/* engine_rehash.cu: a rehash does nothing if the stash is empty. A clear also fills in the
+ * record. */
 template <int BITS>
 cudaError_t sw_cuckoo_launch_rehash(const sw_cuckoo_write<BITS> &write, uint64_t seed,
                                     cudaStream_t stream);

@@ -16,16 +16,19 @@ static __device__ void report(const sw_cuckoo_read<BITS> &read, uint64_t probes,
     struct sw_cuckoo_tally *tally = read.tally;
     probes = sw_warp_sum(probes);
     hits = sw_warp_sum(hits);
-    if (threadIdx.x % 32 == 0) { /* M6: sums; the last block loads them behind the fences (M7) */
+    if (threadIdx.x % 32 == 0) { /* M6: sums; the last block loads them after the fences (M7) */
         atomicAdd(&tally->probes, (unsigned long long)probes);
         atomicAdd(&tally->hits, (unsigned long long)hits);
     }
-    __threadfence_system(); /* M7: the answers, before the ticket */
-    __syncthreads();        /* M2: .. of the whole block */
+    __threadfence_system(); /* M7: each thread orders its answers before the count of its block, and
+                               so before the ticket */
+    __syncthreads(); /* M2: all threads of the block have passed the fence before thread 0 counts
+                        the block */
     if (threadIdx.x != 0 || atomicAdd(&tally->blocks_done, 1U) + 1 != gridDim.x) {
         return;
     }
-    __threadfence(); /* M7: the counts of the others, before what they wrote */
+    __threadfence(); /* M7: the last block has seen the counts of all blocks before it loads their
+                        sums */
     struct sw_counters counters = {};
     struct sw_op_counters *gets = &counters.by_class[SW_CLASS_GET];
     gets->operations = read.count;

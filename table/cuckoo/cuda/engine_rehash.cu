@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * engine_rehash.cu - moves all entries to the spare arrays under other seeds. The device decides
- * whether a rehash is needed and whether it succeeded, because the host must not wait for that.
+ * whether a rehash is needed and whether it succeeded, because the host must not wait for the
+ * result. Each kernel reads what the kernel before it wrote (M1). While entries move, one exchange
+ * per cell (M6) keeps each entry in one cell or with one thread. Threads that fail all store 1 in
+ * rehash_failed (M6).
  */
 #include "table/cuckoo/cuda/engine.cuh"
 

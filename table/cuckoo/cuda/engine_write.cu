@@ -19,7 +19,7 @@ static __device__ inline uint32_t thread_number()
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
-/* M6: the word is a sum. */
+/* Adds a value to a sum. M6: the word is the sum; only later kernels read it. */
 static __device__ inline void add(uint64_t *sum, uint64_t value)
 {
     if (value != 0) {
@@ -29,7 +29,7 @@ static __device__ inline void add(uint64_t *sum, uint64_t value)
 
 /* --- the batch comes in ----------------------------------------------------------------------- */
 
-/* Copies the batch's arrays to the scratch: the host's arrays are read once, in order. */
+/* Copies the batch's arrays to the scratch, because it reads the host's arrays once, in order. */
 template <int BITS>
 static __global__ void __launch_bounds__(BLOCK) take_kernel(const sw_cuckoo_write<BITS> write)
 {
@@ -101,7 +101,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) insert_kernel(const sw_cuckoo
         typename kind::cell carried = write.scratch.inserts[i];
         if (kind::insert_from(&table.view, &carried, 1, 0, 1, table.view.shape.functions) != 0) {
             unsigned long long *stashed = (unsigned long long *)&write.state->stash_occupied;
-            /* M6: the count before the addition is the entry's place; M8: no other thread has it */
+            /* M6: the count before the addition is the place of the entry. M8: no other thread
+             * writes that place */
             table.stash[atomicAdd(stashed, 1ULL)] = carried;
             add(&control->counters.failures, 1);
         }
