@@ -8,7 +8,7 @@
 #include "table/cache/score.h"
 #include "table/cache/tile.h"
 
-/* The slot of `key` in its bucket, or SW_CACHE_NONE. `line` is the bucket's digests. */
+/* Returns the slot of `key` in its bucket, or SW_CACHE_NONE. `line` is the bucket's digests. */
 SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                    uint64_t bucket, const struct sw_cache_line *line,
                                    uint32_t digest, uint64_t key)
@@ -25,8 +25,8 @@ SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_tile g, const struct sw_cache
     return lanes == 0 ? SW_CACHE_NONE : sw_cache_from(g, mine, sw_cache_first_bit(lanes));
 }
 
-/* The slot of `key` in the cache, or SW_CACHE_NOWHERE. The lines are the digests of its buckets. On
- * CUDA the loads of both buckets' keys overlap. */
+/* Returns the slot of `key` in the cache, or SW_CACHE_NOWHERE. The lines are the digests of its
+ * buckets. On CUDA the loads of both buckets' keys overlap. */
 SW_CACHE_FN uint64_t sw_cache_seek_candidates(struct sw_cache_tile g,
                                               const struct sw_cache_slots *slots,
                                               const struct sw_cache_candidates *candidates,
@@ -70,14 +70,14 @@ SW_CACHE_FN uint64_t sw_cache_seek_candidates(struct sw_cache_tile g,
 #endif
 }
 
-/* The number of empty slots of a bucket. */
+/* Returns the number of empty slots of a bucket. */
 SW_CACHE_FN uint32_t sw_cache_count_empty(struct sw_cache_tile g, const struct sw_cache_line *line)
 {
     struct sw_cache_set empty = sw_cache_match(line, 0);
     return sw_cache_add(g, sw_cache_count(&empty));
 }
 
-/* The first empty slot, or SW_CACHE_NONE. */
+/* Returns the first empty slot, or SW_CACHE_NONE. */
 SW_CACHE_FN uint32_t sw_cache_first_empty(struct sw_cache_tile g, const struct sw_cache_line *line)
 {
     struct sw_cache_set empty = sw_cache_match(line, 0);
@@ -91,7 +91,8 @@ struct sw_cache_lowest {
     uint32_t slot;
 };
 
-/* The lowest score of all lanes; of equal ones, the lowest slot. */
+/* Returns the lowest score of all lanes. If several slots have it, returns the lowest of these
+ * slots. */
 SW_CACHE_FN struct sw_cache_lowest sw_cache_lowest_of(struct sw_cache_tile g,
                                                       struct sw_cache_lowest mine)
 {
@@ -101,7 +102,7 @@ SW_CACHE_FN struct sw_cache_lowest sw_cache_lowest_of(struct sw_cache_tile g,
     return all;
 }
 
-/* The lowest of the marks that a lane has. */
+/* Returns the lowest of the marks that a lane has. */
 SW_CACHE_FN uint32_t sw_cache_lowest_byte(const struct sw_cache_line *line)
 {
 #ifdef __CUDACC__
@@ -123,7 +124,7 @@ SW_CACHE_FN uint32_t sw_cache_lowest_byte(const struct sw_cache_line *line)
 #endif
 }
 
-/* Bytes of a lane that are at most `limit`. */
+/* Returns how many of a lane's bytes are at most `limit`. */
 SW_CACHE_FN uint32_t sw_cache_count_within(const struct sw_cache_line *line, uint32_t limit)
 {
     uint32_t count = 0;
@@ -285,10 +286,10 @@ SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_tile g,
 #endif
 }
 
-/* The lowest score of a full bucket, of equal ones the lowest slot. A mark is a lower bound, so
- * only the entries with the lowest mark must be read. If all these bounds were too low, they are
- * corrected and the search begins again. slot is SW_CACHE_NONE if the bucket needs new marks
- * first. */
+/* Ends the search: returns the lowest score of a full bucket. If several slots have it, returns the
+ * lowest of these slots. A mark is a lower bound, so only the entries with the lowest mark must be
+ * read. If all these bounds were too low, they are corrected and the search begins again. slot is
+ * SW_CACHE_NONE if the bucket needs new marks first. */
 SW_CACHE_FN struct sw_cache_lowest sw_cache_search_end(struct sw_cache_tile g,
                                                        const struct sw_cache_slots *slots,
                                                        struct sw_cache_search *search)

@@ -16,7 +16,7 @@ extern "C" {
 
 #define SW_CACHE_OPERATIONS (SW_OPS_CACHE & SW_OPS_INTEGERS)
 #define SW_CACHE_KINDS (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN)
-/* The same with the operations and kinds that only the cache has. */
+/* The operations and kinds of the cache, including those that only the cache has. */
 #define SW_CACHE_ALL_OPERATIONS SW_OPS_CACHE
 #define SW_CACHE_ALL_KINDS                                                        \
     (SW_CACHE_KINDS | 1U << SW_BATCH_COUNT_SCORES | 1U << SW_BATCH_ERASE_SCORES | \
@@ -24,16 +24,17 @@ extern "C" {
 
 extern const struct sw_engine_parts sw_cache_engine;
 extern const struct sw_backend sw_cache_backend_cpu;
-/* NULL if this build has no CUDA backend (cuda/absent.c). */
+/* Returns NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_cache_backend_cuda(void);
 
-/* The sizes of a table's cache, without its arrays. */
+/* Returns the sizes of a table's cache, without its arrays. */
 struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config);
 /* Sets all facts except the epoch and the counters of growth. */
 void sw_cache_facts(uint64_t buckets, uint64_t buckets_max, uint64_t bytes,
                     struct sw_backend_facts *facts);
 
-/* Buckets of a table with at least `capacity` slots; buckets of a table at its maximum capacity. */
+/* Return the buckets of a table with at least `capacity` slots, and of a table at its maximum
+ * capacity. */
 uint64_t sw_cache_buckets_of(const struct sw_table_config *config, uint64_t capacity);
 uint64_t sw_cache_buckets_max(const struct sw_table_config *config);
 /* Doubles `buckets` until half of their slots are enough for `entries` entries; at most `most`. At

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache_backend_cpu.c - the cache as a table's engine on the CPU: one thread a batch, under a phase
- * lock.
+ * cache_backend_cpu.c - the cache as a table's engine on the CPU: one thread carries out each
+ * batch, under a phase lock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ static uint32_t acts_of(const struct sw_cache_cpu_table *table, const struct sw_
                                table->slots.policy, batch->scores != NULL);
 }
 
-/* Reads an entry beside others that do; SW_CACHE_NOWHERE: the key is absent. */
+/* Answers a read at `slot`, beside other reads; SW_CACHE_NOWHERE: the key is absent. */
 static void read_one(const struct sw_cache_cpu_table *table, const struct sw_batch *batch,
                      const struct sw_cache_time *time, uint32_t index, uint64_t slot)
 {
@@ -263,7 +263,7 @@ static uint64_t held(const struct sw_cache_cpu_table *table)
     return counters->inserted - counters->erased - counters->evicted;
 }
 
-/* Before a batch that may fill more than half of the slots: grows as far as it may. */
+/* Grows the cache if more than half of its slots may be occupied after the batch. */
 static void grow_for(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     uint64_t buckets = sw_cache_growth_wanted(&table->growth, held(table) + batch->_upserts);
@@ -282,7 +282,7 @@ static void resize_batch(struct sw_cache_cpu_table *table, struct sw_batch *batc
     batch->capacity = table->slots.buckets * SW_CACHE_BUCKET_SLOTS;
 }
 
-/* Scores that are restored are stored as under CUSTOM. */
+/* Carries out a batch that writes; stores restored scores unchanged, as under CUSTOM. */
 static void write_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const uint32_t policy = table->slots.policy;
@@ -331,8 +331,8 @@ static void clear_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch
     sw_cache_cpu_empty(&table->slots);
 }
 
-/* Whether there is an entry at `slot` with a score in the range; *score receives it. Beside reads,
- * which raise scores. */
+/* Returns whether `slot` has an entry with a score in the range; sets *score. Reads may raise the
+ * score at the same time. */
 static bool is_in_range(const struct sw_cache_slots *slots, uint64_t slot, uint64_t min,
                         uint64_t max, uint64_t *score)
 {
@@ -361,7 +361,7 @@ static void list_entry(const struct sw_cache_cpu_table *table, struct sw_batch *
     }
 }
 
-/* An entry keeps its slot while it is there and the cache is not moved. */
+/* Scans in slot order: an entry keeps its slot until it leaves or the cache moves. */
 static void scan_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;

@@ -17,7 +17,7 @@ __attribute__((format(printf, 3, 4))) static int violated(char *text, size_t siz
     return SW_E_INVALID;
 }
 
-/* I1 to I3 of an occupied slot: the digest, the bucket, no second copy. */
+/* Checks I1 to I3 of an occupied slot: no second copy, the digest, the bucket. */
 static int check_slot(const struct sw_cache_slots *slots, uint64_t slot, char *text, size_t size)
 {
     uint64_t key = sw_cache_entry_at(slots, slot)->key;
@@ -49,7 +49,7 @@ static int check_slot(const struct sw_cache_slots *slots, uint64_t slot, char *t
     return SW_OK;
 }
 
-/* I5 of an occupied slot: its mark bounds its score. */
+/* Checks I5 of an occupied slot: its mark is at most the mark of its score. */
 static int check_mark(const struct sw_cache_slots *slots, uint64_t slot, char *text, size_t size)
 {
     const struct sw_cache_head *head = slots->heads + slot / SW_CACHE_BUCKET_SLOTS;

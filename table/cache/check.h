@@ -19,7 +19,7 @@ struct sw_cache_snapshot {
     struct sw_cache_counters counters;
 };
 
-/* SW_OK, or SW_E_INVALID with the first violation as text. */
+/* Checks the invariants. Returns SW_OK, or SW_E_INVALID with the first violation as text. */
 int sw_cache_check_snapshot(const struct sw_cache_snapshot *snapshot, char *violation,
                             size_t violation_size);
 

@@ -12,7 +12,8 @@
 #include "table/cache/slots.h"
 
 /* Allocates the arrays of an empty cache with the sizes in `slots`; sets *bytes to their size.
- * NULL, with an error text in `reason`, if memory is short. Free them with sw_memory_unmap. */
+ * Returns NULL, with an error text in `reason`, if memory is short. Free them with
+ * sw_memory_unmap. */
 void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, char *reason,
                             size_t reason_size);
 /* Cuts the arrays out of memory of that size. */
@@ -20,7 +21,7 @@ void sw_cache_cpu_carve(struct sw_cache_slots *slots, void *memory);
 /* Removes all entries. */
 void sw_cache_cpu_empty(const struct sw_cache_slots *slots);
 
-/* The slot of a key, or SW_CACHE_NOWHERE. */
+/* Returns the slot of a key, or SW_CACHE_NOWHERE. */
 uint64_t sw_cache_cpu_find(const struct sw_cache_slots *slots, uint64_t key);
 
 /* Counts a use of the entry at `slot`, concurrently with other uses; returns the new score. */

@@ -39,7 +39,8 @@ void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uin
     growth->moves++;
 }
 
-/* Bits of a slot in a cursor; layouts are counted above them, from 1 on. */
+/* Low bits of a cursor, which hold a slot. The bits above hold the number of the layout, from 1
+ * on. */
 #define SLOT_BITS 48
 
 static uint64_t layout_of(const struct sw_cache_growth *growth)

@@ -64,8 +64,8 @@ static struct cache_image *create(uint64_t bytes)
     return image;
 }
 
-/* Copies the arrays to the image, with exclusive access to the table. False if the cache has grown
- * since the image's memory was allocated; then the arrays do not fit. */
+/* Copies the arrays to the image, with exclusive access to the table. Returns false if the cache
+ * has grown since the image's memory was allocated; then the arrays do not fit. */
 static bool fill(const struct sw_cache_cpu_table *table, struct cache_image *image)
 {
     image->slots = table->slots;

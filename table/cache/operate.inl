@@ -142,8 +142,7 @@ SW_CACHE_FN void sw_cache_set_entry(const struct sw_cache_slots *slots, uint64_t
 {
 #ifdef __CUDACC__
     *(ulonglong2 *)sw_cache_entry_at(slots, slot) =
-        make_ulonglong2(key, score); /* one store, so that a reader
-                                        beside it sees a whole entry */
+        make_ulonglong2(key, score); /* one store: concurrent readers see a whole entry */
 #else
     *sw_cache_entry_at(slots, slot) = (struct sw_cache_entry){key, score};
 #endif
@@ -228,9 +227,9 @@ SW_CACHE_FN void sw_cache_list(struct sw_cache_tile g, const struct sw_cache_slo
     }
 }
 
-/* Finds the entry to evict for a new entry whose buckets are full. Returns its slot, and its score
- * in *left; SW_CACHE_NOWHERE if the new entry is not admitted. If a bucket needs marks first, sets
- * *unmarked to that bucket and changes no entry. */
+/* Finds the entry to evict for a new entry whose buckets are full. Returns its slot, and sets *left
+ * to its score. Returns SW_CACHE_NOWHERE if the new entry is not admitted. If a bucket needs marks
+ * first, sets *unmarked to that bucket and changes no entry. */
 SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                         const struct sw_cache_candidates *candidates,
                                         uint64_t score, uint64_t *left, uint64_t *unmarked)

@@ -23,7 +23,7 @@ SW_HD static inline uint64_t sw_cache_least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The score of a new entry made by operation `index`. */
+/* Returns the score of a new entry that operation `index` inserts. */
 SW_HD static inline uint64_t sw_cache_score_new(uint32_t policy, const struct sw_cache_time *time,
                                                 uint64_t index, uint64_t given)
 {
@@ -39,7 +39,7 @@ SW_HD static inline uint64_t sw_cache_score_new(uint32_t policy, const struct sw
     }
 }
 
-/* The score after a use of an entry that had `score`. */
+/* Returns the score after a use of an entry that had `score`. */
 SW_HD static inline uint64_t sw_cache_score_used(uint32_t policy, const struct sw_cache_time *time,
                                                  uint64_t index, uint64_t given, uint64_t score)
 {
@@ -68,7 +68,7 @@ SW_HD static inline uint32_t sw_cache_mark_of(uint64_t base, uint32_t shift, uin
     return steps < 254 ? (uint32_t)steps + 1 : 255;
 }
 
-/* The smallest shift at which `above` (a score minus base) has a mark below 255. */
+/* Returns the smallest shift at which `above` (a score minus base) has a mark below 255. */
 SW_HD static inline uint32_t sw_cache_shift_for(uint64_t above)
 {
 #ifdef __CUDA_ARCH__

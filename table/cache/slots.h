@@ -24,7 +24,7 @@
 
 struct sw_cache_head {
     uint64_t base;  /* the score of mark 1 */
-    uint32_t shift; /* scores of one mark, as a power of two; or SW_CACHE_UNMARKED */
+    uint32_t shift; /* a mark covers 2^shift scores; or SW_CACHE_UNMARKED */
     uint32_t lock;  /* CUDA: 1: a tile or thread writes the bucket */
 };
 
@@ -49,8 +49,8 @@ struct sw_cache_slots {
 };
 
 /* Where a key may lie: its candidate buckets, and its digest. In MEMORY mode `first` is one of the
- * lower half of the buckets (of an odd number, the larger half), `second` one of the upper half. In
- * THROUGHPUT mode `second` is `first`. */
+ * lower half of the buckets (if their number is odd, of the larger half), `second` one of the upper
+ * half. In THROUGHPUT mode `second` is `first`. */
 struct sw_cache_candidates {
     uint64_t first;
     uint64_t second;
@@ -68,8 +68,8 @@ SW_HD static inline uint64_t sw_cache_scale(uint64_t a, uint64_t b)
 #endif
 }
 
-/* 128 bits of hash: the first bucket from the high bits of one half, the digest from its low 32
- * bits, the second bucket from the other half. */
+/* Returns the candidates of a key, from a hash of 128 bits. The high bits of one half select the
+ * first bucket, and its low 32 bits give the digest. The other half selects the second bucket. */
 SW_HD static inline struct sw_cache_candidates
 sw_cache_candidates_of(const struct sw_cache_slots *slots, uint64_t key)
 {
@@ -116,8 +116,8 @@ SW_HD static inline struct sw_cache_entry *sw_cache_entry_at(const struct sw_cac
     return (struct sw_cache_entry *)(void *)(slots->entries + slot * slots->entry_stride);
 }
 
-/* The score of slot `slot` of a bucket whose first one is at `scores`, entries `stride` bytes
- * apart. */
+/* Returns the address of the score of slot `slot` of a bucket. The score of its first slot is at
+ * `scores`; entries are `stride` bytes apart. */
 SW_HD static inline const uint64_t *sw_cache_score_at(const uint8_t *scores, uint32_t stride,
                                                       uint32_t slot)
 {

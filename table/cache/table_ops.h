@@ -29,7 +29,7 @@ SW_HD static inline uint32_t sw_cache_table_uses(uint32_t acts, uint32_t op, uin
     return keeps ? acts & ~(uint32_t)SW_CACHE_ACT_USE : acts;
 }
 
-/* The caller's score, or number of uses, for operation `index`. */
+/* Returns the caller's score, or number of uses, for operation `index`. */
 SW_HD static inline uint64_t sw_cache_table_given(const uint64_t *scores, uint32_t policy,
                                                   uint64_t index)
 {
@@ -39,7 +39,7 @@ SW_HD static inline uint64_t sw_cache_table_given(const uint64_t *scores, uint32
     return SW_LOAD_ONCE(scores + index);
 }
 
-/* The type of the numbers that an operation adds: enum sw_cache_element. */
+/* Returns the type of the numbers that an operation adds: enum sw_cache_element. */
 SW_HD static inline uint32_t sw_cache_table_element(uint32_t op)
 {
     return SW_OPS_HAS(SW_OPS_U32, op)   ? SW_CACHE_U32
@@ -54,7 +54,7 @@ SW_HD static inline uint32_t sw_cache_table_class(uint32_t op)
                                            : SW_CLASS_UPSERT;
 }
 
-/* Key `index` of a batch; on the CPU loaded once. */
+/* Returns key `index` of a batch. The CPU loads it once, because others may change it meanwhile. */
 SW_HD static inline uint64_t sw_cache_table_key(const void *keys, uint32_t key_bytes,
                                                 uint64_t index)
 {

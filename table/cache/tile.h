@@ -50,7 +50,7 @@ struct sw_cache_tile {
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
 #endif
 
-/* Bit l: the predicate of lane l. */
+/* Returns a word whose bit l is the predicate of lane l. */
 SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_tile g, bool predicate)
 {
     return (__ballot_sync(g.mask, predicate) >> g.shift) & ((1U << SW_CACHE_LANES) - 1);
@@ -158,7 +158,7 @@ SW_CACHE_FN uint32_t sw_cache_bits(uint32_t bits)
 }
 
 #ifdef __CUDACC__
-/* The tile of a thread. */
+/* Returns the tile of the calling thread. */
 SW_CACHE_FN struct sw_cache_tile sw_cache_my_tile(void)
 {
     struct sw_cache_tile g;
@@ -180,7 +180,7 @@ struct sw_cache_line {
     struct sw_cache_chunk chunk[SW_CACHE_CHUNKS];
 };
 
-/* The first slot of a lane's chunk. */
+/* Returns the first slot of a lane's chunk. */
 SW_CACHE_FN uint32_t sw_cache_chunk_slot(struct sw_cache_tile g, uint32_t chunk)
 {
     return SW_CACHE_CHUNK_SLOTS * (chunk * SW_CACHE_LANES + g.lane);
@@ -207,7 +207,8 @@ SW_CACHE_FN struct sw_cache_line sw_cache_read_line(struct sw_cache_tile g, cons
 }
 
 #ifdef __CUDACC__
-/* `bits`, 16 places to the left, and below them: bit i, byte i of the chunk is `byte`. */
+/* Returns `bits`, shifted to the left by 16. Bit i of the low 16 bits is 1 if byte i of the chunk
+ * is `byte`. */
 SW_CACHE_FN uint32_t sw_cache_append_equal(uint32_t bits, const struct sw_cache_chunk *chunk,
                                            uint32_t byte)
 {
@@ -216,14 +217,14 @@ SW_CACHE_FN uint32_t sw_cache_append_equal(uint32_t bits, const struct sw_cache_
         uint32_t differ = chunk->word[w] ^ (byte * 0x01010101U);
         /* bit 7 of each byte that is 0: no carry leaves a byte */
         uint32_t zeros = ~(((differ & 0x7f7f7f7fU) + 0x7f7f7f7fU) | differ) & 0x80808080U;
-        /* the four of them moved to the top, and from there into `bits` */
+        /* the multiplication moves the four bits to the top; the shift appends them to `bits` */
         bits = __funnelshift_l(zeros * 0x00204081U, bits, 4);
     }
     return bits;
 }
 #endif
 
-/* Bit i: byte i of the chunk is `byte`. */
+/* Returns a word whose bit i is 1 if byte i of the chunk is `byte`. */
 SW_CACHE_FN uint32_t sw_cache_equal(const struct sw_cache_chunk *chunk, uint32_t byte)
 {
 #if defined(__CUDACC__)
@@ -246,7 +247,7 @@ struct sw_cache_set {
     uint32_t word[(SW_CACHE_CHUNKS + 1) / 2];
 };
 
-/* The slots whose byte equals `byte`. */
+/* Returns the set of the slots whose byte equals `byte`. */
 SW_CACHE_FN struct sw_cache_set sw_cache_match(const struct sw_cache_line *line, uint32_t byte)
 {
     struct sw_cache_set set = {{0}};
@@ -281,7 +282,7 @@ SW_CACHE_FN uint32_t sw_cache_count(const struct sw_cache_set *set)
     return count;
 }
 
-/* Takes the first of a set that has any: its slot in the bucket. */
+/* Removes the first slot of a set that is not empty. Returns its number in the bucket. */
 SW_CACHE_FN uint32_t sw_cache_take(struct sw_cache_tile g, struct sw_cache_set *set)
 {
     uint32_t at = 0;
@@ -302,7 +303,7 @@ SW_CACHE_FN uint32_t sw_cache_byte(const struct sw_cache_chunk *chunk, uint32_t 
     return chunk->word[i / 4] >> (8 * (i % 4)) & 0xff;
 }
 
-/* Sets byte i, which is 0. */
+/* Sets byte i, which must be 0. */
 SW_CACHE_FN void sw_cache_set_byte(struct sw_cache_chunk *chunk, uint32_t i, uint32_t byte)
 {
     chunk->word[i / 4] |= byte << (8 * (i % 4));

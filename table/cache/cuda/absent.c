@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * absent.c - stands in for the cache's CUDA backend where nvcc was not found.
+ * absent.c - replaces the cache's CUDA backend if nvcc was not found.
  */
 #include "table/cache/cache_backend.h"
 

@@ -26,7 +26,7 @@ static void cut_rows(struct sw_cuda_cutter *cutter, struct sw_cache_rows *rows,
     sw_cuda_cut(cutter, &rows->rest_count_next, 1);
 }
 
-/* Cuts the arrays out of memory at `base`; returns how much they need. */
+/* Cuts the arrays out of memory at `base`, and returns their bytes. */
 static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};

@@ -17,13 +17,13 @@ struct sw_cache_arrays {
     uint64_t bytes;
 };
 
-/* Allocates an empty cache on the current device. `slots` gives its sizes. After a failure nothing
- * stays allocated. Returns when the memory is ready for every stream. */
+/* Allocates an empty cache on the current device. `slots` gives its sizes. After a failure no
+ * memory stays allocated. Returns when the memory is ready for every stream. */
 cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
                                  enum sw_cache_writing writing);
 void sw_cache_arrays_close(struct sw_cache_arrays *arrays);
 
-/* Copies all but the values to host memory; nothing may be in flight. */
+/* Copies all arrays except the values to host memory. No batch may be in flight. */
 int sw_cache_arrays_snapshot(const struct sw_cache_arrays *arrays,
                              struct sw_cache_snapshot *snapshot, cudaError_t *error);
 

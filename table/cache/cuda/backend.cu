@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * backend.cu - the cache as a table's engine on CUDA. The order of batches is channel.cuh's.
+ * backend.cu - the cache as a table's engine on CUDA. channel.cuh defines the order of batches.
  */
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ void table_close(void *context)
     free(table);
 }
 
-/* The zeros among the scratch, and what is zero between batches. */
+/* Clears the array of zeros, and the counters that are zero between batches. */
 cudaError_t clear_scratch(const struct sw_cache_scratch *scratch)
 {
     const struct sw_cache_bins *bins = &scratch->bins;
@@ -258,7 +258,7 @@ cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
     case SW_BATCH_EPOCH:
         sw_cache_cuda_set_epoch(queue->table, batch);
         return sw_cache_table_end(all, queue->stream);
-    case SW_BATCH_RESIZE: /* which was carried out before */
+    case SW_BATCH_RESIZE: /* sw_cache_cuda_resize has carried it out */
         return sw_cache_table_end(all, queue->stream);
     default:
         return sw_cache_table_write(all, &queue->table->arrays.rows, queue->stream);

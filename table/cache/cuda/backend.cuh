@@ -17,7 +17,7 @@ struct sw_cache_cuda_table : sw_cuda_channel_owner {
     struct sw_cache_arrays arrays;
     struct sw_cache_scratch scratch;
     void *scratch_memory;
-    struct sw_cuda_combined combined; /* of the queue of the writes */
+    struct sw_cuda_combined combined; /* used by the queue of the writes */
     uint64_t bytes;
     uint32_t batch_ops_max;
     uint32_t key_bytes;
@@ -38,7 +38,7 @@ struct sw_cache_cuda_queue : sw_cuda_channel {
 /* Grows the cache before batches that may add `upserts` entries, if more than half of the slots
  * might be occupied after them. */
 cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts);
-/* Under the mutex, which is the order of the batches: the host tells the time of all of them. */
+/* Under the mutex, which orders the batches: the host sets the time of every batch. */
 void sw_cache_cuda_set_epoch(struct sw_cache_cuda_table *table, struct sw_batch *batch);
 /* For a batch that restores scores: stores them unchanged, and advances the clocks so that later
  * uses get higher scores (backend_image.cu). Does nothing for other batches. */

@@ -26,8 +26,8 @@ static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, 
 }
 
 /* The host reads the number of entries from the device only if the upper bound exceeds half of the
- * slots. Reading makes a batch wait. So the table also grows if hardly any room would be left
- * before the next read. */
+ * slots. Reading makes a batch wait. So the table also grows if the bound would soon exceed half of
+ * the slots again. */
 cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts)
 {
     struct sw_cache_cuda_table *table = queue->table;
@@ -69,7 +69,7 @@ cudaError_t sw_cache_cuda_resize(struct sw_cache_cuda_queue *queue, struct sw_ba
     return error;
 }
 
-/* Counts upserts only where that may matter: operations lie in memory that is slow to read. */
+/* Counts upserts only if the table may grow: operations lie in memory that is slow to read. */
 uint64_t sw_cache_cuda_upserts(const struct sw_cache_cuda_table *table, struct sw_batch *batch)
 {
     if (table->growth.buckets >= table->growth.most || batch->kind != SW_BATCH_OPERATIONS) {

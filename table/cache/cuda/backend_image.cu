@@ -9,13 +9,13 @@
 #include "table/device/image.cuh"
 
 #define PART_DIGESTS 0
-#define PART_ENTRIES 1 /* and values, behind them or among them */
+#define PART_ENTRIES 1 /* entries and values: the values lie after the entries or among them */
 
 struct cache_image : sw_cuda_image {
     struct sw_cache_slots slots; /* sizes and strides */
     uint32_t key_bytes;
-    uint64_t values_at; /* of the values, from the entries on; 0: they lie among the entries */
-    uint64_t next;      /* slot that is staged next */
+    uint64_t values_at; /* offset of the values from the entries; 0: values lie among the entries */
+    uint64_t next;      /* the next slot to stage */
     struct sw_cache_slots staged;
     uint64_t looked, held; /* slots in the staging memory: read so far, and in all */
 };
@@ -60,7 +60,8 @@ cudaError_t sw_cache_cuda_prepare_image(struct sw_cache_cuda_queue *queue, struc
     return error;
 }
 
-/* Copies the next slots to the staging memory: digests, entries, values. False on a lost table. */
+/* Copies the next slots to the staging memory: digests, entries, values. Returns false on a lost
+ * table. */
 static bool stage(struct cache_image *image)
 {
     const uint32_t entry = image->slots.entry_stride;

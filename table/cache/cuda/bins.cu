@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * bins.cu - operations of a table's batch in bins, and those of bins that have few (bins.cuh).
+ * bins.cu - puts operations of a table's batch in bins, and executes the bins of few operations
+ * (bins.cuh).
  */
 #include "table/cache/cuda/bins.cuh"
 #include "table/cache/cuda/device.cuh"
@@ -34,8 +35,9 @@ static __device__ __forceinline__ uint32_t lanes_before(uint32_t lanes)
     return (uint32_t)__popc(lanes & ((1U << threadIdx.x % 32) - 1));
 }
 
-/* The rank of an operation in its bin. Lanes of one bin add up first, since atomics on one word
- * wait for each other. All lanes. M6: the word before the addition is the rank. */
+/* Returns the rank of an operation in its bin. Lanes with the same bin share one atomic, since
+ * atomics on one word wait for each other. All lanes. M6: the word before the addition is the
+ * rank. */
 static __device__ __forceinline__ uint32_t rank_in(uint32_t *counts, uint32_t bin, bool valid)
 {
     uint32_t alike = __match_any_sync(0xffffffffU, valid ? bin : 0xffffffffU);
@@ -69,8 +71,8 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     }
 }
 
-/* The operation that came first to its bin reserves the place where all of the bin begin. M6: the
- * word before the addition is the place. The counts are those of the kernel before (M1). */
+/* The operation of rank 0 reserves the place where the operations of its bin begin. M6: the word
+ * before the addition is the place. The counts are those of the kernel before (M1). */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     begin_kernel(const struct sw_cache_table_batch batch, const struct sw_cache_chosen chosen)
 {
@@ -134,10 +136,10 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
 
 /* --- few operations --------------------------------------------------------------------------- */
 
-/* A tile's bin: each lane has a share of the operations. */
+/* A lane's share of the operations of its tile's bin. */
 struct share {
     uint32_t ids[SW_CACHE_BIN_FEW / SW_CACHE_LANES];
-    uint32_t from; /* numbers below this one are done */
+    uint32_t from; /* operations with lower numbers are done */
 };
 
 static __device__ __forceinline__ void
@@ -152,7 +154,7 @@ open_bin(struct sw_cache_tile g, const struct sw_cache_bins *bins, uint32_t at, 
     share->from = 0;
 }
 
-/* The lowest number that is not done; SW_CACHE_NONE if all are. */
+/* Returns the lowest number of an operation that is not done; SW_CACHE_NONE if all are done. */
 static __device__ __forceinline__ uint32_t next_of(struct sw_cache_tile g,
                                                    const struct share *share)
 {
@@ -164,8 +166,9 @@ static __device__ __forceinline__ uint32_t next_of(struct sw_cache_tile g,
     return sw_cache_min(g, least);
 }
 
-/* Carries out the next operations of a bin while they are on one key, under its locks (M5). Returns
- * the first one left, or SW_CACHE_NONE; if other tiles have the locks, nothing was done. */
+/* Carries out operations of a bin from `id` on, as long as they are on one key, under the locks of
+ * its buckets (M5). Returns the next operation, or SW_CACHE_NONE at the end. If another tile has a
+ * lock, sets *progress to false and carries out none. */
 static __device__ __forceinline__ uint32_t carry_out_some(struct sw_cache_tile g,
                                                           const struct sw_cache_table_batch *batch,
                                                           uint64_t first, uint32_t id,
@@ -188,7 +191,8 @@ static __device__ __forceinline__ uint32_t carry_out_some(struct sw_cache_tile g
     return id;
 }
 
-/* Each tile carries out one bin after the other. A tile holds no lock while it waits for one. */
+/* Each tile carries out one bin after the other. A tile never waits for a lock while it holds
+ * one. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
     few_kernel(const struct sw_cache_table_batch batch, uint64_t first)
 {

@@ -25,18 +25,18 @@ struct sw_cache_chosen {
     const uint32_t *listed;
 };
 
-/* Executes the chosen operations. If ids is NULL, first loads the keys and operations into the
+/* Executes the chosen operations. If `ids` is NULL, first loads the keys and operations into the
  * scratch; otherwise the scratch already has them. `follows`: the kernel before it on the stream
  * calls sw_cuda_follow. */
 cudaError_t sw_cache_launch_bins(const struct sw_cache_table_batch *batch,
                                  const struct sw_cache_chosen *chosen, bool follows,
                                  cudaStream_t stream);
 
-/* Its last kernel: executes the bins of many operations. The operation numbers are below
- * `limit`. */
+/* Launches the last kernel of the bins, which executes the bins of many operations. The operation
+ * numbers are below `limit`. */
 cudaError_t sw_cache_launch_many(const struct sw_cache_table_batch *batch, uint64_t first,
                                  uint32_t limit, cudaStream_t stream);
-/* Call it once per device before the kernel. */
+/* Allows the kernel its shared memory. Call it once per device before the first launch. */
 cudaError_t sw_cache_allow_many(void);
 
 #endif

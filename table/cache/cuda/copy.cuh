@@ -16,7 +16,7 @@ struct __align__(16) sw_cache_way
     uint8_t *to;
 };
 
-/* One of the units, of type T, that values consist of. */
+/* Source and destination of a unit of a value; a value consists of units of type T. */
 template <typename T> struct sw_cache_unit {
     const T *from;
     T *to;
@@ -35,7 +35,8 @@ sw_cache_unit_at(const struct sw_cache_way *ways, uint32_t at, uint32_t units) {
     return unit;
 }
 
-/* The written unit: the source unit, or the sum of source and destination, number by number. */
+/* Compute the unit to write: the source unit, or the sum of source and destination, number by
+ * number. */
 struct sw_cache_replace {
     template <typename T>
     static __device__ __forceinline__ T made_of(const struct sw_cache_unit<T> &unit)
@@ -111,7 +112,8 @@ static __device__ __forceinline__ void sw_cache_copy_ways(const struct sw_cache_
     }
 }
 
-/* Adds values of numbers of type NUMBER to others. */
+/* Adds the source values to the destination values, number by number; the numbers have type
+ * NUMBER. */
 template <typename NUMBER>
 static __device__ __forceinline__ void sw_cache_add_numbers(const struct sw_cache_way *ways,
                                                             uint32_t count, uint32_t bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.cuh - what kernels of tiles share: the keys of a warp, locks, turns.
+ * device.cuh - functions that the kernels of tiles share: values of other lanes, locks, turns.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_DEVICE_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_DEVICE_CUH
@@ -15,7 +15,8 @@ static __device__ __forceinline__ uint64_t sw_cache_from_wide(struct sw_cache_ti
     return __shfl_sync(g.mask, value, (int)lane, SW_CACHE_LANES);
 }
 
-/* Brings the 128 bytes of a line nearer: device memory. In older code the 32 that are asked for. */
+/* Prefetches a line of 128 bytes of device memory to L2. Code below compute capability 9.0
+ * prefetches only the sector of 32 bytes at `line`. */
 static __device__ __forceinline__ void sw_cache_prefetch_line(const uint8_t *line)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -27,7 +28,8 @@ static __device__ __forceinline__ void sw_cache_prefetch_line(const uint8_t *lin
 
 /* --- locks ------------------------------------------------------------------------------------ */
 
-/* The lock that this lane takes and gives back: lane 0 the first bucket's, lane 1 the second's. */
+/* Returns the lock that this lane locks and unlocks. Lane 0 has the first bucket's, lane 1 the
+ * second's; the other lanes get NULL. */
 static __device__ __forceinline__ uint32_t *
 sw_cache_my_lock(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                  const struct sw_cache_candidates *candidates)
@@ -38,10 +40,10 @@ sw_cache_my_lock(struct sw_cache_tile g, const struct sw_cache_slots *slots,
     return g.lane == 1 && slots->two ? &slots->heads[candidates->second].lock : NULL;
 }
 
-/* Takes both locks or neither, and never waits: no tile waits while it holds one. The first
- * bucket's lock comes first, so a tile that has a second bucket's lock has both: of tiles that want
- * each other's buckets at least one always goes on. (Tiles of a warp try at the same moment, again
- * and again: if they tried both at once, two that want the same pair might get one each for
+/* Takes both locks or neither, and never waits while it holds one. A tile takes the first bucket's
+ * lock first, so a tile that has a second bucket's lock has both. So of several tiles that want the
+ * same buckets, at least one always makes progress. (Tiles of a warp try at the same moment, again
+ * and again. If they tried both locks at once, each of two tiles might get one lock of a pair for
  * ever.) */
 static __device__ __forceinline__ bool sw_cache_try_locks(struct sw_cache_tile g, uint32_t *lock)
 {
@@ -54,7 +56,7 @@ static __device__ __forceinline__ bool sw_cache_try_locks(struct sw_cache_tile g
     if (!all && taken) {
         sw_cache_unlock(lock);
     }
-    __syncwarp(g.mask); /* M3, M5: what lanes 0 and 1 acquired, the others see too */
+    __syncwarp(g.mask); /* M3, M5: the acquire of lanes 0 and 1 also holds for the other lanes */
     return all;
 }
 
@@ -73,14 +75,14 @@ static __device__ __forceinline__ void sw_cache_leave_locks(struct sw_cache_tile
  * fewer entries would find room. */
 #define SW_CACHE_TRIES 32U
 
-/* The next of a tile's operations; the same in all its lanes. */
+/* State of a tile that chooses its next operation; the same in all its lanes. */
 struct sw_cache_turns {
     uint32_t pending; /* bit l: the operation of lane l is not done */
     uint32_t turn;    /* the lane whose operation is tried */
     uint32_t tries;   /* failed attempts to lock since the last success or change of `turn` */
 };
 
-/* The lane whose operation is to be tried: the first pending one from `turn` on. */
+/* Returns the lane whose operation is tried next: the first pending one from `turn` on. */
 static __device__ __forceinline__ uint32_t sw_cache_next_turn(struct sw_cache_turns *turns)
 {
     uint32_t ahead = turns->pending & (0xffffffffU << turns->turn);
@@ -88,7 +90,7 @@ static __device__ __forceinline__ uint32_t sw_cache_next_turn(struct sw_cache_tu
     return turns->turn;
 }
 
-/* Ends a turn, whether the operation had its locks or not. */
+/* Ends a turn. `had`: the operation got its locks. */
 static __device__ __forceinline__ void sw_cache_end_turn(struct sw_cache_turns *turns, bool had)
 {
     turns->tries = had ? 0 : turns->tries + 1;

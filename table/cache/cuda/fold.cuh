@@ -16,8 +16,8 @@
 #define THREADS 512
 #define WARPS (THREADS / 32)
 
-/* Shared memory for values that are added. A block has 64 KiB of all kinds on GPUs of compute
- * capability 7.5, and at least 99 on newer ones. */
+/* Shared memory for values that are added. A block has at most 64 KiB of shared memory on GPUs of
+ * compute capability 7.5, and at least 99 KiB on newer ones. */
 #define ARENA_BYTES_LARGE (64U << 10)
 #define ARENA_BYTES_SMALL (40U << 10)
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -27,8 +27,8 @@
 #endif
 static_assert(SW_CACHE_VALUE_BYTES_MAX / 4 <= THREADS, "a thread a number");
 
-/* The operations up to one: the last that writes and the last use, as 1 + the place, or 0; and the
- * uses that they add. */
+/* A summary of the operations up to one of them. `writer`: 1 + the place of the last that writes;
+ * `user`: 1 + the place of the last use; 0: none. `uses`: the number of uses that they add. */
 struct sum {
     uint64_t uses;
     uint32_t writer;
@@ -38,13 +38,13 @@ struct sum {
 /* Shared memory of a block. */
 struct block {
     struct sw_cache_way ways[THREADS];
-    uint64_t scores[THREADS];  /* by place: what a use makes of the score before all of them */
-    uint32_t indexes[THREADS]; /* by place: of the operation in the batch */
+    uint64_t scores[THREADS];  /* by place: the score after this use, if it were the first */
+    uint32_t indexes[THREADS]; /* by place: index of the operation in the batch */
     struct sum sums[WARPS];
     uint32_t numbers[WARPS];
     uint32_t words[SW_CACHE_WORD_COUNT];
     uint64_t key;
-    uint64_t slot; /* of the key, or SW_CACHE_NOWHERE */
+    uint64_t slot; /* slot of the key, or SW_CACHE_NOWHERE */
     uint64_t score;
     uint32_t kind;
     uint32_t result;
@@ -89,7 +89,8 @@ static __device__ __forceinline__ uint32_t first_of(struct block *block, bool is
     return first == SW_CACHE_NONE ? none : first;
 }
 
-/* The sum of `mine` over the threads before this one; *total receives that of all. All threads. */
+/* Returns the sum of `mine` over the threads before this one; sets *total to the sum over all. All
+ * threads. */
 static __device__ __forceinline__ uint32_t sum_before(struct block *block, uint32_t mine,
                                                       uint32_t *total)
 {
@@ -113,7 +114,7 @@ static __device__ __forceinline__ uint32_t sum_before(struct block *block, uint3
     return before;
 }
 
-/* First a, then b. */
+/* Returns the summary of the operations of a, then those of b. */
 static __device__ __forceinline__ struct sum joined(const struct sum &a, const struct sum &b)
 {
     struct sum sum;
@@ -132,7 +133,8 @@ static __device__ __forceinline__ struct sum from_before(const struct sum &mine,
     return sum;
 }
 
-/* The sum up to each thread, its own included; *before receives that without it. All threads. */
+/* Returns the summary up to this thread, its own operation included; sets *before to the summary
+ * without it. All threads. */
 static __device__ __forceinline__ struct sum sum_until(struct block *block, struct sum mine,
                                                        struct sum *before)
 {
@@ -187,8 +189,8 @@ static __device__ __forceinline__ void count(const struct sw_cache_table_batch *
     }
 }
 
-/* Copies a value for each thread that has one: no value goes where another comes from. All threads.
- */
+/* Copies a value for each thread with `has`. No destination is the source of another value. All
+ * threads. */
 static __device__ __forceinline__ void copy_values(const struct sw_cache_table_batch *batch,
                                                    struct block *block, bool has,
                                                    const uint8_t *from, uint8_t *to)
@@ -230,7 +232,8 @@ static __device__ __forceinline__ void miss(const struct sw_cache_table_batch *b
     count(batch, block, mine, has, false, refused);
 }
 
-/* The score after the operations of a sum, of an entry that had `before`. */
+/* Returns the score of an entry after the operations of a summary; `before`: its score before
+ * them. */
 static __device__ __forceinline__ uint64_t score_after(const struct sw_cache_table_batch *batch,
                                                        const struct block *block,
                                                        const struct sum *sum, uint64_t before)
@@ -299,7 +302,7 @@ static __device__ __forceinline__ void add_values(const struct sw_cache_table_ba
                 sum += addend[i * numbers];
             }
         }
-        __syncthreads(); /* M2: read before the next ones are loaded */
+        __syncthreads(); /* M2: all threads have read the addends before the next ones are loaded */
     }
     if (has) {
         *there = sum;
@@ -321,7 +324,7 @@ static __device__ __forceinline__ void write_values(const struct sw_cache_table_
         }
         copy_values(batch, block, has, from, previous_of(batch, mine->index));
     }
-    __syncthreads(); /* M2: the old value was read by all who want it */
+    __syncthreads(); /* M2: all warps have read the old value before warp 0 writes the new one */
     uint32_t writer = block->last.writer;
     if (writer != 0 && warp_of_mine() == 0) {
         copy_values(batch, block, threadIdx.x == 0, value_of(batch, block->indexes[writer - 1]),
@@ -329,7 +332,7 @@ static __device__ __forceinline__ void write_values(const struct sw_cache_table_
     }
 }
 
-/* The number of uses that an operation adds, under policies that count uses. */
+/* Returns the number of uses that an operation adds, under policies that count uses. */
 static __device__ __forceinline__ uint64_t uses_of(uint32_t policy, uint64_t given)
 {
     return policy == SW_CACHE_EPOCH_LFU ? sw_cache_least(given, UINT32_MAX) : given;
@@ -385,7 +388,7 @@ static __device__ __forceinline__ void fold(const struct sw_cache_table_batch *b
             sw_cache_mark(slots, slot / SW_CACHE_BUCKET_SLOTS, slot, block->score);
         }
     }
-    __syncthreads(); /* M2: the score, before the lock is given back */
+    __syncthreads(); /* M2: thread 0 has stored the score before the locks are released */
 }
 
 #endif

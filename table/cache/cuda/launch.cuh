@@ -17,7 +17,7 @@
 
 /* Numbers of a batch while it runs; all zero between batches. */
 struct sw_cache_tally {
-    struct sw_cache_counters counters; /* of SETs by rows with two buckets a key */
+    struct sw_cache_counters counters; /* counters of SETs in MEMORY mode (rows.cuh) */
     uint64_t listed;                   /* entries evicted, scanned or counted */
 };
 
@@ -33,18 +33,19 @@ struct sw_cache_window {
     uint64_t *scores;
 };
 
-/* Launchers of one kernel each. Lists entries, with keys of key_bytes; tally->listed receives how
- * many. */
+/* Launches a kernel that lists entries, with keys of key_bytes, and adds their number to
+ * tally->listed. */
 cudaError_t sw_cache_launch_list(const struct sw_cache_slots *slots, struct sw_cache_tally *tally,
                                  const struct sw_cache_window *what, uint32_t key_bytes,
                                  cudaStream_t stream);
-/* Empties every bucket; counts what was held as erased, in totals and, unless that is NULL, in
- * `cleared`. */
+/* Launches a kernel that empties every bucket. Counts the entries as erased in `totals` and, unless
+ * it is NULL, in `cleared`. */
 cudaError_t sw_cache_launch_clear(const struct sw_cache_slots *slots,
                                   struct sw_cache_counters *totals,
                                   struct sw_cache_counters *cleared, cudaStream_t stream);
 
-/* Blocks of SW_CACHE_THREADS for `count` threads, at least one: the last block ends the batch. */
+/* Returns the blocks of SW_CACHE_THREADS for `count` threads. There is at least one block, because
+ * the last block ends the batch. */
 static inline uint32_t sw_cache_blocks(uint64_t count)
 {
     return count == 0 ? 1 : (uint32_t)((count + SW_CACHE_THREADS - 1) / SW_CACHE_THREADS);
@@ -61,7 +62,7 @@ static inline uint32_t sw_cache_look_up_blocks(uint64_t count)
     return blocks < SW_CACHE_LOOK_UP_BLOCKS ? blocks : SW_CACHE_LOOK_UP_BLOCKS;
 }
 
-/* M6: the word is a sum. */
+/* Adds a number to a sum. M6: the word is the sum. */
 static __device__ __forceinline__ void sw_cache_add_to(uint64_t *sum, uint64_t number)
 {
     if (number != 0) {
@@ -82,7 +83,7 @@ static __device__ __forceinline__ void sw_cache_add_counters(struct sw_cache_cou
     }
 }
 
-/* Adds how often each result was to the tally. One thread. */
+/* Adds the number of operations with each result to the tally. One thread. */
 static __device__ __forceinline__ void sw_cache_add_results(struct sw_cache_tally *tally,
                                                             const uint32_t *counts)
 {
@@ -116,8 +117,8 @@ static __device__ __forceinline__ void sw_cache_close_counts(struct sw_cache_tal
     }
 }
 
-/* The results of a block's threads, one each (`none`: it has none), counted. All threads. M6: each
- * count is a sum. */
+/* Counts the results of a block's threads, one each (`none`: the thread has none). All threads. M6:
+ * each count is a sum. */
 static __device__ void sw_cache_count_results(struct sw_cache_tally *tally, uint32_t result,
                                               bool none)
 {

@@ -5,10 +5,11 @@
 #include "table/cache/cuda/launch.cuh"
 #include "table/cache/operate.inl"
 
-/* Slots a block lists: four a thread. */
+/* Slots that a block checks: four per thread. */
 #define TILE (4 * SW_CACHE_THREADS)
 
-/* The sum of what the threads before this one bring; *total receives that of the block. */
+/* Returns the sum of `mine` over the threads before this one; sets *total to the sum over the
+ * block. */
 static __device__ uint32_t sum_before(uint32_t mine, uint32_t *total)
 {
     __shared__ uint32_t sums[SW_CACHE_THREADS / 32];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * many.cu - bins of many operations: a block carries one out, in order (bins.cuh). What comes after
- * the operation that finds or makes an entry is folded, while the buckets are locked (fold.cuh).
+ * many.cu - bins of many operations (bins.cuh). A block carries out a bin in order. Once an
+ * operation has found or inserted the entry of a key, the block folds the following operations on
+ * the key, while the buckets are locked (fold.cuh).
  */
 #include "table/cache/cuda/bins.cuh"
 #include "table/cache/cuda/device.cuh"
@@ -54,13 +55,13 @@ static __device__ __forceinline__ void sort(const struct sw_cache_bins *bins, st
             }
         }
         sorted += total;
-        __syncthreads(); /* M2: read before the next round clears them */
+        __syncthreads(); /* M2: all threads have read the bits before the next round clears them */
     }
 }
 
 /* --- operations that are not folded ----------------------------------------------------------- */
 
-/* The slot of the block's key. By a tile. */
+/* Returns the slot of the block's key, or SW_CACHE_NOWHERE. By a tile. */
 static __device__ __forceinline__ uint64_t seek(struct sw_cache_tile g,
                                                 const struct sw_cache_slots *slots,
                                                 const struct sw_cache_candidates *candidates,
@@ -90,7 +91,8 @@ static __device__ __forceinline__ void lock(const struct sw_cache_table_batch *b
             block->slot = slot;
         }
     }
-    __syncthreads(); /* M2: `slot`; M5: and what the lock was taken for */
+    __syncthreads(); /* M2: `slot`; M5: the acquire of the tile also holds for the other threads of
+                        the block */
 }
 
 static __device__ __forceinline__ void unlock(const struct sw_cache_table_batch *batch,
@@ -102,14 +104,14 @@ static __device__ __forceinline__ void unlock(const struct sw_cache_table_batch 
         struct sw_cache_candidates candidates = sw_cache_candidates_of(&batch->slots, block->key);
         sw_cache_leave_locks(g, sw_cache_my_lock(g, &batch->slots, &candidates));
     }
-    __syncthreads(); /* M2: the key is not read any more */
+    __syncthreads(); /* M2: the tile has read `key` before thread 0 writes the next one */
 }
 
-/* Carries out the operation at `place` as any other, and finds the key again. All threads. */
+/* Carries out the operation at `place` by one tile, then looks the key up again. All threads. */
 static __device__ __forceinline__ void carry_out_one(const struct sw_cache_table_batch *batch,
                                                      struct block *block, uint32_t place)
 {
-    __syncthreads(); /* M2: what the block did so far, before one tile goes on */
+    __syncthreads(); /* M2: the earlier stores of the block come before those of the tile */
     if (threadIdx.x < SW_CACHE_LANES) {
         struct sw_cache_tile g = sw_cache_my_tile();
         struct sw_cache_candidates candidates = sw_cache_candidates_of(&batch->slots, block->key);
@@ -126,9 +128,10 @@ static __device__ __forceinline__ void carry_out_one(const struct sw_cache_table
 
 /* --- bins ------------------------------------------------------------------------------------- */
 
-/* From `done` on, the key is absent: goes to the operation that makes an entry of it, or may; what
- * comes before that changes nothing. Newcomers with a score of at most *refused were turned away
- * (UINT64_MAX: none yet), and nothing has changed since. Returns what is done then. All threads. */
+/* Carries out operations on an absent key, from place `done` up to the first that may insert it.
+ * The operations before that one change nothing. If *was_refused, a new entry with the score
+ * *refused was not admitted and the buckets have not changed since, so entries with scores no
+ * higher are not tried. Returns the next place. All threads. */
 static __device__ __forceinline__ uint32_t enter(const struct sw_cache_table_batch *batch,
                                                  struct block *block, const struct mine *mine,
                                                  uint32_t done, uint32_t count_all,
@@ -154,7 +157,8 @@ static __device__ __forceinline__ uint32_t enter(const struct sw_cache_table_bat
     return until + 1;
 }
 
-/* Carries out the first `count_all` operations of a tile, all of the block's key. All threads. */
+/* Carries out the operations of the first `count_all` threads, which are all on the block's key.
+ * All threads. */
 static __device__ __forceinline__ void carry_out_key(const struct sw_cache_table_batch *batch,
                                                      struct block *block, uint8_t *arena,
                                                      const struct mine *mine, uint32_t count_all)
@@ -226,7 +230,7 @@ static __device__ __forceinline__ void carry_out_bin(const struct sw_cache_table
     }
 }
 
-/* The next bin that no block has taken. All threads. */
+/* Returns the next bin that no block has taken, and takes it. All threads. */
 static __device__ __forceinline__ uint32_t take_bin(const struct sw_cache_bins *bins,
                                                     struct block *block)
 {
@@ -238,10 +242,10 @@ static __device__ __forceinline__ uint32_t take_bin(const struct sw_cache_bins *
     return block->taken;
 }
 
-/* By one thread of each block: the last one leaves zeros. */
+/* Ends a block; the last block sets the counters to zero. One thread of each block calls it. */
 static __device__ __forceinline__ void end_block(const struct sw_cache_bins *bins)
 {
-    __threadfence(); /* M7: what this block did with `numbers`, before its count */
+    __threadfence(); /* M7: the accesses of this block to `numbers` come before its count */
     if (atomicAdd(&bins->numbers->blocks, 1U) == gridDim.x - 1) {
         *bins->numbers = sw_cache_bin_numbers();
     }

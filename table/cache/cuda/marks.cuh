@@ -9,7 +9,7 @@
 #include "table/cache/slots.h"
 #include "table/device/warp_reduce.cuh"
 
-/* As sw_cache_mark_bucket, by a whole warp: four slots a lane. */
+/* Does the same as sw_cache_mark_bucket, by a whole warp with four slots per lane. */
 static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_at, uint32_t stride,
                                                           uint8_t *marks,
                                                           struct sw_cache_head *head)
@@ -50,7 +50,8 @@ static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_
     __syncwarp(); /* M3: the marks and the head */
 }
 
-/* Makes the marks of the bucket that each lane says, or SW_CACHE_NOWHERE. All lanes of a warp. */
+/* Makes the marks of the bucket `unmarked` of each lane; SW_CACHE_NOWHERE: none. All lanes of a
+ * warp. */
 static __device__ __forceinline__ void sw_cache_make_marks_of(const struct sw_cache_slots *slots,
                                                               uint64_t unmarked)
 {
@@ -58,7 +59,7 @@ static __device__ __forceinline__ void sw_cache_make_marks_of(const struct sw_ca
     for (; lanes != 0; lanes &= lanes - 1) {
         uint64_t bucket = __shfl_sync(0xffffffffU, unmarked, __ffs((int)lanes) - 1);
         uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
-        __syncwarp(); /* M3: the entries as the lanes left them */
+        __syncwarp(); /* M3: the warp sees the entries that the lanes have stored */
         sw_cache_mark_by_warp((const uint8_t *)&sw_cache_entry_at(slots, first)->score,
                               slots->entry_stride, slots->marks + first, slots->heads + bucket);
     }

@@ -16,11 +16,11 @@ enum sw_cache_list { SW_CACHE_LIST_IN, SW_CACHE_LIST_OUT, SW_CACHE_LIST_ADD };
 /* The kernel of plain SETs needs only the first list. */
 #define SW_CACHE_LISTS(plain) ((plain) ? 1U : 3U)
 
-/* The lists of a warp, with room for ROOM values each; the same numbers in every lane. */
+/* The lists of a warp, with room for ROOM values each. The numbers are the same in every lane. */
 template <uint32_t ROOM> struct sw_cache_lists {
     struct sw_cache_way (*ways)[ROOM]; /* shared memory */
     uint32_t counts[3];
-    uint32_t most; /* of those numbers */
+    uint32_t most; /* the largest of `counts` */
 };
 
 /* Lists a value of each lane that has one. */
@@ -50,8 +50,8 @@ static __device__ __forceinline__ void sw_cache_list_moves(const struct sw_cache
     }
 }
 
-/* Moves the values that are listed, of `bytes` each; `element` is that of those that are added. All
- * lanes. */
+/* Moves the listed values, of `bytes` each; `element` is the type of the numbers that are added.
+ * All lanes. */
 template <bool PLAIN, uint32_t ROOM>
 static __device__ __forceinline__ void sw_cache_move_listed(uint32_t bytes, uint32_t element,
                                                             struct sw_cache_lists<ROOM> *lists)
@@ -59,7 +59,8 @@ static __device__ __forceinline__ void sw_cache_move_listed(uint32_t bytes, uint
     __syncwarp(); /* M3: the lists of all lanes */
     if (!PLAIN) {
         sw_cache_copy_ways(lists->ways[SW_CACHE_LIST_OUT], lists->counts[SW_CACHE_LIST_OUT], bytes);
-        __syncwarp(); /* M3: values that go out were read before others take their slots */
+        __syncwarp(); /* M3: all lanes have read the values that go out before others replace them
+                       */
         sw_cache_add_ways(lists->ways[SW_CACHE_LIST_ADD], lists->counts[SW_CACHE_LIST_ADD], bytes,
                           (enum sw_cache_element)element);
     }

@@ -6,8 +6,8 @@
  * An operation whose value is overwritten by a later one of its row, or whose entry is evicted,
  * loses its place: no two values go to one slot.
  *
- * Memory order: a thread owns its first bucket (M8). Second buckets are never first ones, and are
- * touched under their lock (M5).
+ * Memory order: a thread owns its row, the places of its operations, and its first bucket (M8).
+ * Second buckets are never first ones; a thread accesses them only under their lock (M5).
  */
 #define SW_CACHE_LANES 1
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
@@ -17,7 +17,8 @@
 #include "table/cache/cuda/marks.cuh"
 #include "table/cache/cuda/places.cuh"
 
-/* Blocks of a multiprocessor at a time, at least: registers against latency. */
+/* Threads of a block, and least number of blocks that a multiprocessor holds. More blocks hide more
+ * latency, and leave fewer registers to a thread. */
 #define NEWCOMERS_THREADS 64
 #ifndef SW_CACHE_NEWCOMERS_BLOCKS
 #define SW_CACHE_NEWCOMERS_BLOCKS 10
@@ -27,7 +28,7 @@
 
 static_assert(SW_CACHE_ROW == SW_CACHE_CHUNK_SLOTS, "a byte an operation of a row is a chunk");
 
-/* Sets byte r, whatever it is. */
+/* Sets byte r, whatever its value was. */
 static __device__ __forceinline__ void set_byte(struct sw_cache_chunk *bytes, uint32_t r,
                                                 uint32_t byte)
 {
@@ -42,15 +43,15 @@ static __device__ __forceinline__ void set_byte(struct sw_cache_chunk *bytes, ui
 /* The row that a thread works on. */
 struct row {
     const uint32_t *entries;
-    struct sw_cache_chunk codes; /* of the entries */
-    uint32_t absent;             /* bit r: the key of operation r was absent, */
-    uint32_t left;               /* and it was not carried out yet */
-    uint32_t id;                 /* the number of the first operation left */
-    uint64_t key;                /* and its key */
+    struct sw_cache_chunk codes; /* codes of the entries */
+    uint32_t absent;             /* bit r: the key of operation r was absent */
+    uint32_t left;               /* bit r: it was absent, and operation r was not carried out yet */
+    uint32_t id;                 /* number of the first operation left */
+    uint64_t key;                /* the key of that operation */
     struct sw_cache_head head;
-    struct sw_cache_set empty;   /* slots of the first bucket */
-    uint32_t writes;             /* bit r: operation r has a place that it writes, */
-    struct sw_cache_chunk wrote; /* and byte r: the code of it */
+    struct sw_cache_set empty;   /* empty slots of the first bucket */
+    uint32_t writes;             /* bit r: operation r has a place that it writes */
+    struct sw_cache_chunk wrote; /* byte r: the code of that place */
 };
 
 /* The operation of the row whose value goes to a slot, or SW_CACHE_NONE. Slots of different second
@@ -84,7 +85,7 @@ static __device__ __forceinline__ void take_slot(const struct sw_cache_slice *sl
     set_byte(&row->wrote, rank, code);
 }
 
-/* Goes on to the next operation left. */
+/* Loads number and key of the next operation left, if there is one. */
 static __device__ __forceinline__ void go_on(const struct sw_cache_slice *slice, struct row *row)
 {
     if (row->left != 0) {
@@ -144,7 +145,8 @@ static __device__ __forceinline__ void take_hits(const struct sw_cache_slice *sl
     }
 }
 
-/* Opens the row of a bucket, and empties it for the next slice. All lanes; `has`: there is one. */
+/* Opens the row of a bucket, and empties it for the next slice. `has`: the bucket exists. All
+ * lanes. */
 static __device__ __forceinline__ void open_row(const struct sw_cache_slice *slice, bool has,
                                                 uint64_t bucket, struct row *row)
 {
@@ -155,7 +157,7 @@ static __device__ __forceinline__ void open_row(const struct sw_cache_slice *sli
     if (count != 0) {
         slice->rows.counts[bucket] = 0;
     }
-    count = count <= SW_CACHE_ROW ? count : 0; /* those of a full row come later */
+    count = count <= SW_CACHE_ROW ? count : 0; /* the bins execute overfull rows */
     sort_entries(entries, count);
     row->entries = entries;
     read_entries(row, count);
@@ -170,8 +172,8 @@ static __device__ __forceinline__ void open_row(const struct sw_cache_slice *sli
     }
 }
 
-/* Whether an earlier operation of the row made an entry of the present key, which is still there:
- * *slot becomes the entry's. */
+/* Returns whether an earlier operation of the row has inserted the current key, and the entry still
+ * exists; then sets *slot to its slot. */
 static __device__ __forceinline__ bool made_before(const struct sw_cache_slice *slice,
                                                    const struct row *row, uint32_t rank,
                                                    uint32_t digest, uint64_t *slot)
@@ -181,8 +183,8 @@ static __device__ __forceinline__ bool made_before(const struct sw_cache_slice *
         uint32_t r = (uint32_t)__ffs((int)earlier) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[r]);
         if (slice->batch.scratch.keys[slice->first + id] == row->key) {
-            /* an entry evicted from a second bucket for another row may have been made again by a
-             * later one */
+            /* another row may have evicted the entry from a second bucket, and a later operation
+             * may have inserted it again */
             *slot = SW_CACHE_PLACE_SLOT(slice->rows.places[id]);
             if (__ldcg(&sw_cache_entry_at(&slice->batch.slots, *slot)->key) == row->key) {
                 return true;
@@ -200,7 +202,8 @@ static __device__ __forceinline__ uint64_t given_of(const struct sw_cache_slice 
                                 slice->first + row->id);
 }
 
-/* The current key has an entry at `slot`, which an operation of the row has made. */
+/* Uses the entry of the current key again. An earlier operation of the row has inserted it at
+ * `slot`. */
 static __device__ __forceinline__ void use_again(const struct sw_cache_slice *slice,
                                                  const struct sw_cache_candidates *candidates,
                                                  struct row *row, uint32_t rank, uint64_t slot)
@@ -213,9 +216,9 @@ static __device__ __forceinline__ void use_again(const struct sw_cache_slice *sl
     take_slot(slice, row, rank, sw_cache_row_code(candidates, slot), slot);
 }
 
-/* An empty slot for a newcomer, in the bucket that has more of them; SW_CACHE_NOWHERE if neither
- * has any. The row knows the empty slots of the first bucket; those of the second are read, under
- * its lock. */
+/* Returns an empty slot for a newcomer, in the bucket that has more of them; SW_CACHE_NOWHERE if
+ * neither has any. The row knows the empty slots of the first bucket. The function reads those of
+ * the second bucket, under its lock. */
 static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_slice *slice,
                                                       const struct sw_cache_candidates *candidates,
                                                       struct row *row)
@@ -233,7 +236,7 @@ static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_slic
     return candidates->first * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &row->empty);
 }
 
-/* Makes an entry of the current key at `slot`. */
+/* Inserts the current key at `slot`. */
 static __device__ __forceinline__ void make_entry(const struct sw_cache_slice *slice,
                                                   const struct sw_cache_candidates *candidates,
                                                   const struct row *row, uint64_t slot,
@@ -251,8 +254,8 @@ static __device__ __forceinline__ void make_entry(const struct sw_cache_slice *s
     }
 }
 
-/* Carries out the current operation, and goes on. Returns SW_CACHE_NOWHERE, or a bucket that needs
- * marks first: nothing was done then. */
+/* Carries out the current operation, and advances to the next one. Returns SW_CACHE_NOWHERE. If a
+ * bucket needs marks first, returns the bucket and changes no entry. */
 static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_slice *slice,
                                                      const struct sw_cache_candidates *candidates,
                                                      struct row *row)

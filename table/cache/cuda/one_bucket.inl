@@ -23,9 +23,9 @@
 #include "table/cache/cuda/table_step.cuh"
 
 #define THREADS (RANGE_ROWS * SW_CACHE_LANES)
-#define GROUPS (32 / SW_CACHE_LANES) /* of a warp */
+#define GROUPS (32 / SW_CACHE_LANES) /* tiles of a warp */
 
-/* How often each result was, in bits of a number. */
+/* A number with a field of RESULT_BITS bits per result: how often it occurred. */
 #if ROW_OPS < 32
 typedef uint32_t row_results;
 #define RESULT_BITS 5
@@ -50,7 +50,7 @@ struct block {
     } ops[RANGE_OPS];
     uint32_t counts[RANGE_ROWS];        /* operations of each row */
     uint32_t rows[ROW_OPS][RANGE_ROWS]; /* [r][row]: its operation r, see OP_AT */
-    uint64_t awaited[RANGE_ROWS][2];    /* a bit a slot: a listed value goes there */
+    uint64_t awaited[RANGE_ROWS][2];    /* one bit per slot: a listed value goes to the slot */
 };
 
 /* The row that a tile works on. */
@@ -63,7 +63,7 @@ struct row {
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* The row of a thread's tile, in its range. */
+/* Returns the row of the thread's tile, in its range. */
 static __device__ __forceinline__ uint32_t my_row(void)
 {
     return threadIdx.x / SW_CACHE_LANES;
@@ -90,7 +90,7 @@ step_of(const struct sw_cache_table_batch *batch, struct sw_cache_tile g, uint64
     }
     *sink = sw_cache_table_sink(batch);
     if (g.lane == 0 && step.score_out != NULL) {
-        *step.score_out = 0; /* of a key that is absent then */
+        *step.score_out = 0; /* the value if the key is absent afterwards */
     }
     return step;
 }
@@ -125,10 +125,11 @@ carry_out(const struct sw_cache_slice *slice, struct sw_cache_tile g, const stru
     if (g.lane == 0) {
         sw_cache_note(batch, index, result);
     }
-    sw_cache_join(g); /* M3: what this operation did to the bucket, before the next one */
+    sw_cache_join(g); /* M3: all lanes see this operation's stores before the next one */
 }
 
-/* Whether a tile's operation moves a value from or to a slot that a listed one goes to. */
+/* Returns whether a tile's operation moves a value from or to a slot to which a listed value
+ * goes. */
 static __device__ __forceinline__ bool must_wait(const struct block *block,
                                                  const struct sw_cache_moves *moves)
 {
@@ -161,7 +162,8 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_slic
                                                       struct sw_cache_tile g, struct block *block,
                                                       struct row *row)
 {
-    /* and what its tiles list then: two values that go out of one that is not plain */
+    /* room for LISTED values and those of one more operation per tile, which lists up to two
+     * outgoing values unless it is plain */
     constexpr uint32_t ROOM = LISTED + GROUPS * (PLAIN ? 1 : 2);
     __shared__ struct sw_cache_way ways[THREADS / 32][SW_CACHE_LISTS(PLAIN)][ROOM];
     struct sw_cache_lists<ROOM> lists = {
@@ -197,8 +199,8 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_slic
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* The rank of an operation in a row that has room for all: the number of those put there, in any
- * order, with lower numbers. */
+/* Returns the rank of an operation in its row, which has room for all its operations: the number of
+ * operations in the row with lower numbers. The row is not sorted yet. */
 static __device__ __forceinline__ uint32_t rank_in_row(const struct block *block, uint32_t row,
                                                        uint32_t op)
 {
@@ -209,9 +211,9 @@ static __device__ __forceinline__ uint32_t rank_in_row(const struct block *block
     return rank;
 }
 
-/* Sorts the operations of a range into rows, and empties the range for the next slice. A range that
- * was full, and a row that is, is left for later, whole: later operations come after all others of
- * their bucket. All threads of a block; false if nothing is left to do. */
+/* Sorts the operations of a range into rows, and empties the range for the next slice. Leaves all
+ * operations of an overfull range or row to the bins, because these run after all other operations
+ * on the bucket. Returns false if the range was overfull. All threads of a block. */
 static __device__ __forceinline__ bool open_range(const struct sw_cache_slice *slice,
                                                   struct block *block, uint32_t count)
 {
@@ -264,7 +266,8 @@ static __device__ __forceinline__ bool open_range(const struct sw_cache_slice *s
         }
         sw_cache_leave_for_later(rows, i < count && !fits, mine[k].id);
     }
-    __syncthreads(); /* M2: the ranks were found in rows[] before they are sorted into it */
+    __syncthreads(); /* M2: all threads have read rows[] for the ranks before the operations are
+                        sorted into it */
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
         uint32_t i = threadIdx.x + k * THREADS;
@@ -277,7 +280,7 @@ static __device__ __forceinline__ bool open_range(const struct sw_cache_slice *s
     return true;
 }
 
-/* Adds how often each result was to what the batch did. One thread. */
+/* Adds the number of operations with each result to the words of the batch. One thread. */
 static __device__ __forceinline__ void add_counts(const struct sw_cache_table_batch *batch,
                                                   const uint32_t *counts)
 {
@@ -297,7 +300,8 @@ static __device__ __forceinline__ void add_counts(const struct sw_cache_table_ba
     sw_cache_add_to(&words[SW_CACHE_WORD_NOT_ADMITTED], counts[SW_CACHE_REFUSED]);
 }
 
-/* Adds what the rows of a block did to the tally. All threads; `results` of lanes 0. */
+/* Adds the results of the rows of a block to the tally. `results`: of the row, in lane 0 of its
+ * tile; 0 in the other lanes. M6: each count is a sum. All threads. */
 static __device__ __forceinline__ void count_rows(const struct sw_cache_slice *slice,
                                                   row_results results)
 {

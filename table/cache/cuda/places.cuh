@@ -8,13 +8,14 @@
 
 #include "table/cache/cuda/rows.cuh"
 
-/* An operation in a row: its number in the slice; whether its key was absent; its code. That is the
- * digest of an absent key, else the slot in the first bucket, or 128 and the slot in the second. */
+/* An operation in a row: its number in the slice; whether its key was absent; its code. The code of
+ * an absent key is its digest. The code of a present key is its slot in the first bucket, or 128 +
+ * its slot in the second. */
 #define SW_CACHE_ROW_ID(entry) ((entry)&0x7fffffU)
 #define SW_CACHE_ROW_ABSENT 0x800000U
 #define SW_CACHE_ROW_CODE(entry) ((entry) >> 24)
 
-/* The code of a key that is at `slot`. */
+/* Returns the code of a key that is at `slot`. */
 SW_HD static inline uint32_t sw_cache_row_code(const struct sw_cache_candidates *candidates,
                                                uint64_t slot)
 {

@@ -7,12 +7,13 @@
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/places.cuh"
 
-/* Blocks of a multiprocessor at a time, at least. */
+/* Least number of blocks that a multiprocessor holds. */
 #ifndef SW_CACHE_PRESENT_BLOCKS
 #define SW_CACHE_PRESENT_BLOCKS 4
 #endif
 
-/* Puts operation `id` in the row of its bucket. `slot`: its entry's, or SW_CACHE_NOWHERE. */
+/* Puts operation `id` in the row of its bucket. `slot`: the slot of its key, or
+ * SW_CACHE_NOWHERE. */
 static __device__ __forceinline__ void put(const struct sw_cache_rows *rows,
                                            const struct sw_cache_candidates *candidates,
                                            uint32_t rank, uint32_t id, uint64_t slot)
@@ -27,8 +28,8 @@ static __device__ __forceinline__ void put(const struct sw_cache_rows *rows,
     rows->places[id] = place;
 }
 
-/* Puts the operations of a slice in rows, once present keys were used. If a row has no room for all
- * of its operations, all of them are left for later. */
+/* Uses the entries of present keys, then puts the operations of a slice in rows. If a row has no
+ * room for all its operations, leaves all of them to the bins. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_PRESENT_BLOCKS)
     rows_kernel(const struct sw_cache_slice slice)
 {

@@ -112,7 +112,8 @@ static cudaError_t launch_pieces(const struct sw_cache_table_batch *batch, bool 
     return error;
 }
 
-/* Whether the batch is a SET whose only answers are bits. */
+/* Returns whether the batch is a SET whose only answers are bits, with scores if the policy is
+ * CUSTOM. */
 static bool is_plain(const struct sw_cache_table_batch *batch)
 {
     bool uses = batch->slots.policy != SW_CACHE_CUSTOM || batch->scores != NULL;

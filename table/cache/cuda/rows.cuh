@@ -34,8 +34,8 @@
 #include "table/cache/cuda/table.cuh"
 #include "table/device/follow.cuh"
 
-/* Operations of a row in MEMORY mode, and of a short one in THROUGHPUT mode; rows of a range, and
- * its operations. */
+/* Room of a row in operations, in MEMORY mode and for short rows in THROUGHPUT mode; number of rows
+ * of a range of short rows, and its room in operations. */
 #define SW_CACHE_ROW 16
 #define SW_CACHE_SHORT_RANGE_ROWS 64
 #define SW_CACHE_SHORT_RANGE_OPS 384U
@@ -46,10 +46,10 @@
 #define SW_CACHE_LONG_RANGE_OPS 640U
 #define SW_CACHE_LONG_BUCKETS_MAX (1U << 15)
 
-/* A slice has at most this factor times the number of rows operations, so that ranges and rows
- * rarely overflow, and at most ROWS_MAX. If a cache's slices are smaller than ROWS_MIN, it has
- * no rows. Batches with fewer operations than ROWS_MIN do not use rows. The tuning can override
- * both. */
+/* A slice has at most SHARE operations per row, so that ranges and rows rarely overflow, and at
+ * most SW_CACHE_ROWS_MAX in all. If a cache's slices are smaller than SW_CACHE_ROWS_MIN, it has no
+ * rows. Batches with fewer operations than that do not use rows. sw_table_tuning.cache_writing can
+ * override SW_CACHE_ROWS_MIN and the choice of long rows. */
 #define SW_CACHE_ROW_SHARE 4
 #define SW_CACHE_LONG_ROW_SHARE 32
 #define SW_CACHE_ROWS_MAX (1U << 21)
@@ -65,8 +65,8 @@ struct __align__(8) sw_cache_range_op
 #define SW_CACHE_RANGE_ROW(code) ((code) >> 8)
 #define SW_CACHE_RANGE_DIGEST(code) ((code)&0xffU)
 
-/* Operations of a range, those without room counted too. A sector of memory each: additions to one
- * sector wait for each other. */
+/* Number of operations of a range, including those without room. Each has its own sector of memory,
+ * because additions to one sector wait for each other. */
 struct __align__(32) sw_cache_range_count
 {
     uint32_t ops;
@@ -82,7 +82,7 @@ struct sw_cache_rows {
     uint32_t range_ops;
     bool are_long;
     /* MEMORY (places.cuh) */
-    uint32_t *counts;  /* [first buckets]: operations of the row, those without room counted too */
+    uint32_t *counts;  /* [first buckets]: operations of the row, including those without room */
     uint32_t *entries; /* [first buckets * SW_CACHE_ROW]: SW_CACHE_ROW_.. */
     uint64_t *places;  /* [ops_max]: SW_CACHE_PLACE_.. */
     /* both */
@@ -90,7 +90,7 @@ struct sw_cache_rows {
     uint32_t *rest_count;
     uint32_t *rest_count_next; /* the counter of the next slice; this one clears it */
     uint32_t ops_max;          /* 0: there are no rows */
-    uint32_t ops_min;          /* of a batch */
+    uint32_t ops_min;          /* least operations of a batch by rows */
 };
 
 /* Operations of a batch from `first` on. */
@@ -99,11 +99,11 @@ struct sw_cache_slice {
     struct sw_cache_rows rows;
     uint64_t first;
     uint32_t count;
-    bool plain; /* it is a SET, and nothing but bits is answered */
+    bool plain; /* the batch is a SET whose only answers are bits */
 };
 
-/* Leaves an operation of a slice for later, of each lane that has one. All lanes of a warp. M6: the
- * word before the addition is the warp's place in the list. */
+/* Lists an operation of each lane with `has` for the bins. All lanes of a warp. M6: the word before
+ * the addition is the warp's place in the list. */
 static __device__ __forceinline__ void sw_cache_leave_for_later(const struct sw_cache_rows *rows,
                                                                 bool has, uint32_t id)
 {
@@ -121,19 +121,19 @@ static __device__ __forceinline__ void sw_cache_leave_for_later(const struct sw_
     }
 }
 
-/* Buckets that are first candidates. */
+/* Returns the number of buckets that are first candidates. */
 SW_HD static inline uint64_t sw_cache_first_buckets(const struct sw_cache_slots *slots)
 {
     return slots->two ? slots->buckets - slots->buckets / 2 : slots->buckets;
 }
 
-/* Ranges of a cache. */
+/* Returns the number of ranges of a cache. */
 SW_HD static inline uint32_t sw_cache_ranges(const struct sw_cache_slots *slots, uint32_t rows)
 {
     return (uint32_t)((slots->buckets + rows - 1) / rows);
 }
 
-/* Whether rows of a cache are long. */
+/* Returns whether rows of a cache are long. */
 static inline bool sw_cache_rows_are_long(const struct sw_cache_slots *slots,
                                           enum sw_cache_writing writing)
 {
@@ -142,8 +142,9 @@ static inline bool sw_cache_rows_are_long(const struct sw_cache_slots *slots,
             (writing == SW_CACHE_WRITING_AUTO && slots->buckets <= SW_CACHE_LONG_BUCKETS_MAX));
 }
 
-/* Operations that rows of a cache have room for: 0 if it has none. (In MEMORY mode a CUSTOM score
- * may fall while another row looks at it, and its mark would have to fall with it.) */
+/* Returns the most operations of a slice; 0: the cache has no rows. (In MEMORY mode CUSTOM has no
+ * rows: a score might fall while another row reads it, and its mark would have to fall at the same
+ * time.) */
 static inline uint32_t sw_cache_rows_max(const struct sw_cache_slots *slots, bool are_long,
                                          uint32_t ops_min)
 {
@@ -155,17 +156,19 @@ static inline uint32_t sw_cache_rows_max(const struct sw_cache_slots *slots, boo
     return wanted < SW_CACHE_ROWS_MAX ? (uint32_t)wanted : SW_CACHE_ROWS_MAX;
 }
 
-/* Whether a batch is carried out by rows: one operation of every key; in MEMORY mode SET, where
- * nothing is answered but bits. (What leaves a second bucket there may be a value that another row
- * brings.) Not DELETE. And that. */
+/* sw_cache_rows_suit returns whether rows can carry out a batch: all its operations are of one
+ * kind, and it has from ops_min operations to SW_CACHE_PIECES_MAX slices. In MEMORY mode it must be
+ * a SET whose only answers are bits, because a value that leaves a second bucket may be one that
+ * another row has yet to copy there. The caller has handled batches of DELETE before.
+ * sw_cache_launch_rows carries the batch out. */
 bool sw_cache_rows_suit(const struct sw_cache_table_batch *batch, const struct sw_cache_rows *rows);
 cudaError_t sw_cache_launch_rows(const struct sw_cache_table_batch *batch,
                                  struct sw_cache_rows *rows, cudaStream_t stream);
-/* Launches the kernels for no operation. */
+/* Launches the kernels without operations, so that the runtime loads them. */
 cudaError_t sw_cache_warm_up_rows(const struct sw_cache_table_batch *batch,
                                   struct sw_cache_rows *rows, cudaStream_t stream);
 
-/* The kernels. */
+/* Launch one kernel each. */
 cudaError_t sw_cache_launch_short_rows(const struct sw_cache_slice *slice, cudaStream_t stream);
 cudaError_t sw_cache_launch_long_rows(const struct sw_cache_slice *slice, cudaStream_t stream);
 cudaError_t sw_cache_launch_present(const struct sw_cache_slice *slice, cudaStream_t stream);

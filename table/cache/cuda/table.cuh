@@ -17,7 +17,7 @@
 struct sw_cache_record {
     uint64_t done; /* the batch's ticket, once the record is complete */
     struct sw_counters counters;
-    uint64_t listed; /* number of listed entries: evicted or scanned; or of counted ones */
+    uint64_t listed; /* number of entries listed (evicted or scanned) or counted */
 };
 
 /* Counters of a running batch. */
@@ -126,7 +126,7 @@ cudaError_t sw_cache_table_count(const struct sw_cache_table_batch *batch, uint6
                                  uint64_t max, cudaStream_t stream);
 cudaError_t sw_cache_table_erase(const struct sw_cache_table_batch *batch, uint64_t min,
                                  uint64_t max, cudaStream_t stream);
-/* Only fills the record. */
+/* Launches a kernel that only fills the record. */
 cudaError_t sw_cache_table_end(const struct sw_cache_table_batch *batch, cudaStream_t stream);
 
 /* Launches every kernel above once, on an empty table, so that later batches need not load kernels.

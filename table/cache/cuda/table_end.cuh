@@ -16,7 +16,7 @@ static __device__ __forceinline__ void sw_cache_fill_class(struct sw_op_counters
     counters->probes = __ldcg(words + 2);
 }
 
-/* Adds what kernels counted that carry out SETs of the cache, with two buckets a key (rows.cuh). */
+/* Adds the counters of the SETs that rows have carried out in MEMORY mode (rows.cuh). */
 static __device__ __forceinline__ void sw_cache_add_sets(struct sw_counters *counters,
                                                          const struct sw_cache_counters *sets)
 {
@@ -33,7 +33,7 @@ static __device__ __forceinline__ void sw_cache_add_sets(struct sw_counters *cou
     counters->not_admitted += __ldcg(&sets->not_admitted);
 }
 
-/* Fills the record. By one thread, after everything else of the batch. */
+/* Fills the record and clears the tally. One thread calls it, after all other work of the batch. */
 static __device__ __forceinline__ void
 sw_cache_fill_record(const struct sw_cache_table_batch *batch)
 {
@@ -61,14 +61,15 @@ sw_cache_fill_record(const struct sw_cache_table_batch *batch)
     sw_cuda_record_ticket(&batch->record->done, batch->ticket);
 }
 
-/* By one thread of each block; the last one fills the record. Between blocks a fence of device
- * scope is enough: order is transitive, and the ticket's fence has system scope (M7). */
+/* Ends a block; the last block fills the record. One thread of each block calls it, after a
+ * barrier. Between blocks a fence of device scope is enough: order is transitive, and the fence
+ * before the ticket has system scope (M7). */
 static __device__ __forceinline__ void
 sw_cache_end_table_block(const struct sw_cache_table_batch *batch)
 {
-    __threadfence(); /* M7: what the block wrote, before its count */
+    __threadfence(); /* M7: the stores of the block come before its count */
     if (atomicAdd(&batch->tally->blocks, 1U) == gridDim.x - 1) {
-        /* M7: the counts of the others, before what they wrote; the ticket has a system fence */
+        /* M7: this block has seen the counts of all blocks before it loads what they wrote */
         __threadfence();
         sw_cache_fill_record(batch);
     }

@@ -6,8 +6,8 @@
 #include "table/cache/cuda/table_move.cuh"
 #include "table/device/warp_reduce.cuh"
 
-/* Copies the entry at `slot`, under the locks of its new buckets (M5). False if another tile has
- * them. *left counts moves that evicted an entry or did not admit this one. */
+/* Copies the entry at `slot`, under the locks of its new buckets (M5). Returns false if another
+ * tile has one of them. *left counts moves that evicted an entry or did not admit this one. */
 static __device__ __forceinline__ bool move_one(struct sw_cache_tile g,
                                                 const struct sw_cache_slots *from,
                                                 const struct sw_cache_slots *to, uint64_t slot,

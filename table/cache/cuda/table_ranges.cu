@@ -4,7 +4,7 @@
  */
 #include "table/cache/cuda/table_end.cuh"
 
-/* Slots of a thread: their digests are one load. */
+/* Slots per thread: one load reads their digests. */
 #define SLOTS 16
 
 struct range {

@@ -98,7 +98,7 @@ cudaError_t sw_cache_table_read(const struct sw_cache_table_batch *batch, cudaSt
     return cudaGetLastError();
 }
 
-/* Fills the record after kernels that know nothing of it. */
+/* Fills the record after kernels that do not fill it. */
 static __global__ void end_kernel(const struct sw_cache_table_batch batch)
 {
     sw_cache_fill_record(&batch);

@@ -65,7 +65,7 @@ sw_cache_table_sink(const struct sw_cache_table_batch *batch)
     return sink;
 }
 
-/* Notes what became of an operation, if that will be answered. */
+/* Stores the result of an operation, if the batch requests answers. */
 static __device__ __forceinline__ void sw_cache_note(const struct sw_cache_table_batch *batch,
                                                      uint64_t index, uint32_t result)
 {
@@ -99,7 +99,8 @@ sw_cache_count_one(uint32_t *words, uint32_t buckets, uint32_t op, uint32_t acts
     }
 }
 
-/* A block's words, in shared memory: begins and ends with them. All threads. */
+/* Open and close the words of a block, in shared memory: set them to zero; add them to the tally.
+ * All threads. */
 static __device__ __forceinline__ void sw_cache_open_words(uint32_t *words)
 {
     if (threadIdx.x < SW_CACHE_WORD_COUNT) {
@@ -127,7 +128,8 @@ static __device__ __forceinline__ void sw_cache_zero_value(struct sw_cache_tile 
 
 #if SW_CACHE_LANES > 1
 
-/* Under the locks: operation `index`. Its result, in every lane. */
+/* Carries out operation `index`, under the locks of its buckets. Returns its result in every
+ * lane. */
 static __device__ __forceinline__ uint32_t sw_cache_carry_out(
     struct sw_cache_tile g, const struct sw_cache_table_batch *batch,
     const struct sw_cache_candidates *candidates, uint64_t key, uint64_t index, uint32_t *words)
@@ -136,7 +138,7 @@ static __device__ __forceinline__ uint32_t sw_cache_carry_out(
     struct sw_cache_step step = sw_cache_table_step(batch, index, key, op);
     struct sw_cache_sink sink = sw_cache_table_sink(batch);
     if (g.lane == 0 && step.score_out != NULL) {
-        *step.score_out = 0; /* of a key that is absent then */
+        *step.score_out = 0; /* the value if the key is absent afterwards */
     }
     step.score_out = step.acts & SW_CACHE_ACT_ERASE ? NULL : step.score_out;
     uint32_t result = sw_cache_operate(g, &batch->slots, &batch->time, &step, candidates, &sink);
@@ -147,7 +149,7 @@ static __device__ __forceinline__ uint32_t sw_cache_carry_out(
         sw_cache_note(batch, index, result);
         sw_cache_count_one(words, batch->slots.two ? 2 : 1, op, step.acts, result);
     }
-    sw_cache_join(g); /* M3: what the operation did, before the next one */
+    sw_cache_join(g); /* M3: all lanes see this operation's stores before the next one */
     return result;
 }
 

@@ -7,7 +7,8 @@
 #include "table/cache/cuda/places.cuh"
 #include "table/device/occupancy.cuh"
 
-/* Where the value of operation `id` goes; from NULL: nowhere. */
+/* Returns source and destination of the value of operation `id`; `from` NULL: the value goes
+ * nowhere. */
 static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cache_slice *slice,
                                                              uint32_t id)
 {
@@ -16,7 +17,7 @@ static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cac
     uint64_t place = slice->rows.places[id];
     uint64_t slot = SW_CACHE_PLACE_SLOT(place);
     struct sw_cache_way way = {NULL, NULL};
-    /* the entry may have been evicted from its second bucket, without its row knowing */
+    /* another row may have evicted the entry from its second bucket */
     if (place < SW_CACHE_PLACE_NONE &&
         sw_cache_entry_at(&batch->slots, slot)->key == batch->scratch.keys[index]) {
         way.from = batch->values + index * batch->slots.value_bytes;
