@@ -13,7 +13,7 @@
 /* Stores the `words` 32-bit words of the operations from `first` on (a multiple of 32) into
  * `halves`. These are the 64-bit words of a batch of `count` operations, low half first. The last
  * 64-bit word ends in zeros; its upper half may belong to no block. Every thread of the block must
- * call it. block_bits is in shared memory; the function reads it after a barrier. */
+ * call it. The function reads block_bits, which is in shared memory, after a barrier. */
 static __device__ inline void sw_bits_store(uint32_t *halves, uint32_t count, uint32_t first,
                                             const uint32_t *block_bits, uint32_t words)
 {

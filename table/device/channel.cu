@@ -153,7 +153,7 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel)
         }
     }
     pthread_mutex_unlock(&owner->order);
-    /* nobody receives an error here: either the table is lost, or all calls succeed */
+    /* ignores errors: either the table is lost, or all calls succeed */
     (void)cudaSetDevice(owner->device);
     if (channel->stream != NULL) {
         (void)cudaStreamSynchronize(channel->stream);

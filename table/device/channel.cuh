@@ -13,11 +13,11 @@
  * A batch, from submit to completion:
  *
  *   ticket = sw_cuda_channel_ticket(channel)              0: SW_E_BUSY
- *   sw_cuda_channel_begin(channel)                        takes the mutex
+ *   sw_cuda_channel_begin(channel)                        locks the mutex
  *     sw_cuda_wait_for_write(channel)                     before anything is read
  *     reads: channel->reads_pending = true, launch        the last kernel fills the batch's record
  *     writes: sw_cuda_wait_for_reads(channel), launch, sw_cuda_write_submitted(channel)
- *   sw_cuda_channel_end(channel, error)                   gives it back
+ *   sw_cuda_channel_end(channel, error)                   unlocks the mutex
  *   sw_cuda_channel_submitted(channel, ticket)
  *   sw_cuda_channel_poll(channel, ticket)                 until it is not SW_PENDING
  *   sw_cuda_channel_completed(channel, ticket)            the record may be used again
@@ -107,13 +107,13 @@ cudaError_t sw_cuda_channel_open(struct sw_cuda_channel *channel,
 /* Waits for the stream: afterwards the caller may free the memory that its batches used. */
 void sw_cuda_channel_close(struct sw_cuda_channel *channel);
 
-/* The record of a batch. */
+/* Returns the record of a batch. */
 static inline void *sw_cuda_channel_record(const struct sw_cuda_channel *channel, uint64_t ticket)
 {
     return channel->records + ticket % SW_CUDA_IN_FLIGHT_MAX * channel->record_bytes;
 }
 
-/* The ticket of the next batch; 0 if no record is free for it. */
+/* Returns the ticket of the next batch; 0 if no record is free for it. */
 static inline uint64_t sw_cuda_channel_ticket(const struct sw_cuda_channel *channel)
 {
     return channel->busy[(channel->ticket + 1) % SW_CUDA_IN_FLIGHT_MAX] ? 0 : channel->ticket + 1;
@@ -146,7 +146,7 @@ cudaError_t sw_cuda_wait_for_channels(struct sw_cuda_channel_owner *owner);
  * polls. */
 int sw_cuda_channel_poll_slowly(struct sw_cuda_channel *channel, uint64_t ticket);
 
-/* M7: the device stores the ticket behind the answers, so the acquire load makes them visible. */
+/* M7: the device stores the ticket after the answers, so the acquire load makes them visible. */
 static inline bool sw_cuda_channel_is_done(const struct sw_cuda_channel *channel, uint64_t ticket)
 {
     const uint64_t *done = (const uint64_t *)sw_cuda_channel_record(channel, ticket);

@@ -200,7 +200,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
          w += SW_CUDA_BLOCK) {
         record[w] = memory->record[w];
     }
-    __syncthreads(); /* M2: record and results, before thread 0 fences them (M7) */
+    __syncthreads(); /* M2: all threads have stored record and results before thread 0 fences them
+                        (M7) */
     if (threadIdx.x == 0) {
         *memory->blocks_done = 0;
         sw_cuda_record_ticket(record, ticket);
@@ -289,7 +290,7 @@ cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache
 
 void sw_cuda_combined_close(struct sw_cuda_combined *memory)
 {
-    /* every launch is done; nobody receives an error here */
+    /* every launch is done; errors are ignored */
     for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         if (memory->done[i] != NULL) {
             (void)cudaEventDestroy(memory->done[i]);
@@ -314,7 +315,7 @@ uint32_t sw_cuda_combined_chunks(const struct sw_cuda_combined *memory,
     return last->first_chunk + chunks_of(last->count);
 }
 
-/* Whether the scatter kernel counts the parts, from the bits of whole.found. */
+/* Returns whether the scatter kernel counts the parts, from the bits of whole.found. */
 static bool counts_parts(const struct sw_combined_launch *combined)
 {
     return combined->whole.found != NULL;
@@ -383,7 +384,7 @@ static void describe(const struct sw_cuda_combined *memory, struct sw_combined_l
     whole->group_refused = in->group_refused;
 }
 
-/* Whether the keys and values of all parts are in device memory. */
+/* Returns whether the keys and values of all parts are in device memory. */
 static bool on_device(const struct sw_combined_launch *combined)
 {
     for (uint32_t p = 0; p < combined->count; p++) {
@@ -426,7 +427,7 @@ cudaError_t sw_cuda_combined_scatter(const struct sw_cuda_combined *memory,
                                     memory->results[combined->number], (uint64_t *)record);
 }
 
-/* The counters of one part. */
+/* Returns the counters of one part, from its words. */
 static struct sw_counters counters_of(const uint32_t *words)
 {
     struct sw_counters counters = {};

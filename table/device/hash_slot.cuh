@@ -60,8 +60,8 @@ template <int PLACE, int DIGITS> static __device__ inline uint32_t sw_crc16_digi
     }
 }
 
-/* CRC16 of a text of characters '0' that is as long as the key's decimal text. That has at least
- * LENGTH digits; `power` is 10^LENGTH. */
+/* Returns the CRC16 of a text of characters '0' that is as long as the key's decimal text. The
+ * decimal text has at least LENGTH digits; `power` is 10^LENGTH. */
 template <int LENGTH, int LENGTH_MAX>
 static __device__ inline uint32_t sw_crc16_length(uint64_t key, uint64_t power)
 {
@@ -89,7 +89,7 @@ static __device__ inline uint32_t sw_hash_slot(uint64_t key)
     return crc % SW_FILTER_SLOTS;
 }
 
-/* The hash slot of the bytes of a key. */
+/* Returns the hash slot of the bytes of a key. */
 template <typename WORD> static __device__ inline uint32_t sw_hash_slot_raw(WORD key)
 {
     constexpr int size = sizeof(WORD);

@@ -155,7 +155,7 @@ static bool begin(struct sw_cuda_slots_image *image)
     return true;
 }
 
-/* Copies the next slots to the staging memory. False on a lost table. */
+/* Copies the next slots to the staging memory. Returns false on a lost table. */
 static bool stage(struct sw_cuda_slots_image *image)
 {
     const uint32_t slot_bytes = image->kind.slot_bits / 8;

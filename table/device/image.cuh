@@ -46,7 +46,7 @@ cudaError_t sw_cuda_image_copy(struct sw_cuda_image *image, struct sw_cuda_chann
 /* Returns SW_PENDING until the copies are complete. Then fills in the results of the SW_BATCH_IMAGE
  * batch. */
 int sw_cuda_image_poll(struct sw_cuda_image *image, struct sw_batch *batch);
-/* Copies bytes of a part to the host, and waits for the copy. False on a lost table. */
+/* Copies bytes of a part to the host, and waits for the copy. Returns false on a lost table. */
 bool sw_cuda_image_fetch(struct sw_cuda_image *image, uint32_t part, uint64_t at, void *to,
                          uint64_t bytes);
 /* Frees everything but the struct itself. */
@@ -70,10 +70,10 @@ struct sw_cuda_slots_image : sw_cuda_image {
 uint64_t sw_cuda_image_now_ns();
 
 /* Submits a batch of SW_BATCH_IMAGE. `prepare` fills in the parts, allocates and opens an image,
- * and stores its address as a sw_cuda_image in batch->image.memory. If memory is short, it leaves
- * that NULL. It runs without the mutex and may wait for the device: other channels submit reads
- * meanwhile. They cannot submit writes, so neither entries nor arrays change before the copies are
- * enqueued. */
+ * and stores its address as a sw_cuda_image in batch->image.memory. If memory is short, `prepare`
+ * leaves that member NULL. It runs without the mutex and may wait for the device: other channels
+ * submit reads meanwhile. They cannot submit writes, so neither entries nor arrays change before
+ * the copies are enqueued. */
 template <typename PREPARE>
 static inline int sw_cuda_image_submit(struct sw_cuda_channel *channel, struct sw_batch *batch,
                                        PREPARE prepare)
@@ -99,7 +99,7 @@ static inline int sw_cuda_image_submit(struct sw_cuda_channel *channel, struct s
                : SW_E_DEVICE;
 }
 
-/* Polls such a batch. `image` is batch->image.memory, or NULL. */
+/* Polls a batch of SW_BATCH_IMAGE. `image` is batch->image.memory, or NULL. */
 static inline int sw_cuda_image_batch_poll(struct sw_cuda_image *image, struct sw_batch *batch)
 {
     int status = image == NULL ? batch->status : sw_cuda_image_poll(image, batch);

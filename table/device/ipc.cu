@@ -10,7 +10,7 @@
 #include "table/device/driver.cuh"
 #include "table/status.h"
 
-/* The type of the driver function that returns the base and size of an address's allocation. */
+/* The driver function that returns base and size of the allocation of an address. */
 typedef int (*address_range_function)(uintptr_t *base, size_t *bytes, uintptr_t address);
 
 bool sw_cuda_ipc_device(int device, uint8_t uuid[16])
@@ -24,7 +24,7 @@ bool sw_cuda_ipc_device(int device, uint8_t uuid[16])
     return true;
 }
 
-/* Whether [offset, offset + bytes) lies in what was opened at `base`. */
+/* Returns whether [offset, offset + bytes) lies in what was opened at `base`. */
 static bool lies_within(void *base, const struct sw_memory_source *source)
 {
     const address_range_function range =

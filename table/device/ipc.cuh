@@ -16,7 +16,7 @@
 
 #include "table/memory.h"
 
-/* Writes the UUID of a device, which is the same in every process. False on an error. */
+/* Writes the UUID of a device, which is the same in every process. Returns false on an error. */
 bool sw_cuda_ipc_device(int device, uint8_t uuid[16]);
 
 /* Implements sw_memory_import for SW_MEMORY_CUDA_IPC. The device must be current. */

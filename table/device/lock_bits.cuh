@@ -20,8 +20,9 @@ static __device__ inline bool sw_try_lock_bit(uint32_t *locks, uint64_t number)
     return (was & bit) == 0;
 }
 
-/* Releases a lock. M5: release order for the stores of this lane and, after a __syncwarp, for those
- * of the lanes that work with it (M3: the barrier orders their stores before this). */
+/* Releases a lock. M5: release order for the stores of this lane. After a __syncwarp the release
+ * also covers the stores of the other lanes of the holder (M3: the barrier orders them before
+ * it). */
 static __device__ inline void sw_unlock_bit(uint32_t *locks, uint64_t number)
 {
     asm volatile("red.release.gpu.global.and.b32 [%0], %1;"

@@ -18,7 +18,7 @@
 #define RANGE_PIECE_BYTES (64ULL << 20)
 /* Host memory is mapped in multiples of a huge page. */
 #define HOST_GRANULARITY (2ULL << 20)
-/* 1 / 20 of the host memory that is available, 5 %, stays free for others. */
+/* 1 / 20 of the available host memory, 5 %, stays free for others. */
 #define HOST_MARGIN 20
 
 static uint64_t whole(uint64_t bytes, uint64_t unit)

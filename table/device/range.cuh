@@ -4,7 +4,7 @@
  * size, and memory is mapped piece by piece from the beginning. The memory is device memory or
  * pinned host memory; kernels use the addresses of the range for both.
  *
- * Threads: one call at a time for one range. Kernels may use the mapped part while more is mapped.
+ * Threads: one call at a time per range. Kernels may use the mapped part while more is mapped.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_RANGE_CUH
 #define SHERWOOD_TABLE_DEVICE_RANGE_CUH

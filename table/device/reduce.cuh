@@ -13,7 +13,7 @@
 
 #define SW_WARP_ALL 0xffffffffU
 
-/* The sum over a warp, valid in lane 0. Every lane must call it. */
+/* Returns the sum over a warp, valid in lane 0. Every lane must call it. */
 static __device__ inline uint64_t sw_warp_sum(uint64_t x)
 {
     for (int offset = 16; offset > 0; offset /= 2) {
@@ -48,7 +48,7 @@ static __device__ inline void sw_block_add(uint64_t *total, uint64_t x)
     if (threadIdx.x == 0 && block != 0) {
         atomicAdd((unsigned long long *)total, block);
     }
-    __syncthreads(); /* M2: before the next call clears it */
+    __syncthreads(); /* M2: all warps have added before the next call clears the sum */
 }
 
 /* Appends to a list of length *length: returns to each thread with `want` its own index (M8). Every
@@ -72,11 +72,14 @@ static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
 static __device__ inline bool sw_last_block(unsigned int *blocks_done, unsigned int blocks)
 {
     __shared__ bool last;
-    __syncthreads(); /* M2: what the block wrote */
+    __syncthreads(); /* M2: all threads of the block have made their stores before thread 0 fences
+                        them */
     if (threadIdx.x == 0) {
-        __threadfence_system(); /* M7: .. ordered before its count, at system scope */
+        __threadfence_system(); /* M7: the stores of the block come before its count, at system
+                                   scope */
         last = atomicAdd(blocks_done, 1U) == blocks - 1;
-        __threadfence_system(); /* M7: the counts of others before what they wrote */
+        __threadfence_system(); /* M7: the last block has seen all counts before it loads what the
+                                   blocks wrote */
     }
     __syncthreads(); /* M2: `last` */
     return last;

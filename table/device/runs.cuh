@@ -154,7 +154,7 @@ static __device__ inline uint32_t sw_read_slice(const SOURCE &source, const stru
     const uint32_t t = threadIdx.x;
     struct sw_run_operation<BITS> operation = {
     };
-    __syncthreads(); /* M2: the memory's old content is no longer used */
+    __syncthreads(); /* M2: all threads have read the old content of the memory */
     if (t < slice.count) {
         operation = source.operation(slice.first + t);
         own->keys[t] = source.key(slice.first + t);
@@ -165,7 +165,7 @@ static __device__ inline uint32_t sw_read_slice(const SOURCE &source, const stru
     return operation.number;
 }
 
-/* Whether this thread's operation is the first of its run in the slice. */
+/* Returns whether this thread's operation is the first of its run in the slice. */
 template <int BITS>
 static __device__ inline bool sw_is_first(const struct sw_run_memory<BITS> *own,
                                           const struct sw_slice &slice)
@@ -299,7 +299,7 @@ static __device__ inline bool sw_apply_chunks(const struct sw_run_scratch<BITS> 
             scratch.entering[next + t + 1] = now;
         }
     }
-    __syncthreads(); /* M2: read before it is used again */
+    __syncthreads(); /* M2: all threads have read the shared memory before its next use */
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * shell.cuh - the common parts of the tables and queues of all engines on CUDA: open and close, and
- * submit and poll of a batch (channel.cuh) or of a combined launch (together.cuh).
+ * submit and poll of a batch (channel.cuh) or of a combined launch (combined_launch.cuh).
  *
  * An engine E derives from sw_cuda_shell_defaults and has these types and static functions:
  *
@@ -24,7 +24,7 @@
  *   status(record)                           address of the status; NULL: never SW_E_FULL
  *   collect(queue, batch, record)            copies the results; returns the status
  *
- * Threads: as channel.cuh and together.cuh say.
+ * Threads: as in channel.cuh and combined_launch.cuh.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_SHELL_CUH
 #define SHERWOOD_TABLE_DEVICE_SHELL_CUH

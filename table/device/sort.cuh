@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort.cuh - a stable radix sort of key-value pairs by some bits of the keys, on a stream. CUB does
- * it; its kernels are compiled only in sort.cu, once for each pair of types.
+ * sort.cuh - a stable radix sort of key-value pairs by some bits of the keys, on a stream. CUB
+ * sorts; only sort.cu compiles its kernels, once for each pair of types.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_SORT_CUH
 #define SHERWOOD_TABLE_DEVICE_SORT_CUH

@@ -37,7 +37,7 @@ struct sw_wide {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 
-/* Far more than the resident threads of any GPU without the instructions. */
+/* More locks than any GPU without the instructions has resident threads. */
 #define SW_WIDE_LOCKS (1U << 20)
 
 static __device__ inline uint32_t *sw_wide_locks(void)
