@@ -47,7 +47,7 @@ struct sw_binade_change {
     uint32_t strayed;  /* bits of SW_BINADE_ABOVE: some operand is too large or NaN */
 };
 
-/* Whether f32 can represent half a unit of this sum, and the sum is finite. */
+/* Returns whether f32 can represent half a unit of this sum, and the sum is finite. */
 SW_HD static inline bool sw_binade_has(uint32_t sum)
 {
     const uint32_t exponent = sum >> SW_BINADE_DIGITS & 0xff;
@@ -129,9 +129,8 @@ SW_HD static inline uint32_t sw_binade_after(const struct sw_binade_change *chan
     return units + change->even + ((units & 1) != 0 ? (uint32_t)change->odd : 0);
 }
 
-/* Whether each sum, starting from `units`, stays in the binade. The sums from an odd start differ
- * by at most one.
- */
+/* Returns whether each sum, starting from `units`, stays in the binade. The sums from an odd start
+ * differ by at most one. */
 SW_HD static inline bool sw_binade_holds(const struct sw_binade_change *change, uint32_t units)
 {
     return (change->strayed & SW_BINADE_ABOVE) == 0 && units >> SW_BINADE_DIGITS == 1 &&

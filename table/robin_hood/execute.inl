@@ -71,8 +71,8 @@ SW_HD static inline RH_WORD RH(unmix)(const struct RH(table) * table, RH_WORD m)
 #endif
 }
 
-/* Same as locate, but starts at bucket b of the main array: the home of m, or the start given by
- * its hint. */
+/* Does the same as locate, but starts at bucket b of the main array: the home of m, or the start
+ * given by its hint. */
 SW_HD static inline struct RH(place)
     RH(locate_from)(const struct RH(table) * table, RH_WORD m, uint64_t b, uint64_t *probes)
 {

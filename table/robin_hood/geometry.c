@@ -51,8 +51,9 @@ static int validate(const struct sw_table_config *config, char *reason, size_t r
     return SW_OK;
 }
 
-/* The positive root of load (e^t - 1) = t, for load in (0, 1). Left side minus right side is
- * convex, zero at 0, and decreases first, so Newton's method from above converges to the root. */
+/* Returns the positive root of load (e^t - 1) = t, for load in (0, 1). Left side minus right side
+ * is convex, zero at 0, and decreases first, so Newton's method from above converges to the
+ * root. */
 static double queue_root(double load)
 {
     double t = 2.0 * log(1.0 / load) + 1.0;
@@ -85,7 +86,7 @@ uint32_t sw_geometry_max_probe(double load, uint64_t buckets, uint32_t bucket_sl
     return cap < (double)UINT32_MAX ? (uint32_t)cap : UINT32_MAX;
 }
 
-/* Home buckets of a table of `slots`. */
+/* Returns the home buckets of a table of `slots`. */
 static uint64_t buckets_of(uint64_t slots)
 {
     slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
@@ -93,7 +94,7 @@ static uint64_t buckets_of(uint64_t slots)
     return buckets > 0 ? buckets : 1;
 }
 
-/* Entries at which a table of `buckets` refuses inserts. */
+/* Returns the entries at which a table of `buckets` refuses inserts. */
 static uint64_t occupied_max_of(const struct sw_table_config *config, uint64_t buckets)
 {
     uint64_t capacity = buckets * SW_BUCKET_SLOTS;

@@ -13,8 +13,8 @@
  * removals.
  */
 
-/* The exact lead of home h, which is at least `known`. Returns SW_HINT_REACH if the lead is at
- * least that and `known` is less. */
+/* Returns the exact lead of home h, which is at least `known`. Returns SW_HINT_REACH if the lead is
+ * at least that and `known` is less. */
 SW_HD static inline uint32_t RH(lead_from)(const struct RH(view) * view, uint64_t h, uint32_t known)
 {
     uint32_t lead = known;
@@ -30,8 +30,8 @@ SW_HD static inline uint32_t RH(lead_from)(const struct RH(view) * view, uint64_
     return lead;
 }
 
-/* The exact hint of homes 2g and 2g + 1, computed from a valid hint. 2g is a home; 2g + 1 may be
- * past the last home. */
+/* Returns the exact hint of homes 2g and 2g + 1, computed from a valid hint. 2g is a home; 2g + 1
+ * may be past the last home. */
 SW_HD static inline uint8_t RH(hint_pair)(const struct RH(view) * view, uint64_t g, uint8_t old)
 {
     uint32_t even = RH(lead_from)(view, 2 * g, sw_hint_lead(old, false));
@@ -43,7 +43,7 @@ SW_HD static inline uint8_t RH(hint_pair)(const struct RH(view) * view, uint64_t
     return sw_hint_encode(even, odd);
 }
 
-/* The first bucket to read for m (not all ones): its home or a later bucket. `hints` may be
+/* Returns the first bucket to read for m (not all ones): its home or a later bucket. `hints` may be
  * NULL. */
 SW_HD static inline uint64_t RH(hint_start)(const struct RH(view) * view, const uint8_t *hints,
                                             RH_WORD m)

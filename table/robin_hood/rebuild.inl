@@ -24,8 +24,8 @@ SW_HD static inline void RH(bucket_sort)(struct RH(slot) held[SW_BUCKET_SLOTS])
     }
 }
 
-/* The slot of an entry whose predecessor in order of m took the slot before `next`. At or past the
- * end of its reach if the entry meets the cap. */
+/* Returns the slot of an entry whose predecessor in order of m took the slot before `next`. If the
+ * entry meets the cap, the result lies at or after the end of its reach. */
 SW_HD static inline uint64_t RH(slot_after)(const struct RH(view) * view, uint64_t next, RH_WORD m)
 {
     uint64_t first = RH(home)(view, m) * SW_BUCKET_SLOTS;

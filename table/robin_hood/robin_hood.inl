@@ -23,7 +23,7 @@ struct RH(view) {
 #endif
 };
 
-/* Monotone in m: homes follow the order of the entries. */
+/* Returns the home of m. It is monotone in m: homes follow the order of the entries. */
 SW_HD static inline uint64_t RH(home)(const struct RH(view) * view, RH_WORD m)
 {
 #if RH_BITS == 64
@@ -35,7 +35,7 @@ SW_HD static inline uint64_t RH(home)(const struct RH(view) * view, RH_WORD m)
 #endif
 }
 
-/* One past the last bucket where an entry with this home may lie. */
+/* Returns the bucket after the last one where an entry with this home may lie. */
 SW_HD static inline uint64_t RH(reach)(const struct RH(view) * view, uint64_t home)
 {
     uint64_t end = home + view->max_probe + 1;
@@ -47,7 +47,7 @@ SW_HD static inline struct RH(slot) * RH(bucket)(const struct RH(view) * view, u
     return view->slots + bucket * SW_BUCKET_SLOTS;
 }
 
-/* A relaxed load of each slot, in any phase. */
+/* Loads each slot, relaxed, in any phase. */
 SW_HD static inline void RH(bucket_load)(const struct RH(slot) * bucket,
                                          struct RH(slot) out[SW_BUCKET_SLOTS])
 {
@@ -56,7 +56,8 @@ SW_HD static inline void RH(bucket_load)(const struct RH(slot) * bucket,
     }
 }
 
-/* Same as bucket_load, for a phase without writers. On a GPU it loads 16 bytes at a time. */
+/* Does the same as bucket_load, for a phase without writers. On a GPU it loads 16 bytes at a
+ * time. */
 SW_HD static inline void RH(bucket_read)(const struct RH(slot) * bucket,
                                          struct RH(slot) out[SW_BUCKET_SLOTS])
 {
@@ -96,9 +97,9 @@ SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], R
     return larger ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
 }
 
-/* The index of the slot with the largest m; among EMPTY slots the lowest index (m is otherwise
- * unique). *top is that slot. The code selects instead of indexing, so that a GPU keeps `held` in
- * registers. */
+/* Returns the index of the slot with the largest m; among EMPTY slots the lowest index (m is
+ * otherwise unique). *top is that slot. The code selects instead of indexing, so that a GPU keeps
+ * `held` in registers. */
 SW_HD static inline int RH(bucket_max)(const struct RH(slot) held[SW_BUCKET_SLOTS],
                                        struct RH(slot) * top)
 {
@@ -113,7 +114,7 @@ SW_HD static inline int RH(bucket_max)(const struct RH(slot) held[SW_BUCKET_SLOT
     return max;
 }
 
-/* The index of the occupied slot with the smallest m; -1 if the bucket is empty. */
+/* Returns the index of the occupied slot with the smallest m; -1 if the bucket is empty. */
 SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOTS])
 {
     int min = -1;
@@ -127,7 +128,7 @@ SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOT
     return min;
 }
 
-/* The smallest m of a bucket; all ones if the bucket is empty. */
+/* Returns the smallest m of a bucket; all ones if the bucket is empty. */
 SW_HD static inline RH_WORD RH(bucket_low)(const struct RH(slot) held[SW_BUCKET_SLOTS])
 {
     RH_WORD low = held[0].m;
@@ -137,8 +138,8 @@ SW_HD static inline RH_WORD RH(bucket_low)(const struct RH(slot) held[SW_BUCKET_
     return low;
 }
 
-/* Number of buckets to step to the left, at most `most`, from a bucket whose smallest entry
- * `smallest` is larger than m. */
+/* Returns the number of buckets to step to the left, at most `most`, from a bucket whose smallest
+ * entry `smallest` is larger than m. */
 SW_HD static inline uint64_t RH(step_back)(const struct RH(view) * view, RH_WORD m,
                                            RH_WORD smallest, uint64_t most)
 {

@@ -17,7 +17,7 @@ extern const struct sw_engine_parts sw_robin_hood_engine;
 extern const struct sw_engine_parts sw_robin_hood_rows_engine; /* the values are rows */
 extern const struct sw_backend sw_robin_hood_backend_cpu;
 extern const struct sw_backend sw_robin_hood_rows_backend_cpu;
-/* NULL if this build has no CUDA backend (cuda/absent.c). */
+/* Returns NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_robin_hood_backend_cuda(void);
 const struct sw_backend *sw_robin_hood_rows_backend_cuda(void);
 

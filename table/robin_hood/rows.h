@@ -44,7 +44,7 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
 /* The operations on rows. */
 #define SW_ROW_OPERATIONS SW_OPS_ROWS
 
-/* Whether an operation computes the row from the old row. An absent key counts as a row of
+/* Returns whether an operation computes the row from the old row. An absent key counts as a row of
  * zeros. */
 SW_HD static inline bool sw_row_updates(uint32_t op)
 {

@@ -18,7 +18,7 @@ struct RH(stream) {
     int count;
 };
 
-/* The smallest m whose home is b (b < buckets). */
+/* Returns the smallest m whose home is b (b < buckets). */
 static RH_WORD RH(first_of)(const struct RH(view) * view, uint64_t b)
 {
     sw_u128 shifted = (sw_u128)b << (sizeof(RH_WORD) * 8);
@@ -31,8 +31,8 @@ static const struct RH(slot) *
     return (const struct RH(slot) *)window->slots + index * SW_BUCKET_SLOTS;
 }
 
-/* The limit of a window: every entry of the array below this m, at or after the window's start,
- * lies in the window. */
+/* Returns the limit of a window: every entry of the array below this m, at or after the window's
+ * start, lies in the window. */
 static RH_WORD RH(window_limit)(const struct RH(view) * view, const struct sw_scan_window *window)
 {
     uint64_t end = window->first + window->buckets;
@@ -77,7 +77,7 @@ static int RH(stream_bucket)(struct RH(stream) * stream)
     return empty;
 }
 
-/* The stream's next entry, or NULL. */
+/* Returns the stream's next entry, or NULL. */
 static const struct RH(slot) * RH(stream_peek)(struct RH(stream) * stream)
 {
     uint64_t last_home = RH(home)(stream->view, stream->limit - 1);

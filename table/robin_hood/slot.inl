@@ -9,12 +9,13 @@
  *
  * An EMPTY slot has every bit set. Read as one little-endian integer, m is the high half.
  *
- * Every access is relaxed; no access needs more. Phases order the writes of one phase before the
- * reads of the next (rule 5). In an insert phase the m of a slot only decreases, so an old load is
- * an upper bound: "nothing larger here" stays true. A compare-and-swap succeeds only if the slot
- * still holds the loaded value. A 128-bit load may tear between its halves. This is safe: every
- * decision depends only on m, and every write of an insert phase is one full-slot compare-and-swap,
- * which fails on a torn pair (rule 3). Rules: table/robin_hood/README.md.
+ * Every access is relaxed, and no access needs a stronger order: a slot is the whole message (M6 of
+ * table/README.md). Phases order the writes of one phase before the reads of the next (rule 5). In
+ * an insert phase the m of a slot only decreases, so an old load is an upper bound: "nothing larger
+ * here" stays true. A compare-and-swap succeeds only if the slot still holds the loaded value. A
+ * 128-bit load may tear between its halves. This is safe: every decision depends only on m, and
+ * every write of an insert phase is one full-slot compare-and-swap, which fails on a torn pair
+ * (rule 3). Rules: table/robin_hood/README.md.
  */
 
 struct RH(slot) {

@@ -25,21 +25,21 @@
 /* A survey of a whole piece moves the mean by 1 / SW_EXPIRY_SURVEY_PARTS of the difference. */
 #define SW_EXPIRY_SURVEY_PARTS 4U
 
-/* Whether an operation may set the expiry time `wanted` on its key. Reads and deletes never set
- * one. */
+/* Returns whether an operation may set the expiry time `wanted` on its key. Reads and deletes never
+ * set one. */
 SW_HD static inline bool sw_expiry_may_give(uint32_t op, uint64_t wanted)
 {
     return wanted != 0 && wanted != SW_EXPIRE_KEEP && op != SW_GET && op != SW_DELETE;
 }
 
-/* Whether a write batch concerns expiry times even if no entry has one. */
+/* Returns whether a write batch concerns expiry times even if no entry has one. */
 static inline bool sw_expiry_gives_or_removes(const struct sw_batch *batch)
 {
     return batch->expires != NULL || batch->remove_count > 0 ||
            (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP);
 }
 
-/* Whether an operation that writes a present key sets its expiry time. */
+/* Returns whether an operation that writes a present key sets its expiry time. */
 SW_HD static inline bool sw_expiry_gives(uint32_t op)
 {
     return op == SW_SET || op == SW_SET_PRESENT;
@@ -145,7 +145,8 @@ static inline void sw_expiry_pass_end(struct sw_expiry_pass *pass, uint64_t cloc
     pass->surveyed_ms = clock_ms;
 }
 
-/* Whether the mean needs an update although no entry is due. Also true if the clock went back. */
+/* Returns whether the mean needs an update although no entry is due. Also true if the clock went
+ * back. */
 static inline bool sw_expiry_survey_is_due(const struct sw_expiry_pass *pass, uint64_t clock_ms)
 {
     return clock_ms < pass->surveyed_ms || clock_ms - pass->surveyed_ms >= SW_EXPIRY_SURVEY_MS;

@@ -32,7 +32,7 @@ static uint64_t RH(time_of)(const struct sw_cpu *cpu, RH_WORD m, bool present)
     return present ? sw_expiry_of(cpu->expiry, RH(unmix)(&cpu->table.RH_FIELD, m)) : 0;
 }
 
-/* The key string of a key; NULL if the key is absent or has none. */
+/* Returns the key string of a key; NULL if the key is absent or has none. */
 static const uint8_t *RH(text_of)(const struct sw_cpu *cpu, bool present, uint64_t row)
 {
     return present ? sw_text_of_row(&cpu->arena, sw_arena_row(&cpu->arena, row)) : NULL;
@@ -75,8 +75,8 @@ static struct RH(known)
     return known;
 }
 
-/* The effect of the operation on a present or absent key. A present integer stays present for any
- * value, unless the operation deletes it. */
+/* Returns the effect of the operation on a present or absent key. A present integer stays present
+ * for any value, unless the operation deletes it. */
 static enum sw_effect RH(effect_on)(uint32_t op, bool present, const RH_WORD *operands, uint32_t i)
 {
     RH_WORD out = 0;

@@ -23,8 +23,8 @@ struct sw_arena {
                             value_bytes */
     uint32_t stride;     /* of the rows: sw_row_stride */
     uint64_t reserved;   /* rows */
-    uint64_t mapped;     /* rows from here on have no memory (I13) */
-    uint64_t high;       /* rows from here on were never used */
+    uint64_t mapped;     /* rows from this number on have no memory (I13) */
+    uint64_t high;       /* rows from this number on were never used */
     uint64_t free_count;
 };
 
@@ -32,7 +32,7 @@ struct sw_arena {
 int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint32_t text_bytes, uint64_t rows);
 void sw_arena_close(struct sw_arena *arena);
 
-/* Bytes of memory for `rows` rows and their places on the stack. */
+/* Returns the bytes of memory for `rows` rows and their places on the stack. */
 uint64_t sw_arena_bytes(const struct sw_arena *arena, uint64_t rows);
 
 /* Maps at least `rows` rows. Returns SW_E_NOMEM if the never-used rows among them need more than 95

@@ -51,8 +51,8 @@ static bool RH(absent_fit)(struct sw_cpu *cpu, struct RH(work) * work)
     return table->state->occupied + RH(parallel_absent)(cpu, work) <= table->occupied_max;
 }
 
-/* Carries out the batch on all threads. On false nothing was carried out, but work->keys may point
- * to a copy. */
+/* Carries out the batch on all threads. Returns false if it carried out no operation; work->keys
+ * may then point to a copy. */
 static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool room,
                                 struct sw_counters *counters)
 {

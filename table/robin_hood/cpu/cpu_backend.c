@@ -33,7 +33,7 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
         cpu->config.slot_bits == 64 ? sizeof(struct sw_undo_s64) : sizeof(struct sw_undo_s128);
     uint64_t record = sw_parallel_record_bytes(cpu->config.slot_bits);
     record = undo > record ? undo : record;
-    /* whole cache lines each */
+    /* each array begins at a cache line */
     uint64_t ops = ((uint64_t)cpu->config.batch_ops_max + 63) / 64 * 64;
     uint64_t entries_at = ops * record;
     uint64_t index_at = entries_at + ops * (cpu->config.slot_bits / 8);

@@ -76,7 +76,7 @@ enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *
 
 /* --- room for times --------------------------------------------------------------------------- */
 
-/* Number of times that the operations may set. */
+/* Returns the number of times that the operations may set. */
 static uint64_t given_by(const struct sw_batch *batch, uint32_t first, uint32_t end)
 {
     uint64_t given = 0;
@@ -301,7 +301,7 @@ void sw_expiry_resize(struct sw_cpu *cpu)
 
 /* --- the sweep -------------------------------------------------------------------------------- */
 
-/* Whether a sweep has work. */
+/* Returns whether a sweep has work. */
 static bool is_due(const struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
 {
     const struct sw_expiry_pass *pass = &cpu->expiry->pass;

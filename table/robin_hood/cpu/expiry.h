@@ -43,26 +43,26 @@ struct sw_expiry {
     uint64_t piece_keys[SW_EXPIRY_PIECE], piece_times[SW_EXPIRY_PIECE];
 };
 
-/* Returns NULL if memory is short. */
+/* Opens the second table. Returns NULL if memory is short. */
 struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu);
 void sw_expiry_close(struct sw_cpu *cpu);
 
-/* See sw_table_suspend_expiry; enters the phase that it needs. */
+/* Implements sw_table_suspend_expiry; enters the phase that it needs. */
 void sw_expiry_suspend(void *table, bool (*is_suspended)(const void *context, uint64_t key),
                        const void *context);
-/* Whether expiry of this key is suspended. */
+/* Returns whether expiry of this key is suspended. */
 static inline bool sw_expiry_is_suspended(const struct sw_cpu *cpu, uint64_t key)
 {
     return cpu->is_suspended != NULL && cpu->is_suspended(cpu->suspended_context, key);
 }
 
-/* Whether some entry expires. */
+/* Returns whether some entry expires. */
 static inline bool sw_expiry_some(const struct sw_cpu *cpu)
 {
     return cpu->expiry != NULL && cpu->expiry->times->state.occupied != 0;
 }
 
-/* The expiry time that operation i sets. */
+/* Returns the expiry time that operation i sets. */
 static inline uint64_t sw_expiry_wanted(const struct sw_batch *batch, uint32_t i)
 {
     return batch->expires != NULL ? batch->expires[i] : batch->expire_at;
@@ -73,7 +73,7 @@ static inline uint64_t sw_expiry_key(const struct sw_cpu *cpu, const void *keys,
     return cpu->config.slot_bits == 64 ? ((const uint32_t *)keys)[i] : ((const uint64_t *)keys)[i];
 }
 
-/* Whether a write batch concerns expiry times. */
+/* Returns whether a write batch concerns expiry times. */
 static inline bool sw_expiry_concerns(const struct sw_cpu *cpu, const struct sw_batch *batch)
 {
     return sw_expiry_some(cpu) || sw_expiry_gives_or_removes(batch);
@@ -91,7 +91,7 @@ static inline void sw_expiry_report_clock(struct sw_cpu *cpu, struct sw_batch *b
     }
 }
 
-/* The expiry time of a key; 0: never. Call it only if some entry expires. */
+/* Returns the expiry time of a key; 0: never. Call it only if some entry expires. */
 uint64_t sw_expiry_of(const struct sw_expiry *expiry, uint64_t key);
 void sw_expiry_prefetch(const struct sw_expiry *expiry, uint64_t key);
 /* Sets the expiry time of a key; 0: never. There must be room. */
@@ -102,7 +102,7 @@ void sw_expiry_put(struct sw_expiry *expiry, uint64_t key, uint64_t at);
 enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *batch, uint32_t i,
                                uint32_t op, uint64_t key, bool found, enum sw_effect effect);
 
-/* Whether there is room for the expiry times of the operations [first, end). */
+/* Returns whether there is room for the expiry times of the operations [first, end). */
 bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *batch,
                         uint32_t first, uint32_t end);
 

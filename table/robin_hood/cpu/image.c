@@ -118,7 +118,7 @@ static bool create_guards(struct sw_cpu *cpu, struct sw_cpu_image *image)
     return image->guard != NULL && (cpu->config.value_bytes == 0 || image->rows != NULL);
 }
 
-/* The second table, if some entry ever had an expiry time; else NULL. */
+/* Returns the second table; NULL if no entry ever had an expiry time. */
 static struct sw_cpu *times_of(struct sw_cpu *cpu)
 {
     sw_phase_lock_enter_read(&cpu->lock);
@@ -201,9 +201,9 @@ static bool begin_all(struct sw_cpu *cpu, struct sw_cpu_image *image)
     return begun;
 }
 
-/* Whether an image guards the arrays, the rows or the expiry times. Growth leaves the main table's
- * arrays to their image, which then guards only the times. Dropping an image changes times->image
- * under the lock of the times. In an exclusive phase. */
+/* Returns whether an image guards the arrays, the rows or the expiry times. Growth leaves the main
+ * table's arrays to their image, which then guards only the times. Dropping an image changes
+ * times->image under the lock of the times. In an exclusive phase. */
 static bool is_guarded(struct sw_cpu *cpu)
 {
     if (cpu->image != NULL || cpu->row_image != NULL) {

@@ -13,7 +13,7 @@
 /* Carries out a batch of SW_BATCH_IMAGE. Writes wait only while the guard is installed. SW_E_BUSY:
  * the table already has an image with a guard. */
 void sw_cpu_take_image(struct sw_cpu *cpu, struct sw_batch *batch);
-/* image_read and image_drop of the backend. */
+/* Implement image_read and image_drop of the backend. */
 int sw_cpu_image_read(void *image, struct sw_image_columns *columns);
 void sw_cpu_image_drop(void *image);
 

@@ -15,7 +15,7 @@
 #define SW_PARALLEL_GETS_MIN (1U << 14)
 #define SW_PARALLEL_WRITES_MIN (1U << 14)
 
-/* Bytes of the scratch's records and index for one operation. */
+/* Returns the bytes of the scratch's records and index for one operation. */
 uint64_t sw_parallel_record_bytes(uint32_t slot_bits);
 #define SW_PARALLEL_INDEX_BYTES (4 * sizeof(uint32_t))
 

@@ -202,7 +202,7 @@ static void RH(gather_init)(struct RH(gather) * gather, const struct RH(job) * j
     memset(gather->index, 0, sizeof(uint32_t) << bits);
 }
 
-/* The place of m in the index, or the free place where m belongs. */
+/* Returns the place of m in the index, or the free place where m belongs. */
 static uint32_t *RH(gather_find)(const struct RH(gather) * gather, RH_WORD m)
 {
     uint32_t at = (uint32_t)((m * 0x9e3779b97f4a7c15ULL) >> gather->shift);
@@ -234,7 +234,7 @@ static void RH(update_absent)(struct RH(gather) * gather, struct RH(record) * re
     record->found = entry != NULL;
 }
 
-/* For a present key, or the key in the side cell. */
+/* Applies an operation to a present key, or to the key of the side cell. */
 static void RH(update_present)(const struct RH(table) * table, const struct RH(place) * place,
                                struct RH(record) * record, struct sw_counters *counters)
 {
@@ -362,7 +362,7 @@ static void RH(insert_job)(void *context, uint32_t thread, uint32_t threads)
 }
 
 /* Adds up the counters, and moves entries that met the cap to the stash, or to the front of the
- * entries as leftovers. On one thread, after all inserts. */
+ * entries as leftovers. Runs on one thread, after all inserts. */
 static void RH(finish_upsert)(struct RH(job) * job, struct RH(work) * work,
                               struct sw_counters *counters)
 {

@@ -86,7 +86,7 @@ static int move_to_at_least(struct sw_cpu *cpu, uint64_t capacity, uint64_t stas
     return status;
 }
 
-/* With facts_mutex held. */
+/* Fills in the facts. The caller holds facts_mutex. */
 static void describe(struct sw_cpu *cpu)
 {
     sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
@@ -120,8 +120,8 @@ uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns)
     return took_ns > RETRY_NS / RETRY_TIMES ? took_ns * RETRY_TIMES : RETRY_NS;
 }
 
-/* Whether the table is unchanged since growth failed because of the probe cap. Other entries would
- * not help; only fewer entries, another capacity or another stash. */
+/* Returns whether the table is unchanged since growth failed because of the probe cap. Growth can
+ * only succeed after fewer entries, another capacity or another stash. */
 static bool is_still_full(const struct sw_cpu *cpu)
 {
     const struct sw_cpu_failed *failed = &cpu->failed;

@@ -15,8 +15,8 @@
  * also have changed, or the table must have fewer entries. */
 bool sw_cpu_may_grow(const struct sw_cpu *cpu);
 
-/* Pause after a failed attempt of this duration: one second, or 20 times the duration if that is
- * longer. So failed attempts take at most a twentieth of the time. */
+/* Returns the pause after a failed attempt of this duration: one second, or 20 times the duration
+ * if that is longer. So failed attempts take at most a twentieth of the time. */
 uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns);
 
 /* Grows until `entries` fit, or to the maximum capacity. Merges the stash, which ends with at most
@@ -29,7 +29,7 @@ void sw_cpu_run_resize(struct sw_cpu *cpu, struct sw_batch *batch);
 /* Publishes the current geometry. */
 void sw_cpu_publish(struct sw_cpu *cpu);
 
-/* sw_backend.facts. */
+/* Implements sw_backend.facts. */
 void sw_cpu_facts(void *table, struct sw_backend_facts *facts);
 
 #endif

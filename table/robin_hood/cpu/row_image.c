@@ -11,7 +11,7 @@
 #include "table/host/memory.h"
 #include "table/robin_hood/rows.h"
 
-/* A copy: m, then the row. */
+/* Returns the bytes of a copy: m, then the row. */
 static uint32_t copy_bytes(uint32_t value_bytes)
 {
     return (uint32_t)sizeof(uint64_t) + (value_bytes + 7) / 8 * 8;

@@ -32,7 +32,7 @@ enum sw_row_state {
 struct sw_row_image {
     const uint8_t *rows; /* constant after begin, as are the next four */
     uint32_t stride, value_bytes;
-    uint64_t high; /* the image has no rows from here on */
+    uint64_t high; /* the image has no rows from this number on */
     uint64_t room; /* number of rows with a state */
     uint8_t *states;
     struct sw_cow_copies *copies;
@@ -46,7 +46,7 @@ struct sw_row_image {
 /* Creates an image for an arena with `rows` mapped rows. Returns NULL if memory is short. */
 struct sw_row_image *sw_row_image_create(uint32_t value_bytes, uint64_t rows);
 void sw_row_image_destroy(struct sw_row_image *image);
-/* Bytes of memory that sw_row_image_create allocates. */
+/* Returns the bytes of memory that sw_row_image_create allocates. */
 uint64_t sw_row_image_bytes(uint32_t value_bytes, uint64_t rows);
 
 /* Sets the instant of the image. Returns false if some rows have no state. */

@@ -26,7 +26,8 @@ struct row_reads {
     uint64_t next; /* operation, atomic */
 };
 
-/* Whether the present key of read i has not expired. Also writes its expiry time to expires_out. */
+/* Returns whether the present key of read i has not expired. Also writes its expiry time to
+ * expires_out. */
 static bool judge(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i, uint64_t key)
 {
     const uint64_t at = sw_expiry_of(cpu->expiry, key);
@@ -81,7 +82,7 @@ static void compare_texts(const struct sw_arena *arena, struct sw_batch *batch, 
     }
 }
 
-/* The operand of operation i. */
+/* Returns the operand of operation i. */
 static const uint8_t *operand_of(const struct sw_arena *arena, const struct sw_batch *batch,
                                  uint32_t i)
 {

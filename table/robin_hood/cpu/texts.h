@@ -13,14 +13,14 @@
 #include "table/robin_hood/cpu/arena.h"
 #include "table/table.h"
 
-/* The key string at the end of a row; NULL: none. */
+/* Returns the key string at the end of a row; NULL: none. */
 static inline const uint8_t *sw_text_of_row(const struct sw_arena *arena, const uint8_t *row)
 {
     const uint8_t *text = row + arena->value_bytes - arena->text_bytes;
     return arena->text_bytes > 0 && (text[0] | text[1]) != 0 ? text : NULL;
 }
 
-/* The key string of operation i; NULL: none. */
+/* Returns the key string of operation i; NULL: none. */
 static inline const uint8_t *sw_text_of_operation(const struct sw_arena *arena,
                                                   const struct sw_batch *batch, uint32_t i)
 {
@@ -28,7 +28,7 @@ static inline const uint8_t *sw_text_of_operation(const struct sw_arena *arena,
     return rows != NULL ? sw_text_of_row(arena, rows + (size_t)i * arena->value_bytes) : NULL;
 }
 
-/* Whether two key strings show that two keys have one hash. Either may be NULL: none. */
+/* Returns whether two key strings show that two keys have one hash. Either may be NULL: none. */
 static inline bool sw_texts_collide(const struct sw_arena *arena, const uint8_t *one,
                                     const uint8_t *other)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * absent.c - stands in for the CUDA backend where nvcc was not found.
+ * absent.c - replaces the CUDA backend if nvcc was not found.
  */
 #include "table/robin_hood/robin_hood_backend.h"
 

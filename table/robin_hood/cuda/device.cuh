@@ -93,7 +93,8 @@ template <int BITS> struct sw_cuda_batch {
     uint32_t group_count;
     const uint32_t *group_ends;
     uint8_t *group_refused;
-    bool collected; /* all arrays belong to the table and lie in device memory: together.cuh */
+    bool collected; /* all arrays belong to the table and lie in device memory: combined_launch.cuh
+                     */
     word *leftover_keys;
     word *leftover_values;
     struct sw_cuda_record *record;

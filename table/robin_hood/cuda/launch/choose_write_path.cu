@@ -24,7 +24,7 @@
 
 /* Rebuild the hints after about slots / HINTS_PART inserts. */
 #define HINTS_PART 32
-/* Below this load the hints are not rebuilt, unless tuning.hints requires it. */
+/* The hints are rebuilt only from this load on, unless tuning.hints requires it. */
 #define HINTS_LOAD 0.8
 
 /* Returns whether the table's entries are sure to stay within the limit during the batch. The stash

@@ -32,7 +32,7 @@ static __device__ inline uint32_t sw_filter_outside(const sw_filter &filter,
     for (uint32_t i = threadIdx.x; i < SW_FILTER_SLOTS / 64; i += blockDim.x) {
         slots[i] = filter.of.slots[i];
     }
-    __syncthreads(); /* M2: the slots */
+    __syncthreads(); /* M2: all threads have copied their part of slots[] */
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
         const uint32_t i = first + k * step;

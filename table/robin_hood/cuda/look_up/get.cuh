@@ -77,8 +77,8 @@ read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part
     }
 }
 
-/* Like sw_probe, by the lanes that share the bucket. Shuffles give all of them the answer (M3). All
- * lanes of the warp must call it. */
+/* Does the same as probe (robin_hood.inl), by the lanes that share the bucket. Shuffles give all of
+ * them the answer (M3). All lanes of the warp must call it. */
 template <int BITS, int LANES>
 static __device__ inline int
 probe(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS / LANES],
@@ -108,8 +108,8 @@ probe(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS / LANES],
     return hit ? 0 : larger ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
 }
 
-/* Like sw_locate, but starts from `at`, the result of the probe of bucket b. That bucket is m's
- * home bucket or the one that its hint names. */
+/* Does the same as locate (execute.inl), from `at` on, the result of the probe of bucket b. That
+ * bucket is m's home bucket or the one that its hint names. */
 template <int BITS>
 static __device__ inline bool get_one(const typename sw_width<BITS>::table *table, int at,
                                       uint64_t b, typename sw_width<BITS>::word m,
@@ -190,10 +190,11 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
             atomicMax(&block_outside, outside);
         }
     }
-    __syncthreads(); /* M2: the sums, and the block's stores to host memory */
+    __syncthreads(); /* M2: all threads have added their sums and made their stores to host memory
+                      */
     if (blocks == 1) {
-        if (threadIdx.x == 0) { /* M2, M7: the fence before the ticket covers the stores of the
-                                   whole block */
+        if (threadIdx.x == 0) { /* M2, M7: the fence before the ticket also covers the stores of the
+                                   other threads */
             report(COUNTS ? block_probes : 0, COUNTS ? block_hits : 0, batch.count, COUNTS,
                    FILTERS ? block_outside : 0, batch.record, batch.ticket);
         }

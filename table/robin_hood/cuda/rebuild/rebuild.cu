@@ -225,6 +225,7 @@ static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> 
                 own->old_count + own->count <= SW_CUDA_REBUILD_ENTRIES;
     if (fits && has_batch && own->count > 0) {
         bool has_side = sw_segment_load<BITS>(rebuild, *own, memory, items);
+        /* M2: the vote of all threads. M8: only thread 0 writes the side cell */
         if (ROLE != REBUILD_MEASURE && __syncthreads_or(has_side) && threadIdx.x == 0) {
             sw_segment_fold_side<BITS>(rebuild, own->first, own->count);
         }

@@ -37,8 +37,8 @@ struct sw_cuda_arena {
     cudaEvent_t looked_up, moved; /* start and end of that copy */
 };
 
-/* Whether a configuration with rows is possible on CUDA; true without rows. If not, writes the
- * cause to `reason`. */
+/* Returns whether a configuration with rows is possible on CUDA; true without rows. If not, writes
+ * the cause to `reason`. */
 bool sw_cuda_arena_is_possible(const struct sw_table_config *config, char *reason,
                                size_t reason_size);
 /* For a configuration with rows: reserves addresses for the maximum number of rows and maps memory

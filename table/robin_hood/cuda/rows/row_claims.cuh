@@ -80,13 +80,14 @@ static __device__ inline bool row_claim_goes_on(const struct row_claims &claims,
     return true;
 }
 
-/* Whether another operation holds the row's first slot with a claim of this row; marks that
+/* Returns whether another operation holds the row's first slot with a claim of this row; marks that
  * operation as repeated. This saves an atomic operation where many claims of one row would wait for
  * each other. */
 static __device__ inline bool row_is_claimed(const struct row_claims &claims, uint32_t row)
 {
+    /* M6: an old value of the slot only leads to the atomic operation */
     const unsigned long long there =
-        *(volatile unsigned long long *)&claims.slots[row_hash(row) & claims.mask]; /* M6 */
+        *(volatile unsigned long long *)&claims.slots[row_hash(row) & claims.mask];
     const bool is = there >> CLAIM_ROW_SHIFT == row_claim_of(claims, row, 0) >> CLAIM_ROW_SHIFT;
     const uint32_t other = (uint32_t)(there & CLAIM_OPERATION);
     if (is && (claims.repeated[other / 32] >> other % 32 & 1) == 0) {
@@ -95,8 +96,8 @@ static __device__ inline bool row_is_claimed(const struct row_claims &claims, ui
     return is;
 }
 
-/* Whether this lane claims the row for the operations of the warp on that row. `first` is the
- * operation of lane 0. Marks the operations if there are several on the row. All lanes. */
+/* Returns whether this lane claims the row for the operations of the warp on that row. `first` is
+ * the operation of lane 0. Marks the operations if there are several on the row. All lanes. */
 static __device__ inline bool row_speaks(const struct row_claims &claims, uint32_t first,
                                          uint32_t row, bool touches)
 {
@@ -136,8 +137,8 @@ static __device__ inline void row_claim_all(const struct row_claims &claims, uin
     while (any) {
 #pragma unroll
         for (int k = 0; k < KEYS; k++) {
-            old[k] =
-                goes_on[k] ? atomicMax(&claims.slots[at[k] & claims.mask], mine[k]) : 0; /* M6 */
+            /* M6: a slot is one word, which only grows */
+            old[k] = goes_on[k] ? atomicMax(&claims.slots[at[k] & claims.mask], mine[k]) : 0;
         }
         any = false;
 #pragma unroll
@@ -149,7 +150,7 @@ static __device__ inline void row_claim_all(const struct row_claims &claims, uin
     }
 }
 
-/* Whether any operation of the batch may write a row. */
+/* Returns whether any operation of the batch may write a row. */
 template <int BITS> static bool row_writes(const struct sw_cuda_row_batch<BITS> *batch)
 {
     return batch->ops != NULL || sw_row_effect(batch->op, false) == SW_EFFECT_WRITE ||

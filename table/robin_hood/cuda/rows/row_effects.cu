@@ -7,8 +7,8 @@
 #include "table/robin_hood/cuda/rows/row_claims.cuh"
 #include "table/robin_hood/cuda/rows/row_effects.cuh"
 
-/* Whether an earlier operation of the batch inserted the key of operation i, which was absent at
- * the look-up. */
+/* Returns whether an earlier operation of the batch inserted the key of operation i, which was
+ * absent at the look-up. */
 template <int BITS>
 static __device__ inline bool row_came(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
@@ -66,7 +66,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (threadIdx.x == 0) {
         block_fresh = 0;
     }
-    __syncthreads(); /* M2: zero */
+    __syncthreads(); /* M2: `block_fresh` is zero */
     for (uint32_t number = blockIdx.x; number < batch.chunks * ROW_PIECES; number += gridDim.x) {
         const struct row_chunk piece = row_piece_of<BITS>(batch, number, rows.value_bytes);
         fresh = max(fresh, act_piece<BITS>(rows, batch, claims, piece, free_count));
@@ -74,7 +74,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (fresh > 0) {
         atomicMax(&block_fresh, fresh);
     }
-    __syncthreads(); /* M2: the largest of all threads */
+    __syncthreads(); /* M2: all threads have raised `block_fresh` */
     if (threadIdx.x == 0 && block_fresh > 0) {
         atomicMax(&rows.scratch.control->fresh, block_fresh);
     }

@@ -14,7 +14,7 @@ struct row_chunk {
     uint32_t begin, end; /* indices in the batch; empty if end <= begin */
 };
 
-/* Bytes of an operand. */
+/* Returns the bytes of an operand. */
 template <int BITS>
 static __device__ inline uint32_t row_operand_bytes(const struct sw_cuda_row_batch<BITS> &batch,
                                                     uint32_t value_bytes)
@@ -65,7 +65,7 @@ static uint32_t row_blocks(const struct sw_cuda_rows *rows,
     return few && most < pieces ? most : pieces;
 }
 
-/* The part that operation i belongs to. */
+/* Returns the part that operation i belongs to. */
 static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda_parts *parts,
                                                             uint32_t part_count, uint32_t i)
 {
@@ -82,7 +82,7 @@ static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda
     return &parts->parts[low];
 }
 
-/* The key string of a row or of an operand; NULL: it has none. */
+/* Returns the key string of a row or of an operand; NULL: it has none. */
 static __device__ inline const uint8_t *row_text(const struct sw_cuda_rows &rows,
                                                  const uint8_t *row)
 {
@@ -90,7 +90,7 @@ static __device__ inline const uint8_t *row_text(const struct sw_cuda_rows &rows
     return (__ldcg((const uint32_t *)text) & 0xffff) != 0 ? text : NULL;
 }
 
-/* The group of operation i. */
+/* Returns the group of operation i. */
 template <int BITS>
 static __device__ inline uint32_t row_group(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
@@ -122,7 +122,7 @@ static __device__ inline bool row_found(const struct sw_cuda_row_batch<BITS> &ba
     return (batch.found[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* The effect of operation i. `found`: its key is present. */
+/* Returns the effect of operation i. `found`: its key is present. */
 template <int BITS>
 static __device__ inline struct row_effect
 row_effect_of(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i, bool found)
@@ -149,7 +149,7 @@ row_effect_of(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
     return row_effect_of<BITS>(batch, i, row_found<BITS>(batch, i));
 }
 
-/* Number of free rows that the batch took off the stack as tentative rows. */
+/* Returns the number of free rows that the batch took off the stack as tentative rows. */
 template <int BITS>
 static __device__ inline uint64_t row_taken(const struct sw_cuda_rows &rows,
                                             const struct sw_cuda_row_batch<BITS> &batch)

@@ -51,7 +51,8 @@ static __device__ inline void row_read(const typename sw_width<BITS>::view *view
     }
 }
 
-/* Same as sw_probe, for the key of each lane (M3). Sets *row on a hit. All lanes. */
+/* Does the same as probe (robin_hood.inl), for the key of each lane; shuffles carry the slots (M3).
+ * Sets *row on a hit. All lanes. */
 template <int BITS>
 static __device__ inline int row_probe(const struct row_buckets<BITS> &buckets,
                                        typename sw_width<BITS>::word m, uint32_t *row)
@@ -188,11 +189,11 @@ row_find(const typename sw_width<BITS>::table &table, const uint8_t *hints,
         waiting = row_find_first<BITS, KEYS, HINTS, at_once>(table, hints, k, m + k, mine + k,
                                                              stashes, own, waiting, probes);
     }
-    __syncwarp(); /* M3: the queue */
+    __syncwarp(); /* M3: all lanes have queued their keys */
     for (uint32_t w = threadIdx.x % 32; w < waiting; w += 32) {
         own->rows[own->numbers[w]] = row_find_on<BITS>(table, own->m[w], own->buckets[w], probes);
     }
-    __syncwarp(); /* M3: the results */
+    __syncwarp(); /* M3: all lanes have stored their results */
 }
 
 #endif

@@ -23,9 +23,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
             own[threadIdx.x % 32] = {row_at(rows, *(const word *)(numbers + i * step)),
                                      to + i * bytes};
         }
-        __syncwarp(); /* M3: the list */
+        __syncwarp(); /* M3: all lanes have stored their part of the list */
         row_copy(own, count - first < 32 ? (uint32_t)(count - first) : 32, bytes, unit);
-        __syncwarp(); /* M3: the list was read */
+        __syncwarp(); /* M3: all lanes have read the list */
     }
 }
 

@@ -60,7 +60,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         const uint32_t bytes = rows.value_bytes;
         const uint8_t *lies = BOTH ? row_at(rows, row) : rows.rows + row * rows.stride;
         ways[warp][threadIdx.x % 32] = {found ? lies : NULL, answers + (uint64_t)i * bytes};
-        __syncwarp(); /* M3: the list */
+        __syncwarp(); /* M3: all lanes have stored their part of the list */
         row_copy(ways[warp], min(batch.count - first, 32U), bytes,
                  row_unit((uintptr_t)answers | bytes));
     }

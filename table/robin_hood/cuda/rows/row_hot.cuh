@@ -133,7 +133,7 @@ static __device__ inline bool sum_tiles(const struct runs &runs, const struct ho
         plain = read_tile(runs, hot, tile, memory) && plain;
         const struct hot_share share = share_of_tile(hot, tile);
         float sum = 0;
-        if (__syncthreads_and(plain) == 0) { /* M2; a step may have no operand */
+        if (__syncthreads_and(plain) == 0) { /* M2; false: some step may have no operand */
             continue;
         }
         each_operand(hot, memory, share,
@@ -296,7 +296,8 @@ static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
     const uint32_t warp = blockIdx.x + gridDim.x * (threadIdx.x / 32);
     const uint32_t warps = gridDim.x * (CROWD_THREADS / 32);
     const step first = runs.steps[hot.of.begin];
-    const bool plain = __syncthreads_and(sum_tiles(runs, hot, memory)) != 0; /* M2 */
+    /* M2: all threads vote after their last tile */
+    const bool plain = __syncthreads_and(sum_tiles(runs, hot, memory)) != 0;
     if (threadIdx.x == 0) {
         uneven[blockIdx.x] = plain ? 0 : 1;
     }
@@ -305,8 +306,8 @@ static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
     for (uint32_t b = threadIdx.x; b < gridDim.x; b += CROWD_THREADS) {
         all = all && __ldcg(&uneven[b]) == 0;
     }
-    if (__syncthreads_and(all) == 0) {
-        grid.sync(); /* M4: all blocks have read `uneven` */
+    if (__syncthreads_and(all) == 0) { /* M2: the vote of all threads */
+        grid.sync();                   /* M4: all blocks have read `uneven` */
         return false;
     }
     uint32_t sum = 0; /* by all lanes: they store the same values, and store them again below */
@@ -326,12 +327,13 @@ static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
             last_step<uint32_t>(rows, runs, hot.of, first.row, true, offset, sum);
         }
     }
-    grid.sync(); /* M4: the guesses and changes were read */
+    grid.sync(); /* M4: all blocks have read guesses and changes before the next numbers overwrite
+                    them */
     return true;
 }
 
-/* Whether a segment is large enough for all blocks, and its result is visible: in the row or in an
- * answer. */
+/* Returns whether a segment is large enough for all blocks, and its result is visible: in the row
+ * or in an answer. */
 static __device__ inline bool is_hot(const struct runs &runs, const struct segment &of)
 {
     const uint32_t steps = of.end - of.begin;

@@ -334,7 +334,7 @@ static __device__ inline void bring_slice(const struct runs &runs, struct slice 
 #pragma unroll
         for (uint32_t a = 0; a < READ_AHEAD && at < slice.of.end; a++, turn++, at += TILE) {
             __pipeline_wait_prior(TILES - 2);
-            __syncthreads_and(slice.plain[0]); /* M2: the tile is loaded, the one before was read */
+            __syncthreads_and(slice.plain[0]); /* M2: a tile is loaded, the last one read */
             bring_tile(runs, &slice, &own[(a + TILES - 1) % READ_AHEAD],
                        &memory->tiles[turn % TILES]);
         }
@@ -352,7 +352,7 @@ static __device__ inline void apply_slice(const struct sw_cuda_rows &rows, const
     const step first = runs.steps[of.begin];
     bool wrote = first.writes;
     T v = T();
-    if (has_number) { /* by all lanes, which store the same values */
+    if (has_number) { /* all lanes do this and store the same values */
         first_step<T, OPERAND>(rows, of, first, offset, &v);
     }
     uint32_t turn = 0;

@@ -23,7 +23,7 @@ struct __align__(16) row_way
     uint8_t *to;
 };
 
-/* The unit at p + offset; zeros if p is NULL. */
+/* Returns the unit at p + offset; zeros if p is NULL. */
 template <typename T>
 static __device__ __forceinline__ T row_load(const uint8_t *p, uint32_t offset)
 {
@@ -41,7 +41,7 @@ static __device__ __forceinline__ uint2 row_load_wide(const uint8_t *p, uint32_t
     return make_uint2(__ldcg((const uint32_t *)at), __ldcg((const uint32_t *)at + 1));
 }
 
-/* The operand for a unit T of a row: of the same type, or a wide one. */
+/* Returns the operand for a unit T of a row: of the same type, or a wide one. */
 template <typename T, typename OPERAND>
 static __device__ __forceinline__ OPERAND row_operand(const uint8_t *p, uint32_t offset)
 {
@@ -52,8 +52,8 @@ static __device__ __forceinline__ OPERAND row_operand(const uint8_t *p, uint32_t
     }
 }
 
-/* The sums of two numbers of 16 bits each. Not inline: few rows have such numbers, and the code
- * takes registers. */
+/* Returns the sums of two numbers of 16 bits each. Not inline: few rows have such numbers, and the
+ * code takes registers. */
 static __device__ __attribute__((noinline)) uint32_t row_sum_16(bool brain, uint32_t base,
                                                                 uint32_t operand)
 {
@@ -80,7 +80,8 @@ static __device__ __attribute__((noinline)) uint32_t row_sum_wide(bool brain, ui
     return (uint32_t)sum[1] << 16 | sum[0];
 }
 
-/* The result of the operation on 32 bits: sums of the numbers in them, or an operation on bits. */
+/* Returns the result of the operation on 32 bits: sums of the numbers in them, or an operation on
+ * bits. */
 static __device__ __forceinline__ uint32_t row_sum_32(uint32_t op, uint32_t base, uint32_t operand)
 {
     switch (op) {
@@ -112,7 +113,7 @@ static __device__ __forceinline__ void row_sum_64(uint32_t op, uint32_t base[2],
     }
 }
 
-/* The result of an operation that updates rows, for a unit of a row. */
+/* Returns the result of an operation that updates rows, for a unit of a row. */
 static __device__ __forceinline__ uint32_t row_made(uint32_t op, uint32_t base, uint32_t operand)
 {
     return row_sum_32(op, base, operand);
@@ -203,7 +204,8 @@ static __device__ __forceinline__ void row_copy_units(const struct row_way *ways
     }
 }
 
-/* The largest unit that all addresses and sizes in `bits` are aligned to: 16, 8 or 4 bytes. */
+/* Returns the largest unit that all addresses and sizes in `bits` are aligned to: 16, 8 or 4
+ * bytes. */
 static __device__ __forceinline__ uint32_t row_unit(uint64_t bits)
 {
     return bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : 4;

@@ -79,10 +79,10 @@ sum_rows(const struct sw_cuda_rows &rows, const struct lists *lists, uint32_t co
     }
 }
 
-/* Whether this pass copies the rows of operation i, where rows are copied in two passes. The early
- * pass copies the rows of keys that were present at the look-up. The late pass copies the others,
- * which the engine may have inserted. After its pass an operation has no row in scratch.rows.
- * Repeated rows are the exception: the early pass leaves them. */
+/* Returns whether this pass copies the rows of operation i, where rows are copied in two passes.
+ * The early pass copies the rows of keys that were present at the look-up. The late pass copies the
+ * others, which the engine may have inserted. After its pass an operation has no row in
+ * scratch.rows. Repeated rows are the exception: the early pass leaves them. */
 template <int BITS>
 static __device__ inline bool is_due(const struct sw_cuda_rows &rows,
                                      const struct sw_cuda_row_batch<BITS> &batch, uint32_t i,
@@ -94,7 +94,7 @@ static __device__ inline bool is_due(const struct sw_cuda_rows &rows,
                           rows.scratch.rows[i] != SW_CUDA_NO_ROW;
 }
 
-/* Whether operation i is a string operation, which row_repeats.cu carries out. */
+/* Returns whether operation i is a string operation, which row_repeats.cu carries out. */
 template <int BITS>
 static __device__ inline bool is_of_string(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
@@ -180,7 +180,7 @@ static __device__ inline void give_back(const struct sw_cuda_rows &rows,
     if (threadIdx.x == 0) {
         all = 0;
     }
-    __syncthreads(); /* M2: zero */
+    __syncthreads(); /* M2: `all` is zero */
     if (i < piece.end) {
         given = given_back<BITS>(rows, batch, i);
     }
@@ -188,11 +188,11 @@ static __device__ inline void give_back(const struct sw_cuda_rows &rows,
     if (own > 0) {
         own = atomicAdd(&all, own);
     }
-    __syncthreads(); /* M2: the sum */
+    __syncthreads(); /* M2: all threads have added to `all` */
     if (threadIdx.x == 0 && all > 0) {
-        place = atomicAdd(&rows.scratch.control->given, all); /* M6 */
+        place = atomicAdd(&rows.scratch.control->given, all); /* M6: a place in the stack */
     }
-    __syncthreads(); /* M2: the place */
+    __syncthreads(); /* M2: `place` is set */
     uint32_t *free =
         rows.free + (rows.stack->free_count - row_taken<BITS>(rows, batch)) + place + own;
     if (given.x != SW_CUDA_NO_ROW) {

@@ -52,12 +52,12 @@ static __device__ inline void carry_out_step(const struct sw_cuda_rows &rows, co
             *(T *)(row + offset) = unit_after<T>(rows, one, base, offset);
         }
     }
-    __syncwarp(); /* M3: the row of all lanes */
+    __syncwarp(); /* M3: all lanes have stored their units of the row */
     if (lane == 0 && one.writes && SW_OPS_HAS(SW_OPS_STRING, one.op)) {
         apply_to_string(one.op, one.found, row, one.operand, rows.value_bytes - rows.text_bytes,
                         space);
     }
-    __syncwarp(); /* M3: the string */
+    __syncwarp(); /* M3: lane 0 has changed the string */
 }
 
 template <typename T>
@@ -81,7 +81,7 @@ static __device__ inline void carry_out_in_order(const struct sw_cuda_rows &rows
                                                  struct sw_string_space *space)
 {
     const uint32_t odd = rows.scratch.control->odd & ~STEP_OF_PAIRS;
-    __syncthreads(); /* M2: the memory of the sort was read */
+    __syncthreads(); /* M2: all threads have read the memory of the sort */
     if (row_unit(odd | rows.value_bytes | rows.text_bytes) >= 8) {
         carry_out_runs<uint2>(rows, runs, space);
     } else {

@@ -60,7 +60,7 @@ static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
         if (!waiting) {
             grid.sync(); /* M4: the list of long segments */
         }
-        __syncthreads(); /* M2: memory.segments was read */
+        __syncthreads(); /* M2: all warps have read memory.segments */
         if constexpr (KIND == PLAIN) {
             carry_out_hot(rows, runs, waiting, &memory.hot);
         }

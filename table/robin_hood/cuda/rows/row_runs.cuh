@@ -48,7 +48,8 @@ static __device__ inline struct segment segment_of(const struct runs &runs, uint
     return of;
 }
 
-/* Whether a segment is carried out in this phase. Segments that wait follow after all others. */
+/* Returns whether a segment is carried out in this phase. Segments that wait follow after all
+ * others. */
 static __device__ inline bool is_due(const struct segment &of, bool waiting)
 {
     return (of.last && !of.first) == waiting;
@@ -105,7 +106,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
         odd |= made.op == SW_ADD_U64 || made.op == SW_ADD_PRESENT_U64 ? STEP_OF_PAIRS : 0;
     }
     if (odd != 0 && (scratch.control->odd | odd) != scratch.control->odd) {
-        atomicOr(&scratch.control->odd, odd); /* M6 */
+        atomicOr(&scratch.control->odd, odd); /* M6: other threads set other bits */
     }
     cooperative_groups::this_grid().sync(); /* M4: all steps */
     return {scratch.steps, in.count, scratch.segments, 0};

@@ -14,7 +14,7 @@
 /* Operand loads that a thread has in flight. */
 #define AHEAD 8
 
-/* Whether the result of a segment is visible: in the row or in an answer. */
+/* Returns whether the result of a segment is visible: in the row or in an answer. */
 static __device__ inline bool is_seen(const struct runs &runs, const struct segment &of)
 {
     bool seen = of.last || of.first || runs.steps[of.end].answer != NULL;
@@ -94,13 +94,13 @@ static __device__ inline void carry_out_short(const struct sw_cuda_rows &rows,
         if (due) {
             own[__popc(all & ((1U << lane) - 1))] = of;
         }
-        __syncwarp(); /* M3: the segments */
+        __syncwarp(); /* M3: all lanes have stored their segments */
         for (uint32_t at = lane; at < (uint32_t)__popc(all) * units; at += 32) {
             uint32_t offset;
             const uint32_t owner = row_owner(at, units, &offset);
             carry_out<T, OPERAND, TEXTS>(rows, runs, own[owner], offset * (uint32_t)sizeof(T));
         }
-        __syncwarp(); /* M3: the segments were read */
+        __syncwarp(); /* M3: all lanes have read the segments */
     }
 }
 

@@ -50,7 +50,7 @@ static __device__ inline uint32_t claim(uint32_t *word, uint32_t i)
     return owner != 0 ? owner - 1 : i;
 }
 
-/* The slot of the key of operation i. Keys with one home are close together in m; the
+/* Returns the slot of the key of operation i. Keys with one home are close together in m; the
  * multiplication spreads them. */
 template <int BITS>
 static __device__ inline uint32_t slot_of(const struct claims &claims,
@@ -105,7 +105,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
                                                : SW_ROW_OF_ROW;
 }
 
-/* Whether no group can be refused for lack of room. */
+/* Returns whether no group can be refused for lack of room. */
 template <int BITS>
 static __device__ inline bool has_room(const typename sw_width<BITS>::table &table,
                                        uint32_t operations)
@@ -135,7 +135,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* The first walked operation from i on; a number >= count if there is none. */
+/* Returns the first walked operation from i on; a number >= count if there is none. */
 static __device__ inline uint32_t next_walked(const uint32_t *walked, uint32_t i, uint32_t count)
 {
     while (i < count) {
@@ -264,7 +264,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         }
     }
     if (reads.group_count > 0 && reads.group_refused != NULL) {
-        reads.group_refused[low] = SW_REFUSED_COLLISION; /* M6, as the next: all store the same */
+        reads.group_refused[low] = SW_REFUSED_COLLISION; /* M6: all threads store the same */
     }
     reads.record->collided = 1; /* M7: the kernel that answers the batch follows, with the ticket */
 }

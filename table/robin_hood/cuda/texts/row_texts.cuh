@@ -57,7 +57,7 @@ static __device__ inline bool same_text(const struct sw_cuda_rows &rows, const u
                        : same_units<uint32_t>(one, other, bytes);
 }
 
-/* The key string of operation i; NULL: it has none. */
+/* Returns the key string of operation i; NULL: it has none. */
 static __device__ inline const uint8_t *text_of(const struct sw_cuda_rows &rows,
                                                 const struct sw_cuda_parts *parts,
                                                 uint32_t part_count, uint32_t i)
@@ -68,13 +68,14 @@ static __device__ inline const uint8_t *text_of(const struct sw_cuda_rows &rows,
                : NULL;
 }
 
-/* The state of the key of operation i. */
+/* Returns the state of the key of operation i. */
 static __device__ inline uint32_t *text_state(const struct sw_cuda_rows &rows, uint32_t i)
 {
     return &rows.texts.states[rows.texts.slots[i]];
 }
 
-/* Whether the key string of operation i differs from that of its key, whose state is `state`. */
+/* Returns whether the key string of operation i differs from that of its key, whose state is
+ * `state`. */
 static __device__ inline bool text_collides(const struct sw_cuda_rows &rows,
                                             const struct sw_cuda_parts *parts, uint32_t part_count,
                                             uint32_t i, uint32_t state)

@@ -34,8 +34,8 @@ static __device__ inline struct sw_cuda_judged sw_judged(const struct sw_cuda_ju
     return {at == 0 || at > judge.clock_ms, at};
 }
 
-/* Whether key i of the batch exists at the batch's clock. `found`: the table has the key. Also
- * writes its expiry time to expires_out. */
+/* Returns whether key i of the batch exists at the batch's clock. `found`: the table has the key.
+ * Also writes its expiry time to expires_out. */
 static __device__ inline bool sw_judge(const struct sw_cuda_judge &judge, uint32_t i, uint64_t key,
                                        bool found)
 {

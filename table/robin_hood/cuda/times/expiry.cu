@@ -264,7 +264,7 @@ cudaError_t sw_cuda_remove_named(struct sw_cuda_queue *queue, const struct sw_ba
 
 /* --- a pass over the second table ------------------------------------------------------------- */
 
-/* Whether expiry of this key is suspended (sw_table_suspend_expiry). */
+/* Returns whether expiry of this key is suspended (sw_table_suspend_expiry). */
 static bool is_suspended(const struct sw_cuda_table *table, uint64_t key)
 {
     return table->is_suspended != NULL && table->is_suspended(table->suspended_context, key);

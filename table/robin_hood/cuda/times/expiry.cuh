@@ -4,18 +4,19 @@
  * maps keys to times. It is created when the first key gets a time (../times.h has the rules).
  *
  * A launch that concerns expiry times has one batch. The host waits for the device between the
- * steps, and holds the owner's mutex, so that no reads run in either table meanwhile:
+ * steps (write_timed.cu), and holds the owner's mutex, so that no reads run in either table
+ * meanwhile. If the table grows, the host releases the mutex, waits again and decides again:
  *
- *   sw_cuda_expiry_begin    removes the entries that the batch lists, expired entries of its keys,
+ *   begin                   removes the entries that the batch lists, expired entries of its keys,
  *                           and more expired entries if room is not certain
- *   sw_cuda_expiry_decide   decides the effect of each operation, from presence and time alone: the
+ *   settle_times            decides the effect of each operation, from presence and time alone: the
  *                           operations are sorted by key, and one thread carries out those of one
  *                           key. If groups may be refused, for lack of room or because key strings
  *                           differ, one thread decides all keys in order, and the groups as well.
  *                           Then the times are written
  *   the engine              carries out the remaining work: an operation that removes its key
  *                           because of its time is a DELETE, one without effect is a GET
- *   sw_cuda_expiry_answer   writes the replies that only the first steps know
+ *   carry_out               runs the engine, and writes the replies that only the first steps know
  *
  * Threads: the owner's mutex `order` guards everything except the clock and `held`, which are
  * atomic.
@@ -49,7 +50,7 @@ struct sw_cuda_dead {
 };
 
 /* The parameters of kernels, passed by value. Arrays are device memory; [n] is
- * together.operations_max. Data of a key is stored at the index of the first operation on the
+ * combined.operations_max. Data of a key is stored at the index of the first operation on the
  * key. */
 struct sw_cuda_expiry_view {
     struct sw_table_s128 times;
@@ -152,7 +153,7 @@ void sw_cuda_expiry_close(struct sw_cuda_table *table);
  * frees all memory. */
 cudaError_t sw_cuda_expiry_resize(struct sw_cuda_queue *queue);
 
-/* Whether some entry expires: keeps_times of sw_backend. */
+/* Returns whether some entry expires: keeps_times of sw_backend. */
 bool sw_cuda_keeps_times(const void *table);
 /* The latest clock of the table's batches. */
 uint64_t sw_cuda_clock(const void *table);
@@ -161,9 +162,9 @@ uint64_t sw_cuda_clock(const void *table);
 void sw_cuda_suspend_expiry(void *table, bool (*is_suspended)(const void *context, uint64_t key),
                             const void *context);
 
-/* take_clock returns the clock of a batch: its own clock, or the table's if that is later. The
- * result becomes the table's clock. tell_clock writes it to the batch if an entry has ever
- * expired. */
+/* sw_cuda_take_clock returns the clock of a batch: its own clock, or the table's if that is later.
+ * The result becomes the table's clock. sw_cuda_tell_clock writes it to the batch if an entry has
+ * ever expired. */
 uint64_t sw_cuda_take_clock(struct sw_cuda_table *table, uint64_t clock_ms);
 void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch);
 
@@ -176,14 +177,14 @@ cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_combined_
 /* Finishes the batch of such a launch after it was polled. */
 void sw_cuda_timed_polled(struct sw_cuda_table *table, struct sw_combined_launch *combined);
 
-/* Steps of such a launch that others also use; under `order`, when no reads run. activate sets the
- * current batch. */
+/* Steps of such a launch that others also use; under `order`, when no reads run.
+ * sw_cuda_expiry_activate sets the current batch. */
 void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batch *batch);
 void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *batch);
 /* Removes the expired keys that the batch lists. */
 cudaError_t sw_cuda_remove_named(struct sw_cuda_queue *queue, const struct sw_batch *batch);
-/* doom adds a key to the keys to be removed; remove_doomed removes these keys. doom returns false
- * if memory is short. */
+/* sw_cuda_doom adds a key to the keys to be removed; sw_cuda_remove_doomed removes these keys.
+ * sw_cuda_doom returns false if memory is short. */
 bool sw_cuda_doom(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error);
 cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue);
 /* Sweeps the next entries, at most `count`. Dooms at most `most` expired entries; suspended keys

@@ -14,7 +14,7 @@ static inline uint32_t sw_timed_blocks(uint32_t count)
     return (count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
 }
 
-/* Whether the operation at sorted position p is the first one on its key. */
+/* Returns whether the operation at sorted position p is the first one on its key. */
 template <int BITS>
 static __device__ inline bool sw_timed_leads(const struct sw_cuda_scratch<BITS> &scratch,
                                              uint32_t count, uint32_t p)
@@ -63,7 +63,7 @@ static __device__ inline uint64_t sw_time_wanted(const struct sw_cuda_expiry_vie
     return view.all_want ? view.wanted_by_all : view.wanted[i];
 }
 
-/* The state of the key in both tables. */
+/* Returns the state of the key in both tables. */
 template <int BITS>
 static __device__ inline struct sw_cuda_keyed
 sw_timed_key(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_expiry_view &view,

@@ -15,7 +15,7 @@ void sw_cuda_suspend_expiry(void *context, bool (*is_suspended)(const void *cont
     pthread_mutex_unlock(&table->order);
 }
 
-/* Whether a sweep has work. */
+/* Returns whether a sweep has work. */
 static bool is_due(const struct sw_expiry_pass *pass, uint64_t clock_ms, bool goes_back)
 {
     return goes_back || pass->cursor != 0 || pass->next <= clock_ms;

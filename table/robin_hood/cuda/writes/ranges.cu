@@ -328,6 +328,7 @@ copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_bat
     copy_found<BITS>(device, batch, stride);
     if (wanted.previous != batch.previous) {
         for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
+            /* M4: other blocks wrote it before the last barrier; L1 may have an older word */
             batch.previous[i] = ((volatile word *)wanted.previous)[i];
         }
     }
