@@ -110,6 +110,9 @@ int sw_live_set(struct sw_live *live, const struct sw_live_pair *pairs, size_t c
                  "the limit of open files allows %u connections: set connections-max to at most "
                  "that, or raise LimitNOFILE= or ulimit -n and start again",
                  next.connections_fit);
+        while (strcmp(pairs[*wrong].option->name, "connections-max") != 0) {
+            --*wrong; /* some pair has changed it */
+        }
         status = -1;
     }
     if (status == 0) {

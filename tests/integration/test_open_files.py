@@ -34,6 +34,8 @@ def a_low_limit_lowers_maxclients():
               "(connections-max 10000)" in log, log)
         error = replies.ask("CONFIG", "SET", "maxclients", 5000)
         check("the limit of open files allows" in str(error), error)
+        error = replies.ask("CONFIG", "SET", "maxclients", 5000, "timeout", 10)
+        check("argument 'maxclients'" in str(error) and "the limit of open files allows" in str(error), error)
         equal(replies.ask("CONFIG", "SET", "maxclients", most), "OK", "what is possible")
         others = [server.connect() for _ in range(most - 1)]
         for connection in others:
