@@ -4,7 +4,7 @@
 #   tests/integration/peer_*.c                       C programs those start
 #   tests/fuzz/fuzz_*.c                              libFuzzer
 #   tests/lint/                                      rules of the source tree
-# Of Criterion the headers are used; its place is taken by a small runner, tests/support/inproc.c.
+# The tests use the headers of Criterion. A small runner, tests/support/inproc.c, replaces its library.
 
 .PHONY: test-deps test lint check hook tests
 test-deps: ## install the Debian packages that STAGES of the tests need, if any is missing
@@ -59,7 +59,7 @@ $(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timingho
 
 # Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower:
 # what they test is optimised. SLOW_TESTS do much themselves, most of them in the inline functions of the table.
-# With an -O in CFLAGS that one holds. FORTIFY needs an optimiser.
+# An -O in CFLAGS overrides this. FORTIFY needs an optimiser.
 SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
 ifeq ($(filter -O%,$(CFLAGS)),)
 $(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CFLAGS += -O0
@@ -72,7 +72,7 @@ TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lhiredis -ledit
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -Wl,--as-needed -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
-# Loaded before a daemon: its writes and syncs fail; its time of day is another one.
+# Preloaded into a daemon: one lets its file calls fail, the other one changes its time of day.
 PRELOADED := $(patsubst %,$(BUILD)/tests/lib%.so,faults wall_clock)
 $(PRELOADED): $(BUILD)/tests/lib%.so: tests/integration/%.c
 	@mkdir -p $(@D)
@@ -141,7 +141,7 @@ print-fuzzers:
 THREAD_TESTS := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent growth \
   robin_hood phase_lock gate watched pool write_combiner combiner_launches server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n,$(UNIT_TESTS)),$(BUILD)/tests/test_$n))
 THREAD_INTEGRATION := $(patsubst %,tests/integration/test_%.py,rmw watched clients client_pause monitor engines log region_attacks cluster replica replica_files ha row_moves shard_moves)
-# Under AddressSanitizer: what attacks the daemon.
+# Under AddressSanitizer: the scripts that attack the daemon.
 ADDRESS_INTEGRATION := $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames frame_rmw limits input_memory lifecycle redis_py clients client_pause monitor metrics engines commands transactions scan log tls http_tls regions region_attacks cluster replica)
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
 thread-tests: $(THREAD_TESTS)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""expiring_moves - the slot of one key, which may expire, moves between two nodes with clocks of their own: all histories.
+"""expiring_moves - model of the move of a slot with one key, which may expire, between two nodes with their own clocks.
 
-What static_moves.py and shard_moves.py leave out: times. Nobody crashes here, and messages come in their order; what an attempt
-is worth that fails is theirs to say. A clock says 0 or 1, and goes on at any moment, whatever the other one does. A key has the
-time 1, or none (0); at clock 1 the former is dead, and is removed by a write to it or by a sweep, at some moment after.
+It adds expiry times, which static_moves.py and shard_moves.py leave out. Here no node crashes, and messages arrive in order;
+those models cover failed attempts. A clock is 0 or 1, and advances at any moment, independently of the other one. A key has
+the expiry time 1, or none (0). At clock 1 the former has expired. A write to it or a sweep removes it at some later moment.
 
-Nothing that a client saw gone is there again. What lives by the source's clock when that says that this is all, and by the
-target's, is there. And the target never has to refuse what it has received: by that the slots would have been frozen for nothing.
+A key that a client saw absent never reappears. A key that lives by the source's clock when the source sends FINAL, and by the
+target's clock, exists. The target never has to refuse what it has received: the source would have frozen the slot in
+vain.
 
 Rules can be switched off one by one: each of them must be needed.
 """
@@ -35,7 +36,7 @@ def lives(key, clock):
 
 
 def fault(world):
-    """What is wrong in this state, or None."""
+    """Returns what is wrong in this state, or None."""
     clock = world.clocks[1]
     if world.state == "differs":
         return "differs"
@@ -52,7 +53,7 @@ class Model:
         self.writes = writes
 
     def steps(self, world):
-        """(name, world) of everything that may happen next."""
+        """Yields (name, world) of every possible next step."""
         source, target = world.clocks
         if source == 0:
             yield "the source's clock goes on", world._replace(clocks=(1, target))
@@ -70,7 +71,7 @@ class Model:
             yield f"the target takes {message}", self.arrives(world._replace(stream=rest), message)
 
     def tell(self, world, *records):
-        """The source has written: the target hears of it, if a snapshot was sent before."""
+        """The source has written. It sends the write to the target if it has sent a snapshot before."""
         heard = world.streams and (world.owner == "owns" or self.on["instant"])
         records = tuple(each for each in records if each != ("remove",) or self.on["named"])
         return world._replace(stream=world.stream + records) if heard else world

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""registry - a topology in etcd that several nodes write: all histories of two operators and two members of a shard.
+"""registry - model of a topology in etcd that two operators and two members of a shard write.
 
-A request may be carried out late, and its answer lost; a member may be deposed at any moment. An operator is told that
-his topology was written, or that it was not and never will be. Rules can be switched off one by one: each of them must
-be needed.
+etcd may execute a request late, and its reply may be lost. A member may lose its term at any moment. An operator learns that
+the topology was written, or that it was not and never will be. Rules can be switched off one by one: each must be
+needed.
 """
 
 import collections
@@ -27,7 +27,7 @@ IDLE, WAITS, LOOKS, DONE = "idle", "waits", "looks", "done"
 
 
 def fault(world):
-    """What is wrong in this state, or None."""
+    """Returns what is wrong in this state, or None."""
     if world.wrong:
         return world.wrong
     written = [author for author, _ in world.log]
@@ -53,7 +53,7 @@ class Model:
         return World((), frozenset(), 0, tuple(authors), frozenset(), None)
 
     def steps(self, world):
-        """(name, world) of everything that may happen next."""
+        """Yields (name, world) of every possible next step."""
         if world.term < self.members:
             yield f"term {world.term + 1} begins", world._replace(term=world.term + 1)
         for number, author in enumerate(world.authors):
@@ -84,13 +84,13 @@ class Model:
         return world._replace(messages=world.messages | {("write", number, author.tries, author.seen, author.term)})
 
     def judge(self, author, revision, has_mark):
-        """What an author may be told by what etcd holds; None: nothing yet."""
+        """Returns the reply that an author may get for the contents of etcd; None: none yet."""
         if has_mark and self.on["mark"]:
             return "ok"
         return "no" if revision != author.seen else None
 
     def carry_out(self, world, message):
-        """etcd has the request; its answer is on its way."""
+        """etcd executes the request; its reply is in flight."""
         _, number, tried, seen, term = message
         is_right = seen == len(world.log) or not self.on["compares"]
         is_right = is_right and (term in (0, world.term) or not self.on["fence"])

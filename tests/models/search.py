@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""search - the search that models of moving slots share: breadth first, so that a fault comes with a shortest way to it."""
+"""search - the breadth-first search of the models. It finds a shortest path to a fault."""
 
 import collections
 
 
 def path_to(came, world):
-    """The names of the steps that led to it."""
+    """Returns the names of the steps that led to the world."""
     path = []
     while came[world] is not None:
         name, world = came[world]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""shard_moves - one slot moves between two shards of a primary and a replica each: all histories.
+"""shard_moves - model of the move of a slot between two shards, each with a primary and a replica.
 
-What static_moves.py leaves out: nodes that die for good, and a topology that is pushed to make the replica the primary
-of its shard; the dead one does not come back. Writes are counted when the replica has them (WAIT). Data are the writes in
-their order; a record of the move that a primary has told its replica is what that goes on from. Messages between the
-shards come whole and in order within an attempt, or not at all (static_moves.py has them late and out of order).
+It adds what static_moves.py leaves out: nodes that die and do not return, and a topology that makes the replica the primary
+of its shard. A write counts once the replica has it (WAIT). Data are the writes in their order. A replica that becomes the
+primary continues the move from the last record that its primary sent it. Messages between the shards arrive whole and in
+order within an attempt, or not at all (in static_moves.py they may be late and out of order).
 
-With `pushes`, a topology that was made before the decision, with the slot at the source, is of a higher epoch than what the
-target decides, and comes to the nodes of the target's shard one by one, if at all. No history may then lead to where the
-slot is served by nobody whatever the nodes do (stuck); deaths and pushes are nothing that they do.
+With `pushes` there is a topology from before the decision, with the slot at the source and a higher epoch than the target's
+decision. It reaches the nodes of the target's shard one by one, or not at all. No history may then lead to a state in which
+no step of the nodes lets the slot be served again (stuck). Deaths and pushes are not steps of the nodes.
 
 Rules can be switched off one by one: each of them must be needed.
 """
@@ -46,14 +46,14 @@ START = World((Source(True, OWNS, 0, ()), Source(True, OWNS, 0, ())),
 
 
 def serving(world):
-    """The data of every node that serves the slot."""
+    """Returns the data of every node that serves the slot."""
     source, target = world.sources[world.leads[0]], world.targets[world.leads[1]]
     return ([source.data] if source.lives and source.state == OWNS else []) + \
            ([target.data] if target.lives and target.serves else [])
 
 
 def fault(world):
-    """What is wrong in this state, or None."""
+    """Returns what is wrong in this state, or None."""
     data = serving(world)
     if len(data) > 1:
         return "both serve"
@@ -68,14 +68,14 @@ class Model:
         self.writes, self.attempts, self.pushes = writes, attempts, pushes
 
     def steps(self, world):
-        """(name, world) of everything that may happen next."""
+        """Yields (name, world) of every possible next step."""
         yield from self.own(world)
         yield from self.dies(world)
         if self.pushes:
             yield from self.pushed(world)
 
     def own(self, world):
-        """What the nodes and their clients do."""
+        """Yields the steps of the nodes and their clients."""
         yield from self.clients(world)
         yield from self.replicas(world)
         yield from self.takes(world)
@@ -101,7 +101,7 @@ class Model:
                 yield f"{side} answer", world._replace(answered=tuple(sorted(set(world.answered) | set(node.data))))
 
     def replicas(self, world):
-        """A replica has what its primary has; what it knows of moves is told on its own."""
+        """A replica copies its primary's data. Its knowledge of moves arrives separately."""
         for side, lead in zip(("sources", "targets"), world.leads):
             node, other = getattr(world, side)[lead], getattr(world, side)[1 - lead]
             if node.lives and other.lives and other.data != node.data:
@@ -161,7 +161,7 @@ class Model:
             yield "the target gives up", self.put(world, "targets", lead, node._replace(takes=0, whole=False))
 
     def asks(self, world):
-        """A source that has handed over asks the primary of the target."""
+        """A source that has handed over the slot sends a request to the primary of the target."""
         lead = world.leads[0]
         source, target = world.sources[lead], world.targets[world.leads[1]]
         if not source.lives or source.state != HANDED or not target.lives:
@@ -175,7 +175,8 @@ class Model:
                 "sources", lead, source._replace(state=OWNS, attempt=0), no=world.no | {source.attempt})
 
     def pushed(self, world):
-        """The topology comes to a node. A primary that has decided refuses it, and an attempt ends with it."""
+        """The topology reaches a node. A primary that has decided refuses it, and by the rule `keeps`
+        so does a replica. It ends the attempt of another primary."""
         for number, node in enumerate(world.targets):
             leads = number == world.leads[1]
             if not node.lives or node.epoch >= PUSHED or (node.decided and (leads or self.on["keeps"])):
@@ -184,7 +185,7 @@ class Model:
             yield f"the push comes to {number}", self.put(world, "targets", number, taken)
 
     def dies(self, world):
-        """A primary dies for good, and its replica is made the primary."""
+        """A primary dies and does not return. Its replica becomes the primary."""
         for place, side in enumerate(("sources", "targets")):
             lead = world.leads[place]
             node, other = getattr(world, side)[lead], getattr(world, side)[1 - lead]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""static_moves - one slot moves between two nodes that keep what they know in state files: all histories.
+"""static_moves - model of the move of a slot between two nodes with state files.
 
-Everything that may happen is tried, breadth first, so the history that is found is a shortest one. Crashes lose what
-was not synced; messages are lost, late and in any order. Writes are numbers, and the data of a node is the list of
-those that it has. Rules can be switched off one by one: each of them must be needed.
+The search tries every history, breadth first, so it finds a shortest one. Crashes lose unsynced data. Messages may be lost,
+late and out of order. Writes are numbers, and the data of a node is the list of its writes. Rules can be switched off one
+by one: each must be needed.
 """
 
 import collections
@@ -32,7 +32,7 @@ START = World(Source(OWNS, 0, (), 0, None, False), Target(False, 0, 0, (), 0, No
 
 
 def fault(world):
-    """What is wrong in this state, or None."""
+    """Returns what is wrong in this state, or None."""
     source, target = world.source, world.target
     if source.state == OWNS and target.serves:
         return "both serve"
@@ -51,7 +51,7 @@ class Model:
         self.writes, self.attempts, self.crashes, self.messages = writes, attempts, crashes, messages
 
     def steps(self, world):
-        """(name, world) of everything that may happen next."""
+        """Yields (name, world) of every possible next step."""
         has_room = len(world.messages) < self.messages
         yield from self.clients(world)
         if world.attempts < self.attempts and has_room and not world.target.serves:

@@ -100,7 +100,7 @@ Test(config, flag_errors)
         {{"--capacty=1M"},
          "sherwoodd: unknown flag '--capacty'; did you mean --capacity? "
          "(--help lists them)\n"},
-        /* nothing is abbreviated, and what may be a password is not shown */
+        /* options cannot be abbreviated; an argument that may be a password is not shown */
         {{"--max-cap", "1M"},
          "sherwoodd: unknown flag '--max-cap'; did you mean --max-capacity? (--help lists them)\n"},
         {{"--prot", "5"},
@@ -240,7 +240,7 @@ Test(config, file_errors)
 {
     static const char *const rows[][2] = {
         {"[server]\nprot = 1\n", ":2: unknown option 'prot'; did you mean 'port' in [server]?\n"},
-        /* what is behind a name may be a password */
+        /* the text behind an unknown option may be a password */
         {"[server]\nrequirepass = s3cret\n",
          ":2: unknown option 'requirepass'; did you mean 'requirepass-file' in [server]?\n"},
         {"[server]\nrequirepass my=s3cret\n",
@@ -304,7 +304,7 @@ Test(config, no_option_is_lost)
     unlink(path);
 }
 
-/* A file without an end is not read for ever. */
+/* The size of a configuration file is limited, so an endless one is refused. */
 Test(config, large_file)
 {
     static char text[(1 << 20) + 2];
@@ -428,7 +428,7 @@ Test(config, example_file)
                  option->standard[0] != '\0' ? " " : "", option->standard);
         cr_assert_not_null(strstr(text, line), "deploy/sherwood.conf lacks%s", line);
     }
-    /* With the comments taken off the options it is the defaults. */
+    /* Without the comment marks of its options the file has the defaults. */
     for (char *line = text; *line != '\0';) {
         size_t size = strcspn(line, "\n");
         if (line[0] == '#' && line[1] != ' ' && size > 1) {
@@ -465,7 +465,7 @@ Test(config, documents_are_current)
     free(page);
 }
 
-/* Takes the backslashes away that keep scdoc from reading a * as the begin of bold text. */
+/* Removes the backslashes that keep scdoc from reading a * as the start of bold text. */
 static void unescape(char *text)
 {
     char *to = text;

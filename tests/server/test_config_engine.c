@@ -71,7 +71,7 @@ Test(config_engine, rows)
     }
 }
 
-/* --check-config says what the table takes, whatever the engine. */
+/* --check-config prints the memory that the table needs, for every engine. */
 Test(config_engine, check_config_prints_the_memory)
 {
     static const struct {
@@ -96,8 +96,8 @@ Test(config_engine, check_config_prints_the_memory)
     }
 }
 
-/* Limits that are not stated: fewer of large values, and of any in little memory; of small ones as
- * many as is usual. Every answer fits what may be unsent. */
+/* Default limits: fewer operations if values are large or memory is small, otherwise the usual
+ * number. Every reply fits the limit of unsent bytes. */
 Test(config_engine, limits_fit_the_values)
 {
     static const char *const bytes[] = {"4", "60", "256", "1020"};
@@ -138,7 +138,7 @@ Test(config_engine, limits_fit_the_values)
     cr_assert_eq(config.resp_arguments_max, 74898);
 }
 
-/* Limits that are stated are kept, or refused in words. */
+/* Limits that are given are kept, or refused with a reason. */
 Test(config_engine, stated_limits_are_kept)
 {
     struct sw_config config;

@@ -27,9 +27,8 @@ static double seconds(void)
 /* --- everything ----------------------------------------------------------------------------------
  */
 
-/* Worlds that were seen, by their checks: at the sizes here two equal ones of 64 bits do not
- * happen.
- */
+/* The hashes of the worlds that were visited. With 64 bits a collision is improbable at these
+ * sizes. */
 struct seen {
     uint64_t *checks;
     size_t room, count;
@@ -144,7 +143,7 @@ struct counts {
     uint64_t walks, steps, elections, waits;
 };
 
-/* Walks until something is wrong, which is returned, or the time is over (NULL). */
+/* Walks until something is wrong, and returns it. Returns NULL if the time is over first. */
 static const char *explore(unsigned steps, double limit, struct random *random,
                            struct counts *counts)
 {

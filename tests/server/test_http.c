@@ -160,7 +160,7 @@ Test(http, stop_frees_the_port)
     sw_http_stop(NULL);
 }
 
-/* For what ends soon, also on a busy machine. */
+/* The limit for steps that end soon on an idle machine. */
 #define PATIENCE_MS 30000
 
 static uint64_t now_ms(void)
@@ -226,7 +226,7 @@ Test(http, ambiguous_requests)
         char request[sizeof(nul)];
         memcpy(request, nul, sizeof(nul));
         request[i] = '\0';
-        /* bytes that arrive between the look at a request and its reading are not looked at */
+        /* the check misses bytes that arrive between it and the read, so try several times */
         bool taken = true;
         for (int tries = 0; taken && tries < 10; tries++) {
             taken = strncmp(ask_bytes(port, request, sizeof(nul) - 1), "HTTP/1.1 200 ", 13) == 0;

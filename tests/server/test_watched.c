@@ -231,7 +231,8 @@ static void write_key(struct world *world, struct sw_gate_side *side, uint64_t k
     sw_gate_leave(side);
 }
 
-/* Watches a key, and looks later whether a write has come: the mark must say just that. */
+/* Watches a key, and checks later that the watcher is marked if and only if a write changed the
+ * key. */
 static void watch_key(struct world *world, struct sw_gate_side *side, uint64_t key)
 {
     struct sw_watcher watcher = {0};

@@ -186,9 +186,9 @@ static void set_colliding(struct fixture *fixture, enum sw_op op, uint32_t colli
     }
 }
 
-/* The stash is looked at when a batch begins: one batch may pass its limit, in one group or in
- * many, on one thread or on several; then inserts are refused until a batch begins with room again.
- */
+/* The limit of the stash is checked only when a batch begins. So one batch may exceed it, in one
+ * group or in many, on one thread or on several. Then inserts are refused until a batch begins with
+ * room again. */
 static void stash_limit_by_batch(uint32_t slot_bits, uint32_t groups, uint32_t threads)
 {
     struct sw_table_config config = fixture_config(slot_bits);
@@ -382,8 +382,8 @@ Test(adversarial, refused_group_without_stash)
     refused_group_without_stash(128);
 }
 
-/* A key that fell out and is written again, in a group that is refused: it is written where it is
- * among the left-overs, gets its old value back there, and returns to the table. */
+/* A refused group writes a key that is among the left-overs. The key is updated there, gets its old
+ * value back there, and returns to the table. */
 static void key_left_over_and_written(uint32_t slot_bits)
 {
     struct sw_table_config config = fixture_config(slot_bits);
@@ -419,8 +419,8 @@ Test(adversarial, key_left_over_and_written)
     key_left_over_and_written(128);
 }
 
-/* One bucket is looked at where one is enough, by the way that the table chooses for so few: a
- * drawn tuning may have every bucket read. */
+/* A read probes one bucket if that is enough. The tuning is the table's own choice, because a drawn
+ * one may read every bucket. */
 Test(adversarial, probes_are_counted)
 {
     struct sw_table_config config = fixture_config(128);

@@ -80,7 +80,7 @@ static uint32_t add_pieces(const uint32_t *operands, uint32_t pieces, bool as_a_
     return added;
 }
 
-/* Adds the operands to the sum, pieces side by side where that can be. */
+/* Adds the operands to the sum, several pieces at a time if possible. */
 static uint32_t add_by_pieces(const uint32_t *operands, uint32_t count, bool as_a_whole,
                               uint32_t sum, struct count *counts)
 {
@@ -129,8 +129,8 @@ Test(binade, pieces_have_the_bits_of_one_after_the_other)
     }
 }
 
-/* Of few units and few operands, all of them: sums near both ends of a binade, operands of both
- * signs that lie half way, or a little beside it. */
+/* All combinations of few units and few operands: sums near both ends of a binade, and operands of
+ * both signs that lie half way or nearly half way. */
 Test(binade, all_of_few)
 {
     static const uint32_t sizes[] = {0x33000000, 0x33800000, 0x33800001, 0x337fffff, 0x34000000,

@@ -87,7 +87,7 @@ Test(change, of_two_changes_is_one)
     try_all_drawn(4, try_parts_s64, try_parts_s128);
 }
 
-/* Of operations that say the same of all values nothing has to be found by going through them. */
+/* Operations with the same effect on all values: the change is known without a pass over them. */
 Test(change, knows_all_of_one_kind)
 {
     static const uint64_t masks[] = {SW_OPS_ONE(SW_SET),
@@ -110,7 +110,7 @@ Test(change, knows_all_of_one_kind)
     }
 }
 
-/* Nor where nothing overflows: values and sums stay far from the ends of the width. */
+/* The same if nothing overflows: values and sums stay far from the ends of the width. */
 Test(change, knows_all_that_does_not_overflow)
 {
     struct random random = random_of(3);

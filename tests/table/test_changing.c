@@ -394,8 +394,9 @@ static uint32_t key_or_other(struct random *random, uint32_t i)
     return random_below(random, 2) == 0 ? i : i + LARGE;
 }
 
-/* Whether a large batch fits is found out by looking its keys up. About half of it does here, so
- * where other keys were looked up than are written, it passes the limit every fourth time. */
+/* The table looks up the keys of a large batch to decide whether it fits. About half of the batch
+ * fits here. If the table looked up other keys than it writes, every fourth batch would exceed the
+ * limit. */
 static void fill_to_the_limit(uint32_t slot_bits)
 {
     struct sw_table_config config = config_of(SW_ENGINE_ROBIN_HOOD, slot_bits, KEYS_MAX);

@@ -174,8 +174,8 @@ static int launch_groups(bool expire, struct counts *counts)
     return status;
 }
 
-/* A batch that was submitted before the first time was given has more groups than operations. The
- * arrays of collected batches have no room for these. */
+/* A batch that was submitted before the table had its first expiry time may have more groups than
+ * operations. The arrays of collected batches have no room for these groups. */
 Test(combiner_single, a_batch_with_more_groups_than_operations_is_not)
 {
     struct counts counts;

@@ -151,7 +151,7 @@ Test(concurrent, disjoint_keys)
     disjoint(2, OPS, BATCHES);
 }
 
-/* Batches large enough for the threads of the pool, which all submitters want at once. */
+/* Batches large enough for the pool's threads, which all submitters need at the same time. */
 Test(concurrent, disjoint_keys_in_parallel)
 {
     disjoint(3, SW_PARALLEL_WRITES_MIN, 2);
@@ -195,8 +195,8 @@ static void *sequence_main(void *argument)
     return NULL;
 }
 
-/* Places without gaps and without repeats: their sum is that of 1, 2, .. n, and so is the largest.
- */
+/* The sequences have no gap and no repetition: their sum is that of 1, 2, .. n, and the largest is
+ * n. */
 Test(concurrent, each_write_has_its_place)
 {
     struct sw_table *table = create(128, 1, 4096, 1 << 12);
