@@ -9,8 +9,7 @@
 #define SW_CLIENT_FLIGHTS_MAX 256
 /* Room for the prefix and the header of a request, which consists of a few small integers. */
 #define SW_CLIENT_HEAD_BYTES_MAX 128
-/* The size of a connection's buffer for reading ahead. It is not used where a long body comes next.
- */
+/* The size of a connection's buffer for reading ahead. A long body goes past this buffer. */
 #define SW_CLIENT_BUFFER_BYTES 65536
 /* The size of the memory that receives unwanted bytes: padding, values without an array, the found
  * bitmap of an older server. All receives overwrite the same memory, so that it stays in the
@@ -18,11 +17,11 @@
 #define SW_CLIENT_SCRATCH_BYTES 65536
 /* Bodies of at least this length are received straight into the caller's arrays. */
 #define SW_CLIENT_LONG_BYTES 2048
-/* If at least this much of a body is missing, the low-water mark of the transport (SO_RCVLOWAT) is
- * set so that the thread is woken once for all of it, but at the latest after .._MAX bytes. */
+/* If at least this much of a body is missing, the library sets the transport's low-water mark
+ * (SO_RCVLOWAT). Then the thread wakes once for the whole rest, or after .._MAX bytes. */
 #define SW_CLIENT_LOW_WATER_BYTES 131072
 #define SW_CLIENT_LOW_WATER_BYTES_MAX (4U << 20)
-/* While such a mark is set, the transport is also read after this time, so that bytes below the
+/* While a low-water mark is set, the library also reads after this time, so that bytes below the
  * mark count as progress. */
 #define SW_CLIENT_POLL_MS 200
 /* Arrays of constant requests are sent as pages if they have at least this length. */
@@ -32,19 +31,19 @@
 /* A struct whose size field is larger than this was not initialised. */
 #define SW_CLIENT_STRUCT_BYTES_MAX 4096
 #define SW_CLIENT_ADDRESS_BYTES 128
-/* A long call is split at multiples of this many keys, so that the found bitmap of each frame
- * begins at a word of the caller's. */
+/* The library splits a long call at multiples of this many keys, so that the found bitmap of each
+ * frame begins at a word of the caller's bitmap. */
 #define SW_CLIENT_SPLIT_KEYS 64
-/* The most bytes that a server needs for each key of some frames beside keys and values. */
+/* The largest amount of memory that a server needs for each key of a frame, beside the arrays. */
 #define SW_CLIENT_KEY_ROOM 32
-/* The default time that a call polls a ring before it sleeps, on a machine with more than two
+/* The default time for which a call polls a ring before it sleeps, on a machine with more than two
  * cores. */
 #define SW_CLIENT_SPIN_US 50
 /* Polls of a ring before the client also polls the socket. */
 #define SW_CLIENT_RING_LOOKS 256
 #define SW_CLIENT_CONNECT_TIMEOUT_MS 5000
 #define SW_CLIENT_REQUEST_TIMEOUT_MS 30000
-/* Limit of the time between two calls of the library that counts towards a timeout. */
+/* At most this much of the time between two calls of the library counts towards a timeout. */
 #define SW_CLIENT_GAP_MS 10
 
 #endif

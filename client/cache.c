@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache.c - checks the arrays of a cache, and how many keys with them a frame may have.
+ * cache.c - checks the arrays of a cache, and computes how many keys with such arrays fit into a
+ * frame.
  */
 #include "client/cache.h"
 
@@ -69,7 +70,7 @@ uint32_t sw_client_cache_keys(const struct sherwood *client, const struct sw_req
     if (most == 0 || bodies(header, header->count) <= most) {
         return header->count;
     }
-    /* A multiple of 64 keys needs no padding: bodies grow in proportion to it. */
+    /* A multiple of 64 keys needs no padding, so its bodies are a multiple of those of 64 keys. */
     uint64_t steps = most / bodies(header, SW_CLIENT_SPLIT_KEYS);
     return (uint32_t)(steps > 0 ? steps : 1) * SW_CLIENT_SPLIT_KEYS;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache.h - what only servers with the cache engine are given and asked for.
+ * cache.h - the arrays of requests and replies that only the cache engine has.
  */
 #ifndef SHERWOOD_CLIENT_CACHE_H
 #define SHERWOOD_CLIENT_CACHE_H

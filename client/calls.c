@@ -16,7 +16,8 @@
 #include "client/step.h"
 #include "client/times.h"
 
-/* sherwood.h is installed without frame.h, so it repeats its enums; here they are compared. */
+/* sherwood.h is installed without frame.h, so it repeats the enums of frame.h. These assertions
+ * compare them. */
 #define SAME_OPERATION(name, number, ...) \
     static_assert((int)SHERWOOD_##name == (number), "sherwood.h: " #name);
 SW_DATA_OPERATION_MAP(SAME_OPERATION)
@@ -33,7 +34,7 @@ struct span {
     uint8_t *previous;
     uint64_t *found;
     struct sw_client_details details;
-    struct sherwood_cache *cache; /* of the whole call; this part begins at its key `cache_at` */
+    struct sherwood_cache *cache; /* of the whole call; this part begins at index `cache_at` */
     uint64_t cache_at;
     uint64_t cache_keys; /* of the whole call */
     uint32_t count;
@@ -168,7 +169,8 @@ static struct sw_request header_of_one(const struct sherwood *client, const stru
     return header;
 }
 
-/* Returns how many keys fit into a frame for which the server needs memory beside the bodies. */
+/* Returns how many keys fit into a frame for which the server needs memory beside the bodies.
+ * Returns frame_ops_max if not even one key fits. */
 static uint32_t keys_with_room(const struct sherwood *client, const struct sw_request *header)
 {
     const bool has_values = sw_request_is_wide(header) ||
@@ -350,7 +352,7 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
     return rc == SHERWOOD_OK ? run_anywhere(client, &whole, count) : rc;
 }
 
-/* The operation that adds numbers as the server's rows have them; 0: they have none. */
+/* Returns the operation that adds numbers of this type; 0: the type has no numbers to add. */
 static enum sherwood_operation add_of(enum sherwood_type type, bool present_only)
 {
     return (enum sherwood_operation)sw_operation_that_adds(type, present_only);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.c - the topology of a handle of a cluster, and its connections: loading the one, making
- * the others.
+ * cluster.c - the topology of a handle of a cluster, and its connections: loads the topology, and
+ * makes the connections.
  */
 #include "client/cluster.h"
 
@@ -19,8 +19,8 @@
 #include "client/transport_tls.h"
 #include "proto/map.h"
 
-/* Bytes of a topology in one reply: the size of the figures of a STATS, which every server has room
- * for. */
+/* Bytes of a topology in one reply: the size of the figures of a STATS. Every server accepts
+ * replies of this size. */
 #define PAGE_BYTES (SW_FIGURES_MAX * sizeof(struct sw_figure))
 #define SECURE_PREFIX "tls://"
 #define TRIES_MAX 8
@@ -67,7 +67,8 @@ static int64_t receive(struct sw_client_connection *connection, uint8_t *bytes)
     return (int64_t)size;
 }
 
-/* Asks a server for its topology. NULL with a status and a sentence in the handle. */
+/* Requests the topology of a server. Returns NULL, a status and a sentence in the handle on
+ * failure. */
 static struct sw_topology *ask(struct sw_client_connection *connection, int *status)
 {
     struct sherwood *client = connection->client;
@@ -112,7 +113,7 @@ static struct sw_topology *ask(struct sw_client_connection *connection, int *sta
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* The address of a node, as this handle connects. */
+/* Formats the address of a node: by TLS with its host name, if it has one. */
 static void address_of(const struct sw_client_cluster *cluster, const struct sw_topology_node *node,
                        char out[SW_CLIENT_ADDRESS_BYTES])
 {
@@ -135,7 +136,7 @@ static struct sw_client_connection *connected_to(const struct sherwood *client, 
     return NULL;
 }
 
-/* Connects to a server. NULL with a status, and a sentence in `trouble`. */
+/* Connects to a server. On failure it returns NULL, a status, and a sentence in `trouble`. */
 static struct sw_client_connection *dial(struct sherwood *client, const char *address, int *status)
 {
     struct sw_client_cluster *cluster = client->cluster;
@@ -161,7 +162,7 @@ static void forget_broken(struct sw_client_cluster *cluster)
     }
 }
 
-/* Closes the connections that no shard has. */
+/* Closes the connections that belong to no shard. */
 static void close_others(struct sherwood *client)
 {
     const struct sw_client_cluster *cluster = client->cluster;
@@ -214,7 +215,7 @@ static uint32_t arrange(struct sherwood *client)
     return there;
 }
 
-/* Is this topology to be taken instead of the best one so far? Frees the other one. */
+/* Returns the topology with the larger epoch, and frees the other one. */
 static struct sw_topology *newer(struct sw_topology *one, struct sw_topology *other)
 {
     bool first = other == NULL || (one != NULL && one->epoch >= other->epoch);
@@ -230,9 +231,9 @@ uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t belo
     return cluster->random % below;
 }
 
-/* Loads the topology from connected servers until one has the epoch `needed`. It begins with a
- * random server, so that a server that refuses many clients need not serve all of them; that server
- * comes second. */
+/* Loads the topology from connected servers until one has the epoch `needed`: a random one first,
+ * then `refused`, then the others. So a server that refuses many clients need not send all of them
+ * the topology. */
 static struct sw_topology *ask_connected(struct sherwood *client,
                                          struct sw_client_connection *refused, uint64_t needed,
                                          int *status)
@@ -258,8 +259,8 @@ static struct sw_topology *ask_address(struct sherwood *client, const char *addr
     return connection == NULL ? NULL : ask(connection, status);
 }
 
-/* Asks all others that are known: the nodes of the last topology, and the addresses that the caller
- * gave. */
+/* Loads the topology from a server without a connection: tries the addresses of the caller, then
+ * the nodes of the last topology, until one sends it. */
 static struct sw_topology *ask_others(struct sherwood *client, int *status)
 {
     const struct sw_client_cluster *cluster = client->cluster;
@@ -295,7 +296,7 @@ int sw_client_cluster_load(struct sherwood *client, struct sw_client_connection 
                               "cannot load the topology of the cluster from any node: %.400s",
                               cluster->trouble[0] != '\0' ? cluster->trouble : client->error);
     }
-    if (topology->epoch >= had) { /* otherwise the node is behind: keep the handle's topology */
+    if (topology->epoch >= had) { /* otherwise the server is behind: keep the old topology */
         sw_map_free(cluster->topology);
         cluster->topology = topology;
     } else {

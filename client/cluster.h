@@ -24,12 +24,12 @@ struct sw_client_cluster {
     struct sw_client_connection *connections[SHERWOOD_STRIPES_MAX]; /* of the shards; NULL: none */
     uint32_t places[SHERWOOD_STRIPES_MAX];
 
-    struct sw_client_cluster_request *first, *last; /* under way, in order */
+    struct sw_client_cluster_request *first, *last; /* in flight, in order */
     struct sw_client_cluster_request *idle; /* finished requests; their memory is used again */
-    uint32_t requests;                      /* under way */
+    uint32_t requests;                      /* requests in flight */
     uint32_t waiting;                       /* parts that were not sent yet */
-    uint32_t refused;                       /* parts */
-    uint64_t newest;                        /* the largest epoch that a refusal has told */
+    uint32_t refused;                       /* refused parts */
+    uint64_t newest;                        /* the largest epoch that came with a refusal */
     uint64_t random;
     char trouble[SW_CLIENT_ERROR_BYTES]; /* why the last attempt to reach a primary failed */
 
@@ -40,17 +40,18 @@ struct sw_client_cluster {
 
 /* --- cluster.c: the topology and the connections ---------------------------------------------- */
 
-/* Loads the topology from any server, or if that is behind from the one that refused keys, which
- * may be NULL, and connects to its primaries. Nothing is in flight. Returns a status, with a
- * sentence in the handle: no node gave one, or no primary can be reached. */
+/* Loads the topology, and connects to the primary of each shard. Prefers connected servers;
+ * `refused`, which may be NULL, is the one that refused keys. No frame may be in flight. Returns a
+ * status, with a sentence in the handle if no node sends a topology, or no primary can be reached.
+ */
 int sw_client_cluster_load(struct sherwood *client, struct sw_client_connection *refused);
 /* Returns the connection to a shard, or NULL. */
 struct sw_client_connection *sw_client_cluster_connection(const struct sherwood *client,
                                                           uint32_t shard);
-/* Draws a number below this one, which is not 0. */
+/* Draws a number below `below`, which is at least 1. */
 uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t below);
-/* Makes a handle without connections one of this cluster, and connects it. On failure it returns a
- * code, with a sentence in `text`. */
+/* Makes a handle without connections a handle of a cluster, and connects it. On failure it returns
+ * a code, with a sentence in `text`. */
 int sw_client_cluster_open(struct sherwood *client, const char *const *addresses, size_t count,
                            const struct sherwood_options *taken, char *text, size_t text_bytes);
 /* Frees everything. NULL is allowed. */
@@ -58,16 +59,16 @@ void sw_client_cluster_free(struct sw_client_cluster *cluster);
 
 /* --- cluster_requests.c: requests under way --------------------------------------------------- */
 
-/* Queues a request, and sends of it what can be sent at once; never blocks. */
+/* Queues a request, and sends the parts that can be sent at once; never blocks. */
 int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *request);
-/* Does what sherwood_run does, of an operation with these details. */
+/* Does what sherwood_run does, with the details of an operation. */
 int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation operation,
                           const struct sw_client_details *details, const void *keys,
                           const void *values, size_t count, void *previous, uint64_t *found);
-/* Sends what can be sent, recovers if something was refused, and then waits as sw_client_step does.
- */
+/* Loads the topology again if a server refused a part, sends the parts that can be sent, and then
+ * waits as sw_client_step does. */
 void sw_client_cluster_turn(struct sherwood *client, int limit_ms);
-/* Runs turns until every part was sent, and is answered if `answered`. */
+/* Runs turns until every part was sent; with `answered`, until every part was also answered. */
 void sw_client_cluster_settle(struct sherwood *client, bool answered);
 
 /* --- cluster_control.c: requests without keys ------------------------------------------------- */
@@ -77,7 +78,7 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
                            uint32_t capacity, uint32_t *count);
 /* Fills the figures of the handle with sums over the shards. */
 int sw_client_cluster_figures(struct sherwood *client);
-/* SHERWOOD_OK, or for a handle of a cluster SHERWOOD_E_INVALID: the call belongs to one node. */
+/* Returns SHERWOOD_OK, or SHERWOOD_E_INVALID for a handle of a cluster: the call needs one node. */
 int sw_client_one_node(struct sherwood *client, const char *call);
 
 #endif

@@ -24,8 +24,9 @@ int sw_client_one_node(struct sherwood *client, const char *call)
                                 call);
 }
 
-/* Returns the connection to a shard, made anew if it was lost, or NULL with a status: SHERWOOD_OK
- * if the topology is another one by now. Everything submitted before has been sent. */
+/* Returns the connection to a shard; connects again if it was lost. Returns NULL and a status if it
+ * cannot, or if the handle has loaded another topology: then the status is SHERWOOD_OK. All earlier
+ * requests have been sent. */
 static struct sw_client_connection *reach(struct sherwood *client, uint32_t shard, int *status)
 {
     struct sw_client_connection *connection = sw_client_cluster_connection(client, shard);
@@ -44,7 +45,8 @@ static struct sw_client_connection *reach(struct sherwood *client, uint32_t shar
     return connection;
 }
 
-/* A request to every shard begins again with each new topology, CHANGES_MAX times at most. */
+/* Reports that the topology has changed CHANGES_MAX times. A request to every shard begins again
+ * with each new topology. */
 static int changes_too_often(struct sherwood *client)
 {
     return sw_client_fail(client, SHERWOOD_E_SHARD,
@@ -68,7 +70,7 @@ int sw_client_cluster_all(struct sherwood *client, uint32_t operation)
         if (connection != NULL) {
             status = sw_client_control_request(connection, &header, NULL, NULL, NULL);
             s++;
-        } else if (status == SHERWOOD_OK) { /* another topology: begins again */
+        } else if (status == SHERWOOD_OK) { /* the handle has another topology: begins again */
             status = ++changes > CHANGES_MAX ? changes_too_often(client) : SHERWOOD_OK;
             s = 0;
         }
@@ -83,8 +85,8 @@ static int scan_ended(struct sherwood *client)
         "scan: the topology has changed since the scan began: begin again with 0");
 }
 
-/* A cursor belongs to the connection that it came by: behind another one may be a server that was
- * started anew, where it is another place. */
+/* Reports a lost scan. A cursor is valid on the connection that returned it: the server of another
+ * connection may have restarted, and its table may have another order. */
 static int scan_lost(struct sherwood *client, const struct sw_client_connection *connection)
 {
     return sw_client_fail(client, SHERWOOD_E_CONNECTION,
@@ -174,7 +176,8 @@ int sw_client_cluster_figures(struct sherwood *client)
     for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK;) {
         struct sw_reply reply = {0};
         struct sw_client_connection *connection = reach(client, s, &status);
-        if (connection == NULL) { /* without an error: another topology, so it begins again */
+        if (connection == NULL) { /* without an error: the handle has another topology, so the call
+                                     begins again */
             client->figures_count = 0;
             s = 0;
             status = status == SHERWOOD_OK && ++changes > CHANGES_MAX ? changes_too_often(client)

@@ -18,13 +18,13 @@
  * shard. */
 #define RUN_REQUESTS 4
 #define RUN_KEYS 65536
-/* A part with this many refusals is not sent again. */
+/* The library gives up a part after this many refusals. */
 #define ATTEMPTS_MAX 16
-/* The same for refusals while a slot is handed over: about half a minute. */
+/* The same for refusals because a slot is being handed over: about half a minute. */
 #define FROZEN_MAX 160
-/* A part without a connection to its shard fails once it has this many failed attempts. */
+/* The library gives up a part without a connection to its shard after this many attempts. */
 #define LOST_MAX 2
-/* Before it loads a topology, a client waits for a random time up to this, so that not all clients
+/* A client waits for a random time up to this before it loads a topology, so that not all clients
  * load it at once. */
 #define JITTER_MS 100
 /* The first and the longest wait for a server that has an older topology than the client. */
@@ -62,7 +62,7 @@ static void release_request(struct sw_client_cluster *cluster,
     cluster->idle = request;
 }
 
-/* All parts of the request are done: it leaves the list, and its result goes to its owner. */
+/* Ends a request whose parts are all done: it leaves the list, and its owner gets the result. */
 static void finish_request(struct sherwood *client, struct sw_client_cluster_request *request)
 {
     struct sw_client_cluster *cluster = client->cluster;
@@ -117,7 +117,7 @@ static bool is_refusal(uint32_t status)
            status == SW_REPLY_NOT_PRIMARY;
 }
 
-/* `done` of a part's frame: its answer has come, or its connection has ended (NULL). */
+/* `done` of a part's frame: its answer has arrived, or its connection has ended (NULL). */
 static void receive_part(struct sherwood *client, const struct sw_client_flight *flight, int status,
                          const struct sw_reply *reply)
 {
@@ -137,7 +137,7 @@ static void receive_part(struct sherwood *client, const struct sw_client_flight 
     finish_part(client, part, status);
 }
 
-/* The sentence of a failed split. */
+/* Stores the sentence for a failed split. */
 static int split_error(struct sherwood *client, int status, uint32_t slot)
 {
     return status == SHERWOOD_E_SHARD
@@ -217,7 +217,7 @@ static void send_unsent_parts(struct sherwood *client)
     for (struct sw_client_cluster_request *request = cluster->first;
          request != NULL && cluster->waiting > 0 && cluster->refused == 0; request = next) {
         uint32_t parts = request->parts_count;
-        next = request->next; /* a request that fails at once leaves the list */
+        next = request->next; /* send_part may end a request, which then leaves the list */
         for (uint32_t s = 0; s < parts && cluster->refused == 0; s++) {
             struct sw_client_shard_request *part = &request->parts[s];
             if (part->state == SW_CLIENT_SHARD_REQUEST_WAITING && !is_blocked[part->shard]) {
@@ -228,7 +228,7 @@ static void send_unsent_parts(struct sherwood *client)
     sw_client_send_all(client);
 }
 
-/* Adds a request whose parts wait. */
+/* Adds a request whose parts are not sent yet. */
 static void add_cluster_request(struct sw_client_cluster *cluster,
                                 struct sw_client_cluster_request *request)
 {
@@ -246,8 +246,7 @@ static void sleep_ms(uint64_t ms)
     (void)nanosleep(&left, NULL);
 }
 
-/* Calls a function for each part that is not sent, or was refused; the function may end requests.
- */
+/* Calls a function for each part that is unsent or refused. The function may end requests. */
 static void each_unsent(struct sherwood *client,
                         void (*visit)(struct sherwood *client,
                                       struct sw_client_cluster_request *request, uint32_t part,
@@ -274,7 +273,7 @@ struct causes {
     /* The connection of the first part that a server refused; NULL: no server refused one. */
     struct sw_client_connection *connection;
     bool needs_map;
-    uint32_t attempts; /* the most */
+    uint32_t attempts; /* the most attempts of one part */
 };
 
 static void add_cause(struct sherwood *client, struct sw_client_cluster_request *request,
@@ -294,7 +293,7 @@ static void add_cause(struct sherwood *client, struct sw_client_cluster_request 
     }
 }
 
-/* Why a refused part is not sent again; SHERWOOD_OK: it is. */
+/* Returns SHERWOOD_OK if a refused part is to be sent again, otherwise why not. */
 static int retry_error(struct sherwood *client, const struct sw_client_shard_request *part,
                        int loaded)
 {
@@ -331,8 +330,9 @@ static void retry_or_fail(struct sherwood *client, struct sw_client_cluster_requ
     finish_part(client, &request->parts[number], split_error(client, rc, slot));
 }
 
-/* All answers are in, and some were refusals: loads the topology, or waits for servers with an
- * older one, and puts the refused parts back into the queue. */
+/* Begins when no frame is in flight and parts were refused. Loads the topology if it is outdated;
+ * otherwise waits for the servers that are behind. Then queues the refused and the unsent parts
+ * again. */
 static void recover(struct sherwood *client)
 {
     struct sw_client_cluster *cluster = client->cluster;
@@ -436,8 +436,8 @@ static uint32_t request_keys(const struct sherwood *client, const struct sw_clie
                         : (uint32_t)(most / SW_CLIENT_SPLIT_KEYS * SW_CLIENT_SPLIT_KEYS);
 }
 
-/* Splits a request of a blocking call. If a slot has no owner, others may know of one by now: it
- * loads the topology and tries once more. */
+/* Splits a request of a blocking call. If a slot has no owner, loads the topology, which may have
+ * one by now, and tries once more. */
 static int split_or_load(struct sherwood *client, struct sw_client_cluster_request *request)
 {
     const struct sw_client_cluster *cluster = client->cluster;

@@ -17,7 +17,7 @@
 #include "client/sherwood-cluster.h"
 #include "client/transport_tls.h"
 
-/* Hands an opened handle over, or closes it. */
+/* Returns an opened handle to the caller, or closes it after a failure. */
 static int finish(struct sherwood *client, int status, struct sherwood **out)
 {
     if (status != SHERWOOD_OK) {
@@ -29,7 +29,7 @@ static int finish(struct sherwood *client, int status, struct sherwood **out)
     return SHERWOOD_OK;
 }
 
-/* Writes the sentence of a failure to the caller's text, as there is no handle then. */
+/* On failure writes the sentence to the caller's text, because no handle exists then. */
 static int open_client(const struct sw_client_dialer *dialer, const char *address,
                        const struct sherwood_options *options, struct sherwood **out, char *text,
                        size_t text_bytes)
@@ -63,7 +63,7 @@ int sw_client_connect(const struct sw_client_dialer *dialer, const char *address
     return open_client(dialer, address, options, out, text, text_bytes);
 }
 
-/* Connects by TLS. Options that open_client is about to refuse are not looked at. */
+/* Connects by TLS. Leaves options that are wrong to open_client, which reports them. */
 static int connect_secure(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes)
 {

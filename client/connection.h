@@ -15,19 +15,19 @@ struct sw_client_part {
     uint8_t *data;
     size_t bytes;
 };
-/* A body that is received: values in pieces, the bitmap, and five arrays of a cache; each with its
- * padding. */
+/* The most parts of a body: values in pieces, the found bitmap, and five arrays of a cache. Padding
+ * follows each array. */
 #define SW_CLIENT_PARTS_MAX (SHERWOOD_PIECES_MAX + 13)
 
 /* One connection of a handle. */
 struct sw_client_connection {
     struct sherwood *client;
     struct sw_client_transport *transport; /* owned */
-    uint64_t incarnation;                  /* of the server; 0: it does not log writes */
+    uint64_t incarnation;                  /* id of the server's log; 0: it does not log writes */
     uint32_t number;                       /* no other connection of the handle has had it */
     int broken;                            /* 0, or the code that ended it */
     uint32_t in_flight;
-    uint32_t direct; /* how many of these are is_direct */
+    uint32_t direct; /* flights among these whose is_direct is set */
     uint64_t moved;  /* the client's clock when a byte last moved, or the first flight began */
 
     /* The slots of frames that are not completely sent, in order. */
@@ -44,11 +44,11 @@ struct sw_client_connection {
     uint32_t low_water; /* the low-water mark of the transport */
     size_t buffer_begin, buffer_end;
     bool received_any;          /* a reply has been received on this connection */
-    struct sw_client_ring ring; /* of the first connection alone */
+    struct sw_client_ring ring; /* only the first connection has one */
     char address[SW_CLIENT_ADDRESS_BYTES];
-    uint64_t map_epoch;              /* the largest that the server has sent; 0: none */
-    uint64_t keys, frames, refusals; /* of shares */
-    uint32_t frozen;                 /* replies SLOT_FROZEN */
+    uint64_t map_epoch; /* the largest epoch of a topology that the server has sent; 0: none */
+    uint64_t keys, frames, refusals; /* of shard requests */
+    uint32_t frozen;                 /* replies with the status SLOT_FROZEN */
     bool has_written;                /* a request that may change the table was sent */
     bool watches_write; /* the descriptor reports when the transport can be written to */
 
@@ -59,8 +59,8 @@ struct sw_client_connection {
 /* Returns the free connection with the fewest frames in flight, or NULL if every connection is
  * busy. */
 struct sw_client_connection *sw_client_connection_pick(struct sherwood *client);
-/* Updates what the descriptor of sherwood_descriptor waits for on this connection, and removes a
- * connection that has ended from it. */
+/* Updates which events of this connection make the descriptor of sherwood_descriptor readable.
+ * Removes a connection that has ended from the descriptor. */
 void sw_client_connection_watch(struct sw_client_connection *connection);
 /* Stores the sentence for sherwood_error and ends the connection: its requests in flight end with
  * `status`, and the callers' arrays are no longer touched. If it was the last connection, further

@@ -77,8 +77,8 @@ void sw_client_vouch_for_cursors(struct sherwood *client)
     client->has_cursors = true;
 }
 
-/* Scans with a header that says the rest. A cursor is a place in the table of one server process.
- * It means another place to a process that was started later, so it ends with its connection. */
+/* Scans. The caller has set the other fields of the header. A cursor is valid for one process of
+ * the server only, so it ends with its connection. */
 static int scan(struct sherwood *client, struct sw_request header, uint64_t *cursor, void *keys,
                 void *values, uint64_t *scores, uint32_t capacity, uint32_t *count)
 {
@@ -103,7 +103,7 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
     struct sw_reply reply = {0};
     *count = 0;
     int rc = exchange(client, &header, keys, values, scores, &reply);
-    if (rc == SHERWOOD_OK && *cursor != 0 && !client->has_cursors) { /* it followed a refusal */
+    if (rc == SHERWOOD_OK && *cursor != 0 && !client->has_cursors) { /* after a refusal */
         return sw_client_fail(client, SHERWOOD_E_CONNECTION,
                               "scan: the handle connected to another primary after the scan began: "
                               "begin again with 0");
@@ -146,7 +146,7 @@ int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t sco
     return scan(client, range, cursor, keys, values, scores, capacity, count);
 }
 
-/* A request without arrays whose header says the rest. */
+/* Sends a request without arrays. The caller has set the other fields of the header. */
 static int ask(struct sherwood *client, struct sw_request header, struct sw_reply *reply)
 {
     int one = sw_client_one_node(client, "scores and epochs");
@@ -183,7 +183,8 @@ int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t 
     return ask_range(client, SW_OPERATION_ERASE_SCORES, score_min, score_max, matched);
 }
 
-/* How long one request waits: the server replies well before the limit of a request. */
+/* The longest wait of one request in ms, so that the server replies well before the usual
+ * request_timeout_ms. */
 #define WAIT_MS 1000
 
 int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64_t sequence,
@@ -245,8 +246,7 @@ int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now)
 
 /* --- statistics ------------------------------------------------------------------------------- */
 
-/* The figures that have a field: the field of struct sherwood_stats, and the server's name for it.
- */
+/* Maps each field of struct sherwood_stats to the server's name for its figure. */
 #define CLASS_MAP(X, class)                   \
     X(class.operations, #class "_operations") \
     X(class.probes, #class "_probes")         \

@@ -9,7 +9,8 @@
 #include "client/handle.h"
 
 /* Waits for a free flight if necessary, queues a request without keys for `call`, and waits for its
- * reply. It goes to the connection `only`, or to any one if that is NULL. Returns a status. */
+ * reply. Sends the request on the connection `only`, or on any connection if `only` is NULL.
+ * Returns a status. */
 int sw_client_control_request_once(struct sherwood *client, struct sw_client_connection *only,
                                    struct sw_client_frame *frame, struct sw_client_call *call);
 /* Sends a request without keys by this connection, and waits for the reply. The arrays receive the

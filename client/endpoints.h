@@ -13,11 +13,11 @@
 #include "client/sherwood.h"
 #include "client/transport.h"
 
-/* A handle uses at most this many addresses of "address,address,..". */
+/* The most addresses that a handle uses of "address,address,..". */
 #define SW_CLIENT_ENDPOINTS_MAX 64
 
 struct sw_client_endpoints {
-    struct sherwood_options options; /* with copies of the texts */
+    struct sherwood_options options; /* with copies of the strings */
     struct sw_client_dialer dialer;
     bool is_secure;
     char (*addresses)[SW_CLIENT_ADDRESS_BYTES]; /* as the caller gave them */
@@ -36,7 +36,7 @@ void sw_client_endpoints_fini(struct sw_client_endpoints *endpoints);
  * not an address: it belongs to the path before it. Returns the number of addresses, at most
  * `room`; it ignores the rest. */
 size_t sw_client_endpoints_split(char *list, const char **addresses, size_t room);
-/* Has the text more than one address? */
+/* Returns whether the text has more than one address. */
 bool sw_client_is_list(const char *text);
 
 #endif

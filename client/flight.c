@@ -147,7 +147,7 @@ struct sw_client_flight *sw_client_flight_find(struct sw_client_connection *conn
     return id != 0 && flight->id == id ? flight : NULL;
 }
 
-/* Adds the counts of a reply, to one frame of a call or the only one. */
+/* Adds the counts of a reply to those of the call or request. */
 static void count_cache(struct sherwood_cache *cache, const struct sw_reply *reply)
 {
     if (cache != NULL && reply != NULL) {

@@ -30,12 +30,12 @@ enum sw_client_request_state {
 /* A blocking call and the flights that it waits for. It lives on the stack of the call. */
 struct sw_client_call {
     uint32_t flights;       /* in flight */
-    bool has_failed;        /* a frame failed otherwise than by the refusal of a replica */
-    uint64_t refused_from;  /* the first key that a replica refused; SW_CLIENT_NOT_REFUSED */
-    uint64_t done_to;       /* keys before this one include all that were carried out */
+    bool has_failed;        /* a frame failed for another reason than the refusal of a replica */
+    uint64_t refused_from;  /* the first key that a replica refused; SW_CLIENT_NOT_REFUSED: none */
+    uint64_t done_to;       /* all keys that the server has executed come before this one */
     int status;             /* of the first flight that failed */
     uint64_t overflows;     /* of all flights */
-    uint32_t least;         /* of all replies: the smallest count, if it is set to the largest */
+    uint32_t least;         /* smallest count of all replies; begin with the maximum */
     struct sw_reply *reply; /* out, for requests without keys; or NULL */
 };
 
@@ -61,18 +61,17 @@ struct sw_client_flight {
     bool sent;
     bool by_ring;
     bool is_constant;
-    bool is_direct;               /* its reply has a long body for the caller's arrays */
-    void *first;                  /* receives the keys of a SCAN, or the figures of STATS */
-    void *second;                 /* receives the found bitmap (NULL: declined), or the values
-                                     of a SCAN */
+    bool is_direct; /* its reply has a long body for the caller's arrays */
+    void *first;    /* receives the keys of a SCAN, or the figures of STATS */
+    void *second;   /* receives the found bitmap (NULL: declined), or the values of a SCAN */
     struct sherwood_cache *cache; /* arrays of a cache; or NULL */
-    uint64_t cache_at;            /* the key of these arrays that is the frame's first one */
-    uint64_t cache_keys;          /* of the whole call, for which the evicted arrays have room */
+    uint64_t cache_at;            /* index of the frame's first key in these arrays */
+    uint64_t cache_keys;          /* keys of the whole call; the evicted arrays have this room */
     uint64_t *scores;             /* receives the scores of a SCAN */
-    const uint64_t *times_ms;     /* those of the keys, if the header has_times */
+    const uint64_t *times_ms;     /* times of the keys, if the header has_times */
     sw_client_done *done;
     void *owner;      /* for `done` */
-    uint64_t call_at; /* the key of the call that is the frame's first one */
+    uint64_t call_at; /* index of the frame's first key in the call */
 };
 
 /* The fields of struct sw_request that only some operations use. */
@@ -108,14 +107,14 @@ struct sw_client_frame {
     uint32_t pieces_count;
     struct sherwood_piece single;
     bool is_constant;
-    const uint64_t *times_ms; /* of the keys, if the header has_times */
+    const uint64_t *times_ms; /* times of the keys, if the header has_times */
     struct sherwood_cache *cache;
     uint64_t cache_at, cache_keys;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */
-    uint8_t *login_head; /* room for its head, SW_FRAME_HEAD_BYTES_MAX, until the reply has come */
+    uint8_t *login_head; /* room for the head, SW_FRAME_HEAD_BYTES_MAX, until the reply arrives */
     bool is_split;       /* the places of the evicted entries are not known yet */
-    bool by_ring;        /* sw_client_ring_place has found that it can go there */
-    struct sw_submission submission; /* by_ring: the record */
+    bool by_ring;        /* sw_client_ring_place has found that the ring can carry the frame */
+    struct sw_submission submission; /* if by_ring: the record in the ring */
 };
 
 /* Returns a flight for a frame, which the caller sends, or NULL if no flight is free. */
@@ -128,7 +127,7 @@ void sw_client_flight_put_back(struct sw_client_connection *connection,
 struct sw_client_array {
     const void *at;
     uint64_t bytes;
-    bool is_out; /* its reply is written there */
+    bool is_out; /* the reply is written to this array */
 };
 #define SW_CLIENT_ARRAYS_MAX (3 * SHERWOOD_PIECES_MAX + 10)
 /* Lists the arrays of a flight that are not NULL. Returns how many there are. */
@@ -145,7 +144,7 @@ void sw_client_flight_finish(struct sw_client_connection *connection,
 sw_client_done sw_client_call_done;
 /* `done` of a submitted request: the owner is a struct sherwood_request. */
 sw_client_done sw_client_request_done;
-/* Begins a request under this id, and passes a result to it. */
+/* Begins a request under this id; ends it with a result. */
 void sw_client_request_begin(struct sherwood_request *request, uint64_t id);
 void sw_client_request_finish(struct sherwood *client, struct sherwood_request *request, int status,
                               uint64_t hits, uint64_t overflows);

@@ -18,11 +18,11 @@
 #include "client/sherwood-replicas.h"
 #include "client/step.h"
 
-/* Servers that a round tries: the addresses, and primaries that replicas name. */
+/* The most servers that one round tries: the addresses, and the primaries that replicas name. */
 #define TRIED_MAX (2 * SW_CLIENT_ENDPOINTS_MAX)
-/* While members elect a primary, they are asked again after this time. */
+/* The pause between two rounds while the members elect a primary. */
 #define REST_MS 100
-/* Each of several addresses gets a share of the time to connect, but at least this one. */
+/* Each address gets an equal share of the time to connect, but at least this one. */
 #define SHARE_MS_MIN 250
 
 static int64_t now_ms(void)
@@ -60,8 +60,8 @@ static enum role ask_role(struct sw_client_connection *connection, int timeout_m
 /* The state of a search for the primary. */
 struct search {
     struct sherwood *client;
-    struct sherwood_options options;                /* of each attempt */
-    char tried[TRIED_MAX][SW_CLIENT_ADDRESS_BYTES]; /* in this round */
+    struct sherwood_options options;                /* options of each attempt */
+    char tried[TRIED_MAX][SW_CLIENT_ADDRESS_BYTES]; /* servers that this round has tried */
     uint32_t tried_count;
     char replica[SW_CLIENT_ADDRESS_BYTES]; /* the first replica that replied; "": none */
     char *text;                            /* why the last attempt failed */
@@ -69,7 +69,8 @@ struct search {
     int status;
 };
 
-/* Closes the only connection of the handle. Its facts are forgotten if no call has used them. */
+/* Closes the last connection in the handle's list. Forgets the server's facts if no call has used
+ * them. */
 static void drop(struct sherwood *client)
 {
     sw_client_connection_close(client->connections[--client->connections_count]);
@@ -86,11 +87,12 @@ static bool open_at(struct search *search, const char *address)
     bool done =
         sw_client_open_connection(client, &client->endpoints->dialer, address, &search->options,
                                   &search->status, search->text, search->text_bytes) != NULL;
-    client->broken = 0; /* by an attempt that failed, as if the handle had had no other */
+    client->broken = 0; /* set by the failed attempt, because the handle has no other connection */
     return done;
 }
 
-/* Notes that this round tries a server. Returns false if it tried the server before. */
+/* Records that this round tries a server. Returns false if it has tried the server before, or if
+ * the address is empty. */
 static bool is_new(struct search *search, const char *address)
 {
     for (uint32_t i = 0; i < search->tried_count; i++) {
@@ -105,8 +107,8 @@ static bool is_new(struct search *search, const char *address)
     return true;
 }
 
-/* Connects to an address, and if a replica is there to the primary that it names, and so on.
- * Returns true with a connection to a primary. */
+/* Connects to an address. If its server is a replica, connects to the primary that the replica
+ * names, and so on. Returns true with a connection to a primary. */
 static bool try_address(struct search *search, const char *first)
 {
     struct sherwood *client = search->client;
@@ -128,8 +130,9 @@ static bool try_address(struct search *search, const char *first)
     return false;
 }
 
-/* Searches for the primary, at first where `hint` says. The handle has no connection, and one if
- * this returns true. */
+/* Searches for the primary, first at `hint`, then at all addresses, in rounds until the time to
+ * connect is over. The handle must have no connection. Returns true with a connection to the
+ * primary. */
 static bool search_primary(struct search *search, const char *hint)
 {
     const struct sw_client_endpoints *endpoints = search->client->endpoints;
@@ -156,7 +159,7 @@ static bool search_primary(struct search *search, const char *hint)
     return false;
 }
 
-/* Opens the other connections of a handle that has its first one. */
+/* Opens the other connections of a handle that has one. */
 static bool open_others(struct search *search)
 {
     struct sherwood *client = search->client;
@@ -171,7 +174,7 @@ static bool open_others(struct search *search)
 int sw_client_follow_open(struct sherwood *client, char *text, size_t text_bytes)
 {
     struct search search = {.client = client, .text = text, .text_bytes = text_bytes};
-    /* Where there is no primary, a replica still takes reads. */
+    /* Without a primary, a replica still serves reads. */
     bool done = search_primary(&search, "") ||
                 (search.replica[0] != '\0' && open_at(&search, search.replica));
     return done && open_others(&search) ? SHERWOOD_OK : search.status;
@@ -194,7 +197,7 @@ static void watch(struct sherwood *client)
     }
 }
 
-/* Replaces the connections of the handle, on which nothing is in flight. */
+/* Replaces the connections of the handle by connections to the primary. Nothing is in flight. */
 static int move_to_primary(struct sherwood *client)
 {
     struct sw_client_connection *old[SHERWOOD_STRIPES_MAX];
@@ -256,7 +259,8 @@ int sw_client_follow_call(struct sherwood *client, const struct sw_client_call *
                           size_t *from)
 {
     const bool was_refused = call->status == SHERWOOD_E_SHARD && call->refused_from != UINT64_MAX;
-    /* A frame behind a refused one that was carried out must not be sent again. */
+    /* Executing a frame twice would be wrong: give up if a frame after a refused one was executed.
+     */
     if (!was_refused || call->has_failed || call->done_to > call->refused_from ||
         client->endpoints == NULL || client->regions != NULL ||
         ++*follows > SW_CLIENT_FOLLOWS_MAX) {

@@ -19,7 +19,7 @@ struct sherwood {
     char error[SW_CLIENT_ERROR_BYTES];
 
     uint32_t flights_max; /* of a connection; 1 until the server has sent its limit */
-    uint32_t in_flight;   /* of all connections */
+    uint32_t in_flight;   /* frames in flight on all connections */
     uint64_t sequence;
     uint64_t clock;     /* milliseconds spent waiting */
     uint64_t polled_ms; /* when `clock` was last brought up to date */
@@ -36,15 +36,16 @@ struct sherwood {
     uint32_t connections_made; /* since the handle was made */
 
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
-    uint64_t incarnation; /* of the server; 0: it does not log writes */
+    uint64_t incarnation; /* id of the server's log; 0: the server does not log writes */
     bool lost_writes;     /* a connection that has written ended since sherwood_wait_replicas */
-    bool lost_durable;    /* the same since sherwood_wait_durable, because of a fail-over */
+    bool lost_durable;    /* the handle left a primary that had acknowledged writes, since
+                             sherwood_wait_durable */
 
     struct sw_client_endpoints
         *endpoints;     /* owned; NULL: the handle has one address, or a cluster */
-    bool is_fixed;      /* a call has used the facts of the server */
-    bool is_at_replica; /* a replica has refused the last request that was refused */
-    char primary[SW_CLIENT_ADDRESS_BYTES]; /* that it named; "": none */
+    bool is_fixed;      /* a call has used the facts of the server, so they no longer change */
+    bool is_at_replica; /* a replica refused the last request that was refused */
+    char primary[SW_CLIENT_ADDRESS_BYTES]; /* the primary that this replica named; "": none */
 
     /* What the last sherwood_stats received. */
     uint32_t figures_count;
@@ -57,7 +58,7 @@ struct sherwood {
     struct sw_client_cluster *cluster; /* NULL: the handle is of one server */
 
     uint8_t scratch[SW_CLIENT_SCRATCH_BYTES];
-    uint32_t next; /* the connection that is considered first for the next request */
+    uint32_t next; /* the connection that the next request considers first */
     uint32_t connections_count;
     struct sw_client_connection *connections[SHERWOOD_STRIPES_MAX];
 };
@@ -78,8 +79,8 @@ int sw_client_connect(const struct sw_client_dialer *dialer, const char *address
 int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64_t sequence,
                            int timeout_ms);
 
-/* Lets scans go on with cursors of another handle. The caller vouches that the server has not been
- * started anew since. */
+/* Lets scans go on with cursors of another handle. The caller guarantees that the server has not
+ * restarted since. */
 void sw_client_vouch_for_cursors(struct sherwood *client);
 
 #endif

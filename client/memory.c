@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.c - the memory that a handle shares with its server: made, looked up, taken away from the
- * server, freed.
+ * memory.c - the memory that a handle shares with its server: makes it, finds arrays in it,
+ * unshares it and frees it.
  */
 #include "client/memory.h"
 
@@ -22,7 +22,7 @@ uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t byt
 {
     void *memory = MAP_FAILED;
     assert(bytes > 0 && bytes % SW_REGION_PAGE == 0);
-    /* the C library has had the function since 2.27 only */
+    /* glibc has this function only since 2.27 */
     *fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int error = *fd < 0 ? errno : 0;
     if (error == 0 && (ftruncate(*fd, (off_t)bytes) != 0 ||
@@ -102,8 +102,8 @@ static void own_pages(const struct sherwood_region *region, const struct sw_clie
     }
 }
 
-/* Maps the same pages again, in the same place, so that this process gets a copy of each page that
- * it writes from now on. */
+/* Maps the same pages again at the same address, privately: from now on this process gets a copy of
+ * each page that it writes. */
 static bool part(struct sherwood_region *region)
 {
     region->is_apart =

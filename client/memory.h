@@ -22,7 +22,7 @@ struct sherwood_region {
     size_t bytes;
     size_t used;    /* by sherwood_region_allocate */
     int fd;         /* of its memfd, if it was made here; otherwise -1 */
-    bool is_own;    /* it was made here, and is unmapped with the region */
+    bool is_own;    /* this process no longer shares its pages with the server */
     bool is_apart;  /* this process has other pages than the server now */
     bool is_device; /* memory of a GPU, which this processor cannot touch */
 };
@@ -32,20 +32,22 @@ struct sherwood_region {
 uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t bytes, int *fd);
 void sw_client_memfd_close(int fd);
 
-/* The place of an array, if it lies in a region as it must. */
+/* Stores the place of an array. Returns false if no region has the whole array with the right
+ * alignment. */
 bool sw_client_region_find(const struct sherwood *client, const void *array,
                            struct sw_ring_extent extent, uint64_t *place);
 
-/* Does it lie in a region that is memory of a device? */
+/* Returns whether the array lies in a region that is memory of a device. */
 bool sw_client_region_is_device(const struct sherwood *client, const void *array);
 
-/* Does a region have a byte of this array? */
+/* Returns whether a region has a byte of this array. */
 bool sw_client_region_has(const struct sherwood_region *region,
                           const struct sw_client_array *array);
 
-/* A connection ends: takes the arrays that its requests in the ring would receive answers into away
- * from the server. Regions that were made here keep their contents and their addresses. Returns
- * false if there is no memory for that. Memory that the caller registered stays shared. */
+/* Handles the end of a connection: unshares the pages that its requests in the ring would have
+ * written answers to, so that the server can no longer change them. Regions that the library made
+ * keep their contents and addresses. Memory that the caller registered stays shared. Returns false
+ * if there is no memory for the copies. */
 bool sw_client_regions_part(struct sw_client_connection *connection);
 
 /* Frees a region that no list has any more. */

@@ -203,8 +203,8 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->takes_times = info->takes_times;
 }
 
-/* Checks the facts of a further node of a cluster, and takes the smaller limits while those of the
- * handle are not fixed. Returns NULL or a phrase for what is wrong. */
+/* Checks the facts of another node of a cluster. Takes the smaller limits, unless the limits of the
+ * handle are fixed. Returns NULL or a phrase for what is wrong. */
 static const char *check_node(struct sherwood *client, const struct sw_server_info *info)
 {
     struct sherwood_server *server = &client->server;
@@ -306,7 +306,7 @@ const char *sw_client_take_options(const struct sherwood_options *given,
     return NULL;
 }
 
-/* Where there is no core to spare, looking for an answer delays it. */
+/* Polling delays an answer if the server needs this core. */
 static int default_spin_us(void)
 {
     return sysconf(_SC_NPROCESSORS_ONLN) > 2 ? SW_CLIENT_SPIN_US : 0;

@@ -12,8 +12,8 @@
  * Returns NULL or a phrase for what is wrong with them. */
 const char *sw_client_take_options(const struct sherwood_options *given,
                                    struct sherwood_options *out);
-/* Opens one more connection, and checks that its server fits the handle. NULL with a status and a
- * sentence. */
+/* Opens one more connection, and checks that its server fits the handle. Returns NULL, a status and
+ * a sentence on failure. */
 struct sw_client_connection *sw_client_open_connection(struct sherwood *client,
                                                        const struct sw_client_dialer *dialer,
                                                        const char *address,

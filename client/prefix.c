@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * prefix.c - how many leading keys are present: one bit a key comes back.
+ * prefix.c - counts the present keys before the first absent one, from one bit a key.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define AT_ONCE 65536U
 
-/* The set bits before the first that is not set, of `count`. */
+/* Returns the number of set bits before the first clear one, at most `count`. */
 static uint32_t leading(const uint64_t *found, uint32_t count)
 {
     uint32_t i = 0;
@@ -28,7 +28,7 @@ int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, siz
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    /* looking is a use in a cache, which has PEEK for that */
+    /* in a cache a GET counts as a use, and a PEEK does not */
     const enum sherwood_operation look =
         strcmp(client->server.engine, "cache") == 0 ? SHERWOOD_PEEK : SHERWOOD_GET;
     for (size_t at = 0; at < count && *present == at;) {

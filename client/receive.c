@@ -25,7 +25,7 @@
 
 static int connection_lost(struct sw_client_connection *connection, int error)
 {
-    (void)sw_client_ring_receive(connection); /* completions before the end */
+    (void)sw_client_ring_receive(connection); /* completions that arrived before the end */
     const char *trouble = connection->transport->trouble;
     const char *reason = error == 0        ? "the server closed the connection"
                          : trouble != NULL ? trouble
@@ -69,15 +69,15 @@ static int not_frames(struct sw_client_connection *connection, int error)
  * frames. */
 static const char turned_away[] = "-ERR max number of clients reached";
 
-/* Are the bytes that line, or the beginning of it? */
+/* Returns whether the bytes are this line, or its beginning. */
 static bool is_turned_away(const uint8_t *bytes, size_t size)
 {
     size_t length = sizeof(turned_away) - 1;
     return memcmp(bytes, turned_away, size < length ? size : length) == 0;
 }
 
-/* Returns the length of the longest body that a reply can have. An answer of TTL is a time, which
- * is wider than the values of some servers. */
+/* Returns the length of the longest body that a reply can have. TTL answers with times, which are
+ * wider than the values of some servers. */
 static uint64_t body_bytes_max(const struct sherwood *client)
 {
     const uint32_t value_bytes = client->server.value_bytes;
@@ -101,7 +101,7 @@ static uint64_t body_bytes_max(const struct sherwood *client)
     return entries > figures ? entries : figures;
 }
 
-/* Decodes the head at the start of the buffer. Sets *again if more bytes are needed for that. */
+/* Decodes the head at the start of the buffer. Sets *again if the head is not complete. */
 static int take_head(struct sw_client_connection *connection, bool *again)
 {
     const uint8_t *bytes = connection->buffer + connection->buffer_begin;
@@ -132,7 +132,7 @@ static int take_head(struct sw_client_connection *connection, bool *again)
     return sw_client_reply(connection, prefix.body_bytes);
 }
 
-/* Notes that `bytes` of the body were received, and finishes the flight if that is all. */
+/* Records that `bytes` of the body were received. Finishes the flight if the body is complete. */
 static void advance(struct sw_client_connection *connection, size_t bytes)
 {
     while (connection->part < connection->parts_count) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * region.c - the calls on regions: making and registering them, giving them back; and the ring,
- * which comes with the first one.
+ * region.c - the calls on regions: makes, registers and destroys them. The first region also makes
+ * the ring.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include "client/send.h"
 #include "client/step.h"
 
-/* What sherwood_region_allocate aligns to. */
+/* Alignment of what sherwood_region_allocate returns. */
 #define ALIGN 64
 
 /* --- talking to the server -------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static int send_frame(struct sw_client_connection *connection, uint8_t *bytes, s
             return 0;
         }
         if (sent >= 0) {
-            return EIO; /* a frame of a page goes as a whole, or not at all */
+            return EIO; /* the socket takes a frame this small completely, or not at all */
         }
         struct pollfd poller = {.fd = connection->transport->fd, .events = POLLOUT};
         if ((errno != EAGAIN && errno != EINTR) ||
@@ -117,7 +117,7 @@ static int add_ring(struct sw_client_connection *connection, uint32_t entries_ma
     return SHERWOOD_OK;
 }
 
-/* Asks for the limits, then makes the ring, if the handle has none yet. */
+/* Requests the server's limits and makes the ring, unless the handle has a ring. */
 static int attach(struct sherwood *client)
 {
     int one = sw_client_one_node(client, "regions");
@@ -151,7 +151,7 @@ static int attach(struct sherwood *client)
 
 /* --- the regions of a handle ------------------------------------------------------------------ */
 
-/* The lowest index that no region of the handle has. */
+/* Returns the lowest index that no region of the handle has. */
 static uint32_t free_index(const struct sherwood *client)
 {
     uint32_t index = 0;
@@ -167,8 +167,8 @@ static uint32_t free_index(const struct sherwood *client)
     return index;
 }
 
-/* Registers memory and adds it to the handle's. `is_own`: the region takes the descriptor.
- */
+/* Registers memory and adds the region to the handle's list. `is_own`: the region owns the
+ * descriptor. */
 static int add_region(struct sherwood *client, struct sw_region_request *request, int fd,
                       uint8_t *memory, bool is_own, struct sherwood_region **out)
 {
@@ -309,7 +309,8 @@ void sherwood_region_reset(struct sherwood_region *region)
 
 /* --- the end of a region ---------------------------------------------------------------------- */
 
-/* Does a flight of the connection read or write the region, by the socket or by the ring? */
+/* Returns whether a flight of the connection reads or writes the region, by the socket or by the
+ * ring. */
 static bool connection_uses(const struct sw_client_connection *connection,
                             const struct sherwood_region *region)
 {
@@ -346,11 +347,11 @@ int sherwood_region_destroy(struct sherwood_region *region)
     while (*link != region) {
         link = &(*link)->next;
     }
-    *link = region->next; /* no request takes it from now on */
+    *link = region->next; /* no later request can use the region */
     const struct sw_region_request request = {.index = region->index};
     struct sw_client_connection *connection = client->connections[0];
-    /* RELEASE goes by the socket, and may overtake requests in the ring, which the server would
-     * then refuse. */
+    /* RELEASE goes by the socket, and could overtake requests in the ring. The server would refuse
+     * these requests, so wait for them first. */
     sw_client_send_all(client);
     while (is_used(client, region) || (connection->broken == 0 && connection->ring.in_flight > 0)) {
         sw_client_step(client, -1);

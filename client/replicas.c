@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replicas.c - WAIT, of every connection that has written, and DIGEST.
+ * replicas.c - WAIT on every connection that has written, and DIGEST.
  */
 #include "client/sherwood-replicas.h"
 
@@ -10,7 +10,7 @@
 #include "client/send.h"
 #include "client/step.h"
 
-/* The longest wait of one request in ms, so that the server replies well before
+/* The longest wait of one request in ms, so that the server replies well before the usual
  * request_timeout_ms. */
 #define WAIT_MS 1000
 

@@ -116,8 +116,8 @@ static bool width_differs(uint32_t sent, uint32_t expected, bool needed)
     return sent != expected && (needed || sent != 0);
 }
 
-/* The evicted entries for which the caller's arrays still have room: those of the frames of the
- * call that were received before lie at their beginning. */
+/* Returns how many more evicted entries the caller's arrays can hold. Their beginning has the
+ * evicted entries of the call's earlier replies. */
 static uint64_t evicted_room(const struct sw_client_flight *flight)
 {
     const struct sherwood_cache *cache = flight->cache;
@@ -213,8 +213,8 @@ static bool add_array(struct sw_client_connection *connection, void *data, uint6
     return true;
 }
 
-/* Adds the values, piece by piece, and their padding. The pieces are the caller's, and their counts
- * add up to that of the request. */
+/* Adds the values, piece by piece, and their padding. The caller gave the pieces; their counts add
+ * up to the count of the request. */
 static bool add_values(struct sw_client_connection *connection,
                        const struct sw_client_flight *flight)
 {
@@ -230,7 +230,7 @@ static bool add_values(struct sw_client_connection *connection,
     return bytes == room;
 }
 
-/* The place of element `at` in an array, or NULL if there is none. */
+/* Returns the address of element `at` of an array, or NULL if the array is NULL. */
 static void *place(void *array, uint64_t at, uint64_t bytes)
 {
     return array == NULL ? NULL : (uint8_t *)array + at * bytes;
@@ -322,7 +322,7 @@ int sw_client_reply(struct sw_client_connection *connection, uint64_t body_bytes
     struct sw_client_flight *flight = sw_client_flight_find(connection, reply->request_id);
     if (reply->request_id == 0 && reply->status == SW_REPLY_OK && connection->ring.memory != NULL &&
         body_bytes == 0) {
-        return SHERWOOD_OK; /* a doorbell: the waiting call reads the ring */
+        return SHERWOOD_OK; /* the reply is a doorbell: the waiting call reads the ring */
     }
     if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
         return contradiction(connection, "is to a request that the client did not send");

@@ -86,14 +86,16 @@ static const struct sherwood_times *times_of(const struct sherwood_request *requ
     return request->size < sizeof(*request) ? NULL : request->times;
 }
 
-/* The struct of a program compiled with the first version ends before this field: NULL then. */
+/* Returns NULL for a program that was compiled with the first version: its struct ends before this
+ * field. */
 struct sherwood_cache *sw_client_request_cache(const struct sherwood_request *request)
 {
     return request->size < offsetof(struct sherwood_request, scale) ? NULL : request->cache;
 }
 
-/* Likewise for programs of the second and the third version: the fields that their structs lack are
- * 0. The type of the server's rows is 0 on the wire, and so is a scale of 1. */
+/* Returns the fields of the request. Structs of programs that were compiled with the second or
+ * third version end before some of them; these are 0. The type of the server's rows is 0 on the
+ * wire, and so is a scale of 1. */
 struct sw_client_details sw_client_request_details(const struct sherwood *client,
                                                    const struct sherwood_request *request)
 {

@@ -12,9 +12,10 @@
 int sw_client_check_arguments(struct sherwood *client, enum sherwood_operation operation,
                               const void *keys, const void *values);
 int sw_client_check_request(struct sherwood *client, const struct sherwood_request *request);
-/* Its arrays of a cache, or NULL. */
+/* Returns the request's arrays of a cache, or NULL. */
 struct sherwood_cache *sw_client_request_cache(const struct sherwood_request *request);
-/* The type of the server's rows is 0, as on the wire, and so is a scale of 1. */
+/* Returns the fields of the request. The type of the server's rows is 0, as on the wire, and so is
+ * a scale of 1. */
 struct sw_client_details sw_client_request_details(const struct sherwood *client,
                                                    const struct sherwood_request *request);
 

@@ -100,7 +100,7 @@ static bool place(const struct sherwood *client, struct sw_client_frame *frame)
     return true;
 }
 
-/* Is any array of the frame in memory of a device? */
+/* Returns whether any array of the frame is in memory of a device. */
 static bool has_device(const struct sherwood *client, const struct sw_client_frame *frame)
 {
     const void *arrays[SW_RING_ARRAYS] = {0};
@@ -132,7 +132,7 @@ int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
                                 sw_operation_name(frame->header.operation));
 }
 
-/* Wakes the server. If the socket is full, the bytes in it wake the server. */
+/* Sends a doorbell. If the socket is full, the bytes in it wake the server. */
 static void send_bell(struct sw_client_connection *connection)
 {
     const struct sw_request bell = {.operation = SW_OPERATION_BELL};
@@ -140,12 +140,13 @@ static void send_bell(struct sw_client_connection *connection)
     int bytes = sw_request_encode(&bell, 0, head, sizeof(head));
     struct iovec part = {head, (size_t)bytes};
     if (connection->queue_count > 0 || connection->send_errno != 0) {
-        return; /* the frame that is being sent wakes it */
+        return; /* the frame that is being sent wakes the server */
     }
     connection->client->traffic.ring_bells++;
     int64_t sent = connection->transport->calls->write(connection->transport, &part, 1, false);
     if (sent != bytes && !(sent < 0 && (errno == EAGAIN || errno == EINTR))) {
-        connection->send_errno = sent < 0 ? errno : EPIPE; /* receiving finds the end */
+        /* the next receive finds the end of the connection */
+        connection->send_errno = sent < 0 ? errno : EPIPE;
     }
 }
 
@@ -175,7 +176,7 @@ void sw_client_ring_submit(struct sw_client_connection *connection, struct sw_cl
     ring->in_flight++;
     ring->submitted++;
     connection->client->traffic.ring_requests++;
-    /* publishes the record: a server that loads this number also sees it */
+    /* publishes the record: a server that loads this number also reads the record */
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_SUBMITTED), ring->submitted,
                      __ATOMIC_SEQ_CST);
     wake_server(connection);
@@ -183,7 +184,7 @@ void sw_client_ring_submit(struct sw_client_connection *connection, struct sw_cl
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-/* The load also makes the records and answers of these completions visible. */
+/* Returns the server's count of completions. The load makes their records and answers visible. */
 static uint32_t completed(const struct sw_client_ring *ring)
 {
     return __atomic_load_n(sw_ring_word(ring->memory, SW_RING_COMPLETED), __ATOMIC_SEQ_CST);

@@ -11,7 +11,8 @@
 
 #include "client/handle.h"
 
-/* The largest number of parts of one write, and of writes before the caller may receive again. */
+/* The largest number of parts of one write, and the largest number of writes before the caller may
+ * receive again. */
 #define SEND_PARTS_MAX 128
 #define SEND_CALLS_MAX 16
 
@@ -30,7 +31,7 @@ int sw_client_connection_for(struct sherwood *client, struct sw_client_frame *fr
     return status;
 }
 
-/* Will the reply have a long body for the caller's arrays? */
+/* Returns whether the reply will have a long body for the caller's arrays. */
 static bool is_direct(const struct sw_client_flight *flight)
 {
     bool is_wanted = false;
@@ -89,7 +90,7 @@ static size_t add_to_iov(struct iovec *iov, size_t n, const void *data, size_t b
     return n;
 }
 
-/* Adds an array, which lies in the pieces, and its padding. */
+/* Adds an array, whose parts lie in the pieces, and its padding. */
 static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flight *flight,
                         bool operands)
 {
@@ -189,7 +190,7 @@ static int64_t send_copied(struct sw_client_connection *connection)
     return transport->calls->write(transport, iov, (int)n, false);
 }
 
-/* Sends a part of the first frame, whose arrays never change. Long arrays are sent as pages. */
+/* Sends a part of the first frame, whose arrays never change: long arrays as pages. */
 static int64_t send_constant(struct sw_client_connection *connection,
                              const struct sw_client_flight *flight)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first room of a part, in keys. */
+/* Keys for which a part first has room. */
 #define PART_KEYS 256
 
 /* Makes room for more keys. */
@@ -31,7 +31,7 @@ static bool grow_part(struct sw_client_shard_request *part, uint32_t key_bytes,
     return true;
 }
 
-/* Adds the time of the key that is added next. */
+/* Adds the time of the next key. */
 static bool add_time(struct sw_client_shard_request *part, uint64_t time_ms)
 {
     if (part->count == part->times_room) {
@@ -111,7 +111,7 @@ static inline unsigned slot_of(const struct sw_slot_tables *tables, uint64_t key
                                          : sw_slot_of_u64(tables, key);
 }
 
-/* Where keys come from, and how wide they and their operands are. */
+/* The keys that are split, and the widths of the keys and their operands. */
 struct source {
     const uint8_t *keys;
     const uint8_t *values;    /* or NULL */
@@ -119,7 +119,8 @@ struct source {
     uint32_t count;
 };
 
-/* The pass over the keys of a source. Inlined for each pair of widths, which are constants then. */
+/* Splits the keys of a source in one pass. Inlined for each pair of widths, which are then
+ * constants. */
 static inline __attribute__((always_inline)) int
 split(struct sw_client_cluster_request *request, const struct source *from, uint16_t *part_of,
       const struct sw_topology *topology, uint32_t *bad, uint32_t key_bytes, uint32_t value_bytes)
@@ -316,7 +317,7 @@ static inline __attribute__((always_inline)) void join_values(struct sw_client_s
     }
 }
 
-/* Where the caller does not want the values of a piece, those of the next one begin later. */
+/* Skips the values of pieces whose values the caller does not want. */
 static void skip_values(struct sw_client_shard_request *parts, const uint16_t *part_of,
                         uint32_t count)
 {

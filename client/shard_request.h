@@ -17,21 +17,21 @@
 struct sw_client_cluster_request;
 
 enum sw_client_shard_request_state {
-    SW_CLIENT_SHARD_REQUEST_EMPTY, /* no keys; or they are in other parts by now */
+    SW_CLIENT_SHARD_REQUEST_EMPTY, /* the part has no keys, or other parts have them by now */
     SW_CLIENT_SHARD_REQUEST_WAITING,
     SW_CLIENT_SHARD_REQUEST_FLYING,
-    SW_CLIENT_SHARD_REQUEST_REFUSED, /* nothing was done: it is to be sent again */
+    SW_CLIENT_SHARD_REQUEST_REFUSED, /* the server changed nothing: the part must be sent again */
     SW_CLIENT_SHARD_REQUEST_DONE
 };
 
 struct sw_client_shard_request {
     uint8_t *keys;
     uint8_t *values;
-    uint64_t *times_ms; /* if the request has a time for each key; its room is `times_room` */
+    uint64_t *times_ms; /* a time for each key, if the request has them; its room is `times_room` */
     uint32_t count, room, times_room;
-    uint32_t next; /* the answer that is joined next */
+    uint32_t next; /* index of the answer that sw_client_join stores next */
     enum sw_client_shard_request_state state;
-    uint16_t shard;    /* of the topology that the handle has */
+    uint16_t shard;    /* shard in the handle's topology */
     uint32_t attempts; /* failed attempts, except those that `frozen` counts */
     uint32_t frozen;   /* refusals while a slot was handed over */
     uint32_t refusal;  /* status of the last refusal; 0: there was no connection */
@@ -52,14 +52,14 @@ struct sw_client_cluster_request {
     uint32_t pieces_count;
     uint64_t *answers_found; /* or NULL */
     bool wants_values;
-    bool keeps_values; /* they are not dropped */
+    bool keeps_values; /* the caller wants the values */
     uint32_t count;
-    struct sw_client_details details;     /* times_ms are those of all keys, the caller's */
+    struct sw_client_details details;     /* its times_ms are the caller's, for all keys */
     uint32_t key_bytes, value_bytes;      /* of the server */
-    uint32_t operand_bytes, answer_bytes; /* of an element of what is sent, and of `previous` */
+    uint32_t operand_bytes, answer_bytes; /* of an element of the operands, and of `previous` */
     uint16_t *part_of;
     uint32_t part_of_room;
-    struct sw_client_shard_request *parts; /* the first ones are those of the shards, in order */
+    struct sw_client_shard_request *parts; /* the first parts are those of the shards, in order */
     uint32_t parts_count, parts_room;
     uint32_t open; /* parts that have keys and are not DONE */
     int status;    /* of the first part that failed */
@@ -71,13 +71,12 @@ struct sw_client_cluster_request {
 void sw_client_cluster_request_describe(struct sw_client_cluster_request *request,
                                         enum sherwood_operation operation,
                                         const struct sw_client_details *details);
-/* Splits the arrays of the request by this topology. Returns SHERWOOD_OK, or SHERWOOD_E_NOMEM, or
- * SHERWOOD_E_SHARD with the slot in *slot: no shard has it. */
+/* Splits the arrays of the request by this topology. Returns SHERWOOD_OK, SHERWOOD_E_NOMEM, or
+ * SHERWOOD_E_SHARD if a slot has no owner: *slot is that slot. */
 int sw_client_split(struct sw_client_cluster_request *request, const struct sw_topology *topology,
                     uint32_t *slot);
-/* Splits a part again; its keys go to parts behind the others, and it is EMPTY. `places` has room
- * for the shards of the topology. Returns as sw_client_split does, with nothing changed on failure.
- */
+/* Splits a part again. Appends parts for its keys, and leaves the part EMPTY. `places` has room for
+ * the shards of the topology. Returns as sw_client_split does; a failure changes nothing. */
 int sw_client_split_again(struct sw_client_cluster_request *request, uint32_t part,
                           const struct sw_topology *topology, uint32_t *places, uint32_t *slot);
 /* Makes room for the answers to a part. Returns false if there is no memory. */

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 enum sherwood_when {
-    SHERWOOD_UNSAID = 0, /* as the server's --default-ttl says, or never */
+    SHERWOOD_UNSAID = 0, /* the server's --default-ttl; without it, the key never expires */
     SHERWOOD_AT = 1,
     SHERWOOD_IN = 2,
     SHERWOOD_KEEP = 3 /* SET, SET_PRESENT: a present key keeps its time; a new one as UNSAID */

@@ -185,10 +185,10 @@ enum sherwood_resp_keys {
     SHERWOOD_RESP_KEYS_AUTO = 3     /* any text: the number is sherwood_text_key of it */
 };
 
-/* The key that a server with --resp-keys hash makes of this text: its XXH3-64. Pure. */
+/* Returns the key that a server with --resp-keys hash makes of this text: its XXH3-64. Pure. */
 uint64_t sherwood_hash_key(const void *text, size_t size);
-/* The key that a server with --resp-keys auto makes of this text: a decimal up to 2^64 - 1 without
- * leading zeros is that number, any other text is sherwood_hash_key. Pure. */
+/* Returns the key that a server with --resp-keys auto makes of this text: a decimal up to 2^64 - 1
+ * without leading zeros is that number, any other text is sherwood_hash_key. Pure. */
 uint64_t sherwood_text_key(const void *text, size_t size);
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port" or
@@ -457,8 +457,9 @@ SHERWOOD_MUST_CHECK int sherwood_epoch(struct sherwood *client, uint64_t epoch, 
 
 /* Waits until the writes whose replies this handle has received survive a crash of the server's
  * machine, for at most timeout_ms milliseconds (negative: without limit). With appendfsync everysec
- * and no, a loader calls it now and then and need not pay for a sync a frame. SHERWOOD_E_TIMEOUT:
- * the writes are not durable yet. SHERWOOD_E_REQUEST: the server does not log writes. */
+ * and no, a loader calls it from time to time, instead of paying for a sync in each frame.
+ * SHERWOOD_E_TIMEOUT: the writes are not durable yet. SHERWOOD_E_REQUEST: the server does not log
+ * writes. */
 SHERWOOD_MUST_CHECK int sherwood_wait_durable(struct sherwood *client, int timeout_ms);
 
 /* Statistics. A field that the server does not send is 0. */

@@ -96,8 +96,8 @@ static void serve(struct sw_client_connection *connection, short events, bool no
     if ((events & transport->write_events) != 0) {
         sw_client_send(connection);
     }
-    /* Bytes below the low-water mark also count as progress. They are read every SW_CLIENT_POLL_MS,
-     * and before the connection times out. */
+    /* Bytes below the low-water mark also count as progress. The library reads them every
+     * SW_CLIENT_POLL_MS, and before the connection times out. */
     bool looks = nothing_came && connection->low_water > 1;
     bool is_due = client->clock - connection->moved >= (uint64_t)client->request_timeout_ms;
     bool is_readable = (events & (transport->read_events | ~transport->write_events)) != 0;
@@ -113,9 +113,10 @@ static void serve(struct sw_client_connection *connection, short events, bool no
     }
 }
 
-/* Looks for completions in the ring, and waits a little for one. Returns true if something has
- * moved, so that the sockets need not be looked at now. If not, the server wakes a poll that
- * follows; *limit_ms is 0 where it must not wait. */
+/* Reads the completions in the ring, and may spin for one. Returns true if the caller need not poll
+ * the sockets now: nothing is in flight there, and either a completion came, or the call may not
+ * wait (then SW_CLIENT_RING_LOOKS polls of the ring share one poll of the socket). Otherwise the
+ * server wakes the poll that follows; sets *limit_ms to 0 if that poll must not wait. */
 static bool poll_ring(struct sherwood *client, int *limit_ms)
 {
     struct sw_client_connection *connection = client->connections[0];
@@ -132,7 +133,7 @@ static bool poll_ring(struct sherwood *client, int *limit_ms)
         ring->looks = 0;
         return true;
     }
-    if (moved) { /* others are in flight by sockets */
+    if (moved) { /* the other frames in flight went by sockets */
         *limit_ms = 0;
         return false;
     }
@@ -146,7 +147,8 @@ static bool poll_ring(struct sherwood *client, int *limit_ms)
     return false;
 }
 
-/* The poll is over. A program that waits on the handle's descriptor is still to be woken. */
+/* Ends the poll. Keeps the sleep word set for a program that waits on the handle's descriptor, so
+ * that the server wakes it. */
 static void leave_ring(struct sherwood *client)
 {
     struct sw_client_connection *connection = client->connections[0];

@@ -13,8 +13,8 @@ struct sw_client_call;
 /* Milliseconds of the monotonic clock. */
 uint64_t sw_client_now_ms(void);
 
-/* Sends and receives until some bytes have moved, or `limit_ms` have passed (negative: no limit),
- * or a connection has ended because no byte moved for request_timeout_ms. */
+/* Sends and receives until one of these happens: bytes have moved, `limit_ms` have passed
+ * (negative: no limit), or a connection has ended because no byte moved for request_timeout_ms. */
 void sw_client_step(struct sherwood *client, int limit_ms);
 /* Blocks until the call has no flights left, and returns its status. A connection that ends
  * finishes its flights, so this always returns. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * times.h - struct sherwood_times, also of a program that was compiled with another sherwood.h. It
- * belongs to the thread that uses the handle.
+ * times.h - checks and copies struct sherwood_times, even if the program was compiled with another
+ * sherwood.h. The struct belongs to the thread that uses the handle.
  */
 #ifndef SHERWOOD_CLIENT_TIMES_H
 #define SHERWOOD_CLIENT_TIMES_H
@@ -10,7 +10,8 @@
 
 /* SHERWOOD_OK, or a code with a sentence in the handle. NULL is allowed. */
 int sw_client_times_check(struct sherwood *client, const struct sherwood_times *times);
-/* Whether it is a SET that keeps times, for which a server may need two operations a key. */
+/* Returns whether this is a SET that keeps times. A server may need two operations for each of its
+ * keys. */
 static inline bool sw_client_keeps(const struct sw_request *header)
 {
     return header->operation == SW_OPERATION_SET && header->times == SW_FRAME_TIMES_KEEP;

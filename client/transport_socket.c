@@ -26,7 +26,7 @@
 struct socket_transport {
     struct sw_client_transport base;
     bool is_tcp;
-    int pipe[2];         /* for pages, or -1 */
+    int pipe[2];         /* for sending pages, or -1 */
     uint32_t pipe_bytes; /* its capacity; 0: it has not been created yet */
     bool never_splices;  /* the kernel does not support it here */
 };
@@ -62,8 +62,8 @@ static void open_pipe(struct socket_transport *socket_transport)
     socket_transport->never_splices = room <= 0;
 }
 
-/* Fills the empty pipe with pages. Returns false, with errno set, if it stays empty. If the kernel
- * does not support it, it is not tried again. */
+/* Fills the empty pipe with pages. Returns false, with errno set, if the pipe stays empty. Tries no
+ * more if the kernel does not support it. */
 static bool fill_pipe(struct socket_transport *socket_transport, const void *data, size_t bytes)
 {
     if (socket_transport->pipe_bytes == 0 && !socket_transport->never_splices) {
@@ -123,7 +123,7 @@ static int64_t socket_write_pages(struct sw_client_transport *transport, const v
     transport->traffic->writes++;
     ssize_t sent = splice_quietly(socket_transport, more || transport->held < bytes);
     if (sent == 0) {
-        errno = EPIPE; /* 0 would mean that the pipe is empty, which it is not */
+        errno = EPIPE; /* splice returns 0 for an empty pipe, and this pipe is not empty */
         return -1;
     }
     if (sent > 0) {
@@ -158,8 +158,8 @@ static void socket_close(struct sw_client_transport *transport)
     free(socket_transport);
 }
 
-/* The kernel does not tune the buffers of a Unix socket, and the sender's buffer alone limits how
- * much is under way. */
+/* Sets the sizes of the socket's buffers. The kernel does not tune those of a Unix socket, and the
+ * sender's buffer alone limits how much is in flight there. */
 static void set_buffers(const struct socket_transport *socket_transport,
                         const struct sherwood_options *options)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * transport_tls.c - the transport for TLS, over proto/tls/stream.h: the caller's arrays are
- * encrypted from where they are, and replies are decrypted to where they go.
+ * transport_tls.c - the transport for TLS, over proto/tls/stream.h: encrypts directly from the
+ * caller's arrays, and decrypts replies directly into them.
  */
 #include "client/transport_tls.h"
 
@@ -40,8 +40,8 @@ bool sw_client_wants_secure(const struct sherwood_options *options)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* Turns a result of the stream into an errno, and keeps its sentence for the error of the handle.
- */
+/* Turns a result of the stream into an errno, and keeps the stream's sentence for the error of the
+ * handle. */
 static int64_t failed(struct tls_transport *tls_transport, int64_t result)
 {
     if (result == SW_TLS_AGAIN) {
@@ -78,7 +78,7 @@ static int64_t tls_write(struct sw_client_transport *transport, struct iovec *pa
                          bool more)
 {
     struct tls_transport *tls_transport = (struct tls_transport *)transport;
-    (void)more; /* a record leaves at once */
+    (void)more; /* the stream sends each record at once */
     transport->traffic->writes++;
     int64_t sent = sw_tls_write(&tls_transport->stream, parts, (size_t)count);
     return sent < 0 ? failed(tls_transport, sent) : sent;
@@ -110,7 +110,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The name that the server's certificate must have: that of the options, or the host. */
+/* Returns the name that the server's certificate must have: the one in the options, or the host. */
 static void server_name(const char *host_port, const char *given, char name[HOST_BYTES])
 {
     const char *end = strrchr(host_port, ':');

@@ -9,14 +9,14 @@
 
 #include "client/transport.h"
 
-/* Is this an address for TLS? */
+/* Returns whether this is an address for TLS. */
 bool sw_client_is_secure(const char *address);
 
-/* Has the caller set an option of TLS? Without TLS that is an error: otherwise a program would
- * believe that its connection is encrypted. */
+/* Returns whether the caller has set an option of TLS. Such options without TLS are an error:
+ * otherwise a program would believe that its connection is encrypted. */
 bool sw_client_wants_secure(const struct sherwood_options *options);
 
-/* Fills in a dialer, which the caller ends by sw_client_secure_end when its transports are open.
+/* Fills in a dialer. The caller ends it with sw_client_secure_end when all transports are open.
  * Returns SHERWOOD_OK, or a code and a sentence in `text`. */
 int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwood_options *options,
                            char *text, size_t text_bytes);

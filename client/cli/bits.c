@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * bits.c - commands on one key whose value depends on the one before: OR, XOR, AND, ANDNOT, CAS,
- * SETNX and GETSET.
+ * bits.c - commands that compute the new value of one key from its old value: OR, XOR, AND, ANDNOT,
+ * CAS, SETNX and GETSET.
  */
 #include "client/cli/commands.h"
 #include "client/cli/one.h"

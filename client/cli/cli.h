@@ -13,13 +13,13 @@
 #include "client/sherwood.h"
 
 #define SW_CLI_ADDRESS_BYTES 1024
-/* Addresses that -a may have. */
+/* The most addresses that -a may have. */
 #define SW_CLI_ADDRESSES_MAX 64
 #define SW_CLI_ERROR_BYTES 512
 /* The largest length of a command that is typed or piped, which also limits the number of its
  * words. */
 #define SW_CLI_LINE_BYTES_MAX (1U << 20)
-/* The keys of a frame of load and dump. */
+/* The keys of a frame of load and of dump. */
 #define SW_CLI_FRAME_KEYS 65536
 
 /* The format of a file of pairs. */
@@ -32,7 +32,7 @@ struct sw_cli_options {
     struct sw_cli_login login;
     enum sw_cli_format format;
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
-    const char *watch; /* --stat, --latency: the word for sw_cli_watch; NULL: neither */
+    const char *watch; /* --stat, --latency: the name of the tool for sw_cli_watch; NULL: neither */
     bool quiet;
     bool cluster;      /* the address is a node of a cluster */
     bool names_server; /* an option names the server; otherwise the address is the default */
@@ -51,7 +51,8 @@ struct sw_cli {
     bool failed;           /* the reply to the last command was an error */
     bool has_cursor;       /* SCAN has shown a cursor of the present connection */
     bool lost_cursors;     /* SCAN has shown cursors of a connection that has ended */
-    bool warned_of_hashes; /* has warned that keys are hashes by RESP, and numbers here */
+    bool warned_of_hashes; /* the warning was printed: RESP clients see hashes of key strings, this
+                              program sees numbers */
     bool quit;
 };
 
@@ -85,27 +86,29 @@ int sw_cli_pipe(struct sw_cli *cli, FILE *in);
 int sw_cli_load(struct sw_cli *cli, const char *path);
 int sw_cli_dump(struct sw_cli *cli, const char *path);
 
-/* Runs snapshot: `words` are those behind it. Returns the exit status. */
+/* Runs snapshot. `words` are those after "snapshot". Returns the exit status. */
 int sw_cli_run_snapshot(struct sw_cli *cli, int count, char **words);
 
-/* Runs stat, latency and top, which look at a server again and again: `words` has the name and what
- * is behind it. Returns the exit status. */
+/* sw_cli_watches returns whether a word is stat, latency or top. sw_cli_watch runs one of them: it
+ * prints figures of a server repeatedly. `words` begin with the name. Returns the exit status. */
 bool sw_cli_watches(const char *word);
 int sw_cli_watch(struct sw_cli *cli, int count, char **words);
 
-/* Runs digest: the words are addresses of other servers. Returns the exit status. */
+/* Runs digest. `words` are the addresses of the other servers. Returns the exit status. */
 int sw_cli_digest(struct sw_cli *cli, int count, char **words);
-/* Runs cluster create, slots and check: `words` are those behind it. Returns the exit status. */
+/* Runs cluster create, slots, check and the other tools. `words` are those after "cluster". Returns
+ * the exit status. */
 int sw_cli_cluster(struct sw_cli *cli, int count, char **words);
 
-/* Runs ha status, switch and forget: `words` are those behind it. Returns the exit status. */
+/* Runs ha status, switch and forget. `words` are those after "ha". Returns the exit status. */
 int sw_cli_ha(struct sw_cli *cli, int count, char **words);
 
-/* Runs summary: what keys and values there are, by a scan. Returns the exit status. */
+/* Runs summary: scans the table and prints the distribution of keys and values. Returns the exit
+ * status. */
 int sw_cli_summary(struct sw_cli *cli);
 
-/* Runs log check and log export on a data directory, which no daemon need have open: `words` are
- * those behind log. Returns the exit status. */
+/* Runs log check and log export on a data directory, without a server. `words` are those after
+ * "log". Returns the exit status. */
 int sw_cli_run_wal(struct sw_cli *cli, int count, char **words);
 
 /* Splits a line into words in place. Words are separated by blanks. Text in double quotes, which

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.c - cluster create, slots and check; and the entry of the other tools: makes a topology,
- * and checks the topology of a cluster.
+ * cluster.c - cluster create, slots and check; and the dispatch of the other cluster tools.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +18,7 @@
 #include "proto/cluster/topology.h"
 #include "proto/decimal.h"
 
-#define LOCAL_PORT 7379 /* of the first of --local-gpus; the others follow */
+#define LOCAL_PORT 7379 /* of the first server of --local-gpus; the next ports are the others' */
 #define HTTP_PORT 9379  /* default of sherwoodd --http-port */
 
 static int usage(struct sw_cli *cli)
@@ -41,15 +40,15 @@ static void draw_id(char id[SW_TOPOLOGY_ID + 1])
 {
     uint8_t bytes[SW_TOPOLOGY_ID / 2];
     while (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        /* it gives so few bytes at once, but when a signal comes before the machine has any */
+        /* a signal can interrupt getrandom before the kernel's generator is ready */
     }
     for (size_t i = 0; i < sizeof(bytes); i++) {
         snprintf(id + 2 * i, 3, "%02x", bytes[i]);
     }
 }
 
-/* Writes the address of a host; a name is looked up, and kept. Returns false with the reason
- * printed. */
+/* Writes the address of a host. Looks a name up, and also stores it in the topology. Returns false
+ * with the reason printed. */
 static bool set_host(struct sw_cli *cli, struct sw_topology_node *node, const char *host)
 {
     if (sw_topology_is_ip(host, node->ip)) {
@@ -110,8 +109,8 @@ static bool is_same_host(const struct sw_topology_node *one, const struct sw_top
     return strcmp(one->ip, other->ip) == 0 || (is_loopback(one->ip) && is_loopback(other->ip));
 }
 
-/* Returns the port of a node's status page: the first one from the default on that no earlier node
- * of the same host has there, and that is no port of such a node. */
+/* Returns a free port for a node's status page: from HTTP_PORT on, the first port that no earlier
+ * node of the same host has for its own page or for its clients. */
 static unsigned http_port_of(const struct sw_topology *topology, unsigned which)
 {
     const struct sw_topology_node *nodes = topology->nodes;
@@ -143,14 +142,14 @@ static void print_start(struct sw_cli *cli, const struct sw_topology *topology, 
     if (http_port != HTTP_PORT) {
         fprintf(cli->out, "--http-port %u ", http_port);
     }
-    /* a node without a data directory remembers no move, so it takes none */
+    /* a node without a data directory stores no migration, so it cannot be a target */
     fprintf(cli->out, "--cluster-config %s --cluster-node-id %s --data-dir %.*s%s", path, node->id,
             folder, path, shard->name);
     fprintf(cli->out, on_gpus ? " --device %u\n" : "\n", which);
 }
 
-/* Writes the topology, after the check that daemons also make, and prints how to start the daemons;
- * with `on_gpus` each on a GPU of its own. */
+/* Checks the topology as daemons do, writes it, and prints how to start the daemons; with `on_gpus`
+ * each on a GPU of its own. */
 static int write_topology(struct sw_cli *cli, const struct sw_topology *topology, const char *path,
                           bool on_gpus)
 {
@@ -175,7 +174,7 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
     if (!written) {
         fprintf(cli->messages, "%s: %s%s\n", path, strerror(failure),
                 file == NULL && failure == EEXIST ? ": name a new file with --output" : "");
-        if (file != NULL) { /* it is new: half a topology is of no use */
+        if (file != NULL) { /* the file is new, and a part of a topology is of no use */
             unlink(path);
         }
         return 1;
@@ -283,7 +282,7 @@ static int slots(struct sw_cli *cli)
     return 0;
 }
 
-/* Do both handles have the same topology? */
+/* Returns whether both handles have the same topology. */
 static bool agree(const struct sherwood *one, const struct sherwood *other)
 {
     bool same = sherwood_cluster_epoch(one) == sherwood_cluster_epoch(other);
@@ -320,7 +319,8 @@ static bool check_node(struct sw_cli *cli, const struct sherwood_shard *shard)
     return same;
 }
 
-/* Prints the node's keys of other nodes' slots and its move. Returns true if there are neither. */
+/* Prints how many keys the node has in slots of other nodes, and its migration. Returns true if it
+ * has neither. */
 static bool check_keys(struct sw_cli *cli, const struct sherwood_shard *shard)
 {
     static const char *const count[] = {"CLUSTER", "COUNTFOREIGN"};

@@ -19,8 +19,9 @@ static void help(struct sw_cli *cli, int code, int count, char **words);
 static const char of_bits[] = "  Shows the new value, or nil if the key is absent. For integers, "
                               "and rows of bytes, u32 or u64.\n";
 
-/* An operation is a command of its own if that has its name, if one value is its operand, and if
- * tables of integers have it. Others have rows by hand. The name of the rest is empty. */
+/* Decides whether an operation has a row here: its RESP command has a name of the same length, it
+ * is no SET, its operand is one value, and tables of integers have it. The other commands have rows
+ * below. A row of another operation has an empty name, which no word matches. */
 #define IS_COMMAND(name, verb, on, command)                               \
     (sizeof(#name) == sizeof(command) && SW_VERB_##verb != SW_VERB_SET && \
      (int)SW_VERB_OPERAND_##verb == (int)SW_OPERAND_VALUE &&              \

@@ -12,18 +12,19 @@ struct sw_cli_command {
     const char *arguments;
     const char *summary;
     const char *details; /* or NULL */
-    int words_min;       /* the name counts */
+    int words_min;       /* counts the name */
     int words_max;       /* 0: no limit */
     bool connects;
     /* Prints the reply to cli->out, and sets cli->failed if it is an error. `code` is the field
      * below. */
     void (*run)(struct sw_cli *cli, int code, int count, char **words);
-    int code; /* a sherwood_operation, for functions that several commands share */
+    int code; /* an operation, or another constant, for functions that several commands share */
 };
 
 /* Runs one command of `count` words. */
 void sw_cli_run(struct sw_cli *cli, int count, char **words);
-/* The command behind this one in the table, or the first one. NULL: there is none. */
+/* Returns the command after this one in the table, or the first one for NULL. Returns NULL after
+ * the last one. */
 const struct sw_cli_command *sw_cli_command_next(const struct sw_cli_command *command);
 
 /* data.c */

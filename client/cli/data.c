@@ -44,14 +44,14 @@ void sw_cli_get(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
-/* What the words of SET behind the value say. */
+/* The options of SET after the value. */
 struct set_options {
     int operation;
     bool wants_previous;
     struct sherwood_times times;
 };
 
-/* Reads them from words[3] on. If they are wrong, prints an error and returns false. */
+/* Reads the options from words[3] on. If they are wrong, prints an error and returns false. */
 static bool set_options(struct sw_cli *cli, struct set_options *options, int count, char **words)
 {
     for (int i = 3; i < count; i++) {
@@ -76,7 +76,7 @@ static bool set_options(struct sw_cli *cli, struct set_options *options, int cou
         }
     }
     if (options->operation == SHERWOOD_SET_ABSENT && options->times.when == SHERWOOD_KEEP) {
-        options->times.when = SHERWOOD_UNSAID; /* a new key has none to keep */
+        options->times.when = SHERWOOD_UNSAID; /* a new key has no time to keep */
     }
     return true;
 }
@@ -180,7 +180,7 @@ void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
     sw_cli_arrays_fini(&arrays);
 }
 
-/* Prints how many of the keys are present before the first that is absent. */
+/* Prints the number of present keys before the first absent one. */
 void sw_cli_prefix(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sw_cli_arrays arrays;

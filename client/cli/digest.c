@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * digest.c - digest: have servers the same entries? Two or more of them, or, in a cluster, the
- * nodes of each shard, which are compared where they have carried out the same writes.
+ * digest.c - digest: compares the entries of servers, or of the nodes of each shard of a cluster.
+ * It compares a replica with its primary only when both have executed the same writes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "client/cli/node.h"
 
-/* While clients write, a replica is rarely asked at the write at which its primary was. */
+/* The most attempts to read both digests at the same write, while clients write. */
 #define TRIES 100
 #define REST_MS 50
 
@@ -86,7 +86,8 @@ static bool compare_servers(struct sw_cli *cli, const struct compared *first, in
 /* --- shards -------------------------------------------------------------------------------------
  */
 
-/* Asks both until they have carried out the same writes. Returns whether they have. */
+/* Reads both digests until they are of the same write, TRIES times at most. Returns whether they
+ * are. */
 static bool meet(struct compared *primary, struct compared *replica)
 {
     const struct timespec rest = {.tv_nsec = REST_MS * 1000000L};
@@ -99,7 +100,7 @@ static bool meet(struct compared *primary, struct compared *replica)
     return false;
 }
 
-/* Compares a replica with its primary, which has been asked. */
+/* Compares a replica with its primary, whose digest was read before. */
 static bool compare_replica(struct sw_cli *cli, const struct sw_topology *topology,
                             const struct sw_topology_node *entry, struct compared *primary)
 {
@@ -147,7 +148,7 @@ static bool compare_shard(struct sw_cli *cli, const struct sw_topology *topology
 
 int sw_cli_digest(struct sw_cli *cli, int count, char **words)
 {
-    /* without an option that names a server, the first address is the one to compare with */
+    /* unless an option names a server, the first address is the server to compare with */
     const bool is_listed = count > 0 && !cli->options->names_server;
     const char *address = is_listed ? words[0] : cli->options->address;
     struct sw_cli_node node;

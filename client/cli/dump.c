@@ -17,7 +17,7 @@
 struct dump {
     struct sw_cli *cli;
     FILE *out;
-    struct sw_cli_output output; /* what `out` belongs to, unless it is stdout */
+    struct sw_cli_output output; /* the output that owns `out`; not open if `out` is stdout */
     const char *name;
     enum sw_cli_format format;
     void *keys;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ha.c - ha status, switch and forget: looks at the members of a shard, and has its primary hand
- * over.
+ * ha.c - ha status, switch and forget: prints the status of a shard's members, and makes its
+ * primary hand over.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ struct shard {
     uint64_t term;
 };
 
-/* Asks one member. Returns false with a sentence in node->error. */
+/* Connects to a member and reads its HA STATUS. On success the connection stays open. Returns false
+ * with a sentence in node->error. */
 static bool read_status(struct sw_cli *cli, struct sw_cli_node *node, const char *address,
                         struct shard *shard)
 {
@@ -46,8 +47,8 @@ static bool read_status(struct sw_cli *cli, struct sw_cli_node *node, const char
     return true;
 }
 
-/* Asks the member of the options, and then the primary that it names, whose connection stays open.
- */
+/* Finds the primary: reads the status of the member in the options, and then of the primary that it
+ * names. On success the connection to the primary stays open. */
 static bool find_primary(struct sw_cli *cli, struct sw_cli_node *node, struct shard *shard)
 {
     char primary[NAME_BYTES];
@@ -100,7 +101,8 @@ static int status(struct sw_cli *cli)
     return 0;
 }
 
-/* Asks members, this one first, until one is primary of a later term. */
+/* Reads the status of members, of `first` first, until one is the primary of a later term. Gives up
+ * after TRIES attempts. */
 static int await_next(struct sw_cli *cli, const struct shard *before, const char *first)
 {
     const struct timespec rest = {.tv_nsec = TRY_NS};
@@ -142,8 +144,8 @@ static int order(struct sw_cli *cli, int count, const char *const *words, bool w
     return waits ? await_next(cli, &shard, shard.primary) : 0;
 }
 
-/* Sends HA ADOPT to the server of the command line, not to the primary: prints which writes it
- * would lose, or starts it. */
+/* Sends HA ADOPT to the server of the command line, not to the primary. Without `write` the server
+ * reports which writes it would lose; with `write` it takes over. */
 static int adopt(struct sw_cli *cli, const char *write)
 {
     struct sw_cli_node node = {0};

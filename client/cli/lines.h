@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * lines.h - lines of text that a C string can hold as they are.
+ * lines.h - lines of text as C strings: a line with a NUL byte is an error.
  */
 #ifndef SHERWOOD_CLIENT_CLI_LINES_H
 #define SHERWOOD_CLIENT_CLI_LINES_H
@@ -11,13 +11,13 @@
 enum sw_cli_line {
     SW_CLI_LINE_GOOD,
     SW_CLI_LINE_END,   /* there are no more */
-    SW_CLI_LINE_NUL,   /* the line has a NUL byte, at which a C string would end */
+    SW_CLI_LINE_NUL,   /* the line has a NUL byte, which would end a C string early */
     SW_CLI_LINE_LONG,  /* the line has `room` bytes or more */
     SW_CLI_LINE_UNREAD /* the file cannot be read; errno is set */
 };
 
-/* Reads the next line, without its newline, into `line`. It is cut unless the result is GOOD, and
- * the next call begins behind its newline in each case. */
+/* Reads the next line, without its newline, into `line`. Cuts the line unless the result is GOOD.
+ * The next call begins after the newline in each case. */
 enum sw_cli_line sw_cli_line_read(FILE *in, char *line, size_t room);
 
 #endif

@@ -37,7 +37,7 @@ struct load {
     uint32_t batch_keys;
     uint64_t whole_bytes; /* of the file; 0 if unknown */
     uint64_t stored;      /* pairs that the server has acknowledged */
-    bool follows;         /* a fail-over: there are several addresses */
+    bool follows;         /* there are several addresses, so the tool follows a fail-over */
 };
 
 static bool init(struct load *load)
@@ -65,8 +65,8 @@ static void fini(struct load *load)
     }
 }
 
-/* A replica has refused the batch, so nothing of it is stored. Sends it to the primary, if there
- * are several addresses. Returns the status of the batch. */
+/* Sends a batch to the primary after a replica refused it, if there are several addresses. The
+ * refused batch stored nothing. Returns the status of the batch. */
 static int follow(struct load *load, struct batch *batch, int status)
 {
     struct sherwood *client = load->cli->client;
@@ -82,8 +82,8 @@ static int follow(struct load *load, struct batch *batch, int status)
     return status;
 }
 
-/* Waits for the reply to a batch that was sent. Returns false, having printed the reason, if it was
- * refused or the connection ended. */
+/* Waits for the reply to a batch, if one is in flight. Returns false with the reason printed if the
+ * server refused the batch or the connection ended. */
 static bool settle(struct load *load, struct batch *batch)
 {
     if (!batch->flying) {
@@ -137,9 +137,9 @@ static bool send_batch(struct load *load, struct batch *batch)
     return true;
 }
 
-/* Sends one batch at a time, and reads the next from the file meanwhile. If two were in flight, the
- * second could be stored although the first is refused, and the table would not hold a beginning of
- * the file. */
+/* Sends one batch at a time, and reads the next from the file meanwhile. With two in flight, the
+ * server could store the second after it refused the first. Then the table would not have a
+ * beginning of the file. */
 static bool load_batches(struct load *load)
 {
     struct batch *next = &load->batches[0], *sent = &load->batches[1];

@@ -36,7 +36,7 @@ bool sw_cli_login_pass(struct sw_cli_login *login, char *argument)
 static bool read_line(struct sw_cli_login *login, FILE *in)
 {
     char line[SW_CLI_PASSWORD_BYTES + 2];
-    setvbuf(in, NULL, _IONBF, 0); /* no copy stays behind in a buffer */
+    setvbuf(in, NULL, _IONBF, 0); /* no copy of the password stays in stdio */
     bool got = sw_cli_line_read(in, line, sizeof(line)) == SW_CLI_LINE_GOOD;
     size_t size = got ? strlen(line) : 0;
     size -= size > 0 && line[size - 1] == '\r';
@@ -62,7 +62,7 @@ static bool read_file(struct sw_cli_login *login, char *text, size_t text_bytes)
     return is_right;
 }
 
-/* Asks on the terminal, even where stdin is a file, and shows nothing of what is typed. */
+/* Prompts on the terminal, even if stdin is a file, without echo. */
 static bool ask(struct sw_cli_login *login, char *text, size_t text_bytes)
 {
     struct termios before, silent;

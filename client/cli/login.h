@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * login.h - where sherwood-cli and sherwood-load have a password from: the command line, a file,
+ * login.h - reads the password for sherwood-cli and sherwood-load: from the command line, a file,
  * the terminal or the environment. One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_LOGIN_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SW_CLI_PASSWORD_BYTES 513 /* with the NUL */
+#define SW_CLI_PASSWORD_BYTES 513 /* the longest password and its NUL */
 
 struct sw_cli_login {
     const char *user; /* borrowed; NULL: not given */

@@ -11,8 +11,8 @@
 
 #include "client/cli/commands.h"
 
-/* "cluster create --help", "get --help". Returns false if there is no help of that kind: the last
- * word is a key or a value. */
+/* Prints the help for "cluster create --help" or "get --help". Returns false if no such help
+ * exists: then the last word is a key or a value. */
 static bool help(struct sw_cli *cli, int count, char **words)
 {
     char *help_words[] = {(char *)(uintptr_t) "HELP", words[0]};
@@ -25,8 +25,8 @@ static bool help(struct sw_cli *cli, int count, char **words)
     return count == 2;
 }
 
-/* Runs load, dump or snapshot, which take a file, log, which takes a directory, or a command of the
- * table. */
+/* Runs load, dump and snapshot, which read or write a file; log, which reads a directory; or a
+ * command of the table. */
 static int run_words(struct sw_cli *cli, int count, char **words)
 {
     if (count > 1 && strcmp(words[count - 1], "--help") == 0 && help(cli, count, words)) {
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     int status = run_arguments(&cli, argc, argv);
     sherwood_close(cli.client);
     sw_cli_login_forget(&options.login);
-    /* A write that failed earlier leaves nothing to flush. */
+    /* after a failed write, fflush may succeed: ferror still reports it */
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         fprintf(stderr, "sherwood-cli: cannot write the output to stdout\n");
         status = 1;

@@ -40,7 +40,8 @@ char *sw_cli_move_status(struct sw_cli *cli, const struct sw_topology_node *entr
     return status;
 }
 
-/* Has the node all of these slots, by its own topology? -1: it does not answer. */
+/* Returns whether the node owns all of these slots, by its own topology; -1: the node does not
+ * reply. */
 static int has_all(struct sw_cli *cli, const struct sw_topology_node *entry,
                    const struct sw_slot_set *slots)
 {
@@ -60,7 +61,8 @@ static int has_all(struct sw_cli *cli, const struct sw_topology_node *entry,
     return all;
 }
 
-/* How many keys the slots have, if the source's keys are spread evenly. 0: not known. */
+/* Estimates the keys in the slots, as if the source's keys were spread evenly over its slots. 0:
+ * unknown. */
 static uint64_t guess_keys(struct sw_cli *cli, const struct sw_topology *topology, unsigned from,
                            const struct sw_slot_set *slots)
 {
@@ -79,8 +81,8 @@ static uint64_t guess_keys(struct sw_cli *cli, const struct sw_topology *topolog
     return keys;
 }
 
-/* Tells the target to take the slots, unless it does already. Returns false with the reason
- * printed. */
+/* Makes the target take the slots, unless it takes slots of this source already. Returns false with
+ * the reason printed. */
 static bool begin_move(struct sw_cli *cli, const struct sw_topology_node *from,
                        const struct sw_topology_node *to, const struct sw_slot_set *slots)
 {
@@ -109,8 +111,8 @@ static bool begin_move(struct sw_cli *cli, const struct sw_topology_node *from,
     return begun;
 }
 
-/* Waits until the node has nothing on its way, and shows how far it is. Returns the number of keys
- * that its last attempt passed: those of the snapshot, and those of each later write. */
+/* Waits until the node reports no migration, and shows its progress. Returns how many keys the last
+ * attempt transferred: the keys of the snapshot and of each later write. */
 static uint64_t follow(struct sw_cli *cli, const struct sw_topology_node *entry,
                        struct sw_cli_progress *progress, uint64_t whole, char *trouble,
                        size_t bytes)
@@ -148,7 +150,7 @@ int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned
     const char *target = topology->shards[topology->nodes[to].shard].name;
     uint64_t whole = guess_keys(cli, topology, from, slots);
     const bool is_over = has_all(cli, &topology->nodes[to], slots) == 1;
-    if (is_over) { /* wait for the end of an earlier move */
+    if (is_over) { /* begin nothing, but wait for the end of an earlier migration */
         fprintf(cli->messages, "%s already owns the slots: no key moves\n", target);
     } else if (!begin_move(cli, &topology->nodes[from], &topology->nodes[to], slots)) {
         return 1;

@@ -2,10 +2,10 @@
  *
  * node.c - asking one node by RESP.
  *
- * Everything that a node sends is cleaned here, before any command prints it: each byte that is no
- * printable character of ASCII or end of a line becomes a dot, so that no node writes to the
- * terminal of an operator. A call has a deadline for all of its bytes: a node that sends one now
- * and then does not hold a command.
+ * This file cleans all text from a node before a command prints it. A dot replaces each byte other
+ * than printable ASCII, tabs and ends of lines, so that a node cannot control an operator's
+ * terminal. One deadline covers all bytes of a call, so a node that sends single bytes slowly
+ * cannot block a command.
  */
 #include "client/cli/node.h"
 
@@ -75,7 +75,8 @@ static bool wait_for(struct sw_cli_node *node, short events)
     return !is_late(node);
 }
 
-/* Is a call that returned this to be made again? */
+/* Decides after a failed read or write whether to repeat it, and waits until the transport is
+ * ready. Returns false with a sentence. */
 static bool again(struct sw_cli_node *node, int64_t result, short events)
 {
     if (result == 0) {
@@ -153,7 +154,7 @@ static bool send_command(struct sw_cli_node *node, int count, const char *const 
     return sent;
 }
 
-/* Is the line an error? Then that is the sentence. */
+/* Returns whether the line is an error reply. If so, stores its sentence. */
 static bool is_error(struct sw_cli_node *node, const char *line)
 {
     node->refused = line[0] == '-';
@@ -163,7 +164,7 @@ static bool is_error(struct sw_cli_node *node, const char *line)
     return node->refused;
 }
 
-/* Receives what begins with this line. */
+/* Receives the rest of the reply that begins with this line. */
 static char *receive_answer(struct sw_cli_node *node, const char *line)
 {
     if (is_error(node, line)) {

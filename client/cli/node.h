@@ -13,19 +13,19 @@ struct sw_cli_node {
     struct sw_client_transport *transport; /* NULL: none */
     int64_t deadline_ms;                   /* of the current command */
     char error[SW_CLI_ERROR_BYTES];        /* why the last call failed */
-    bool refused;                          /* it was an error reply: the connection is good */
+    bool refused; /* the server sent an error reply: the connection is still usable */
 };
 
-/* Connects to an address, or to the first of several that answers, and logs in, by TLS if the
- * options say so. Returns false with a sentence. */
+/* Connects to an address, or to the first of several that replies, and logs in. Uses TLS if the
+ * address or the options require it. Returns false with a sentence. */
 bool sw_cli_node_open(struct sw_cli *cli, struct sw_cli_node *node, const char *address);
 /* The same for a node of a topology. */
 bool sw_cli_node_open_at(struct sw_cli *cli, struct sw_cli_node *node,
                          const struct sw_topology_node *entry);
 void sw_cli_node_close(struct sw_cli_node *node);
 
-/* Sends a command. Returns the answer, a line, number or string, which the caller frees; NULL with
- * a sentence. Both have only printable characters of ASCII, tabs and ends of lines. */
+/* Sends a command. Returns the reply, which is a line, number or string and which the caller frees;
+ * or NULL with a sentence. Both have only printable characters of ASCII, tabs and ends of lines. */
 char *sw_cli_node_ask(struct sw_cli_node *node, int count, const char *const *words);
 
 /* Sends a command whose reply is an array of exactly `items_count` lines, numbers or strings.
@@ -36,7 +36,8 @@ bool sw_cli_node_ask_list(struct sw_cli_node *node, int count, const char *const
 /* Returns the topology of the node, or NULL with a sentence. */
 struct sw_topology *sw_cli_node_topology(struct sw_cli_node *node);
 
-/* Copies the value of a line "name:value" of a text; the empty text where it has none. */
+/* Copies the value of the line "name:value" of a text; copies an empty string if the text has no
+ * such line. */
 void sw_cli_node_field(const char *text, const char *name, char *value, size_t bytes);
 
 #endif

@@ -29,8 +29,9 @@ static inline void sw_cli_number_put(void *array, uint32_t bytes, size_t i, uint
 bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
                    uint64_t *out);
 
-/* Reads a word as a key, as the server reads one by RESP if its keys are auto; otherwise as a
- * number of its width. If the word is no key, prints an error and returns false. */
+/* Reads a word as a key. If the server's keys are auto, reads it as the server does for RESP
+ * clients; otherwise as a number of the server's width. If the word is no key, prints an error and
+ * returns false. */
 bool sw_cli_key(struct sw_cli *cli, const char *word, uint64_t *out);
 
 /* The arrays of a command on several keys. */

@@ -87,7 +87,7 @@ static const char help_text[] =
     "  --help, --version\n"
     "\n";
 
-/* A string of C99 has at most 4095 bytes. */
+/* C99 compilers need accept only strings of up to 4095 bytes. */
 static const char help_files[] =
     "Files\n"
     "  csv: one pair a line, key,value in decimal, quoted or not. The first line may be a header;\n"
@@ -125,13 +125,13 @@ void sw_cli_help(FILE *out)
     fputs(help_files, out);
 }
 
-/* Is `line`, of the help text, about the tool of this name? "snapshot info|verify" is about
+/* Returns whether a line of the help text is about this tool. "snapshot info|verify" is about
  * snapshot, "stat|latency [LINES]" about both. */
 static bool is_about(const char *line, size_t size, const char *tool)
 {
     const char *word = line + strspn(line, " ");
     const size_t length = strlen(tool);
-    word += strcspn(word, " "); /* sherwood-cli */
+    word += strcspn(word, " "); /* skips the word sherwood-cli */
     word += strspn(word, " ");
     word += strncmp(word, "[options] ", 10) == 0 ? 10 : 0;
     for (const char *end = line + size; word < end && *word != ' '; word += *word == '|') {
@@ -360,7 +360,7 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
     char letters[32];
     snprintf(letters, sizeof(letters), "%sh:p:s:a:qc", order);
     opterr = 0;
-    optind = 0; /* getopt begins again, whatever it has read before */
+    optind = 0; /* starts getopt anew, whatever it has read before */
     for (;;) {
         int index = -1;
         int option = getopt_long(argc, argv, letters, longs, &index);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Frees the names. errno stays. */
+/* Frees the names. Keeps errno. */
 static void forget(struct sw_cli_output *output)
 {
     const int error = errno;
@@ -30,13 +30,13 @@ static bool create(struct sw_cli_output *output, const struct stat *old)
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     int fd = open(output->beside, flags, 0666);
     if (fd < 0 && errno == EEXIST && unlink(output->beside) == 0) {
-        fd = open(output->beside, flags, 0666); /* of a process that had this number before */
+        fd = open(output->beside, flags, 0666); /* an earlier process of this id left it */
     }
     if (fd < 0) {
         return false;
     }
     if (old != NULL) {
-        /* Only root can give files away. Other users own what they write. */
+        /* Only root can change the owner. A file that another user writes belongs to that user. */
         (void)!fchown(fd, old->st_uid, old->st_gid);
         (void)fchmod(fd, old->st_mode & 07777);
     }
@@ -61,7 +61,7 @@ bool sw_cli_output_open(struct sw_cli_output *output, const char *path)
         output->file = fopen(path, "wbe");
         return output->file != NULL;
     }
-    if (exists && access(path, W_OK) != 0) { /* a rename would not ask for this right */
+    if (exists && access(path, W_OK) != 0) { /* a rename would not check this right */
         return false;
     }
     output->target = exists ? realpath(path, NULL) : strdup(path);
@@ -84,13 +84,14 @@ bool sw_cli_output_settle(struct sw_cli_output *output)
     if (output->file == NULL || output->is_settled) {
         return output->is_settled;
     }
-    errno = EIO; /* of a write that failed before, which is all that ferror tells */
+    errno = EIO; /* the error of an earlier write: ferror keeps no errno */
     output->is_settled = ferror(output->file) == 0 && fflush(output->file) == 0 &&
                          (output->beside == NULL || fsync(fileno(output->file)) == 0);
     return output->is_settled;
 }
 
-/* Makes the new name last. A file system without this call keeps its names in another way. */
+/* Syncs the folder, so that the new name survives a crash. Ignores errors: some file systems have
+ * no fsync of a folder. */
 static void sync_folder(char *target)
 {
     int fd = open(dirname(target), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -130,7 +130,7 @@ static const char *why_no_pair(struct field line)
     return "not key,value";
 }
 
-/* Says that the first line was taken as a header, in case it was meant as a pair. */
+/* Reports that the reader took the first line as a header, in case the user meant a pair. */
 static void report_header(const struct sw_cli_pairs_reader *reader, struct field line)
 {
     if (!reader->quiet) {
@@ -140,7 +140,7 @@ static void report_header(const struct sw_cli_pairs_reader *reader, struct field
     }
 }
 
-/* Returns what no line may have, or NULL. */
+/* Returns an error text for characters that no line may have, or NULL. */
 static const char *why_no_line(struct field line)
 {
     if (memchr(line.text, '\0', line.size) != NULL) {
@@ -199,8 +199,7 @@ static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, s
     struct field first = unquote(trim(whole.text, before));
     struct field second = unquote(trim(comma + 1, whole.size - before - 1));
     wrong = take_value(reader, second, value);
-    /* A line with a value is a pair with a bad key, even if its value is hex that reads as a name.
-     */
+    /* Hex digits may look like a name. So a first line with a value is a pair with a bad key. */
     bool header = reader->line == 1 && !looks_like_a_number(first) &&
                   !looks_like_a_number(second) && wrong != NULL;
     if (header && first.size > 0 && second.size > 0) {

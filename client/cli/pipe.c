@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pipe.c - runs the commands that lines have.
+ * pipe.c - runs the commands in the lines of a file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +30,8 @@ void sw_cli_run_line(struct sw_cli *cli, char *line)
     fflush(cli->out);
 }
 
-/* Runs what was read as line `number` of stdin. Returns false if no further line is to be read. */
+/* Runs line `number` of stdin, or prints why it cannot be read. Returns false if no more lines are
+ * to be read. */
 static bool run_read(struct sw_cli *cli, enum sw_cli_line found, char *line, uint64_t number)
 {
     switch (found) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * progress.c - shows how far a long run is: by a bar on a terminal, by a line now and then
- * elsewhere.
+ * progress.c - shows the progress of a long run: a bar on a terminal, otherwise a line from time to
+ * time.
  */
 #include "client/cli/progress.h"
 

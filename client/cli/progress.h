@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * progress.h - how far a long run is: a bar on a terminal, a line now and then elsewhere.
+ * progress.h - the progress of a long run: a bar on a terminal, otherwise a line from time to time.
  *
- * Nothing is shown in the first second. One thread.
+ * It shows nothing in the first second. One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_PROGRESS_H
 #define SHERWOOD_CLIENT_CLI_PROGRESS_H

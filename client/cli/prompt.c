@@ -17,7 +17,8 @@
 
 static char *next_command(const char *text, int state)
 {
-    /* libedit calls this repeatedly for the next match, and has no other place for the position. */
+    /* libedit calls this function repeatedly, once for each match, and passes no state: so the
+     * position is static. */
     static const struct sw_cli_command *at;
     size_t size = strlen(text);
     if (state == 0) {
@@ -34,7 +35,7 @@ static char *next_command(const char *text, int state)
 static char **complete(const char *text, int start, int end)
 {
     (void)end;
-    rl_attempted_completion_over = 1; /* do not complete names of files */
+    rl_attempted_completion_over = 1; /* otherwise libedit would complete names of files */
     return start == 0 ? rl_completion_matches(text, next_command) : NULL;
 }
 

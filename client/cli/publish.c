@@ -2,8 +2,8 @@
  *
  * publish.c - one topology for all nodes of a cluster.
  *
- * Each primary knows of its own slots whether it serves them. So where nodes have different
- * topologies, that in which each slot has the primary that says so is right.
+ * A primary is right about the slots that it serves. So if nodes have different topologies, the
+ * right one gives each slot to the primary that serves it by its own topology.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct sw_topology *sw_cli_load_topology(struct sw_cli *cli)
     return topology;
 }
 
-/* Have both the same nodes and shards, each at the same place? */
+/* Returns whether both have the same nodes and shards, in the same order. */
 static bool are_alike(const struct sw_topology *one, const struct sw_topology *other)
 {
     bool alike = one->shard_count == other->shard_count && one->node_count == other->node_count;
@@ -38,8 +38,8 @@ static bool are_alike(const struct sw_topology *one, const struct sw_topology *o
     return alike;
 }
 
-/* The topologies that the nodes of a topology have. Returns false, with the reason printed, if one
- * does not tell. */
+/* Loads the topology of each node. Returns false with the reason printed if a node sends none, or
+ * sends one with other nodes or shards. */
 static bool ask_all(struct sw_cli *cli, const struct sw_topology *topology,
                     struct sw_topology **held)
 {
@@ -65,8 +65,9 @@ static bool ask_all(struct sw_cli *cli, const struct sw_topology *topology,
     return true;
 }
 
-/* Makes the newest of the topologies one in which each slot has the primary that says that it
- * serves it; of two that say so, the one with the newer topology. */
+/* Merges the topologies into the newest one: each slot gets the primary that serves it by its own
+ * topology. If two primaries claim a slot, the one with the newer topology gets it. Raises the
+ * epoch if the topologies differ. */
 static bool merge(struct sw_topology **held, unsigned count, struct sw_topology *newest)
 {
     uint64_t epochs[SW_SLOTS] = {0};
@@ -102,7 +103,7 @@ static bool merge(struct sw_topology **held, unsigned count, struct sw_topology 
     return done;
 }
 
-/* Returns whether the node has this topology now: a replica may have got it from its primary. */
+/* Returns whether the node has this topology now. A replica may have got it from its primary. */
 static bool has(struct sw_cli_node *node, const struct sw_topology *topology)
 {
     struct sw_topology *held = sw_cli_node_topology(node);
@@ -111,8 +112,8 @@ static bool has(struct sw_cli_node *node, const struct sw_topology *topology)
     return same;
 }
 
-/* Sends the topology to a node. The node refuses it if its epoch is no longer `epoch`: slots may
- * have moved meanwhile, and this topology does not have that move. */
+/* Sends the topology to a node. The node refuses it if its own epoch is no longer `epoch`: a
+ * migration may have ended since, and this topology lacks it. */
 static bool give(struct sw_cli *cli, const struct sw_topology_node *where, uint64_t epoch,
                  const struct sw_topology *topology, const char *text)
 {

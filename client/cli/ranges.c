@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranges.c - commands on rows and their parts: ADD, GETRANGE and SETRANGE, as they are by RESP.
+ * ranges.c - commands on rows and their parts: ADD, GETRANGE and SETRANGE, with the arguments of
+ * RESP.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,8 +20,8 @@
 
 #define LENGTH_BYTES sizeof(uint32_t)
 
-/* Runs a request for one key, and tells whether it was there. Returns false, having printed an
- * error, if it failed. */
+/* Runs a request for one key, and stores in *found whether the key was present. Prints an error and
+ * returns false if the request failed. */
 static bool run_request(struct sw_cli *cli, const struct sherwood_request *given,
                         const char *key_word, bool *found)
 {
@@ -70,7 +71,7 @@ static bool add_options(struct sw_cli *cli, struct sherwood_request *request, bo
 void sw_cli_add(struct sw_cli *cli, int code, int count, char **words)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
-    uint64_t row[2 * SW_CLI_VALUE_WORDS] = {0}; /* f32 for rows of f16 */
+    uint64_t row[2 * SW_CLI_VALUE_WORDS] = {0}; /* room for a row of f16 as f32 */
     struct sherwood_request request = SHERWOOD_REQUEST_INIT;
     bool present_only = false, found = false;
     (void)code;
@@ -107,7 +108,7 @@ void sw_cli_add(struct sw_cli *cli, int code, int count, char **words)
 struct part {
     struct sw_cli_row_format format;
     bool is_text;
-    uint32_t room; /* bytes of a value that may be a part */
+    uint32_t room; /* bytes of a value that GETRANGE and SETRANGE can reach */
 };
 
 static bool part_of(struct sw_cli *cli, const char *name, const char *option, struct part *part)
@@ -134,7 +135,7 @@ static bool part_of(struct sw_cli *cli, const char *name, const char *option, st
     return true;
 }
 
-/* Whether a part of numbers consists of whole ones; if not, prints an error. */
+/* Returns whether a part has whole numbers only; if not, prints an error. */
 static bool is_whole(struct sw_cli *cli, const struct part *part, uint64_t offset, uint64_t bytes)
 {
     const uint32_t number = sw_value_type_bytes(part->format.value_type);
@@ -147,7 +148,8 @@ static bool is_whole(struct sw_cli *cli, const struct part *part, uint64_t offse
     return true;
 }
 
-/* Reads a place; a negative one counts from the end, and may lie before the value. */
+/* Reads an offset. A negative one counts from the end, and may lie before the start of the value.
+ */
 static bool place(struct sw_cli *cli, const char *word, uint32_t bytes, int64_t *out)
 {
     char *end;
@@ -161,7 +163,7 @@ static bool place(struct sw_cli *cli, const char *word, uint32_t bytes, int64_t 
     return true;
 }
 
-/* Prints bytes `first` to `last` of a value of `bytes` bytes that was found. */
+/* Prints bytes places[0] to places[1] of a value of `bytes` bytes. */
 static void show(struct sw_cli *cli, struct part *part, const uint8_t *value, uint32_t bytes,
                  const int64_t *places)
 {
@@ -190,7 +192,7 @@ void sw_cli_get_range(struct sw_cli *cli, int code, int count, char **words)
     if (!part_of(cli, words[0], count > 4 ? words[4] : NULL, &part)) {
         return;
     }
-    /* where a string ends only the whole of it says */
+    /* reads the whole value, because its first bytes are the length of the string */
     if (!sw_cli_run_one(cli, code, words[1], NULL, &found, value)) {
         return;
     }
@@ -208,7 +210,7 @@ void sw_cli_get_range(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
-/* How many bytes a word is as a part. */
+/* Returns the bytes of a word as a part of a value. */
 static uint64_t part_bytes(const struct part *part, const char *word)
 {
     const size_t size = strlen(word);

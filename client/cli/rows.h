@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.h - values that are no integers as CSV: numbers one behind the other, bytes and strings in
- * hex. One thread.
+ * rows.h - values as CSV, except integers: the numbers of a row with commas between them, bytes and
+ * strings in hex. One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_ROWS_H
 #define SHERWOOD_CLIENT_CLI_ROWS_H
@@ -24,7 +24,7 @@ struct sw_cli_row_format {
  * from every other number of its type. */
 void sw_cli_row_write(FILE *out, const struct sw_cli_row_format *format, const void *value);
 
-/* The number that these bits are, of a type of floats. */
+/* Returns the number that these bits are in this type of floats. */
 double sw_cli_float_of(uint32_t type, uint32_t bits);
 
 /* Writes a line for each entry: key,number,number,.. or key,hex. Returns false, with errno set, if
@@ -32,10 +32,10 @@ double sw_cli_float_of(uint32_t type, uint32_t bits);
 bool sw_cli_rows_write(FILE *out, const struct sw_cli_row_format *format, uint32_t key_bytes,
                        const void *keys, const void *values, size_t count);
 
-/* Reads a value from text as sw_cli_row_write writes it; blanks around numbers are ignored.
- * Fractions are rounded to the nearest number of their type. Numbers that are too large or too
- * small for the type are refused, and so are integers that a type of floats does not have. Returns
- * NULL, or a phrase for what is wrong, static storage. */
+/* Reads a value from text in the format of sw_cli_row_write; ignores blanks around numbers. Rounds
+ * fractions to the nearest number of the type. Refuses numbers that are too large or too small for
+ * the type, and integers that a type of floats cannot represent. Returns NULL, or a phrase for what
+ * is wrong, in static storage. */
 const char *sw_cli_row_read(const struct sw_cli_row_format *format, const void *text, size_t size,
                             void *value);
 

@@ -54,8 +54,8 @@ static const char *read_hex(const struct sw_cli_row_format *format, const uint8_
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-/* Returns the bits of the nearest float with these numbers of exponent and mantissa bits, ties to
- * even. */
+/* Returns the bits of the nearest float with this number of exponent bits and mantissa bits, ties
+ * to even. */
 static uint32_t small_float(double number, int exponent_bits, int mantissa_bits)
 {
     const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -71,7 +71,7 @@ static uint32_t small_float(double number, int exponent_bits, int mantissa_bits)
     }
     (void)frexp(number, &exponent);
     exponent = number == 0 || exponent < 2 - bias ? 2 - bias : exponent;
-    /* a mantissa that is rounded up to 2 * one correctly carries into the exponent */
+    /* a mantissa that rounding raises to 2 * one correctly carries into the exponent */
     double mantissa = nearbyint(ldexp(fabs(number), mantissa_bits + 1 - exponent));
     double bits = mantissa + ldexp(exponent - 2 + bias, mantissa_bits);
     return sign | (bits >= infinity ? infinity : (uint32_t)bits);
@@ -79,7 +79,7 @@ static uint32_t small_float(double number, int exponent_bits, int mantissa_bits)
 
 #define NO_NUMBER "the row has a field that is not a number of its type"
 
-/* Is it a word of sw_cli_row_write for a float that is no finite number? */
+/* Returns whether the text is a name of sw_cli_row_write for infinity or NaN. */
 static bool is_word(const char *text)
 {
     text += *text == '-' || *text == '+';
@@ -87,7 +87,7 @@ static bool is_word(const char *text)
            strcasecmp(text, "nan") == 0;
 }
 
-/* Is the text, an integer in decimal, just this number? */
+/* Returns whether the text, a decimal integer, is exactly this number. */
 static bool is_same(const char *text, double number)
 {
     char digits[NUMBER_BYTES_MAX];
@@ -97,7 +97,7 @@ static bool is_same(const char *text, double number)
     return strcmp(*text == '\0' ? "0" : text, digits) == 0;
 }
 
-/* Has the number no digit but 0 before its exponent? */
+/* Returns whether all digits before the exponent are 0. */
 static bool is_zero(const char *text)
 {
     text += *text == '-' || *text == '+';
@@ -108,7 +108,7 @@ static bool is_zero(const char *text)
     return strcspn(text, "123456789") >= strcspn(text, "eE");
 }
 
-/* Returns what the type cannot hold of a number, or NULL. `text` has no more than a number. */
+/* Returns why the type cannot represent a number, or NULL. `text` has only the number. */
 static const char *check_float(uint32_t type, const char *text, uint32_t bits)
 {
     const bool is_integer = strpbrk(text, ".eExXpP") == NULL;
@@ -171,8 +171,8 @@ static const char *read_number(uint32_t type, const uint8_t *text, size_t size, 
     return NULL;
 }
 
-/* Returns how many numbers a row has that has too many or too few: a text that holds until the next
- * call. */
+/* Returns an error text with the number of numbers in a row of the wrong length; valid until the
+ * next call. */
 static const char *wrong_count(const struct sw_cli_row_format *format, const uint8_t *text,
                                size_t size)
 {

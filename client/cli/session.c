@@ -39,7 +39,7 @@ bool sw_cli_connect(struct sw_cli *cli)
 bool sw_cli_library_error(struct sw_cli *cli)
 {
     const char *text = sherwood_error(cli->client);
-    /* A call without keys sends nothing: it only returns whether the connection has ended. */
+    /* A call without keys sends nothing. It only returns whether the connection has ended. */
     int status = sherwood_run(cli->client, SHERWOOD_GET, NULL, NULL, 0, NULL, NULL);
     if (status == SHERWOOD_OK) {
         sw_cli_reply_error(cli, "ERR %s", text);

@@ -2,8 +2,8 @@
  *
  * set_topology.c - cluster set: gives a node the topology in a file.
  *
- * In the file an "ip" may be a host name, for nodes whose addresses are known only when they run.
- * The node gets a topology with literal addresses.
+ * In the file an "ip" may be a host name, for nodes that get their addresses when they start. The
+ * node gets a topology with literal addresses.
  */
 #include "client/cli/set_topology.h"
 
@@ -31,7 +31,7 @@ bool sw_cli_look_up(struct sw_cli *cli, const char *host, char ip[SW_TOPOLOGY_IP
     return failed == 0;
 }
 
-/* Replaces each host name in an "ip" by its address. Leaves every other fault of the text to
+/* Replaces each host name in an "ip" by its address. Leaves other errors of the text to
  * sw_topology_parse. Returns false with the reason printed. */
 static bool look_up_all(struct sw_cli *cli, json_t *root)
 {
@@ -80,7 +80,7 @@ static char *read_topology(struct sw_cli *cli, const char *path)
     return text;
 }
 
-/* Returns the epoch of the node's topology, 0: it has none; -1 after an error. */
+/* Returns the epoch of the node's topology; 0: the node has no topology; -1: an error. */
 static int64_t epoch_of(struct sw_cli_node *node)
 {
     static const char *const words[] = {"CLUSTER", "INFO"};
@@ -94,8 +94,8 @@ static int64_t epoch_of(struct sw_cli_node *node)
     return strtoll(epoch, NULL, 10);
 }
 
-/* Sends the topology. With `if_absent` a node that has one keeps it. Returns false with a sentence
- * in node->error. */
+/* Sends the topology. With `if_absent`, a node that has a topology keeps it. Returns false with a
+ * sentence in node->error. */
 static bool send_topology(struct sw_cli *cli, struct sw_cli_node *node, const char *text,
                           bool if_absent)
 {

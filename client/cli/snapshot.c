@@ -67,10 +67,11 @@ static void print_facts(FILE *out, const struct sw_cli_snapshot *snapshot)
             snapshot->file_bytes, writer);
 }
 
-/* Called of each block; false: stop, the reason was printed. */
+/* The function for each block. Returns false to stop, with the reason printed. */
 typedef bool each_block(void *context, const struct sw_cli_snapshot *snapshot);
 
-/* Reads all blocks. True if the whole file is sound and each was taken. */
+/* Reads all blocks. Returns true if the whole file is sound and `each` returned true for every
+ * block. */
 static bool read_all(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *verb,
                      each_block *each, void *context)
 {
@@ -117,7 +118,7 @@ enum { KEYS, VALUES, SCORES, TIMES, COLUMNS };
 
 struct columns {
     struct sw_cli *cli;
-    FILE *csv; /* instead of the outputs */
+    FILE *csv; /* for a CSV file, instead of the outputs */
     struct sw_cli_output outputs[COLUMNS];
 };
 
@@ -206,7 +207,7 @@ static bool open_column(struct sw_cli *cli, struct sw_cli_output *output, const 
     return (size < (int)sizeof(path) && sw_cli_output_open(output, path)) || complain(cli, path);
 }
 
-/* Gives all columns their names, once all are on storage, or removes them. */
+/* Gives all columns their final names if all are on storage; otherwise removes them. */
 static bool end_columns(struct columns *columns, bool good)
 {
     for (int i = 0; i < COLUMNS && good; i++) {
@@ -243,8 +244,8 @@ static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, 
     return end_columns(&columns, good) ? 0 : 1;
 }
 
-/* Refuses snapshots with key strings: no export format has them, and neither have the frames that
- * load rows. */
+/* Prints an error for snapshots with key strings. No export format has key strings, and the frames
+ * of load have none either. Returns whether the snapshot has them. */
 static bool refuse_texts(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
 {
     if (snapshot->header.key_text_bytes > 0) {
@@ -267,7 +268,8 @@ static int run_export(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, cons
 
 /* --- load ------------------------------------------------------------------------------------- */
 
-/* Copies elements to where they are as wide, or wider: zeros follow. */
+/* Copies elements to an array of elements of the same or a larger width; zeros fill the rest of
+ * each. */
 static void copy_wide(uint8_t *to, uint32_t to_bytes, const uint8_t *from, uint32_t from_bytes,
                       size_t count)
 {

@@ -13,11 +13,11 @@
 
 struct sw_cli_snapshot {
     const char *path; /* borrowed */
-    FILE *messages;   /* borrowed: what is wrong is printed there */
+    FILE *messages;   /* borrowed: errors are printed there */
     int fd;
     struct sw_snapshot_header header;
     uint64_t file_bytes;
-    uint64_t number; /* of the block that is read next */
+    uint64_t number; /* number of the block that the next call reads */
     uint64_t *checks;
     uint8_t *block;
     uint32_t entries; /* of the last block read */
@@ -27,8 +27,8 @@ struct sw_cli_snapshot {
 bool sw_cli_snapshot_open(struct sw_cli_snapshot *snapshot, const char *path, FILE *messages);
 void sw_cli_snapshot_fini(struct sw_cli_snapshot *snapshot);
 
-/* Reads the next block: 1, then `entries` and the columns are there; 0 after the last one, whose
- * footer is checked then, so that the whole file is sound; -1 with the reason printed. */
+/* Reads the next block. Returns 1 with the block's `entries` and columns. Returns 0 after the last
+ * block, if the footer proves the whole file sound. Returns -1 with the reason printed. */
 int sw_cli_snapshot_next(struct sw_cli_snapshot *snapshot);
 /* A column of the block: one of SW_SNAPSHOT_KEYS, _VALUES, _SCORES. */
 const uint8_t *sw_cli_snapshot_column(const struct sw_cli_snapshot *snapshot, uint32_t column);

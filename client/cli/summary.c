@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * summary.c - sherwood-cli summary: how keys and values are distributed, by a scan of the table.
+ * summary.c - sherwood-cli summary: scans the table and prints how keys and values are distributed.
  *
  * A column (the keys, the values, the lengths of values that are strings) is counted in 16 steps
  * for each power of two, so that memory does not grow with the table and a quantile is at most a
@@ -31,13 +31,14 @@ struct pair {
 
 struct summary {
     struct column keys, values;
-    struct pair top[TOP]; /* of the greatest values, those first */
+    struct pair top[TOP]; /* the pairs with the greatest values, in descending order */
     uint64_t zeros;       /* values that are 0, or empty */
     uint32_t frame_keys;
     void *key_array, *value_array;
 };
 
-/* Numbers below STEPS have a place each; above, the highest five bits choose it. */
+/* Returns the counter of a number. Each number below STEPS has its own; above, the five highest
+ * bits choose it. */
 static unsigned place_of(uint64_t number)
 {
     if (number < STEPS) {
@@ -47,7 +48,7 @@ static unsigned place_of(uint64_t number)
     return (shift + 1) * STEPS + (unsigned)((number >> shift) & (STEPS - 1));
 }
 
-/* The greatest number of a place. */
+/* Returns the greatest number that this counter counts. */
 static uint64_t end_of(unsigned place)
 {
     if (place < STEPS) {
@@ -152,7 +153,7 @@ static void print_column(FILE *out, const struct column *column)
             column->sum / (double)column->number);
 }
 
-/* A line for each power of two that has any. */
+/* Prints a line for each power of two that has numbers. */
 static void print_powers(FILE *out, const struct column *column)
 {
     fprintf(out, "%s by powers of two\n", column->name);

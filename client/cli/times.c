@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * times.c - commands on when keys expire: EXPIRE and the like, PERSIST, GETEX, TTL and the like.
+ * times.c - commands on expiry times: EXPIRE and its variants, PERSIST, GETEX, TTL and its
+ * variants.
  */
 #include "client/cli/times.h"
 
@@ -54,8 +55,8 @@ bool sw_cli_time_read(struct sw_cli *cli, enum sw_cli_time form, const char *wor
     return true;
 }
 
-/* The kind of EXPIRE under the conditions from words[3] on; 0, with an error printed: there is
- * none. */
+/* Returns the kind of EXPIRE for the conditions from words[3] on. Prints an error and returns 0 for
+ * other conditions. */
 static enum sherwood_operation condition(struct sw_cli *cli, int count, char **words)
 {
     static const struct {
@@ -128,7 +129,7 @@ void sw_cli_getex(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
-/* Milliseconds since 1970, by the clock of this machine. */
+/* Returns milliseconds since 1970, by the clock of this machine. */
 static uint64_t now_ms(void)
 {
     struct timespec now;

@@ -10,11 +10,12 @@
 /* The form of a time: in seconds or milliseconds, from now on or since 1970. */
 enum sw_cli_time { SW_CLI_EX, SW_CLI_PX, SW_CLI_EXAT, SW_CLI_PXAT, SW_CLI_NO_TIME };
 
-/* Returns the form of the time after this option; NO_TIME: the word is not EX, PX, EXAT or PXAT. */
+/* Returns the form of the time that follows this option. NO_TIME: the word is not EX, PX, EXAT or
+ * PXAT. */
 enum sw_cli_time sw_cli_time_option(const char *word);
 
-/* Reads a time. A number below 1 is a time in the past; if the time must be `positive`, it is an
- * error instead. On an error it prints it and returns false. */
+/* Reads a time. A number below 1 is a time in the past, or an error if the time must be `positive`.
+ * Prints an error and returns false. */
 bool sw_cli_time_read(struct sw_cli *cli, enum sw_cli_time form, const char *word, bool positive,
                       struct sherwood_times *times);
 

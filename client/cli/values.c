@@ -24,7 +24,7 @@ struct sw_cli_row_format sw_cli_format_of_rows(const struct sw_cli *cli)
                                       server->value_bytes};
 }
 
-/* Can a word of this length be a value? If not, prints an error. */
+/* Returns whether a word of this length can be a value. If not, prints an error. */
 static bool fits(struct sw_cli *cli, size_t size)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);

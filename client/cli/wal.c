@@ -38,7 +38,7 @@ static uint64_t integer_at(const uint8_t *column, uint32_t bytes, uint32_t i)
     return number;
 }
 
-/* The time that operation i gives; 0: none. */
+/* Returns the expiry time that operation i sets; 0: none. */
 static uint64_t time_of(const struct sw_wal_record *record, const uint8_t *times, uint32_t i)
 {
     return record->flags & SW_WAL_HAS_TIMES  ? integer_at(times, sizeof(uint64_t), i)
@@ -46,7 +46,7 @@ static uint64_t time_of(const struct sw_wal_record *record, const uint8_t *times
                                              : 0;
 }
 
-/* The end of a line. */
+/* Prints the time, or "keep", and the end of the line. */
 static void print_time(FILE *out, uint64_t at)
 {
     if (at == UINT64_MAX) {

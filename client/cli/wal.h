@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal.h - the write-ahead log of a data directory, read offline: for the commands on it. One
- * thread.
+ * wal.h - reads the write-ahead log of a data directory offline. One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_WAL_H
 #define SHERWOOD_CLIENT_CLI_WAL_H
@@ -18,11 +17,11 @@ struct sw_cli_wal {
     const char *path;
     struct sw_wal_found *found; /* by number */
     size_t count, room;
-    uint64_t *snapshots; /* their numbers, the newest first */
+    uint64_t *snapshots; /* numbers of the snapshots, the newest first */
     size_t snapshot_count, snapshot_room;
     uint64_t base;               /* sequence of the newest snapshot that is whole; 0: none */
     uint8_t snapshot_log_id[16]; /* id of the log that this snapshot belongs to */
-    uint64_t named;              /* highest in the name of a snapshot */
+    uint64_t named;              /* the highest number in the name of a snapshot */
     struct sw_wal_plan plan;
 };
 
@@ -31,11 +30,12 @@ bool sw_cli_wal_complain(const struct sw_cli_wal *wal, const char *name, const c
 /* Reads the segments and snapshots of the directory, but makes no plan. Returns false with the
  * reason printed. */
 bool sw_cli_wal_read(struct sw_cli_wal *wal);
-/* The bytes of a segment, which the caller frees; or NULL with the reason printed. */
+/* Returns the bytes of a segment, which the caller frees; or NULL with the reason printed. */
 uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t *size);
 void sw_cli_wal_free(struct sw_cli_wal *wal);
 
-/* Locks the directory until the process ends. Returns it, open; or -1 with the reason printed. */
+/* Locks the directory until the process ends. Returns a descriptor of the directory, or -1 with the
+ * reason printed. */
 int sw_cli_wal_lock(const struct sw_cli_wal *wal);
 
 /* log check --fix: prints which writes are lost if the log is cut so that a server can start. With

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal_fix.c - sherwood-cli log check --fix: cuts a log that a start refuses behind the last record
- * that can be read.
+ * wal_fix.c - sherwood-cli log check --fix: repairs a log that a start refuses: it cuts the log
+ * after the last readable record.
  *
  * A start refuses a log if durable writes cannot be read. Cutting the log gives these writes up:
  * the segments behind the gap, and the bytes behind the damage in its segment. Nothing is deleted:
@@ -25,14 +25,14 @@
 /* What becomes of a segment. */
 struct fate {
     enum { STAYS, IS_CUT, GOES_ASIDE } what;
-    uint64_t at;                  /* everything behind this offset is cut */
-    uint64_t records, operations; /* lost ones that can be read in the cut part */
-    uint64_t last;                /* the highest of their sequences */
+    uint64_t at;                  /* zeros replace everything from this offset on */
+    uint64_t records, operations; /* lost writes that the cut part still shows */
+    uint64_t last;                /* the highest sequence of these writes */
 };
 
 struct fix {
     struct sw_cli_wal *wal;
-    struct fate *fates;      /* of wal->found */
+    struct fate *fates;      /* one for each segment of wal->found */
     struct sw_wal_found *us; /* the segments of wal->found with valid headers, in order */
     size_t *places;          /* indices of `us` in wal->found */
     size_t count;
@@ -90,7 +90,7 @@ static bool contributes(const struct fix *fix, size_t us)
     return false;
 }
 
-/* Decides what becomes of the segments whose headers hold. */
+/* Decides what becomes of the segments with valid headers. */
 static void decide(struct fix *fix)
 {
     const uint64_t end = fix->wal->plan.end;
@@ -109,7 +109,7 @@ static void decide(struct fix *fix)
     }
 }
 
-/* Finds the SEAL that ends the run of a segment. */
+/* Returns the offset of the SEAL that ends the records of a segment. */
 static uint64_t find_seal(const uint8_t *bytes, uint64_t size, const struct sw_wal_found *found)
 {
     struct sw_wal_reader reader;
@@ -121,7 +121,7 @@ static uint64_t find_seal(const uint8_t *bytes, uint64_t size, const struct sw_w
     return reader.at - (uint64_t)record.units * SW_WAL_ALIGN;
 }
 
-/* The newest segment must not say that another one follows. */
+/* Cuts the SEAL off the newest segment, because it announces another segment. */
 static bool cut_last_seal(struct fix *fix)
 {
     for (size_t i = fix->count; i-- > 0;) {
@@ -144,7 +144,7 @@ static bool cut_last_seal(struct fix *fix)
     return true;
 }
 
-/* Counts the writes that are lost, of those that can still be read. */
+/* Counts the lost writes that can still be read. */
 static bool count_lost(struct fix *fix, const struct sw_wal_found *found, struct fate *fate)
 {
     struct sw_wal_record record;
@@ -325,7 +325,7 @@ static int replace(const struct fix *fix, const char *name, const uint8_t *bytes
     return keep_copy(fix, name) != 0 ? -1 : renameat(fix->dir, NEW_NAME, fix->dir, name);
 }
 
-/* Replaces a segment by one without the bytes behind `at`. Its header claims no lost write as
+/* Replaces the bytes of a segment from `at` on by zeros. Its header then claims no lost write as
  * durable. */
 static int cut(const struct fix *fix, const struct sw_wal_found *found, uint64_t at,
                const char *name)
@@ -348,8 +348,8 @@ static int cut(const struct fix *fix, const struct sw_wal_found *found, uint64_t
     return status;
 }
 
-/* Makes an empty segment in the place of the missing one. The rest of its header, its owner and its
- * mode are those of the first present segment. */
+/* Makes an empty segment in the place of the missing one, with a new salt. Its log id, owner and
+ * mode are those of the first segment. */
 static int fill(const struct fix *fix)
 {
     uint8_t bytes[SW_WAL_HEADER_BYTES];
@@ -396,9 +396,9 @@ static void free_parts(struct fix *fix)
     free(fix->places);
 }
 
-/* Makes an empty segment in the place of one that is missing or set aside, and that other segments
- * or the snapshot name. If first-segment names it, sets that file aside. Returns 1, 0 if no segment
- * is missing, or -1 with the reason printed. */
+/* Repairs one missing segment that other segments, the snapshot or the file first-segment name.
+ * Sets first-segment aside if that file names it; otherwise makes an empty segment. Returns 1, 0 if
+ * no segment is missing, or -1 with the reason printed. */
 static int fill_one(const struct fix *fix)
 {
     struct sw_cli_wal now = {.cli = fix->wal->cli, .path = fix->wal->path};
@@ -426,8 +426,8 @@ static bool fill_all(const struct fix *fix)
     return filled == 0;
 }
 
-/* Begins with the newest segment: if this is interrupted, the writes behind the gap do not come
- * back. */
+/* Sets damaged snapshots aside, then changes the segments from the newest to the oldest, then fills
+ * gaps. So an interruption cannot bring the writes behind a gap back. */
 static bool carry_out(const struct fix *fix)
 {
     const struct sw_cli_wal *wal = fix->wal;

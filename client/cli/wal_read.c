@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal_read.c - reading the segments of a data directory, and finding the snapshot they are behind.
+ * wal_read.c - reads the segments of a data directory, and finds the snapshot that they follow.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ bool sw_cli_wal_complain(const struct sw_cli_wal *wal, const char *name, const c
     return false;
 }
 
-/* The number in a name of this kind: "kind-%016x". Returns false if it is another name. */
+/* Reads the number in a name "kind-%016x". Returns false if the name is not of this kind. */
 static bool is_named(const char *name, const char *kind, uint64_t *number)
 {
     char again[NAME_BYTES];
@@ -60,7 +60,8 @@ static bool read_first(struct sw_cli_wal *wal)
     return true;
 }
 
-/* Without segments the file first-segment must be of the log of the snapshot. */
+/* Ignores the file first-segment if there are no segments and it belongs to another log than the
+ * snapshot. */
 static void compare_first(struct sw_cli_wal *wal)
 {
     struct sw_wal_first *first = &wal->plan.first;
@@ -70,7 +71,7 @@ static void compare_first(struct sw_cli_wal *wal)
     }
 }
 
-/* Is every block of the snapshot sound? What is not is printed. */
+/* Returns whether every block of the snapshot is sound. Prints errors. */
 static bool is_whole(struct sw_cli_wal *wal, uint64_t number)
 {
     struct sw_cli_snapshot snapshot;
@@ -96,7 +97,7 @@ static int newest_first(const void *left, const void *right)
     return (*a < *b) - (*a > *b);
 }
 
-/* Finds the newest snapshot that is whole: a start loads that one. */
+/* Finds the newest snapshot that is whole, because a start loads that one. */
 static void find_base(struct sw_cli_wal *wal)
 {
     if (wal->snapshot_count > 0) {
@@ -123,7 +124,8 @@ static bool add_snapshot(struct sw_cli_wal *wal, uint64_t number)
     return true;
 }
 
-/* Notes the segment or snapshot that the name is one of. Returns false if there is no memory. */
+/* Records the segment or snapshot that has this name; ignores other names. Returns false if there
+ * is no memory. */
 static bool note_data_file(struct sw_cli_wal *wal, const char *name)
 {
     uint64_t number;
@@ -226,8 +228,8 @@ static bool inspect_all(struct sw_cli_wal *wal)
     return true;
 }
 
-/* Reads first-segment before the list: a server that starts meanwhile writes it after a segment
- * that the list would lack. */
+/* Reads first-segment before it lists the directory: a server that starts meanwhile creates a
+ * segment before it writes first-segment, and the list would lack this segment. */
 bool sw_cli_wal_read(struct sw_cli_wal *wal)
 {
     if (!read_first(wal) || !list(wal) || !inspect_all(wal)) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * watch.c - stat, latency and top: a running server, looked at again and again by STATS and PING.
+ * watch.c - stat, latency and top: show a running server repeatedly, by STATS and PING.
  *
- * top draws with plain ANSI sequences: a full screen of lines needs no library, and top sends one
- * write a second, which a slow ssh takes. The terminal's other screen is used and left, its size is
- * asked for before every frame, and the terminal is as it was after q, Ctrl-C and SIGTERM.
+ * top draws with plain ANSI sequences: a full screen of lines needs no library, and one write a
+ * second is little enough for a slow ssh. top draws on the terminal's alternate screen, and reads
+ * the size of the terminal before every frame. It restores the terminal after q, Ctrl-C and
+ * SIGTERM.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +22,7 @@
 #include "client/cli/numbers.h"
 
 #define SECOND_MS 1000
-#define FIRST_S 0.25 /* from the first look of top to its first frame */
+#define FIRST_S 0.25 /* from the first sample of top to its first frame */
 #define HEADING_LINES 20
 #define PING_PAUSE_MS 10
 #define FIGURES_MAX 512
@@ -51,7 +52,7 @@ static double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Asks for the figures. Returns false with the reason printed. */
+/* Requests the figures. Returns false with the reason printed. */
 static bool take_sample(struct sw_cli *cli, struct sample *out)
 {
     const char *name = NULL;
@@ -67,7 +68,7 @@ static bool take_sample(struct sw_cli *cli, struct sample *out)
     return true;
 }
 
-/* Returns whether the server has told that figure. */
+/* Returns whether the server has sent that figure. */
 static bool find(const struct sample *sample, const char *name, uint64_t *value)
 {
     *value = 0;
@@ -87,7 +88,7 @@ static uint64_t figure(const struct sample *sample, const char *name)
     return value;
 }
 
-/* How much a counter moves a second. */
+/* Returns the growth of a counter per second. */
 static double rate(const struct sample *before, const struct sample *now, const char *name)
 {
     double seconds = now->at_s - before->at_s;
@@ -126,15 +127,15 @@ static double load_of(const struct sample *sample)
                : 100.0 * (double)sample->stats.occupied / (double)sample->stats.capacity_slots;
 }
 
-/* Does the key leave? q, Q and ^D do. */
+/* Returns whether the key ends the tool: q, Q and ^D do. */
 static bool leaves(char key)
 {
     return key == 'q' || key == 'Q' || key == 4;
 }
 
-/* Sleeps until then, or a signal, or a key that leaves of a terminal that is being read. Returns
- * whether there was such a key. Other keys do not shorten the pause: rates of an interval of a few
- * microseconds have no meaning. */
+/* Sleeps until a time or a signal. With `reads_keys` also until a key that ends the tool, or the
+ * end of input: then it returns true. Other keys do not shorten the pause: rates of an interval of
+ * a few microseconds have no meaning. */
 static bool pause_until(double until_s, bool reads_keys)
 {
     struct pollfd input = {.fd = reads_keys ? STDIN_FILENO : -1, .events = POLLIN};
@@ -160,7 +161,7 @@ static void catch_signals(void)
 {
     struct sigaction action;
     memset(&action, 0, sizeof(action));
-    action.sa_handler = on_signal; /* without SA_RESTART: a pause ends */
+    action.sa_handler = on_signal; /* without SA_RESTART, so that a signal ends a pause */
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
@@ -203,8 +204,8 @@ static int run_stat(struct sw_cli *cli, uint64_t lines)
 
 /* --- latency ---------------------------------------------------------------------------------- */
 
-/* Prints a line every `seconds` seconds with the round trips of PINGs; a history begins each line
- * with the time. */
+/* Prints a line every `seconds` seconds with the round-trip times of PINGs. With `is_history` each
+ * line begins with the time. */
 static int run_latency(struct sw_cli *cli, uint64_t lines, uint64_t seconds, bool is_history)
 {
     for (uint64_t i = 0; (lines == 0 || i < lines) && is_over == 0; i++) {
@@ -321,7 +322,7 @@ static void draw(struct frame *frame, const struct sw_cli *cli, const struct sam
                figure(now, "batches") - figure(before, "batches")),
          brief(rate(before, now, "commands_processed"), text[1]),
          brief(seconds > 0 ? fmax(rate(before, now, "frames_processed") - 1 / seconds, 0) : 0,
-               text[2])); /* without the frame that asked */
+               text[2])); /* minus the frame of this STATS */
     line(frame, "clients  %" PRIu64 " connected, %" PRIu64 " paused; %s B/s in, %s B/s out",
          figure(now, "connected_clients"), figure(now, "paused_clients"),
          brief(rate(before, now, "net_input_bytes"), text[0]),
@@ -394,8 +395,8 @@ static int run_top(struct sw_cli *cli, bool once)
 /* --- which ------------------------------------------------------------------------------------ */
 
 struct watched {
-    uint64_t lines;   /* 0: without an end */
-    uint64_t seconds; /* of a line */
+    uint64_t lines;   /* 0: without a limit */
+    uint64_t seconds; /* between two lines */
     bool is_history;
     bool once;
 };
@@ -406,7 +407,7 @@ bool sw_cli_watches(const char *word)
            strcasecmp(word, "top") == 0;
 }
 
-/* The words behind the name. Returns false with a sentence printed. */
+/* Reads the words after the name. Returns false with a sentence printed. */
 static bool read_words(struct sw_cli *cli, int count, char **words, struct watched *watched)
 {
     bool top = strcasecmp(words[0], "top") == 0;

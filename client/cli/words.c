@@ -15,8 +15,8 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Returns the character that an escape stands for; *from is behind its backslash, and is moved past
- * it. */
+/* Returns the character that an escape stands for. *from is after the backslash; the function moves
+ * it past the escape. */
 static char unescape(const char **from)
 {
     char c = *(*from)++;
@@ -47,7 +47,8 @@ static bool take_escape(const char **from, char **to)
     return c != '\0';
 }
 
-/* Copies a text in quotes; *from is behind the opening quote. Returns false if it is not closed. */
+/* Copies a text in quotes. *from is after the opening quote. Returns false if the text has no
+ * closing quote. */
 static bool take_quoted(const char **from, char **to, char quote)
 {
     while (**from != quote) {
@@ -69,8 +70,7 @@ static bool take_quoted(const char **from, char **to, char quote)
 int sw_cli_split(char *line, char **words, int words_max)
 {
     const char *from = line;
-    char *to =
-        line; /* never passes `from`, since removing quotes and escapes makes a word shorter */
+    char *to = line; /* never passes `from`: without quotes and escapes a word is shorter */
     int count = 0;
     for (;;) {
         while (isspace((unsigned char)*from)) {

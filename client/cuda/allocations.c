@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * allocations.c - which allocations of the device the server shares.
+ * allocations.c - registers allocations of the device with the server.
  *
- * Invariant: no two entries overlap, and each is the allocation that had its addresses when it was
- * last used. An allocator may free memory and get the same addresses again, so every use asks the
- * driver for the number of the buffer.
+ * Invariant: no two entries overlap. An entry describes the allocation that had its addresses at
+ * its last use. An allocator may free memory and get the same addresses again, so every use reads
+ * the buffer's number from the driver.
  */
 #include <string.h>
 
@@ -23,7 +23,8 @@ static int forget(struct sw_cuda_allocation *entry)
     return status;
 }
 
-/* The entry of an allocation, or a free one for it; what overlaps it is gone then. */
+/* Returns the entry of an allocation, or else a free or the least recently used entry. Unregisters
+ * allocations that overlap it. */
 static struct sw_cuda_allocation *entry_of(struct sherwood_cuda *cuda, uintptr_t base, size_t bytes,
                                            uint64_t buffer)
 {
@@ -35,7 +36,7 @@ static struct sw_cuda_allocation *entry_of(struct sherwood_cuda *cuda, uintptr_t
             return entry;
         }
         if (overlaps(entry, base, bytes)) {
-            (void)forget(entry); /* a connection that ended is noticed by what follows */
+            (void)forget(entry); /* the next call on the connection reports an error */
         }
         if (best == NULL ||
             (best->region != NULL && (entry->region == NULL || entry->used < best->used))) {
@@ -105,9 +106,8 @@ int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t byte
     return status;
 }
 
-/* The name of an operation that is for arrays of the host alone: the server carries it out in
- * several steps, or with times, and its requests go by the socket. NULL: it takes those of the
- * device. */
+/* Returns the name of an operation that takes arrays of the host only, or NULL. The server executes
+ * such an operation in several steps, or with times, and its requests go by the socket. */
 static const char *only_for_host(enum sherwood_operation operation)
 {
 #define ROW(name, number, op, verb, guard, element, on, use, times, device, ...) \
@@ -118,7 +118,7 @@ static const char *only_for_host(enum sherwood_operation operation)
         SW_COMPOSED_OPERATION_MAP(ROW)
     }
 #undef ROW
-    return NULL; /* none on keys, as libsherwood says */
+    return NULL; /* libsherwood reports an operation that takes no keys */
 }
 
 static bool takes_values(enum sherwood_operation operation)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * attach.c - finding the server's device, and the calls that wait on the host.
+ * attach.c - finds the server's device; the calls that wait on the host.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 /* --- attach ----------------------------------------------------------------------------------- */
 
-/* The device with the UUID of the server's. Returns a status. */
+/* Finds the device with the UUID of the server's device. Returns a status. */
 static int find_device(struct sherwood_cuda *cuda)
 {
     const struct sw_driver *driver = &cuda->driver;
@@ -111,7 +111,7 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda)
 
 /* --- calls that wait -------------------------------------------------------------------------- */
 
-/* Takes the turn and makes the context current. */
+/* Locks `turn` and makes the context current. */
 static void enter_context(struct sherwood_cuda *cuda)
 {
     sw_cuda_take_turn(cuda);

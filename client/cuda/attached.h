@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * attached.h - what libsherwood-cuda keeps of a server.
+ * attached.h - the handle of libsherwood-cuda.
  */
 #ifndef SHERWOOD_CLIENT_CUDA_ATTACHED_H
 #define SHERWOOD_CLIENT_CUDA_ATTACHED_H
@@ -10,17 +10,18 @@
 #include "client/cuda/driver.h"
 #include "client/sherwood-cuda.h"
 
-/* Allocations that are registered at a time; the one that was used least lately leaves. */
+/* The most registered allocations. One more unregisters the least recently used. */
 #define SW_CUDA_ALLOCATIONS_MAX 32
 
-/* The sentence of an error. */
+/* Room for the sentence of an error. */
 #define SW_CUDA_TEXT_BYTES 512
 
-/* An allocation that the server shares. */
+/* An allocation that is registered with the server. */
 struct sw_cuda_allocation {
     uintptr_t base;
     size_t bytes;
-    uint64_t buffer; /* the driver's number of it: a later one at this address has another */
+    uint64_t buffer; /* the driver's number of the allocation; a later one at this address has
+                        another number */
     uint64_t used;   /* the handle's clock at the last use */
     struct sherwood_region *region; /* NULL: the entry is free */
 };
@@ -28,13 +29,13 @@ struct sw_cuda_allocation {
 /* A call in stream order. */
 enum sw_cuda_ordered_state {
     SW_ORDERED_FREE,
-    SW_ORDERED_TAKEN, /* its stream does not know it yet */
-    SW_ORDERED_WAITS, /* for its stream */
+    SW_ORDERED_TAKEN, /* the caller has not enqueued it on its stream yet */
+    SW_ORDERED_WAITS, /* its stream has not reached it yet */
     SW_ORDERED_FLIES
 };
 struct sw_cuda_ordered {
     struct sherwood_request request;
-    size_t count; /* of keys; a request has room for fewer */
+    size_t count; /* keys of the call; a request counts in 32 bits */
     uint32_t ticket;
     enum sw_cuda_ordered_state state;
 };
@@ -48,13 +49,13 @@ struct sw_cuda_words {
 
 struct sherwood_cuda {
     struct sw_driver driver;
-    void *context; /* the primary one of the device */
+    void *context; /* the primary context of the device */
     int ordinal;
     uint8_t uuid[16];
 
     /* The mutex `turn` protects the client handle and the allocations. */
     pthread_mutex_t turn;
-    uint32_t wanted; /* atomic: threads that wait for it */
+    uint32_t wanted; /* atomic: number of threads that wait for `turn` */
     struct sherwood *client;
     uint64_t clock;
     struct sw_cuda_allocation allocations[SW_CUDA_ALLOCATIONS_MAX];
@@ -69,31 +70,31 @@ struct sherwood_cuda {
     char failure_text[256];
     uint32_t tickets;
     uint32_t under_way;
-    struct sw_cuda_words *words; /* [SHERWOOD_CUDA_ORDERED_MAX] */
-    uintptr_t words_address;     /* the device's */
+    struct sw_cuda_words *words; /* array of SHERWOOD_CUDA_ORDERED_MAX elements */
+    uintptr_t words_address;     /* their address on the device */
     struct sw_cuda_ordered ordered[SHERWOOD_CUDA_ORDERED_MAX];
 };
 
 /* Stores the sentence of this thread and returns the status. */
 int sw_cuda_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Take and release `turn`. Threads that wait for it come before the thread of ordered.c. */
+/* Lock and unlock `turn`. Other threads that wait come before the thread of ordered.c. */
 void sw_cuda_take_turn(struct sherwood_cuda *cuda);
 void sw_cuda_give_turn(struct sherwood_cuda *cuda);
 
-/* allocations.c; with the turn, and the context current. */
+/* allocations.c. Call these with `turn` locked and the context current. */
 
-/* Registers the allocation of the `bytes` bytes at the pointer, unless it is registered. Ignores
- * NULL. */
+/* Registers the allocation of `bytes` bytes at the pointer, unless it is registered. Ignores NULL.
+ */
 int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes,
                   const char *what);
-/* The arrays of an operation. */
+/* Registers the arrays of an operation. */
 int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operation,
                       const void *keys, const void *values, size_t count, const void *previous,
                       const void *found);
 int sw_cuda_unshare(struct sherwood_cuda *cuda, const void *pointer);
 
-/* ordered.c. Waits for calls under way, and ends the thread. */
+/* ordered.c. Waits for the calls in flight, and ends the thread. */
 void sw_cuda_ordered_close(struct sherwood_cuda *cuda);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * driver.c - loading CUDA's driver.
+ * driver.c - loads CUDA's driver.
  */
 #include "client/cuda/driver.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-/* A pointer to a function from one to an object, which ISO C has no conversion for. */
+/* Converts a pointer to an object into a pointer to a function. ISO C has no such cast. */
 static void take_symbol(void *library, const char *symbol, void *function)
 {
     void *found = dlsym(library, symbol);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Names of the driver's functions, of the versions whose arguments are these. */
+/* Names of the driver's functions. The suffix selects the version with these arguments. */
 #define SW_DRIVER_MAP(X)                                                              \
     X(init, "cuInit", (unsigned flags))                                               \
     X(device_count, "cuDeviceGetCount", (int *count))                                 \
@@ -41,19 +41,19 @@ struct sw_driver {
 #undef SW_DRIVER_MEMBER
 };
 
-/* Attributes of pointers: a number that no two allocations have; where one begins; its bytes. What
- * a pointer does not have is 0. */
+/* Attributes of pointers: a number that is unique for each allocation, the start of the allocation,
+ * and its bytes. The driver stores 0 for an attribute that a pointer lacks. */
 #define SW_DRIVER_BUFFER_ID 7
 #define SW_DRIVER_RANGE_BEGIN 11
 #define SW_DRIVER_RANGE_BYTES 12
 #define SW_DRIVER_HOST_PORTABLE 1U
 #define SW_DRIVER_HOST_MAPPED 2U
-#define SW_DRIVER_WAIT_AT_LEAST 0U /* modulo 2^32 */
+#define SW_DRIVER_WAIT_AT_LEAST 0U /* the comparison is modulo 2^32 */
 
-/* Loads and initialises it. Returns NULL, or a sentence in static storage. */
+/* Loads and initialises the driver. Returns NULL, or a sentence in static storage. */
 const char *sw_driver_open(struct sw_driver *driver);
 void sw_driver_close(struct sw_driver *driver);
-/* The text of an error. */
+/* Returns the text of an error. */
 const char *sw_driver_text(const struct sw_driver *driver, int error);
 
 #endif

@@ -5,12 +5,12 @@
  *   the caller   enqueues on its stream: ready = ticket; wait until done >= ticket
  *   the thread   sees ready, submits the request, sees its answer, sets done = ticket
  *
- * The words lie in host memory that the device reads and writes. So the server knows nothing of
- * streams, and a stream that never gets that far delays only its own calls. After every error
- * `done` is set, and the stream goes on.
+ * The words lie in host memory that the device reads and writes. The server knows nothing of
+ * streams, and a stream that never reaches a call delays only its own calls. After an error the
+ * thread also sets `done`, so the stream goes on.
  *
- * A ticket's words are used again when `done` was set. Then the stream has written `ready`. It may
- * still have to read `done`, which only grows.
+ * A later ticket uses the words again once `done` is set: then the stream has written `ready`. The
+ * stream may not have read `done` yet, but `done` only grows.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
     pthread_mutex_unlock(&cuda->lock);
 }
 
-/* With the turn. */
+/* Call it with `turn` locked. */
 static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
 {
     struct sherwood_request *request = &ordered->request;
@@ -62,7 +62,7 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
     request->count = (uint32_t)ordered->count;
     status = sherwood_submit(cuda->client, request);
     if (status == SHERWOOD_E_BUSY) {
-        return; /* tried again at the next poll */
+        return; /* the next poll tries again */
     }
     if (status != SHERWOOD_OK) {
         finish(cuda, ordered, status, sherwood_error(cuda->client));
@@ -73,7 +73,7 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
     pthread_mutex_unlock(&cuda->lock);
 }
 
-/* Finishes the answered requests. Returns whether there were any. */
+/* Finishes the requests whose replies have arrived. Returns whether any has. */
 static bool receive(struct sherwood_cuda *cuda)
 {
     struct sherwood_request *request = NULL;
@@ -88,14 +88,14 @@ static bool receive(struct sherwood_cuda *cuda)
     }
 }
 
-/* Acquire: the stream writes the ticket behind the call's keys. */
+/* Acquire: the stream wrote the call's keys before the ticket. */
 static bool is_ready(const struct sherwood_cuda *cuda, int slot)
 {
     const uint32_t ready = __atomic_load_n(&cuda->words[slot].ready, __ATOMIC_ACQUIRE);
     return (int32_t)(ready - cuda->ordered[slot].ticket) >= 0;
 }
 
-/* Lets calls that wait on the host go first. */
+/* Locks `turn` after the calls that wait on the host. */
 static void take_turn_last(struct sherwood_cuda *cuda)
 {
     while (__atomic_load_n(&cuda->wanted, __ATOMIC_RELAXED) != 0) {
@@ -104,8 +104,8 @@ static void take_turn_last(struct sherwood_cuda *cuda)
     pthread_mutex_lock(&cuda->turn);
 }
 
-/* Polls all calls once. Returns whether anything happened; *flies: whether requests are in
- * flight. */
+/* Polls all calls once. Returns whether any call advanced. *flies: whether requests are in flight.
+ */
 static bool poll_calls(struct sherwood_cuda *cuda, bool *flies)
 {
     int ready[SHERWOOD_CUDA_ORDERED_MAX];
@@ -162,7 +162,7 @@ static void *run_thread(void *argument)
 
 /* --- the callers ------------------------------------------------------------------------------ */
 
-/* Allocates the words and starts the thread, the first time. Under `lock`. */
+/* The first call allocates the words and starts the thread. Call it with `lock` locked. */
 static int start(struct sherwood_cuda *cuda)
 {
     const size_t bytes = SHERWOOD_CUDA_ORDERED_MAX * sizeof(*cuda->words);
@@ -186,7 +186,7 @@ static int start(struct sherwood_cuda *cuda)
     return cuda->has_thread ? SHERWOOD_OK : sw_cuda_fail(SHERWOOD_E_NOMEM, "cannot start a thread");
 }
 
-/* Takes a free entry; waits for one. Under `lock`. */
+/* Takes a free entry; waits for one. Call it with `lock` locked. */
 static struct sw_cuda_ordered *take_ordered_entry(struct sherwood_cuda *cuda)
 {
     for (;;) {
@@ -216,13 +216,13 @@ static void set_state(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordere
     pthread_mutex_unlock(&cuda->lock);
 }
 
-/* Not under `lock`: the stream may be full until calls before this one are done. */
+/* Call it without `lock`: a full stream blocks here until earlier calls are done. */
 static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, void *stream)
 {
     const uintptr_t words =
         cuda->words_address + (size_t)(ordered - cuda->ordered) * sizeof(*cuda->words);
-    const uint32_t ticket =
-        ordered->ticket; /* it may be done, and another's, before this returns */
+    const uint32_t ticket = ordered->ticket; /* a copy: before this function returns, the call may
+                                                be done and another may have its entry */
     int error =
         cuda->driver.stream_write(stream, words + offsetof(struct sw_cuda_words, ready), ticket, 0);
     set_state(cuda, ordered, error == 0 ? SW_ORDERED_WAITS : SW_ORDERED_FREE);
@@ -305,7 +305,7 @@ int sherwood_cuda_delete(struct sherwood_cuda *cuda, const void *keys, size_t co
     return sherwood_cuda_run_on(cuda, SHERWOOD_DELETE, keys, NULL, count, NULL, found, stream);
 }
 
-/* Returns the first failure since this was last asked. Under `lock`. */
+/* Returns the first failure since the last such call, and clears it. Call it with `lock` locked. */
 static int take_failure(struct sherwood_cuda *cuda)
 {
     int status = cuda->failure;

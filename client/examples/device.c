@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.c - a million keys of 64 bits in the memory of the GPU that the server uses: they are
- * stored and read back by the server's kernels, first by calls that wait, then in the order of a
- * stream. The host makes the keys and checks the answers; nothing else is copied.
+ * device.c - a million keys of 64 bits in the memory of the GPU that the server uses: the server's
+ * kernels store and read them, first by calls that wait, then in the order of a stream. The host
+ * makes the keys and checks the answers; it copies nothing else.
  *
  *     cc device.c $(pkg-config --cflags --libs sherwood-cuda) -I$CUDA/include -L$CUDA/lib64 \
  *        -lcudart -o device && ./device unix:/run/sherwood/sherwood.sock
@@ -17,7 +17,7 @@
 #define COUNT 1000000
 #define BYTES (COUNT * sizeof(uint64_t))
 
-/* Keys, values, answers, and the bits of what was found, one behind the other. */
+/* Keys, values, answers and found bits, one array after the other. */
 struct arrays {
     uint64_t *keys, *values, *answers, *found;
 };
@@ -28,7 +28,7 @@ static struct arrays arrays_in(uint64_t *memory)
     return (struct arrays){memory, memory + COUNT, memory + 2 * COUNT, memory + 3 * COUNT};
 }
 
-/* Ends the program where CUDA fails. */
+/* Ends the program if a call of CUDA fails. */
 static void must(cudaError_t error, const char *what)
 {
     if (error != cudaSuccess) {
@@ -37,7 +37,8 @@ static void must(cudaError_t error, const char *what)
     }
 }
 
-/* Fetches the answers, and counts those that are right: that of key 7 i is i times `factor`. */
+/* Copies the answers to the host, and counts the right ones: key 7 i has the value i times
+ * `factor`. */
 static uint64_t right_answers(const struct arrays *device, struct arrays *host, uint64_t factor)
 {
     uint64_t right = 0;
@@ -50,7 +51,7 @@ static uint64_t right_answers(const struct arrays *device, struct arrays *host, 
     return right;
 }
 
-/* Calls that wait: keys and values are there already. */
+/* Calls that wait. The keys and values are in device memory already. */
 static int waiting(struct sherwood_cuda *cuda, const struct arrays *device)
 {
     int status =
@@ -60,7 +61,7 @@ static int waiting(struct sherwood_cuda *cuda, const struct arrays *device)
                                                      device->answers, device->found);
 }
 
-/* In the order of a stream: each value is added to itself, and then read. */
+/* Calls in the order of a stream: add each value to itself, then read it. */
 static int in_stream_order(struct sherwood_cuda *cuda, const struct arrays *device)
 {
     cudaStream_t stream;

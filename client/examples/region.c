@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * region.c - a million keys of 64 bits in memory that is shared with the server: they are stored
- * and read back, and no byte of them goes through a socket.
+ * region.c - stores a million keys of 64 bits from memory that is shared with the server, and reads
+ * them back. No byte of them goes through a socket.
  *
  *     cc region.c -lsherwood -o region && ./region unix:/run/sherwood/sherwood.sock
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * check.cpp - the plug-in as nv-embedding-cache loads it, against a running server, beside a map:
+ * check.cpp - loads the plug-in as nv-embedding-cache does, runs random calls on a server, and
+ * compares the results with a map:
  *
  *     check PLUGIN ADDRESS [SEED]
  *
- * The server has rows of f32 (--value-type f32) and nothing that is to be kept: the table is
- * emptied.
+ * The server needs rows of f32 (--value-type f32). The check empties its table.
  */
 #include <buffer_wrapper.hpp>
 #include <cstdio>
@@ -38,8 +38,7 @@ void require(bool is_true, const std::string &what)
     }
 }
 
-/* A caller of the table with a context and keys of its own, and what the table must hold of them.
- */
+/* A caller of the table with its own context and keys, and the expected contents of these keys. */
 class Caller
 {
   public:
@@ -105,7 +104,7 @@ class Caller
         return static_cast<int64_t>(keys_.size());
     }
 
-    /* Keys, some of them twice, and rows with or without a gap between them. */
+    /* Draws keys, some of them twice, and rows with or without a gap between them. */
     void draw()
     {
         keys_.resize(1 + random_() % 200);
@@ -150,7 +149,7 @@ class Caller
         std::vector<char> out(count * static_cast<size_t>(stride()), 'x');
         const bool wants_rows = random_() % 4 != 0;
         int64_t before = 0, after = 0, hits = 0;
-        for (size_t k = 0; k < count; k += 1 + random_() % 3) { /* found elsewhere already */
+        for (size_t k = 0; k < count; k += 1 + random_() % 3) { /* found elsewhere before */
             mask[k / 64] |= uint64_t{1} << (k % 64);
         }
         const std::vector<max_bitmask_repr_t> masked = mask;

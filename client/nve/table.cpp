@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * table.cpp - a table of NVIDIA's nv-embedding-cache that a sherwoodd holds: a plug-in over
+ * table.cpp - a plug-in that keeps tables of NVIDIA's nv-embedding-cache in a sherwoodd, by
  * libsherwood (README.md).
  *
- * A call borrows a connection of the table's pool, and gives it back; a connection that has failed
- * is closed. Threads: any number, each with an execution context of its own, as nve has it.
+ * Each call takes a connection from the table's pool, and returns it, or closes it after a failure.
+ * Threads: any number, each with its own execution context, as nv-embedding-cache requires.
  */
 #include <sherwood.h>
 
@@ -23,7 +23,7 @@ namespace
 
 using namespace nve;
 
-/* Elements of an array that lie `stride` bytes apart, one behind the other: where they are, or in
+/* Returns elements without gaps: the array itself if its stride is `size`, otherwise a copy in
  * `copy`. */
 const void *packed(const void *array, int64_t n, int64_t stride, int64_t size,
                    std::vector<char> &copy)
@@ -53,7 +53,7 @@ DataType_t type_of(const struct sherwood_server &server)
     }
 }
 
-/* Connections that no call uses. */
+/* The connections that no call uses now. */
 class Pool
 {
   public:
@@ -104,7 +104,7 @@ class Pool
     std::vector<sherwood *> idle_;
 };
 
-/* A connection, for a call. */
+/* A connection that one call uses. */
 class Lease
 {
   public:
@@ -126,7 +126,7 @@ class Lease
     {
         return client_;
     }
-    /* Throws what went wrong, if anything did. */
+    /* Throws an exception with the error, if there is one. */
     void check(int status)
     {
         if (status != SHERWOOD_OK) {
@@ -214,7 +214,7 @@ class SherwoodTable final : public HostTableLike
         int64_t *sizes = value_sizes
                              ? value_sizes->access_buffer(cudaMemoryTypeUnregistered, true, stream)
                              : nullptr;
-        /* The keys that nobody has found yet, and where they were. */
+        /* The keys that the mask does not mark as found, and their indices. */
         std::vector<int64_t> at;
         std::vector<char> wanted;
         at.reserve(static_cast<size_t>(n));
@@ -305,7 +305,7 @@ class SherwoodTable final : public HostTableLike
         Lease lease(*pool_);
         const int status = sherwood_run(lease.get(), operation, read(keys, stream), rows,
                                         static_cast<size_t>(n), nullptr, nullptr);
-        if (status == SHERWOOD_E_FULL) { /* an insert is best effort */
+        if (status == SHERWOOD_E_FULL) { /* nv-embedding-cache treats inserts as best effort */
             NVE_LOG_WARNING_("sherwood: the server's table is full: an insert was refused");
             return;
         }

@@ -183,8 +183,8 @@ def builder() -> FFI:
     made.set_source(
         "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
-        # sigprocmask is the same system call, for the calling thread, and older in glibc: with it the
-        # wheel runs where glibc is 2.17.
+        # sigprocmask makes the same system call for the calling thread, and its symbol is older: with it
+        # the wheel runs with glibc 2.17.
         define_macros=[("_GNU_SOURCE", None), ("SHERWOOD_VERSION", f'"{version}"'),
                        ("pthread_sigmask", "sigprocmask")],
         extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-pthread"],

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The most characters of a number. */
+/* The longest number, in bytes. */
 #define NUMBER_MAX 1100
 
 struct field {
@@ -40,7 +40,7 @@ static struct field trim(struct field field)
     return field;
 }
 
-/* Takes the quotes of a field off. A quote elsewhere stays, and is part of no number. */
+/* Removes the quotes around a field. A quote elsewhere stays, and makes the field no number. */
 static struct field plain(struct field field)
 {
     field = trim(field);
@@ -115,7 +115,8 @@ static bool is_named_float(struct field field)
     return found;
 }
 
-/* Is it [+-] digits [. digits] [e [+-] digits]? `is_zero` receives whether all digits are 0. */
+/* Returns whether the field is [+-] digits [. digits] [e [+-] digits]. *is_zero: all digits before
+ * the exponent are 0. */
 static bool is_decimal(struct field field, bool *is_zero)
 {
     size_t i = 0, digits = 0, powers = 0;
@@ -173,8 +174,8 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Could this be the name of a column? It begins with a letter, and is no word for an absent value.
- */
+/* Returns whether the field could be the name of a column: it begins with a letter, and does not
+ * stand for an absent value. */
 static bool is_name(struct field field)
 {
     static const char *const absent[] = {"na", "n/a", "nil", "none", "null", "true", "false"};
@@ -187,7 +188,7 @@ static bool is_name(struct field field)
     return found;
 }
 
-/* Could this be a number of base 16? One letter alone is a name. */
+/* Returns whether the field could be a number of base 16. One letter alone is a name. */
 static bool is_hex(struct field field)
 {
     size_t digits = 0;
@@ -232,15 +233,15 @@ static bool read_line(struct swpy_csv *csv, struct field line, void *keys, void 
     return good;
 }
 
-/* Where the lines of a text end. */
+/* Finds the ends of the lines of a text. */
 struct ends {
     const char *end;
-    const char *lf; /* the first one from the line on, `end` if there is none; NULL: look for it */
+    const char *lf; /* the first LF from the line on, or `end` if there is none; NULL: unknown */
     bool is_last;   /* no text follows */
 };
 
-/* Returns the end of the line that begins at `at`, or NULL if the text has no end of it yet.
- * `bytes` receives the size of the line's end: LF, CR, or CR LF. */
+/* Returns the end of the line that begins at `at`, or NULL if the text does not have the whole line
+ * yet. *bytes: the size of the line's end, LF, CR, or CR LF. */
 static const char *line_end(struct ends *ends, const char *at, size_t *bytes)
 {
     if (ends->lf == NULL || ends->lf < at) {
@@ -253,7 +254,7 @@ static const char *line_end(struct ends *ends, const char *at, size_t *bytes)
              : cr != NULL && cr + 1 == ends->lf && ends->lf < ends->end ? 2
                                                                         : 1;
     if (!ends->is_last && (stop == ends->end || stop + *bytes == ends->end)) {
-        return cr == NULL && stop < ends->end ? stop : NULL; /* the LF of a CR may follow */
+        return cr == NULL && stop < ends->end ? stop : NULL; /* an LF may follow the CR */
     }
     return stop;
 }

@@ -12,27 +12,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How the last line went that was read. */
+/* The result of the last line that was read. */
 enum swpy_csv_status {
     SWPY_CSV_OK,
-    SWPY_CSV_NOT_A_PAIR, /* the line has not just two fields */
-    SWPY_CSV_KEY,        /* the key is no unsigned integer of its width */
-    SWPY_CSV_VALUE,      /* the value is no number of its type */
+    SWPY_CSV_NOT_A_PAIR, /* the line does not have two fields */
+    SWPY_CSV_KEY,        /* the key is not an unsigned integer of its width */
+    SWPY_CSV_VALUE,      /* the value is not a number of its type */
     SWPY_CSV_NO_MEMORY
 };
 
 struct swpy_csv {
     uint32_t key_bytes, value_bytes; /* 4 or 8 */
-    char value_kind;                 /* 'u', 'i' or 'f', as numpy has it */
-    bool has_begun;                  /* a line with a pair, or with names of columns, was read */
-    bool is_last;                    /* no text follows this one */
-    uint64_t lines;                  /* that were read so far */
+    char value_kind;                 /* 'u', 'i' or 'f', the kind of numpy's dtype */
+    bool has_begun;                  /* a line with a pair, or a line of names, was read */
+    bool is_last;                    /* this text is the last one */
+    uint64_t lines;                  /* lines that were read so far */
     size_t used;                     /* bytes of the text that were read: whole lines */
     size_t count;                    /* pairs that were read */
-    int status; /* enum swpy_csv_status, of line `lines`; pairs before it are good */
+    int status; /* enum swpy_csv_status of line `lines`; the pairs before it are valid */
 };
 
-/* Reads whole lines, until the text ends, `room` pairs are there, or a line is wrong. Skips a first
+/* Reads whole lines until the text ends, `room` pairs were read, or a line is wrong. Skips a first
  * line of two names, and empty lines. */
 void swpy_csv_read(struct swpy_csv *csv, const char *text, size_t size, void *keys, void *values,
                    size_t room);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * native.c - calls of any length with a byte a key instead of a bit, and values for absent keys;
- * memory for regions.
+ * native.c - calls of any length that return a byte for each key instead of a bit, and values for
+ * absent keys; memory for regions.
  */
 #include "client/python/native.h"
 
@@ -15,8 +15,8 @@
 #include "client/memory.h"
 #include "proto/operation.h"
 
-/* A call is executed in parts of at most this many keys, so that the bits of a part need at most 2
- * MiB. A part is many frames, so that waiting between two parts costs little. */
+/* A call runs in parts of at most this many keys, so that the bits of a part need at most 2 MiB.
+ * Each part has many frames, so that waiting between two parts costs little. */
 #define PART_KEYS ((size_t)1 << 24)
 /* The most keys of a call whose bits are on the stack. */
 #define SHORT_KEYS 4096
@@ -31,8 +31,8 @@ static void fill_absent(const uint64_t *bits, size_t count, uint8_t *values, siz
     }
 }
 
-/* Eight bits at a time: each is masked out of a copy of the byte, and becomes the lowest bit of its
- * own. */
+/* Spreads eight bits at a time: masks each bit out of its own copy of the byte, and moves it to the
+ * lowest bit of that copy. */
 static void spread_bits(const uint64_t *bits, size_t count, uint8_t *found)
 {
     size_t i = 0;
@@ -63,7 +63,7 @@ static const void *skip(const void *array, size_t bytes)
     return array == NULL ? NULL : (const uint8_t *)array + bytes;
 }
 
-/* `at`: the key of the call that is the first of this part. */
+/* `at`: index of the first key of this part in the call. */
 static int run_timed(struct sherwood *client, int operation, const void *keys, const void *values,
                      size_t count, void *previous, uint64_t *found,
                      const struct swpy_details *details, size_t at)
@@ -189,8 +189,8 @@ bool swpy_has_written(const struct sherwood *client)
     return has_written;
 }
 
-/* Closing by TLS says so to the server, with the keys and on the connection of the parent. So
- * something else takes the place of each socket before. */
+/* sherwood_close would send the end of a TLS session on the parent's connection, with the parent's
+ * keys. So /dev/null first takes the place of each socket. */
 void swpy_forget(struct sherwood *client)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * no_tls.c - takes the place of client/transport_tls.c where the Python package is built without
- * OpenSSL: what asks for TLS is refused in words.
+ * no_tls.c - replaces client/transport_tls.c if the Python package is built without OpenSSL:
+ * addresses and options of TLS are errors.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-# The Python package. Its sources are put together in build/python/KIND, as in a source distribution,
-# and built there; KIND is how OpenSSL and protobuf-c get into it (build_ffi.py).
+# The Python package. stage.py copies its sources to build/python/KIND, as in a source distribution, and
+# they are built there. KIND is how the package links OpenSSL and protobuf-c (build_ffi.py).
 #   make wheel    build/dist/sherwood-*.whl, which needs no library but glibc: KIND static
 #   make python   build/python/lib, for the tests and the Debian package: KIND system, which is built in seconds
 
@@ -8,7 +8,7 @@ WHEEL_TLS ?= static
 PYTHON_SRC := $(wildcard $(addprefix client/python/,*.py *.[ch] *.toml *.md LICENSE* MANIFEST.in src/sherwood/*.py src/sherwood/*.pyi))
 PYTHON_C_SRC := $(wildcard proto/ops/*.h proto/ops/*.inl client/*.[ch] proto/*.[ch] proto/tls/*.[ch]) proto/sherwood.proto Makefile
 
-# What build_ffi.py and the wheel of a static module need, which deploy/deps installs where apt-get is.
+# Installs what the wheel of a static module needs, by deploy/deps, if the machine has apt-get.
 .PHONY: wheel-deps
 wheel-deps:
 	@deploy/deps wheel
@@ -16,7 +16,7 @@ wheel-deps:
 	  echo "make wheel: $(PYTHON) lacks cffi, setuptools or wheel: run apt-get install python3-cffi" \
 	    "python3-setuptools python3-wheel, or: $(PYTHON) -m pip install cffi setuptools wheel" >&2; exit 1; }
 
-# $(call build_wheel,KIND,FOLDER): builds a wheel in the folder, of the platform that its module is fit for.
+# $(call build_wheel,KIND,FOLDER): builds a wheel in FOLDER, for the platforms that can load its module.
 define build_wheel
 	@mkdir -p $(2)
 	@rm -f $(2)/sherwood-*.whl

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-# Of proto/ what frames need; the rest is the server's.
+# The files of proto/ that frames need; the server needs the others.
 PROTO = ("arena", "check", "decimal", "frame", "header", "key_form", "map", "operation", "region", "regular_file",
          "value_type", "cluster/slot")
 
@@ -40,10 +40,10 @@ def generate(schema: pathlib.Path, target: pathlib.Path) -> None:
             put(made, target / made.name)
 
 
-# Of XXH3-64 proto/check.c compiles the header in: it travels with the sources.
+# proto/check.c includes the header of XXH3-64, so the package ships this header.
 XXHASH = pathlib.Path("/usr/include/xxhash.h")
 
-# Of this folder what a package consists of.
+# The files of this folder that a package has.
 PACKAGE = ("pyproject.toml", "setup.py", "MANIFEST.in", "*.py",
            "README.md", "LICENSE*", "src/sherwood/*")
 HERE = pathlib.Path(__file__).resolve().parent

@@ -44,7 +44,7 @@ def main() -> None:
     table = torch.nn.Embedding(100_000, 64)
     layer = CachedEmbedding(sys.argv[1], table)
     for step in range(20):
-        ids = (torch.rand(512, 26) ** 4 * 100_000).long()  # some ids are asked for more than others
+        ids = (torch.rand(512, 26) ** 4 * 100_000).long()  # some ids occur more often than others
         with torch.no_grad():
             assert torch.equal(layer(ids), table(ids)), "a row differs from the row of its id"
         if step % 5 == 4:

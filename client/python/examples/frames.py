@@ -19,19 +19,19 @@ import sherwood
 
 def main() -> None:
     with sherwood.connect(sys.argv[1]) as c, tempfile.TemporaryDirectory() as folder:
-        # A dimension table, as a data platform leaves it.
+        # A dimension table, as a data platform exports it.
         path = os.path.join(folder, "prices.parquet")
         pq.write_table(pa.table({"item": pa.array(range(1000), pa.uint64()),
                                  "cents": pa.array(range(0, 5000, 5), pa.uint64())}), path)
         print("loaded", c.load(path, keys="item", values="cents"))
 
-        # The side of a join: one call for the whole column.
+        # A join: one call looks up the whole column.
         orders = pd.DataFrame({"item": [3, 999, 5000, 3], "count": [1, 2, 1, 10]})
         cents, known = c.get_many(orders["item"])
         orders["cents"] = pd.Series(cents).where(known)
         print(orders)
 
-        # Counters, from an aggregate.
+        # Counters: adds the result of an aggregation.
         sold = orders.groupby("item")["count"].sum()
         counters = sold.index.to_numpy() | (1 << 62)
         c.add_many(counters, sold.to_numpy())

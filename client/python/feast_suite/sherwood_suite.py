@@ -48,7 +48,7 @@ class Sherwood(OnlineStoreCreator):
         assert status == 0, f"sherwoodd ended with {status}"
 
 
-# Also runs tests that Feast selects by the name of one of these stores and that do not depend on that store.
+# Also runs tests that Feast selects by the name of one of these stores but that do not depend on the store.
 _OURS = ({"type": "sherwood.feast.SherwoodOnlineStore"}, Sherwood)
 AVAILABLE_ONLINE_STORES = {name: _OURS for name in os.environ.get("SHERWOOD_FEAST_NAMES", "sqlite").split()}
 AVAILABLE_OFFLINE_STORES = [("local", FileDataSourceCreator)]

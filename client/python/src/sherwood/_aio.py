@@ -28,7 +28,7 @@ class Reader:
         self._loop = weakref.ref(loop)
         self._watched = -1
         self._opening = False
-        self._turning = False  # a turn is on the loop's list
+        self._turning = False  # the loop has scheduled a turn
         self._timer: Optional[asyncio.TimerHandle] = None
 
     @property
@@ -41,7 +41,7 @@ class Reader:
         future: asyncio.Future[Any] = self.loop.create_future()
 
         def done(result: Any, error: Optional[BaseException]) -> None:
-            # The awaiting task may have gone; the arrays belonged to the server until now anyway.
+            # The awaiting task may be cancelled. The arrays stay in use until this reply, whether it is or not.
             if future.cancelled():
                 return
             if error is not None:
@@ -132,7 +132,7 @@ class Aio(AioCalls):
     __slots__ = ("_link", "_readers", "__weakref__")
 
     def __init__(self, link: Link) -> None:
-        self._link = link  # the client's: its facts and options
+        self._link = link  # the client's link: the server's facts and the options
         self._readers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Reader]
         self._readers = weakref.WeakKeyDictionary()
         _aios.add(self)
@@ -154,7 +154,7 @@ class Aio(AioCalls):
         for loop, reader in list(self._readers.items()):
             try:
                 loop.call_soon_threadsafe(reader.soon)
-            except RuntimeError:  # the loop is closed; its regions are released with its reader
+            except RuntimeError:  # the loop is closed: its regions are released with its reader
                 pass
 
     def close(self) -> None:

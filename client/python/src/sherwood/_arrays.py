@@ -29,8 +29,8 @@ class Taken(NamedTuple):
     flat: np.ndarray[Any, Any]
     shape: tuple[int, ...]
     is_torch: bool
-    regions: Regions  # of the client, to look for other arrays in
-    home: Optional[Memory]  # the region in which it lies
+    regions: Regions  # the regions of the client, to find other arrays
+    home: Optional[Memory]  # the region that has the array
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Returns a new array, in the region of this one if it lies in one."""
@@ -146,7 +146,7 @@ def _of_protocol(given: Any, what: str) -> np.ndarray[Any, Any]:
         return np.asarray(memoryview(given))
     except TypeError:
         pass
-    if hasattr(given, "__array__"):  # pandas and pyarrow
+    if hasattr(given, "__array__"):  # pandas and pyarrow arrays have it
         if _has_nulls(given):
             raise ValueError(f"{what}: the column has nulls, and a table has none: drop or fill them first")
         return plain(np.asanyarray(given), what)
@@ -187,7 +187,7 @@ def check_dtype(found: np.dtype[Any], wanted: np.dtype[Any], what: str) -> None:
 def take(given: Any, dtype: np.dtype[Any], what: str, regions: Regions) -> Taken:
     """Returns an array of integers to send, of any shape."""
     found = as_numpy(given, dtype, what)
-    # An empty list of another library has some dtype or other.
+    # An empty list of another library may have any dtype.
     if found.size > 0 or isinstance(given, np.ndarray):
         check_dtype(found.dtype, dtype, what)
     flat = np.ascontiguousarray(found).reshape(-1)

@@ -13,7 +13,7 @@ from ._facts import Layout
 from ._link import Link
 from ._native import ffi, lib
 
-# Parts, pairs and times have calls of their own: they need more than keys and values.
+# Operations on parts, pairs and times are missing here: their calls have other arguments.
 OPERATIONS: dict[str, int] = {
     name[len("SHERWOOD_"):].lower(): number
     for number, name in sorted(ffi.typeof("enum sherwood_operation").elements.items())
@@ -30,7 +30,7 @@ class Result(NamedTuple):
     found: Optional[np.ndarray[Any, Any]]  # bool: the key was present before
     scores: Optional[np.ndarray[Any, Any]]  # uint64, after the operation; 0: the key is absent then
     not_admitted: Optional[np.ndarray[Any, Any]]  # bool: a new key that a full cache turned away
-    evicted_keys: Optional[np.ndarray[Any, Any]]  # in no particular order, with the two arrays that follow
+    evicted_keys: Optional[np.ndarray[Any, Any]]  # in no particular order; the next two arrays belong to these keys
     evicted_values: Optional[np.ndarray[Any, Any]]
     evicted_scores: Optional[np.ndarray[Any, Any]]
     overflows: int  # keys that kept their value in an increment or decrement
@@ -75,7 +75,7 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
             ffi.cast("uint64_t *", buffer) for buffer in buffers[4:7])
         cache.evicted_keys, cache.evicted_values = buffers[7], buffers[8]
         cache.evicted_scores = ffi.cast("uint64_t *", buffers[9])
-    # The server reads arrays in regions where they are, also after the connection was lost.
+    # The server uses arrays in regions in place, even after the connection was lost.
     homes = {taken.home, None if sent is None else taken.regions.of(sent, 1)}
     memories = tuple(home for home in homes if home is not None)
     with link.lock:

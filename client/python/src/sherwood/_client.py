@@ -190,7 +190,7 @@ class Client(ClientCalls):
     def __bool__(self) -> bool:
         return True
 
-    # Iterating by integers, as Python would, is never what is meant: scan() has the keys.
+    # Without this, Python would iterate over the keys 0, 1, 2, ..: scan() returns the stored keys.
     __iter__ = None
 
     # --- the server ------------------------------------------------------------------------------

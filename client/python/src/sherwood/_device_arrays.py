@@ -87,7 +87,7 @@ class Torch(Kind):
                            else cuda.ExternalStream(self.number(stream), device=like.device))
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: Any, stream: Any) -> Any:
-        # torch reckons with signed integers
+        # torch computes with signed integers only
         name = f"int{dtype.itemsize * 8}" if dtype.kind == "u" and dtype.itemsize > 1 else dtype.name
         with self._on(stream, like):
             return self.torch.empty(shape, dtype=getattr(self.torch, name), device=like.device)

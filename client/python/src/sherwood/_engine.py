@@ -19,8 +19,8 @@ from ._link import Link
 from ._native import ffi, lib
 from ._plans import Plan
 
-_SPLIT_KEYS = 64  # found bits of a frame begin at a word
-_FOLLOWS_MAX = 4  # how often a frame goes to another primary
+_SPLIT_KEYS = 64  # the found bits of each frame begin at a word
+_FOLLOWS_MAX = 4  # the most times that a frame is sent to another primary
 
 Done = Callable[[Any, Optional[BaseException]], None]
 
@@ -34,8 +34,8 @@ class Job:
     def __init__(self, plan: Plan, done: Done) -> None:
         self.plan = plan
         self.done = done
-        self.at = 0  # keys that are sent, or were
-        self.frames = 0  # that have no reply yet
+        self.at = 0  # keys that were sent
+        self.frames = 0  # frames without a reply yet
         self.error: Optional[BaseException] = None
         wants_bits = plan.found is not None or plan.fill is not None
         self.bits = plan.bits
@@ -45,7 +45,7 @@ class Job:
         self.operand_bytes, self.answer_bytes = (
             array.nbytes // plan.count if array is not None and plan.count > 0 else 0
             for array in (plan.values, plan.previous))
-        # The memory stays where it is, and of this size, as long as these are there.
+        # These buffers keep the memory at its address and at its size.
         self.buffers = [None if array is None else ffi.from_buffer(array) for array in arrays]
         self.arrays = [ffi.NULL if buffer is None else ffi.cast("char *", buffer)
                        for buffer in self.buffers]
@@ -90,9 +90,9 @@ class _Frame:
         self.job = job
         self.at = at
         self.count = count
-        self.follows = follows  # how often it was refused
-        self.held = held  # what must outlive it
-        self.number = 0  # in the order in which frames were sent
+        self.follows = follows  # how many replicas have refused it
+        self.held = held  # objects that must outlive the frame
+        self.number = 0  # its place in the order of sending
         self.error: Optional[BaseException] = None
 
 
@@ -104,13 +104,13 @@ class Engine:
         self._is_aio = is_aio
         self.waiting: deque[Job] = deque()
         self.flights: dict[int, tuple[Job, Any]] = {}
-        self._refused: list[_Frame] = []  # by a replica, in the order in which they were sent
-        self._again: deque[_Frame] = deque()  # what goes to the primary before all else
-        self._done_last = 0  # the last write that was carried out, by the number of its frame
+        self._refused: list[_Frame] = []  # frames that a replica refused, in the order of sending
+        self._again: deque[_Frame] = deque()  # frames that go to the primary before all others
+        self._done_last = 0  # number of the last frame whose write was executed
         self._next = 1
         self._out = ffi.new("struct sherwood_request **")
         self._traffic = ffi.new("struct sherwood_traffic *")
-        self._by_region = False  # the way of what is in flight
+        self._by_region = False  # the frames in flight went by a region
         self._moved = (0, 0)
         self._moved_at = 0.0
 
@@ -157,7 +157,7 @@ class Engine:
             job = self.waiting[0]
             left = job.plan.count - job.at
             if left > 0 and job.error is None:
-                # With several connections, or by a region, one frame could overtake another.
+                # A frame could overtake another one on another connection, or a frame by a region one by the socket.
                 if self.link.options.stripes == 1:
                     in_order = not self.flights or self._by_region == bool(job.plan.shared)
                 else:
@@ -175,7 +175,7 @@ class Engine:
         facts, by_region = lib.sherwood_server(pointer), bool(job.plan.shared)
         keys, values, previous, bits = job.arrays
         if by_region:
-            lib.sherwood_descriptor(pointer)  # before the ring is used, so that replies make it readable
+            lib.sherwood_descriptor(pointer)  # before the first use of the ring, so that its replies make the descriptor readable
             code = self.link.share(job.plan.shared)
             if code != lib.SHERWOOD_OK:
                 job.error = self.link.error(code)
@@ -210,7 +210,7 @@ class Engine:
         if follows == 0:
             job.at += count
             job.frames += 1
-        elif count < left:  # this primary takes smaller frames: the rest is the next one
+        elif count < left:  # this primary accepts smaller frames: the next frame has the rest
             self._again.insert(1, _Frame(job, at + count, left - count, follows, None))
             job.frames += 1
         return True
@@ -230,7 +230,7 @@ class Engine:
             if rc != lib.SHERWOOD_OK and self.link.is_short:
                 self.link.doubt()
             if lib.sw_operation_writes(job.plan.operation):
-                self.link.writes.note(pointer, self._is_aio)  # before its result is there
+                self.link.writes.note(pointer, self._is_aio)  # before the caller gets the result
             if rc == lib.SHERWOOD_E_SHARD and self.link.options.follows and frame.follows < _FOLLOWS_MAX:
                 frame.number, frame.error = number, self.link.error(rc)
                 self._refused.append(frame)
@@ -239,7 +239,7 @@ class Engine:
                 self._done_last = max(self._done_last, number)
             elif rc == lib.SHERWOOD_OK and self._refused and self.link.options.stripes == 1 \
                     and number > min(other.number for other in self._refused):
-                frame.number = number  # it has read the values before the refused write
+                frame.number = number  # the frame read values that the refused write will change
                 self._refused.append(frame)
                 continue
             job.frames -= 1
@@ -247,7 +247,7 @@ class Engine:
                 job.error = self.link.error(rc)
             self._end(job)
         if taken > 0:
-            self._moved_at = time.monotonic()  # a region moves no bytes
+            self._moved_at = time.monotonic()  # replies by a region count no bytes
         if not self.flights and (self._follow() or self.link.is_short):
             self.link.drop()
         return taken

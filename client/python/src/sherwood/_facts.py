@@ -32,11 +32,11 @@ class Server:
     value_bytes: int
     value_format: str  # "integer", "string" or "fixed"
     value_type: str  # "bytes", "string", or the numbers of a row: "u32", "u64", "f32", "f16", "bf16"
-    frame_ops_max: int  # keys of a frame
-    requests_in_flight_max: int  # of a handle, all its stripes together
+    frame_ops_max: int  # the most keys of a frame
+    requests_in_flight_max: int  # of a handle, over all its stripes
     capacity_slots: int
     occupied_max: int
-    resp_keys: str  # what a key is to clients by RESP: "decimal", "raw", "hash" or "auto" (see hash_key, text_key)
+    resp_keys: str  # how RESP clients write a key: "decimal", "raw", "hash" or "auto" (see hash_key, text_key)
     takes_times: bool  # keys may expire
 
     def same_arrays(self, other: Server) -> bool:

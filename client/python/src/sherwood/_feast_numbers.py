@@ -17,9 +17,9 @@ from ._feast_view import Array, Call, Row, Steps, View, Written, hashed, is_null
 class _Kind(NamedTuple):
     """The form of a Feast type in 64 bits."""
 
-    field: str  # of ValueProto
+    field: str  # a field of ValueProto
     dtype: str
-    wide: str  # of 64 bits, to which it is widened
+    wide: str  # the type of 64 bits that the server stores
 
 
 _KINDS = {"INT32": _Kind("int32_val", "i4", "i8"), "INT64": _Kind("int64_val", "i8", "i8"),

@@ -30,7 +30,7 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-Steps = Generator[Call, Any, T]  # yields calls, is sent what they return, and returns what is made of it
+Steps = Generator[Call, Any, T]  # yields calls, receives their results, and returns the final result
 
 
 def carry_out(client: Client, steps: Steps[T]) -> T:

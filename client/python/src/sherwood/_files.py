@@ -23,10 +23,10 @@ from ._native import ffi, lib
 
 Pairs = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 Progress = Union[bool, Callable[[int, Optional[int]], None]]
-# (keys, values, how many pairs the file has, if that is known)
+# (keys, values, number of pairs in the file, if known)
 Batches = Iterator[tuple[Any, Any, Optional[int]]]
 
-_NPY_HEAD_BYTES = 512  # of a dump: written first, and again when the number of pairs is known
+_NPY_HEAD_BYTES = 512  # the header of a dump: written first, and again when the number of pairs is known
 
 
 def read(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batches:
@@ -51,7 +51,7 @@ def write(path: str, layout: Layout, names: tuple[str, str], pairs: Iterator[Pai
             os.fsync(file.fileno())
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)  # as open() would have made it
+        os.chmod(part, 0o666 & ~mask)  # the mode that open() gives to a new file
         os.replace(part, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
@@ -132,8 +132,8 @@ def _has_no_rows(path: str, layout: Layout) -> None:
                          f" {layout.value_dtype}: use .npz or .npy")
 
 
-_CSV_BLOCK = 4 << 20  # bytes that are read at a time
-_CSV_LINE = 1 << 16  # and the most that a line has
+_CSV_BLOCK = 4 << 20  # bytes of one read
+_CSV_LINE = 1 << 16  # the most bytes of a line
 _WRONG = {1: "the line is not key,value", 2: "the key is not an unsigned integer of {} bits",
           3: "the value is not of the type {}, or out of its range", 4: "not enough memory"}
 
@@ -162,7 +162,7 @@ def _read_csv(path: str, layout: Layout, _names: tuple[str, str], batch: int) ->
                 rest = text[at: at + _CSV_LINE + 1]
                 if csv.status != 0:
                     raise _wrong_line(path, csv, _first_line(rest), layout)
-                if filled < batch and not csv.is_last:  # the text has no whole line more
+                if filled < batch and not csv.is_last:  # the text has no more whole lines
                     if len(text) - at > _CSV_LINE:
                         raise ValueError(f"{path}:{int(csv.lines) + 1}: the line has more than {_CSV_LINE} bytes")
                     more = file.read(_CSV_BLOCK)

@@ -29,7 +29,7 @@ def text_key(text: str | bytes | bytearray | memoryview) -> int:
     return int(lib.sherwood_text_key(held, len(held)))
 
 
-_BY_FORM = {"auto": text_key, "hash": hash_key}  # what a server makes of texts, by Server.resp_keys
+_BY_FORM = {"auto": text_key, "hash": hash_key}  # the key of a text, by Server.resp_keys
 _TEXT = (str, bytes)
 
 

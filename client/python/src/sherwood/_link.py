@@ -40,7 +40,7 @@ class Options:
     user: Optional[str] = None
     password: Optional[str] = dataclasses.field(default=None, repr=False)
     password_file: Optional[str] = None
-    nodes: tuple[str, ...] = ()  # of a cluster; `address` is the first of them
+    nodes: tuple[str, ...] = ()  # the nodes of a cluster; `address` is the first
 
     @property
     def follows(self) -> bool:
@@ -86,7 +86,7 @@ def dial(options: Options) -> Any:
     given.request_timeout_ms = milliseconds(options.timeout, "timeout")
     given.connect_timeout_ms = milliseconds(options.connect_timeout, "connect_timeout")
     given.tls_insecure = options.tls_insecure
-    texts = []  # they live as long as the struct is read
+    texts = []  # keeps the C strings alive until the library has read the struct
     for name in ("tls_ca", "tls_cert", "tls_key", "tls_server_name", "user", "password"):
         text = options.secret() if name == "password" else getattr(options, name)
         if text is not None:
@@ -132,15 +132,15 @@ class Link:
 
     def __init__(self, options: Options, writes: Optional[Writes] = None) -> None:
         self.options = options
-        self.writes = Writes() if writes is None else writes  # those of the client
+        self.writes = Writes() if writes is None else writes  # shared by all links of a client
         self.lock = threading.RLock()
         self.on_drop: Optional[Callable[[], None]] = None
         self.closed = False
-        self.regions = Regions()  # those of a client are in its own link
+        self.regions = Regions()  # a client uses the regions of its own link
         self._shared = Shared()
         weakref.finalize(self, self._shared.leave).atexit = False
         self._pointer: Any = None
-        self._handles = 0  # that were made
+        self._handles = 0  # number of handles made
         self._is_doubted = False  # the writes of this handle are known to be in doubt
         self._server: Optional[Server] = None
         self._layout: Optional[Layout] = None
@@ -220,7 +220,7 @@ class Link:
         if code == lib.SHERWOOD_OK or lib.sherwood_stripes(self._pointer) == self.options.stripes:
             self._shared.flights -= bool(memories)
         elif memories:
-            self._shared.lose()  # before the call that waits for this reply goes on
+            self._shared.lose()  # before the call that waits for this reply continues
 
     def unshare(self) -> None:
         """Unregisters the closed regions after the requests on them. If a connection fails meanwhile, the server
@@ -263,7 +263,7 @@ class Link:
         if pointer is not None:
             if lib.swpy_has_written(pointer):
                 self.writes.lose()
-            ffi.gc(pointer, None)  # what closes it here is another function
+            ffi.gc(pointer, None)  # swpy_forget closes the handle instead
             lib.swpy_forget(pointer)
 
 

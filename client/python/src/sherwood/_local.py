@@ -57,7 +57,7 @@ def _stop(process: subprocess.Popen[bytes], folder: str, owner: int) -> None:
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
-        process.terminate()  # a forked child may keep the pipe open
+        process.terminate()  # a forked child may hold the pipe open, so closing it is not enough
         process.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()

@@ -17,7 +17,7 @@ from ._facts import Layout
 from ._native import ffi, lib
 from ._regions import Memory
 
-Array = Any  # a numpy array, or a torch tensor where the keys are one
+Array = Any  # a numpy array, or a torch tensor if the keys are one
 
 _BOOL = np.dtype(np.bool_)
 
@@ -42,17 +42,17 @@ class Plan:
         self.fill = fill
         self.count = self.keys.size
         self.result = result
-        # struct swpy_details of what says more than keys and values, or whose operands are no values.
+        # struct swpy_details of a call with more arguments than keys and values, or with operands of another width.
         self.details = None
-        self.times = times  # milliseconds of each key, if they have one each: the details have its address
+        self.times = times  # the time of each key, in ms, if they differ; kept alive because the details have its address
         if details and self.count > 0:
             if times is not None:
                 details["times_ms"] = ffi.from_buffer("uint64_t[]", times)
             self.details = ffi.new("struct swpy_details *", {
                 "operand_bytes": 0 if values is None else values.nbytes // self.count,
                 "answer_bytes": 0 if previous is None else previous.nbytes // self.count, **details})
-        # The regions of all arrays, if every array lies in one; then the found bits also do. libsherwood sends
-        # operations that a ring does not have by frames.
+        # The regions of the arrays, if every array lies in one. Then the found bits also get memory in a region.
+        # libsherwood sends operations that a ring does not support as frames.
         by_ring = lib.sw_operation_takes_device(operation) and not details
         self.shared = _shared(keys, values, previous) if by_ring else ()
         self.bits: Optional[np.ndarray[Any, Any]] = None
@@ -123,7 +123,7 @@ def get(layout: Layout, keys: Any, default: Any, out: Any, found: Any) -> Plan:
     if default is not None:
         fill = values_of(layout, default if layout.value_dtype.names is None else [default],
                          layout.value_shape if layout.value_dtype.names is None else (1,), "default")
-        # Without the bitmap an absent key has zeros, which need not be asked for.
+        # The server returns zeros for absent keys, so a default of zeros needs no bitmap.
         fill = fill if np.count_nonzero(fill.reshape(-1).view("u1")) else None
 
     def result() -> Any:

@@ -43,7 +43,7 @@ class Memory:
         self.is_lost = False
         self._lock = threading.Lock()
         self._holes = [(0, nbytes)]  # (offset, bytes), by offset
-        self._given_back: deque[tuple[int, int]] = deque()  # by destructors, which may take no lock
+        self._given_back: deque[tuple[int, int]] = deque()  # destructors append here, because they may lock nothing
         _memories.add(self)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

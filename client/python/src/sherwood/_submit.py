@@ -43,7 +43,7 @@ class Worker:
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
-        # Callbacks of futures run in this thread. It must not block here, because only this thread releases room.
+        # Callbacks of futures run in this thread. This thread must not block, because only it makes room.
         has_room = self.room.acquire(blocking=threading.current_thread() is not self.thread)
 
         def done(result: Any, error: Optional[BaseException]) -> None:
@@ -166,7 +166,7 @@ class Submit(SubmitCalls):
     __slots__ = ("_link", "_worker", "_lock", "__weakref__")
 
     def __init__(self, link: Link) -> None:
-        self._link = link  # the client's: its facts and options
+        self._link = link  # the client's link: the server's facts and the options
         self._worker: Optional[Worker] = None
         self._lock = threading.Lock()
         _submits.add(self)
@@ -227,7 +227,7 @@ class Submit(SubmitCalls):
             os.close(worker.wake_read)
             os.close(worker.wake_write)
             for future in list(worker.futures):
-                # Its lock may be another thread's, which is in the parent alone, as are those that wait for it.
+                # A thread that exists only in the parent may hold its lock. The threads that wait for it are also there.
                 parts: Any = future
                 parts._condition, parts._waiters = threading.Condition(), []
                 future.set_exception(lost_in_fork())

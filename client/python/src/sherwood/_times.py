@@ -17,7 +17,7 @@ _MOST = 2**63 - 1
 _U64 = np.dtype(np.uint64)
 _OBJECTS = {"ttl": "a timedelta", "expire_at": "a datetime"}
 _MS = {"m": "timedelta64[ms]", "M": "datetime64[ms]"}
-# EXPIRE, and by their conditions its kinds: "none", "later", ..
+# EXPIRE, and its kinds by condition: "none", "later", ..
 _ONLY: dict[Optional[str], int] = {
     name[len("SHERWOOD_EXPIRE_"):].lower() or None: number
     for number, name in sorted(ffi.typeof("enum sherwood_operation").elements.items())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._link import Link
     from ._submit import Submit
 
-_SLICE_MS = 200  # of a wait, before Python looks at its signals
+_SLICE_MS = 200  # the longest wait before Python handles its signals
 _UNKNOWN = ("a connection of this client ended since the last call, after writes: whether these writes are {} is not"
             " known")
 
@@ -28,7 +28,7 @@ class Writes:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.by_aio = False  # since the client was made
+        self.by_aio = False  # whether the client has written by `aio`
         self._lost = {"durable": False, "replicas": False}  # a connection that had written ended since the last wait
         self._latest = (0, 0)  # the log of the server, and the last write in it, by `submit` and `aio`
 
@@ -38,7 +38,7 @@ class Writes:
         with self.lock:
             self.by_aio = self.by_aio or by_aio
             if self._latest[1] > 0 and self._latest[0] != log:
-                self._lost["durable"] = True  # writes of another log
+                self._lost["durable"] = True  # the earlier writes are in another log
                 self._latest = (0, 0)
             self._latest = (log, max(sequence, self._latest[1]))
 
@@ -96,7 +96,7 @@ def durable(link: Link, limit_ms: int) -> None:
         log, sequence = link.writes.last(pointer)
         connection = link.connection()
     while True:
-        with link.lock:  # other calls take their turn between two waits
+        with link.lock:  # the lock is free between two waits, for other calls
             if link.connection() != connection:
                 link.writes.forgive("durable")
                 raise Lost(_UNKNOWN.format("durable"))
@@ -153,7 +153,7 @@ def on_replicas(link: Link, submit: Submit, replicas: int, limit_ms: int) -> int
                           " write by blocking calls or by `submit`")
         has_written = bool(lib.swpy_has_written(link.use()))
     theirs: Optional[int] = submit._wait_replicas(replicas, clock.next_ms)
-    link.writes.check("replicas")  # of a connection that ended meanwhile
+    link.writes.check("replicas")  # a connection may have ended meanwhile
     if theirs is not None and not has_written:
         return theirs
     own = _until_reached(link, replicas, clock)
