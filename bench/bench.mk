@@ -1,6 +1,6 @@
 # The demo and the benchmarks; bench/README.md explains. OUTPUT, REPETITIONS, SECONDS_EACH, KEYS,
-# BACKEND and more can be given in the environment: see the scripts. The packages come first, so
-# that what is built can be built: hence the second make.
+# BACKEND and more are variables of the environment: see the scripts. A target first installs the
+# packages that its programs need, and then builds the programs by a second make.
 
 .PHONY: demo demo-cluster bench-serve
 demo: ## show everything in about a minute: daemon, 10 M keys, redis-cli, counters, a clean stop
@@ -18,7 +18,7 @@ bench-serve: ## compare with redis-server side by side, into output/<time>/serve
 	@$(MAKE) --no-print-directory all
 	@bench/serve/compare.sh $(BUILD)
 
-# The daemon with a table that stores nothing (bench/serve/null_table.c): what sockets cost.
+# The daemon with a table that stores nothing (bench/serve/null_table.c) shows the cost of sockets.
 .PHONY: sherwoodd-null
 sherwoodd-null: $(BUILD)/sherwoodd-null ## build the daemon without a table: build/sherwoodd-null
 $(BUILD)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
@@ -212,8 +212,8 @@ $(BUILD)/tests/bench/test_rows_study: $(BUILD)/librowsbench.a \
   $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
 
 # --- the tuner of kernels (bench/tune/README.md) ---------------------------------------------------
-# A study with other constants in one file of the library, which bench/tune/search.py asks for: STUDY, SOURCE,
-# DEFINES, PROGRAM. The object takes the place of the archive's.
+# A study with other constants in one file of the library. bench/tune/search.py sets STUDY, SOURCE, DEFINES and
+# PROGRAM. The new object replaces the one in the archive.
 TUNE_OBJ_timing = $(TIMING_OBJ) $(PEER_OBJ)
 TUNE_OBJ_cuckoo = $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ)
 TUNE_OBJ_cache = $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ)

@@ -5,8 +5,8 @@
 # [BUILD-FOLDER].
 #
 # A daemon on each GPU of this machine, or two without a GPU, with one topology; 10 million pairs in
-# by bulk frames and read back from all of them; redis-cli; slots that move with their keys while a
-# load stores them again; a clean stop. Every answer is checked; the first wrong one ends the demo with exit
+# by bulk frames and read back from all of them; redis-cli; slots that migrate with their keys while a
+# load writes these keys; a clean stop. Every answer is checked; the first wrong one ends the demo with exit
 # status 1 and the name of the step. Nothing is left behind.
 #   KEYS=10000000   BACKEND=auto   DAEMONS=(GPUs, at least 2)
 set -euo pipefail
@@ -34,7 +34,7 @@ loaded() {
     "$build/sherwood-load" --cluster -a "$addresses" "$@"
 }
 
-# free_port: one that nobody has, below those that the kernel gives out.
+# free_port: an unused port below the kernel's range of ephemeral ports.
 free_port() {
     local port
     while port=$((12000 + RANDOM % 17000)); (echo >"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done

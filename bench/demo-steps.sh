@@ -3,9 +3,9 @@
 #
 # demo-steps.sh - the steps of a demo, and its end; sourced by bench/demo.sh and bench/demo-cluster.sh.
 #
-# Expects what bench/serve/servers.sh does, and it sourced before. Sets a trap: the first step that
-# fails ends the demo with its name and what the daemons said, and nothing is left behind. `pids`
-# are further processes that are killed then.
+# Source bench/serve/servers.sh before, which has further requirements. Sets a trap: the first step that
+# fails ends the demo with its name and the logs of the daemons, and removes everything. The trap also
+# kills the processes in `pids`.
 step='preparing' pids=()
 
 finish() {

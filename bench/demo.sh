@@ -21,14 +21,14 @@ work=$(mktemp -d /tmp/sherwood-demo.XXXXXX)
 # shellcheck source=bench/demo-steps.sh
 . bench/demo-steps.sh
 
-# asked EXPECTED command...: the same of the daemon, by redis-cli.
+# asked EXPECTED command...: does what shown does, for a command that redis-cli sends to the daemon.
 asked() {
     local expected=$1
     shift
     shown "$expected" redis-cli -p "$sherwood_port" "$@"
 }
 
-# counted SERIES EXPECTED: shows a counter, which must have moved by exactly what was done.
+# counted SERIES EXPECTED: shows a counter, which must have grown by exactly the work of the demo.
 counted() {
     local value
     value=$(awk -v series="$1" '$1 == series { printf "%.0f", $2 }' "$work/metrics")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_absent.c - stands in for device_place.cu where nvcc was not found.
+ * device_absent.c - replaces device_place.cu in builds without nvcc.
  */
 #include "bench/cache/place.h"
 

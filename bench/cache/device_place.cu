@@ -10,7 +10,7 @@
 static bool measure_ceiling(struct sw_study_memory *memory, enum sw_study_access access,
                             struct sw_cachebench_ceiling *ceiling)
 {
-    double seconds[SW_CACHEBENCH_CEILING_REPS + 1]; /* the first warms up */
+    double seconds[SW_CACHEBENCH_CEILING_REPS + 1]; /* the first repetition warms up */
     struct sw_study_timed timed = {};
     for (double &taken : seconds) {
         if (!sw_study_access_run(memory, sw_study_shape_usual(access), &timed)) {

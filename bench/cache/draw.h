@@ -5,7 +5,7 @@
  * Key number i is a bijection of i, so numbers stand for keys: those from 0 on are inserted one
  * after the other, those from SW_CACHEBENCH_ABSENT on never are. The words of a value are floats
  * that hold small integers, a function of number, word and generation: a sum of two is exact, and a
- * value put together from two writes is not any key's.
+ * mixture of two writes equals no key's value.
  */
 #ifndef SHERWOOD_BENCH_CACHE_DRAW_H
 #define SHERWOOD_BENCH_CACHE_DRAW_H
@@ -16,9 +16,10 @@
 #include "table/mix.h"
 
 #define SW_CACHEBENCH_ABSENT (1ULL << 40)
-#define SW_CACHEBENCH_GENERATIONS 250 /* 1 .. 250; in the model 0 says that it is not stored */
+#define SW_CACHEBENCH_GENERATIONS 250 /* numbered from 1; 0: the key is not stored */
 
-/* Scores of the policy CUSTOM: NONE for LRU. RISING: later numbers have higher ones. */
+/* Scores of the policy CUSTOM. NONE: the policy is LRU. RISING: later numbers have higher scores.
+ */
 enum sw_cachebench_scores {
     SW_CACHEBENCH_SCORES_NONE,
     SW_CACHEBENCH_SCORES_RISING,
@@ -28,7 +29,7 @@ enum sw_cachebench_scores {
 /* The keys of a call, all different. */
 struct sw_cachebench_query {
     uint64_t count; /* at most 2^28 */
-    uint64_t fresh; /* of these, evenly spread, have the numbers fresh_from, fresh_from + 1, .. */
+    uint64_t fresh; /* this many, evenly spread, have the numbers fresh_from, fresh_from + 1, .. */
     uint64_t fresh_from;
     uint64_t window; /* the others are distinct numbers of from .. from + window - 1; window is at
                         least count - fresh */
@@ -36,7 +37,7 @@ struct sw_cachebench_query {
     uint64_t start; /* their order: number i is from + (i * step + start) mod window; step is below
                        2^32 and has no divisor in common with window */
     uint64_t step;
-    uint64_t seed; /* of the keys */
+    uint64_t seed; /* seed of the keys */
 };
 
 SW_HD static inline uint64_t sw_cachebench_key(uint64_t number, uint64_t seed)

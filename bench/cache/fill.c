@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * fill.c - a cache that is filled from load to load, with scores that rise: the keys between two
- * loads in one call, then a look-up of all keys so far. And the load at which the first entry
- * leaves.
+ * fill.c - fills a cache from load to load, with rising scores: the keys between two loads in one
+ * call, then a look-up of all keys so far. Also finds the load at which the cache evicts its first
+ * entry.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "bench/cache/study.h"
 
-#define FIRST_EVICTION_STEPS 1024 /* calls a capacity */
+#define FIRST_EVICTION_STEPS 1024 /* calls for one capacity of keys */
 
 /* Two series for each load. */
 struct fill {
@@ -18,7 +18,7 @@ struct fill {
     struct sw_cachebench_subject subject;
     struct sw_cachebench_series insert[SW_CACHEBENCH_LIST_MAX];
     struct sw_cachebench_series find[SW_CACHEBENCH_LIST_MAX];
-    uint64_t inserted[SW_CACHEBENCH_LIST_MAX]; /* operations of a call */
+    uint64_t inserted[SW_CACHEBENCH_LIST_MAX]; /* keys of the call for each load */
     uint64_t found[SW_CACHEBENCH_LIST_MAX];
 };
 
@@ -32,7 +32,8 @@ static struct sw_cachebench_subject named(const struct fill *fill, const char *o
     return subject;
 }
 
-/* From the last load to this one. As many keys are found as the cache says it holds. */
+/* Fills from the last load to this one. The look-up must find the number of keys that the cache
+ * holds. */
 static bool step(struct fill *fill, uint32_t l, bool is_warm_up)
 {
     struct sw_cachebench_table *table = &fill->table;
@@ -98,7 +99,7 @@ static void report_loads(struct fill *fill)
     }
 }
 
-/* By small calls, until fewer entries are held than were inserted. */
+/* Inserts by small calls until the cache holds fewer entries than were inserted. */
 static bool first_eviction(struct fill *fill, double *load)
 {
     struct sw_cachebench_table *table = &fill->table;
@@ -153,7 +154,7 @@ void sw_cachebench_do_fill(struct sw_cachebench_study *study)
 {
     const struct sw_cachebench_options *options = study->options;
     struct fill *fill = malloc(sizeof(*fill));
-    /* a capacity may be rounded up to whole buckets */
+    /* a library may round the capacity up to whole buckets */
     if (fill != NULL &&
         sw_cachebench_arrays_open(study, options->fill_capacity + 1024, options->fill_dim, true)) {
         for (int l = 0; options->libraries[l] != NULL; l++) {

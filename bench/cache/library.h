@@ -2,7 +2,7 @@
  *
  * library.h - a cache under test: Sherwood's in either mode, or a peer's (bench/peers/hkv.cu).
  *
- * Members return when their work is done; those that return bool say on stderr what failed.
+ * Members return when their work is done; members that return bool print failures on stderr.
  * Threads: one.
  */
 #ifndef SHERWOOD_BENCH_CACHE_LIBRARY_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Enum name, name on the command line and in the files, what it does. */
+/* Enum name, name on the command line and in the files, description. */
 #define SW_CACHEBENCH_OPERATION_MAP(X)                                                 \
     X(FIND, "find", "copies values out")                                               \
     X(FIND_PLACES, "find_places", "addresses of values; find* at HierarchicalKV")      \
@@ -40,49 +40,49 @@ enum sw_cachebench_operation {
 struct sw_cachebench_wanted {
     bool on_host;
     int device;
-    uint64_t capacity; /* entries */
+    uint64_t capacity; /* in entries */
     uint32_t dim;      /* floats of a value */
-    uint32_t room;     /* operations of a call at most */
-    bool custom;       /* the caller gives the scores; else least recently used */
-    uint32_t rows_in;  /* rows: enum sw_rows_in, and */
+    uint32_t room;     /* the most operations of a call */
+    bool custom;       /* the caller gives the scores; otherwise the cache is LRU */
+    uint32_t rows_in;  /* rows only: enum sw_rows_in */
     uint64_t rows_gpu_bytes;
 };
 
-/* Arrays of a call, where the table lies; each has room for the study's largest call. A library
- * reads and writes those that the operation is about. */
+/* Arrays of a call, in the table's memory. Each has room for the study's largest call. A library
+ * reads and writes only the arrays of the operation. */
 struct sw_cachebench_arrays {
     uint64_t room;
     uint64_t *keys;
     float *values;       /* [room][dim] */
-    uint64_t *scores;    /* NULL: least recently used */
-    uint8_t *accumulate; /* 1: add, the key is present. 0: insert, it is not */
+    uint64_t *scores;    /* NULL: LRU */
+    uint8_t *accumulate; /* 1: add, because the key is present. 0: insert, because it is absent */
     float *values_out;   /* [room][dim] */
     void **places;
-    uint8_t *results;       /* 1 found, 0 absent; other operations than look-ups leave them */
-    uint64_t *evicted_keys; /* and the three below: what left */
+    uint8_t *results;       /* 1 found, 0 absent; only look-ups write them */
+    uint64_t *evicted_keys; /* this and the next three: what the cache evicted */
     float *evicted_values;
     uint64_t *evicted_scores;
     uint64_t *evicted_count;
-    uint64_t *bits; /* in the place of results: of libraries that answer as tables do (is_table) */
-    uint64_t *told; /* and of evicted_count: host memory */
+    uint64_t *bits; /* instead of results, for libraries with is_table */
+    uint64_t *told; /* instead of evicted_count, in host memory */
 };
 
 struct sw_cachebench_library {
     const char *name;
-    const char *about;   /* for run_info.txt; NULL: nothing to say */
-    uint32_t operations; /* bits: those it has. insert_or_assign and find are among them */
+    const char *about;   /* for run_info.txt; NULL: nothing */
+    uint32_t operations; /* bits of the supported operations; always insert_or_assign and find */
     bool on_device_only;
     bool in_place;   /* find_or_insert takes the values from values_out */
-    bool fills_only; /* takes no part in the experiment operations */
-    bool is_table; /* answers as table.h has it: bits, and a count on the host; find_or_insert says
-                      what was there before */
-    /* NULL with a sentence in `reason`. */
+    bool fills_only; /* does not run the experiment operations */
+    bool is_table;   /* answers like table.h: bits, and a count on the host; find_or_insert reports
+                        which keys were present before */
+    /* Opens a cache. Returns NULL with a sentence in `reason` on failure. */
     void *(*open)(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size);
     void (*close)(void *cache);
     bool (*clear)(void *cache);
     bool (*size)(void *cache, uint64_t *entries);
     uint64_t (*capacity)(void *cache);
-    /* The first `count` elements of the arrays. */
+    /* Runs an operation on the first `count` elements of the arrays. */
     bool (*call)(void *cache, enum sw_cachebench_operation operation,
                  const struct sw_cachebench_arrays *arrays, uint64_t count);
 };
@@ -92,7 +92,7 @@ extern const struct sw_cachebench_library *const sw_cachebench_libraries[];
 
 extern const struct sw_cachebench_library sw_cachebench_sherwood_memory;
 extern const struct sw_cachebench_library sw_cachebench_sherwood_throughput;
-/* bench/peers/hkv.cu: one bucket a key, and two. */
+/* bench/peers/hkv.cu: with one bucket a key, and with two. */
 extern const struct sw_cachebench_library sw_cachebench_hkv;
 extern const struct sw_cachebench_library sw_cachebench_hkv_memory;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure.c - one call of an operation: timed around the call that launches and waits, then checked
+ * measure.c - one call of an operation: times the call that launches and waits, then checks it
  * against the model.
  */
 #include <math.h>
@@ -14,7 +14,7 @@ struct call {
     struct sw_cachebench_table *table;
     enum sw_cachebench_operation operation;
     struct sw_cachebench_query query;
-    uint32_t generation; /* of the values it writes */
+    uint32_t generation; /* generation of the values that it writes */
     struct sw_cachebench_rep *rep;
 };
 
@@ -76,7 +76,7 @@ static uint64_t hits_of(const struct call *call)
     return call->query.count - call->query.fresh;
 }
 
-/* In the model: values of this generation, for those of the window and for fresh ones. */
+/* Stores this generation in the model for the keys of the window and for the fresh keys. */
 static bool note(struct call *call, bool window, bool fresh)
 {
     struct sw_cachebench_table *table = call->table;
@@ -104,7 +104,7 @@ static bool check(struct call *call, uint32_t added)
     return sw_cachebench_check_find(call->table, &call->query, added, NULL, &call->rep->verdict);
 }
 
-/* Writes new values to those of the window, whether they are present or not. */
+/* Writes new values to the keys of the window, whether they are present or not. */
 static bool restore(struct call *call)
 {
     struct call again = *call;
@@ -121,7 +121,8 @@ static bool restore(struct call *call)
            note(&again, true, false) && check(&again, 0);
 }
 
-/* Checks that evicted entries were stored, and that their number equals the entries now missing. */
+/* Checks that each evicted entry was stored, and that their number is the number of missing
+ * entries. */
 static bool check_evicted(struct call *call, uint64_t size_before)
 {
     struct sw_cachebench_table *table = call->table;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * operations.c - every operation of every library, at each dimension and load, and an audit of all
- * entries after them; and the ceilings of memory.
+ * operations.c - runs every operation of every library at each dimension and load, then audits all
+ * entries. Also measures the ceilings of memory.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 /* Untimed calls of one operation before the timed ones, as in HierarchicalKV's own benchmark: a
  * library may read its load every few calls and choose its kernels by it. */
 #define WARM_UP_CALLS 9
-#define REPS_MIN 2 /* of a series that is out of time */
+#define REPS_MIN 2 /* fewest repetitions of a series that is out of time */
 
 #define CAPACITY_DEFAULT (128ULL << 20)
-#define DIM_HALVED 32 /* above this dimension the default is half of that */
+#define DIM_HALVED 32 /* above this dimension the default capacity is halved */
 
 static struct sw_cachebench_subject subject_of(const struct sw_cachebench_study *study,
                                                const struct sw_cachebench_library *library,
@@ -80,7 +80,7 @@ static bool measure_series(struct sw_cachebench_table *table, struct sw_cacheben
     return true;
 }
 
-/* Every number that was ever inserted is looked up: no entry is lost, doubled or made up. */
+/* Looks up every number that was ever inserted: no entry may be lost, duplicated or invented. */
 static bool audit(struct sw_cachebench_table *table, struct sw_cachebench_subject *subject)
 {
     struct sw_cachebench_study *study = table->study;
@@ -103,7 +103,7 @@ static bool measure_load(struct sw_cachebench_table *table,
     struct sw_cachebench_study *study = table->study;
     bool done = true;
     struct sw_cachebench_subject subject = *wanted;
-    table->next = 0; /* of what an earlier load left */
+    table->next = 0; /* begins anew after an earlier load */
     for (int o = 0; o < SW_CACHEBENCH_OPERATIONS && done; o++) {
         subject.batch = wanted->batch;
         if (!study->options->operations[o]) {
@@ -160,7 +160,7 @@ void sw_cachebench_do_operations(struct sw_cachebench_study *study)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* Over 4 GiB: what L2 holds does not count. Writes: to a cache of values of 64 floats. */
+/* Ceilings cover 4 GiB, so that L2 does not matter. Writes: to a cache with values of 64 floats. */
 #define CEILING_BYTES (4ULL << 30)
 
 static void measure_ceilings(struct sw_cachebench_study *study)

@@ -47,7 +47,7 @@ const char *sw_cachebench_operation_name(enum sw_cachebench_operation operation)
     return operation_names[operation];
 }
 
-/* Whether the options leave the library in. */
+/* Returns whether the options select the library. */
 static bool is_wanted(const struct sw_cachebench_options *options,
                       const struct sw_cachebench_library *library)
 {
@@ -145,7 +145,8 @@ static const struct sw_study_command command = {
     .count = sizeof(rows) / sizeof(rows[0]),
 };
 
-/* HierarchicalKV keeps the three highest keys for itself: none may be a number's that is drawn. */
+/* HierarchicalKV reserves the three highest keys. Returns whether the study never draws one of them
+ * with this seed. */
 static bool seed_fits(uint64_t seed)
 {
     for (uint64_t key = UINT64_MAX; key > UINT64_MAX - 3; key--) {

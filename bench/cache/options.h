@@ -15,7 +15,7 @@
 #define SW_CACHEBENCH_LIST_MAX 16
 #define SW_CACHEBENCH_LIBRARIES_MAX 8
 #define SW_CACHEBENCH_DIM_MAX 256
-#define SW_CACHEBENCH_WINDOW_PART 4 /* of the capacity: keys that are surely present */
+#define SW_CACHEBENCH_WINDOW_PART 4 /* 1/4 of the capacity: keys that are surely present */
 
 /* Enum name, name on the command line and in the files, description. */
 #define SW_CACHEBENCH_EXPERIMENT_MAP(X)                                              \
@@ -37,34 +37,34 @@ struct sw_cachebench_options {
     bool experiments[SW_CACHEBENCH_EXPERIMENTS];
     const struct sw_cachebench_library *libraries[SW_CACHEBENCH_LIBRARIES_MAX]; /* NULL ends it */
     bool operations[SW_CACHEBENCH_OPERATIONS];
-    double loads[SW_CACHEBENCH_LIST_MAX]; /* of the experiment operations */
+    double loads[SW_CACHEBENCH_LIST_MAX]; /* loads of the experiment operations */
     uint32_t loads_count;
-    double fill_loads[SW_CACHEBENCH_LIST_MAX]; /* ascending */
+    double fill_loads[SW_CACHEBENCH_LIST_MAX]; /* loads of the experiment fill, ascending */
     uint32_t fill_loads_count;
     uint32_t dims[SW_CACHEBENCH_LIST_MAX];
     uint32_t dims_count;
-    uint64_t capacity; /* entries; 0: 128 M, for dims above 32 half of that */
+    uint64_t capacity; /* in entries; 0: 128 M, or half of that above dimension 32 */
     uint64_t fill_capacity;
     uint32_t fill_dim;
     uint64_t batch; /* operations of a call */
     double hit_ratio;
-    uint64_t window; /* hits are drawn from this number of newest keys; 0: a quarter of the
-                        capacity, the maximum */
-    uint32_t offers[SW_CACHEBENCH_LIST_MAX]; /* retention: times the capacity */
+    uint64_t window; /* draws the present keys from this many newest keys; 0: a quarter of the
+                        capacity, which is the maximum */
+    uint32_t offers[SW_CACHEBENCH_LIST_MAX]; /* retention: multiples of the capacity */
     uint32_t offers_count;
     uint32_t reps;
     double seconds; /* a series that takes longer ends after its second repetition */
     uint64_t seed;
     char commit[64];
     char output[512];        /* folder; created */
-    char library_names[256]; /* with commas between; empty: all */
-    bool modes[2];           /* of Sherwood: memory, throughput */
+    char library_names[256]; /* names separated by commas; empty: all */
+    bool modes[2];           /* which modes of Sherwood run: memory, throughput */
     bool quick;
-    bool lists_libraries; /* only says which there are */
+    bool lists_libraries; /* only lists the libraries */
 };
 
-/* Reads the command line. On DONE (--help, --list-libraries) the text was printed on stdout, on
- * WRONG one sentence on stderr. */
+/* Reads the command line. DONE: it printed --help or --list-libraries on stdout. WRONG: it printed
+ * one sentence on stderr. */
 enum sw_study_parsed sw_cachebench_options_parse(struct sw_cachebench_options *options, int argc,
                                                  char **argv);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * place.h - where the cache study's arrays lie, host or device, and what fills and checks them.
+ * place.h - the memory of the cache study's arrays, host or device, and the functions that fill and
+ * check them.
  *
  * Members that return bool wait until their work is done; on false one line on stderr says why.
  * Threads: one.
@@ -20,15 +21,15 @@ extern "C" {
 struct sw_cachebench_draw {
     struct sw_cachebench_query query;
     uint32_t dim;
-    uint32_t generation; /* of the values */
+    uint32_t generation; /* generation of the values */
     enum sw_cachebench_scores scores;
 };
 
 /* An update of the model for a call's numbers. */
 struct sw_cachebench_note {
     struct sw_cachebench_query query;
-    bool window;                /* whether those of the window are noted */
-    uint32_t window_generation; /* 0: erased */
+    bool window;                /* whether to update the keys of the window */
+    uint32_t window_generation; /* generation of the window's keys; 0: erased */
     bool fresh;
     uint32_t fresh_generation;
 };
@@ -36,10 +37,10 @@ struct sw_cachebench_note {
 /* The median of SW_CACHEBENCH_CEILING_REPS repetitions. */
 struct sw_cachebench_ceiling {
     const char *name;
-    uint64_t bytes; /* of the memory that it covers */
-    double seconds; /* of a repetition */
-    uint64_t moved; /* bytes read plus written by it */
-    uint64_t lines; /* gathered by it, or operations; 0: it is a copy */
+    uint64_t bytes; /* size of the memory that the accesses cover */
+    double seconds; /* duration of a repetition */
+    uint64_t moved; /* bytes that a repetition reads and writes */
+    uint64_t lines; /* lines that a repetition gathers, or operations; 0: a copy */
 };
 
 #define SW_CACHEBENCH_CEILINGS 3
@@ -47,15 +48,16 @@ struct sw_cachebench_ceiling {
 
 struct sw_cachebench_place {
     const struct sw_study_place *memory;
-    /* results[i] becomes bit i. */
+    /* Copies results[i] to bit i. */
     bool (*expand)(uint8_t *results, const uint64_t *bits, uint64_t count);
-    /* Keys, values, accumulate (1 for those of the window) and, unless NONE, scores. */
+    /* Draws keys, values, accumulate (1 for the keys of the window) and, unless NONE, scores. */
     bool (*draw)(const struct sw_cachebench_arrays *arrays, const struct sw_cachebench_draw *draw);
-    /* Answers of a call against the model. Adds to the verdict. */
+    /* Compares the answers of a call with the model. Adds to the verdict. */
     bool (*judge)(const struct sw_cachebench_arrays *arrays, const uint8_t *model,
                   const struct sw_cachebench_judged *judged, struct sw_cachebench_verdict *verdict);
-    /* What left: FOUND for each that was stored, with its value; PHANTOM for a key that was not,
-     * WRONG for another value. Numbers are below `numbers`. Adds to the verdict. */
+    /* Judges the evicted entries: FOUND for each that was stored with this value, PHANTOM for a key
+     * that was not stored, WRONG for another value. Numbers are below `numbers`. Adds to the
+     * verdict. */
     bool (*judge_evicted)(const struct sw_cachebench_arrays *arrays, const uint8_t *model,
                           uint64_t numbers, uint32_t dim, uint64_t seed,
                           struct sw_cachebench_verdict *verdict);
@@ -67,7 +69,7 @@ struct sw_cachebench_place {
 };
 
 extern const struct sw_cachebench_place sw_cachebench_host;
-/* NULL where nvcc was not found. */
+/* NULL in builds without nvcc. */
 const struct sw_cachebench_place *sw_cachebench_device(void);
 
 /* Measures the accesses of 2^20 keys, 60 % of them present, to a half full cache of `slots` slots

@@ -16,7 +16,7 @@ struct sw_cachebench_work {
     struct sw_cachebench_judged judged;
     struct sw_cachebench_note note;
     uint8_t *model;
-    uint64_t numbers; /* of the model */
+    uint64_t numbers; /* numbers in the model */
     uint32_t dim;
     uint64_t seed;
 };
@@ -98,7 +98,7 @@ static bool judge(const struct sw_cachebench_arrays *arrays, const uint8_t *mode
     struct sw_cachebench_work work;
     memset(&work, 0, sizeof(work));
     work.arrays = *arrays;
-    work.model = (uint8_t *)model; /* is only read */
+    work.model = (uint8_t *)model; /* only reads it */
     work.judged = *judged;
     return judge_one_tally(&work, judged->query.count, verdict->of);
 }
@@ -130,7 +130,7 @@ static bool judge_evicted_in(const struct sw_study_place *memory,
     uint64_t count = 0;
     memset(&work, 0, sizeof(work));
     work.arrays = *arrays;
-    work.model = (uint8_t *)model; /* is only read */
+    work.model = (uint8_t *)model; /* only reads it */
     work.numbers = numbers;
     work.dim = dim;
     work.seed = seed;

@@ -122,7 +122,7 @@ bool sw_cachebench_report_series(struct sw_cachebench_report *report,
 {
     FILE *file = report->summary;
     double giga = (double)subject->batch * 1e-9;
-    double median = sw_study_median(series->seconds, series->count); /* sorts them */
+    double median = sw_study_median(series->seconds, series->count); /* sorts the seconds */
     double slowest = series->seconds[series->count - 1];
     double fastest = series->seconds[0];
     uint64_t faults = sw_cachebench_faults(&series->verdict);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * retention.c - a cache that is offered its capacity, or several times that, with random scores:
- * which share of the entries that an ideal cache of this size would hold, those with the highest
- * scores, does it hold?
+ * retention.c - offers a cache its capacity, or a multiple of it, with random scores. An ideal
+ * cache would hold the entries with the highest scores; measures which share of them this cache
+ * holds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The lowest score of the ideal cache; 0 if there is no memory to find out. */
+/* Returns the lowest score in the ideal cache; 0 without memory for the computation. */
 static uint64_t threshold(uint64_t numbers, uint64_t capacity, uint64_t seed)
 {
     uint64_t lowest = 0;
@@ -50,7 +50,7 @@ static bool offer(struct sw_cachebench_table *table, uint64_t numbers)
     return done && sw_cachebench_table_count(table, NULL);
 }
 
-/* How many of those with a score from `lowest` on are held. */
+/* Counts the entries that the cache holds with a score of at least `lowest`. */
 static bool count_kept(struct sw_cachebench_table *table, uint64_t lowest, uint64_t *kept,
                        struct sw_cachebench_verdict *verdict)
 {

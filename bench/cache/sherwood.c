@@ -97,7 +97,7 @@ static uint64_t sherwood_capacity(void *opaque)
     return info.capacity_slots;
 }
 
-/* The arrays that an operation is about; the others stay NULL. */
+/* Sets the arrays of an operation; the others stay NULL. */
 static void choose_arrays(enum sw_cachebench_operation operation,
                           const struct sw_cachebench_arrays *arrays, struct sw_batch *batch)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table.c - a cache under test: opening, filling, looking up, and the model of what it holds.
+ * table.c - opens, fills and reads a cache under test, and keeps a model of its contents.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,9 +12,9 @@
 #include "bench/study/report.h"
 
 #define POISON 0xEE
-#define FILL_TOLERANCE 0.001 /* of the capacity: when a fill has reached its load */
-#define LOAD_TOLERANCE 0.01  /* of the capacity: when it has drifted away from it */
-#define FILL_TIMES_MAX 2     /* the capacity: a fill offers no more */
+#define FILL_TOLERANCE 0.001 /* share of the capacity: a fill has reached its load within this */
+#define LOAD_TOLERANCE 0.01  /* share of the capacity: a load may drift by this */
+#define FILL_TIMES_MAX 2     /* multiple of the capacity: a fill offers no more */
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
@@ -252,7 +252,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Some leave before the load is reached, so the rest is offered again and again. */
+/* The cache evicts some entries before it reaches the load, so offers the rest again and again. */
 static bool refill(struct sw_cachebench_table *table, double load)
 {
     uint64_t target = (uint64_t)(load * (double)table->capacity);

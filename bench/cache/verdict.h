@@ -12,10 +12,10 @@
 enum sw_cachebench_answer {
     SW_CACHEBENCH_ABSENT_RIGHTLY,
     SW_CACHEBENCH_FOUND,
-    SW_CACHEBENCH_MISSED,  /* it must be there, and was not found */
-    SW_CACHEBENCH_GONE,    /* it was stored, but may have left */
-    SW_CACHEBENCH_PHANTOM, /* found, and never stored, or erased */
-    SW_CACHEBENCH_WRONG,   /* another value than what was written, or no answer at all */
+    SW_CACHEBENCH_MISSED,  /* must be present, but was not found */
+    SW_CACHEBENCH_GONE,    /* was stored, but may be evicted */
+    SW_CACHEBENCH_PHANTOM, /* found, but never stored, or erased */
+    SW_CACHEBENCH_WRONG,   /* another value than the written one, or no answer */
     SW_CACHEBENCH_ANSWERS
 };
 
@@ -23,23 +23,24 @@ struct sw_cachebench_verdict {
     unsigned long long of[SW_CACHEBENCH_ANSWERS];
 };
 
-/* Where the answers of a call lie. */
+/* The arrays that have the answers of a call. */
 enum sw_cachebench_seen {
-    SW_CACHEBENCH_SEEN_RESULTS,         /* results alone */
+    SW_CACHEBENCH_SEEN_RESULTS,         /* only results */
     SW_CACHEBENCH_SEEN_VALUES,          /* results and values_out */
     SW_CACHEBENCH_SEEN_PLACES,          /* results and places */
-    SW_CACHEBENCH_SEEN_VALUES_UNMARKED, /* values_out alone: every key is answered */
+    SW_CACHEBENCH_SEEN_VALUES_UNMARKED, /* only values_out: every key has a value */
 };
 
 struct sw_cachebench_judged {
     struct sw_cachebench_query query;
     enum sw_cachebench_seen seen;
     uint32_t dim;
-    uint32_t added;     /* generation of what was added to those of the window; 0: nothing was */
+    uint32_t added;     /* generation that was added to the keys of the window; 0: none */
     uint64_t sure_from; /* stored numbers from here on must be found */
 };
 
-/* Whether it was found as it must be; values come after. `result` is 1 for found, 0 for absent. */
+/* Judges whether a key was found as it must be; the values come later. `result` is 1 for found, 0
+ * for absent. */
 SW_HD static inline enum sw_cachebench_answer
 sw_cachebench_presence(const struct sw_cachebench_judged *judged, uint64_t number,
                        uint32_t generation, uint32_t result)
@@ -59,7 +60,7 @@ sw_cachebench_presence(const struct sw_cachebench_judged *judged, uint64_t numbe
     return number >= judged->sure_from ? SW_CACHEBENCH_MISSED : SW_CACHEBENCH_GONE;
 }
 
-/* What word `word` of key j must be. */
+/* Returns the expected word `word` of key j. */
 SW_HD static inline float sw_cachebench_expected(const struct sw_cachebench_judged *judged,
                                                  uint64_t j, uint64_t number, uint32_t word,
                                                  uint32_t generation)

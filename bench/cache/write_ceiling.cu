@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * write_ceiling.cu - what memory alone takes for an insert_or_assign: a kernel that touches what
- * must be accessed, without any decisions. It is given the bucket of each key, in order, which a
- * cache would have to compute first.
+ * write_ceiling.cu - measures the memory accesses of an insert_or_assign: a kernel makes all of
+ * them without any decision. Its input is the bucket of each key, in order, which a cache must
+ * compute first.
  */
 #include "bench/cache/place.h"
 
@@ -14,7 +14,7 @@
 #define BLOCK 256
 #define OPS (1U << 20)
 #define BUCKET_SLOTS 128
-#define VALUE_UNITS 16 /* of 16 bytes: 64 floats */
+#define VALUE_UNITS 16 /* 16-byte units of a value: 64 floats */
 #define FRESH_TENTHS 4
 #define IN_FLIGHT 4
 
@@ -26,13 +26,13 @@ struct memory {
     uint64_t slots;
 };
 
-/* Makes the kernel wait for the word that it read: no hash has this value. */
+/* Makes the kernel wait for the word that it read. Returns 0, because no hash has this value. */
 static __device__ __forceinline__ uint64_t nothing(uint64_t word)
 {
     return word == 0x5348455257434549ULL ? 1 : 0;
 }
 
-/* The slot of operation i, and whether its key is absent. */
+/* Returns the slot of operation i, and whether its key is absent. */
 static __device__ uint64_t slot_of(const struct memory *memory, uint32_t i, bool *fresh)
 {
     uint64_t hash = (i + 1) * 0x9e3779b97f4a7c15ULL;
@@ -42,7 +42,7 @@ static __device__ uint64_t slot_of(const struct memory *memory, uint32_t i, bool
     return bucket * BUCKET_SLOTS + (hash >> 20) % BUCKET_SLOTS;
 }
 
-/* Looks the key up: its bucket's digests, then if it is present its entry. */
+/* Reads what a look-up reads: the digests of the bucket, and for a present key its entry. */
 static __device__ uint64_t look_up(const struct memory *memory, uint64_t slot, bool fresh)
 {
     uint32_t seen = 0;
@@ -86,7 +86,7 @@ static __global__ void __launch_bounds__(BLOCK, 4) write_kernel(const struct mem
 
 static bool time_all(const struct memory *memory, double *seconds)
 {
-    double taken[SW_CACHEBENCH_CEILING_REPS + 1]; /* the first warms up */
+    double taken[SW_CACHEBENCH_CEILING_REPS + 1]; /* the first repetition warms up */
     for (double &rep : taken) {
         auto launch = [&] {
             write_kernel<<<OPS / BLOCK, BLOCK>>>(*memory);

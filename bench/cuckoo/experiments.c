@@ -13,7 +13,7 @@
 static const uint32_t tables_list[] = {SW_CBENCH_CUCKOO2, SW_CBENCH_CUCKOO3, SW_CBENCH_ROBIN_HOOD,
                                        SW_CBENCH_BGHT_CHT, SW_CBENCH_BGHT_B16};
 
-/* An insert bound that never stops an insert early matters only where few keys are stored. */
+/* Returns the chain bound of inserts of `keys` keys; 0: the table is not a cuckoo table. */
 static uint32_t bound_of(const struct sw_cbench_study *study, uint32_t table, uint64_t keys)
 {
     uint32_t bound = sw_cuckoo_chain_bound(study->options->bound, keys);
@@ -34,7 +34,7 @@ static struct sw_cbench_wanted wanted_of(const struct sw_cbench_study *study, ui
 
 /* --- (1) -------------------------------------------------------------------------------------- */
 
-/* One table for all s: it was made for the largest. */
+/* All s share one table, which is made for the largest. */
 static void experiment_of_calls(struct sw_cbench_study *study, uint32_t table,
                                 enum sw_cbench_experiment experiment, uint64_t operations_a_key,
                                 void (*measure)(struct sw_cbench_study *,
@@ -62,7 +62,7 @@ static void experiment_insert(struct sw_cbench_study *study, uint32_t table)
 
 /* --- (2) -------------------------------------------------------------------------------------- */
 
-/* A table that holds S, or NULL. */
+/* Returns a table that holds S, or NULL. */
 static void *filled_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
                           struct sw_cbench_subject *subject)
 {
@@ -135,7 +135,7 @@ static void experiment_size(struct sw_cbench_study *study, uint32_t table)
 
 static void experiment_bound(struct sw_cbench_study *study, uint32_t table)
 {
-    if (sw_cbench_library_of(table)->is_peer) { /* a peer chooses its bound itself */
+    if (sw_cbench_library_of(table)->is_peer) { /* a peer sets its own bound */
         return;
     }
     static const char *const bounds[] = {"0.2", "0.4", "0.6", "0.8", "1.0",  "1.2",

@@ -32,7 +32,7 @@ static void write_run_info(const struct sw_cbench_study *study, int argc, char *
             sw_cuckoo_chain_bound(options->bound, 1ULL << options->keys_log2), options->reps);
 }
 
-/* A line for each peer's table that is measured. */
+/* Writes a line for each peer's table in the run. */
 static void write_peers(const struct sw_cbench_study *study)
 {
     for (uint32_t t = 0; t < SW_CBENCH_TABLES; t++) {

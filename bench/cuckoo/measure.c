@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure.c - repetitions of an insert or a look-up: timed around the call that launches and waits,
- * then checked.
+ * measure.c - repetitions of an insert or a look-up: times the call that launches and waits, then
+ * checks it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -99,8 +99,7 @@ static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *s
            study->place->judge(study->found, &order, verdict);
 }
 
-/* Look-ups read the stash to its end, so while it holds entries only the first keys are asked for.
- */
+/* Look-ups read the whole stash. So while the stash has entries, looks up only the first keys. */
 static bool ask_some(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                      void *table, struct sw_cbench_verdict *verdict)
 {
@@ -120,7 +119,7 @@ static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_s
                                      : ask(study, subject, table, 0, &stored) &&
                                            ask(study, subject, table, subject->keys, &absent);
     if (library_of(subject)->is_peer) {
-        inserted->left = stored.missed; /* it does not tell */
+        inserted->left = stored.missed; /* the table does not report it */
     }
     rep->left = inserted->left + inserted->aside;
     rep->missed = stored.missed > inserted->left ? stored.missed - inserted->left
@@ -233,7 +232,7 @@ void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbenc
                study->place->judge(study->found, &order, &verdict) &&
                check_insert(study, subject, table, &inserted, &rep);
         if (done) {
-            /* where keys are left the look-ups of ours were not made */
+            /* if the insert left keys over, Sherwood's tables did not run the look-ups */
             rep.missed += rep.left == 0 ? verdict.missed : 0;
             rep.phantom += rep.left == 0 ? verdict.phantom : 0;
             record_repetition(study, subject, &rep, r == 0);

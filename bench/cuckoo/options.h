@@ -25,7 +25,7 @@ enum sw_cbench_table {
     SW_CBENCH_ROBIN_HOOD,
     SW_CBENCH_CUCKOO2 = 2,
     SW_CBENCH_CUCKOO3 = 3,
-    SW_CBENCH_BGHT_CHT, /* peers */
+    SW_CBENCH_BGHT_CHT, /* from here on: peers */
     SW_CBENCH_BGHT_B16,
     SW_CBENCH_TABLES
 };
@@ -47,15 +47,15 @@ struct sw_cbench_options {
     uint32_t table_log2; /* of experiments 1 and 2 */
     uint32_t reps;
     double bound;           /* l of the chain bound l * log2 n; experiment 4 varies l */
-    unsigned size_is_total; /* 1: a size is that of all arrays together, not of each */
+    unsigned size_is_total; /* 1: a size counts the cells of all arrays; 0: of each */
     uint64_t seed;
     char commit[64];
     char output[512]; /* folder; created */
     bool quick;
 };
 
-/* Reads the command line. On DONE the text of --help was printed on stdout, on WRONG one sentence
- * on stderr. */
+/* Reads the command line. DONE: it printed --help on stdout. WRONG: it printed one sentence on
+ * stderr. */
 enum sw_study_parsed sw_cbench_options_parse(struct sw_cbench_options *options, int argc,
                                              char **argv);
 

@@ -15,7 +15,7 @@
 #include "bench/study/span.h"
 
 struct sw_cbench_report {
-    FILE *raw;     /* a row a repetition */
+    FILE *raw;     /* a row for each repetition */
     FILE *summary; /* columns study,library,operation,slot_bits,F,batch,metric,value,unit */
     FILE *tables;  /* the report's tables: x, t, MOPS, time, deviation */
     FILE *run_info;
@@ -25,15 +25,15 @@ struct sw_cbench_report {
 struct sw_cbench_subject {
     enum sw_cbench_experiment experiment;
     char x[32];          /* s, i, size or l, as text */
-    char library[24];    /* cuckoo2, cuckoo3, robin_hood, a peer's */
-    uint32_t table;      /* which one (library.h) */
+    char library[24];    /* cuckoo2, cuckoo3, robin_hood, or a peer's name */
+    uint32_t table;      /* number of the table (library.h) */
     uint32_t functions;  /* 0: not a cuckoo table */
-    uint64_t keys;       /* stored by a call, or looked up */
-    uint64_t operations; /* of a call; 0: one for each key */
+    uint64_t keys;       /* keys that a call stores or looks up */
+    uint64_t operations; /* operations of a call; 0: one for each key */
     uint64_t cells;      /* of the table */
     uint32_t slot_bits;  /* of a cell */
     uint64_t bytes;      /* reserved */
-    double load;         /* keys stored a cell, if every one finds a place */
+    double load;         /* keys per cell, if every key finds a place */
 };
 
 struct sw_cbench_rep {
@@ -48,11 +48,11 @@ struct sw_cbench_series {
     struct sw_cbench_rep reps[SW_CBENCH_REPS_MAX];
     uint32_t count;
     double mean;           /* seconds by the host's clock */
-    double mean_by_events; /* NAN: a repetition has none */
+    double mean_by_events; /* NAN: a repetition has no time by events */
     double deviation;
     double fastest;
-    uint64_t left;   /* the most of any repetition, as those below */
-    uint64_t missed; /* beyond those that were handed back */
+    uint64_t left;   /* this and the next ones: the largest of all repetitions */
+    uint64_t missed; /* not found, beyond the keys that were handed back */
     uint64_t phantom;
 };
 
@@ -69,12 +69,12 @@ bool sw_cbench_report_close(struct sw_cbench_report *report);
 /* The heading of an experiment in tables.txt. */
 void sw_cbench_report_begin(struct sw_cbench_report *report, enum sw_cbench_experiment experiment,
                             const char *what);
-/* Sums the series up and writes its rows. Where keys were handed back there is no rate: the insert
- * did not end. */
+/* Sums up the series and writes its rows. If keys were handed back, there is no rate: the insert is
+ * not complete. */
 void sw_cbench_report_series(struct sw_cbench_report *report,
                              const struct sw_cbench_subject *subject,
                              struct sw_cbench_series *series);
-/* A configuration that could not be measured at all, and why. */
+/* Reports a configuration that could not be measured, and why. */
 void sw_cbench_report_none(struct sw_cbench_report *report, const struct sw_cbench_subject *subject,
                            const char *reason);
 

@@ -15,7 +15,7 @@
 #include "table/cuckoo/engine.h"
 #include "table/table.h"
 
-/* Of Robin Hood. Never reached: without a bound every key finds a slot. */
+/* For Robin Hood. No probe reaches it: without a bound every key finds a slot. */
 #define MAX_PROBE (1U << 20)
 
 struct under_test {
@@ -23,7 +23,7 @@ struct under_test {
     struct sw_queue *queue;
     const struct sw_cbench_place *place;
     const char *name;
-    void *leftovers; /* keys, then values; Robin Hood with a bound */
+    void *leftovers; /* keys, then values; only for Robin Hood with a bound */
     uint64_t keys_max;
 };
 
@@ -36,7 +36,7 @@ static void table_close(void *table)
     free(self);
 }
 
-/* The engine, its size and its bound. */
+/* Chooses the engine, its size and its bound. */
 static void choose(struct sw_table_config *config, const struct sw_cbench_options *options,
                    const struct sw_cbench_wanted *wanted)
 {
@@ -55,7 +55,8 @@ static void choose(struct sw_table_config *config, const struct sw_cbench_option
     config->max_probe = wanted->bound;
 }
 
-/* The cuckoo engine tries batches that may pass its highest load one operation at a time. */
+/* Returns whether the table can hold the keys of one call below its highest load. Above it, the
+ * cuckoo engine would run the operations of a batch one at a time. */
 static bool table_takes(const struct sw_cbench_options *options,
                         const struct sw_cbench_wanted *wanted, char *reason, size_t reason_size)
 {

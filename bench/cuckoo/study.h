@@ -13,20 +13,20 @@ struct sw_cbench_study {
     const struct sw_cbench_place *place;
     struct sw_cbench_report *report;
     double started;    /* host clock, for the progress line */
-    uint32_t *keys;    /* S, where the tables lie: 2^keys_log2 */
-    uint32_t *queries; /* the same number */
+    uint32_t *keys;    /* the set S of 2^keys_log2 keys, in the tables' memory */
+    uint32_t *queries; /* room for the same number of keys */
     uint32_t *found;
     struct sw_cbench_series series; /* the current series */
-    bool is_correct;                /* no check found anything so far */
-    bool is_complete;               /* everything asked for was measured */
+    bool is_correct;                /* no check has failed so far */
+    bool is_complete;               /* everything requested was measured */
 };
 
-/* Allocates the arrays and draws S. On false one line on stderr says why, and nothing is open. */
+/* Allocates the arrays and draws S. On failure prints one line on stderr and returns false; nothing
+ * is open. */
 bool sw_cbench_study_open(struct sw_cbench_study *study);
 void sw_cbench_study_close(struct sw_cbench_study *study);
 
-/* The table that is wanted, under test; fills in the subject. NULL: the report says
- * why. */
+/* Opens the wanted table and fills in the subject. NULL: the report says why. */
 void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
                             uint64_t stored, struct sw_cbench_subject *subject);
 void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject);

@@ -2,10 +2,10 @@
  *
  * bulk.c - the load by bulk frames, through libsherwood.
  *
- * The connections of a thread belong to one handle; each has up to --depth frames in
- * flight. In closed loop an answered frame makes room for the next at once. With a rate a frame is
- * prepared, and sent when it is due, by whichever connection has the fewest unanswered; answers are
- * taken in the meantime.
+ * The connections of a thread belong to one handle; each has up to --depth frames in flight. In
+ * closed loop a reply makes room for the next frame at once. With a rate the thread prepares a
+ * frame, handles replies until the frame is due, and sends it on the connection with the fewest
+ * frames in flight.
  */
 #include "bench/load/bulk.h"
 #include "bench/load/secure.h"
@@ -26,7 +26,7 @@ static void bulk_destroy(void *context)
     if (!bulk) {
         return;
     }
-    /* Connections first: requests in flight borrow the arrays. */
+    /* Closes the connections first, because requests in flight borrow the arrays. */
     sherwood_close(bulk->client);
     for (uint32_t i = 0; bulk->slots && i < bulk->slots_count; i++) {
         sw_load_partition_fini(&bulk->slots[i].partition);
@@ -67,7 +67,7 @@ static int choose_values(const struct sw_load_options *options, const struct she
     return SW_LOAD_OK;
 }
 
-/* Does what the server allows fit what was asked for? */
+/* Checks that the server's limits allow what the options request. */
 static int check_limits(const struct sw_load_options *options, const struct sherwood_server *facts,
                         uint32_t connections, char *error)
 {
@@ -98,7 +98,7 @@ static int check_limits(const struct sw_load_options *options, const struct sher
     return SW_LOAD_OK;
 }
 
-/* Are prefilled frames sent as pages? */
+/* Returns whether prefilled frames are sent as pages. */
 static bool wants_pages(const struct sw_load_options *options)
 {
     return options->splice == SW_LOAD_SPLICE_AUTO ? strncmp(options->address, "unix:", 5) == 0
@@ -169,7 +169,7 @@ static uint64_t align_up(uint64_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Cuts the block of arrays into those of the slots. */
+/* Assigns each slot its arrays in the block of memory. */
 static void assign_arrays(struct sw_load_bulk *bulk, uint64_t keys_bytes, uint64_t values_bytes,
                           uint64_t slot_bytes)
 {
@@ -183,8 +183,8 @@ static void assign_arrays(struct sw_load_bulk *bulk, uint64_t keys_bytes, uint64
     }
 }
 
-/* Takes memory for the arrays of all slots, and in *prefill that of the frames drawn before, if it
- * is shared. */
+/* Allocates the arrays of all slots. In *prefill it returns the memory of prefilled frames, if that
+ * memory is shared. */
 static int take_memory(struct sw_load_bulk *bulk, bool is_shared, uint64_t slots_bytes,
                        uint64_t prefill_bytes, char **prefill, char *error)
 {
@@ -222,8 +222,8 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
         return status;
     }
     assign_arrays(bulk, keys_bytes, values_bytes, slot_bytes);
-    /* Page faults belong here, not in the first phase. Of prefilled frames only the bitmap of their
-     * replies is stored here. */
+    /* Stores to every page now, so that the first phase has no page faults. Of prefilled frames
+     * this thread stores only the bitmaps of their replies. */
     bulk->frames = setup->frames;
     if (!is_prefilled) {
         memset(bulk->arrays, 0, bulk->slots_count * slot_bytes);
@@ -270,7 +270,7 @@ static enum sherwood_operation mix_operation(const struct sw_load_unit *unit)
     }
 }
 
-/* The request for the unit that the slot has taken. */
+/* Makes the request for the unit in the slot. */
 static void make_request(const struct sw_load_worker *worker, const struct sw_load_bulk *bulk,
                          struct sw_load_slot *slot)
 {
@@ -289,7 +289,7 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
     }
     bool takes_operands = operation == SHERWOOD_SET || operation == SHERWOOD_SUM;
     bool wants_values = operation == SHERWOOD_GET || options->want_previous;
-    /* The end of a mix reads every key, also those that must be absent. */
+    /* The check of a mix reads every key, also the absent ones, so it needs the bitmap. */
     bool wants_found = !options->no_found || worker->phase->operation == SW_LOAD_CHECK;
     bool is_batched = unit->count <= SW_LOAD_BATCH_KEYS || unit->is_filled;
     slot->request = (struct sherwood_request){
@@ -308,7 +308,7 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
     };
 }
 
-/* Takes the next unit for an idle slot. False if there is none for it. */
+/* Takes the next unit for an idle slot. Returns false if the phase has no more for it. */
 static bool take_unit(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
                       struct sw_load_slot *slot)
 {
@@ -343,8 +343,8 @@ static int submit(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
     return SW_LOAD_OK;
 }
 
-/* Waits for an answer for at most `timeout_ms` (negative: without a limit) and accounts for it. The
- * slot is free then; NULL if there was none. */
+/* Waits for a reply for at most `timeout_ms` (negative: without limit), and accounts
+ * for it. The slot in *out can take another unit; NULL: no reply came. */
 static int await_answer(struct sw_load_worker *worker, struct sw_load_bulk *bulk, int timeout_ms,
                         struct sw_load_slot **out)
 {
@@ -383,7 +383,7 @@ static int run_closed(struct sw_load_worker *worker, struct sw_load_bulk *bulk)
     return status;
 }
 
-/* Takes all answers that are here. */
+/* Handles all replies that have arrived. */
 static int take_answers(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
                         uint64_t *answered_ns)
 {
@@ -400,7 +400,7 @@ static int take_answers(struct sw_load_worker *worker, struct sw_load_bulk *bulk
     return status;
 }
 
-/* Sleeps until an answer is here, or the unit of `armed` (may be NULL) is due. */
+/* Sleeps until a reply arrives, or the unit of `armed` (may be NULL) is due. */
 static int sleep_until(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
                        const struct sw_load_slot *armed, uint64_t answered_ns)
 {
@@ -430,7 +430,7 @@ static int sleep_until(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
 
 static int run_open(struct sw_load_worker *worker, struct sw_load_bulk *bulk)
 {
-    struct sw_load_slot *armed = NULL; /* has taken a unit that is not due yet */
+    struct sw_load_slot *armed = NULL; /* the slot with a unit that is not due yet */
     uint64_t answered_ns = sw_load_now_ns();
     int status = SW_LOAD_OK;
     bulk->idle_count = 0;

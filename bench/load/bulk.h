@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bulk.h - frames in flight, which the files of the bulk transport share. One thread.
+ * bulk.h - what the files of the bulk protocol share: frames in flight and their slots. One thread.
  */
 #ifndef SHERWOOD_LOAD_BULK_H
 #define SHERWOOD_LOAD_BULK_H
@@ -10,7 +10,7 @@
 #include "bench/load/worker.h"
 #include "client/sherwood.h"
 
-/* One system call sends all ready frames of at most this number of keys. */
+/* One system call sends all ready frames of at most this many keys. */
 #define SW_LOAD_BATCH_KEYS 8192
 
 /* A place for a frame in flight. */
@@ -30,18 +30,18 @@ struct sw_load_bulk {
     uint32_t frame;
     uint32_t slots_count; /* connections times depth */
     uint32_t in_flight;
-    struct sherwood_times times;    /* of sets, with --ttl */
-    void *arrays;                   /* of all slots, one block; in the region, if there is one */
-    struct sherwood_region *region; /* the handle's; NULL: arrays go by the socket */
+    struct sherwood_times times;    /* expiry times of sets, with --ttl */
+    void *arrays;                   /* one block for all slots; in the region, if there is one */
+    struct sherwood_region *region; /* the handle's region; NULL: arrays go by the socket */
     struct sw_load_slot *slots;
     struct sw_load_slot **idle; /* open loop: a stack */
     uint32_t idle_count;
-    struct sw_load_prefill prefill;       /* of this thread, for the timed phase */
-    const struct sw_load_prefill *frames; /* of every unit, borrowed; NULL: none */
+    struct sw_load_prefill prefill;       /* frames of this thread, for the timed phase */
+    const struct sw_load_prefill *frames; /* frames of every unit, borrowed; NULL: none */
     bool splices;                         /* prefilled frames are sent as pages */
 };
 
-/* Counts the answers of a frame, and compares them with the right ones. */
+/* Counts the replies of a frame, and compares them with the expected ones. */
 void sw_load_bulk_use(struct sw_load_worker *worker, const struct sw_load_slot *slot);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * bulk_check.c - comparing the answer of a bulk frame with what it should be (see bulk.h).
+ * bulk_check.c - compares the reply to a bulk frame with the expected reply (see bulk.h).
  */
 #include "bench/load/bulk.h"
 
-/* Compares every answer of a frame one by one, after a count has shown that some are not as if all
- * keys were there, or as if all had expired. */
+/* Compares the answers of a frame one by one. The caller does this only if a count shows that the
+ * answers are neither all right nor all expired. */
 static void compare_each(struct sw_load_worker *worker, const struct sw_load_slot *slot,
                          uint32_t count)
 {
@@ -13,7 +13,7 @@ static void compare_each(struct sw_load_worker *worker, const struct sw_load_slo
     for (uint32_t i = 0; i < count; i++) {
         uint64_t key = sw_load_element(slot->unit.keys, workload->key_bytes, i);
         uint64_t got = sw_load_shown(workload, slot->got, i);
-        /* Without the bitmap, a key that is absent has the value 0, or no bytes. */
+        /* Without the bitmap, an absent key has the value 0, or no bytes. */
         bool missing = slot->request.found ? !sherwood_found(slot->found, i) : got == 0;
         bool is_right = sw_load_is_right(workload, slot->unit.keys, slot->got, i);
         sw_load_worker_read(worker, &slot->unit, key, missing, is_right, got);
@@ -38,7 +38,8 @@ static void report_presence(struct sw_load_worker *worker, const struct sw_load_
     }
 }
 
-/* How many keys of the frame were there, by its bitmap; by the head of the reply if it has none. */
+/* Returns how many keys of the frame were present: by the bitmap, or by the head of a reply without
+ * one. */
 static uint64_t count_found(const struct sw_load_slot *slot, uint32_t count)
 {
     uint64_t found = 0;
@@ -68,7 +69,7 @@ static void verify(struct sw_load_worker *worker, const struct sw_load_slot *slo
     }
 }
 
-/* The same for a frame of a partition, against its model. */
+/* Does the same for a frame of a partition, by its model. */
 static void verify_partition(struct sw_load_worker *worker, const struct sw_load_slot *slot)
 {
     const bool is_get = slot->request.operation == SHERWOOD_GET;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.c - connecting to a cluster, and adding up what went to its nodes (see cluster.h).
+ * cluster.c - connects to a cluster, and adds up what was sent to each node (see cluster.h).
  */
 #include "bench/load/cluster.h"
 #include "bench/load/worker.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cuts the text at its commas. Returns how many addresses there are; 0: one is empty, or there are
- * too many. */
+/* Splits the text at its commas. Returns the number of addresses; 0: one is empty, or there are too
+ * many. */
 static size_t cut(char *text, const char *addresses[SW_LOAD_ADDRESSES_MAX])
 {
     size_t count = 0;
@@ -55,7 +55,7 @@ int sw_load_cluster_connect(const struct sw_load_options *options,
     return status;
 }
 
-/* The node at this address, which is a new one if it was not told of before. NULL: no room. */
+/* Returns the node at this address; adds it if it is new. NULL: no room. */
 static struct sw_load_node *node_at(struct sw_load_nodes *nodes, const char *address)
 {
     for (uint32_t i = 0; i < nodes->count; i++) {
@@ -89,7 +89,7 @@ void sw_load_nodes_add(struct sw_load_nodes *nodes, const struct sherwood *clien
         if (is_newer) {
             snprintf(node->name, sizeof(node->name), "%s", shard.name);
             node->slots = shard.slots;
-        } else if (node->name[0] == '\0') { /* a node of an older topology */
+        } else if (node->name[0] == '\0') { /* the node is not in the newest topology */
             snprintf(node->name, sizeof(node->name), "%s", shard.name);
         }
         node->keys += shard.keys;

@@ -65,7 +65,7 @@ static int dial_unix(const char *path, int timeout_ms, char *text, size_t text_b
     return fd;
 }
 
-/* Cuts "host:port" or "[v6]:port". Returns 0, or -1. */
+/* Splits "host:port" or "[v6]:port". Returns 0, or -1. */
 static int split(const char *address, char *host, const char **port)
 {
     const char *colon = strrchr(address, ':');

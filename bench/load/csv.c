@@ -60,7 +60,7 @@ int sw_load_report_csv(const char *path, const struct sw_load_options *options,
     }
     bool written = fflush(out) == 0 && !ferror(out);
     int error = errno;
-    if (!written && is_file) { /* no part of a row stays behind the rows of other runs */
+    if (!written && is_file) { /* a part of a row would spoil the other rows */
         (void)!ftruncate(fileno(out), facts.st_size);
     }
     if (fclose(out) && written) {

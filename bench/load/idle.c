@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * idle.c - connections that are open and silent (see idle.h).
+ * idle.c - opens silent connections (see idle.h).
  */
 #include "bench/load/idle.h"
 
@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Descriptors of the run itself. */
+/* Descriptors that the run needs beside the idle connections. */
 #define DESCRIPTORS_MORE 8192
 #define ANSWER_BYTES 128
 
@@ -34,7 +34,7 @@ static void raise_limit(uint32_t count)
     }
 }
 
-/* One PING and its answer. False with a sentence. */
+/* Sends a PING and reads the reply. Returns false with a sentence. */
 static bool greet(int fd, char *error)
 {
     static const char ping[] = "PING\r\n", pong[] = "+PONG\r\n";

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * life.h - until when a key may live that was given a time (--ttl). Pure; any thread.
+ * life.h - the time until which a key with an expiry time (--ttl) lives. Pure; any thread.
  *
- * The server counts from the moment at which it carries the write out. That is somewhere between
- * when the write was sent and when it was answered, so the key expires within bounds, and a read
- * that was under way at some time within them may find it, or not. Times are those of
- * sw_load_now_ns.
+ * The server counts from the moment at which it executes the write, between request and reply. So
+ * the key expires between two bounds, and a read that overlaps this interval may find the key or
+ * not. Times are those of sw_load_now_ns.
  */
 #ifndef SHERWOOD_LOAD_LIFE_H
 #define SHERWOOD_LOAD_LIFE_H
 
 #include <stdint.h>
 
-/* How much a server's clock may differ from ours while a key lives: it counts milliseconds. */
+/* The largest error of the server's clock during the life of a key: the server counts milliseconds.
+ */
 #define SW_LOAD_CLOCK_NS 20000000
 
 /* The key lives before `first_ns`, and has expired after `last_ns`. */
@@ -21,7 +21,7 @@ struct sw_load_life {
 };
 /* It never expires. */
 #define SW_LOAD_LIFE_ENDLESS ((struct sw_load_life){UINT64_MAX, UINT64_MAX})
-/* Nothing is known: another run wrote it. */
+/* Unknown: another run wrote the key. */
 #define SW_LOAD_LIFE_UNKNOWN ((struct sw_load_life){0, UINT64_MAX})
 
 enum sw_load_stage { SW_LOAD_ALIVE, SW_LOAD_EITHER, SW_LOAD_EXPIRED };
@@ -35,7 +35,7 @@ static inline struct sw_load_life sw_load_life_of(uint64_t ttl_ns, uint64_t sinc
     return (struct sw_load_life){least > SW_LOAD_CLOCK_NS ? least - SW_LOAD_CLOCK_NS : 0, most};
 }
 
-/* What a request found that was under way from `since_ns` to `until_ns`. */
+/* Returns what a request between `since_ns` and `until_ns` can find. */
 static inline enum sw_load_stage sw_load_life_at(const struct sw_load_life *life, uint64_t since_ns,
                                                  uint64_t until_ns)
 {

@@ -10,7 +10,7 @@
 #define SW_LOAD_BULK_CONNECTIONS_DEFAULT 4
 #define SW_LOAD_BULK_DEPTH_DEFAULT 2
 #define SW_LOAD_BULK_RATE_DEPTH_DEFAULT 4
-/* What redis-benchmark users know: -c 50, and a pipeline of 64. */
+/* The defaults follow redis-benchmark: -c 50, and a pipeline of 64. */
 #define SW_LOAD_RESP_CONNECTIONS_DEFAULT 50
 #define SW_LOAD_RESP_DEPTH_DEFAULT 64
 
@@ -21,7 +21,7 @@
 #define SW_LOAD_BULK_THREAD_CONNECTIONS_MAX 256
 #define SW_LOAD_IDLE_MAX 65536
 #define SW_LOAD_PREFILLED_MAX 4096
-/* Not a number of frames, but all of them (--frames-prefilled all). */
+/* All frames, instead of a number (--frames-prefilled all). */
 #define SW_LOAD_PREFILLED_ALL UINT32_MAX
 #define SW_LOAD_SOCKET_BUFFER_MAX (64U << 20)
 /* Keys of a frame (the protocol's limit; a server's own may be lower), and of a pipeline of MGET.
@@ -29,31 +29,31 @@
 #define SW_LOAD_FRAME_MAX (1U << 24)
 #define SW_LOAD_BULK_DEPTH_MAX 1024
 #define SW_LOAD_RESP_DEPTH_MAX 65536
-/* The most that a server of this version has, of values that are bytes. */
+/* The most bytes of a value of this version's server. */
 #define SW_LOAD_VALUE_BYTES_MAX 4096
 #define SW_LOAD_MGET_MAX 65536
 #define SW_LOAD_SECONDS_MIN 0.01
 #define SW_LOAD_SECONDS_MAX 86400
-/* Of --ttl: a millisecond, and what a server takes of it at most. */
+/* Limits of --ttl in seconds: a millisecond, and the server's maximum. */
 #define SW_LOAD_TTL_MIN 0.001
 #define SW_LOAD_TTL_MAX 1e9
-/* Buffers of all connections together: a run that would need more is refused at the start. */
+/* Limit of the buffers of all connections together: the start refuses a run that needs more. */
 #define SW_LOAD_BUFFER_BYTES_MAX (16ULL << 30)
-/* A peer with unanswered requests that sends nothing for this time has failed. */
+/* A peer with unanswered requests has failed if it sends nothing for this time. */
 #define SW_LOAD_SILENCE_MS 30000
 #define SW_LOAD_CONNECT_MS 5000
 
-/* With a rate, a unit that is sent so much after its time is counted as late. */
+/* With a rate, a unit counts as late if it is sent this long after its due time. */
 #define SW_LOAD_LATE_NS 1000000
-/* And the first unit is due so long after the threads have started. */
+/* The first unit is due this long after the threads have started. */
 #define SW_LOAD_LEAD_NS 10000000
-/* A sleeping worker looks so often whether the run goes on. */
+/* A sleeping worker checks at this interval whether the run was stopped. */
 #define SW_LOAD_SLEEP_NS 100000000
 #define SW_LOAD_RATE_MAX 1000000000000ULL
 
 #define SW_LOAD_THETA_MAX 10.0
-/* Maximum keys of a mix on a table of 32 bits: a mix may insert the same number again, and reads
- * that shall miss need keys of their own. */
+/* The most keys of a mix on a table of 32-bit keys: the mix may insert this number again, and reads
+ * that shall miss need other keys. */
 #define SW_LOAD_MIX_KEYS_MAX_32 (1ULL << 30)
 
 #define SW_LOAD_ERROR_BYTES 512

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * main.c - sherwood-load: load a server and verify what it answers.
+ * main.c - sherwood-load: loads a server and verifies its replies.
  */
 #include "bench/load/report.h"
 #include "client/cli/login.h"
@@ -26,7 +26,7 @@ static int exit_code(int status)
     }
 }
 
-/* The actions that are no run. */
+/* Executes the actions that do not run a load. */
 static int answer(const struct sw_load_options *options)
 {
     const struct sw_load_workload workload = {
@@ -36,7 +36,7 @@ static int answer(const struct sw_load_options *options)
         .value_bytes = options->key_bits / 8,
     };
     switch (options->action) {
-    case SW_LOAD_ACTION_HELP: /* it was printed */
+    case SW_LOAD_ACTION_HELP: /* the parser has printed the help */
         break;
     case SW_LOAD_ACTION_VERSION:
         printf("sherwood-load %s\n", SHERWOOD_VERSION);
@@ -51,7 +51,8 @@ static int answer(const struct sw_load_options *options)
     return EXIT_SUCCESS;
 }
 
-/* Prints the result as the options ask. Returns the run's status, or that of what failed here. */
+/* Prints the result as the options request. Returns the run's status, or the status of a failure
+ * here. */
 static int report(const struct sw_load_options *options, const struct sw_load_result *result,
                   int status)
 {

@@ -18,7 +18,7 @@ const char *sw_load_mix_name(enum sw_load_mix_operation operation)
     return names[operation];
 }
 
-/* Reads one "name=weight". */
+/* Parses one "name=weight". */
 static bool parse_part(const char *text, size_t size, bool *given, struct sw_load_mix *mix)
 {
     char part[PART_BYTES_MAX];

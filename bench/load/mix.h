@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mix.h - operations in proportion: "get=50,set=50", or a preset of YCSB. Pure; any thread.
+ * mix.h - a mix of operations: "get=50,set=50", or a preset of YCSB. Pure; any thread.
  */
 #ifndef SHERWOOD_LOAD_MIX_H
 #define SHERWOOD_LOAD_MIX_H
@@ -29,15 +29,15 @@ struct sw_load_mix {
 
 const char *sw_load_mix_name(enum sw_load_mix_operation operation);
 
-/* Reads "name=weight,..."; each name at most once, weights 0 .. SW_LOAD_MIX_WEIGHT_MAX and not all
- * of them 0. Returns false for anything else. */
+/* Reads "name=weight,...". Each name occurs at most once; weights are 0 .. SW_LOAD_MIX_WEIGHT_MAX,
+ * and at least one is positive. Returns false for anything else. */
 bool sw_load_mix_parse(const char *text, struct sw_load_mix *mix);
-/* The preset "a", "b", "c", "d" or "f" of the Yahoo! Cloud Serving Benchmark, and the distribution
- * that belongs to it. Returns false for another name. */
+/* Stores the preset "a", "b", "c", "d" or "f" of the Yahoo! Cloud Serving Benchmark, and its
+ * distribution. Returns false for another name. */
 bool sw_load_mix_preset(const char *name, struct sw_load_mix *mix,
                         enum sw_load_distribution_kind *distribution);
 
-/* The operation that a draw (any 64 random bits) stands for; mix->total is not 0. */
+/* Returns the operation for a draw of 64 random bits; mix->total is not 0. */
 enum sw_load_mix_operation sw_load_mix_draw(const struct sw_load_mix *mix, uint64_t draw);
 
 #endif

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A command line as it is read. */
+/* The state of the parser. */
 struct line {
     struct sw_load_options options;
     bool has_mix;
-    enum sw_load_distribution_kind preset; /* of --ycsb */
+    enum sw_load_distribution_kind preset; /* the distribution of --ycsb */
 };
 
 static const char *const protocol_names[] = {"bulk", "resp", NULL};
@@ -98,7 +98,7 @@ static bool take_prefilled(void *context, const char *text, char *why, size_t wh
     return true;
 }
 
-/* An action and the number it is about. */
+/* Sets an action and its number. */
 static bool take_action(struct line *line, enum sw_load_action action, const char *text)
 {
     line->options.action = action;

@@ -14,7 +14,7 @@
 
 enum sw_load_protocol { SW_LOAD_BULK, SW_LOAD_RESP };
 
-/* Where prefilled frames are sent as pages: AUTO by Unix sockets. */
+/* When prefilled frames are sent as pages. AUTO: by Unix sockets only. */
 enum sw_load_splice { SW_LOAD_SPLICE_AUTO, SW_LOAD_SPLICE_ALWAYS, SW_LOAD_SPLICE_NEVER };
 
 /* Operations of a run. FILL and CHECK are phases of MIX, not operations of the command line. */
@@ -41,12 +41,12 @@ enum sw_load_action {
 
 struct sw_load_options {
     enum sw_load_action action;
-    uint64_t action_argument; /* KEY_OF: an index; VALUE_OF: a key */
+    uint64_t action_argument; /* KEY_OF: an index. VALUE_OF: a key */
     const char *address;      /* borrowed from argv */
-    /* of addresses with tls://; files are PEM, and borrowed; NULL: none */
+    /* for addresses with tls://; PEM files; borrowed; NULL: none */
     const char *cacert, *cert, *key, *sni;
     bool insecure;
-    /* who logs in; borrowed; NULL: nobody. main.c reads the password of the file or the environment
+    /* the login; borrowed; NULL: none. main.c reads the password from the file or the environment
      */
     const char *user, *pass_file, *password;
     enum sw_load_protocol protocol;
@@ -54,29 +54,30 @@ struct sw_load_options {
     uint64_t first; /* number of the first key */
     uint64_t keys;
     uint64_t seed;
-    double ttl;         /* seconds that keys live after a set; 0: they get no time */
+    double ttl;         /* seconds until a key expires after a set; 0: never */
     uint32_t frame;     /* bulk: keys a frame */
-    uint32_t frame_min; /* bulk, timed phase: a frame has frame_min to `frame` keys */
+    uint32_t frame_min; /* bulk, timed phase: frames have frame_min to `frame` keys */
     uint32_t mget;      /* RESP mget: keys a command */
     uint32_t connections;
     uint32_t threads; /* at most `connections` */
     uint32_t depth;
     double seconds;    /* 0: every key once, or in a mix one operation for each key. set-delete
                         * repeats until this time */
-    uint64_t rate;     /* keys a second, of the timed phase; 0: closed loop */
-    uint32_t key_bits; /* 32 or 64: RESP, --key-of and --value-of; bulk learns it from the server */
+    uint64_t rate;     /* keys per second in the timed phase; 0: closed loop */
+    uint32_t key_bits; /* 32 or 64, for RESP, --key-of and --value-of; the server sends it to bulk
+                          clients */
     enum sw_load_distribution_kind distribution;
     double theta;           /* of zipf and latest */
-    struct sw_load_mix mix; /* if the operation is MIX */
-    double hit_ratio;       /* of its gets */
+    struct sw_load_mix mix; /* only if the operation is MIX */
+    double hit_ratio;       /* share of the gets whose key exists */
     bool no_verify;
     bool no_found; /* bulk: requests decline the found bitmap, except in the check of a mix */
-    uint32_t value_bytes; /* bulk, values that are bytes: of each; 0: the server's maximum */
-    bool want_previous;   /* bulk: writes ask for the value that each key had */
-    /* Bulk: frames that a thread draws before the timed phase; 0: none; SW_LOAD_PREFILLED_ALL: all
-     * frames of phases of every key once. */
+    uint32_t value_bytes; /* bulk: length of values that are bytes; 0: the server's maximum */
+    bool want_previous;   /* bulk: writes request the earlier value of each key */
+    /* bulk: frames that each thread draws before the timed phase; 0: none. SW_LOAD_PREFILLED_ALL:
+     * all frames of the phases that use every key once */
     uint32_t frames_prefilled;
-    bool cluster; /* bulk: the address is of nodes of a cluster, separated by commas */
+    bool cluster; /* bulk: the address names nodes of a cluster, separated by commas */
     bool region;  /* bulk: arrays lie in memory that is shared with the server */
     enum sw_load_splice splice;
     uint32_t socket_buffer; /* bulk: bytes; 0: libsherwood's choice */
@@ -87,17 +88,17 @@ struct sw_load_options {
     bool quiet;
 };
 
-/* Reads the command line; `out` is complete on success, and where the action is HELP the text was
- * printed. Returns 0, or -1 with one sentence in
- * `text`. Allocates nothing; keeps pointers into argv. */
+/* Reads the command line. On success `out` is complete; for the action HELP it has printed the
+ * help. Returns 0, or -1 with one sentence in `text`. Allocates nothing; keeps pointers into argv.
+ */
 int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, char *text,
                           size_t text_bytes);
 
-/* Digits, with an optional K, M, G, T (thousands) or Ki, Mi, Gi, Ti (1024s). Returns false for
- * anything else and for values above `max`. */
+/* Parses digits, with an optional K, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (powers of 1024).
+ * Returns false for anything else and for values above `max`. */
 bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out);
 
-/* The time that sets give to keys, in milliseconds. */
+/* Returns the expiry time of sets in milliseconds. */
 static inline uint64_t sw_load_ttl_ms(const struct sw_load_options *options)
 {
     return (uint64_t)(options->ttl * 1000 + 0.5);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * options_check.c - options that are each right and do not go together (see options_check.h).
+ * options_check.c - finds options that are valid but contradict each other (see options_check.h).
  */
 #include "bench/load/options_check.h"
 
 #include <string.h>
 
-/* Returns what is wrong with draws, mixes and rates that are each right, or NULL. */
+/* Returns an error text for draws, mixes and rates that contradict each other, or NULL. */
 static const char *contradiction_of_draws(const struct sw_load_options *options,
                                           const struct sw_load_given *given)
 {
@@ -27,7 +27,7 @@ static const char *contradiction_of_draws(const struct sw_load_options *options,
     return NULL;
 }
 
-/* The same of frames and of what is drawn before. */
+/* The same for the options of frames and of prefilled frames. */
 static const char *contradiction_of_frames(const struct sw_load_options *options)
 {
     const bool is_mix = options->operation == SW_LOAD_MIX;
@@ -69,7 +69,7 @@ static const char *contradiction_of_frames(const struct sw_load_options *options
     return NULL;
 }
 
-/* The same of memory that is shared with the server. */
+/* The same for the options of shared memory. */
 static const char *contradiction_of_region(const struct sw_load_options *options)
 {
     if (!options->region) {
@@ -93,7 +93,7 @@ static const char *contradiction_of_region(const struct sw_load_options *options
                                                   : NULL;
 }
 
-/* The same of a cluster. */
+/* The same for the options of a cluster. */
 static const char *contradiction_of_cluster(const struct sw_load_options *options)
 {
     if (!options->cluster) {
@@ -119,7 +119,7 @@ static const char *contradiction_of_cluster(const struct sw_load_options *option
     return NULL;
 }
 
-/* The same of what only bulk frames have. */
+/* The same for options that only bulk frames support. */
 static const char *contradiction_of_resp(const struct sw_load_options *options)
 {
     if (options->operation == SW_LOAD_DELETE || options->operation == SW_LOAD_SET_DELETE) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * partition.c - drawing the units of a mix and checking their answers (see partition.h).
+ * partition.c - draws the units of a mix and checks their replies (see partition.h).
  */
 #include "bench/load/partition.h"
 
@@ -10,7 +10,7 @@
 
 #define AHEAD 16
 
-/* A place that no unit has written yet is unknown: an earlier run may have left something there. */
+/* UNKNOWN: no unit has written the position yet, and an earlier run may have left a value there. */
 enum state { UNKNOWN, ABSENT, PRESENT };
 
 static uint64_t positions_of(const struct sw_load_partition_setup *setup, uint64_t loaded)
@@ -108,7 +108,7 @@ uint32_t sw_load_partition_sweep(struct sw_load_partition *partition, bool is_fi
     return count;
 }
 
-/* A position by the distribution, among those that were written at least once. */
+/* Draws a position by the distribution, from those that were written at least once. */
 static uint64_t draw_position(struct sw_load_partition *partition)
 {
     uint64_t used = partition->head < partition->positions ? partition->head : partition->positions;
@@ -126,7 +126,7 @@ static uint64_t draw_position(struct sw_load_partition *partition)
     }
 }
 
-/* The key of a read that shall miss. */
+/* Stores the key of a read that shall miss. */
 static void place_miss(struct sw_load_partition *partition, uint32_t i, void *keys)
 {
     const struct sw_load_workload *workload = partition->setup->workload;
@@ -169,7 +169,7 @@ void sw_load_partition_draw(struct sw_load_partition *partition, uint32_t count,
     }
 }
 
-/* Whether a key whose time is ending was there, as far as the answer tells; otherwise UNKNOWN. */
+/* Returns the state of an expiring key, as far as the reply shows it; otherwise UNKNOWN. */
 static uint8_t state_told(uint8_t operation, uint64_t operand, uint64_t before,
                           const struct sw_load_answer *answer)
 {
@@ -178,13 +178,13 @@ static uint8_t state_told(uint8_t operation, uint64_t operand, uint64_t before,
         return answer->found ? PRESENT : ABSENT;
     }
     if (before == 0 || (!answer->has_value && !answer->has_previous)) {
-        return UNKNOWN; /* absent keys have the value 0 */
+        return UNKNOWN; /* a previous value of 0 is also that of an absent key */
     }
     return answer->value == (is_sum ? operand : 0) ? ABSENT : PRESENT;
 }
 
-/* Whether a key that the model has is there: what its time says, and, while that ends, the answer.
- * *is_certain: either told. */
+/* Returns the state of a key of the model: by its expiry time, or by the reply while it may be
+ * expiring. *is_certain: the state is known. */
 static uint8_t state_in_time(const struct sw_load_partition *partition, uint32_t i,
                              uint64_t operand, uint64_t before, const struct sw_load_answer *answer,
                              bool *is_certain)
@@ -210,14 +210,14 @@ static void give_time(struct sw_load_partition *partition, uint32_t i, uint8_t s
     if (operation == SW_LOAD_MIX_SET || operation == SW_LOAD_MIX_INSERT) {
         *life = sw_load_life_of(partition->setup->ttl_ns, answer->since_ns, answer->until_ns);
     } else if (operation == SW_LOAD_MIX_SUM && state != PRESENT) {
-        *life = SW_LOAD_LIFE_ENDLESS; /* a present key keeps its time, a new one gets none */
+        *life = SW_LOAD_LIFE_ENDLESS; /* a present key keeps its expiry time, a new key gets none */
     } else if (operation == SW_LOAD_MIX_SUM && !is_certain) {
         life->last_ns = UINT64_MAX;
-        partition->states[position] = before == 0 ? PRESENT : UNKNOWN; /* which of two values? */
+        partition->states[position] = before == 0 ? PRESENT : UNKNOWN; /* one of two values */
     }
 }
 
-/* What the key must hold after the operation. */
+/* Computes what the key must hold after the operation. */
 static void apply(struct sw_load_partition *partition, uint64_t position, uint8_t operation,
                   uint64_t operand)
 {
@@ -243,7 +243,8 @@ static void apply(struct sw_load_partition *partition, uint64_t position, uint8_
     sw_load_put_element(partition->values, value_bytes, position, value);
 }
 
-/* The model is larger than the caches: asks for what element i + AHEAD needs. */
+/* Prefetches the model's data for element i + AHEAD, because the model is larger than the caches.
+ */
 static void look_ahead(const struct sw_load_partition *partition, uint32_t i)
 {
     if (i + AHEAD < partition->setup->unit_keys) {

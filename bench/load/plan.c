@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.c - sizes of a run before it starts (see plan.h).
+ * plan.c - computes the sizes of a run before it starts (see plan.h).
  */
 #include "bench/load/plan.h"
 
@@ -35,7 +35,7 @@ int sw_load_plan_memory(const struct sw_load_options *options,
     if (options->protocol == SW_LOAD_BULK) {
         /* A frame: keys, values to send and to receive, and the bitmap. */
         bytes = (uint64_t)options->depth * options->frame * (pair + widths->value_bytes + 1);
-        bytes *= options->cluster ? 2 : 1; /* the library's copies */
+        bytes *= options->cluster ? 2 : 1; /* libsherwood copies the arrays once more */
         bytes += is_all ? 0 : (uint64_t)options->frames_prefilled * options->frame * pair;
     }
     bytes *= options->connections;
@@ -61,7 +61,7 @@ int sw_load_plan_partitions(const struct sw_load_options *options,
 {
     const bool bulk = options->protocol == SW_LOAD_BULK;
     const uint64_t partitions = (uint64_t)options->connections * (bulk ? options->depth : 1);
-    /* INCRBY refuses to overflow (redis: 63 bits), so its keys start with two bits to spare. */
+    /* INCRBY refuses to overflow (redis: 63 bits), so operands leave two bits free. */
     const bool is_narrow = !bulk && options->mix.weights[SW_LOAD_MIX_SUM];
     const uint32_t value_bits = workload->value_bytes * 8;
     *out = (struct sw_load_partition_setup){

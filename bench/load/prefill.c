@@ -32,7 +32,7 @@ uint64_t sw_load_prefill_bytes(const struct sw_load_workload *workload, uint32_t
     return frames * (uint64_t)(keys_bytes(workload, frame) + values_bytes(workload, frame));
 }
 
-/* Memory for the frames, and where each lies in it. */
+/* Allocates memory for the frames, and sets the address of each. */
 static bool lay_out(struct sw_load_prefill *prefill, const struct sw_load_prefill_plan *plan)
 {
     const struct sw_load_workload *workload = plan->workload;

@@ -3,9 +3,9 @@
  * prefill.h - frames whose keys (and values) are drawn before a run, and sent as they are.
  *
  * Either each thread has a few, which it sends again and again, or the run has one for each unit of
- * its keys, which all threads share. They lie in memory of their own, page by page, and are not
- * written to once they are drawn, so that the kernel may send the pages themselves. Reading is for
- * any thread; `take` is for one.
+ * its keys, which all threads share. They lie in their own pages, and nothing writes to these after
+ * the draw, so that the kernel may send the pages without a copy. Threads: any may read; only one
+ * may call `take`.
  */
 #ifndef SHERWOOD_LOAD_PREFILL_H
 #define SHERWOOD_LOAD_PREFILL_H
@@ -13,16 +13,16 @@
 #include "bench/load/distribution.h"
 #include "bench/load/mix.h"
 
-/* What is drawn. */
+/* Describes the frames to draw. */
 struct sw_load_prefill_plan {
     const struct sw_load_workload *workload;
-    const struct sw_load_distribution *distribution; /* sequential: goes on from frame to frame */
-    const struct sw_load_mix *mix;                   /* of the frames' operations, or NULL */
-    uint64_t random;                                 /* the generator's first state */
+    const struct sw_load_distribution *distribution; /* SEQUENTIAL continues from frame to frame */
+    const struct sw_load_mix *mix; /* the mix that selects each frame's operation, or NULL */
+    uint64_t random;               /* the first state of the generator */
     uint32_t frames;
     uint32_t frame;     /* the most keys of a frame */
-    uint32_t frame_min; /* the fewest; each frame has its own number */
-    char *memory;       /* of the caller's, of sw_load_prefill_bytes; NULL: some is taken */
+    uint32_t frame_min; /* the fewest keys; the number of keys differs between frames */
+    char *memory;       /* the caller's memory of sw_load_prefill_bytes; NULL: init allocates it */
 };
 
 /* A frame. Its arrays have `frame` elements; the first `count` are sent. */
@@ -35,22 +35,23 @@ struct sw_load_prefilled {
 struct sw_load_prefill {
     uint32_t frames; /* 0: none */
     uint32_t next;
-    size_t bytes;                   /* of `memory` */
-    char *memory;                   /* owned, unless the plan had some: then NULL */
-    struct sw_load_prefilled *each; /* owned: a frame each */
+    size_t bytes;                   /* size of `memory` */
+    char *memory;                   /* owned; NULL if the plan gave the memory */
+    struct sw_load_prefilled *each; /* owned: an array of `frames` elements */
 };
 
-/* What prefilled frames of `frame` keys take. */
+/* Returns the bytes of prefilled frames of `frame` keys. */
 uint64_t sw_load_prefill_bytes(const struct sw_load_workload *workload, uint32_t frames,
                                uint32_t frame);
-/* Draws them. False if memory is short; fini may be called in any case, and on zero bytes. */
+/* Draws the frames. Returns false if memory is short. fini is allowed in each case, and on zero
+ * bytes. */
 bool sw_load_prefill_init(struct sw_load_prefill *prefill, const struct sw_load_prefill_plan *plan);
-/* One frame for each `frame` keys of the run, in the order of the keys: frame i has the keys of
- * unit number i. The arrays of the last one go on with the first keys. */
+/* Draws one frame for each `frame` keys of the run, in the order of the keys: frame i has the keys
+ * of unit i. The arrays of the last frame continue with the first keys. */
 bool sw_load_prefill_all(struct sw_load_prefill *prefill, const struct sw_load_workload *workload,
                          uint32_t frame);
 void sw_load_prefill_fini(struct sw_load_prefill *prefill);
-/* The next frame, the first again behind the last. */
+/* Returns the next frame; after the last one, the first. */
 const struct sw_load_prefilled *sw_load_prefill_take(struct sw_load_prefill *prefill);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * progress.h - how far a phase is, on stderr.
+ * progress.h - shows the progress of a phase on stderr.
  *
  * On a terminal one line is rewritten. Elsewhere nothing is printed for runs of up to two seconds;
  * longer ones get a plain line every five seconds. One thread.
@@ -14,8 +14,8 @@
 struct sw_load_progress {
     bool quiet;
     bool is_terminal;
-    const char *name;    /* of the phase; borrowed */
-    uint64_t keys_total; /* 0: the phase goes on for `seconds` */
+    const char *name;    /* name of the phase; borrowed */
+    uint64_t keys_total; /* 0: the phase ends after `seconds` */
     double seconds;
     uint64_t start_ns;
     uint64_t printed_ns;

@@ -9,7 +9,7 @@
 
 #define SW_LOAD_RANDOM_STEP 0x9e3779b97f4a7c15ULL
 
-/* The finalizer of splitmix64 (Stafford's variant 13): invertible. */
+/* The finalizer of splitmix64 (Stafford's variant 13). It is invertible. */
 static inline uint64_t sw_load_mix64(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -22,7 +22,7 @@ static inline uint64_t sw_load_random(uint64_t *state)
     return sw_load_mix64(*state += SW_LOAD_RANDOM_STEP);
 }
 
-/* The high half of draw * limit is a number below `limit`. */
+/* Returns a number below `limit`: the high half of draw * limit. */
 static inline uint64_t sw_load_scale(uint64_t draw, uint64_t limit)
 {
     __extension__ typedef unsigned __int128 uint128;
@@ -34,7 +34,7 @@ static inline uint64_t sw_load_random_below(uint64_t *state, uint64_t limit)
     return sw_load_scale(sw_load_random(state), limit);
 }
 
-/* In (0, 1], of 53 bits. */
+/* Returns a number in (0, 1] with 53 random bits. */
 static inline double sw_load_random_unit(uint64_t *state)
 {
     return (double)((sw_load_random(state) >> 11) + 1) * 0x1p-53;

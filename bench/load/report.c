@@ -11,7 +11,7 @@
 /* 26 digits and commas of a uint64_t. */
 #define COUNT_BYTES 32
 
-/* Digits in groups of three: 10,000,000. */
+/* Formats digits in groups of three: 10,000,000. */
 static const char *grouped(uint64_t value, char *out)
 {
     char digits[COUNT_BYTES];
@@ -77,7 +77,7 @@ static void text_head(FILE *out, const struct sw_load_options *options,
     }
 }
 
-/* The distribution of keys and the mix, if keys are drawn. */
+/* Prints the distribution of keys and the mix, if keys are drawn. */
 static void text_draws(FILE *out, const struct sw_load_options *options)
 {
     const bool has_theta =
@@ -102,7 +102,7 @@ static void text_draws(FILE *out, const struct sw_load_options *options)
     fputc('\n', out);
 }
 
-/* Lines about a phase besides its row: shares of a mix, lateness of an open loop. */
+/* Prints details of a phase beside its row: shares of a mix, lateness of an open loop. */
 static void text_details(FILE *out, const struct sw_load_options *options,
                          const struct sw_load_phase_result *phase)
 {
@@ -144,7 +144,7 @@ static void text_details(FILE *out, const struct sw_load_options *options,
     }
 }
 
-/* CPU time and system calls of the client. */
+/* Prints CPU time and system calls of the client. */
 static void text_costs(FILE *out, const struct sw_load_options *options,
                        const struct sw_load_phase_result *phase)
 {
@@ -161,7 +161,7 @@ static void text_costs(FILE *out, const struct sw_load_options *options,
                                      : "");
 }
 
-/* What went to each node of a cluster. */
+/* Prints what was sent to each node of a cluster. */
 static void text_nodes(FILE *out, const struct sw_load_nodes *nodes)
 {
     char keys[COUNT_BYTES], frames[COUNT_BYTES], refusals[COUNT_BYTES];
@@ -177,7 +177,7 @@ static void text_nodes(FILE *out, const struct sw_load_nodes *nodes)
     }
 }
 
-/* How much of all this was verified. */
+/* Prints which replies were verified. */
 static void text_verified(FILE *out, const struct sw_load_options *options,
                           const struct sw_load_result *result)
 {
@@ -259,7 +259,7 @@ void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result)
         }
         fprintf(out, "sherwood-load: %s: %" PRIu64 " keys missing, %" PRIu64 " values wrong",
                 sw_load_operation_name(phase->operation), phase->missing, phase->wrong);
-        if (!example->is_set) { /* counted by the heads of replies that had no bitmap */
+        if (!example->is_set) { /* the heads of replies without a bitmap gave only a count */
             fprintf(out, "\n");
             continue;
         }
@@ -343,7 +343,7 @@ static json_t *json_nodes(const struct sw_load_nodes *nodes)
                      (json_int_t)nodes->left_out, "nodes", each);
 }
 
-/* How many frames were drawn before: by each thread, or for all of them together. */
+/* Returns how many frames were drawn beforehand: by each thread, or for all threads together. */
 static json_int_t frames_prefilled(const struct sw_load_options *options)
 {
     if (options->frames_prefilled == SW_LOAD_PREFILLED_ALL) {

@@ -2,8 +2,9 @@
  *
  * resp.c - the load by RESP: one epoll loop a thread over its connections.
  *
- * Connections without a unit in flight wait in a queue. The first of them takes the next unit and,
- * if that is not due yet, is the armed one until a timer says so; in closed loop it sends at once.
+ * Connections without a unit in flight wait in a queue. The first of them takes the next unit. If
+ * the unit is not due yet, the connection is the armed one until a timer fires. In closed loop the
+ * connection sends at once.
  */
 #include "bench/load/connect.h"
 #include "bench/load/resp_client.h"
@@ -24,12 +25,12 @@ struct resp {
     uint32_t count;
     uint32_t unit_keys;
     struct sw_load_resp_client *clients;
-    struct sw_load_resp_client **idle; /* a ring of `count` */
+    struct sw_load_resp_client **idle; /* the queue: a ring of `count` elements */
     uint32_t idle_first;
     uint32_t idle_count;
-    struct sw_load_resp_client *armed; /* has taken a unit that is not due yet */
+    struct sw_load_resp_client *armed; /* the connection with a unit that is not due yet */
     uint32_t busy;                     /* clients with a unit in flight */
-    int timer;                         /* of the armed one; -1 in closed loop */
+    int timer;                         /* fires when the armed unit is due; -1 in closed loop */
 };
 
 static void resp_destroy(void *context)
@@ -63,7 +64,7 @@ static int watch(struct resp *resp, struct sw_load_resp_client *client, int oper
     return epoll_ctl(resp->epoll, operation, client->link.fd, &event);
 }
 
-/* Events of the timer are those without a client. */
+/* Events without a client are the timer's. */
 static int open_timer(struct resp *resp)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
@@ -162,8 +163,8 @@ static int poll_for_room(struct sw_load_worker *worker, struct sw_load_resp_clie
     return SW_LOAD_OK;
 }
 
-/* The first client of the queue that gets a unit becomes the armed one; those for which there is
- * none leave the queue. */
+/* Makes the first client of the queue that gets a unit the armed one. Clients without a unit leave
+ * the queue. */
 static void arm(struct sw_load_worker *worker)
 {
     struct resp *resp = worker->connections;
@@ -175,7 +176,7 @@ static void arm(struct sw_load_worker *worker)
     }
 }
 
-/* Sends what is due, and sets the timer for what is not. */
+/* Sends the units that are due, and sets the timer for the armed one. */
 static int send_due(struct sw_load_worker *worker)
 {
     struct resp *resp = worker->connections;
@@ -203,9 +204,8 @@ static int send_due(struct sw_load_worker *worker)
     return SW_LOAD_OK;
 }
 
-/* Handles the events of one connection: sends, receives, and returns an idle connection to its
- * list.
- */
+/* Handles the events of one connection: sends, receives, and returns an idle connection to the
+ * queue. */
 static int handle(struct sw_load_worker *worker, struct sw_load_resp_client *client,
                   uint32_t events)
 {

@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "*3\r\n$3\r\nSET\r\n", or the head of an MGET of any length; and "$2\r\nPX\r\n". */
+/* The longest head of a command: "*3\r\n$3\r\nSET\r\n", or the head of an MGET; and "$2\r\nPX\r\n".
+ */
 #define COMMAND_HEAD_BYTES_MAX 48
-/* Every key brings at most a head, a key, a value and a time. */
+/* Each key needs at most a head, a key, a value and a time. */
 #define KEY_BYTES_MAX (COMMAND_HEAD_BYTES_MAX + 3 * SW_RESP_INTEGER_BYTES_MAX)
 
 uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes, uint32_t value_bytes)
@@ -59,7 +60,7 @@ void sw_load_resp_fini(struct sw_load_resp_client *client)
 
 #define PUT_TEXT(out, text) sw_resp_put_bytes((out), (text), sizeof(text) - 1)
 
-/* The value of key number i of a unit. */
+/* Writes the value of key i of a unit. */
 static char *put_value(const struct sw_load_workload *workload, const void *keys, uint32_t i,
                        char *out)
 {
@@ -170,7 +171,7 @@ static int unexpected(struct sw_load_worker *worker, const struct sw_load_reply 
                                "the server's reply does not fit the command");
 }
 
-/* The value of the key whose reply is next. */
+/* Checks the value of the key whose reply is next. */
 static void check_value(const struct sw_load_resp_client *client, struct sw_load_worker *worker,
                         const struct sw_load_reply *reply)
 {
@@ -195,7 +196,7 @@ static void check_value(const struct sw_load_resp_client *client, struct sw_load
     sw_load_worker_read(worker, &client->unit, key, missing, is_right, value);
 }
 
-/* Uses one reply, or one element of an MGET reply. Returns 0 or an error. */
+/* Handles one reply, or one element of an MGET reply. Returns 0 or an error. */
 static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *worker,
                      const struct sw_load_reply *reply)
 {
@@ -240,7 +241,7 @@ static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *
     return SW_LOAD_OK;
 }
 
-/* Uses the complete replies of the input buffer and moves the remaining bytes to its start. */
+/* Handles the complete replies in the input buffer, and moves the remaining bytes to its start. */
 static int use_input(struct sw_load_resp_client *client, struct sw_load_worker *worker)
 {
     /* The client expects no reply before it has sent a byte of the unit. */

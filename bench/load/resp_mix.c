@@ -60,7 +60,8 @@ char *sw_load_resp_mix_format(const struct sw_load_worker *worker, const struct 
     return out;
 }
 
-/* A text that is no number is a wrong value: no model expects the largest one. */
+/* Returns the number in a reply. Text that is no number becomes the largest number, which no model
+ * expects. */
 static uint64_t number_of(const struct sw_load_reply *reply)
 {
     uint64_t value;

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Reads the digits of "$2\r\n" after the type byte. Returns the bytes up to and with the newline,
- * 0 for more, -1 for garbage; -1 as a number is SIZE_MAX. */
+/* Reads the digits of "$2\r\n" after the type byte. Returns the bytes including the newline; 0:
+ * needs more; -1: garbage. The number -1 becomes SIZE_MAX. */
 static int64_t parse_count(const uint8_t *bytes, size_t size, size_t *out)
 {
     size_t value = 0, at = 0;
@@ -37,7 +37,7 @@ static int64_t parse_count(const uint8_t *bytes, size_t size, size_t *out)
     return (int64_t)at + 2;
 }
 
-/* "text\r\n" after the type byte. */
+/* Reads "text\r\n" after the type byte. */
 static int64_t parse_line(const uint8_t *bytes, size_t size, struct sw_load_reply *reply)
 {
     const uint8_t *end = memchr(bytes, '\r', size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp_reply.h - RESP2 replies as a client sees them. No I/O, no allocation; any thread.
+ * resp_reply.h - parses RESP2 replies. No I/O, no allocation; any thread.
  */
 #ifndef SHERWOOD_LOAD_RESP_REPLY_H
 #define SHERWOOD_LOAD_RESP_REPLY_H
@@ -19,15 +19,15 @@ enum sw_load_reply_kind {
 
 struct sw_load_reply {
     enum sw_load_reply_kind kind;
-    const uint8_t *text; /* into the bytes parsed */
+    const uint8_t *text; /* points into the parsed bytes */
     size_t size;
 };
 
-/* A count or a bulk string above this is taken for garbage. */
+/* A larger count or bulk string counts as garbage. */
 #define SW_LOAD_REPLY_SIZE_MAX (1U << 20)
 
-/* Parses one reply, or the head of an array. Returns the bytes consumed (> 0), 0 if more are
- * needed, -1 if the bytes are no reply. */
+/* Parses one reply, or the head of an array. Returns the bytes consumed (> 0), 0 if it needs more,
+ * -1 if the bytes are not a reply. */
 int64_t sw_load_reply_parse(const uint8_t *bytes, size_t size, struct sw_load_reply *reply);
 
 #endif

@@ -18,8 +18,8 @@
 /* How late the kernel may wake a thread that sleeps until a unit is due. */
 #define TIMER_SLACK_NS 1000UL
 
-/* Where workers wait until all threads of the phase stand, and the main thread, with a time limit,
- * until all have left it. */
+/* Workers wait here until all threads of the phase have started. The main thread waits here, with a
+ * time limit, until all have left. */
 struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t opened;
@@ -40,10 +40,10 @@ struct run {
     struct sw_load_workload workload;
     struct sw_load_server server;
     struct sw_load_distribution distribution;
-    struct sw_load_partition_setup partitions; /* if the operation is MIX */
-    struct sw_load_life life;      /* of the keys, without a mix: as the last SET has it */
-    struct sw_load_prefill frames; /* of every unit, if they are drawn before */
-    uint32_t workers_count;        /* with connections */
+    struct sw_load_partition_setup partitions; /* only if the operation is MIX */
+    struct sw_load_life life;      /* life of the keys, without a mix: since the last SET */
+    struct sw_load_prefill frames; /* frames of every unit, if they are drawn beforehand */
+    uint32_t workers_count;        /* workers with connections */
     struct sw_load_worker *workers;
     struct thread_argument *arguments;
     struct gate gate;
@@ -68,7 +68,7 @@ static void run_fini(struct run *run)
     pthread_mutex_destroy(&run->gate.mutex);
 }
 
-/* Connections of worker i. */
+/* Returns the number of connections of worker i. */
 static uint32_t connections_of(const struct sw_load_options *options, uint32_t i)
 {
     return options->connections / options->threads + (i < options->connections % options->threads);
@@ -92,7 +92,7 @@ static int init_worker(struct run *run, uint32_t i, char *error)
                                    &run->server, error);
 }
 
-/* Gives every worker what it needs to know of the keys, and its buffers. */
+/* Gives every worker the facts about the keys, and allocates its buffers. */
 static int prepare_workers(struct run *run, char *error)
 {
     const struct sw_load_options *options = run->options;
@@ -196,7 +196,7 @@ static void *worker_main(void *context)
     return NULL;
 }
 
-/* One row of the series: what all workers have counted. */
+/* Writes one row of the series from the counts of all workers. */
 static void write_row(struct run *run, uint64_t done, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < run->workers_count; i++) {
@@ -214,7 +214,7 @@ static uint64_t keys_done(const struct run *run)
     return done;
 }
 
-/* Waits until all workers have finished, printing progress now and then. */
+/* Waits until all workers have finished, and prints the progress. */
 static void follow(struct run *run, const struct sw_load_phase *phase)
 {
     struct sw_load_progress progress;
@@ -276,7 +276,7 @@ static void open_gate(struct gate *gate, struct sw_load_phase *phase)
     pthread_mutex_unlock(&gate->mutex);
 }
 
-/* Runs the threads of a phase to its end. If one cannot be started, those that were find the phase
+/* Runs the threads of a phase to their end. If one thread does not start, the others find the phase
  * stopped and leave. */
 static int run_threads(struct run *run, struct sw_load_phase *phase, char *error)
 {
@@ -317,7 +317,7 @@ static void add_traffic(struct sw_load_traffic *sum, const struct sw_load_traffi
     sum->ring_bells += traffic->ring_bells;
 }
 
-/* Adds up what the workers found, and adds that to `result`. */
+/* Adds the counts of all workers to `result`. */
 static void collect(struct run *run, const struct sw_load_phase *phase,
                     struct sw_load_phase_result *result)
 {
@@ -354,8 +354,8 @@ static void collect(struct run *run, const struct sw_load_phase *phase,
     result->unsent = phase->rate ? sw_load_phase_due(phase) - result->latency.count : 0;
 }
 
-/* Runs one phase and adds it to `result`. The timed phase is that of --seconds and --rate; the
- * others are of every key once, in closed loop. */
+/* Runs one phase and adds it to `result`. Only the timed phase uses --seconds and --rate; the other
+ * phases use every key once, in closed loop. */
 static int add_phase(struct run *run, enum sw_load_operation operation, bool is_timed,
                      struct sw_load_phase_result *result, char *error)
 {
@@ -387,7 +387,7 @@ static int add_phase(struct run *run, enum sw_load_operation operation, bool is_
     return result->missing || result->wrong ? SW_LOAD_E_MISMATCH : SW_LOAD_OK;
 }
 
-/* A result for one more phase. */
+/* Returns the result of the next phase. */
 static struct sw_load_phase_result *next_result(struct sw_load_result *out)
 {
     struct sw_load_phase_result *result = &out->phases[out->phases_count++];
@@ -401,7 +401,7 @@ static int run_phase(struct run *run, enum sw_load_operation operation, bool is_
     return add_phase(run, operation, is_timed, next_result(out), error);
 }
 
-/* Writes every key and deletes every key, by turns until the seconds are over. */
+/* Writes every key, deletes every key, and so on until the seconds are over. */
 static int run_turns(struct run *run, struct sw_load_result *out, char *error)
 {
     struct sw_load_phase_result *sets = next_result(out), *deletes = next_result(out);
@@ -442,7 +442,7 @@ static int run_phases(struct run *run, struct sw_load_result *out, char *error)
     }
 }
 
-/* Opens the resources that span all phases: silent connections and the file of the series. */
+/* Opens the resources that last for all phases: idle connections and the file of the series. */
 static int surround(struct run *run, char *error)
 {
     const struct sw_load_options *options = run->options;

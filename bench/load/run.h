@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * run.h - a whole run: connections, threads, one to three phases, and what came of them.
+ * run.h - runs a load: connections, threads, one to three phases, and their results.
  */
 #ifndef SHERWOOD_LOAD_RUN_H
 #define SHERWOOD_LOAD_RUN_H
@@ -12,27 +12,27 @@
 struct sw_load_phase_result {
     enum sw_load_operation operation;
     uint64_t keys;
-    double seconds; /* from the first worker's start to the last answer */
+    double seconds; /* from the start of the first worker to the last reply */
     uint64_t missing;
     uint64_t wrong;
-    uint64_t expired; /* absent keys whose time was over, or may have been over */
-    uint64_t operations[SW_LOAD_MIX_OPERATIONS]; /* of a MIX phase: keys */
+    uint64_t expired; /* absent keys that had expired, or may have expired */
+    uint64_t operations[SW_LOAD_MIX_OPERATIONS]; /* MIX phase: keys of each operation */
     uint64_t hits; /* bulk: keys that existed; in a MIX phase, only of its gets */
-    uint64_t rate; /* keys a second asked for; 0: closed loop */
-    uint64_t late; /* units sent late, see limits.h */
+    uint64_t rate; /* requested keys per second; 0: closed loop */
+    uint64_t late; /* units that were sent late, see limits.h */
     uint64_t late_max_ns;
-    uint64_t unsent; /* units due that were given up */
+    uint64_t unsent; /* due units that were dropped */
     struct sw_load_traffic traffic;
-    double cpu_seconds; /* of all threads of the run */
+    double cpu_seconds; /* of all threads */
     struct sw_load_example example;
-    struct sw_load_histogram latency; /* ns, of a unit; its count is the number of units */
+    struct sw_load_histogram latency; /* of units, in ns; its count is that of the units */
 };
 
 struct sw_load_result {
     struct sw_load_server server;
     struct sw_load_workload workload;
-    struct sw_load_nodes nodes; /* what went to each node of a cluster, in all phases */
-    uint32_t idle_alive;        /* of options->idle_connections, those still open at the end */
+    struct sw_load_nodes nodes; /* counts of each node of a cluster, over all phases */
+    uint32_t idle_alive;        /* idle connections that were still open at the end */
     uint32_t phases_count;
     struct sw_load_phase_result phases[SW_LOAD_PHASES_MAX];
 };

@@ -131,7 +131,7 @@ void sw_load_link_close(struct sw_load_link *link)
 
 int64_t sw_load_link_send(struct sw_load_link *link, const void *bytes, size_t size)
 {
-    struct iovec part = {(void *)(uintptr_t)bytes, size}; /* it is only read */
+    struct iovec part = {(void *)(uintptr_t)bytes, size}; /* the transport only reads it */
     if (link->transport != NULL) {
         return link->transport->calls->write(link->transport, &part, 1, false);
     }

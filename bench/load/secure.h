@@ -15,14 +15,14 @@ struct sw_load_secure {
     bool is_on; /* the address begins with tls:// */
 };
 
-/* A connection. */
+/* A connection with or without TLS. */
 struct sw_load_link {
     int fd;                                /* -1: none */
-    struct sw_client_transport *transport; /* NULL: the socket alone */
-    struct sherwood_traffic traffic;       /* the transport counts its calls there */
+    struct sw_client_transport *transport; /* NULL: a plain socket */
+    struct sherwood_traffic traffic;       /* the transport counts its system calls here */
 };
 
-/* The options of TLS and of the login, as libsherwood has them. */
+/* Returns the options of TLS and login in libsherwood's struct. */
 struct sherwood_options sw_load_tls_options(const struct sw_load_options *options);
 
 /* Return 0, or an error with a sentence. */
@@ -37,10 +37,11 @@ int sw_load_link_login(struct sw_load_link *link, const struct sw_load_options *
                        char *error);
 void sw_load_link_close(struct sw_load_link *link);
 
-/* Return bytes; -1 with errno, EAGAIN if there is nothing now; receive returns 0 at the end. */
+/* Return the number of bytes, or -1 with errno (EAGAIN: nothing possible now). receive returns 0 at
+ * the end. */
 int64_t sw_load_link_send(struct sw_load_link *link, const void *bytes, size_t size);
 int64_t sw_load_link_receive(struct sw_load_link *link, void *bytes, size_t size);
-/* Has the link input that the socket does not announce? */
+/* Returns whether the link has input for which the descriptor does not become readable. */
 bool sw_load_link_pending(const struct sw_load_link *link);
 
 #endif

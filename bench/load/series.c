@@ -52,7 +52,7 @@ void sw_load_series_add(struct sw_load_series *series, const struct sw_load_seri
     }
 }
 
-/* A percentile of the current row, which has `units`. */
+/* Returns a percentile of the current row, which has `units` units. */
 static double percentile_us(const struct sw_load_series *series, uint64_t units, uint64_t percent)
 {
     uint64_t rank = (units * percent + 99) / 100, seen = 0;

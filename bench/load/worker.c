@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker.c - taking units from a phase and accounting for them.
+ * worker.c - takes units from a phase and accounts for them.
  */
 #include "bench/load/worker.h"
 
@@ -10,10 +10,11 @@
 #include <stdio.h>
 
 #define SECOND_NS 1000000000ULL
-/* An open loop that is behind is given up after this time for each of its seconds. */
+/* An open loop that is behind gives up after this time for each of its seconds. */
 #define GIVE_UP_NS (2 * SECOND_NS)
 
-/* When unit number `unit` is due, without an error that adds up. */
+/* Returns when unit number `unit` is due. Computes this from the number, so errors do not add up.
+ */
 static uint64_t due_ns(const struct sw_load_phase *phase, uint64_t unit)
 {
     __extension__ typedef unsigned __int128 uint128;
@@ -30,7 +31,8 @@ uint64_t sw_load_phase_due(const struct sw_load_phase *phase)
     return (keys + phase->unit_keys - 1) / phase->unit_keys;
 }
 
-/* Takes a number from the phase and says how many keys that unit has; 0 if there is none. */
+/* Takes a number from the phase, and returns how many keys that unit has; 0 if the phase has no
+ * more. */
 static uint32_t take_number(struct sw_load_worker *worker, uint64_t now_ns, uint64_t *number,
                             uint64_t *due)
 {

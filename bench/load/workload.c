@@ -11,8 +11,8 @@
 #include "bench/load/random.h"
 #include "bench/load/value_bytes.h"
 
-/* Wide multiplications pay on machines that have them; the sanitizers' start-up code cannot run
- * the function that picks the version. */
+/* Wide multiplications are faster on machines that have them. The start-up code of the sanitizers
+ * cannot run the function that selects the version. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define FAST \
     __attribute__((target_clones("arch=skylake-avx512", "avx2", "default"), optimize("O3")))
@@ -39,7 +39,7 @@ static inline uint64_t value_salt(const struct sw_load_workload *workload)
     return sw_load_mix64(workload->seed ^ VALUE_SALT);
 }
 
-/* The key with this number, of all keys of the width. */
+/* Returns the key with this number, among all keys of the width. */
 static uint64_t key_of_number(const struct sw_load_workload *workload, uint64_t number)
 {
     uint64_t salted = number ^ key_salt(workload);
@@ -93,7 +93,8 @@ void sw_load_fill_keys(const struct sw_load_workload *workload, uint64_t first, 
     }
 }
 
-/* The i-th draw is sw_load_mix64(state + i * odd): splitmix64, which needs no serial chain. */
+/* The i-th draw is sw_load_mix64(state + i * odd): splitmix64, whose draws do not depend on each
+ * other. */
 void sw_load_fill_random(const struct sw_load_workload *workload, uint64_t *random, size_t count,
                          void *keys)
 {
@@ -131,7 +132,7 @@ FAST static void fill_values_64(uint64_t salt, const uint64_t *keys, size_t coun
     }
 }
 
-/* What `salted ^ salted >> 32` of a 32-bit key comes to. */
+/* Computes `salted ^ salted >> 32` for a 32-bit key. */
 static uint32_t value_salt_32(const struct sw_load_workload *workload)
 {
     uint64_t salt = value_salt(workload);

@@ -17,24 +17,26 @@
 /* Formats of an element of an array of values. */
 enum sw_load_values {
     SW_LOAD_VALUES_INTEGER, /* an integer of value_bytes */
-    SW_LOAD_VALUES_STRING,  /* its length in 4 bytes, little-endian, content_bytes bytes, zeros */
+    SW_LOAD_VALUES_STRING,  /* a length of 4 bytes, little-endian, then content_bytes bytes, then
+                               zeros */
     SW_LOAD_VALUES_FIXED    /* value_bytes bytes */
 };
 
 struct sw_load_workload {
     uint64_t seed;
-    uint64_t first;       /* number of the first key: runs of one seed may share the keys out */
-    uint64_t keys;        /* how many; first + keys is at most 2^32 if key_bytes is 4 */
+    uint64_t first;       /* number of the first key: runs of one seed may use different ranges */
+    uint64_t keys;        /* number of keys; first + keys is at most 2^32 if key_bytes is 4 */
     uint32_t key_bytes;   /* 4 or 8 */
-    uint32_t value_bytes; /* of an element; of integers 4 or 8, otherwise a multiple of 4 */
+    uint32_t value_bytes; /* of an element; integers: 4 or 8; otherwise a multiple of 4 */
     enum sw_load_values format;
-    uint32_t content_bytes; /* of values that are bytes: how many they have */
+    uint32_t content_bytes; /* length of values that are bytes */
 };
 
 uint64_t sw_load_key(const struct sw_load_workload *workload, uint64_t index);
-/* Key number `index` of those that no run with this seed has, from the end of the width. */
+/* Returns key number `index` of those that no run with this seed uses. They come from the end of
+ * the width. */
 uint64_t sw_load_absent_key(const struct sw_load_workload *workload, uint64_t index);
-/* The value of a key; if it is bytes, the first of them. */
+/* Returns the value of a key; for bytes, the first bytes of the value. */
 uint64_t sw_load_value(const struct sw_load_workload *workload, uint64_t key);
 
 /* Fills `keys` (elements of key_bytes) with the run's keys number first .. first+count-1. */
@@ -46,17 +48,17 @@ void sw_load_fill_random(const struct sw_load_workload *workload, uint64_t *rand
 /* Fills `values` (elements of value_bytes) with the values of `keys`. */
 void sw_load_fill_values(const struct sw_load_workload *workload, const void *keys, size_t count,
                          void *values);
-/* How many of `values` are not the values of `keys`. */
+/* Returns how many of `values` are not the values of `keys`. */
 size_t sw_load_count_wrong(const struct sw_load_workload *workload, const void *keys,
                            const void *values, size_t count);
 
-/* Is element i of `values` the value of element i of `keys`? */
+/* Returns whether element i of `values` is the value of element i of `keys`. */
 bool sw_load_is_right(const struct sw_load_workload *workload, const void *keys, const void *values,
                       size_t i);
-/* Element i of an array of values, as a message shows it. */
+/* Returns element i of an array of values, as messages show it. */
 uint64_t sw_load_shown(const struct sw_load_workload *workload, const void *values, size_t i);
 
-/* Element i of an array of `bytes`-wide (4 or 8) elements. */
+/* Returns element i of an array of elements of `bytes` bytes (4 or 8). */
 static inline uint64_t sw_load_element(const void *array, uint32_t bytes, size_t i)
 {
     return bytes == 4 ? ((const uint32_t *)array)[i] : ((const uint64_t *)array)[i];

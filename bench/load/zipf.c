@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* Below this the quotients are taken from their Taylor series. */
+/* Below this the code uses the Taylor series of the quotients. */
 #define SMALL 1e-8
 
 static double hat(double x, double theta)
@@ -28,7 +28,7 @@ static double integral(double x, double theta)
 static double inverse(double y, double theta)
 {
     double t = y * (1 - theta);
-    if (t < -1) { /* by rounding */
+    if (t < -1) { /* a rounding error */
         t = -1;
     }
     return exp(fabs(t) > SMALL ? log1p(t) / t * y : y * (1 - t / 2));

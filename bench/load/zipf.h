@@ -15,14 +15,14 @@
 struct sw_load_zipf {
     uint64_t count;
     double theta;
-    double low;      /* integral of the hat up to 1.5, less the mass of rank 0 */
+    double low;      /* integral of the hat up to 1.5, minus the mass of rank 0 */
     double high;     /* integral of the hat up to count + 0.5 */
-    double shortcut; /* a candidate that is so close to its integer needs no second look */
+    double shortcut; /* a candidate that is this close to its integer is accepted without a test */
 };
 
-/* count >= 1, theta > 0. */
+/* Initializes the sampler: count >= 1, theta > 0. */
 void sw_load_zipf_init(struct sw_load_zipf *zipf, uint64_t count, double theta);
-/* A rank; *random is the generator's state (random.h). */
+/* Draws a rank; *random is the generator's state (random.h). */
 uint64_t sw_load_zipf_draw(const struct sw_load_zipf *zipf, uint64_t *random);
 
 #endif

@@ -57,7 +57,7 @@ static double largest_load(const struct sw_bandwidth_options *options)
     return largest;
 }
 
-/* On false nothing is open. */
+/* On failure nothing is open. */
 static bool open_table(struct sw_bandwidth_study *study)
 {
     char reason[512];
@@ -91,7 +91,7 @@ static bool open_table(struct sw_bandwidth_study *study)
     return true;
 }
 
-/* Room for the keys of the largest F. On false nothing is allocated. */
+/* Allocates arrays for the keys of the largest F. On failure nothing is allocated. */
 static bool open_workload(struct sw_bandwidth_study *study)
 {
     uint64_t count = sw_bandwidth_count(study->options, largest_load(study->options));
@@ -107,7 +107,7 @@ static bool open_workload(struct sw_bandwidth_study *study)
     return true;
 }
 
-/* With the table's own block size, then with each that is asked for. */
+/* Sweeps with the table's own block size, then with each requested one. */
 static bool sweep_all(struct sw_bandwidth_study *study)
 {
     const struct sw_bandwidth_options *options = study->options;

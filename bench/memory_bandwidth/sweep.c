@@ -28,7 +28,7 @@ static uint32_t batch_ops(const struct sw_bandwidth_study *study)
     return 1U << study->options->batch_log2;
 }
 
-/* What a repetition reports of a pass. */
+/* Returns the part of a pass that a repetition reports. */
 static struct sw_bandwidth_rep describe(const struct sw_bandwidth_study *study, double load,
                                         uint32_t number, uint64_t count, enum sw_op_class class,
                                         const struct sw_study_passed *passed,
@@ -61,7 +61,7 @@ static bool clear(struct sw_bandwidth_study *study)
     return status == SW_OK || failed("emptying the table", status);
 }
 
-/* Finds every operand again: held by the table, or handed back. */
+/* Finds every operand again: in the table, or among the entries handed back. */
 static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
                    struct sw_bandwidth_account *account)
 {
@@ -86,7 +86,8 @@ static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
            sw_bandwidth_settle_end(arrays, account);
 }
 
-/* Every key settled, the totals equal, and the table's own count of entries right. */
+/* Returns whether every key is settled, the totals are equal, and the table's own count of entries
+ * is right. */
 static bool is_settled(const struct sw_bandwidth_study *study,
                        const struct sw_bandwidth_account *account,
                        const struct sw_study_passed *passed, uint64_t count)
@@ -117,7 +118,7 @@ static int pass_run(struct sw_bandwidth_study *study, const struct sw_study_pass
     return status;
 }
 
-/* One repetition: empty table, fresh keys, the timed launch, the account. */
+/* Runs one repetition: an empty table, fresh keys, the timed launch, the account. */
 static bool insert_once(struct sw_bandwidth_study *study, uint64_t count,
                         struct sw_study_passed *passed, struct sw_study_took *took,
                         struct sw_bandwidth_account *account)
@@ -242,7 +243,7 @@ static void summarize_account(struct sw_bandwidth_study *study, const struct sw_
 
 /* --- both operations at one F ----------------------------------------------------------------- */
 
-/* Leaves the table as the last repetition left it. */
+/* Inserts at one F. Leaves the table as the last repetition left it. */
 static bool inserts(struct sw_bandwidth_study *study, double load, uint64_t count)
 {
     struct sw_study_passed passed;
@@ -250,7 +251,7 @@ static bool inserts(struct sw_bandwidth_study *study, double load, uint64_t coun
     struct sw_bandwidth_rep rep;
     struct rates rates;
     struct sw_study_took took;
-    uint64_t unsettled = 0; /* the worst */
+    uint64_t unsettled = 0; /* the worst number of all repetitions */
     rates.by_events = 0;
     for (uint32_t number = 0; number <= study->options->insert_reps; number++) {
         if (!insert_once(study, count, &passed, &took, &account)) {
@@ -268,7 +269,7 @@ static bool inserts(struct sw_bandwidth_study *study, double load, uint64_t coun
     return true;
 }
 
-/* Asks for the keys as they were offered; those handed back miss. */
+/* Gets the offered keys in their order; keys that were handed back miss. */
 static bool gets(struct sw_bandwidth_study *study, double load, uint64_t count)
 {
     struct sw_bandwidth_arrays *arrays = &study->arrays;
@@ -312,7 +313,7 @@ static bool gets(struct sw_bandwidth_study *study, double load, uint64_t count)
     return true;
 }
 
-/* For the gets of a block size: no kernel that inserts has one. */
+/* Fills the table for the gets of a block size. Inserts ignore the block size. */
 static bool fill(struct sw_bandwidth_study *study, uint64_t count)
 {
     struct sw_study_passed passed;

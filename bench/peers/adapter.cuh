@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * adapter.cuh - what the adapters share: running a peer's work, refusing a table, feeding pairs.
+ * adapter.cuh - code of all adapters: runs a peer's work, refuses a table that does not fit, makes
+ * pairs.
  */
 #ifndef SHERWOOD_BENCH_PEERS_ADAPTER_CUH
 #define SHERWOOD_BENCH_PEERS_ADAPTER_CUH
@@ -39,7 +40,8 @@ static bool sw_peer_run(const char *what, Work work, cudaStream_t stream = NULL)
     return sw_study_done(what);
 }
 
-/* Whether the device has room for the table: some of the libraries end the process if not. */
+/* Returns whether the device has room for the table. Without room some libraries end the process.
+ */
 static inline bool sw_peer_fits(const struct sw_timing_wanted *wanted, char *reason,
                                 size_t reason_size)
 {

@@ -27,7 +27,7 @@ template <int Bucket>
 static void *map_open(const struct sw_timing_wanted *wanted, uint64_t *slots, char *reason,
                       size_t reason_size)
 {
-    /* rounded up as the library does it; it has no way to ask */
+    /* rounds up as the library does, because the library does not report its capacity */
     uint64_t capacity = (wanted->slots + Bucket - 1) / Bucket * Bucket;
     bght_map<Bucket> *map = sw_peer_make<bght_map<Bucket>>(wanted, reason, reason_size, [&] {
         return new bght_map<Bucket>(capacity, EMPTY_KEY, EMPTY_VALUE);
@@ -52,7 +52,7 @@ static bool map_insert(void *table, const void *keys, const void *values, uint64
     bght_map<Bucket> *map = (bght_map<Bucket> *)table;
     auto pairs = sw_peer_pairs<typename bght_map<Bucket>::value_type, uint32_t>(keys, values);
     return count == 0 || sw_peer_run("bght: insert", [&] {
-               /* false says that a pair found no place: it is gone, the table stays usable */
+               /* false: a pair found no place and is lost; the table stays usable */
                (void)map->insert(pairs, pairs + (int64_t)count);
            });
 }

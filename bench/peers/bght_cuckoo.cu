@@ -19,8 +19,8 @@ namespace
 #define BLOCK 256
 #define SLOT_BITS 64
 
-/* The key of an empty slot, and what find answers for an absent key. Who draws this key asks for
- * one that cannot be stored. */
+/* The key of an empty slot, which find also returns for an absent key. If the study draws this key,
+ * the table cannot store it. */
 #define EMPTY UINT32_MAX
 
 using cht = bght::cht<uint32_t, uint32_t>;
@@ -49,7 +49,7 @@ template <class Map> struct under_test {
     void insert(const uint32_t *keys, uint64_t count)
     {
         auto pairs = sw_peer_pairs<typename Map::value_type, uint32_t>(keys, keys);
-        /* false says that a pair found no place: it is gone, and the study counts it */
+        /* false: a pair found no place and is lost; the study counts it */
         (void)map.insert(pairs, pairs + (int64_t)count);
     }
 

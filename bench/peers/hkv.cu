@@ -20,7 +20,7 @@
 #endif
 
 #define BUCKET_SLOTS 128
-/* Each bucket would be an allocation of its own otherwise; a power of two. */
+/* Buckets of one allocation, a power of two. Otherwise each bucket is its own allocation. */
 #define BUCKETS_AN_ALLOCATION 4096
 
 namespace
@@ -30,7 +30,7 @@ using nv::merlin::EvictStrategy;
 using nv::merlin::HashTableOptions;
 using nv::merlin::TableMode;
 
-/* Either policy of a table is a type of its own. */
+/* Each of the two policies gives the table another type. */
 struct under_test {
     virtual ~under_test()
     {
@@ -104,7 +104,7 @@ template <int POLICY> class table : public under_test
     }
 
   private:
-    /* Of tables with custom scores the study wants no more than insert_or_assign and find. */
+    /* The study needs only insert_or_assign and find of tables with custom scores. */
     bool other(enum sw_cachebench_operation operation, const struct sw_cachebench_arrays *a,
                uint64_t count)
     {

@@ -4,10 +4,10 @@
 #     GPURHH=/path/include
 #   make bench-cuckoo BGHT=/path/include
 #   make bench-cache HKV=/path/include
-# PEER_OBJ: what the timing study links: the adapters and the list of them. CACHE_PEER_OBJ: what the
-# cache study links; bench/cache/libraries.c is the list. CUCKOO_PEER_OBJ: of the cuckoo study;
-# bench/cuckoo/libraries.c. VERSION_CUCO=.. and so on say what
-# run_info.txt shall call a version that git does not know.
+# PEER_OBJ: objects of the timing study: the adapters and their list. CACHE_PEER_OBJ: objects of the
+# cache study, whose list is bench/cache/libraries.c. CUCKOO_PEER_OBJ: objects of the cuckoo study, whose
+# list is bench/cuckoo/libraries.c. VERSION_CUCO=.. and so on set the versions in run_info.txt of
+# libraries without a git checkout.
 
 CUCO ?=
 WARPCORE ?=
@@ -82,7 +82,7 @@ $(PEER_DIR)/$(PEER_FILE_$(1)).cu.o $(PEER_DIR)/$(PEER_FILE_$(1))_cuckoo.cu.o: NV
 endef
 $(foreach p,$(PEERS_GIVEN) $(CACHE_PEERS_GIVEN),$(eval $(call peer_rules,$(p))))
 
-# Said by targets that build the studies.
+# Printed by targets that build the studies.
 .PHONY: peers-notice cache-peers-notice cuckoo-peers-notice
 peers-notice:
 	@$(foreach p,$(filter-out $(PEERS_GIVEN),$(PEERS)),echo 'bench: $(p) is not set, $(PEER_NAME_$(p)) is skipped';) true

@@ -117,7 +117,7 @@ static bool map_clear(void *table)
                        [&] { by_width(table, [](auto *t) { t->map.init(t->streams[0]); }); });
 }
 
-/* Replaces as well: the values of stored keys are written over. */
+/* Inserts, and replaces the values of stored keys. */
 static bool map_insert(void *table, const void *keys, const void *values, uint64_t count)
 {
     auto work = [&] {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device_place.cu - the arrays of the study of rows in device memory, and what that memory can do:
- * kernels that move rows as one stream of 16-byte units, with no table in between.
+ * device_place.cu - the arrays of the study of rows in device memory, and the rates of that memory:
+ * kernels without a table move rows as streams of 16-byte units.
  */
 #include <math.h>
 
@@ -9,10 +9,10 @@
 
 #define BLOCK 256
 #define WARP 32
-#define NUMBERS 4   /* of a unit */
+#define NUMBERS 4   /* floats of a unit */
 #define IN_ORDER 64 /* additions without a branch between them */
 
-/* Where a row of a warp's list comes from and goes to. */
+/* Source and target of a row in a warp's list. */
 struct __align__(16) way
 {
     const uint4 *from; /* NULL: zeros */
@@ -70,8 +70,8 @@ static SW_HD uint32_t hot_blocks(const struct sw_rowbench_moved &moved)
     return moved.hot > 0 ? (moved.units * NUMBERS + BLOCK - 1) / BLOCK : 0;
 }
 
-/* A lane finds where a row lies; then its warp moves the rows of all lanes, each lane IN_FLIGHT
- * units at a time. */
+/* Each lane finds the place of a row. Then the warp moves the rows of all its lanes, each lane
+ * IN_FLIGHT units at a time. */
 template <bool SUMS, uint32_t IN_FLIGHT>
 static __global__ void __launch_bounds__(BLOCK) move_kernel(const struct sw_rowbench_moved moved)
 {
@@ -140,7 +140,7 @@ static bool move_so(const struct sw_rowbench_moved *moved, double *seconds)
     return done;
 }
 
-/* The fastest of several. */
+/* Runs several kernels and reports the fastest. */
 static bool device_move(const struct sw_rowbench_moved *moved, double *seconds)
 {
     *seconds = INFINITY;

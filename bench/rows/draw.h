@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * draw.h - the keys of a call of the study of rows, and what is added to rows; one formula for host
+ * draw.h - the keys of a call of the study of rows, and the operands of ADD; one formula for host
  * and device. Numbers, keys and the floats of rows are those of the cache study.
  */
 #ifndef SHERWOOD_BENCH_ROWS_DRAW_H
@@ -8,8 +8,8 @@
 
 #include "bench/cache/draw.h"
 
-/* The keys of a call: those of `query`; with `hot`, its fresh ones are all the number fresh_from,
- * and only these repeat a key. */
+/* The keys of a call are those of `query`. With `hot`, all its fresh keys are the number
+ * fresh_from; no other key repeats. */
 struct sw_rowbench_keys {
     struct sw_cachebench_query query;
     bool hot;
@@ -22,7 +22,7 @@ SW_HD static inline uint64_t sw_rowbench_number(const struct sw_rowbench_keys *k
                : sw_cachebench_number(&keys->query, j);
 }
 
-/* Small integers: a row of numbers below 2^20 to which they are added 2^20 times is exact. */
+/* Small integers: 2^20 of them can be added to a number below 2^20 exactly. */
 SW_HD static inline float sw_rowbench_operand(uint64_t number, uint32_t word)
 {
     return (float)(sw_mix_32((uint32_t)number * 0x9e3779b9U + word, 0x0ddba11ULL) & 7);

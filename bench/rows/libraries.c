@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * libraries.c - the tables that this build of the study has: peers.mk defines SW_PEER_HKV where it
- * was given.
+ * libraries.c - the tables that this build of the study has: peers.mk defines SW_PEER_HKV if
+ * HierarchicalKV was given.
  */
 #include "bench/rows/libraries.h"
 

@@ -13,7 +13,7 @@ extern const struct sw_cachebench_library *const sw_rowbench_libraries[];
 
 extern const struct sw_cachebench_library sw_rowbench_sherwood;
 
-/* Writes refused above a load of 1 - 1/64: no load of the study comes near. */
+/* Writes fail above a load of 1 - 1/64. No load of the study is near it. */
 #define SW_ROWBENCH_MAX_LOAD 0.984375
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure.c - one call of each operation: timed around the call that launches and waits, then
- * checked.
+ * measure.c - one call of each operation: times the call that launches and waits, then checks it.
  */
 #include <math.h>
 
 #include "bench/load/zipf.h"
 #include "bench/rows/study.h"
 
-/* The current call, and where its time and its answers go. */
+/* The current call, and the destination of its time and answers. */
 struct call {
     struct sw_rowbench *bench;
     uint64_t count;
@@ -21,7 +20,7 @@ static bool draw(const struct call *call, const struct sw_rowbench_keys *keys)
     return call->bench->place->draw_keys(call->bench->arrays.keys, keys);
 }
 
-/* Different keys of those that are stored. */
+/* Returns keys of stored rows, all different. */
 static struct sw_rowbench_keys of_stored(const struct call *call)
 {
     return sw_rowbench_ask(call->bench, call->count, 0, 0, 0, call->bench->stored);
@@ -63,7 +62,7 @@ static bool set_stored(const struct call *call)
            sw_rowbench_look_up(bench, call->count, NULL, NULL, call->answers);
 }
 
-/* The newest keys are removed and stored again; `removing` is timed or `storing`. */
+/* Removes the newest keys and stores them again. `removing` or `storing` is timed. */
 static bool replace_newest(const struct call *call, struct sw_study_took *removing,
                            struct sw_study_took *storing)
 {
@@ -76,8 +75,8 @@ static bool replace_newest(const struct call *call, struct sw_study_took *removi
            sw_rowbench_look_up(bench, call->count, NULL, NULL, call->answers);
 }
 
-/* `hot` operations of the call add to the row of number 0, the others to different ones. What was
- * added is replaced afterwards. */
+/* Adds to the row of number 0 by `hot` operations, and to different rows by the others. Then
+ * replaces what was added. */
 static bool measure_add(const struct call *call, uint64_t hot)
 {
     struct sw_rowbench *bench = call->bench;

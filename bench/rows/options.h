@@ -41,10 +41,10 @@ struct sw_rowbench_options {
     uint32_t value_bytes_count;
     double loads[SW_ROWBENCH_LIST_MAX]; /* ascending */
     uint32_t loads_count;
-    uint64_t memory; /* bytes of slots and rows: the capacity is the power of two that fits */
+    uint64_t memory; /* bytes of slots and rows: the capacity is a power of two that fits */
     uint64_t capacity_max;
     unsigned rows_in;        /* enum sw_rows_in */
-    uint64_t rows_gpu_bytes; /* of a table whose rows are in both */
+    uint64_t rows_gpu_bytes; /* bytes on the GPU, for a table with rows in both memories */
     uint64_t batch;          /* operations of a call */
     double hit_ratio;
     double skew;

@@ -16,7 +16,7 @@
 #define UNIT 16
 #define PAGE_BYTES ((size_t)2 << 20)
 
-/* --- memory with pages as large as a table's, or the ceilings would be too low ---------------- */
+/* --- memory with huge pages, as the tables use, or the ceilings would be too low -------------- */
 
 static bool host_choose(int device)
 {
@@ -35,7 +35,7 @@ static void *host_alloc(size_t bytes)
     if (memory == NULL) {
         fprintf(stderr, "no memory for %zu bytes\n", bytes);
     } else {
-        (void)madvise(memory, pages, MADV_HUGEPAGE); /* a kernel without them has small ones */
+        (void)madvise(memory, pages, MADV_HUGEPAGE); /* else small pages remain */
     }
     return memory;
 }
@@ -96,7 +96,7 @@ static void move_row(const struct sw_rowbench_moved *moved, uint64_t j)
     }
 }
 
-/* Adds the first row to the first row of the arena, as often as is asked for. */
+/* Adds the first row to the first row of the arena, moved->hot times. */
 static void add_hot(const struct sw_rowbench_moved *moved)
 {
     uint64_t bytes = (uint64_t)moved->units * UNIT;

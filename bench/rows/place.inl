@@ -98,7 +98,7 @@ static bool note(uint8_t *model, const uint64_t *keys, uint64_t count, uint32_t 
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Presence is judged with the first float of a row. */
+/* Judges the presence of a row with its first float. */
 SW_HD static inline int judge_word(const struct sw_rowbench_judged *judged, uint64_t i)
 {
     uint64_t j = i / judged->dim;

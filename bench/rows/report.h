@@ -14,11 +14,11 @@
 #include "bench/study/span.h"
 
 struct sw_rowbench_report {
-    FILE *raw;     /* a row a repetition */
+    FILE *raw;     /* a row for each repetition */
     FILE *summary; /* columns study,library,operation,slot_bits,F,batch,metric,value,unit */
     FILE *run_info;
     double started;  /* host clock, for the progress line */
-    uint32_t series; /* how many are done, and how many there will be */
+    uint32_t series; /* number of series done, and in total */
     uint32_t series_max;
 };
 
@@ -30,15 +30,15 @@ struct sw_rowbench_subject {
     double load;
     uint64_t batch;
     uint64_t capacity;
-    double ceiling; /* rows a second of memory alone; 0: none */
+    double ceiling; /* rows per second of memory alone; 0: none */
 };
 
-/* All repetitions of a subject but the one that warms up, whose answers count too. */
+/* All repetitions of a subject except the warm-up. The answers include the warm-up's. */
 struct sw_rowbench_series {
     double seconds[SW_ROWBENCH_REPS_MAX]; /* by the host's clock */
     uint32_t count;
     double events[SW_ROWBENCH_REPS_MAX]; /* by CUDA events */
-    uint32_t events_count;               /* of the repetitions that have them */
+    uint32_t events_count;               /* number of repetitions with events */
     unsigned long long answers[SW_ROWBENCH_ANSWERS];
 };
 
@@ -47,17 +47,17 @@ bool sw_rowbench_report_open(struct sw_rowbench_report *report, const char *fold
 /* False, with one line on stderr, if anything could not be written. */
 bool sw_rowbench_report_close(struct sw_rowbench_report *report);
 
-/* The row of a repetition that was taken into the series. */
+/* Writes the row of a repetition in the series. */
 void sw_rowbench_report_rep(struct sw_rowbench_report *report,
                             const struct sw_rowbench_subject *subject,
                             const struct sw_rowbench_series *series,
                             const struct sw_study_took *took);
-/* Summary rows and the progress line. Sorts the series. The ratio to the ceiling is by events where
- * there are any, as the ceiling is. */
+/* Writes the summary rows and the progress line. Sorts the series. The ratio to the ceiling uses
+ * events if the series has them, because the ceiling does. */
 void sw_rowbench_report_series(struct sw_rowbench_report *report,
                                const struct sw_rowbench_subject *subject,
                                struct sw_rowbench_series *series);
-/* What could not be measured, and why: a summary row without a value. */
+/* Reports what could not be measured, and why: a summary row without a value. */
 void sw_rowbench_report_none(struct sw_rowbench_report *report,
                              const struct sw_rowbench_subject *subject, const char *reason);
 void sw_rowbench_report_ceiling(struct sw_rowbench_report *report, enum sw_rowbench_move move,

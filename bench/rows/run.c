@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * run.c - all that is asked for: rows of each size, each table, each load, each operation.
+ * run.c - runs everything requested: rows of each size, each table, each load, each operation.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static bool open_arrays(struct sw_rowbench *bench)
 
 static bool measure_move(struct sw_rowbench *bench, struct sw_rowbench_moved *moved)
 {
-    double seconds[CEILING_REPS + 1]; /* the first warms up */
+    double seconds[CEILING_REPS + 1]; /* the first repetition warms up */
     for (uint32_t r = 0; r <= CEILING_REPS; r++) {
         moved->draw = bench->draws++ * 0x2545f4914f6cdd1dULL;
         if (!bench->place->move(moved, &seconds[r])) {
@@ -110,13 +110,13 @@ static double ceiling_of(const struct sw_rowbench *bench, enum sw_rowbench_opera
     case SW_ROWBENCH_ADD_HALF:
         return bench->ceilings[SW_ROWBENCH_SUM_HOT_HALF];
     default:
-        return 0; /* no rows are touched, or rows that caches hold */
+        return 0; /* the call moves no rows, or rows in caches */
     }
 }
 
 /* --- series ----------------------------------------------------------------------------------- */
 
-/* Whether the table may miss keys that were stored: it evicts. */
+/* Returns whether every answer is right. A table that evicts may miss stored keys. */
 static bool is_right(const struct sw_rowbench *bench,
                      const unsigned long long answers[SW_ROWBENCH_ANSWERS])
 {
@@ -161,7 +161,8 @@ static bool measure_series(struct sw_rowbench *bench, struct sw_rowbench_subject
     return done;
 }
 
-/* A peer says nothing of calls that repeat a key. */
+/* Returns whether the library can run the operation. A peer defines no result for calls that repeat
+ * a key. */
 static bool can(const struct sw_rowbench *bench, enum sw_rowbench_operation operation)
 {
     return bench->library->is_table ||
@@ -229,8 +230,8 @@ static bool open_table(struct sw_rowbench *bench, uint64_t capacity)
     return true;
 }
 
-/* A library whose values are only in device memory is measured only if Sherwood also keeps all rows
- * in device memory. */
+/* Returns whether the library is measured. A library that keeps values only in device memory is
+ * measured only if Sherwood also keeps all rows there. */
 static bool is_measured(const struct sw_rowbench *bench,
                         const struct sw_cachebench_library *library)
 {

@@ -12,7 +12,7 @@
 struct rows {
     struct sw_table *table;
     struct sw_queue *queue;
-    bool on_device; /* as the arrays of a call */
+    bool on_device; /* the table's memory is the arrays' */
 };
 
 static void rows_close(void *opaque)

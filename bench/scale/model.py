@@ -34,7 +34,7 @@ SLOTS = 16384
 SHARDS_MAX = 256
 # Bytes of a 32-bit key and its value, and of an answer with its found bit.
 GET_IN, GET_OUT, WRITE_IN = 4, 4.125, 8
-# The level of a normal distribution that 99 % are below.
+# The 99th percentile of the standard normal distribution.
 NORMAL_99 = 2.3263
 
 
@@ -119,7 +119,7 @@ def rates(options, curves, results):
         results.add("model", operation, 1, 0, "key_cost", curve.key * 1e9, "ns")
         for batch, seconds in curve.points:
             results.add("model", operation, 1, batch, "fit_to_measured", curve.seconds(batch) / seconds)
-        # So many keys make the cost of a frame half of its time.
+        # This number of keys makes the fixed cost of a frame half of its time.
         results.add("model", operation, 1, 0, "keys_of_half_rate", curve.frame / curve.key, "keys")
         for keys in CALLS.values():
             for nodes in options.nodes:
@@ -244,7 +244,7 @@ def measure_map(options, results, say):
             try:
                 with node.connected() as connection:
                     for word in ("SLOTS", "SHARDS", "NODES"):
-                        # Of 20 runs the shortest, in which nothing else had the processor.
+                        # The shortest of 20 runs: no other program used the processor in it.
                         size, seconds = min(asked(connection, word, 100) for _ in range(20))
                         results.add("sherwood", f"cluster_{word.lower()}", nodes, 1, "reply_bytes", size, "B")
                         results.add("sherwood", f"cluster_{word.lower()}", nodes, 1, "seconds_a_reply", seconds * 1e6, "us")
@@ -303,7 +303,7 @@ def plot(output, say):
 
 def main():
     options = parsed()
-    code = commit()  # before a result is written that may be a part of it
+    code = commit()  # before the first result, which may itself change the checkout
     begun = time.monotonic()
 
     def say(text):

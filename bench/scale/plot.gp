@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
-# plot.gp - what becomes of rate, tail, hot shards and the map as a cluster grows, on any background.
+# plot.gp - rate, tail, hot shards and the map of a growing cluster, readable on any background.
 # Run it in the folder that holds summary.csv; it needs gnuplot and awk:
 #   gnuplot .../plot.gp      writes scaling.svg
 set datafile separator ","
 set terminal svg size 1100,860 font "sans-serif,13"
 set output "scaling.svg"
 
-# Lines and text that can be read on white and on black.
+# Colors of lines and text that are readable on white and on black.
 grey = "#808080"
 set border linecolor rgb grey
 set tics textcolor rgb grey

@@ -6,8 +6,8 @@
 #
 # (a) bulk GET in frames of 65,536 keys against redis MGET of 100 keys, in keys per second;
 # (b) RESP SET and GET, 50 connections, pipelines of 64, each pair by the same tool.
-# Both servers run all the time and are loaded one after the other, in an order that changes with
-# each repetition. Medians. In the environment:
+# Both servers run all the time. The script loads one after the other, in an order that changes with
+# each repetition, and reports medians. In the environment:
 #   REPETITIONS=5       SECONDS_EACH=3 (of a measurement)   KEYS=1000000
 #   BACKEND=auto        CONNECTIONS=4, DEPTH=2 (bulk)       SHERWOOD_FLAGS='--loops 4 ...'
 #   LOAD_THREADS        of the load generators; half the cores
@@ -94,7 +94,7 @@ by_redis_benchmark() {
 # mget_words: MGET and its 100 keys.
 mapfile -t mget_words < <(echo MGET && yes __rand_int__ | head -n "$mget")
 
-# One repetition of everything that one server takes part in.
+# One repetition of all measurements of one server.
 measure() {
     local repetition=$1 library=$2
     local resp=(--protocol resp -c 50)
@@ -113,8 +113,8 @@ measure() {
     by_redis_benchmark "$repetition" "$library" get_p64 1 "$pipelined" 64 1 GET __rand_int__
 }
 
-# Equal contents for both: the load generator's keys, and redis-benchmark's (r draws of r keys leave
-# a part e^-5 of them absent after 5 r draws).
+# Both servers get the same contents: the load generator's keys, and redis-benchmark's. 5 r draws of r
+# keys leave a share of e^-5 of the keys absent.
 fill() {
     local library port
     for library in sherwood redis; do
@@ -171,7 +171,7 @@ median() {
         "$work/medians"
 }
 
-# The study's row of a median. Redis has no slots and no load: empty fields.
+# Writes the row of a median. The fields of slots and load are empty for redis.
 write_summary() {
     local load
     load=$(awk -v k="$keys" -v c="$capacity" 'BEGIN { printf "%.3f", 2 * k / c }')

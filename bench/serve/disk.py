@@ -13,7 +13,7 @@ import time
 
 PAGE = 4096
 STREAM_PIECE = 4 << 20
-# A file that is written again and again has this many bytes, as a segment of the log has.
+# Bytes of a file that is written again and again: the size of a segment of the log.
 RECYCLED_BYTES = 256 << 20
 
 

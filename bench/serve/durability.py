@@ -33,9 +33,9 @@ RECORD_HEAD = 64
 # Keys of the frames whose latency is measured while a snapshot is written; frames in flight on each connection.
 WAITING_FRAME, WAITING_DEPTH = 4096, 2
 SLOTS_MAX = 1 << 27
-# How redis-server is started.
+# Flags of redis-server.
 REDIS_LOG = ("--appendonly", "yes", "--appendfsync", "always")
-# What the plain streams write at most.
+# The most bytes that the plain streams write.
 STREAM_MAX = 2 << 30
 # (operation, metric): at least, or at most where it is negative.
 BARS = {
@@ -298,7 +298,7 @@ class Durability(Study):
             with self.folder() as folder, Redis(program, self.work, 1, folder, REDIS_LOG) as daemon:
                 theirs = self.resp_sets(daemon, "redis", "always")
             self.tell(row, "ratio_to_redis", ours / theirs)
-            # at most every connection has a command in each sync
+            # at most, each sync has one command of every connection
             self.under(row, "ratio_to_redis", ours / theirs, "", min(memory, RESP_CONNECTIONS * rate) / theirs)
 
     def resp(self):

@@ -4,11 +4,11 @@
  *
  * Stands in for table.c in build/sherwoodd-null: sockets, frames and batches are real, results are
  * not. It has the Robin Hood engine's operations, on integers or on rows, and refuses the other
- * engines. Every key is found; its value is what the memory held. A batch of reads is done
- * NULL_TABLE_READ_NS (15000) after it was submitted to an idle queue, a launch of writes takes
- * NULL_TABLE_WRITE_NS (60000): launches run one after the other, and what comes meanwhile shares
- * the next one. Every operation adds NULL_TABLE_KEY_PS (100). So it shows what a device would leave
- * to the daemon, and how batches are filled.
+ * engines. Every key is found; its value is what the memory held. A batch of reads ends
+ * NULL_TABLE_READ_NS (15000) after its submit to an idle queue. A launch of writes takes
+ * NULL_TABLE_WRITE_NS (60000). Launches run one after the other, and writes that arrive meanwhile
+ * share the next one. Every operation adds NULL_TABLE_KEY_PS (100). So this table shows the
+ * daemon's own costs beside a device, and how batches fill.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -30,7 +30,8 @@ struct sw_table {
     uint64_t key_ps;
     pthread_mutex_t order;
     uint64_t running_until_ns; /* a launch of writes; under `order`, as the next one */
-    uint64_t waiting_until_ns; /* the launch after it, if that has any; otherwise the same */
+    uint64_t waiting_until_ns; /* end of the next launch, if it has writes; otherwise of the running
+                                  one */
 };
 
 struct sw_queue {
@@ -184,11 +185,12 @@ static bool is_read(const struct sw_batch *batch)
     return batch->kind != SW_BATCH_OPERATIONS || (batch->ops == NULL && batch->op == SW_GET);
 }
 
-/* When a write is done that comes now: with the launch that it begins, or with the next one. */
+/* Returns when a write that arrives now ends: with the launch that it begins, or with the next
+ * launch. */
 static uint64_t end_of_write(struct sw_table *table, uint64_t now)
 {
     pthread_mutex_lock(&table->order);
-    if (now >= table->running_until_ns) { /* what waited is running, or all is idle */
+    if (now >= table->running_until_ns) { /* the waiting launch is running now, or nothing is */
         const bool idle = now >= table->waiting_until_ns;
         table->running_until_ns = idle ? now + table->write_ns : table->waiting_until_ns;
         table->waiting_until_ns = table->running_until_ns + (idle ? 0 : table->write_ns);

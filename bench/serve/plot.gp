@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
-# plot.gp - served rates over the size of frames, a line a row of the study, on any background.
+# plot.gp - served rates over the size of frames, a line a row of the study, readable on any background.
 # Run it in the folder that holds summary.csv; it needs gnuplot and awk:
 #   gnuplot .../plot.gp      writes served.svg
 set datafile separator ","
 set terminal svg size 1100,520 font "sans-serif,13"
 set output "served.svg"
 
-# Lines and text that can be read on white and on black.
+# Colors of lines and text that are readable on white and on black.
 grey = "#808080"
 set border linecolor rgb grey
 set tics textcolor rgb grey

@@ -84,7 +84,7 @@ class Results:
 
 
 # --- the bars ------------------------------------------------------------------------------------
-# A part of the gets of the same frames, 32-bit keys; with 64-bit keys WIDE of it.
+# Shares of the rate of gets by the same frames, for 32-bit keys; for 64-bit keys, multiply by WIDE.
 WIDE = 0.8
 PARTS = {
     4096: {("insert", "0.85"): 0.5, ("insert", "0.95"): 0.3, ("update", "0.85"): 0.6, ("delete", "0.5"): 0.4,
@@ -94,7 +94,7 @@ PARTS = {
     262144: {("insert", "0.85"): 0.5, ("insert", "0.95"): 0.3, ("update", "0.85"): 0.5, ("delete", "0.5"): 0.4,
              ("delete", "0.85"): 0.4, ("delete", "0.95"): 0.25},
 }
-ROWS_TO_NULL = 0.8  # rows that are kept, of rows that are not
+ROWS_TO_NULL = 0.8  # rows of a table, over rows of the daemon without a table
 # (operation, metric): at least, or at most where it is negative. They hold for every row.
 OTHERS = {
     ("get", "ratio_to_null"): 0.9,

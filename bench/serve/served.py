@@ -27,15 +27,15 @@ from table import tables  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = ("frames32", "clients", "frames64", "null", "cluster", "redis", "engines", "rows")
-# What RESP clients ask the daemon without a table.
+# The commands that RESP clients send to the daemon without a table.
 NULL_RESP = ("resp_get_p64", "resp_set_p64", "resp_get_p1")
-# Loads of the steps: what is filled, the slices that are written and deleted by turns, and the engines'.
+# Loads of the steps: the fills, the slices that are written and deleted in turn, and the loads of the other engines.
 FILL = 0.85
 SLICE = 0.1
 ENGINE_LOADS = (0.5, 0.75)
 NODE_ID = 39 * "0" + "1"
 CACHE_VALUE_BYTES = 60
-# Rows of floats: keys a frame at most, the load, and memory for the bodies of a loop's frames and replies.
+# Rows of floats: the most keys of a frame, the load, and the memory of a loop for the bodies of frames and replies.
 ROW_FRAME_MAX = 65536
 ROW_LOAD = 0.75
 ROW_ARENA = "256M"

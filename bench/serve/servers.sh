@@ -30,7 +30,7 @@ port_of() {
 }
 
 sherwood_says_ports() {
-    kill -0 "$sherwood_pid" || return 0 # ended: no use to wait longer
+    kill -0 "$sherwood_pid" || return 0 # the server has ended: do not wait longer
     [ -n "$(port_of "$(cat "$work/sherwoodd.log")" 2)" ]
 }
 
@@ -84,7 +84,7 @@ start_redis() {
     fail "redis-server did not start"
 }
 
-# For an EXIT trap: ends what is still running and removes $work.
+# For an EXIT trap: stops the servers that still run, and removes $work.
 stop_servers() {
     local pid
     for pid in $sherwood_pid $redis_pid; do

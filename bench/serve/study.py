@@ -26,8 +26,8 @@ DRAWN_KEYS = 1 << 20
 RESP_KEYS = 1000000
 RESP_CONNECTIONS = 64
 MAX_LOAD = 0.98
-# So long after a load another one is begun beside it. If that was too soon, as shows when both have ended, they
-# are begun again with the next lead.
+# Leads in seconds: a concurrent load begins this long after the first one. If that was too early, which the
+# study sees when both have ended, it runs both again with the next lead.
 LEAD_SECONDS = (0.5, 2, 6)
 
 

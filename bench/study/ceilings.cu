@@ -16,9 +16,9 @@
 #include "bench/study/random.h"
 
 #define BLOCK 256
-#define COPY_UNROLL 4    /* 16-byte loads a thread has in flight */
-#define USUAL_BYTES 128U /* a thread reads at a time */
-/* Operations a repetition: 2^26 take milliseconds. */
+#define COPY_UNROLL 4    /* 16-byte loads in flight for each thread */
+#define USUAL_BYTES 128U /* bytes that a thread reads at a time */
+/* Operations of a repetition: 2^26 take milliseconds. */
 #define OPERATIONS (1ULL << 26)
 #define SECTOR_BYTES 32U
 #define BUCKET_WORDS 4U /* of 64 bits, in a sector */
@@ -48,8 +48,8 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* A permutation of 0 .. 2^bits - 1: multiplications by odd numbers and shifts to the right can both
- * be undone. */
+/* A permutation of 0 .. 2^bits - 1: multiplications by odd numbers and right shifts with XOR are
+ * invertible. */
 static __device__ inline uint64_t permuted(uint64_t i, uint32_t bits)
 {
     uint64_t mask = (1ULL << bits) - 1;
@@ -62,8 +62,8 @@ static __device__ inline uint64_t permuted(uint64_t i, uint32_t bits)
     return i ^ (i >> half);
 }
 
-/* One block a multiprocessor is enough: without saying so the compiler keeps 32 registers, and
- * waits for a load before it issues the next. */
+/* Requests one block per multiprocessor. Without that the compiler uses only 32 registers, and
+ * waits for a load before it issues the next one. */
 template <int LINE_BYTES, int LANES, int LINES>
 static __global__ void __launch_bounds__(BLOCK, 1)
     gather_kernel(const uint4 *source, uint64_t lines, uint64_t first, uint64_t *sink)
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     const uint4 *line[LINES];
 #pragma unroll
     for (int k = 0; k < LINES; k++) {
-        /* lines is a power of two: no place is more likely than another */
+        /* lines is a power of two, so all places are equally likely */
         line[k] =
             source + (sw_study_mixed(first + group * LINES + k) & (lines - 1)) * PIECES + lane;
     }
@@ -88,8 +88,8 @@ static __global__ void __launch_bounds__(BLOCK, 1)
             held[k][p] = line[k][p * LANES];
         }
     }
-    /* Begins with what was asked for last, in an order that cannot be changed: every load is on its
-     * way before any is waited for. */
+    /* Begins with the last load, in a fixed order: so all loads are issued before the first wait.
+     */
     uint32_t sum = __shfl_sync(0xffffffffU, held[LINES - 1][PIECES_PER_LANE - 1].x, 0);
 #pragma unroll
     for (int k = 0; k < LINES; k++) {
@@ -98,13 +98,13 @@ static __global__ void __launch_bounds__(BLOCK, 1)
             sum = (sum ^ held[k][p].x ^ held[k][p].y) + (held[k][p].z ^ held[k][p].w);
         }
     }
-    /* the compiler must believe that the sum is wanted; that it is stored, one thread in 2^32 */
+    /* makes the compiler keep the sum; one thread in 2^32 stores it */
     if (sum == 0x9e3779b9U) {
         *sink = thread;
     }
 }
 
-/* All words are zero before. Each is swapped at most once, for something that is not zero. */
+/* All words are zero at first. The kernel swaps each at most once, for a word that is not zero. */
 template <bool LOADS, int LINES>
 static __global__ void __launch_bounds__(BLOCK, 1)
     cas_kernel(unsigned long long *words, uint32_t bits, uint64_t count, uint64_t *sink)
@@ -129,7 +129,7 @@ static __global__ void __launch_bounds__(BLOCK, 1)
             ulonglong2 high = bucket[1];
             ulonglong2 pair = place % BUCKET_WORDS < 2 ? low : high;
             expected[k] = place % 2 == 0 ? pair.x : pair.y;
-            wanted[k] = (low.x ^ low.y ^ high.x ^ high.y) | 1; /* needs the whole bucket */
+            wanted[k] = (low.x ^ low.y ^ high.x ^ high.y) | 1; /* depends on the whole bucket */
         }
     }
 #pragma unroll
@@ -293,7 +293,7 @@ bool sw_study_memory_open(struct sw_study_memory *memory, uint64_t bytes, uint64
 
 void sw_study_memory_close(struct sw_study_memory *memory)
 {
-    /* an error here was reported where it arose */
+    /* the function that failed has reported the error */
     (void)cudaFree(memory->source);
     (void)cudaFree(memory->target);
     (void)cudaFree(memory->sink);
@@ -302,7 +302,7 @@ void sw_study_memory_close(struct sw_study_memory *memory)
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-/* True if the copy is complete; otherwise one line on stderr. */
+/* Returns true if the copy is complete; otherwise prints one line on stderr. */
 static bool all_copied(const struct sw_study_memory *memory, const char *name)
 {
     bool equal = false;

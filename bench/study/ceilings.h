@@ -19,7 +19,7 @@ extern "C" {
  * random place, each word at most once, and always finds what it expects. LOAD_CAS first reads the
  * 32 bytes around the word, as an insert reads the bucket. */
 enum sw_study_access {
-    SW_STUDY_COPY_MEMCPY, /* by the runtime */
+    SW_STUDY_COPY_MEMCPY, /* by the CUDA runtime */
     SW_STUDY_COPY_UINT4,  /* by a kernel of 16-byte loads and stores */
     SW_STUDY_GATHER_32,
     SW_STUDY_GATHER_64,
@@ -29,44 +29,45 @@ enum sw_study_access {
     SW_STUDY_ACCESSES
 };
 
-/* Static storage: copy_memcpy, copy_uint4, gather_32, .., cas, load_cas */
+/* Returns a name in static storage: copy_memcpy, copy_uint4, gather_32, .., cas, load_cas */
 const char *sw_study_access_name(enum sw_study_access access);
 
-/* One way to do it. */
+/* One variant of an access. */
 struct sw_study_shape {
     enum sw_study_access access;
     uint32_t line_bytes;       /* 0: a copy */
-    uint32_t lines_per_thread; /* in flight at a time */
-    uint32_t lanes_per_line;   /* 1: a thread reads a line alone; more: 16 bytes a lane */
+    uint32_t lines_per_thread; /* lines in flight for each thread */
+    uint32_t lanes_per_line;   /* 1: a thread reads a whole line; more: 16 bytes a lane */
 };
 
-/* All of them, ordered by access. */
+/* Returns the number of shapes, which are ordered by access. */
 uint32_t sw_study_shapes(void);
 struct sw_study_shape sw_study_shape_at(uint32_t number);
-/* The shape of an access that has a thread read 128 bytes at a time, in whole lines; of a copy the
- * only one. */
+/* Returns the shape in which a thread reads 128 bytes at a time, in whole lines; a copy has only
+ * one shape. */
 uint32_t sw_study_shape_usual(enum sw_study_access access);
 
 struct sw_study_memory {
-    uint64_t bytes;  /* of each of the two; a power of two, at least 4096 */
-    void *source;    /* random words: of copies and gathers */
-    void *target;    /* of copies and swaps */
-    uint64_t *sink;  /* where a gather would write if it ever did */
-    uint64_t number; /* of the next run: each reads other places */
+    uint64_t bytes;  /* size of each of the two arrays; a power of two, at least 4096 */
+    void *source;    /* random words: source of copies and gathers */
+    void *target;    /* target of copies and swaps */
+    uint64_t *sink;  /* keeps the compiler from removing the gathers */
+    uint64_t number; /* number of the next run: each run reads other places */
 };
 
-/* On false nothing is allocated and one line on stderr says why. */
+/* On failure prints one line on stderr and returns false; nothing is allocated. */
 bool sw_study_memory_open(struct sw_study_memory *memory, uint64_t bytes, uint64_t seed);
 void sw_study_memory_close(struct sw_study_memory *memory);
 
 struct sw_study_timed {
     double seconds;      /* by CUDA events */
-    uint64_t operations; /* lines or words; 0: a copy */
-    uint64_t dram_bytes; /* read plus written: a CAS moves a sector of 32 bytes both ways */
+    uint64_t operations; /* lines or words of the run; 0: a copy */
+    uint64_t dram_bytes; /* bytes read plus written: a CAS moves a sector of 32 bytes in both
+                            directions */
 };
 
-/* One repetition. A copy is compared with its source afterwards, and the words that a CAS wrote are
- * counted. On false one line on stderr says why. */
+/* Runs one repetition, then compares a copy with its source, or counts the words that a CAS wrote.
+ * On failure prints one line on stderr and returns false. */
 bool sw_study_access_run(struct sw_study_memory *memory, uint32_t shape,
                          struct sw_study_timed *timed);
 

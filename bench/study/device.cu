@@ -22,7 +22,7 @@ bool sw_study_done(const char *what)
 static int attribute(cudaDeviceAttr which, int device)
 {
     int value = 0;
-    (void)cudaDeviceGetAttribute(&value, which, device); /* 0 says that it is not known */
+    (void)cudaDeviceGetAttribute(&value, which, device); /* 0 means unknown */
     return value;
 }
 
@@ -62,7 +62,7 @@ static void *device_alloc(size_t bytes)
 
 static void device_free(void *memory)
 {
-    (void)cudaFree(memory); /* an error here was reported where it arose */
+    (void)cudaFree(memory); /* the function that failed has reported the error */
 }
 
 static bool device_fill(void *memory, int byte, size_t bytes)

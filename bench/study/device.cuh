@@ -8,14 +8,14 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* True if `error` is no error; otherwise prints one line that says what was going on. */
+/* Returns true if `error` is no error; otherwise prints one line with `what`. */
 bool sw_study_ok(cudaError_t error, const char *what);
 
-/* The same for the last launch and all work on the device, after waiting for it. */
+/* Waits for the device, and does the same for the last launch and all work on the device. */
 bool sw_study_done(const char *what);
 
-/* Seconds, by events, of what `launch()` enqueues in the default stream; it returns a cudaError_t.
- * On false one line on stderr says why. */
+/* Measures the work that `launch()` enqueues in the default stream, in seconds by events; launch
+ * returns a cudaError_t. On failure prints one line on stderr and returns false. */
 template <class Launch> bool sw_study_time(Launch launch, const char *what, double *seconds)
 {
     cudaEvent_t begin = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * each.cuh - each.h by kernels, a thread for each element.
+ * each.cuh - implements each.h by kernels, with a thread for each element.
  */
 #ifndef SHERWOOD_BENCH_STUDY_EACH_CUH
 #define SHERWOOD_BENCH_STUDY_EACH_CUH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * order.h - orders of 0 .. count - 1: permutations of one formula, another one for each draw.
+ * order.h - orders of 0 .. count - 1: each draw gives another permutation of one formula.
  */
 #ifndef SHERWOOD_BENCH_STUDY_ORDER_H
 #define SHERWOOD_BENCH_STUDY_ORDER_H
@@ -18,7 +18,7 @@ struct sw_study_order {
     uint64_t start;
 };
 
-/* From 64 random bits. count is at least 1. */
+/* Draws an order from 64 random bits. count is at least 1. */
 struct sw_study_order sw_study_order_draw(uint64_t count, uint64_t random);
 
 #ifdef __cplusplus

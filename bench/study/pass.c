@@ -50,7 +50,8 @@ static uint64_t launches_of(const struct sw_queue *queue)
     return queue->table->combines ? sw_combiner_launches(&queue->table->combiner) : 0;
 }
 
-/* Marks the end of what is enqueued: of reads in the queue, of writes where they all go. */
+/* Marks the end of the enqueued work: reads in the queue's stream, writes in the stream that all
+ * writes use. */
 static void mark(struct sw_queue *queue, const struct sw_batch *batch)
 {
     struct sw_table *table = queue->table;
@@ -69,8 +70,8 @@ static int submit(struct sw_queue *queue, struct sw_batch *batch)
     return status;
 }
 
-/* A poll may launch: small reads that were held back, by the first one, and writes that had to wait
- * for others. */
+/* A poll may launch work: small reads that waited for others, and writes that waited for other
+ * writes. */
 static int wait_for(struct sw_queue *queue, struct sw_batch *batch)
 {
     bool is_first = true;

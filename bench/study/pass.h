@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pass.h - batches submitted to a queue and waited for, their streams marked (span.h): one batch,
- * or a pass of many, submitted back to back.
+ * pass.h - submits batches to a queue, marks their streams (span.h) and waits for them: one batch,
+ * or a pass of many, back to back.
  */
 #ifndef SHERWOOD_BENCH_STUDY_PASS_H
 #define SHERWOOD_BENCH_STUDY_PASS_H
@@ -18,11 +18,12 @@ struct sw_study_pass {
     const void *values;
     void *previous;
     uint64_t *found;
-    void *leftover_keys; /* tables without a stash: a batch's part begins where its operations do */
+    void *leftover_keys; /* tables without a stash: the entries of a batch begin at the index of its
+                            first operation */
     void *leftover_values;
     uint32_t *leftovers; /* out, host memory: entries handed back by each batch; or NULL */
     uint64_t count;
-    uint32_t batch_ops; /* a multiple of 64, so that each batch has words of `found` to itself */
+    uint32_t batch_ops; /* a multiple of 64, so that no two batches share a word of `found` */
 };
 
 struct sw_study_passed {
@@ -30,11 +31,11 @@ struct sw_study_passed {
     struct sw_counters counters;
 };
 
-/* sw_batch_run, with marks. */
+/* Does what sw_batch_run does, with marks. */
 int sw_study_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
-/* Two batches of one stream: the second is submitted before the first is waited for. The status of
- * the first that failed. */
+/* Runs two batches in one stream: submits the second before it waits for the first. Returns the
+ * status of the first batch that failed. */
 int sw_study_batches_run(struct sw_queue *queue, struct sw_batch *one, struct sw_batch *two);
 
 /* Returns the status of the first batch that failed, or SW_OK. No batch is in flight after. */

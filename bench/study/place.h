@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * place.h - where a study's arrays lie: host memory or device memory.
+ * place.h - the memory of a study's arrays: host memory or device memory.
  *
  * Members that return bool wait until their work is done; on false, and where memory is NULL, one
  * line on stderr says why. Threads: one.
@@ -20,14 +20,14 @@ struct sw_study_place {
     const char *name; /* "cpu" or "cuda" */
     bool (*choose)(int device);
     void (*describe)(int device, FILE *out); /* lines "name: value" for run_info.txt */
-    void *(*alloc)(size_t bytes);            /* NULL: there is no such memory */
+    void *(*alloc)(size_t bytes);            /* NULL: no memory */
     void (*free)(void *memory);              /* NULL is allowed */
     bool (*fill)(void *memory, int byte, size_t bytes);
     bool (*copy)(void *to, const void *from, size_t bytes); /* also between host and device */
 };
 
 extern const struct sw_study_place sw_study_host;
-extern const struct sw_study_place sw_study_device; /* only where nvcc was found */
+extern const struct sw_study_place sw_study_device; /* only in builds with nvcc */
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * random.cuh - the generator of a draw, for kernels.
+ * random.cuh - the random generator of a draw, for kernels.
  */
 #ifndef SHERWOOD_BENCH_STUDY_RANDOM_CUH
 #define SHERWOOD_BENCH_STUDY_RANDOM_CUH
@@ -12,7 +12,7 @@
 /* Words of a subsequence between two draws: no draw uses nearly this number. */
 #define SW_STUDY_DRAW_WORDS (1ULL << 20)
 
-/* The generator of one thread: a subsequence, from the place where the draw begins. */
+/* Returns the generator of one thread: a subsequence, from the start of the draw. */
 static __device__ inline curandStatePhilox4_32_10_t sw_study_generator(struct sw_study_draw draw,
                                                                        uint64_t subsequence)
 {

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Which draw of the generator: seed and a number used once, below 2^32. */
+/* Identifies a draw: the seed, and a number below 2^32 that is used once. */
 struct sw_study_draw {
     uint64_t seed;
     uint64_t number;

@@ -13,9 +13,9 @@
 namespace
 {
 
-/* Made by the first span, and never closed: the end of the process does that. */
+/* The first span creates them. Nothing destroys them before the process ends. */
 struct events {
-    cudaStream_t stream; /* of `begin`: one that has no other work */
+    cudaStream_t stream; /* stream of `begin`, without other work */
     cudaEvent_t begin;
     cudaEvent_t end;
     bool are_made;

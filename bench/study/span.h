@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * span.h - how long a call takes: by the host's clock, and by CUDA events.
+ * span.h - measures a call by the host's clock and by CUDA events.
  *
  *     struct sw_study_took took;
  *     sw_study_span_begin(&took);
@@ -9,8 +9,8 @@
  *
  * An event is recorded before the call. A library that has enqueued work says so by
  * sw_study_span_mark, before it waits: an event is recorded behind that work, in its stream. The
- * last mark counts. Events are taken at the device, so that what the host does once the device has
- * finished is not in their time; what it does before its first launch is.
+ * last mark counts. The device records the events. So the time by events includes the host's work
+ * before the first launch, but not its work after the device has finished.
  *
  * Threads: one. One span at a time.
  */
@@ -23,7 +23,7 @@ extern "C" {
 
 struct sw_study_took {
     double seconds; /* by the host's clock */
-    double events;  /* by CUDA events; NAN: nothing was marked, or there is no device */
+    double events;  /* by CUDA events; NAN: no mark, or no device */
 };
 
 /* If an event fails, prints one line on stderr, and the span has no time by events. */
@@ -32,7 +32,7 @@ void sw_study_span_end(struct sw_study_took *took);
 
 /* `stream` is a CUDA stream. */
 void sw_study_span_mark(void *stream);
-/* The stream of a backend's queue on CUDA: a struct sw_cuda_channel. */
+/* The channel of a queue of the CUDA backend: a struct sw_cuda_channel. */
 void sw_study_span_mark_channel(void *channel);
 
 #ifdef __cplusplus

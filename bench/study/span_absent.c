@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * span_absent.c - spans where nvcc was not found: the host's clock alone.
+ * span_absent.c - spans in builds without nvcc: only the host's clock.
  */
 #include <math.h>
 

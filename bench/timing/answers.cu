@@ -15,7 +15,7 @@ static __device__ inline uint64_t thread_number(void)
     return (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
 }
 
-/* One addition a warp; every lane of it must be here. */
+/* Adds once for each warp. All lanes must take part. */
 static __device__ inline void add_ballot(uint64_t *sum, bool counts)
 {
     unsigned int set = __ballot_sync(0xffffffffU, counts);
@@ -52,8 +52,9 @@ bool sw_timing_mark_absent(void *answers, uint32_t key_bytes, const uint64_t *fo
 
 /* --- answers with an origin ------------------------------------------------------------------- */
 
-/* An answer is right if keys[answer] is the same key and, where the last counts, the answer is no
- * earlier than the origin: asked of every occurrence of the key, that leaves only the last. */
+/* An answer is right if keys[answer] is the same key. If only the last value counts, the answer
+ * must also be no earlier than the origin. The study checks this for every occurrence of the key,
+ * so only the last one passes. */
 template <typename Key>
 static __global__ void __launch_bounds__(BLOCK)
     check_kernel(const Key *keys, const Key *answers, const uint32_t *origins, uint64_t first,
@@ -124,7 +125,7 @@ bool sw_timing_check_keys(struct sw_timing_arrays *arrays, uint64_t first, uint6
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-/* held NULL: only counts. */
+/* held NULL: only counts */
 template <typename Key>
 static __global__ void __launch_bounds__(BLOCK)
     found_kernel(const Key *answers, uint64_t count, uint8_t *held, uint64_t *tally)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * child.h - waits for the process of a library, and ends it where its time is over or the study is
- * to stop.
+ * child.h - waits for the process of a library, and kills it when its time is over or a signal
+ * stops the study.
  *
  * Threads: one; the signals are the whole process's.
  */
@@ -19,15 +19,15 @@ struct sw_timing_stop {
     int number; /* of the signal that came; 0: none */
 };
 
-/* Blocks the signals from here on. */
+/* Blocks the signals from now on. */
 void sw_timing_stop_open(struct sw_timing_stop *stop);
-/* In a process made by fork: it ends by them, as any program. */
+/* Unblocks the signals in a forked process, so that they end it as usual. */
 void sw_timing_stop_leave(const struct sw_timing_stop *stop);
 
 enum sw_timing_end {
-    SW_TIMING_ENDED,  /* by itself: *status says how */
-    SW_TIMING_LATE,   /* it was killed after `seconds` */
-    SW_TIMING_STOPPED /* it was killed: stop->number came */
+    SW_TIMING_ENDED,  /* the process ended by itself; *status has its status */
+    SW_TIMING_LATE,   /* the study killed it after `seconds` */
+    SW_TIMING_STOPPED /* the study killed it because of the signal stop->number */
 };
 /* Waits for the process, and reaps it. */
 enum sw_timing_end sw_timing_wait(struct sw_timing_stop *stop, pid_t child, double seconds,

@@ -30,7 +30,7 @@ void *sw_timing_alloc(size_t bytes)
 {
     void *memory = NULL;
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
-        (void)cudaGetLastError(); /* it was reported by NULL */
+        (void)cudaGetLastError(); /* NULL reports the error: clear it */
         return NULL;
     }
     return memory;
@@ -38,7 +38,7 @@ void *sw_timing_alloc(size_t bytes)
 
 void sw_timing_free(void *memory)
 {
-    /* an error here was reported where it arose */
+    /* the function that failed has reported the error */
     (void)cudaFree(memory);
 }
 
@@ -123,7 +123,7 @@ template <typename Key> static __device__ inline bool is_reserved(Key key)
     return key == 0 || key >= (Key)~0ULL - 1;
 }
 
-/* Reserved keys, one in 2^30 of 32 bits, are moved to where no harm is done. */
+/* Moves reserved keys, one in 2^30 of 32 bits, to values that are not reserved. */
 template <typename Key>
 static __global__ void __launch_bounds__(BLOCK) replace_reserved(Key *keys, uint64_t count)
 {
@@ -140,7 +140,7 @@ template <typename Key> static uint64_t sort_and_unique(void *keys, uint64_t cou
     return (uint64_t)(thrust::unique(thrust::device, first, first + count) - first);
 }
 
-/* Sorts a copy of the keys at `copy`; *distinct receives how many different ones there are. */
+/* Sorts a copy of the keys at `copy`; *distinct receives the number of different keys. */
 static bool count_distinct(const struct sw_timing_arrays *arrays, void *copy, const void *keys,
                            uint64_t count, uint64_t *distinct)
 {

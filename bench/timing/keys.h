@@ -27,8 +27,8 @@ extern "C" {
 
 #define SW_TIMING_ABSENT UINT32_MAX /* the origin of a query for a key that is not stored */
 
-/* A value is an index of keys, or that of an update: a generation from 1 on in the bits above. All
- * ones is no value. */
+/* A value is an index of keys. In an update it also has a generation, from 1 on, in the higher
+ * bits. All ones is no value. */
 #define SW_TIMING_INDEX_BITS 28
 #define SW_TIMING_GENERATIONS 14
 
@@ -37,13 +37,13 @@ struct sw_timing_arrays {
     uint64_t room;      /* elements of each array, at most 2^SW_TIMING_INDEX_BITS */
     void *keys;
     void *values;     /* 0, 1, 2, .. */
-    void *sorted;     /* the distinct ones of the stored keys, ascending */
+    void *sorted;     /* the distinct stored keys, ascending */
     void *queries;    /* keys of a get, an update or a delete */
-    uint32_t *origin; /* of each query of a get: an index in keys, or SW_TIMING_ABSENT */
+    uint32_t *origin; /* for each query of a get: an index in keys, or SW_TIMING_ABSENT */
     void *answers;
-    void *changed; /* the new values of an update of queries */
-    uint8_t *held; /* whether a query was found, when that was last remembered */
-    void *tally;   /* of the checks */
+    void *changed; /* new values for an update of the queries */
+    uint8_t *held; /* whether the last recorded get found the query */
+    void *tally;   /* counters of the checks */
 };
 
 /* Random bits of a draw, for orders: splitmix64 (Sebastiano Vigna, public domain). */
@@ -55,7 +55,7 @@ static inline uint64_t sw_timing_random(struct sw_study_draw draw)
     return z ^ (z >> 31);
 }
 
-/* On false nothing is allocated. */
+/* On failure nothing is allocated. */
 bool sw_timing_arrays_open(struct sw_timing_arrays *arrays, uint32_t key_bytes, uint64_t room);
 void sw_timing_arrays_close(struct sw_timing_arrays *arrays);
 
@@ -65,12 +65,13 @@ void sw_timing_free(void *memory);
 /* Copies between any two of device and host memory. */
 bool sw_timing_copy(void *to, const void *from, size_t bytes);
 
-/* keys[0, count): uniform over the width; *distinct receives how many different ones there are. */
+/* Draws keys[0, count) uniformly over the width; *distinct receives the number of different keys.
+ */
 bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count, struct sw_study_draw draw,
                          uint64_t *distinct);
 
-/* keys[first, first + count): uniform over the keys that are not among the `distinct` sorted ones.
- * Overwrites queries. */
+/* Draws keys[first, first + count) uniformly from the keys that are not among the `distinct` sorted
+ * ones. Overwrites queries. */
 bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint64_t count,
                           uint64_t distinct, struct sw_study_draw draw, uint64_t *fresh_distinct);
 
@@ -80,8 +81,8 @@ bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint6
 bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t stored,
                             uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw);
 
-/* queries[0, wanted), at most `distinct`: different stored keys. changed: values to give them, of a
- * generation that follows from the draw. */
+/* Draws queries[0, wanted), at most `distinct`: different stored keys. Draws their new values,
+ * `changed`, of a generation that depends on the draw. */
 bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t distinct,
                             struct sw_study_draw draw);
 

@@ -46,7 +46,7 @@ static void write_run_info(FILE *out, const struct sw_timing_options *options, i
 
 /* --- in the process of a library -------------------------------------------------------------- */
 
-/* One library at one width. *is_correct becomes false if a check found anything. */
+/* Measures one library at one width. *is_correct becomes false if a check found anything. */
 static bool measure_width(const struct run *run, const struct sw_timing_library *library,
                           uint32_t slot_bits, bool *is_correct)
 {
@@ -96,7 +96,7 @@ static enum outcome measure_library(const struct run *run, const struct sw_timin
     return done ? OUTCOME_RIGHT : OUTCOME_FAILED;
 }
 
-/* What is not about a library: the device's facts, and the ceilings. */
+/* Measures the parts without a library: the device's facts, and the ceilings. */
 static enum outcome measure_device(const struct run *run)
 {
     struct sw_timing_report report = run->report;
@@ -111,7 +111,7 @@ static enum outcome measure_device(const struct run *run)
 
 /* --- in the study's own process --------------------------------------------------------------- */
 
-/* Says how it went, on stderr and in run_info.txt. */
+/* Reports the outcome on stderr and in run_info.txt. */
 static void judge(struct run *run, const char *name, enum sw_timing_end end, int status)
 {
     char text[128] = "complete";
@@ -159,7 +159,7 @@ static bool run_apart(struct run *run, const struct sw_timing_library *library,
     return false;
 }
 
-/* Sherwood first, then the others, until a signal stops the study. As run_apart. */
+/* Runs Sherwood first, then the others, until a signal stops the study. Returns as run_apart. */
 static bool run_libraries(struct run *run, enum outcome *outcome)
 {
     const struct sw_timing_library *library = &sw_timing_sherwood;
@@ -175,7 +175,8 @@ static bool run_libraries(struct run *run, enum outcome *outcome)
     return false;
 }
 
-/* A name that no library has would otherwise measure nothing and say nothing. */
+/* Checks the names. Otherwise the study would measure nothing for an unknown name, without a
+ * message. */
 static bool check_names(const struct sw_timing_options *options)
 {
     char names[sizeof(options->libraries)];
@@ -207,7 +208,7 @@ static void list_libraries(void)
     }
 }
 
-/* The last line of run_info.txt. */
+/* Writes the last line of run_info.txt. */
 static void write_end(const struct run *run)
 {
     char how[64] = "complete";

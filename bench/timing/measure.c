@@ -9,8 +9,7 @@
 
 #include "bench/timing/sherwood.h"
 
-/* At this share of the slots and above the probes of libraries that wander until they meet an empty
- * slot do not end in any useful time. */
+/* From this load on, some libraries' probes, which end only at an empty slot, take too long. */
 #define TOO_FULL 0.99
 
 static bool wants(const struct sw_timing_study *study, enum sw_timing_operation operation)
@@ -33,7 +32,7 @@ static bool is_left_out(const struct sw_timing_study *study, const char *what)
     return true;
 }
 
-/* The table at F, with the values of its insert. */
+/* Fills the table to F, with the values of its insert. */
 static bool ensure_filled(struct sw_timing_study *study)
 {
     uint64_t count = sw_timing_count(study->load, sw_timing_wanted_slots(study->options));
@@ -91,7 +90,7 @@ static bool measure_insert_batches(struct sw_timing_study *study)
     return true;
 }
 
-/* A row without a value, so that every library has one at each F. */
+/* Writes a row without a value, so that every library has a row at each F. */
 static void report_no_beside(const struct sw_timing_study *study)
 {
     struct sw_timing_subject subject = sw_timing_study_subject(study, "insert_and_update", 0);
@@ -131,7 +130,7 @@ static bool measure_load(struct sw_timing_study *study)
     return !wants(study, SW_TIMING_BESIDE) || sw_timing_measure_beside(study, "insert_and_update");
 }
 
-/* One block size, with a table of its own. */
+/* Measures one block size, with its own table. */
 static bool measure_block(struct sw_timing_study *study)
 {
     const struct sw_timing_options *options = study->options;
@@ -165,7 +164,7 @@ static bool measure_blocks(struct sw_timing_study *study)
     return done;
 }
 
-/* Whether anything is wanted that needs the table that all F share. */
+/* Returns whether any operation needs the table that all F share. */
 static bool wants_table(const struct sw_timing_study *study)
 {
     return wants(study, SW_TIMING_INSERT) || wants(study, SW_TIMING_GET) ||

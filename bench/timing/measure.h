@@ -10,19 +10,19 @@
 
 #include "bench/timing/study.h"
 
-/* Everything of one library at one width, at each F. */
+/* Measures one library at one width, at each F. */
 bool sw_timing_measure_library(struct sw_timing_study *study);
 
-/* All keys into an empty table. Leaves it filled. */
+/* Inserts all keys into an empty table. Leaves the table filled. */
 bool sw_timing_measure_insert(struct sw_timing_study *study);
 
-/* These find a filled table. The gets leave it so. */
+/* These need a filled table. The gets leave it unchanged. */
 bool sw_timing_measure_get(struct sw_timing_study *study, uint32_t miss_percent);
 bool sw_timing_measure_get_batches(struct sw_timing_study *study);
 bool sw_timing_measure_upsert(struct sw_timing_study *study, uint32_t configuration);
 bool sw_timing_measure_delete(struct sw_timing_study *study, uint32_t configuration);
 
-/* These fill the table themselves, with other keys, and leave it with more. */
+/* These fill the table with other keys, and leave more keys in it. */
 bool sw_timing_measure_insert_batch(struct sw_timing_study *study, uint32_t configuration);
 bool sw_timing_measure_beside(struct sw_timing_study *study, const char *operation);
 

@@ -29,7 +29,7 @@ static bool choose(struct sw_timing_study *study, uint64_t wanted, struct sw_stu
            sw_timing_remember_found(&study->arrays, wanted, held);
 }
 
-/* How many of the keys chosen, of those that were found, do not have the value they were given. */
+/* Counts the chosen keys that were found before and do not have their new value. */
 static bool count_lost(struct sw_timing_study *study, uint64_t wanted, uint64_t *lost)
 {
     return sw_timing_study_ask(study, study->arrays.queries, wanted, NULL) &&
@@ -91,13 +91,14 @@ bool sw_timing_measure_upsert(struct sw_timing_study *study, uint32_t configurat
         sw_timing_series_take(&series, &rep);
     }
     sw_timing_study_end(study, &series);
-    study->is_filled = false; /* and is filled again if anybody needs it */
+    study->is_filled = false; /* the next operation that needs the table fills it again */
     return true;
 }
 
 /* --- removal ---------------------------------------------------------------------------------- */
 
-/* Keys that were removed and are still found are wrong; others that are no longer found, missed. */
+/* Checks a removal. Removed keys that are still found are wrong; other keys that are no longer
+ * found are missed. */
 static bool check_erased(struct sw_timing_study *study, uint64_t batch, uint64_t held,
                          struct sw_timing_rep *rep)
 {
@@ -163,16 +164,16 @@ bool sw_timing_measure_delete(struct sw_timing_study *study, uint32_t configurat
         sw_timing_series_take(&series, &rep);
     }
     sw_timing_study_end(study, &series);
-    study->is_filled = false; /* and is filled again if anybody needs it */
+    study->is_filled = false; /* the next operation that needs the table fills it again */
     return true;
 }
 
 /* --- updates beside inserts ------------------------------------------------------------------- */
 
 struct beside {
-    uint64_t lost;         /* acknowledged updates not to be found */
-    uint64_t missed;       /* keys that were stored before, no longer found */
-    uint64_t fresh_missed; /* fresh keys not found that were not dropped either */
+    uint64_t lost;         /* completed updates that are not found */
+    uint64_t missed;       /* keys that were stored before, but are no longer found */
+    uint64_t fresh_missed; /* fresh keys that are neither found nor dropped */
     uint64_t wrong;        /* fresh keys with a value never written */
     int64_t drops;
 };

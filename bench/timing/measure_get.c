@@ -12,7 +12,7 @@
 #define CALL_BUDGETS 2.0
 #define TRIAL_OPS (1ULL << 20)
 
-/* Draws queries and asks for them. */
+/* Draws queries and gets them. */
 static bool ask_drawn(struct sw_timing_study *study, uint64_t wanted, uint32_t miss_percent,
                       struct sw_study_draw draw, struct sw_timing_rep *rep)
 {
@@ -32,8 +32,8 @@ static bool ask_drawn(struct sw_timing_study *study, uint64_t wanted, uint32_t m
     return true;
 }
 
-/* Chooses the number of queries of a call: one for each inserted key, or fewer if that takes too
- * long. */
+/* Chooses the number of queries of a call: one for each inserted key, or fewer if that would take
+ * too long. */
 static bool choose_count(struct sw_timing_study *study, uint32_t miss_percent, double budget,
                          uint64_t *wanted)
 {

@@ -31,7 +31,7 @@ bool sw_timing_measure_insert(struct sw_timing_study *study)
     return true;
 }
 
-/* Fresh keys behind the `before` stored ones. */
+/* Inserts fresh keys, which lie after the `before` stored ones. */
 static bool insert_fresh(struct sw_timing_study *study, uint64_t before, uint64_t batch,
                          struct sw_study_draw draw, struct sw_timing_rep *rep)
 {

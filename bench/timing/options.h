@@ -47,7 +47,7 @@ struct sw_timing_options {
     uint32_t loads_count;
     uint32_t misses[SW_TIMING_LIST_MAX]; /* percent of a get's keys that are not stored */
     uint32_t misses_count;
-    double batch_loads[SW_TIMING_LIST_MAX]; /* at which F batches of get are measured */
+    double batch_loads[SW_TIMING_LIST_MAX]; /* loads F at which batches of get are measured */
     uint32_t batch_loads_count;
     uint64_t get_batches[SW_TIMING_LIST_MAX]; /* operations */
     uint32_t get_batches_count;
@@ -61,15 +61,15 @@ struct sw_timing_options {
     uint32_t block_sizes_count;
     uint32_t reps;          /* timed repetitions */
     uint32_t pinned_reps;   /* of get_256_pinned */
-    double series_seconds;  /* a series of repetitions of Sherwood ends then, even if some lack */
-    double peer_seconds;    /* the same for the others */
-    double library_seconds; /* a library that needs longer is stopped */
+    double series_seconds;  /* a series of Sherwood ends after this time */
+    double peer_seconds;    /* the same for peers */
+    double library_seconds; /* the study stops a library after this time */
     uint32_t device;
     uint64_t seed;
     char commit[64];
     char output[512]; /* folder; created */
     bool quick;
-    bool lists_libraries; /* only says which there are */
+    bool lists_libraries; /* only lists the libraries */
 };
 
 /* Reads the command line. On DONE the text of --help was printed on stdout, on WRONG one sentence

@@ -55,7 +55,7 @@ do for [format in "png svg"] {
     }
 }
 
-# What matters most, in one picture for any background: get, inserts and deletes over the load.
+# The main results in one picture, readable on any background: get, inserts and deletes over the load.
 reset
 set datafile separator ","
 set terminal svg size 1200,480 font "sans-serif,13"

@@ -21,9 +21,9 @@ extern "C" {
 #endif
 
 struct sw_timing_report {
-    FILE *raw;    /* a row a repetition */
-    FILE *insert; /* those of operation insert again */
-    FILE *get;    /* those of gets of any kind again */
+    FILE *raw;    /* a row for each repetition */
+    FILE *insert; /* copies of the rows of operation insert */
+    FILE *get;    /* copies of the rows of all gets */
     FILE *ceilings;
     FILE *summary;
     FILE *run_info;
@@ -39,15 +39,15 @@ struct sw_timing_subject {
     uint32_t block_size; /* threads; 0: the library's own, the field stays empty */
 };
 
-/* One repetition. Fields that say nothing about the operation stay empty: what `has_distinct` and
- * `has_check` say. */
+/* One repetition. Fields that do not apply to the operation stay empty: see `has_distinct` and
+ * `has_check`. */
 struct sw_timing_rep {
     uint32_t number; /* from 1 */
     uint64_t operations;
     struct sw_study_took took;
     bool has_distinct;
-    uint64_t distinct; /* keys the table was offered */
-    uint64_t occupied; /* entries it then held */
+    uint64_t distinct; /* different keys in the calls */
+    uint64_t occupied; /* entries in the table afterwards */
     int64_t drops;
     bool has_check;
     uint64_t missed;

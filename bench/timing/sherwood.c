@@ -164,7 +164,7 @@ static bool sherwood_size(void *table, uint64_t *occupied)
     return true;
 }
 
-/* Both in one array, so in one batch. */
+/* Puts both into one array, and so into one batch. */
 static bool sherwood_insert_and_update(void *table, const void *fresh, const void *fresh_values,
                                        uint64_t fresh_count, const void *stored,
                                        const void *stored_values, uint64_t stored_count)

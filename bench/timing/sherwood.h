@@ -8,33 +8,34 @@
 #include "bench/timing/study.h"
 #include "table/table.h"
 
-/* A device of this number means: the CPU backend. For tests of the study, whose arrays lie in host
+/* This device number selects the CPU backend, for tests of the study: their arrays lie in host
  * memory. */
 #define SW_TIMING_HOST (-1)
 
 extern const struct sw_timing_library sw_timing_sherwood;
 
-/* What the library's open asks of the table. */
+/* Fills in the configuration that the library's open uses. */
 void sw_timing_sherwood_config(const struct sw_timing_wanted *wanted,
                                struct sw_table_config *config);
 
-/* A table that the library's functions work on, and the parts of it. config->batch_ops_max is
- * rounded up. Close it with the library's close. */
+/* Opens a table for the library's functions. Rounds config->batch_ops_max up. Close the table with
+ * the library's close. */
 void *sw_timing_sherwood_open_as(struct sw_table_config *config, uint64_t *slots, char *reason,
                                  size_t reason_size);
 struct sw_table *sw_timing_sherwood_table(void *table);
 struct sw_queue *sw_timing_sherwood_queue(void *table);
 
-/* A line with the table's facts. */
+/* Writes a line with the table's facts. */
 void sw_timing_sherwood_describe(void *table, FILE *out);
 
-/* Reads every slot of the filled table: entries are counted, and the table's invariants hold. */
+/* Reads every slot of the filled table, counts the entries, and checks the table's invariants. */
 bool sw_timing_sherwood_audit(struct sw_timing_study *study);
 
-/* Hits that the last get counted. */
+/* Returns the hits that the last get counted. */
 uint64_t sw_timing_sherwood_hits(const void *table);
 
-/* Everything below, where it is wanted; the study's table is closed. As in measure.h. */
+/* Measures the operations below that are requested. The study's table is closed. Returns as
+ * measure.h says. */
 bool sw_timing_measure_sherwood(struct sw_timing_study *study);
 
 /* Gets with and without displacement hints, with and without counters, at each F; updates beside
@@ -42,7 +43,8 @@ bool sw_timing_measure_sherwood(struct sw_timing_study *study);
 bool sw_timing_measure_tunings(struct sw_timing_study *study);
 /* A table of the study's slots at load 0.9 grows to twice its slots, and shrinks back. */
 bool sw_timing_measure_growth(struct sw_timing_study *study);
-/* 256 keys in host memory, from submit to answer, one batch at a time. 64-bit slots. */
+/* Measures a get of 256 keys in host memory, from submit to answer, one batch at a time. 64-bit
+ * slots. */
 bool sw_timing_measure_pinned(struct sw_timing_study *study);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood_growth.c - a table at load 0.9 moves to arrays of twice the slots, and back.
+ * sherwood_growth.c - measures how a table at load 0.9 moves to arrays of twice the slots, and
+ * back.
  *
  * The table is as a daemon would have it: a maximum load of 0.95, and the probe cap that follows.
  */
@@ -62,7 +63,7 @@ static bool fill(struct growth *growth)
     return study->library->insert(study->table, arrays->sorted, arrays->values, growth->entries);
 }
 
-/* Every key is asked for, and the entries counted. */
+/* Gets every key, and counts the entries. */
 static bool check(struct growth *growth, struct sw_timing_rep *rep)
 {
     struct sw_timing_study *study = &growth->study;
@@ -120,7 +121,7 @@ static void end(struct growth *growth, struct sw_timing_series *series)
                              seconds[series->count - 1] * 1e3, "ms");
 }
 
-/* There and back in turn, so both series end with the growths. */
+/* Grows and shrinks in turn, so both series end together. */
 static bool measure(struct growth *growth)
 {
     struct sw_timing_series up;
@@ -129,7 +130,7 @@ static bool measure(struct growth *growth)
     growth->study.load = GROWTH_LOAD;
     sw_timing_study_begin(&growth->study, &up, "growth", growth->entries);
     sw_timing_study_begin(&growth->study, &down, "shrink", growth->entries);
-    down.budget = 2 * up.budget; /* the time of the growths is in it */
+    down.budget = 2 * up.budget; /* its time includes the growths */
     while (sw_timing_series_more(&up)) {
         if (!resize(growth, 2 * slots, &up)) {
             return false;

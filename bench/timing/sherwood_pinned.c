@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood_pinned.c - how long a small batch takes that lies in host memory, from submit to answer.
+ * sherwood_pinned.c - measures a small batch in host memory, from submit to answer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,9 +20,9 @@ struct pinned {
     uint32_t *keys; /* I/O memory: one batch */
     uint32_t *previous;
     uint64_t *found;
-    uint32_t *pool;    /* host memory: keys of many batches */
-    uint32_t *answers; /* and their answers */
-    uint64_t batches;  /* room of these two */
+    uint32_t *pool;    /* host memory: the keys of many batches */
+    uint32_t *answers; /* host memory: their answers */
+    uint64_t batches;  /* number of batches in these two */
     double *latencies; /* seconds */
     uint32_t count;
 };
@@ -61,7 +61,7 @@ static void close_memory(struct pinned *pinned)
     free(pinned->latencies);
 }
 
-/* One batch; its answers are kept. */
+/* Runs one batch and keeps its answers. */
 static bool get_batch(struct pinned *pinned, uint64_t number, double *seconds)
 {
     struct sw_batch batch;
@@ -92,7 +92,7 @@ static bool get_batch(struct pinned *pinned, uint64_t number, double *seconds)
     return status == SW_OK;
 }
 
-/* As many batches as there are keys for, then a look at every answer. */
+/* Runs one batch for each block of keys, then checks every answer. */
 static bool measure_round(struct pinned *pinned, uint32_t round, uint64_t *wrong)
 {
     struct sw_timing_study *study = &pinned->study;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood_tunings.c - two tables that differ in one choice, side by side: get and get in turn.
+ * sherwood_tunings.c - compares two tables that differ in one choice: gets of both in turn.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static bool open_side(const struct sw_timing_study *study, struct side *side)
     return side->study.table != NULL;
 }
 
-/* Both tables hold the same keys, which lie in the arrays they share. */
+/* Fills both tables with the same keys, which lie in shared arrays. */
 static bool fill_sides(struct side *sides, double load, uint32_t load_index)
 {
     for (int s = 0; s < SIDES; s++) {
@@ -86,7 +86,7 @@ static bool ask_side(struct side *side, enum sw_timing_operation operation)
     return true;
 }
 
-/* In turn, so that whatever changes meanwhile meets both. */
+/* Gets from both in turn, so that other changes of the machine affect both. */
 static bool ask_sides(struct side *sides, enum sw_timing_operation operation)
 {
     bool more[SIDES] = {true, true};
@@ -101,7 +101,7 @@ static bool ask_sides(struct side *sides, enum sw_timing_operation operation)
     return true;
 }
 
-/* By how many percent one side is faster, in a row of its own. */
+/* Reports by how many percent one side is faster, in its own row. */
 static void report_gain(const struct sw_timing_study *study, struct side *sides, int faster,
                         const char *operation)
 {

@@ -33,7 +33,7 @@ class Workload:
         self.device = next((row["device"] for row in mine if row["device"]), "")
         self.date = max((row["date"] for row in mine), default="")
         self.rates = collections.defaultdict(dict)
-        for row in mine:  # the newest of a point is the last
+        for row in mine:  # the last row of a point is the newest
             if row["state"] == "good" and row["slot_bits"] == bits:
                 self.rates[row["variant"]][row["operation"], row["F"], row["batch"]] = float(row["gops"])
         self.scores = sorted(filter(None, map(self.score, self.rates)), key=lambda s: -s.score)

@@ -103,7 +103,7 @@ def search(options):
     wanted = plan(options, results.done)
     folder = options.folder / results.hash
     for study in sorted({kernel.study for _, kernel, _, _ in wanted} if not options.no_build else ()):
-        # what all variants share: several makes at once would write the same files
+        # builds the shared files first: several makes at a time would write the same files
         if reason := run_make(options.make, f"-j{options.jobs}", "tune-objects", f"STUDY={study}"):
             print(f"search: the study {study} cannot be built: {reason}", file=sys.stderr)
             return 1

@@ -22,8 +22,8 @@ FIELDS = ["sources", "device", "kernel", "variant", "state", "operation", "slot_
 CODE = (".c", ".h", ".cu", ".cuh", ".inl")
 RANGE = re.compile(r"%RANGE%\s+(\w+)\s+([a-z]+)\s+(\S+)(?:\s+Operation\{ct\}=\[(\w+)\])?\s*$")
 
-# arguments: of the study. operations: the rows of its summary.csv that count. bytes: what an operation reads and
-# writes at least, with 64-bit slots: key, value, answer bit, one bucket; for a write the slot also.
+# arguments: command line of the study. operations: the rows of its summary.csv that count. bytes: the least that an
+# operation reads and writes, with 64-bit slots: key, value, answer bit, one bucket, and the slot of a write.
 Kernel = collections.namedtuple("Kernel", "source workload study arguments operations bytes")
 TIMING = "--libraries sherwood --capacity-log2 26 --miss 0,100 --reps 9 --series-seconds 0.5 --operations "
 GET = TIMING + "get,get_batch --get-batches 2^16,2^20,2^24 "
