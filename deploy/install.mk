@@ -4,10 +4,10 @@
 #                           the same of libsherwood-cuda, without an archive; LIBDIR is PREFIX/lib
 #   share/man/              man pages, made from deploy/man/*.scd by scdoc
 #   share/doc/sherwood/     examples
-#   lib/systemd/, sysusers.d, tmpfiles.d   what deploy/ has of it, @PREFIX@ filled in
+#   lib/systemd/, sysusers.d, tmpfiles.d   the files of deploy/, with @PREFIX@ replaced
 #   SYSCONFDIR/sherwood/    sherwood.conf, unless there is one already
-# DESTDIR is where a package is put together; it appears in no installed file. Nothing is enabled,
-# started or added to the system's users: that is the package's or the operator's business.
+# DESTDIR is the folder of a package under construction; no installed file contains it. make install enables and
+# starts nothing, and adds no user: the package or the operator does that.
 
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL_ROOT = $(DESTDIR)$(PREFIX)

@@ -11,11 +11,11 @@ TOKEN = re.compile(rf"{LITERAL}|'(?:[^'\\]|\\.)+'|[A-Za-z_]\w*|\d\w*|\S")
 COMMENT = re.compile(rf"({LITERAL})|/\*.*?\*/|//[^\n]*", re.S)
 MACRO = re.compile(rf"#define (\w+)[ \\\n]+((?:{LITERAL}|SW_\w+)(?:[\s\\]*(?:{LITERAL}|SW_\w+))*)")
 FOLDERS = ("server", "proto", "table")
-# Help texts, metrics, lines of files and protocols, checks of the compiler: no errors.
+# Calls whose texts are no errors: help, metrics, lines of files and protocols, assertions.
 OTHER_CALLS = {"SW_OPTION", "SW_LIVE_OPTION", "gauge", "gauge_ratio", "counter", "counter_seconds", "histogram", "family", "put_gpu_figure",
                "static_assert", "_Static_assert", "assert", "sd_notify", "sd_notifyf", "sscanf", "fscanf", "volatile", "asm",
                "sw_text_simple", "sw_cuda_check", "curl_slist_append"}
-# Pages with numbers, the list of problems of /status.json (operations.md describes them), and checks that only tests call.
+# Files without such errors: pages with numbers, the problems in /status.json (see operations.md), checks that only tests call.
 OTHER_FILES = re.compile(r"server/(config/(print|docs)\.c|config/option_rows\.inl|observe/(metrics|latency|problems)\.c|observe/(counters|history|latency)\.h|resp/command_map\.h|describe\.c|server_show\.c|selftest\.h)"
                          r"|proto/(ops/|sherwood\.proto)|table/.*(check\.(c|inl)|_audit\.c|device/code\.cu|cuckoo/backend\.inl)")
 
