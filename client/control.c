@@ -183,10 +183,6 @@ int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t 
     return ask_range(client, SW_OPERATION_ERASE_SCORES, score_min, score_max, matched);
 }
 
-/* The longest wait of one request in ms, so that the server replies well before the usual
- * request_timeout_ms. */
-#define WAIT_MS 1000
-
 int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64_t sequence,
                            int timeout_ms)
 {
@@ -209,11 +205,11 @@ int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64
     int rc = SHERWOOD_OK;
     struct sw_reply reply = {0};
     while (rc == SHERWOOD_OK && reply.durable_through < sequence) {
-        uint32_t wait = timeout_ms < 0 || timeout_ms > WAIT_MS ? WAIT_MS : (uint32_t)timeout_ms;
+        const int wait = sw_client_wait_once_ms(client, timeout_ms);
         const struct sw_request header = {.operation = SW_OPERATION_WAIT_DURABLE,
                                           .sequence = sequence,
                                           .incarnation = incarnation,
-                                          .timeout_ms = wait};
+                                          .timeout_ms = (uint32_t)wait};
         rc = exchange(client, &header, NULL, NULL, NULL, &reply);
         if (rc == SHERWOOD_OK && reply.durable_through < sequence && timeout_ms == 0) {
             return sw_client_fail(client, SHERWOOD_E_TIMEOUT,
@@ -222,7 +218,7 @@ int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64
                                   (unsigned long long)reply.durable_through,
                                   (unsigned long long)sequence);
         }
-        timeout_ms -= timeout_ms < 0 ? 0 : (int)wait;
+        timeout_ms -= timeout_ms < 0 ? 0 : wait;
     }
     return rc;
 }

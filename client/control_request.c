@@ -48,3 +48,13 @@ int sw_client_control_request(struct sw_client_connection *connection,
     struct sw_client_frame frame = {.header = *header, .first = first, .second = second};
     return sw_client_control_request_once(connection->client, connection, &frame, &call);
 }
+
+/* The longest wait of one request in ms. */
+#define WAIT_MS 1000
+
+int sw_client_wait_once_ms(const struct sherwood *client, int left_ms)
+{
+    const int half = client->request_timeout_ms / 2;
+    const int most = half < 1 ? 1 : half < WAIT_MS ? half : WAIT_MS;
+    return left_ms < 0 || left_ms > most ? most : left_ms;
+}

@@ -19,4 +19,9 @@ int sw_client_control_request(struct sw_client_connection *connection,
                               const struct sw_request *header, void *first, void *second,
                               struct sw_reply *reply);
 
+/* Returns for how many milliseconds one request of a wait may ask the server to wait, so that the
+ * server replies well before request_timeout_ms. `left_ms` are left of the wait (negative: no
+ * limit). */
+int sw_client_wait_once_ms(const struct sherwood *client, int left_ms);
+
 #endif

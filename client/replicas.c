@@ -10,10 +10,6 @@
 #include "client/send.h"
 #include "client/step.h"
 
-/* The longest wait of one request in ms, so that the server replies well before the usual
- * request_timeout_ms. */
-#define WAIT_MS 1000
-
 /* Sends WAIT at the same time on each connection that has written, or on all connections if no
  * connection has. Returns a status, and the smallest reply in *least. */
 static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms, uint32_t *least)
@@ -86,10 +82,9 @@ int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeo
     }
     *reached = 0;
     settle(client);
-    int limit = client->request_timeout_ms / 2 < WAIT_MS ? client->request_timeout_ms / 2 : WAIT_MS;
     for (;;) {
         uint32_t least = 0;
-        int wait = timeout_ms < 0 || timeout_ms > limit ? limit : timeout_ms;
+        const int wait = sw_client_wait_once_ms(client, timeout_ms);
         int status = client->broken != 0   ? client->broken
                      : client->lost_writes ? lost(client)
                                            : ask_all(client, replicas, (uint32_t)wait, &least);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/control_request.h"
 #include "tests/client/table_fixture.h"
 
 static int connect_with(uint32_t stripes, int request_timeout_ms)
@@ -284,4 +285,63 @@ Test(connections, limits)
     }
     cr_expect_eq(sherwood_stripes(NULL), 0);
     cr_expect_eq(sherwood_descriptor(NULL), -1);
+}
+
+/* A server with a log that makes no write durable. */
+static struct {
+    uint32_t waits, longest_ms;
+} slow_log;
+
+static void serve_slow_log(int fd, void *user)
+{
+    struct sw_request request;
+    (void)user;
+    while (sw_fake_read(fd, &request, NULL, 0)) {
+        struct sw_reply reply = sw_fake_ok(&request);
+        if (request.operation == SW_OPERATION_HELLO) {
+            reply.has_info = true;
+            reply.info = (struct sw_server_info){.version = "fake",
+                                                 .backend = "cpu",
+                                                 .backend_reason = "a test",
+                                                 .key_bytes = 8,
+                                                 .value_bytes = 8,
+                                                 .frame_ops_max = 64,
+                                                 .requests_in_flight_max = 4,
+                                                 .incarnation = 7};
+        } else if (request.operation == SW_OPERATION_WAIT_DURABLE) {
+            slow_log.waits++;
+            slow_log.longest_ms =
+                request.timeout_ms > slow_log.longest_ms ? request.timeout_ms : slow_log.longest_ms;
+        } else {
+            reply.write_sequence = 1;
+        }
+        if (!sw_fake_reply(fd, &reply, NULL, 0)) {
+            return;
+        }
+    }
+}
+
+/* A request of a wait ends well before the client would end its connection. */
+Test(connections, a_wait_is_cut_by_the_request_timeout)
+{
+    const struct {
+        int request_timeout_ms, wait_ms;
+        uint32_t longest_ms;
+    } cases[] = {{1500, 2000, 750}, {30000, 2500, 1000}, {30000, 20, 20}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct sherwood_options options = {.size = sizeof(options),
+                                                 .request_timeout_ms = cases[i].request_timeout_ms};
+        memset(&slow_log, 0, sizeof(slow_log));
+        sw_fake_start(&server, serve_slow_log, NULL);
+        cr_assert_eq(sherwood_connect(server.address, &options, &client), SHERWOOD_OK);
+        cr_assert_eq(sherwood_clear(client), SHERWOOD_OK, "%s", sherwood_error(client));
+        cr_expect_eq(sherwood_wait_durable(client, cases[i].wait_ms), SHERWOOD_E_TIMEOUT);
+        cr_expect_eq(slow_log.longest_ms, cases[i].longest_ms, "case %zu: %u ms", i,
+                     slow_log.longest_ms);
+        cr_expect_eq(sherwood_ping(client), SHERWOOD_OK, "case %zu: %s", i, sherwood_error(client));
+        client->request_timeout_ms = 1;
+        cr_expect_eq(sw_client_wait_once_ms(client, -1), 1, "never 0, which would not end");
+        sherwood_close(client);
+        sw_fake_stop(&server);
+    }
 }
