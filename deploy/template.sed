@@ -2,7 +2,8 @@
 # template.sed - makes sherwoodd@.service of sherwoodd.service.
 s|^# sherwoodd.service - .*|# sherwoodd@.service - one of several daemons, such as one a GPU; of sherwoodd.service.|
 /^# sherwoodd@.service of it/d
-/^# The sockets of sherwoodd.socket/,/^RuntimeDirectoryPreserve=/d
+/^# .*sherwoodd\.socket/d
+/^RuntimeDirectoryPreserve=/d
 s|^Description=.*|Description=Sherwood key-value server, instance %i|
 s|^\(ExecStart=.*\)/sherwood\.conf$|\1/%i.conf|
 s|^RuntimeDirectory=sherwood$|RuntimeDirectory=sherwood/%i|
