@@ -266,6 +266,10 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     plan->damaged = 0;
     plan->gone = 0;
     plan->is_first_gone = false;
+    if (count == 0 && base != 0 &&
+        memcmp(plan->first.log_id, plan->log_id, sizeof(plan->log_id)) != 0) {
+        plan->first.number = 0;
+    }
     if (!headers_hold(found, count, shape, refusal)) {
         return false;
     }

@@ -42,7 +42,9 @@ struct sw_wal_beside {
 
 struct sw_wal_plan {
     struct sw_wal_beside beside; /* in: of the snapshot `base`; zeros: unknown */
-    struct sw_wal_first first;   /* in: of first-segment; without segments, if it is of this log */
+    struct sw_wal_first first;   /* in: of first-segment; its number becomes 0 if, without segments,
+                                    it belongs to another log than the snapshot */
+    uint8_t log_id[16];          /* in: the log of the snapshot `base` */
     uint64_t gone;      /* number of a missing segment that is needed; 0: nothing is missing */
     bool is_first_gone; /* `gone` is missing because `first` needs it, or a newer one */
     uint64_t base;      /* sequence of the snapshot; 0: none */

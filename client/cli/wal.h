@@ -19,9 +19,8 @@ struct sw_cli_wal {
     size_t count, room;
     uint64_t *snapshots; /* numbers of the snapshots, the newest first */
     size_t snapshot_count, snapshot_room;
-    uint64_t base;               /* sequence of the newest snapshot that is whole; 0: none */
-    uint8_t snapshot_log_id[16]; /* id of the log that this snapshot belongs to */
-    uint64_t named;              /* the highest number in the name of a snapshot */
+    uint64_t base;  /* sequence of the newest snapshot that is whole; 0: none */
+    uint64_t named; /* the highest number in the name of a snapshot */
     struct sw_wal_plan plan;
 };
 

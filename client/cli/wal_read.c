@@ -60,17 +60,6 @@ static bool read_first(struct sw_cli_wal *wal)
     return true;
 }
 
-/* Ignores the file first-segment if there are no segments and it belongs to another log than the
- * snapshot. */
-static void compare_first(struct sw_cli_wal *wal)
-{
-    struct sw_wal_first *first = &wal->plan.first;
-    if (wal->count == 0 && wal->base != 0 &&
-        memcmp(first->log_id, wal->snapshot_log_id, sizeof(first->log_id)) != 0) {
-        first->number = 0;
-    }
-}
-
 /* Returns whether every block of the snapshot is sound. Prints errors. */
 static bool is_whole(struct sw_cli_wal *wal, uint64_t number)
 {
@@ -85,7 +74,7 @@ static bool is_whole(struct sw_cli_wal *wal, uint64_t number)
     if (more == 0) {
         wal->plan.beside =
             (struct sw_wal_beside){snapshot.header.segment, snapshot.header.segments_from};
-        memcpy(wal->snapshot_log_id, snapshot.header.log_id, sizeof(wal->snapshot_log_id));
+        memcpy(wal->plan.log_id, snapshot.header.log_id, sizeof(wal->plan.log_id));
     }
     sw_cli_snapshot_fini(&snapshot);
     return more == 0;
@@ -236,7 +225,6 @@ bool sw_cli_wal_read(struct sw_cli_wal *wal)
         return false;
     }
     find_base(wal);
-    compare_first(wal);
     wal->plan.piece = calloc(wal->count + 1, sizeof(*wal->plan.piece));
     return wal->plan.piece != NULL || sw_cli_wal_complain(wal, "", strerror(ENOMEM));
 }

@@ -74,19 +74,14 @@ static int inspect_all(struct sw_log_scan *scan, const struct sw_directory *dire
     return 0;
 }
 
-/* Reads the file first-segment. Without segments, it is compared with the log of the snapshot. */
-static int read_first(struct sw_log_scan *scan, const struct sw_directory *directory, uint64_t base,
+/* Reads the file first-segment. */
+static int read_first(struct sw_log_scan *scan, const struct sw_directory *directory,
                       char reason[SW_WAL_REASON_BYTES])
 {
-    struct sw_wal_first *first = &scan->plan.first;
-    if (sw_first_segment_read(directory, first) != 0) {
-        return say(reason, directory, SW_WAL_FIRST_NAME, sw_file_error(errno));
-    }
-    if (scan->count == 0 && base != 0 &&
-        memcmp(first->log_id, directory->log_id, sizeof(first->log_id)) != 0) {
-        first->number = 0;
-    }
-    return 0;
+    memcpy(scan->plan.log_id, directory->log_id, sizeof(scan->plan.log_id));
+    return sw_first_segment_read(directory, &scan->plan.first) == 0
+               ? 0
+               : say(reason, directory, SW_WAL_FIRST_NAME, sw_file_error(errno));
 }
 
 int sw_log_scan(struct sw_log_scan *scan, const struct sw_directory *directory, uint64_t base,
@@ -106,7 +101,7 @@ int sw_log_scan(struct sw_log_scan *scan, const struct sw_directory *directory, 
                      ? say(reason, directory, "", "not enough memory for its list of segments")
                      : inspect_all(scan, directory, numbers, reason);
     free(numbers);
-    status = status == 0 ? read_first(scan, directory, base, reason) : status;
+    status = status == 0 ? read_first(scan, directory, reason) : status;
     if (status == 0 &&
         !sw_wal_plan(&scan->plan, scan->found, scan->count, base, named, shape, refusal)) {
         return say(reason, directory, "", refusal);

@@ -199,7 +199,8 @@ static bool starts_with_first(const struct image *const *images, size_t count, u
 {
     struct sw_wal_found found[SEGMENTS_MAX] = {{0}};
     static struct sw_wal_piece piece[SEGMENTS_MAX];
-    *plan = (struct sw_wal_plan){.beside.segment = beside, .first = first, .piece = piece};
+    *plan = (struct sw_wal_plan){
+        .beside.segment = beside, .first = first, .log_id = {7}, .piece = piece};
     for (size_t i = 0; i < count; i++) {
         found[i].number = images[i]->header.number;
         sw_wal_inspect(&found[i], images[i]->bytes, SEGMENT_BYTES, SEGMENT_BYTES, boot);
@@ -231,7 +232,7 @@ Test(wal_damage, the_newest_run_that_is_gone)
         size_t count;
         uint64_t base, beside, first;
         bool starts;
-        uint8_t log; /* of the file; the segments are of log 7 */
+        uint8_t log; /* of the file; segments and snapshot are of log 7 */
     } rows[] = {
         {{&one, &two, &three}, 3, 0, 0, 3, true, 7},
         {{&one, &two, &three}, 3, 0, 0, 2, true, 7}, /* the file of the run before */
@@ -245,6 +246,7 @@ Test(wal_damage, the_newest_run_that_is_gone)
         {{NULL}, 0, 3, 3, 0, true, 7},  /* a backup of the snapshot */
         {{NULL}, 0, 3, 0, 3, true, 7},  /* a run without a log wrote the snapshot */
         {{NULL}, 0, 0, 0, 3, false, 7},
+        {{NULL}, 0, 3, 3, 3, true, 8}, /* the snapshot is of log 7 */
         {{&renumbered}, 1, 3, 0, 3, true, 7},
         {{&one, &two}, 2, 0, 0, 3, true, 8}, /* an operator put segments of another log there */
     };
