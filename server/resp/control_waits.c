@@ -196,8 +196,9 @@ bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_comm
 void sw_control_wait_unblocked(struct sw_control *control,
                                bool (*is_over)(struct sw_control *control))
 {
+    struct sw_loop_counters *counters = control->conn->net->counters;
     sw_control_wait_until(control, is_over);
-    SW_COUNT(control->conn->net->counters, blocked_clients, 1);
+    SW_GAUGE(counters, blocked_clients, counters->blocked_clients + 1);
     __atomic_store_n(&control->conn->shown.waits, SW_CLIENTS_WAITS, __ATOMIC_RELEASE);
 }
 
@@ -211,7 +212,8 @@ static bool ends(struct sw_control *control)
     }
     const uint8_t was = __atomic_exchange_n(waits, SW_CLIENTS_WAITS_NOT, __ATOMIC_ACQ_REL);
     if (was != SW_CLIENTS_WAITS_NOT) {
-        SW_COUNT(control->conn->net->counters, blocked_clients, -1);
+        struct sw_loop_counters *counters = control->conn->net->counters;
+        SW_GAUGE(counters, blocked_clients, counters->blocked_clients - 1);
     }
     if (was == SW_CLIENTS_UNBLOCKED) {
         snprintf(control->error, sizeof(control->error),
