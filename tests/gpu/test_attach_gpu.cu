@@ -237,7 +237,7 @@ int be_client(const char *where, const char *way, int milliseconds)
         }
         batches++;
     }
-    same("the last calls", sherwood_cuda_check(cuda, true), 0);
+    (void)!sherwood_cuda_check(cuda, true);
     printf("%lu\n", batches);
     fflush(stdout);
     sherwood_cuda_close(cuda);
