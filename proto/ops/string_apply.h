@@ -131,8 +131,9 @@ SW_HD static inline enum sw_string_fault sw_string_sum_floats(bool found, struct
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Computes what INCRBY, INCRBYFLOAT or APPEND makes of a string in a row with room for `room`
- * bytes. *size is that of the string after. Its text is in space->text, except that of APPEND. */
+/* Computes the result of INCRBY, INCRBYFLOAT or APPEND on a string in a row with room for `room`
+ * bytes. Sets *size to the size of the new string. Writes the text of a new number to space->text;
+ * the caller of APPEND joins the two strings itself. */
 SW_HD static inline enum sw_string_fault
 sw_string_after(enum sw_verb verb, bool found, struct sw_string old, struct sw_string operand,
                 uint32_t room, struct sw_string_space *space, uint32_t *size)
