@@ -26,7 +26,8 @@ bool sw_cli_look_up(struct sw_cli *cli, const char *host, char ip[SW_TOPOLOGY_IP
         freeaddrinfo(found);
     }
     if (failed != 0) {
-        fprintf(cli->messages, "%s: %s\n", host, gai_strerror(failed));
+        fprintf(cli->messages, "cannot resolve the host name '%s': %s\n", host,
+                gai_strerror(failed));
     }
     return failed == 0;
 }
