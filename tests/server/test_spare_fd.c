@@ -1,18 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_spare_fd.c - connections at the limit of open files are refused, also after another thread
- * has opened a file in the place of the spare descriptor.
+ * has opened a file in the place of the spare descriptor. The test's open() replaces the C
+ * library's, and can fail for lack of descriptors.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "server/net/spare_fd.h"
+
+static bool open_fails; /* the next open() fails with EMFILE */
+
+int open(const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+    if (open_fails) {
+        open_fails = false;
+        errno = EMFILE;
+        return -1;
+    }
+    if ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE) {
+        va_list rest;
+        va_start(rest, flags);
+        mode = va_arg(rest, mode_t);
+        va_end(rest);
+    }
+    return openat(AT_FDCWD, path, flags, mode);
+}
 
 static int refused; /* connections that refuse() saw */
 
@@ -101,6 +122,27 @@ Test(spare_fd, a_lost_spare_comes_back_before_a_client)
     cr_assert_geq(spare.fd, 0);
     close(clients[0]);
     close(clients[1]);
+    close(listener);
+    sw_spare_fd_close(&spare);
+}
+
+/* Another thread closes a file after the spare descriptor could not be opened. The free place is
+ * the spare's, not the waiting client's. */
+Test(spare_fd, no_client_is_accepted_without_a_spare)
+{
+    struct sockaddr_in address;
+    struct sw_spare_fd spare = {.fd = -1};
+    const int listener = listening(&address);
+    const int client = connected(&address);
+    open_fails = true;
+    cr_assert_eq(sw_spare_fd_accept(&spare, listener), -1, "it accepted without a spare");
+    cr_assert(sw_spare_fd_helps(errno), "%s", strerror(errno));
+    cr_assert_not(open_fails, "it did not try to open the spare");
+    const int served = sw_spare_fd_accept(&spare, listener);
+    cr_assert_geq(served, 0, "%s", strerror(errno));
+    cr_assert_geq(spare.fd, 0);
+    close(served);
+    close(client);
     close(listener);
     sw_spare_fd_close(&spare);
 }
