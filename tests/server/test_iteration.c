@@ -326,3 +326,29 @@ Test(iteration, a_share_is_a_part_of_the_time)
     cr_assert(sw_iteration_must_yield(&iteration, &share));
     cr_assert_not(iteration.is_spent, "others have time");
 }
+
+/* In one iteration, a connection reads up to its share of bytes, in however many phases. The next
+ * iteration divides the bytes among the connections that were read in this one. */
+Test(iteration, a_connection_reads_its_share_of_bytes)
+{
+    struct sw_iteration iteration;
+    struct sw_iteration_share first = {.phase = 0}, second = {.phase = 0};
+    sw_iteration_init(&iteration);
+    iteration.clock_ns = still_clock;
+    cr_assert_eq(iteration.bytes, SW_ITERATION_BYTES_ALONE);
+    cr_assert(sw_iteration_may_read(&iteration, &first, true));
+    first.bytes = iteration.bytes - 1;
+    cr_assert(sw_iteration_may_read(&iteration, &first, true), "a byte is left of its share");
+    first.bytes = iteration.bytes;
+    cr_assert_not(sw_iteration_may_read(&iteration, &first, true), "its share is used up");
+    sw_iteration_begin_phase(&iteration);
+    cr_assert_not(sw_iteration_may_read(&iteration, &first, true), "in a later phase as well");
+    cr_assert(sw_iteration_may_read(&iteration, &second, true), "the other has its own");
+    cr_assert_eq(iteration.sharers, 2);
+    sw_iteration_end(&iteration, true);
+    cr_assert_eq(iteration.bytes, SW_ITERATION_BYTES / 2);
+    sw_iteration_begin_phase(&iteration);
+    cr_assert(sw_iteration_may_read(&iteration, &first, true), "a new share");
+    cr_assert_eq(first.bytes, 0);
+    cr_assert_eq(iteration.sharers, 1);
+}
