@@ -160,6 +160,68 @@ Test(obstacles, spoil)
     free(world);
 }
 
+/* The EXEC of a spoiled transaction does not wait until writes may go on. */
+Test(obstacles, a_spoiled_transaction_does_not_wait)
+{
+    struct world *world = malloc(sizeof(*world));
+    cr_assert_not_null(world);
+    begin(world);
+    ask(world, &(const struct row){"MULTI", 0, "+OK"});
+    ask(world, &(const struct row){"SET 1 2", 0, RUNS});
+    ask(world, &(const struct row){"GET", 0, "-ERR wrong number"});
+    ask(world, &(const struct row){"EXEC", WRITES_PAUSED, "-EXECABORT"});
+    end(world);
+    free(world);
+}
+
+/* --- cluster mode ----------------------------------------------------------------------------- */
+
+#define SHARD_ID "0123456789abcdef0123456789abcdef01234567"
+#define PRIMARY_ID "1123456789abcdef0123456789abcdef01234567"
+#define REPLICA_ID "2123456789abcdef0123456789abcdef01234567"
+
+/* One shard with all slots; the node REPLICA_ID is a replica in it. */
+static const char topology_text[] =
+    "{\"format\":1,\"cluster\":\"prod\",\"epoch\":1,\"keys\":\"decimal\",\n"
+    "\"shards\":[{\"id\":\"" SHARD_ID "\",\"name\":\"s1\",\"slots\":[[0,16383]]}],\n"
+    "\"nodes\":[{\"id\":\"" PRIMARY_ID
+    "\",\"shard\":\"s1\",\"role\":\"primary\",\"ip\":\"10.0.0.1\",\"port\":1},\n"
+    "{\"id\":\"" REPLICA_ID
+    "\",\"shard\":\"s1\",\"role\":\"replica\",\"ip\":\"10.0.0.2\",\"port\":2}]}";
+
+/* A replica serves reads after READONLY while it knows its primary and has the data. Otherwise it
+ * redirects the client. */
+Test(obstacles, reads_of_a_replica_in_a_cluster)
+{
+    static const struct row cases[] = {
+        {"GET 1", REPLICA, "-MOVED"},
+        {"READONLY", REPLICA, "+OK"},
+        {"GET 1", REPLICA, "$-1"},
+        {"GET 1", REPLICA | DOWN, "-MOVED"},
+        {"GET 1", REPLICA | LACKS_DATA, "-MOVED"},
+        {"GET 1", REPLICA | DOWN | LACKS_DATA, "-MOVED"},
+        {"SET 1 2", REPLICA, "-MOVED"},
+        {"READWRITE", REPLICA, "+OK"},
+        {"GET 1", REPLICA, "-MOVED"},
+    };
+    const struct sw_cluster_choices choices = {.any_slots = false};
+    char error[SW_TOPOLOGY_ERROR_BYTES];
+    struct world *world = malloc(sizeof(*world));
+    struct sw_topology *topology =
+        sw_topology_parse(topology_text, sizeof(topology_text) - 1, error);
+    cr_assert(world != NULL && topology != NULL, "%s", error);
+    struct sw_cluster_view *view = sw_cluster_view_create(topology, REPLICA_ID, &choices);
+    cr_assert_not_null(view);
+    begin(world);
+    world->serve.loop->net.cluster.view = view;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ask(world, &cases[i]);
+    }
+    end(world);
+    sw_cluster_view_destroy(view);
+    free(world);
+}
+
 /* --- frames ----------------------------------------------------------------------------------- */
 
 enum { HELD = -1 };
