@@ -72,6 +72,7 @@ Test(user_rules, refused_words)
         "#12",
         "#" HASH_OF_PW "0",
         "#30C952FAB122C3F9759F02A6D95C3758B246B4FEE239957B2D4FEE46E26170C4",
+        "#30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170cg",
         "<none",
         "!" HASH_OF_PW,
         "%~1",
