@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_expiry_memory.c - the memory that times have: none before a key is given one, whatever else
- * is asked of times, and what a resize gives back.
+ * is asked of times, and what a resize gives back; and the room for times that a group needs.
  */
 #include <criterion/criterion.h>
 
+#include "table/robin_hood/cpu/expiry.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -138,4 +139,30 @@ Test(expiry_memory, a_resize_gives_it_back)
     give_back(64, 0);
     give_back(128, 0);
     give_back(64, 12);
+}
+
+/* A group may set as many times as the table of times has free slots, beside those in use. */
+Test(expiry_memory, a_group_needs_room_beside_the_times_in_use)
+{
+    enum { OPS = 4, IN_USE = 7 };
+    struct sw_cpu times = {.geometry = {.occupied_max = IN_USE + 3, .stash_max = 2},
+                           .state = {.occupied = IN_USE}};
+    struct sw_expiry expiry = {.times = &times};
+    struct sw_batch batch = {
+        .kind = SW_BATCH_OPERATIONS, .op = SW_SET, .count = OPS, .expire_at = FAR};
+    cr_assert(sw_expiry_has_room(&expiry, &batch, 0, 3));
+    cr_assert_not(sw_expiry_has_room(&expiry, &batch, 0, OPS));
+    cr_assert(sw_expiry_has_room(&expiry, &batch, 1, OPS), "the group is 3 operations");
+    times.state.occupied = IN_USE + 3;
+    cr_assert_not(sw_expiry_has_room(&expiry, &batch, 0, 1), "no slot is free");
+    batch.op = SW_GET;
+    cr_assert(sw_expiry_has_room(&expiry, &batch, 0, OPS), "reads set no time");
+    batch.op = SW_SET;
+    times.state.occupied = IN_USE;
+    times.state.stash_occupied = 3;
+    cr_assert_not(sw_expiry_has_room(&expiry, &batch, 0, 1), "the stash is full");
+    expiry.roomy = true;
+    cr_assert(sw_expiry_has_room(&expiry, &batch, 0, OPS), "the batch has room already");
+    expiry.failed = true;
+    cr_assert_not(sw_expiry_has_room(&expiry, &batch, 0, 1), "a time could not be set");
 }
