@@ -122,10 +122,7 @@ def medians_bars_and_tables():
         check(["SHORT", "get", "64", "0.85", "4096", "ratio_to_null", "0.8", ">=", "0.9"] in found, found)
         check(["SHORT", "get_beside_updates", "64", "0.85", "4096", "ratio_to_get", "0.75", ">=", "0.85", "0.8"] in
               found, found)
-        loader = importlib.machinery.SourceFileLoader("figures", str(ROOT / "tests" / "lint" / "figures"))
-        lint = importlib.util.module_from_spec(importlib.util.spec_from_loader("figures", loader))
-        loader.exec_module(lint)
-        lint.RESULTS = pathlib.Path(name)
+        lint = lint_of_figures(name)
         shown = tables(results.summary(), "here/served")
         check("| 8.0 G |" in shown and "25 M" in shown and "2.5 ms" in shown, shown)
         blocks = shown.split("<!-- figures")
@@ -134,6 +131,36 @@ def medians_bars_and_tables():
             comment = "<!-- figures" + sources[:sources.index("-->") + 3]
             if comment.count("\n") > 1:
                 equal(list(lint.check_block(table.strip(), comment, True)), [], table)
+
+
+def lint_of_figures(results):
+    """tests/lint/figures as a module that reads another folder of results"""
+    loader = importlib.machinery.SourceFileLoader("figures", str(ROOT / "tests" / "lint" / "figures"))
+    lint = importlib.util.module_from_spec(importlib.util.spec_from_loader("figures", loader))
+    loader.exec_module(lint)
+    lint.RESULTS = pathlib.Path(results)
+    return lint
+
+
+@case
+def figures_follow_their_results():
+    """tests/lint/figures --write replaces a figure and a library that differ from the result, and nothing else"""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "here" / "timing"
+        folder.mkdir(parents=True)
+        (folder / "summary.csv").write_text(
+            "study,library,operation,slot_bits,F,batch,metric,value,unit\n"
+            "timing,sherwood,get,64,0.5,1,gops,33.21,Gops/s\ntiming,peer_b,get,64,0.5,1,gops,9.96,Gops/s\n", encoding="ascii")
+        lint = lint_of_figures(name)
+        sources = "<!-- figures here/timing\nsherwood get\nbest get\n-->"
+        table = "| `9 G` | us | them |\n| --- | --- | --- |\n| get of 2 keys | 3.1 G | {} |"
+        right = "| `9 G` | us | them |\n| --- | --- | --- |\n| get of 2 keys | 33 G | 10.0 G peer_b |"
+        equal(lint.rewritten("It gets 31.1 G/s, and 8.1 G/s at F 0.5.", sources), "It gets 33.2 G/s, and 10.0 G/s at F 0.5.", "prose")
+        wrong = table.format("8.1 G peer_a")
+        check(list(lint.check_block(wrong, sources, True)), "a wrong table passes")
+        equal(lint.rewritten(wrong, sources), right, "table")
+        equal(list(lint.check_block(right, sources, True)), [], "the rewritten table")
+        equal(lint.rewritten(right, sources), right, "a right table stays")
 
 
 main()
