@@ -32,7 +32,7 @@ $(BUNDLE)/sherwoodd-null: BUNDLE_LIBS = $(SERVER_LIBS)
 .PHONY: bundle-serve bundle-redis
 bundle-serve:
 	@mkdir -p $(BUNDLE)/serve
-	cp bench/serve/*.py bench/serve/plot.gp bench/scale/gpus.py $(BUNDLE)/serve/
+	cp bench/serve/*.py bench/serve/plot.gp bench/scale/gpus.py bench/gate/*.py $(BUNDLE)/serve/
 bundle-files: $(BUNDLE)/sherwoodd-null bundle-serve
 bundle-redis: ## build/bundle/redis: redis-server of this machine, for the study of served rates
 	@deploy/deps build redis-server
@@ -77,6 +77,13 @@ bench-scaling: ## compute a model of clusters of up to 1,024 nodes from the curv
 	@deploy/deps build python3-numpy gnuplot-nox
 	@$(MAKE) --no-print-directory all
 	@bench/scale/model.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
+
+# BASE: a folder with the programs of another build. BENCH_ARGS: options of gate.py.
+.PHONY: bench-gate
+bench-gate: ## compare the rates of this build with those of the build in BASE=DIR in turns; fails below 0.95
+	@[ -n "$(BASE)" ] || { echo "make bench-gate needs BASE=DIR: the folder with the programs of another build (bench/gate/README.md)" >&2; exit 1; }
+	@$(MAKE) --no-print-directory all bench-rows bench-cache bench-cuckoo $(if $(NVCC),bench-timing $(BUILD)/tests/gpu/test_attach_gpu)
+	@bench/gate/gate.py --build $(BUILD) --base $(BASE) $(BENCH_ARGS)
 
 include bench/peers/peers.mk
 
