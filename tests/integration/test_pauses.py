@@ -182,16 +182,22 @@ def stalled_requests_are_answered_at_the_stop():
 def small_answers_take_little_memory():
     """requests whose replies are not read are not read without limit: each costs more than its bytes"""
     lanes, count = 10, 30000
-    refused = wire.envelope(wire.header_of(99))
+    requests = (wire.frame(wire.PING) + wire.envelope(wire.header_of(99))) * (count // 2)
     with Server("--loops", "1") as server:
         with server.connect() as before:
             before.sendall(wire.frame(wire.PING))
             wire.read_frame(before)
         resident = server.resident_bytes()
         connections = [narrow(server) for _ in range(lanes)]
-        senders = [send_beside(connection, (wire.frame(wire.PING) + refused) * (count // 2))
-                   for connection in connections]
-        time.sleep(2)
+        senders = [send_beside(connection, requests) for connection in connections]
+        received = [0]
+
+        def settled():
+            """Returns whether the daemon has read all requests, or pauses connections and reads no more."""
+            now, before = server.metrics(), received[0]
+            received[0] = now["sherwood_net_input_bytes_total"]
+            return received[0] == before and (now["sherwood_paused_clients"] > 0 or before >= lanes * len(requests))
+        eventually(settled, lambda: f"all is read, or connections are paused: {received[0]} of {lanes * len(requests)} bytes are read")
         grown = server.resident_bytes() - resident
         for connection in connections:
             for at in range(count):
