@@ -42,18 +42,18 @@ struct sw_backend_facts {
     uint64_t expires_mean; /* mean expiry time of the entries that expire; 0: unknown */
     uint64_t clock_steps;
     struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT]; /* of the batches already polled */
-    uint32_t combined_ops_max;  /* most operations of a launch by submit_combined, at least 1; 0:
-                                   the backend has no submit_combined. Constant */
-    uint32_t collected_ops_max; /* most operations of one batch in submit_combined, at least
-                                   combined_ops_max; constant */
-    bool collects_all;  /* submit takes no writes: each write goes to submit_combined, and has no
+    uint32_t combined_ops_max; /* most operations of a launch by submit_combined, at least 1; 0:
+                                  the backend has no submit_combined. Constant */
+    uint32_t gathered_ops_max; /* most operations of one batch in submit_combined, at least
+                                  combined_ops_max; constant */
+    bool gathers_all;   /* submit takes no writes: each write goes to submit_combined, and has no
                            more groups than operations; constant */
     bool filters_slots; /* GET may have a filter; constant */
 };
 
 /* Batches of operations that one launch carries out, as if one after the other. Each of them
  * writes, and has no arrays for left-overs. Either their counts sum to at most combined_ops_max, or
- * to what combined_ops returns, or there is one batch of at most collected_ops_max operations. No
+ * to what combined_ops returns, or there is one batch of at most gathered_ops_max operations. No
  * batch has more groups than operations. */
 #define SW_READS_MAX 64        /* batches of reads in flight on a queue; at most one is a scan */
 #define SW_COMBINED_LAUNCHES 2 /* launches in flight */

@@ -70,7 +70,7 @@ SW_MUST_CHECK int sw_memory_load(struct sw_table *table, const struct sw_memory 
 SW_MUST_CHECK bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16]);
 /* Returns whether others may change keys and values of such a batch while it runs; the caller then
  * sets `shared`. On the CPU backend they always may. On CUDA they may for reads. They also may for
- * writes that the table collects, because it first copies their keys and values to its own arrays.
+ * writes that the table gathers, because it first copies their keys and values to its own arrays.
  * Such a batch has no scores and no left-overs, and no more groups than operations. It has at
  * most 2^22 operations (cuckoo and cache: 2^19) and 32 MiB of keys and values. */
 bool sw_batch_loads_once(const struct sw_table *table, const struct sw_batch *batch);

@@ -100,7 +100,7 @@ static bool may_keep_times(const struct sw_table *table, const struct sw_backend
     if (config->stash_slots == 0) {
         return false; /* an entry that is handed back would lose its time */
     }
-    return facts->combined_ops_max == 0 || config->batch_ops_max <= facts->collected_ops_max;
+    return facts->combined_ops_max == 0 || config->batch_ops_max <= facts->gathered_ops_max;
 }
 
 /* Limits the operations and kinds of batch to those that this configuration supports. */
@@ -151,14 +151,14 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     }
     struct sw_backend_facts facts = sw_table_facts_of(table);
     limit_operations(table, &facts);
-    assert(facts.combined_ops_max == 0 || facts.collected_ops_max >= facts.combined_ops_max);
+    assert(facts.combined_ops_max == 0 || facts.gathered_ops_max >= facts.combined_ops_max);
     table->capacity_max = facts.max_capacity_slots;
     table->combines = facts.combined_ops_max > 0;
     table->filters_slots = facts.filters_slots;
     if (table->combines) {
         status =
             sw_combiner_open(&table->combiner, table->backend, table->memory,
-                             facts.combined_ops_max, facts.collected_ops_max, facts.collects_all);
+                             facts.combined_ops_max, facts.gathered_ops_max, facts.gathers_all);
     }
     if (status != SW_OK) {
         snprintf(reason, reason_size, "cannot create the queue of the writes: %s",

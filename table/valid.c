@@ -75,7 +75,7 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
 #define OF_16_BITS (SW_OPS_F16 | SW_OPS_BF16)
 
 /* Returns whether a batch that concerns times can be launched. If writes are combined, such a batch
- * is always collected, even if it hands entries back, so it must have no more groups than
+ * is always gathered, even if it hands entries back, so it must have no more groups than
  * operations. */
 static bool times_are_valid(const struct sw_table *table, const struct sw_batch *batch)
 {
@@ -87,7 +87,7 @@ static bool times_are_valid(const struct sw_table *table, const struct sw_batch 
 bool sw_batch_loads_once(const struct sw_table *table, const struct sw_batch *batch)
 {
     return !table->combines || sw_batch_is_read(batch) ||
-           sw_combiner_collects(&table->combiner, batch);
+           sw_combiner_gathers(&table->combiner, batch);
 }
 
 static int check_operations(const struct sw_table *table, struct sw_batch *batch)
@@ -107,8 +107,8 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
     if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen)) {
         return SW_E_INVALID;
     }
-    const bool collected = batch->shared || (table->combines && table->combiner.collects_all);
-    if (collected && !sw_batch_loads_once(table, batch)) {
+    const bool gathered = batch->shared || (table->combines && table->combiner.gathers_all);
+    if (gathered && !sw_batch_loads_once(table, batch)) {
         return SW_E_INVALID;
     }
     if (batch->wide_operands && (seen & ~OF_16_BITS & ~WITHOUT_OPERANDS) != 0) {

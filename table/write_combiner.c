@@ -27,14 +27,14 @@ static void set_stage(struct sw_batch *batch, enum stage stage)
 /* --- open and close --------------------------------------------------------------------------- */
 
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
-                     uint32_t operations_max, uint32_t collected_max, bool collects_all)
+                     uint32_t operations_max, uint32_t gathered_max, bool gathers_all)
 {
     memset(combiner, 0, sizeof(*combiner));
     combiner->backend = backend;
     combiner->table = table;
     combiner->operations_max = operations_max;
-    combiner->collected_max = collected_max;
-    combiner->collects_all = collects_all;
+    combiner->gathered_max = gathered_max;
+    combiner->gathers_all = gathers_all;
     combiner->waiting_end = &combiner->waiting;
     combiner->sweeps_end = &combiner->sweeps;
     for (uint32_t i = 0; i < SW_COMBINED_LAUNCHES; i++) {
@@ -80,13 +80,13 @@ void sw_combiner_queue_init(struct sw_combiner_queue *queue, struct sw_combiner 
 
 /* --- launches; the leader's ------------------------------------------------------------------- */
 
-/* A batch that may hand entries back has room only for its own left-overs, so it is not collected.
- * With collects_all no entries are handed back. A batch with scores is not collected either. */
-bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_batch *batch)
+/* A batch that may hand entries back has room only for its own left-overs, so it is not gathered.
+ * With gathers_all no entries are handed back. A batch with scores is not gathered either. */
+bool sw_combiner_gathers(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_OPERATIONS &&
-           (batch->leftover_keys == NULL || combiner->collects_all) && batch->scores == NULL &&
-           batch->scores_out == NULL && batch->count <= combiner->collected_max &&
+           (batch->leftover_keys == NULL || combiner->gathers_all) && batch->scores == NULL &&
+           batch->scores_out == NULL && batch->count <= combiner->gathered_max &&
            batch->group_count <= batch->count;
 }
 
@@ -101,20 +101,20 @@ static bool concerns_times(const struct sw_combiner *combiner, const struct sw_b
 /* Returns whether a batch may be launched together with others. */
 static bool shares(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
-    return batch->count <= combiner->operations_max && sw_combiner_collects(combiner, batch) &&
+    return batch->count <= combiner->operations_max && sw_combiner_gathers(combiner, batch) &&
            !concerns_times(combiner, batch);
 }
 
-/* Returns whether a batch is collected even if it is launched alone: if others may change it
- * meanwhile, if it is large, if it concerns times, or if the backend collects every batch. */
-static bool is_collected_alone(const struct sw_combiner *combiner, const struct sw_batch *batch)
+/* Returns whether a batch is gathered even if it is launched alone: if others may change it
+ * meanwhile, if it is large, if it concerns times, or if the backend gathers every batch. */
+static bool is_gathered_alone(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     if (concerns_times(combiner, batch)) {
         return true;
     }
-    return sw_combiner_collects(combiner, batch) &&
-           (batch->shared || combiner->collects_all ||
-            (batch->count >= SW_COLLECTED_MIN && shares(combiner, batch)));
+    return sw_combiner_gathers(combiner, batch) &&
+           (batch->shared || combiner->gathers_all ||
+            (batch->count >= SW_GATHERED_MIN && shares(combiner, batch)));
 }
 
 /* Returns the operation of a batch; SW_OP_END if its operations may differ. */
@@ -229,13 +229,13 @@ static int launch_on(const struct sw_combiner *combiner, struct sw_combined_laun
 {
     const struct sw_backend *backend = combiner->backend;
     struct sw_batch *first = combined->parts[0];
-    /* The arrays of collected batches have room for one group per operation. A batch with more
+    /* The arrays of gathered batches have room for one group per operation. A batch with more
      * groups is refused when it is submitted if times concern it (valid.c). If another batch gave
      * the first time since then, it is refused here. */
     if (concerns_times(combiner, first) && first->group_count > first->count) {
         return SW_E_INVALID;
     }
-    combined->alone = combined->count == 1 && !is_collected_alone(combiner, first);
+    combined->alone = combined->count == 1 && !is_gathered_alone(combiner, first);
     return combined->alone ? backend->submit(combiner->queue, first)
                            : backend->submit_combined(combiner->queue, combined);
 }

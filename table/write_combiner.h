@@ -49,17 +49,17 @@
  * other's writes; results do not change. */
 #define SW_COMBINER_STREAMS 64
 
-/* A batch of at least this many operations is collected even if it is launched alone: loading its
+/* A batch of at least this many operations is gathered even if it is launched alone: loading its
  * operations then overlaps the previous launch. */
-#define SW_COLLECTED_MIN 32768
+#define SW_GATHERED_MIN 32768
 
 struct sw_combiner {
     const struct sw_backend *backend;
     void *table;             /* the backend's */
     void *queue;             /* the backend's queue of all launches; used by the leader only */
     uint32_t operations_max; /* most operations of a launch of several batches */
-    uint32_t collected_max;  /* most operations of one collected batch, at least operations_max */
-    bool collects_all;       /* collect every batch, even a small one that is launched alone */
+    uint32_t gathered_max;   /* most operations of one gathered batch, at least operations_max */
+    bool gathers_all;        /* gather every batch, even a small one that is launched alone */
 
     pthread_mutex_t lock;
     struct sw_batch *waiting; /* under `lock`: oldest first */
@@ -99,7 +99,7 @@ struct sw_combiner_queue {
  * the backend's status. After a failure the caller need not close the combiner. Every queue must be
  * idle before sw_combiner_close. */
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
-                     uint32_t operations_max, uint32_t collected_max, bool collects_all);
+                     uint32_t operations_max, uint32_t gathered_max, bool gathers_all);
 void sw_combiner_close(struct sw_combiner *combiner);
 
 /* Sets the number of the last write: the next write gets the number after it. No write may wait or
@@ -107,9 +107,9 @@ void sw_combiner_close(struct sw_combiner *combiner);
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence);
 uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner);
 
-/* Returns whether a write batch can be collected, also if it is launched alone: each key and
+/* Returns whether a write batch can be gathered, also if it is launched alone: each key and
  * operand is then loaded once, into memory of the table. */
-bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_batch *batch);
+bool sw_combiner_gathers(const struct sw_combiner *combiner, const struct sw_batch *batch);
 
 /* Returns the number of launches so far. Threads: any. */
 static inline uint64_t sw_combiner_launches(const struct sw_combiner *combiner)

@@ -108,9 +108,9 @@ static __device__ inline void count_operation(const struct arrays &all,
 
 /* Scatters the bits of a chunk, and counts its operations; a warp processes 32 operations at a
  * time. */
-static __device__ inline void deal_bits(const struct arrays &all, const struct sw_cuda_part *part,
-                                        uint32_t begin, uint32_t end, bool some_refused,
-                                        uint32_t *words)
+static __device__ inline void scatter_bits(const struct arrays &all,
+                                           const struct sw_cuda_part *part, uint32_t begin,
+                                           uint32_t end, bool some_refused, uint32_t *words)
 {
     __shared__ uint32_t found_bits[SW_COMBINED_CHUNK / 32];
     __shared__ uint32_t not_admitted_bits[SW_COMBINED_CHUNK / 32];
@@ -164,7 +164,8 @@ static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
 /* `results` and `record` are host memory. On an H200 all blocks of 2^20 operations are resident at
  * once. */
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
-    deal_kernel(const struct arrays all, const int32_t *status, uint32_t *results, uint64_t *record)
+    scatter_kernel(const struct arrays all, const int32_t *status, uint32_t *results,
+                   uint64_t *record)
 {
     const struct sw_cuda_combined *memory = &all.memory;
     sw_cuda_follow();
@@ -175,7 +176,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
         part.count - begin < SW_COMBINED_CHUNK ? part.count : begin + SW_COMBINED_CHUNK;
     uint32_t words[SW_PART_WORDS] = {};
     if (all.counts) {
-        deal_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
+        scatter_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
         add_words(memory->words + number * SW_PART_WORDS, words);
     }
     if (part.group_refused != NULL) {
@@ -224,7 +225,7 @@ static size_t cut(struct sw_cuda_combined *memory, void *base, bool is_cache)
     struct sw_cuda_cutter cutter = {(char *)base, 0};
     const uint64_t n = memory->operations_max;
     for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
-        struct sw_cuda_collected *in = &memory->collected[i];
+        struct sw_cuda_gathered *in = &memory->gathered[i];
         sw_cuda_cut(&cutter, &in->keys, n * memory->key_bytes);
         sw_cuda_cut(&cutter, &in->values, n * memory->value_bytes);
         sw_cuda_cut(&cutter, &in->ops, n);
@@ -259,8 +260,8 @@ static size_t cut_host(struct sw_cuda_combined *memory, void *base)
 static cudaError_t load(void)
 {
     struct cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncGetAttributes(&attributes, deal_kernel);
-    return error == cudaSuccess ? sw_cuda_load_collect_parts() : error;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, scatter_kernel);
+    return error == cudaSuccess ? sw_cuda_load_gather_parts() : error;
 }
 
 cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache)
@@ -324,7 +325,7 @@ static bool counts_parts(const struct sw_combined_launch *combined)
 static struct arrays arrays_of(const struct sw_cuda_combined *memory,
                                const struct sw_combined_launch *combined)
 {
-    struct arrays all = {*memory, memory->collected[combined->number], combined->count,
+    struct arrays all = {*memory, memory->gathered[combined->number], combined->count,
                          counts_parts(combined)};
     return all;
 }
@@ -332,7 +333,7 @@ static struct arrays arrays_of(const struct sw_cuda_combined *memory,
 /* Describes the parts for the kernels, and fills in the whole batch. */
 static void describe(const struct sw_cuda_combined *memory, struct sw_combined_launch *combined)
 {
-    const struct sw_cuda_collected *in = &memory->collected[combined->number];
+    const struct sw_cuda_gathered *in = &memory->gathered[combined->number];
     struct sw_cuda_parts *staged = memory->staged[combined->number];
     const enum sw_op op = combined->parts[0]->op;
     bool uniform = true;
@@ -407,8 +408,8 @@ cudaError_t sw_cuda_combined_gather(struct sw_cuda_combined *memory,
     if (error != cudaSuccess) {
         return error;
     }
-    error = sw_cuda_launch_collect_parts(all, sw_cuda_combined_chunks(memory, combined),
-                                         on_device(combined), memory->stream);
+    error = sw_cuda_launch_gather_parts(all, sw_cuda_combined_chunks(memory, combined),
+                                        on_device(combined), memory->stream);
     if (error == cudaSuccess) {
         error = cudaEventRecord(memory->done[combined->number], memory->stream);
     }
@@ -422,7 +423,7 @@ cudaError_t sw_cuda_combined_scatter(const struct sw_cuda_combined *memory,
                                      const struct sw_combined_launch *combined,
                                      const int32_t *status, void *record, cudaStream_t stream)
 {
-    return sw_cuda_launch_following(true, deal_kernel, sw_cuda_combined_chunks(memory, combined),
+    return sw_cuda_launch_following(true, scatter_kernel, sw_cuda_combined_chunks(memory, combined),
                                     SW_CUDA_BLOCK, stream, arrays_of(memory, combined), status,
                                     memory->results[combined->number], (uint64_t *)record);
 }

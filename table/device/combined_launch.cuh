@@ -76,7 +76,7 @@ enum sw_cuda_part_word {
 };
 
 /* The gathered operations of one launch, in device memory. */
-struct sw_cuda_collected {
+struct sw_cuda_gathered {
     uint8_t *keys, *values, *ops;
     uint32_t *group_ends;
     uint8_t *group_refused; /* written by the engine; 0 when gathered */
@@ -92,7 +92,7 @@ struct sw_cuda_combined {
     size_t record_bytes;  /* bytes of an engine's record, a multiple of 8 */
     size_t bytes;         /* bytes of device memory */
     void *memory;         /* device; contains the arrays from here to `blocks_done` */
-    struct sw_cuda_collected collected[SW_COMBINED_LAUNCHES]; /* one for each launch in flight */
+    struct sw_cuda_gathered gathered[SW_COMBINED_LAUNCHES]; /* one for each launch in flight */
     uint8_t *previous;
     uint64_t *found, *not_admitted;
     const uint8_t *silent;     /* [operations] 1: the operation is counted as one without an effect;

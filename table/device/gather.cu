@@ -6,12 +6,12 @@
 
 /* Enough blocks to keep the bus busy. With more, their outstanding reads delay the kernels that run
  * beside them: with 256 blocks on an H200, a kernel of 5 us took 45 us. */
-#define COLLECT_BLOCKS_MAX 48
+#define GATHER_BLOCKS_MAX 48
 /* Enough blocks to keep device memory busy, if no part is in host memory. */
-#define COLLECT_BLOCKS_DEVICE 512
+#define GATHER_BLOCKS_DEVICE 512
 
 /* Gathers one chunk. All threads of the block call it. */
-static __device__ inline void collect_chunk(const struct arrays &all, uint32_t chunk)
+static __device__ inline void gather_chunk(const struct arrays &all, uint32_t chunk)
 {
     const struct sw_cuda_combined *memory = &all.memory;
     const struct sw_cuda_part part = all.in.parts->parts[all.in.parts->of_chunk[chunk]];
@@ -35,24 +35,24 @@ static __device__ inline void collect_chunk(const struct arrays &all, uint32_t c
 }
 
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    collect_kernel(const struct arrays all, uint32_t chunks)
+    gather_kernel(const struct arrays all, uint32_t chunks)
 {
     for (uint32_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
-        collect_chunk(all, chunk);
+        gather_chunk(all, chunk);
     }
 }
 
-cudaError_t sw_cuda_launch_collect_parts(const struct arrays &all, uint32_t chunks, bool on_device,
-                                         cudaStream_t stream)
+cudaError_t sw_cuda_launch_gather_parts(const struct arrays &all, uint32_t chunks, bool on_device,
+                                        cudaStream_t stream)
 {
-    const uint32_t most = on_device ? COLLECT_BLOCKS_DEVICE : COLLECT_BLOCKS_MAX;
+    const uint32_t most = on_device ? GATHER_BLOCKS_DEVICE : GATHER_BLOCKS_MAX;
     const uint32_t blocks = chunks < most ? chunks : most;
-    collect_kernel<<<blocks, SW_CUDA_BLOCK, 0, stream>>>(all, chunks);
+    gather_kernel<<<blocks, SW_CUDA_BLOCK, 0, stream>>>(all, chunks);
     return cudaGetLastError();
 }
 
-cudaError_t sw_cuda_load_collect_parts(void)
+cudaError_t sw_cuda_load_gather_parts(void)
 {
     struct cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, collect_kernel);
+    return cudaFuncGetAttributes(&attributes, gather_kernel);
 }

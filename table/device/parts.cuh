@@ -12,7 +12,7 @@
 /* The parameters of these kernels. */
 struct arrays {
     struct sw_cuda_combined memory;
-    struct sw_cuda_collected in;
+    struct sw_cuda_gathered in;
     uint32_t parts;
     bool counts; /* count each part separately; false: one part, which has the whole batch's
                     counters */
@@ -63,8 +63,8 @@ static __device__ inline void copy_elements(uint8_t *to, const uint8_t *from, ui
 }
 
 /* Launches the gather kernel; loads it. */
-cudaError_t sw_cuda_launch_collect_parts(const struct arrays &all, uint32_t chunks, bool on_device,
-                                         cudaStream_t stream);
-cudaError_t sw_cuda_load_collect_parts(void);
+cudaError_t sw_cuda_launch_gather_parts(const struct arrays &all, uint32_t chunks, bool on_device,
+                                        cudaStream_t stream);
+cudaError_t sw_cuda_load_gather_parts(void);
 
 #endif

@@ -22,7 +22,7 @@
  *   enqueue(queue, batch, ticket)            under the mutex
  *   write(queue, combined, record, ticket)   the same for a gathered launch, after all reads
  *   status(record)                           address of the status; NULL: never SW_E_FULL
- *   collect(queue, batch, record)            copies the results; returns the status
+ *   copy_results(queue, batch, record)       copies the results; returns the status
  *
  * Threads: as in channel.cuh and combined_launch.cuh.
  */
@@ -189,7 +189,7 @@ template <typename E> int sw_cuda_shell_poll(void *context, struct sw_batch *bat
         return SW_PENDING;
     }
     if (status == SW_OK) {
-        status = E::collect(queue, batch, sw_cuda_shell_record<E>(queue, batch->_ticket));
+        status = E::copy_results(queue, batch, sw_cuda_shell_record<E>(queue, batch->_ticket));
     }
     sw_cuda_channel_completed(queue, batch->_ticket);
     batch->status = status;

@@ -104,35 +104,35 @@ static void check_launches(struct counts seen, unsigned combined, unsigned singl
 
 Test(combiner_single, a_large_batch_is_combined)
 {
-    struct counts counts = launch(SW_COLLECTED_MIN, SW_COLLECTED_MIN, NULL);
+    struct counts counts = launch(SW_GATHERED_MIN, SW_GATHERED_MIN, NULL);
     check_launches(counts, 1, 0);
 }
 
 Test(combiner_single, a_small_batch_is_not)
 {
-    struct counts counts = launch(SW_COLLECTED_MIN - 1, SW_COLLECTED_MIN, NULL);
+    struct counts counts = launch(SW_GATHERED_MIN - 1, SW_GATHERED_MIN, NULL);
     check_launches(counts, 0, 1);
 }
 
 Test(combiner_single, a_batch_larger_than_a_launch_is_not)
 {
-    struct counts counts = launch(SW_COLLECTED_MIN + 1, SW_COLLECTED_MIN, NULL);
+    struct counts counts = launch(SW_GATHERED_MIN + 1, SW_GATHERED_MIN, NULL);
     check_launches(counts, 0, 1);
 }
 
 Test(combiner_single, a_batch_that_hands_entries_back_is_not)
 {
     uint64_t leftovers;
-    struct counts counts = launch(SW_COLLECTED_MIN, SW_COLLECTED_MIN, &leftovers);
+    struct counts counts = launch(SW_GATHERED_MIN, SW_GATHERED_MIN, &leftovers);
     check_launches(counts, 0, 1);
 }
 
 /* Others may change its keys: each is loaded once, into the table's memory. */
 Test(combiner_single, a_batch_of_shared_memory_is_combined_at_any_size)
 {
-    static const uint32_t sizes[] = {1, SW_COLLECTED_MIN, 2 * SW_COLLECTED_MIN};
+    static const uint32_t sizes[] = {1, SW_GATHERED_MIN, 2 * SW_GATHERED_MIN};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        struct counts counts = launch_batch(sizes[i], SW_COLLECTED_MIN, NULL, true);
+        struct counts counts = launch_batch(sizes[i], SW_GATHERED_MIN, NULL, true);
         check_launches(counts, 1, 0);
     }
 }
@@ -175,7 +175,7 @@ static int launch_groups(bool expire, struct counts *counts)
 }
 
 /* A batch that was submitted before the table had its first expiry time may have more groups than
- * operations. The arrays of collected batches have no room for these groups. */
+ * operations. The arrays of gathered batches have no room for these groups. */
 Test(combiner_single, a_batch_with_more_groups_than_operations_is_not)
 {
     struct counts counts;

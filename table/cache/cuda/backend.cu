@@ -96,7 +96,7 @@ cudaError_t allocate_arrays(struct sw_cache_cuda_table *table, const struct sw_c
     return error;
 }
 
-cudaError_t open_together(struct sw_cache_cuda_table *table)
+cudaError_t open_combined(struct sw_cache_cuda_table *table)
 {
     struct sw_cuda_combined *combined = &table->combined;
     combined->key_bytes = table->key_bytes;
@@ -131,7 +131,7 @@ cudaError_t allocate_for(struct sw_cache_cuda_table *table, const struct sw_tabl
     table->growth.two = slots.two != 0;
     cudaError_t error = allocate_arrays(table, &slots, config->tuning.cache_writing);
     if (error == cudaSuccess) {
-        error = open_together(table);
+        error = open_combined(table);
     }
     if (error == cudaSuccess) {
         error = warm_up(table);
@@ -146,7 +146,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     const struct sw_cache_cuda_table *table = (const struct sw_cache_cuda_table *)context;
     sw_cache_growth_facts(&table->growth, facts);
     facts->bus_id = table->bus_id;
-    facts->combined_ops_max = facts->collected_ops_max = table->combined.operations_max;
+    facts->combined_ops_max = facts->gathered_ops_max = table->combined.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
     facts->image_bytes = sw_cache_cuda_image_bytes(table);
 }
@@ -291,7 +291,7 @@ cudaError_t enqueue_batch(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-cudaError_t write_together(struct sw_cache_cuda_queue *queue, struct sw_combined_launch *combined,
+cudaError_t write_combined(struct sw_cache_cuda_queue *queue, struct sw_combined_launch *combined,
                            struct sw_cache_record *record, uint64_t ticket)
 {
     uint64_t upserts = 0;
@@ -307,8 +307,8 @@ cudaError_t write_together(struct sw_cache_cuda_queue *queue, struct sw_combined
 }
 
 /* Submission has already set the status of EPOCH and RESIZE. */
-int collect_results(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
-                    const struct sw_cache_record *record)
+int copy_batch_results(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
+                       const struct sw_cache_record *record)
 {
     (void)queue;
     batch->counters = record->counters;
@@ -334,8 +334,8 @@ struct cache : sw_cuda_shell_defaults {
     static constexpr auto close = table_close;
     static constexpr auto prepare_image = sw_cache_cuda_prepare_image;
     static constexpr auto enqueue = enqueue_batch;
-    static constexpr auto write = write_together;
-    static constexpr auto collect = collect_results;
+    static constexpr auto write = write_combined;
+    static constexpr auto copy_results = copy_batch_results;
     static uint64_t bytes(const Table *table, const struct sw_table_config *)
     {
         return table->bytes;

@@ -168,7 +168,7 @@ template <int BITS> cudaError_t warm_up(struct sw_cuckoo_device_table *table)
     return error;
 }
 
-cudaError_t open_together(struct sw_cuckoo_device_table *table)
+cudaError_t open_combined(struct sw_cuckoo_device_table *table)
 {
     struct sw_cuda_combined *combined = &table->combined;
     combined->key_bytes = combined->value_bytes = table->config.slot_bits / 16;
@@ -187,7 +187,7 @@ cudaError_t allocate_for(struct sw_cuckoo_device_table *table, const struct sw_t
     sw_cuckoo_geometry_compute(config, &table->geometry);
     cudaError_t error = SW_BY_BITS(config->slot_bits, allocate_all, table);
     if (error == cudaSuccess) {
-        error = open_together(table);
+        error = open_combined(table);
     }
     if (error == cudaSuccess) {
         error = SW_BY_BITS(config->slot_bits, warm_up, table);
@@ -202,7 +202,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     facts->bus_id = table->bus_id;
     facts->image_bytes =
         (table->geometry.cells + table->geometry.stash_room) * (table->config.slot_bits / 8);
-    facts->combined_ops_max = facts->collected_ops_max = table->combined.operations_max;
+    facts->combined_ops_max = facts->gathered_ops_max = table->combined.operations_max;
 }
 
 /* --- audit ------------------------------------------------------------------------------------ */
@@ -269,7 +269,7 @@ struct cuckoo : sw_cuda_shell_defaults {
     static constexpr auto prepare_image = sw_cuckoo_prepare_image;
     static constexpr auto enqueue = sw_cuckoo_enqueue;
     static constexpr auto write = sw_cuckoo_write_combined;
-    static constexpr auto collect = sw_cuckoo_collect;
+    static constexpr auto copy_results = sw_cuckoo_copy_results;
     static uint64_t bytes(const Table *table, const struct sw_table_config *)
     {
         return table->bytes;

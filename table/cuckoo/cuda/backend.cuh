@@ -60,7 +60,7 @@ cudaError_t sw_cuckoo_write_combined(struct sw_cuckoo_queue *queue,
                                      struct sw_combined_launch *combined,
                                      struct sw_cuckoo_record *record, uint64_t ticket);
 /* Copies the results of a batch from its record. Returns its status. */
-int sw_cuckoo_collect(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
-                      const struct sw_cuckoo_record *record);
+int sw_cuckoo_copy_results(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
+                           const struct sw_cuckoo_record *record);
 
 #endif

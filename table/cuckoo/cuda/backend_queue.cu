@@ -124,8 +124,8 @@ cudaError_t sw_cuckoo_write_combined(struct sw_cuckoo_queue *queue,
 
 /* --- poll ------------------------------------------------------------------------------------- */
 
-int sw_cuckoo_collect(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
-                      const struct sw_cuckoo_record *record)
+int sw_cuckoo_copy_results(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
+                           const struct sw_cuckoo_record *record)
 {
     batch->counters = record->counters;
     batch->_stash_change = record->stash_change;

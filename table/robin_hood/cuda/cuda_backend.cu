@@ -169,7 +169,7 @@ static uint32_t multiprocessors_of(int device)
     return count > 0 ? (uint32_t)count : 1;
 }
 
-static cudaError_t open_together(struct sw_cuda_table *table, uint32_t ops_max)
+static cudaError_t open_combined(struct sw_cuda_table *table, uint32_t ops_max)
 {
     struct sw_cuda_combined *combined = &table->combined;
     combined->key_bytes = table->slot_bits / 16;
@@ -227,7 +227,7 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
     device->block_size = config->tuning.block_size;
     device->arch = compute_capability(table->device);
     device->counts_probes = !config->tuning.without_probe_counts;
-    error = open_together(table, ops_max);
+    error = open_combined(table, ops_max);
     if (error == cudaSuccess) {
         error = open_rows<BITS>(table, geometry, device->multiprocessors);
     }
@@ -427,13 +427,13 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
         sw_cuda_arena_row_bytes(&table->arena, &facts->row_bytes_gpu, &facts->row_bytes_host);
         facts->bytes_reserved += sw_cuda_arena_bytes(&table->arena);
         facts->image_bytes += mapped * table->arena.view.stride;
-        facts->collects_all = true;
+        facts->gathers_all = true;
     }
     facts->grown = table->grown;
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
     facts->combined_ops_max = sw_cuda_combined_usual(table);
-    facts->collected_ops_max = table->combined.operations_max;
+    facts->gathered_ops_max = table->combined.operations_max;
     facts->filters_slots = true;
     for (int w = 0; w < SW_WRITE_PATH_COUNT; w++) {
         facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);

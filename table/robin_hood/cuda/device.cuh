@@ -93,8 +93,8 @@ template <int BITS> struct sw_cuda_batch {
     uint32_t group_count;
     const uint32_t *group_ends;
     uint8_t *group_refused;
-    bool collected; /* all arrays belong to the table and lie in device memory: combined_launch.cuh
-                     */
+    bool gathered; /* all arrays belong to the table and lie in device memory: combined_launch.cuh
+                    */
     word *leftover_keys;
     word *leftover_values;
     struct sw_cuda_record *record;
@@ -339,7 +339,7 @@ template <int BITS>
 cudaError_t sw_cuda_launch_serial(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* Replaces sw_cuda_launch_serial and sw_cuda_launch_finish for a batch that was collected. No
+/* Replaces sw_cuda_launch_serial and sw_cuda_launch_finish for a batch that was gathered. No
  * answers and no entries that met the probe cap may be left to copy. */
 template <int BITS>
 cudaError_t sw_cuda_launch_close(const struct sw_cuda_device<BITS> *device,

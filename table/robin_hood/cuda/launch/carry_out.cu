@@ -14,7 +14,7 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, const struct sw_cuda_c
 {
     struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, &combined->whole, ticket);
     typed.record = (struct sw_cuda_record *)memory->record;
-    typed.collected = true;
+    typed.gathered = true;
     typed.skips = (const uint32_t *)looked_up;
     if (looked_up != NULL && mix.upserts == 0) { /* the engine only has to report */
         return sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,

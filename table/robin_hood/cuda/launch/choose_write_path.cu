@@ -29,9 +29,9 @@
 
 /* Returns whether the table's entries are sure to stay within the limit during the batch. The stash
  * may still be a reason to refuse some groups. Then the batch is applied again from its arrays,
- * which must belong to the table (`collected`). */
+ * which must belong to the table (`gathered`). */
 static bool is_certain(const struct sw_cuda_table *table, const struct sw_batch *batch,
-                       bool collected, uint64_t before, uint32_t upserts)
+                       bool gathered, uint64_t before, uint32_t upserts)
 {
     const struct sw_geometry *geometry = &table->arrays.geometry;
     if (batch->ops != NULL &&
@@ -39,7 +39,7 @@ static bool is_certain(const struct sw_cuda_table *table, const struct sw_batch 
         return false; /* one thread would apply the batch */
     }
     return upserts == 0 ||
-           ((batch->group_count <= 1 || collected) && before + upserts <= geometry->occupied_max);
+           ((batch->group_count <= 1 || gathered) && before + upserts <= geometry->occupied_max);
 }
 
 /* Returns whether a rebuild can merge the batch. */
@@ -252,7 +252,7 @@ static cudaError_t finish(struct sw_cuda_queue *queue, const struct sw_cuda_batc
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
     const bool leaves_over = queue->table->config.stash_slots == 0;
     struct sw_cuda_batch<BITS> rest = *batch;
-    if (batch->collected && !leaves_over) {
+    if (batch->gathered && !leaves_over) {
         return sw_cuda_launch_close<BITS>(device, batch, queue->stream);
     }
     cudaError_t error =
@@ -271,7 +271,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     enum sw_write_path way = SW_WRITE_PATH_STREAM;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     cudaError_t error = choose_hints<BITS>(queue, deletes);
-    const bool is_sure = is_certain(table, batch, typed->collected, before, upserts);
+    const bool is_sure = is_certain(table, batch, typed->gathered, before, upserts);
     /* the stash may be too full for some groups, or for a batch of several kinds. Only the host
      * knows that a batch has no upserts */
     const bool may_refuse = typed->ops != NULL || (upserts > 0 && typed->group_count > 1);

@@ -124,7 +124,7 @@ static void take_answers(struct sw_cuda_table *table, struct sw_batch *batch,
 
 /* Copies the results from the record. Returns the status, or SW_PENDING if the batch has another
  * step. */
-static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
+static int copy_results(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     const struct sw_cuda_record *record = sw_cuda_record_of(queue, batch->_ticket);
     if (record->status == SW_E_DEVICE) {
@@ -168,7 +168,7 @@ int sw_cuda_poll(void *context, struct sw_batch *batch)
     }
     int status = sw_cuda_channel_poll(queue, batch->_ticket);
     if (status == SW_OK) {
-        status = collect(queue, batch);
+        status = copy_results(queue, batch);
     }
     if (status == SW_PENDING) {
         return SW_PENDING;

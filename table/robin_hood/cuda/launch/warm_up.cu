@@ -62,7 +62,7 @@ static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
     cudaError_t error = cudaSuccess;
     batch.op = SW_SET;
     batch.values = batch.keys;
-    batch.collected = true;
+    batch.gathered = true;
     for (int in_order = 0; in_order < 2 && error == cudaSuccess; in_order++) {
         batch.previous = in_order != 0 ? device->scratch.previous : NULL;
         error = sw_cuda_launch_scatter<BITS>(device, &batch, cudaStreamPerThread);
@@ -71,9 +71,9 @@ static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
         }
         if (error == cudaSuccess) {
             batch.previous = NULL;
-            batch.collected = false;
+            batch.gathered = false;
             error = finish_and_clear<BITS>(device, &batch, slots_total);
-            batch.collected = true;
+            batch.gathered = true;
         }
     }
     return error;

@@ -41,14 +41,14 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     typedef typename sw_width<BITS>::word word;
     struct sw_cuda_arena *arena = &queue->table->arena;
     struct sw_batch *whole = &combined->whole;
-    const struct sw_cuda_collected *collected = &memory->collected[combined->number];
+    const struct sw_cuda_gathered *gathered = &memory->gathered[combined->number];
     const uint64_t entries = __atomic_load_n(&queue->table->entries, __ATOMIC_RELAXED);
     const bool texts = arena->view.text_bytes > 0;
     *rows = {};
     rows->count = whole->count;
     rows->op = whole->op;
     rows->collides = texts && !mix.decided;
-    rows->ops = rows->collides ? collected->ops : whole->ops;
+    rows->ops = rows->collides ? gathered->ops : whole->ops;
     rows->inserts = mix.upserts > 0;
     rows->wide = combined->parts[0]->wide_operands;
     rows->strings = mix.strings;
@@ -65,7 +65,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     rows->group_ends = whole->group_ends;
     rows->group_refused = whole->group_refused;
     rows->status = &((struct sw_cuda_record *)memory->record)->status;
-    rows->parts = collected->parts;
+    rows->parts = gathered->parts;
     rows->part_count = combined->count;
     rows->chunks = sw_cuda_combined_chunks(memory, combined);
 

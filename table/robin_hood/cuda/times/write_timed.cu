@@ -41,7 +41,7 @@ template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct time
     timed.operands = timed.rows ? NULL : (const word *)whole->values;
     timed.group_count = whole->group_count;
     timed.group_ends = whole->group_ends;
-    timed.parts = memory->collected[launch->combined->number].parts;
+    timed.parts = memory->gathered[launch->combined->number].parts;
     timed.part_count = launch->combined->count;
     timed.disputed =
         keeps_texts(table_of(launch)) ? table_of(launch)->arena.view.texts.disputed : NULL;
@@ -383,7 +383,7 @@ template <int BITS> static cudaError_t refuse_all(const struct timed *launch)
     struct sw_cuda_batch<BITS> typed =
         sw_cuda_typed_batch<BITS>(launch->queue, whole, launch->ticket);
     typed.record = record;
-    typed.collected = true;
+    typed.gathered = true;
     whole->found = memory->found;
     cudaError_t error = sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(table), &typed, stream);
     if (error == cudaSuccess) {

@@ -189,7 +189,7 @@ template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_dev
 /* Writes the record and zeroes the control block. All threads of a block do it, since one thread
  * would wait for memory at every word. */
 static __device__ inline void report(struct sw_cuda_control *control, const struct sw_state *state,
-                                     struct sw_cuda_record *record, uint64_t ticket, bool collected)
+                                     struct sw_cuda_record *record, uint64_t ticket, bool gathered)
 {
     const uint32_t counter_words = sizeof(record->counters) / sizeof(uint64_t);
     const uint32_t control_words = sizeof(*control) / sizeof(uint64_t);
@@ -218,8 +218,8 @@ static __device__ inline void report(struct sw_cuda_control *control, const stru
     if (threadIdx.x < control_words) {
         ((uint64_t *)control)[threadIdx.x] = 0;
     }
-    if (threadIdx.x == 0 && collected) {
-        record->done = ticket; /* the host sees it after deal_kernel copied it */
+    if (threadIdx.x == 0 && gathered) {
+        record->done = ticket; /* the host sees it after scatter_kernel copied it */
     } else if (threadIdx.x == 0) {
         sw_record_done(record, ticket);
     }
@@ -247,11 +247,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         batch.leftover_values[i] = entry.value;
     }
     if (sw_last_block(&device.control->blocks_done, gridDim.x)) {
-        report(device.control, device.table.state, batch.record, batch.ticket, batch.collected);
+        report(device.control, device.table.state, batch.record, batch.ticket, batch.gathered);
     }
 }
 
-/* Ends a batch that was collected and has no answers to copy. One block applies it in order if it
+/* Ends a batch that was gathered and has no answers to copy. One block applies it in order if it
  * was not admitted as a whole, and writes the record. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)

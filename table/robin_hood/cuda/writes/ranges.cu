@@ -382,7 +382,7 @@ static struct wanted<BITS> wanted_of(const struct sw_cuda_device<BITS> *device,
     struct wanted<BITS> wanted = {
         batch->previous, batch->found != NULL
     };
-    if (batch->previous != NULL && !batch->collected) {
+    if (batch->previous != NULL && !batch->gathered) {
         wanted.previous = device->scratch.previous;
     }
     return wanted;
