@@ -28,7 +28,8 @@ struct row_reads {
 
 /* Returns whether the present key of read i has not expired. Also writes its expiry time to
  * expires_out. */
-static bool judge(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i, uint64_t key)
+static bool is_unexpired(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
+                         uint64_t key)
 {
     const uint64_t at = sw_expiry_of(cpu->expiry, key);
     const bool lives = at == 0 || at > batch->clock_ms;
@@ -185,30 +186,31 @@ struct row_effect {
 #define SW_NO_ROW UINT32_MAX /* never used as a row number */
 
 static inline void carry_out(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
-                             struct row_effect act)
+                             struct row_effect effect)
 {
-    uint8_t *row = act.row != SW_NO_ROW ? sw_arena_row(arena, act.row) : NULL;
-    if (act.answers) {
-        answer_row(batch, i, arena->value_bytes, act.found ? row : NULL);
+    uint8_t *row = effect.row != SW_NO_ROW ? sw_arena_row(arena, effect.row) : NULL;
+    if (effect.answers) {
+        answer_row(batch, i, arena->value_bytes, effect.found ? row : NULL);
     }
-    if (act.writes) {
-        write_row(arena, batch, i, act.found, row);
+    if (effect.writes) {
+        write_row(arena, batch, i, effect.found, row);
     }
 }
 
 struct row_effects {
     const struct sw_arena *arena;
     const struct sw_batch *batch;
-    struct row_effect *acts; /* [batch->count], filled from `first` on; NULL: nothing is deferred */
+    struct row_effect
+        *effects; /* [batch->count], filled from `first` on; NULL: nothing is deferred */
     uint32_t first, left;
 };
 
 /* Number of neighbouring rows, which may share a cache line, that one thread processes. */
 #define SW_ROWS_COMBINED 64U
 
-static bool is_of(struct row_effect act, uint32_t i, uint32_t thread, uint32_t threads)
+static bool is_of(struct row_effect effect, uint32_t i, uint32_t thread, uint32_t threads)
 {
-    const uint32_t lot = (act.row != SW_NO_ROW ? act.row : i) / SW_ROWS_COMBINED;
+    const uint32_t lot = (effect.row != SW_NO_ROW ? effect.row : i) / SW_ROWS_COMBINED;
     return (uint64_t)(lot * 0x9e3779b1U) * threads >> 32 == thread;
 }
 
@@ -217,16 +219,16 @@ static bool is_of(struct row_effect act, uint32_t i, uint32_t thread, uint32_t t
 static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
 {
     const struct row_effects *all = context;
-    const struct row_effect *acts = all->acts;
+    const struct row_effect *effects = all->effects;
     const uint32_t count = all->batch->count;
     for (uint32_t i = all->first; i < count; i++) {
         const uint32_t ahead = i + SW_CPU_AHEAD;
-        if (ahead < count && acts[ahead].row != SW_NO_ROW &&
-            is_of(acts[ahead], ahead, thread, threads)) {
-            sw_row_prefetch(sw_arena_row(all->arena, acts[ahead].row), all->arena->value_bytes);
+        if (ahead < count && effects[ahead].row != SW_NO_ROW &&
+            is_of(effects[ahead], ahead, thread, threads)) {
+            sw_row_prefetch(sw_arena_row(all->arena, effects[ahead].row), all->arena->value_bytes);
         }
-        if (is_of(acts[i], i, thread, threads)) {
-            carry_out(all->arena, all->batch, i, acts[i]);
+        if (is_of(effects[i], i, thread, threads)) {
+            carry_out(all->arena, all->batch, i, effects[i]);
         }
     }
 }
@@ -234,16 +236,16 @@ static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
 /* Carries out the effect of operation i on its row, or defers it to all threads. A fresh row is
  * written immediately, since no deferred effect concerns it. This is cheap, since such rows are
  * neighbours; several threads would wait for the same new pages. */
-static inline void carry_out_or_leave(struct row_effects *all, uint32_t i, struct row_effect act)
+static inline void carry_out_or_leave(struct row_effects *all, uint32_t i, struct row_effect effect)
 {
-    const bool leave = all->acts != NULL && !act.fresh && (act.writes || act.answers);
+    const bool leave = all->effects != NULL && !effect.fresh && (effect.writes || effect.answers);
     if (!leave) {
-        carry_out(all->arena, all->batch, i, act);
+        carry_out(all->arena, all->batch, i, effect);
     } else if (all->left++ == 0) {
         all->first = i;
     }
     if (all->left > 0) {
-        all->acts[i] = leave ? act : (struct row_effect){.row = SW_NO_ROW};
+        all->effects[i] = leave ? effect : (struct row_effect){.row = SW_NO_ROW};
     }
 }
 

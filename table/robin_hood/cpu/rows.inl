@@ -7,9 +7,9 @@
  * and assigns rows, in array order. Rows are freed and reused immediately, since no reads run
  * meanwhile. The bytes of rows are copied in the same order: by that thread immediately, or
  * afterwards by all threads, where each thread has its own rows. That thread writes never-used rows
- * immediately. If room is not certain, each group is first walked by presence alone, so that a
- * refused group changes no row and no entry. If the table stores key strings, every group is
- * walked, which also compares key strings, and one thread carries out the whole batch. Reads are
+ * immediately. If room is not certain, each group is first decided by presence alone, so that a
+ * refused group changes no row and no entry. If the table stores key strings, every group is first
+ * decided, by presence and key string, and one thread carries out the whole batch. Reads are
  * answered 64 at a time: first the entries, then the rows, so that the latencies overlap.
  */
 
@@ -42,7 +42,7 @@ static void RH(read_block)(const struct sw_cpu *cpu, struct sw_batch *batch, uin
     for (uint32_t i = 0; i < end - begin; i++) {
         struct RH(place) place = RH(locate)(table, m[i], &count->probes);
         if (expire && place.found) {
-            place.found = judge(cpu, batch, begin + i, RH(unmix)(table, m[i]));
+            place.found = is_unexpired(cpu, batch, begin + i, RH(unmix)(table, m[i]));
         } else if (batch->expires_out != NULL) {
             batch->expires_out[begin + i] = 0;
         }
@@ -118,44 +118,44 @@ static struct row_effect RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_ba
     const uint32_t op = sw_cpu_op_at(batch, i);
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
     struct RH(place) place = RH(locate)(table, m, &count->probes);
-    enum sw_effect effect = sw_row_effect(op, place.found);
+    enum sw_effect change = sw_row_effect(op, place.found);
     if (cpu->expiry != NULL && cpu->expiry->active) {
-        effect =
-            sw_expiry_apply(cpu->expiry, batch, i, op, RH(unmix)(table, m), place.found, effect);
+        change =
+            sw_expiry_apply(cpu->expiry, batch, i, op, RH(unmix)(table, m), place.found, change);
     }
-    struct row_effect act = {.row = place.found ? (uint32_t)place.value : SW_NO_ROW,
-                             .found = place.found,
-                             .writes = effect == SW_EFFECT_WRITE,
-                             .answers = batch->previous != NULL};
-    if (effect != SW_EFFECT_NONE && place.found) {
+    struct row_effect effect = {.row = place.found ? (uint32_t)place.value : SW_NO_ROW,
+                                .found = place.found,
+                                .writes = change == SW_EFFECT_WRITE,
+                                .answers = batch->previous != NULL};
+    if (change != SW_EFFECT_NONE && place.found) {
         sw_row_image_before_write(cpu->row_image, m, place.value);
     }
-    if (effect == SW_EFFECT_REMOVE) {
+    if (change == SW_EFFECT_REMOVE) {
         sw_arena_give(arena, place.value);
         RH(remove)(table, &work, &place, m, &count->probes);
         counters->deleted += op == SW_DELETE;
-    } else if (effect == SW_EFFECT_WRITE && place.found) {
+    } else if (change == SW_EFFECT_WRITE && place.found) {
         counters->updated++;
-    } else if (effect == SW_EFFECT_WRITE) {
+    } else if (change == SW_EFFECT_WRITE) {
         const uint64_t in_stash = table->state->stash_occupied, high = arena->high;
-        act.row = sw_row_image_give_out(cpu->row_image, &cpu->arena);
-        act.fresh = act.row >= high;
-        RH(insert)(table, &work, m, act.row, &count->probes);
+        effect.row = sw_row_image_give_out(cpu->row_image, &cpu->arena);
+        effect.fresh = effect.row >= high;
+        RH(insert)(table, &work, m, effect.row, &count->probes);
         counters->failures += table->state->stash_occupied - in_stash;
         counters->inserted++;
     }
     count->operations++;
     count->hits += place.found;
     count->misses += !place.found;
-    return act;
+    return effect;
 }
 
 static_assert(sizeof(struct RH(slot)) >= sizeof(struct row_effect),
-              "the scratch has room for acts");
+              "the scratch has room for effects");
 
 /* Carries out the batch. Returns whether every group was admitted. The keys are mixed already. */
 static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const RH_WORD *m,
-                             struct row_effects *acts)
+                             struct row_effects *effects)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const bool stash_full = table->state->stash_occupied > table->stash_max;
@@ -178,12 +178,12 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
             if (batch->count - i > SW_CPU_AHEAD) {
                 RH(prefetch_entry)(cpu, m[i + SW_CPU_AHEAD], times);
             }
-            struct row_effect act = {.row = SW_NO_ROW};
+            struct row_effect effect = {.row = SW_NO_ROW};
             if (admitted) {
-                act = RH(apply_to_row)(cpu, batch, i, m[i], &batch->counters);
+                effect = RH(apply_to_row)(cpu, batch, i, m[i], &batch->counters);
             }
-            carry_out_or_leave(acts, i, act);
-            RH(answer)(&answers, i, batch->count, act.found, &word);
+            carry_out_or_leave(effects, i, effect);
+            RH(answer)(&answers, i, batch->count, effect.found, &word);
         }
         batch->counters.refused += admission == SW_REFUSED_FULL ? end - first : 0;
         all &= admitted;
@@ -217,12 +217,12 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
     const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;
     const bool parallel =
         bytes >= SW_ROWS_PARALLEL_BYTES && cpu->arena.text_bytes == 0 && sw_cpu_try_parallel(cpu);
-    struct row_effects acts = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL, 0, 0};
-    if (!RH(execute_rows)(cpu, batch, m, &acts)) {
+    struct row_effects effects = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL, 0, 0};
+    if (!RH(execute_rows)(cpu, batch, m, &effects)) {
         batch->status = SW_E_FULL;
     }
     if (parallel) {
-        carry_out_left(cpu, &acts);
+        carry_out_left(cpu, &effects);
         sw_pool_unlock(cpu->pool);
     }
     batch->_stash_change = (int64_t)(table->state->stash_occupied - stash_before);

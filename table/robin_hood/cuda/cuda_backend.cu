@@ -66,7 +66,7 @@ static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uin
     sw_cuda_cut(&cutter, &scratch->key_slots.first, 2 * n + 1);
     sw_cuda_cut(&cutter, &scratch->ranged.moved, sw_cuda_range_slots((uint32_t)n));
     sw_cuda_cut(&cutter, &scratch->ranged.lengths, SW_CUDA_RANGES_MAX);
-    sw_cuda_cut(&cutter, &scratch->ranged.counts, SW_CUDA_CROWD_COUNTS);
+    sw_cuda_cut(&cutter, &scratch->ranged.counts, SW_CUDA_OVERFULL_COUNTS);
     sw_cuda_cut(&cutter, &sort, sort_bytes);
     scratch->sort = sort;
     scratch->sort_bytes = sort_bytes;

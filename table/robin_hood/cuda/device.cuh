@@ -60,7 +60,7 @@ struct sw_cuda_control {
     uint32_t side_inserts;  /* batches by ranges: 1 if the batch filled the side cell */
     uint32_t side_removals; /* batches by ranges: 1 if the batch emptied the side cell */
     uint32_t leftovers;
-    uint32_t crowded;        /* 1: a range has more operations than its room */
+    uint32_t overfull;       /* 1: a range has more operations than its room */
     uint32_t rebuild_off;    /* 1: the rebuild cannot be used, as known before it starts */
     uint32_t rebuild_failed; /* rebuild.cu could not write the table */
     uint32_t may_delete;    /* for admit.cu; 1: some operation deletes if all groups are admitted */
@@ -159,7 +159,7 @@ template <int BITS> struct sw_cuda_key_slots {
 /* Upper limit on the blocks of the last kernel of ranges.cu: its sort has 256 counters per block,
  * and 256 totals. */
 #define SW_CUDA_REST_BLOCKS_MAX 512
-#define SW_CUDA_CROWD_COUNTS (256 * (SW_CUDA_REST_BLOCKS_MAX + 1))
+#define SW_CUDA_OVERFULL_COUNTS (256 * (SW_CUDA_REST_BLOCKS_MAX + 1))
 
 /* An operation moved to its range. Aligned so that it is written in whole sectors. */
 template <int BITS> struct alignas(BITS / 4) sw_cuda_moved {
@@ -173,7 +173,7 @@ template <int BITS> struct alignas(BITS / 4) sw_cuda_moved {
 template <int BITS> struct sw_cuda_ranged {
     struct sw_cuda_moved<BITS> *moved; /* [sw_cuda_range_slots] */
     uint32_t *lengths;                 /* [SW_CUDA_RANGES_MAX] zero between batches */
-    uint32_t *counts;                  /* [SW_CUDA_CROWD_COUNTS] */
+    uint32_t *counts;                  /* [SW_CUDA_OVERFULL_COUNTS] */
 };
 
 /* The state of a batch's groups while admit.cu decides which to refuse. It shares memory with lists
@@ -273,8 +273,9 @@ template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, u
 /* Upserts a batch of one kind (SET, SUM, MIN or MAX) that wants no previous values, if the rebuild
  * could not merge it (control->rebuild_failed). Otherwise does nothing. */
 template <int BITS>
-cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
-                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+cudaError_t sw_cuda_launch_merge_fallback(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_batch<BITS> *batch,
+                                          cudaStream_t stream);
 
 /* Merge a batch by a rebuild. The batch has upserts of one kind (SET, SUM, MIN or MAX), is sure to
  * fit and wants no previous values; count may be 0. The merge combines it with the entries of `old`

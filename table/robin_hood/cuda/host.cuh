@@ -83,9 +83,9 @@ struct sw_cuda_scan {
     struct sw_scan_shape shape; /* of the arrays as they were when the windows were copied */
     /* In a table with rows or expiry times, the windows provide the keys. A read of these keys
      * provides the values. */
-    bool reads_rows; /* that read is in flight */
-    bool judges;     /* the table had expiring entries when the windows were copied: the scan reads
-                        the values also */
+    bool reads_rows;      /* that read is in flight */
+    bool filters_expired; /* the table had expiring entries when the windows were copied: the scan
+                             reads the values also */
     struct sw_batch rows; /* that read */
     uint64_t *found;      /* `found` of that read; pinned [batch_ops_max / 64 rounded up] */
 };
@@ -283,7 +283,7 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch);
  * result of that read, and drops the keys that are absent by now. */
 static inline bool sw_cuda_scan_asks(const struct sw_cuda_queue *queue)
 {
-    return sw_cuda_has_rows(queue->table) || queue->scan.judges;
+    return sw_cuda_has_rows(queue->table) || queue->scan.filters_expired;
 }
 bool sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch);
 void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch);

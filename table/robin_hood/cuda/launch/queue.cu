@@ -66,38 +66,40 @@ static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
 /* Compares the stored key strings before the reads are answered, if the table has key strings. */
 template <int BITS>
 static cudaError_t compare_texts(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                                 struct sw_cuda_record *record, const struct sw_cuda_judge *judge)
+                                 struct sw_cuda_record *record,
+                                 const struct sw_cuda_expiry_filter *expiry_filter)
 {
     struct sw_cuda_table *table = queue->table;
     return table->config.key_text_bytes > 0
                ? sw_cuda_launch_row_text_reads<BITS>(sw_cuda_device_of<BITS>(table),
-                                                     &table->arena.view, batch, record, judge,
-                                                     queue->stream)
+                                                     &table->arena.view, batch, record,
+                                                     expiry_filter, queue->stream)
                : cudaSuccess;
 }
 
 /* Launches one batch of reads of a table with expiring entries. */
 template <int BITS>
-static cudaError_t launch_judged(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                                 uint64_t ticket)
+static cudaError_t launch_unexpired(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                    uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
-    const struct sw_cuda_judge judge = {table->expiry->times->s128.table, batch->clock_ms,
-                                        batch->expires_out};
+    const struct sw_cuda_expiry_filter expiry_filter = {table->expiry->times->s128.table,
+                                                        batch->clock_ms, batch->expires_out};
     struct sw_cuda_reads<BITS, 1> reads;
     reads.batch_count = 1;
     reads.filter = batch->filter;
     reads.batches[0] = typed_read<BITS>(queue, batch, ticket);
     queue->reads_pending = true;
-    const cudaError_t error = compare_texts<BITS>(queue, batch, reads.batches[0].record, &judge);
+    const cudaError_t error =
+        compare_texts<BITS>(queue, batch, reads.batches[0].record, &expiry_filter);
     if (error != cudaSuccess) {
         return error;
     }
     return sw_cuda_has_rows(table)
-               ? sw_cuda_launch_judged_row_get<BITS>(device, &table->arena.view, &reads, &judge,
-                                                     queue->stream)
-               : sw_cuda_launch_judged_get<BITS>(device, &reads, &judge, queue->stream);
+               ? sw_cuda_launch_unexpired_row_get<BITS>(device, &table->arena.view, &reads,
+                                                        &expiry_filter, queue->stream)
+               : sw_cuda_launch_unexpired_get<BITS>(device, &reads, &expiry_filter, queue->stream);
 }
 
 /* Before reads are launched: reports their clocks to the table. Unless `some` entry expires, also
@@ -126,7 +128,7 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *co
     const bool some = sw_cuda_keeps_times(table) && batches[0]->kind == SW_BATCH_OPERATIONS;
     cudaError_t error = answer_times(queue, batches, count, some);
     for (uint32_t b = 0; b < count && some && error == cudaSuccess; b++) {
-        error = launch_judged<BITS>(queue, batches[b], tickets[b]);
+        error = launch_unexpired<BITS>(queue, batches[b], tickets[b]);
     }
     if (some || error != cudaSuccess) {
         return error;
@@ -252,7 +254,7 @@ static cudaError_t submit_scan(struct sw_cuda_queue *queue, struct sw_batch *bat
         batch = &queue->scan.rows;
     } else if (error == cudaSuccess) {
         queue->reads_pending = true;
-        queue->scan.judges = sw_cuda_keeps_times(queue->table);
+        queue->scan.filters_expired = sw_cuda_keeps_times(queue->table);
         error = sw_cuda_scan_copy(queue, batch);
     }
     return error == cudaSuccess ? launch_reads<BITS, 1>(queue, &batch, &ticket, 1) : error;

@@ -56,11 +56,12 @@ template <int ARCH, int BITS> struct sw_policy_get_hinted {
 #include "table/robin_hood/cuda/policy.cuh"
 
 template <int BITS, int N, int KEYS, int LANES, bool HINTS, bool COUNTS, typename FILTER,
-          typename SHAPE, typename JUDGE>
+          typename SHAPE, typename EXPIRY_FILTER>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
                const __grid_constant__ struct sw_cuda_reads<BITS, N> reads,
-               const __grid_constant__ FILTER filter, const __grid_constant__ JUDGE judge)
+               const __grid_constant__ FILTER filter,
+               const __grid_constant__ EXPIRY_FILTER expiry_filter)
 {
     typedef sw_width<BITS> W;
     __shared__ uint32_t block_found[KEYS * SHAPE::block / 32];
@@ -112,8 +113,8 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
         int at = probe<BITS, LANES>(held[k], m[k], &value);
         bool mine = i < count && part == 0;
         bool found = mine && get_one<BITS>(&table, at, bucket[k], m[k], &value, &probes);
-        if constexpr (JUDGE::judges) {
-            found = mine && sw_judge(judge, i, W::unmix(&table, m[k]), found);
+        if constexpr (EXPIRY_FILTER::filters) {
+            found = mine && sw_is_unexpired(expiry_filter, i, W::unmix(&table, m[k]), found);
         }
         if (mine && batch.previous != NULL) {
             __stcs(batch.previous + i, found ? value : 0);
@@ -138,8 +139,8 @@ static cudaError_t launch_shaped(const struct sw_cuda_device<BITS> *device,
 {
     uint32_t blocks = lay_out<BITS, N>(reads, threads / POLICY::lanes_per_key * KEYS);
     get_kernel<BITS, N, KEYS, POLICY::lanes_per_key, HINTS, COUNTS, sw_no_filter, SHAPE,
-               sw_cuda_no_judge><<<blocks, threads, 0, stream>>>(
-        device->table, device->hints, *reads, sw_no_filter(), sw_cuda_no_judge());
+               sw_cuda_no_expiry_filter><<<blocks, threads, 0, stream>>>(
+        device->table, device->hints, *reads, sw_no_filter(), sw_cuda_no_expiry_filter());
     return cudaGetLastError();
 }
 
@@ -172,13 +173,15 @@ static cudaError_t launch_filtered(const struct sw_cuda_device<BITS> *device, bo
     typedef sw_cuda_shape<SW_CUDA_BLOCK, 0> shape;
     const uint32_t blocks = lay_out<BITS, N>(reads, SW_CUDA_BLOCK);
     if (hints) {
-        get_kernel<BITS, N, 1, 1, true, true, sw_filter, shape, sw_cuda_no_judge>
+        get_kernel<BITS, N, 1, 1, true, true, sw_filter, shape, sw_cuda_no_expiry_filter>
             <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *reads,
-                                                   sw_filter{*reads->filter}, sw_cuda_no_judge());
+                                                   sw_filter{*reads->filter},
+                                                   sw_cuda_no_expiry_filter());
     } else {
-        get_kernel<BITS, N, 1, 1, false, true, sw_filter, shape, sw_cuda_no_judge>
+        get_kernel<BITS, N, 1, 1, false, true, sw_filter, shape, sw_cuda_no_expiry_filter>
             <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *reads,
-                                                   sw_filter{*reads->filter}, sw_cuda_no_judge());
+                                                   sw_filter{*reads->filter},
+                                                   sw_cuda_no_expiry_filter());
     }
     return cudaGetLastError();
 }
@@ -226,20 +229,21 @@ cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device, bool u
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_judged_get(const struct sw_cuda_device<BITS> *device,
-                                      struct sw_cuda_reads<BITS, 1> *reads,
-                                      const struct sw_cuda_judge *judge, cudaStream_t stream)
+cudaError_t sw_cuda_launch_unexpired_get(const struct sw_cuda_device<BITS> *device,
+                                         struct sw_cuda_reads<BITS, 1> *reads,
+                                         const struct sw_cuda_expiry_filter *expiry_filter,
+                                         cudaStream_t stream)
 {
     typedef sw_cuda_shape<SW_CUDA_BLOCK, 0> shape;
     const uint32_t blocks = lay_out<BITS, 1>(reads, SW_CUDA_BLOCK);
     if (reads->filter != NULL) {
-        get_kernel<BITS, 1, 1, 1, false, true, sw_filter, shape, sw_cuda_judge>
+        get_kernel<BITS, 1, 1, 1, false, true, sw_filter, shape, sw_cuda_expiry_filter>
             <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *reads,
-                                                   sw_filter{*reads->filter}, *judge);
+                                                   sw_filter{*reads->filter}, *expiry_filter);
     } else {
-        get_kernel<BITS, 1, 1, 1, false, true, sw_no_filter, shape, sw_cuda_judge>
+        get_kernel<BITS, 1, 1, 1, false, true, sw_no_filter, shape, sw_cuda_expiry_filter>
             <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *reads,
-                                                   sw_no_filter(), *judge);
+                                                   sw_no_filter(), *expiry_filter);
     }
     return cudaGetLastError();
 }
@@ -250,7 +254,7 @@ cudaError_t sw_cuda_launch_judged_get(const struct sw_cuda_device<BITS> *device,
 #define INSTANTIATE_BOTH(BITS, ...)                                           \
     INSTANTIATE(BITS, 1)                                                      \
     INSTANTIATE(BITS, SW_CUDA_READS_MAX)                                      \
-    template cudaError_t sw_cuda_launch_judged_get<BITS>(                     \
+    template cudaError_t sw_cuda_launch_unexpired_get<BITS>(                  \
         const struct sw_cuda_device<BITS> *, struct sw_cuda_reads<BITS, 1> *, \
-        const struct sw_cuda_judge *, cudaStream_t);
+        const struct sw_cuda_expiry_filter *, cudaStream_t);
 SW_WIDTHS(INSTANTIATE_BOTH)

@@ -14,7 +14,8 @@ static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &devi
     typedef sw_width<BITS> W;
     for (uint64_t i = stride.start; i / 32 * 32 < batch.count; i += stride.step) {
         const bool mine = i < batch.count;
-        collect_one<BITS>(device, batch, i, mine ? W::mix(&device.table, batch.keys[i]) : 0, mine);
+        assign_key_slot<BITS>(device, batch, i, mine ? W::mix(&device.table, batch.keys[i]) : 0,
+                              mine);
         if (mine && i % 64 == 0) {
             device.scratch.found[i / 64] = 0;
         }
@@ -26,9 +27,9 @@ static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &devi
 
 /* The kernel before the move decided whether the batch may insert. */
 template <int BITS>
-static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
-    unmerged_kernel(const struct sw_cuda_device<BITS> device,
-                    const struct sw_cuda_batch<BITS> batch)
+static __global__ void __launch_bounds__(OVERFULL_THREADS, OVERFULL_BLOCKS_PER_SM)
+    merge_fallback_kernel(const struct sw_cuda_device<BITS> device,
+                          const struct sw_cuda_batch<BITS> batch)
 {
     typedef sw_width<BITS> W;
     struct sw_cuda_control *control = device.control;
@@ -59,25 +60,26 @@ static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
-                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+cudaError_t sw_cuda_launch_merge_fallback(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_batch<BITS> *batch,
+                                          cudaStream_t stream)
 {
     struct sw_cuda_device<BITS> to = *device;
     struct sw_cuda_batch<BITS> what = *batch;
     void *arguments[] = {&to, &what};
     uint32_t blocks;
     cudaError_t error =
-        sw_cuda_cooperative_blocks(unmerged_kernel<BITS>, CROWD_THREADS, device->multiprocessors,
-                                   CROWD_BLOCKS_PER_SM, &blocks);
+        sw_cuda_cooperative_blocks(merge_fallback_kernel<BITS>, OVERFULL_THREADS,
+                                   device->multiprocessors, OVERFULL_BLOCKS_PER_SM, &blocks);
     if (error != cudaSuccess) {
         return error;
     }
     blocks = blocks < SW_CUDA_REST_BLOCKS_MAX ? blocks : SW_CUDA_REST_BLOCKS_MAX;
-    return cudaLaunchCooperativeKernel((const void *)unmerged_kernel<BITS>, dim3(blocks),
-                                       dim3(CROWD_THREADS), arguments, 0, stream);
+    return cudaLaunchCooperativeKernel((const void *)merge_fallback_kernel<BITS>, dim3(blocks),
+                                       dim3(OVERFULL_THREADS), arguments, 0, stream);
 }
 
-#define INSTANTIATE(BITS, ...)                          \
-    template cudaError_t sw_cuda_launch_unmerged<BITS>( \
+#define INSTANTIATE(BITS, ...)                                \
+    template cudaError_t sw_cuda_launch_merge_fallback<BITS>( \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
 SW_WIDTHS(INSTANTIATE)

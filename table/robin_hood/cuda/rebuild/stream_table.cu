@@ -288,7 +288,7 @@ template <int BITS>
 static cudaError_t launch_rest(const struct sw_cuda_device<BITS> *device,
                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
-    cudaError_t error = sw_cuda_launch_unmerged<BITS>(device, batch, stream);
+    cudaError_t error = sw_cuda_launch_merge_fallback<BITS>(device, batch, stream);
     if (error == cudaSuccess) {
         error = sw_cuda_launch_inserts<BITS>(device, batch->count, stream);
     }

@@ -19,28 +19,29 @@ static __device__ inline bool row_came(const struct sw_cuda_row_batch<BITS> &bat
  * be taken so that its operation has its row; 0: none. */
 template <int BITS>
 static __device__ inline uint32_t
-act_piece(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
-          const struct row_claims &claims, const struct row_chunk &piece, uint64_t free_count)
+find_piece_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
+                const struct row_claims &claims, const struct row_chunk &piece, uint64_t free_count)
 {
     const uint32_t base = piece.begin + threadIdx.x / 32 * 32;
     const uint32_t i = piece.begin + threadIdx.x;
-    struct row_effect act = {};
+    struct row_effect effect = {};
     uint32_t row = SW_CUDA_NO_ROW;
     bool known = false;
     bool came = false;
     if (i < piece.end) {
         const bool found = row_found<BITS>(batch, i);
         came = batch.looked_up && !found && row_came<BITS>(batch, i);
-        act = row_effect_of<BITS>(batch, i, found || came);
-        known = batch.looked_up && found && !act.refused;
-        row = act.found     ? (uint32_t)batch.previous[i]
-              : act.inserts ? (uint32_t)batch.tentative[i]
-                            : SW_CUDA_NO_ROW;
+        effect = row_effect_of<BITS>(batch, i, found || came);
+        known = batch.looked_up && found && !effect.refused;
+        row = effect.found     ? (uint32_t)batch.previous[i]
+              : effect.inserts ? (uint32_t)batch.tentative[i]
+                               : SW_CUDA_NO_ROW;
     }
     if (i < piece.end && !known) {
         rows.scratch.rows[i] = row;
     }
-    const bool touches = !known && row != SW_CUDA_NO_ROW && (act.writes || piece.previous != NULL);
+    const bool touches =
+        !known && row != SW_CUDA_NO_ROW && (effect.writes || piece.previous != NULL);
     row_claim_all<1>(claims, base, &row, &touches);
     if (batch.looked_up) {
         const uint32_t came_here = __ballot_sync(SW_WARP_ALL, came);
@@ -48,13 +49,13 @@ act_piece(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
             row_mark((uint32_t *)batch.found, base, came_here);
         }
     }
-    return act.inserts && i >= free_count ? (uint32_t)(i - free_count) + 1 : 0;
+    return effect.inserts && i >= free_count ? (uint32_t)(i - free_count) + 1 : 0;
 }
 
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    acts_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
-                const struct row_claims claims)
+    row_effects_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
+                       const struct row_claims claims)
 {
     __shared__ uint32_t block_fresh;
     sw_cuda_follow();
@@ -69,7 +70,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     __syncthreads(); /* M2: `block_fresh` is zero */
     for (uint32_t number = blockIdx.x; number < batch.chunks * ROW_PIECES; number += gridDim.x) {
         const struct row_chunk piece = row_piece_of<BITS>(batch, number, rows.value_bytes);
-        fresh = max(fresh, act_piece<BITS>(rows, batch, claims, piece, free_count));
+        fresh = max(fresh, find_piece_rows<BITS>(rows, batch, claims, piece, free_count));
     }
     if (fresh > 0) {
         atomicMax(&block_fresh, fresh);
@@ -87,7 +88,7 @@ cudaError_t sw_cuda_launch_row_effects(struct sw_cuda_rows *rows,
 {
     cudaError_t error = batch->looked_up ? cudaSuccess : row_next_epoch(rows, stream);
     if (error == cudaSuccess) {
-        acts_kernel<BITS>
+        row_effects_kernel<BITS>
             <<<row_blocks<BITS>(rows, batch, batch->looked_up), SW_CUDA_BLOCK, 0, stream>>>(
                 *rows, *batch, row_claims_of<BITS>(rows, batch));
         error = cudaGetLastError();
@@ -98,7 +99,7 @@ cudaError_t sw_cuda_launch_row_effects(struct sw_cuda_rows *rows,
 template <int BITS> cudaError_t sw_cuda_load_row_effects(void)
 {
     struct cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, acts_kernel<BITS>);
+    return cudaFuncGetAttributes(&attributes, row_effects_kernel<BITS>);
 }
 
 #define INSTANTIATE(BITS, ...)                                                        \

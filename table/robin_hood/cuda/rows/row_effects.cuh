@@ -127,19 +127,19 @@ template <int BITS>
 static __device__ inline struct row_effect
 row_effect_of(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i, bool found)
 {
-    struct row_effect act = {};
-    act.op = batch.ops != NULL ? batch.ops[i] : batch.op;
-    act.refused = batch.status != NULL && *batch.status == SW_E_FULL &&
-                  batch.group_refused[row_group<BITS>(batch, i)] != 0;
-    if (act.refused) {
-        return act;
+    struct row_effect effect = {};
+    effect.op = batch.ops != NULL ? batch.ops[i] : batch.op;
+    effect.refused = batch.status != NULL && *batch.status == SW_E_FULL &&
+                     batch.group_refused[row_group<BITS>(batch, i)] != 0;
+    if (effect.refused) {
+        return effect;
     }
-    act.found = found;
-    const enum sw_effect effect = sw_row_effect(act.op, act.found);
-    act.writes = effect == SW_EFFECT_WRITE;
-    act.inserts = act.writes && !act.found;
-    act.removes = effect == SW_EFFECT_REMOVE;
-    return act;
+    effect.found = found;
+    const enum sw_effect change = sw_row_effect(effect.op, effect.found);
+    effect.writes = change == SW_EFFECT_WRITE;
+    effect.inserts = effect.writes && !effect.found;
+    effect.removes = change == SW_EFFECT_REMOVE;
+    return effect;
 }
 
 template <int BITS>

@@ -11,8 +11,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
                   uint64_t count, uint8_t *to)
 {
     typedef typename sw_width<BITS>::word word;
-    __shared__ struct row_way ways[SW_CUDA_BLOCK / 32][32];
-    struct row_way *own = ways[threadIdx.x / 32];
+    __shared__ struct row_transfer transfers[SW_CUDA_BLOCK / 32][32];
+    struct row_transfer *own = transfers[threadIdx.x / 32];
     const uint32_t bytes = rows.value_bytes;
     const uint32_t unit = row_unit((uintptr_t)to | bytes);
     const uint64_t all = (uint64_t)gridDim.x * SW_CUDA_BLOCK;

@@ -11,15 +11,16 @@
 
 /* BOTH: rows may lie in both memories. If they lie in one memory, the run-time choice would slow
  * down reads by 2 % (H200, 256 bytes). */
-template <int BITS, int N, bool HINTS, bool BOTH, typename FILTER, typename JUDGE>
+template <int BITS, int N, bool HINTS, bool BOTH, typename FILTER, typename EXPIRY_FILTER>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     row_get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
                    const struct sw_cuda_rows rows,
                    const __grid_constant__ struct sw_cuda_reads<BITS, N> reads,
-                   const __grid_constant__ FILTER filter, const __grid_constant__ JUDGE judge)
+                   const __grid_constant__ FILTER filter,
+                   const __grid_constant__ EXPIRY_FILTER expiry_filter)
 {
     typedef sw_width<BITS> W;
-    __shared__ struct row_way ways[WARPS][32];
+    __shared__ struct row_transfer transfers[WARPS][32];
     __shared__ uint32_t block_found[WARPS];
     const uint32_t b = batch_of_block<BITS, N>(reads);
     const struct sw_cuda_read<BITS> batch = reads.batches[b];
@@ -45,8 +46,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     const int at = probe<BITS, 1>(held, m, &row);
     bool found = mine && get_one<BITS>(&table, at, bucket, m, &row, &probes);
-    if constexpr (JUDGE::judges) {
-        found = mine && sw_judge(judge, i, W::unmix(&table, m), found);
+    if constexpr (EXPIRY_FILTER::filters) {
+        found = mine && sw_is_unexpired(expiry_filter, i, W::unmix(&table, m), found);
     }
     const uint32_t word = __ballot_sync(SW_WARP_ALL, found);
     if (threadIdx.x % 32 == 0) {
@@ -59,9 +60,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         uint8_t *answers = (uint8_t *)batch.previous;
         const uint32_t bytes = rows.value_bytes;
         const uint8_t *lies = BOTH ? row_at(rows, row) : rows.rows + row * rows.stride;
-        ways[warp][threadIdx.x % 32] = {found ? lies : NULL, answers + (uint64_t)i * bytes};
+        transfers[warp][threadIdx.x % 32] = {found ? lies : NULL, answers + (uint64_t)i * bytes};
         __syncwarp(); /* M3: all lanes have stored their part of the list */
-        row_copy(ways[warp], min(batch.count - first, 32U), bytes,
+        row_copy(transfers[warp], min(batch.count - first, 32U), bytes,
                  row_unit((uintptr_t)answers | bytes));
     }
     finish_block<BITS, true, FILTER::filters>(batch, probes, (uint32_t)__popc(word), outside,
@@ -70,10 +71,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 
 template <int BITS, int N, typename FILTER> static auto kernel_of(bool use_hints, bool both)
 {
-    return use_hints ? (both ? row_get_kernel<BITS, N, true, true, FILTER, sw_cuda_no_judge>
-                             : row_get_kernel<BITS, N, true, false, FILTER, sw_cuda_no_judge>)
-                     : (both ? row_get_kernel<BITS, N, false, true, FILTER, sw_cuda_no_judge>
-                             : row_get_kernel<BITS, N, false, false, FILTER, sw_cuda_no_judge>);
+    return use_hints
+               ? (both ? row_get_kernel<BITS, N, true, true, FILTER, sw_cuda_no_expiry_filter>
+                       : row_get_kernel<BITS, N, true, false, FILTER, sw_cuda_no_expiry_filter>)
+               : (both ? row_get_kernel<BITS, N, false, true, FILTER, sw_cuda_no_expiry_filter>
+                       : row_get_kernel<BITS, N, false, false, FILTER, sw_cuda_no_expiry_filter>);
 }
 
 template <int BITS, int N, typename FILTER>
@@ -85,7 +87,7 @@ launch(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *row
     const auto kernel =
         kernel_of<BITS, N, FILTER>(use_hints && device->hints != NULL, rows->further != NULL);
     kernel<<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *rows, *reads,
-                                                 filter, sw_cuda_no_judge());
+                                                 filter, sw_cuda_no_expiry_filter());
     return cudaGetLastError();
 }
 
@@ -102,27 +104,30 @@ cudaError_t sw_cuda_launch_row_get(const struct sw_cuda_device<BITS> *device,
 
 /* For rows in either memory. */
 template <int BITS, typename FILTER>
-static void launch_judged(const struct sw_cuda_device<BITS> *device,
-                          const struct sw_cuda_rows *rows,
-                          const struct sw_cuda_reads<BITS, 1> *reads, const FILTER &filter,
-                          const struct sw_cuda_judge *judge, uint32_t blocks, cudaStream_t stream)
+static void launch_unexpired(const struct sw_cuda_device<BITS> *device,
+                             const struct sw_cuda_rows *rows,
+                             const struct sw_cuda_reads<BITS, 1> *reads, const FILTER &filter,
+                             const struct sw_cuda_expiry_filter *expiry_filter, uint32_t blocks,
+                             cudaStream_t stream)
 {
-    row_get_kernel<BITS, 1, false, true, FILTER, sw_cuda_judge>
+    row_get_kernel<BITS, 1, false, true, FILTER, sw_cuda_expiry_filter>
         <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *rows, *reads, filter,
-                                               *judge);
+                                               *expiry_filter);
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_judged_row_get(const struct sw_cuda_device<BITS> *device,
-                                          const struct sw_cuda_rows *rows,
-                                          struct sw_cuda_reads<BITS, 1> *reads,
-                                          const struct sw_cuda_judge *judge, cudaStream_t stream)
+cudaError_t sw_cuda_launch_unexpired_row_get(const struct sw_cuda_device<BITS> *device,
+                                             const struct sw_cuda_rows *rows,
+                                             struct sw_cuda_reads<BITS, 1> *reads,
+                                             const struct sw_cuda_expiry_filter *expiry_filter,
+                                             cudaStream_t stream)
 {
     const uint32_t blocks = lay_out<BITS, 1>(reads, SW_CUDA_BLOCK);
     if (reads->filter != NULL) {
-        launch_judged<BITS>(device, rows, reads, sw_filter{*reads->filter}, judge, blocks, stream);
+        launch_unexpired<BITS>(device, rows, reads, sw_filter{*reads->filter}, expiry_filter,
+                               blocks, stream);
     } else {
-        launch_judged<BITS>(device, rows, reads, sw_no_filter(), judge, blocks, stream);
+        launch_unexpired<BITS>(device, rows, reads, sw_no_filter(), expiry_filter, blocks, stream);
     }
     return cudaGetLastError();
 }
@@ -156,11 +161,11 @@ template <int BITS> cudaError_t sw_cuda_load_row_get(void)
     template cudaError_t sw_cuda_launch_row_get<BITS, N>(                       \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *, bool, \
         struct sw_cuda_reads<BITS, N> *, cudaStream_t);
-#define INSTANTIATE_BOTH(BITS, ...)                                                   \
-    INSTANTIATE(BITS, 1)                                                              \
-    INSTANTIATE(BITS, SW_CUDA_READS_MAX)                                              \
-    template cudaError_t sw_cuda_launch_judged_row_get<BITS>(                         \
-        const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,             \
-        struct sw_cuda_reads<BITS, 1> *, const struct sw_cuda_judge *, cudaStream_t); \
+#define INSTANTIATE_BOTH(BITS, ...)                                                           \
+    INSTANTIATE(BITS, 1)                                                                      \
+    INSTANTIATE(BITS, SW_CUDA_READS_MAX)                                                      \
+    template cudaError_t sw_cuda_launch_unexpired_row_get<BITS>(                              \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,                     \
+        struct sw_cuda_reads<BITS, 1> *, const struct sw_cuda_expiry_filter *, cudaStream_t); \
     template cudaError_t sw_cuda_load_row_get<BITS>(void);
 SW_WIDTHS(INSTANTIATE_BOTH)

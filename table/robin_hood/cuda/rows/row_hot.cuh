@@ -28,7 +28,7 @@
 #define HOT_PART 8
 #define HOT_ROW_BYTES 1024
 /* Steps of a tile; each thread reads the address of one operand. */
-#define HOT_TILE CROWD_THREADS
+#define HOT_TILE OVERFULL_THREADS
 /* Numbers of a row that are summed at once. */
 #define HOT_NUMBERS 64U
 /* Loads that a thread has in flight. */
@@ -50,8 +50,8 @@ static_assert((HOT_STEPS / HOT_TILE + 1) * HOT_NUMBERS * sizeof(struct hot_chang
 
 struct hot_memory {
     const uint8_t *operands[HOT_TILE];
-    struct sw_binade_change changes[CROWD_THREADS];
-    float sums[CROWD_THREADS];
+    struct sw_binade_change changes[OVERFULL_THREADS];
+    float sums[OVERFULL_THREADS];
 };
 
 /* Some numbers of a segment, and the arrays for its tiles. Each array holds the numbers of a tile
@@ -74,7 +74,7 @@ struct hot_share {
 
 static __device__ inline struct hot_share share_of_tile(const struct hot &hot, uint32_t tile)
 {
-    const uint32_t parts = CROWD_THREADS / hot.lanes;
+    const uint32_t parts = OVERFULL_THREADS / hot.lanes;
     const uint32_t steps = min(hot.steps - tile * HOT_TILE, (uint32_t)HOT_TILE);
     const uint32_t each = HOT_TILE / parts;
     const uint32_t begin = min(threadIdx.x / hot.lanes * each, steps);
@@ -141,7 +141,7 @@ static __device__ inline bool sum_tiles(const struct runs &runs, const struct ho
         memory->sums[threadIdx.x] = sum;
         __syncthreads(); /* M2: the sums of all threads */
         if (threadIdx.x < hot.numbers) {
-            for (uint32_t t = threadIdx.x + hot.lanes; t < CROWD_THREADS; t += hot.lanes) {
+            for (uint32_t t = threadIdx.x + hot.lanes; t < OVERFULL_THREADS; t += hot.lanes) {
                 sum += memory->sums[t];
             }
             hot.guesses[tile * hot.numbers + share.number] = sum;
@@ -199,7 +199,7 @@ static __device__ inline void change_tiles(const struct runs &runs, const struct
         memory->changes[threadIdx.x] = own;
         __syncthreads(); /* M2: the changes of all threads */
         if (threadIdx.x < hot.numbers) {
-            for (uint32_t t = threadIdx.x + hot.lanes; t < CROWD_THREADS; t += hot.lanes) {
+            for (uint32_t t = threadIdx.x + hot.lanes; t < OVERFULL_THREADS; t += hot.lanes) {
                 own = sw_binade_join(&own, &memory->changes[t]);
             }
             const uint32_t rest = (own.strayed & SW_BINADE_ABOVE) | (uint32_t)(own.odd + 1);
@@ -294,7 +294,7 @@ static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     uint32_t *uneven = rows.scratch.counts; /* by block */
     const uint32_t warp = blockIdx.x + gridDim.x * (threadIdx.x / 32);
-    const uint32_t warps = gridDim.x * (CROWD_THREADS / 32);
+    const uint32_t warps = gridDim.x * (OVERFULL_THREADS / 32);
     const step first = runs.steps[hot.of.begin];
     /* M2: all threads vote after their last tile */
     const bool plain = __syncthreads_and(sum_tiles(runs, hot, memory)) != 0;
@@ -303,7 +303,7 @@ static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
     }
     grid.sync(); /* M4: the sums, and whether all steps are plain */
     bool all = true;
-    for (uint32_t b = threadIdx.x; b < gridDim.x; b += CROWD_THREADS) {
+    for (uint32_t b = threadIdx.x; b < gridDim.x; b += OVERFULL_THREADS) {
         all = all && __ldcg(&uneven[b]) == 0;
     }
     if (__syncthreads_and(all) == 0) { /* M2: the vote of all threads */

@@ -19,7 +19,7 @@
 #define SLICE 16
 #define ADDERS (SLICE / 4)
 /* The other threads load operands: TILE_EACH per thread and tile. */
-#define BRINGERS (CROWD_THREADS - 32 * ADDERS)
+#define BRINGERS (OVERFULL_THREADS - 32 * ADDERS)
 #define TILE_EACH 4
 #define TILE (TILE_EACH * BRINGERS)
 /* Numbers of a piece; a tile has one piece for each lane. */
@@ -284,7 +284,7 @@ static __device__ inline bool apply_tile(const struct tile *tile, const step *st
 static __device__ inline bool is_long_seen(const struct runs &runs, const struct segment &of)
 {
     bool seen = of.last || of.first || runs.steps[of.end].answer != NULL;
-    for (uint32_t j = of.begin + 1 + threadIdx.x; j < of.end && !seen; j += CROWD_THREADS) {
+    for (uint32_t j = of.begin + 1 + threadIdx.x; j < of.end && !seen; j += OVERFULL_THREADS) {
         seen = runs.steps[j].answer != NULL;
     }
     return __syncthreads_or(seen) != 0;

@@ -17,7 +17,7 @@ static __device__ __forceinline__ uint8_t *row_at(const struct sw_cuda_rows &row
 }
 
 /* Source and destination of the copy of a row. */
-struct __align__(16) row_way
+struct __align__(16) row_transfer
 {
     const uint8_t *from; /* NULL: zeros */
     uint8_t *to;
@@ -180,8 +180,8 @@ static __device__ __forceinline__ uint32_t row_owner(uint32_t at, uint32_t units
 /* Copies `count` rows of `units` units of type T; the lanes take the units in turn. No destination
  * may be the source or the destination of another row. */
 template <typename T>
-static __device__ __forceinline__ void row_copy_units(const struct row_way *ways, uint32_t count,
-                                                      uint32_t units)
+static __device__ __forceinline__ void row_copy_units(const struct row_transfer *transfers,
+                                                      uint32_t count, uint32_t units)
 {
     const uint32_t total = count * units;
     for (uint32_t first = threadIdx.x % 32; first < total; first += 32 * ROW_UNITS_IN_FLIGHT) {
@@ -190,14 +190,14 @@ static __device__ __forceinline__ void row_copy_units(const struct row_way *ways
 #pragma unroll
         for (uint32_t u = 0; u < ROW_UNITS_IN_FLIGHT; u++) {
             if (first + 32 * u < total) {
-                const uint8_t *from = ways[row_owner(first + 32 * u, units, &offset)].from;
+                const uint8_t *from = transfers[row_owner(first + 32 * u, units, &offset)].from;
                 part[u] = row_load<T>(from, offset * (uint32_t)sizeof(T));
             }
         }
 #pragma unroll
         for (uint32_t u = 0; u < ROW_UNITS_IN_FLIGHT; u++) {
             if (first + 32 * u < total) {
-                uint8_t *to = ways[row_owner(first + 32 * u, units, &offset)].to;
+                uint8_t *to = transfers[row_owner(first + 32 * u, units, &offset)].to;
                 __stcs((T *)to + offset, part[u]);
             }
         }
@@ -212,27 +212,28 @@ static __device__ __forceinline__ uint32_t row_unit(uint64_t bits)
 }
 
 /* Copies rows of `bytes`, in units of `unit` bytes. */
-static __device__ __forceinline__ void row_copy(const struct row_way *ways, uint32_t count,
-                                                uint32_t bytes, uint32_t unit)
+static __device__ __forceinline__ void row_copy(const struct row_transfer *transfers,
+                                                uint32_t count, uint32_t bytes, uint32_t unit)
 {
     if (unit == 16) {
-        row_copy_units<uint4>(ways, count, bytes / 16);
+        row_copy_units<uint4>(transfers, count, bytes / 16);
     } else if (unit == 8) {
-        row_copy_units<uint2>(ways, count, bytes / 8);
+        row_copy_units<uint2>(transfers, count, bytes / 8);
     } else {
-        row_copy_units<uint32_t>(ways, count, bytes / 4);
+        row_copy_units<uint32_t>(transfers, count, bytes / 4);
     }
 }
 
 /* Appends the copies of the lanes for which `has` is true to a warp's list in shared memory.
  * Returns the new length. All lanes. */
-static __device__ __forceinline__ uint32_t row_append(struct row_way *ways, uint32_t count,
-                                                      bool has, const uint8_t *from, uint8_t *to)
+static __device__ __forceinline__ uint32_t row_append(struct row_transfer *transfers,
+                                                      uint32_t count, bool has, const uint8_t *from,
+                                                      uint8_t *to)
 {
     const uint32_t lanes = __ballot_sync(SW_WARP_ALL, has);
     if (has) {
         const uint32_t before = lanes & ((1U << threadIdx.x % 32) - 1);
-        ways[count + (uint32_t)__popc(before)] = {from, to};
+        transfers[count + (uint32_t)__popc(before)] = {from, to};
     }
     return count + (uint32_t)__popc(lanes);
 }

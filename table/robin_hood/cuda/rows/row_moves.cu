@@ -13,9 +13,9 @@
 
 /* The lists of a warp: rows copied to answers, rows replaced, and rows added to. */
 struct lists {
-    struct row_way out[32];
-    struct row_way in[32];
-    struct row_way sums[32];
+    struct row_transfer out[32];
+    struct row_transfer in[32];
+    struct row_transfer sums[32];
     uint16_t how[32]; /* for `sums`: the operation and HOW_FRESH */
 };
 #define HOW_FRESH 256U /* ignore the bytes of the row: the old value is zeros */
@@ -39,9 +39,9 @@ static __device__ __forceinline__ void sum_units(const struct sw_cuda_rows &rows
         for (uint32_t u = 0; u < SUMS_IN_FLIGHT; u++) {
             if (first + 32 * u < total) {
                 const uint32_t owner = row_owner(first + 32 * u, units, &offset);
-                const struct row_way way = lists->sums[owner];
-                more[u] = row_operand<T, OPERAND>(way.from, offset * (uint32_t)sizeof(T));
-                base[u] = lists->how[owner] & HOW_FRESH ? T() : __ldcg((T *)way.to + offset);
+                const struct row_transfer transfer = lists->sums[owner];
+                more[u] = row_operand<T, OPERAND>(transfer.from, offset * (uint32_t)sizeof(T));
+                base[u] = lists->how[owner] & HOW_FRESH ? T() : __ldcg((T *)transfer.to + offset);
             }
         }
 #pragma unroll
@@ -116,26 +116,26 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     const bool mine = due && !repeated;
     const uint32_t at = (i - piece.begin) * bytes; /* inside a piece: less than 2^21 */
     const uint8_t *operand = piece.values + (SUMS == WIDE_SUMS ? 2 : 1) * at;
-    struct row_effect act = {};
+    struct row_effect effect = {};
     uint8_t *row = NULL;
     if (mine) {
-        act = row_effect_of<BITS>(batch, i);
+        effect = row_effect_of<BITS>(batch, i);
         row = row_at(rows, rows.scratch.rows[i]); /* dereferenced only if the row exists */
     }
-    const bool answers = mine && !act.refused && piece.previous != NULL;
+    const bool answers = mine && !effect.refused && piece.previous != NULL;
     const bool keeps =
-        SUMS == WITH_TEXTS && act.writes && act.found && row_text(rows, operand) == NULL;
-    const bool sums = SUMS != NO_SUMS && act.writes && (sw_row_updates(act.op) || keeps);
+        SUMS == WITH_TEXTS && effect.writes && effect.found && row_text(rows, operand) == NULL;
+    const bool sums = SUMS != NO_SUMS && effect.writes && (sw_row_updates(effect.op) || keeps);
     const uint32_t outs =
-        row_append(lists->out, 0, answers, act.found ? row : NULL, piece.previous + at);
-    const uint32_t ins = row_append(lists->in, 0, act.writes && !sums, operand, row);
+        row_append(lists->out, 0, answers, effect.found ? row : NULL, piece.previous + at);
+    const uint32_t ins = row_append(lists->in, 0, effect.writes && !sums, operand, row);
     uint32_t adds = 0;
     if (SUMS != NO_SUMS) {
         const uint32_t adding = __ballot_sync(SW_WARP_ALL, sums);
         adds = row_append(lists->sums, 0, sums, operand, row);
         if (sums) {
             const uint32_t before = adding & ((1U << threadIdx.x % 32) - 1);
-            lists->how[__popc(before)] = (uint16_t)(act.op | (act.found ? 0 : HOW_FRESH));
+            lists->how[__popc(before)] = (uint16_t)(effect.op | (effect.found ? 0 : HOW_FRESH));
         }
     }
     __syncwarp(); /* M3: the lists of all lanes */
@@ -159,11 +159,11 @@ template <int BITS>
 static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
                                           const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
-    const struct row_effect act = row_effect_of<BITS>(batch, i);
+    const struct row_effect effect = row_effect_of<BITS>(batch, i);
     const uint64_t used_before = rows.stack->free_count + rows.scratch.control->fresh;
-    const bool unused = batch.inserts && !act.inserts && i < used_before;
+    const bool unused = batch.inserts && !effect.inserts && i < used_before;
     return make_uint2(unused ? (uint32_t)batch.tentative[i] : SW_CUDA_NO_ROW,
-                      act.removes ? (uint32_t)batch.previous[i] : SW_CUDA_NO_ROW);
+                      effect.removes ? (uint32_t)batch.previous[i] : SW_CUDA_NO_ROW);
 }
 
 /* Pushes the rows that the operations of a piece free onto the stack, in no particular order. By

@@ -64,8 +64,8 @@ template <typename T>
 static __device__ inline void carry_out_runs(const struct sw_cuda_rows &rows,
                                              const struct runs &runs, struct sw_string_space *space)
 {
-    const uint32_t warps = gridDim.x * (CROWD_THREADS / 32);
-    for (uint32_t s = blockIdx.x * (CROWD_THREADS / 32) + threadIdx.x / 32; s < runs.segments;
+    const uint32_t warps = gridDim.x * (OVERFULL_THREADS / 32);
+    for (uint32_t s = blockIdx.x * (OVERFULL_THREADS / 32) + threadIdx.x / 32; s < runs.segments;
          s += warps) {
         const struct segment of = segment_of(runs, s);
         const uint32_t row = runs.steps[of.begin].row;

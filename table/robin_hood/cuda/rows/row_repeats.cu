@@ -90,7 +90,7 @@ static __device__ inline void carry_out_strings(const struct sw_cuda_rows &rows,
 }
 
 template <int BITS, enum repeats KIND>
-static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
+static __global__ void __launch_bounds__(OVERFULL_THREADS, OVERFULL_BLOCKS_PER_SM)
     repeats_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch)
 {
     struct sw_cuda_row_control *control = rows.scratch.control;
@@ -120,8 +120,8 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
                                        : rows->text_bytes > 0 ? repeats_kernel<BITS, TEXTS>
                                        : batch->wide          ? repeats_kernel<BITS, WIDE>
                                                               : repeats_kernel<BITS, PLAIN>,
-                                       dim3(rows->repeats_blocks), dim3(CROWD_THREADS), arguments,
-                                       0, stream);
+                                       dim3(rows->repeats_blocks), dim3(OVERFULL_THREADS),
+                                       arguments, 0, stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessors, uint32_t *blocks)
@@ -129,19 +129,19 @@ template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessor
     uint32_t wide = 0;
     uint32_t texts = 0;
     uint32_t strings = 0;
-    cudaError_t error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, PLAIN>, CROWD_THREADS,
-                                                   multiprocessors, CROWD_BLOCKS_PER_SM, blocks);
+    cudaError_t error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, PLAIN>, OVERFULL_THREADS,
+                                                   multiprocessors, OVERFULL_BLOCKS_PER_SM, blocks);
     if (error == cudaSuccess) {
-        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, WIDE>, CROWD_THREADS,
-                                           multiprocessors, CROWD_BLOCKS_PER_SM, &wide);
+        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, WIDE>, OVERFULL_THREADS,
+                                           multiprocessors, OVERFULL_BLOCKS_PER_SM, &wide);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, TEXTS>, CROWD_THREADS,
-                                           multiprocessors, CROWD_BLOCKS_PER_SM, &texts);
+        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, TEXTS>, OVERFULL_THREADS,
+                                           multiprocessors, OVERFULL_BLOCKS_PER_SM, &texts);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, STRINGS>, CROWD_THREADS,
-                                           multiprocessors, CROWD_BLOCKS_PER_SM, &strings);
+        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, STRINGS>, OVERFULL_THREADS,
+                                           multiprocessors, OVERFULL_BLOCKS_PER_SM, &strings);
     }
     wide = wide < texts ? wide : texts;
     wide = wide < strings ? wide : strings;

@@ -60,22 +60,22 @@ static __device__ inline bool is_due(const struct segment &of, bool waiting)
 template <int BITS, bool TEXTS>
 static __device__ inline step step_of(const struct sw_cuda_rows &rows,
                                       const struct sw_cuda_row_batch<BITS> &batch,
-                                      const struct crowded &one)
+                                      const struct overfull_operation &one)
 {
     const uint32_t i = one.number;
     const struct sw_cuda_part *part = part_of(batch.parts, batch.part_count, i);
-    const struct row_effect act = row_effect_of<BITS>(batch, i);
+    const struct row_effect effect = row_effect_of<BITS>(batch, i);
     const uint64_t at = i - part->first;
     step made;
     made.operand =
-        act.writes ? part->values + at * row_operand_bytes<BITS>(batch, rows.value_bytes) : NULL;
+        effect.writes ? part->values + at * row_operand_bytes<BITS>(batch, rows.value_bytes) : NULL;
     made.answer = part->previous != NULL ? part->previous + at * rows.value_bytes : NULL;
     made.row = one.key_slot;
-    made.op = (uint8_t)act.op;
-    made.writes = act.writes;
-    made.found = act.found;
+    made.op = (uint8_t)effect.op;
+    made.writes = effect.writes;
+    made.found = effect.found;
     if (TEXTS) {
-        made.keeps = act.writes && row_text(rows, made.operand) == NULL;
+        made.keeps = effect.writes && row_text(rows, made.operand) == NULL;
     }
     return made;
 }
@@ -93,7 +93,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
     uint32_t pass = 0;
     uint32_t shift = 0;
     do {
-        struct crowded *out = (struct crowded *)scratch.sorted[pass++ % 2];
+        struct overfull_operation *out = (struct overfull_operation *)scratch.sorted[pass++ % 2];
         const uint32_t all = sort_pass(memory, in, shift, scratch.counts, out);
         in = {NULL, out, all};
         shift += DIGIT_BITS;
@@ -125,7 +125,7 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
     for (uint32_t round = 0; round < 2; round++) { /* first counts the segments, then lists them */
         uint32_t before = own;
         own = 0;
-        for (uint64_t from = begin; from < end; from += CROWD_THREADS) {
+        for (uint64_t from = begin; from < end; from += OVERFULL_THREADS) {
             const uint64_t j = from + threadIdx.x;
             const bool starts =
                 j < end && (j == 0 || runs->steps[j - 1].row != runs->steps[j].row ||
@@ -143,7 +143,7 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
             }
             grid.sync(); /* M4: the counts of all blocks */
             uint32_t sum = 0;
-            for (uint32_t from = 0; from < gridDim.x; from += CROWD_THREADS) {
+            for (uint32_t from = 0; from < gridDim.x; from += OVERFULL_THREADS) {
                 const uint32_t b = from + threadIdx.x;
                 uint32_t all = 0;
                 sum_before(memory->sums, b < blockIdx.x && b < gridDim.x ? scratch.counts[b] : 0,

@@ -8,7 +8,7 @@
 
 #include "table/robin_hood/cuda/rows/row_runs.cuh"
 
-#define WARPS (CROWD_THREADS / 32)
+#define WARPS (OVERFULL_THREADS / 32)
 /* Segments that a warp processes at a time. */
 #define GROUP 8
 /* Operand loads that a thread has in flight. */

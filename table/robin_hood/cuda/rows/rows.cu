@@ -23,7 +23,7 @@ size_t sw_cuda_rows_cut(struct sw_cuda_rows *rows, void *base)
         struct sw_cuda_row_texts *texts = &rows->texts;
         const uint64_t slots = sw_cuda_row_claims(rows->operations_max);
         sw_cuda_cut(&cutter, &texts->disputed, 4 + 3 * slots);
-        sw_cuda_cut(&cutter, &texts->walked, n / 32 + 1);
+        sw_cuda_cut(&cutter, &texts->undecided, n / 32 + 1);
         sw_cuda_cut(&cutter, &texts->states, slots);
         sw_cuda_cut(&cutter, &texts->slots, n);
         sw_cuda_cut(&cutter, &texts->saved, n);

@@ -34,9 +34,9 @@
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/rows.h"
 
-#define SW_CUDA_ROW_COUNTS SW_CUDA_CROWD_COUNTS
+#define SW_CUDA_ROW_COUNTS SW_CUDA_OVERFULL_COUNTS
 
-struct sw_cuda_judge;
+struct sw_cuda_expiry_filter;
 
 /* The free rows: the first free_count entries of the stack, and all rows from `high` on. */
 struct sw_cuda_row_stack {
@@ -74,12 +74,13 @@ struct sw_cuda_row_step {
  * belongs to a key. */
 struct sw_cuda_row_texts {
     uint32_t *disputed; /* [4 + 3 s] the first word is 1 if two strings of a key differ */
-    uint32_t *walked;   /* [n / 32 + 1] bits: operations whose groups are walked */
-    uint32_t *states;   /* [s] states of keys: row_texts.cu */
-    uint32_t *slots;    /* [n] of the operations' keys */
-    uint32_t *saved;    /* [n] states before the operations of a group */
-    uint8_t *facts;     /* [n] enum sw_cuda_row_fact */
-    uint8_t *refused;   /* [n] by group: enum sw_admission; only if key strings differ */
+    uint32_t
+        *undecided;   /* [n / 32 + 1] bits: operations whose groups one thread decides in order */
+    uint32_t *states; /* [s] states of keys: row_texts.cu */
+    uint32_t *slots;  /* [n] of the operations' keys */
+    uint32_t *saved;  /* [n] states before the operations of a group */
+    uint8_t *facts;   /* [n] enum sw_cuda_row_fact */
+    uint8_t *refused; /* [n] by group: enum sw_admission; only if key strings differ */
 };
 
 enum sw_cuda_row_fact {
@@ -209,14 +210,15 @@ cudaError_t sw_cuda_launch_row_refused(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch,
                                        cudaStream_t stream);
 /* Compares the key strings of a batch of reads, whose arrays are in any memory. Refuses groups
- * whose key strings differ, and sets `collided` in the record. `judge`: if some entry expires; else
- * NULL. */
+ * whose key strings differ, and sets `collided` in the record. `expiry_filter`: if some entry
+ * expires; else NULL. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *device,
                                           const struct sw_cuda_rows *rows,
                                           const struct sw_batch *batch,
                                           struct sw_cuda_record *record,
-                                          const struct sw_cuda_judge *judge, cudaStream_t stream);
+                                          const struct sw_cuda_expiry_filter *expiry_filter,
+                                          cudaStream_t stream);
 
 /* The rows that must have memory before this batch. If the batch inserts, these are the rows below
  * high + count, for the current `high`. After b batches `high` is at most the sum of their counts,

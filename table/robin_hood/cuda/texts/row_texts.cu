@@ -6,11 +6,11 @@
  * For writes, each operation's key string is compared in parallel with that of the key's row, and
  * with that of one other operation on the key. If all are equal, no group collides, whatever the
  * batch does and whichever groups are refused: to the end of the batch every key has this key
- * string or none. Otherwise one thread walks the groups with keys whose key strings differ, in
+ * string or none. Otherwise one thread decides the groups with keys whose key strings differ, in
  * order, and tracks presence and key string. The other groups have no operation on these keys and
- * cannot collide. If room is not certain, the thread walks all groups and also decides which ones
- * are refused for lack of room, since each group may depend on all earlier ones. The engine runs
- * the operations of refused groups as GETs, so it refuses no walked group. After the engine, the
+ * cannot collide. If room is not certain, the thread decides all groups, and also refuses groups
+ * for lack of room, since each group may depend on all earlier ones. The engine runs the operations
+ * of refused groups as GETs, so it refuses no group that this thread decided. After the engine, the
  * refusals are copied to the engine's refusals.
  *
  * So, once a batch is decided, all operations on one row have the same key string or none. A write
@@ -114,7 +114,7 @@ static __device__ inline bool has_room(const typename sw_width<BITS>::table &tab
            table.state->stash_occupied <= table.stash_max;
 }
 
-/* Marks the operations whose groups are walked. One thread for each operation and group. */
+/* Marks the operations whose groups one thread decides. One thread for each operation and group. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     mark_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_rows rows,
@@ -125,21 +125,22 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         return;
     }
     const bool all = !has_room<BITS>(table, batch.count);
-    const bool walked = i < batch.count && (all || claims.differ[rows.texts.slots[i]] != 0);
-    const uint32_t walked_here = __ballot_sync(SW_WARP_ALL, walked);
+    const bool undecided = i < batch.count && (all || claims.differ[rows.texts.slots[i]] != 0);
+    const uint32_t undecided_here = __ballot_sync(SW_WARP_ALL, undecided);
     if (i % 32 == 0 && i < batch.count) {
-        rows.texts.walked[i / 32] = walked_here;
+        rows.texts.undecided[i / 32] = undecided_here;
     }
     if (i < batch.group_count) {
         rows.texts.refused[i] = SW_ADMITTED;
     }
 }
 
-/* Returns the first walked operation from i on; a number >= count if there is none. */
-static __device__ inline uint32_t next_walked(const uint32_t *walked, uint32_t i, uint32_t count)
+/* Returns the first marked operation from i on, or a number >= count if no operation is marked. */
+static __device__ inline uint32_t next_undecided(const uint32_t *undecided, uint32_t i,
+                                                 uint32_t count)
 {
     while (i < count) {
-        const uint32_t word = walked[i / 32] >> i % 32;
+        const uint32_t word = undecided[i / 32] >> i % 32;
         if (word != 0) {
             return i + (uint32_t)__ffs((int)word) - 1;
         }
@@ -148,13 +149,13 @@ static __device__ inline uint32_t next_walked(const uint32_t *walked, uint32_t i
     return i;
 }
 
-/* Decides whether a group is admitted or why it is refused. Walks the group up to the first
+/* Decides whether a group is admitted or why it is refused. Carries out the group up to the first
  * refusal. */
 template <int BITS>
-static __device__ inline enum sw_admission walk_group(const typename sw_width<BITS>::table &table,
-                                                      const struct sw_cuda_rows &rows,
-                                                      const struct sw_cuda_row_batch<BITS> &batch,
-                                                      uint32_t *i, uint32_t end, uint64_t *occupied)
+static __device__ inline enum sw_admission
+decide_group(const typename sw_width<BITS>::table &table, const struct sw_cuda_rows &rows,
+             const struct sw_cuda_row_batch<BITS> &batch, uint32_t *i, uint32_t end,
+             uint64_t *occupied)
 {
     const bool stash_full = table.state->stash_occupied > table.stash_max;
     for (; *i < end; ++*i) {
@@ -177,23 +178,23 @@ static __device__ inline enum sw_admission walk_group(const typename sw_width<BI
 
 /* Decides which groups are refused. One thread; only if key strings differ. */
 template <int BITS>
-static __global__ void walk_kernel(const typename sw_width<BITS>::table table,
-                                   const struct sw_cuda_rows rows,
-                                   const struct sw_cuda_row_batch<BITS> batch)
+static __global__ void text_groups_kernel(const typename sw_width<BITS>::table table,
+                                          const struct sw_cuda_rows rows,
+                                          const struct sw_cuda_row_batch<BITS> batch)
 {
     uint64_t occupied = table.state->occupied;
     uint32_t i = 0;
     if (*rows.texts.disputed == 0) {
         return;
     }
-    while ((i = next_walked(rows.texts.walked, i, batch.count)) < batch.count) {
+    while ((i = next_undecided(rows.texts.undecided, i, batch.count)) < batch.count) {
         const uint32_t g = row_group<BITS>(batch, i);
         const uint32_t first = g > 0 ? batch.group_ends[g - 1] : 0;
         const uint32_t end = batch.group_ends[g];
         const uint64_t before = occupied;
         i = first;
         const enum sw_admission admission =
-            walk_group<BITS>(table, rows, batch, &i, end, &occupied);
+            decide_group<BITS>(table, rows, batch, &i, end, &occupied);
         if (admission != SW_ADMITTED) {
             occupied = before;
             rows.texts.refused[g] = (uint8_t)admission;
@@ -232,10 +233,10 @@ template <int BITS> struct text_reads {
 
 /* Refuses groups of a read batch whose key strings differ from the stored ones. An expired key is
  * absent. One thread a key. */
-template <int BITS, typename JUDGE>
+template <int BITS, typename EXPIRY_FILTER>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     reads_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_rows rows,
-                 const struct text_reads<BITS> reads, const JUDGE judge)
+                 const struct text_reads<BITS> reads, const EXPIRY_FILTER expiry_filter)
 {
     typedef sw_width<BITS> W;
     const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
@@ -246,8 +247,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     const uint8_t *text = row_text(rows, reads.values + (uint64_t)i * rows.value_bytes);
     const typename W::place place = W::locate(&table, W::mix(&table, reads.keys[i]), &probes);
     bool found = place.found;
-    if constexpr (JUDGE::judges) {
-        found = found && sw_judged(judge, reads.keys[i]).lives;
+    if constexpr (EXPIRY_FILTER::filters) {
+        found = found && sw_expiry_state_of(expiry_filter, reads.keys[i]).lives;
     }
     const uint8_t *stored = found ? row_text(rows, row_at(rows, (uint64_t)place.value)) : NULL;
     if (text == NULL || stored == NULL || same_text(rows, text, stored)) {
@@ -303,7 +304,7 @@ sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct
         error = cudaGetLastError();
     }
     if (error == cudaSuccess) {
-        walk_kernel<BITS><<<1, 1, 0, stream>>>(device->table, *rows, *batch);
+        text_groups_kernel<BITS><<<1, 1, 0, stream>>>(device->table, *rows, *batch);
         error = cudaGetLastError();
     }
     return error;
@@ -324,7 +325,8 @@ cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *dev
                                           const struct sw_cuda_rows *rows,
                                           const struct sw_batch *batch,
                                           struct sw_cuda_record *record,
-                                          const struct sw_cuda_judge *judge, cudaStream_t stream)
+                                          const struct sw_cuda_expiry_filter *expiry_filter,
+                                          cudaStream_t stream)
 {
     typedef typename sw_width<BITS>::word word;
     const struct text_reads<BITS> reads = {
@@ -336,12 +338,12 @@ cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *dev
         return cudaSuccess;
     }
     const uint32_t blocks = batch->count / SW_CUDA_BLOCK + 1;
-    if (judge != NULL) {
-        reads_kernel<BITS, sw_cuda_judge>
-            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, reads, *judge);
+    if (expiry_filter != NULL) {
+        reads_kernel<BITS, sw_cuda_expiry_filter>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, reads, *expiry_filter);
     } else {
-        reads_kernel<BITS, sw_cuda_no_judge>
-            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, reads, sw_cuda_no_judge());
+        reads_kernel<BITS, sw_cuda_no_expiry_filter><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(
+            device->table, *rows, reads, sw_cuda_no_expiry_filter());
     }
     return cudaGetLastError();
 }
@@ -354,16 +356,16 @@ template <int BITS> cudaError_t sw_cuda_load_row_texts(void)
         error = cudaFuncGetAttributes(&attributes, mark_kernel<BITS>);
     }
     if (error == cudaSuccess) {
-        error = cudaFuncGetAttributes(&attributes, walk_kernel<BITS>);
+        error = cudaFuncGetAttributes(&attributes, text_groups_kernel<BITS>);
     }
     if (error == cudaSuccess) {
         error = cudaFuncGetAttributes(&attributes, refused_kernel<BITS>);
     }
     if (error == cudaSuccess) {
-        error = cudaFuncGetAttributes(&attributes, reads_kernel<BITS, sw_cuda_no_judge>);
+        error = cudaFuncGetAttributes(&attributes, reads_kernel<BITS, sw_cuda_no_expiry_filter>);
     }
     return error == cudaSuccess
-               ? cudaFuncGetAttributes(&attributes, reads_kernel<BITS, sw_cuda_judge>)
+               ? cudaFuncGetAttributes(&attributes, reads_kernel<BITS, sw_cuda_expiry_filter>)
                : error;
 }
 
@@ -380,6 +382,6 @@ template <int BITS> cudaError_t sw_cuda_load_row_texts(void)
         const struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t);        \
     template cudaError_t sw_cuda_launch_row_text_reads<BITS>(                                      \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *, const struct sw_batch *, \
-        struct sw_cuda_record *, const struct sw_cuda_judge *, cudaStream_t);                      \
+        struct sw_cuda_record *, const struct sw_cuda_expiry_filter *, cudaStream_t);              \
     template cudaError_t sw_cuda_load_row_texts<BITS>(void);
 SW_WIDTHS(INSTANTIATE)

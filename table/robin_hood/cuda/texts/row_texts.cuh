@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_texts.cuh - the state of key strings, for a thread that walks groups in order (row_texts.cu,
- * expiry_walk.cu): the current key string of each key, and whether an operation has a different
- * one.
+ * row_texts.cuh - the state of key strings, for a thread that decides groups in order
+ * (row_texts.cu, expiry_groups.cu): the current key string of each key, and whether an operation
+ * has a different one.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
@@ -10,8 +10,9 @@
 #include "table/robin_hood/cuda/rows/row_effects.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
 
-/* The state of a key in the walk: absent; present without a key string; with the key string of the
- * row it had before the batch. Any other number is the operation whose key string the key has. */
+/* The state of a key before an operation: absent; present without a key string; with the key string
+ * of the row it had before the batch. Any other number is the operation whose key string the key
+ * has. */
 #define SW_ROW_ABSENT UINT32_MAX
 #define SW_ROW_NO_TEXT (UINT32_MAX - 1)
 #define SW_ROW_OF_ROW (UINT32_MAX - 2)

@@ -100,7 +100,7 @@ void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batc
     expiry->some = expiry->held != 0;
     expiry->failed = false;
     expiry->expired = 0;
-    expiry->doomed = 0;
+    expiry->removals = 0;
     expiry->wants_expired_keys = batch->wants_expired_keys;
     expiry->now = {};
 }
@@ -177,11 +177,11 @@ static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
     return cudaSuccess;
 }
 
-cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue)
+cudaError_t sw_cuda_remove_listed(struct sw_cuda_queue *queue)
 {
     struct sw_cuda_expiry *expiry = queue->table->expiry;
-    const uint32_t count = expiry->doomed;
-    expiry->doomed = 0;
+    const uint32_t count = expiry->removals;
+    expiry->removals = 0;
     if (count == 0) {
         return cudaSuccess;
     }
@@ -191,7 +191,7 @@ cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue)
 }
 
 /* Adds a key to the keys to be removed next, and reports it. The caller has reserved the memory. */
-static void put_doomed(struct sw_cuda_table *table, uint64_t key)
+static void list_removal(struct sw_cuda_table *table, uint64_t key)
 {
     struct sw_cuda_expiry *expiry = table->expiry;
     const uint32_t narrow = (uint32_t)key;
@@ -200,20 +200,20 @@ static void put_doomed(struct sw_cuda_table *table, uint64_t key)
         memcpy(expiry->expired_keys + expiry->expired_keys_count++ * bytes,
                bytes == sizeof(narrow) ? (const void *)&narrow : (const void *)&key, bytes);
     }
-    expiry->pinned->keys[expiry->doomed] = key;
-    expiry->pinned->narrow[expiry->doomed++] = narrow;
+    expiry->pinned->keys[expiry->removals] = key;
+    expiry->pinned->narrow[expiry->removals++] = narrow;
     expiry->expired++;
 }
 
-bool sw_cuda_doom(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error)
+bool sw_cuda_list_removal(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error)
 {
     struct sw_cuda_expiry *expiry = queue->table->expiry;
     if (!reserve_expired(queue->table, 1)) {
         return false;
     }
-    put_doomed(queue->table, key);
-    if (expiry->doomed == expiry->inner.operations_max) {
-        *error = sw_cuda_remove_doomed(queue);
+    list_removal(queue->table, key);
+    if (expiry->removals == expiry->inner.operations_max) {
+        *error = sw_cuda_remove_listed(queue);
     }
     return true;
 }
@@ -243,12 +243,12 @@ static cudaError_t remove_named_some(struct sw_cuda_queue *queue, const void *ke
         if ((pinned->found[i / 64] >> (i % 64) & 1) == 0) {
             expiry->now.invalid = true;
         } else {
-            put_doomed(table, key_at(table, keys, first + i));
+            list_removal(table, key_at(table, keys, first + i));
         }
     }
-    const uint32_t doomed = expiry->doomed;
-    expiry->doomed = 0;
-    return error == cudaSuccess && doomed > 0 ? remove_entries(queue, doomed) : error;
+    const uint32_t removals = expiry->removals;
+    expiry->removals = 0;
+    return error == cudaSuccess && removals > 0 ? remove_entries(queue, removals) : error;
 }
 
 cudaError_t sw_cuda_remove_named(struct sw_cuda_queue *queue, const struct sw_batch *batch)
@@ -288,7 +288,7 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
         const uint64_t at = expiry->piece_times[i];
         const uint64_t key = expiry->piece_keys[i];
         if (at <= clock_ms && most > 0 && !is_suspended(queue->table, key) &&
-            sw_cuda_doom(queue, key, &error)) {
+            sw_cuda_list_removal(queue, key, &error)) {
             most--;
         } else {
             sw_expiry_pass_kept(pass, at);
@@ -312,10 +312,10 @@ cudaError_t sw_cuda_remove_some_expired(struct sw_cuda_queue *queue, uint64_t cl
         error = sw_cuda_sweep_piece(queue, clock_ms, SW_EXPIRY_PIECE,
                                     most - (uint32_t)(expiry->expired - before), &looked);
         if (error == cudaSuccess && expiry->pass.cursor == 0) {
-            error = sw_cuda_remove_doomed(queue); /* the next pass must not find these keys */
+            error = sw_cuda_remove_listed(queue); /* the next pass must not find these keys */
             sw_expiry_pass_end(&expiry->pass, clock_ms);
             ends++;
         }
     }
-    return error == cudaSuccess ? sw_cuda_remove_doomed(queue) : error;
+    return error == cudaSuccess ? sw_cuda_remove_listed(queue) : error;
 }

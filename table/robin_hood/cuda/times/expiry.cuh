@@ -28,23 +28,23 @@
 #include "table/robin_hood/times.h"
 
 /* Keys that one batch removes, and operations of a batch on the second table. */
-#define SW_CUDA_DOOMED_MAX 8192U
+#define SW_CUDA_REMOVALS_MAX 8192U
 #define SW_CUDA_TIMES_OPS_MAX 65536U
 
 /* Counters of the kernels. All are zero before the kernels, except `next`. */
 struct sw_cuda_expiry_control {
-    unsigned long long next;    /* the earliest time given */
-    unsigned long long inserts; /* operations that insert */
-    unsigned long long given;   /* operations that may give a time */
-    unsigned long long expired; /* entries that operations remove because they expire */
-    uint64_t occupied;          /* entries before the batch */
-    uint32_t stash_full;        /* 1: the batch may insert nothing */
-    uint32_t disputed;          /* 1: two key strings of one key differ */
-    uint32_t dead, kept, ended; /* lengths of the lists */
-    uint32_t refused;           /* groups */
+    unsigned long long next;             /* the earliest time given */
+    unsigned long long inserts;          /* operations that insert */
+    unsigned long long given;            /* operations that may give a time */
+    unsigned long long expired;          /* entries that operations remove because they expire */
+    uint64_t occupied;                   /* entries before the batch */
+    uint32_t stash_full;                 /* 1: the batch may insert nothing */
+    uint32_t disputed;                   /* 1: two key strings of one key differ */
+    uint32_t found_expired, kept, ended; /* lengths of the lists */
+    uint32_t refused;                    /* groups */
 };
 
-struct sw_cuda_dead {
+struct sw_cuda_expired_key {
     uint64_t key;
     uint32_t operation; /* the first operation on the key */
 };
@@ -60,16 +60,17 @@ struct sw_cuda_expiry_view {
     uint8_t *ops;     /* [n] operations for the engine */
     uint8_t *silent;  /* [n] 1: the operation is counted as one without an effect */
     uint8_t *was;     /* [n] 1: its key was present */
-    uint32_t *first; /* [n] the first operation on the key; this and the next four are for a walk */
-    uint64_t *time;  /* [n] of a key, at this point of the walk */
+    uint32_t *first;  /* [n] the first operation on the key; expiry_groups.cu uses this and the next
+                         four */
+    uint64_t *time;   /* [n] of a key, at this point of the groups */
     uint64_t *time_before;
     uint8_t *present; /* [n] of a key, likewise */
     uint8_t *refused; /* [n] of the groups */
-    /* Lists of keys: kept_* have a new time; ended_keys no longer have one. `dead` shares the
-     * memory of kept_*. */
+    /* Lists of keys: kept_* have a new time; ended_keys no longer have one. `found_expired` shares
+     * the memory of kept_*. */
     uint64_t *kept_keys, *kept_times; /* [n] */
     uint64_t *ended_keys;             /* [n] */
-    struct sw_cuda_dead *dead;
+    struct sw_cuda_expired_key *found_expired;
     uint64_t wanted_by_all;
     bool all_want;
     uint64_t past;
@@ -91,7 +92,7 @@ template <int BITS> struct sw_cuda_timed {
     const uint32_t *disputed; /* 1 if key strings differ; NULL: key strings are not stored */
 };
 
-/* Room in the second table, for a walk. */
+/* Room in the second table, for expiry_groups.cu. */
 struct sw_cuda_times_room {
     bool none;    /* every group is refused */
     bool certain; /* there is room for all times that the batch may set */
@@ -114,8 +115,8 @@ struct sw_cuda_expiry {
     void *memory;                     /* device: the arrays of the view */
     uint64_t bytes;                   /* bytes of device memory, without the second table */
     struct sw_cuda_expiry_view view;
-    struct sw_cuda_dead *dead; /* [dead_room] */
-    uint32_t dead_room;
+    struct sw_cuda_expired_key *found_expired; /* [found_expired_room] */
+    uint32_t found_expired_room;
     struct sw_cuda_expiry_pinned *pinned;
     uint64_t held; /* atomic: entries of the second table */
     struct sw_expiry_pass pass;
@@ -125,7 +126,7 @@ struct sw_cuda_expiry {
     bool wants_expired_keys;
     uint8_t *expired_keys; /* keys of the table's width */
     uint32_t expired_keys_count, expired_keys_room;
-    uint32_t doomed; /* number of keys to be removed, in pinned->keys */
+    uint32_t removals; /* number of keys to be removed, in pinned->keys */
     uint64_t expired;
     struct sw_cuda_expiry_after now, after[SW_COMBINED_LAUNCHES];
     uint64_t piece_keys[SW_EXPIRY_PIECE], piece_times[SW_EXPIRY_PIECE];
@@ -136,9 +137,9 @@ struct sw_cuda_expiry_pinned {
     struct sw_cuda_expiry_control control;
     struct sw_state state;
     struct sw_cuda_record record;
-    uint64_t found[SW_CUDA_DOOMED_MAX / 64];
-    uint64_t keys[SW_CUDA_DOOMED_MAX];
-    uint32_t narrow[SW_CUDA_DOOMED_MAX]; /* the same keys, for a table of 64-bit slots */
+    uint64_t found[SW_CUDA_REMOVALS_MAX / 64];
+    uint64_t keys[SW_CUDA_REMOVALS_MAX];
+    uint32_t narrow[SW_CUDA_REMOVALS_MAX]; /* the same keys, for a table of 64-bit slots */
 };
 
 /* Opens the memory for expiry times unless it is open. Returns false if memory is short. Threads:
@@ -183,10 +184,10 @@ void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batc
 void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *batch);
 /* Removes the expired keys that the batch lists. */
 cudaError_t sw_cuda_remove_named(struct sw_cuda_queue *queue, const struct sw_batch *batch);
-/* sw_cuda_doom adds a key to the keys to be removed; sw_cuda_remove_doomed removes these keys.
- * sw_cuda_doom returns false if memory is short. */
-bool sw_cuda_doom(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error);
-cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue);
+/* sw_cuda_list_removal adds a key to the keys to be removed; sw_cuda_remove_listed removes these
+ * keys. sw_cuda_list_removal returns false if memory is short. */
+bool sw_cuda_list_removal(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error);
+cudaError_t sw_cuda_remove_listed(struct sw_cuda_queue *queue);
 /* Sweeps the next entries, at most `count`. Dooms at most `most` expired entries; suspended keys
  * are skipped. *looked: number of entries visited. */
 cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t count,
@@ -209,16 +210,17 @@ int sw_cuda_sweep(struct sw_cuda_queue *queue, struct sw_batch *batch);
 /* Part of a clear: empties the second table. */
 cudaError_t sw_cuda_expiry_clear(struct sw_cuda_queue *queue);
 
-/* Launchers (expiry_decide.cu, expiry_walk.cu): enqueue kernels and return the first error. `sort`
- * sorts the operations by key, for all launchers below. */
+/* Launchers (expiry_decide.cu, expiry_groups.cu): enqueue kernels and return the first error.
+ * `sort` sorts the operations by key, for all launchers below. */
 template <int BITS>
 cudaError_t sw_cuda_launch_times_sort(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_timed<BITS> *batch, cudaStream_t stream);
 /* Lists the expired keys of the batch. */
 template <int BITS>
-cudaError_t sw_cuda_launch_times_dead(const struct sw_cuda_device<BITS> *device,
-                                      const struct sw_cuda_expiry_view *view,
-                                      const struct sw_cuda_timed<BITS> *batch, cudaStream_t stream);
+cudaError_t sw_cuda_launch_times_expired(const struct sw_cuda_device<BITS> *device,
+                                         const struct sw_cuda_expiry_view *view,
+                                         const struct sw_cuda_timed<BITS> *batch,
+                                         cudaStream_t stream);
 /* Decides the effects of the operations if no group is refused. */
 template <int BITS>
 cudaError_t sw_cuda_launch_times_decide(const struct sw_cuda_device<BITS> *device,
@@ -228,11 +230,11 @@ cudaError_t sw_cuda_launch_times_decide(const struct sw_cuda_device<BITS> *devic
 /* Decides the effects if groups may be refused, and which groups are refused for which reason.
  * `rows` has the results of the comparison of key strings. */
 template <int BITS>
-cudaError_t sw_cuda_launch_times_walk(const struct sw_cuda_device<BITS> *device,
-                                      const struct sw_cuda_expiry_view *view,
-                                      const struct sw_cuda_rows *rows,
-                                      const struct sw_cuda_timed<BITS> *batch,
-                                      const struct sw_cuda_times_room *room, cudaStream_t stream);
+cudaError_t sw_cuda_launch_times_groups(const struct sw_cuda_device<BITS> *device,
+                                        const struct sw_cuda_expiry_view *view,
+                                        const struct sw_cuda_rows *rows,
+                                        const struct sw_cuda_timed<BITS> *batch,
+                                        const struct sw_cuda_times_room *room, cudaStream_t stream);
 /* Runs after the engine, if groups were refused. */
 cudaError_t sw_cuda_launch_times_refuse(const struct sw_cuda_expiry_view *view, uint32_t count,
                                         uint32_t group_count, uint64_t *found,

@@ -39,32 +39,33 @@ cudaError_t sw_cuda_launch_times_sort(const struct sw_cuda_device<BITS> *device,
 
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    dead_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
-                const struct sw_cuda_timed<BITS> batch)
+    expired_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
+                   const struct sw_cuda_timed<BITS> batch)
 {
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     const uint32_t p = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
     uint64_t key = 0;
-    bool dead = false;
+    bool expired = false;
     if (sw_timed_leads<BITS>(*scratch, batch.count, p)) {
         uint64_t probes = 0;
         key = sw_width<BITS>::unmix(&device.table, scratch->m_sorted[p]);
         const uint64_t at =
             sw_locate_s128(&view.times, sw_mix_s128(&view.times, key), &probes).value;
-        dead = at != 0 && at <= view.past;
+        expired = at != 0 && at <= view.past;
     }
-    const uint32_t place = sw_list_append(&view.control->dead, dead);
-    if (dead) {
-        view.dead[place] = {key, scratch->index_sorted[p]};
+    const uint32_t place = sw_list_append(&view.control->found_expired, expired);
+    if (expired) {
+        view.found_expired[place] = {key, scratch->index_sorted[p]};
     }
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_times_dead(const struct sw_cuda_device<BITS> *device,
-                                      const struct sw_cuda_expiry_view *view,
-                                      const struct sw_cuda_timed<BITS> *batch, cudaStream_t stream)
+cudaError_t sw_cuda_launch_times_expired(const struct sw_cuda_device<BITS> *device,
+                                         const struct sw_cuda_expiry_view *view,
+                                         const struct sw_cuda_timed<BITS> *batch,
+                                         cudaStream_t stream)
 {
-    dead_kernel<BITS>
+    expired_kernel<BITS>
         <<<sw_timed_blocks(batch->count), SW_CUDA_BLOCK, 0, stream>>>(*device, *view, *batch);
     return cudaGetLastError();
 }
@@ -136,7 +137,7 @@ cudaError_t sw_cuda_launch_times_decide(const struct sw_cuda_device<BITS> *devic
 #define INSTANTIATE(BITS, ...)                                                                  \
     template cudaError_t sw_cuda_launch_times_sort<BITS>(                                       \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_timed<BITS> *, cudaStream_t); \
-    template cudaError_t sw_cuda_launch_times_dead<BITS>(                                       \
+    template cudaError_t sw_cuda_launch_times_expired<BITS>(                                    \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_expiry_view *,                \
         const struct sw_cuda_timed<BITS> *, cudaStream_t);                                      \
     template cudaError_t sw_cuda_launch_times_decide<BITS>(                                     \

@@ -45,10 +45,10 @@ static size_t cut(struct sw_cuda_expiry_view *view, void *base, uint64_t n)
     sw_cuda_cut(&cutter, &view->time_before, n);
     sw_cuda_cut(&cutter, &view->present, n);
     sw_cuda_cut(&cutter, &view->refused, n);
-    sw_cuda_cut(&cutter, &view->dead, n);
-    view->kept_keys = (uint64_t *)(void *)view->dead;
+    sw_cuda_cut(&cutter, &view->found_expired, n);
+    view->kept_keys = (uint64_t *)(void *)view->found_expired;
     view->kept_times = view->kept_keys + n;
-    static_assert(sizeof(*view->dead) >= 2 * sizeof(uint64_t), "both lists");
+    static_assert(sizeof(*view->found_expired) >= 2 * sizeof(uint64_t), "both lists");
     sw_cuda_cut(&cutter, &view->ended_keys, n);
     return cutter.used;
 }
@@ -71,7 +71,7 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *
                               cudaHostAllocMapped | cudaHostAllocPortable);
     }
     if (error == cudaSuccess) {
-        inner->operations_max = n < SW_CUDA_DOOMED_MAX ? (uint32_t)n : SW_CUDA_DOOMED_MAX;
+        inner->operations_max = n < SW_CUDA_REMOVALS_MAX ? (uint32_t)n : SW_CUDA_REMOVALS_MAX;
         inner->key_bytes = table->combined.key_bytes;
         inner->value_bytes = table->combined.value_bytes;
         inner->record_bytes = table->combined.record_bytes;
@@ -90,15 +90,15 @@ static void close_memory(struct sw_cuda_expiry *expiry)
     sw_cuda_combined_close(&expiry->inner);
     (void)cudaFreeHost(expiry->pinned);
     (void)cudaFree(expiry->memory);
-    free(expiry->dead);
+    free(expiry->found_expired);
     expiry->times_queue = NULL;
     expiry->times = NULL;
     expiry->inner = {};
     expiry->pinned = NULL;
     expiry->memory = NULL;
     expiry->bytes = 0;
-    expiry->dead = NULL;
-    expiry->dead_room = 0;
+    expiry->found_expired = NULL;
+    expiry->found_expired_room = 0;
 }
 
 /* Opens the memory. Returns false if memory is short; then everything is closed. */

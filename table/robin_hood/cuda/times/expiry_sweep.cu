@@ -93,7 +93,7 @@ static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, ui
         }
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_remove_doomed(queue);
+        error = sw_cuda_remove_listed(queue);
     }
     batch->sweep.cursor = expiry->pass.cursor;
     batch->_stash_change = expiry->now.stash_change;

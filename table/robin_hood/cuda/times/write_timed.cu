@@ -93,32 +93,34 @@ static cudaError_t sort_and_count(const struct timed *launch, LAUNCH enqueue)
 
 static int in_order(const void *a, const void *b)
 {
-    const uint32_t x = ((const struct sw_cuda_dead *)a)->operation;
-    const uint32_t y = ((const struct sw_cuda_dead *)b)->operation;
+    const uint32_t x = ((const struct sw_cuda_expired_key *)a)->operation;
+    const uint32_t y = ((const struct sw_cuda_expired_key *)b)->operation;
     return x < y ? -1 : x > y;
 }
 
 /* Copies the list of expired keys to host memory and sorts it by operation. Returns false if memory
  * is short (then the batch fails) or after an error. */
-static bool fetch_dead(const struct timed *launch, uint32_t count, cudaError_t *error)
+static bool fetch_expired(const struct timed *launch, uint32_t count, cudaError_t *error)
 {
     struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
-    if (count > expiry->dead_room) {
-        free(expiry->dead);
-        expiry->dead = (struct sw_cuda_dead *)malloc(count * sizeof(*expiry->dead));
-        expiry->dead_room = expiry->dead == NULL ? 0 : count;
+    if (count > expiry->found_expired_room) {
+        free(expiry->found_expired);
+        expiry->found_expired =
+            (struct sw_cuda_expired_key *)malloc(count * sizeof(*expiry->found_expired));
+        expiry->found_expired_room = expiry->found_expired == NULL ? 0 : count;
     }
-    expiry->failed = expiry->dead_room < count;
+    expiry->failed = expiry->found_expired_room < count;
     if (expiry->failed) {
         return false;
     }
-    *error = cudaMemcpyAsync(expiry->dead, expiry->view.dead, count * sizeof(*expiry->dead),
-                             cudaMemcpyDeviceToHost, launch->queue->stream);
+    *error = cudaMemcpyAsync(expiry->found_expired, expiry->view.found_expired,
+                             count * sizeof(*expiry->found_expired), cudaMemcpyDeviceToHost,
+                             launch->queue->stream);
     if (*error == cudaSuccess) {
         *error = cudaStreamSynchronize(launch->queue->stream);
     }
     if (*error == cudaSuccess) {
-        qsort(expiry->dead, count, sizeof(*expiry->dead), in_order);
+        qsort(expiry->found_expired, count, sizeof(*expiry->found_expired), in_order);
     }
     return *error == cudaSuccess;
 }
@@ -127,17 +129,17 @@ static bool fetch_dead(const struct timed *launch, uint32_t count, cudaError_t *
 template <int BITS> static cudaError_t remove_own_expired(const struct timed *launch)
 {
     struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
-    cudaError_t error = sort_and_count<BITS>(launch, sw_cuda_launch_times_dead<BITS>);
-    const uint32_t count = expiry->pinned->control.dead;
-    if (error != cudaSuccess || count == 0 || !fetch_dead(launch, count, &error)) {
+    cudaError_t error = sort_and_count<BITS>(launch, sw_cuda_launch_times_expired<BITS>);
+    const uint32_t count = expiry->pinned->control.found_expired;
+    if (error != cudaSuccess || count == 0 || !fetch_expired(launch, count, &error)) {
         return error;
     }
     for (uint32_t i = 0; i < count && error == cudaSuccess; i++) {
-        if (!sw_cuda_doom(launch->queue, expiry->dead[i].key, &error)) {
+        if (!sw_cuda_list_removal(launch->queue, expiry->found_expired[i].key, &error)) {
             break;
         }
     }
-    return error == cudaSuccess ? sw_cuda_remove_doomed(launch->queue) : error;
+    return error == cudaSuccess ? sw_cuda_remove_listed(launch->queue) : error;
 }
 
 /* Sets *is_short if the table may lack room for the inserts of the batch. */
@@ -209,7 +211,7 @@ template <int BITS> static cudaError_t decide(const struct timed *launch)
 
 /* Decides which groups are refused, and the effects of the others. */
 template <int BITS>
-static cudaError_t walk(const struct timed *launch, const struct sw_cuda_times_room *room)
+static cudaError_t decide_groups(const struct timed *launch, const struct sw_cuda_times_room *room)
 {
     struct sw_cuda_table *table = table_of(launch);
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
@@ -217,8 +219,8 @@ static cudaError_t walk(const struct timed *launch, const struct sw_cuda_times_r
     const cudaStream_t stream = launch->queue->stream;
     cudaError_t error = begin_counting(launch);
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_times_walk<BITS>(device, &table->expiry->view, &table->arena.view,
-                                                &timed, room, stream);
+        error = sw_cuda_launch_times_groups<BITS>(device, &table->expiry->view, &table->arena.view,
+                                                  &timed, room, stream);
     }
     return error == cudaSuccess ? read_counts(launch) : error;
 }
@@ -313,7 +315,7 @@ static cudaError_t settle_times(const struct timed *launch)
                       (control->stash_full == 0 &&
                        control->occupied + control->inserts <= table->arrays.geometry.occupied_max);
     if (error == cudaSuccess && (!fits || !room.certain || control->disputed != 0)) {
-        error = SW_BY_BITS(table->slot_bits, walk, launch, &room);
+        error = SW_BY_BITS(table->slot_bits, decide_groups, launch, &room);
     }
     return error == cudaSuccess ? write_times(launch) : error;
 }

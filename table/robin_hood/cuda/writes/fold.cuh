@@ -28,7 +28,7 @@ template <int BITS> struct fold {
     uint32_t operation[RANGE_ROOM];     /* the operation; if answers are wanted, finally the first
                                            operation on the key */
     uint32_t key_slots[FOLD_KEY_SLOTS]; /* 1 + the entry that represents the key so far; 0: free */
-    uint16_t gave_way[RANGE_ROOM];      /* the entry that replaced this one, and that may itself be
+    uint16_t replaced_by[RANGE_ROOM];   /* the entry that replaced this one, and that may itself be
                                            replaced; or ALIVE or SEEN */
 };
 
@@ -61,17 +61,17 @@ static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uin
         if (fold->entries[held - 1].m != m) {
             key_slot = (key_slot + 1) % FOLD_KEY_SLOTS;
         } else if (op == SW_DELETE) {
-            fold->gave_way[e] = (uint16_t)(held - 1);
+            fold->replaced_by[e] = (uint16_t)(held - 1);
             return false;
         } else if (combines(op)) {
             combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
-            fold->gave_way[e] = (uint16_t)(held - 1);
+            fold->replaced_by[e] = (uint16_t)(held - 1);
             return false;
         } else if (fold->operation[held - 1] > fold->operation[e]) {
-            fold->gave_way[e] = (uint16_t)(held - 1);
+            fold->replaced_by[e] = (uint16_t)(held - 1);
             return false;
         } else if (atomicCAS(&fold->key_slots[key_slot], held, e + 1) == held) {
-            fold->gave_way[held - 1] = (uint16_t)e;
+            fold->replaced_by[held - 1] = (uint16_t)e;
             return false;
         }
     }
@@ -81,8 +81,8 @@ static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uin
 template <int BITS>
 static __device__ inline uint32_t root_of(const struct fold<BITS> *fold, uint32_t e)
 {
-    while (fold->gave_way[e] < SEEN) {
-        e = fold->gave_way[e];
+    while (fold->replaced_by[e] < SEEN) {
+        e = fold->replaced_by[e];
     }
     return e;
 }
@@ -108,7 +108,7 @@ static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &d
             set_found<BITS>(device, moved[e].operation);
         }
     }
-    __syncthreads(); /* M2: gave_way[] is read before SEEN is set */
+    __syncthreads(); /* M2: replaced_by[] is read before SEEN is set */
 }
 
 /* For SET_PRESENT: all operations on a present key found it. Sets `found` if `answers`, and returns
@@ -121,7 +121,7 @@ static __device__ inline uint64_t find_seen(const struct sw_cuda_device<BITS> &d
     uint64_t hits = 0;
     __syncthreads(); /* M2: SEEN of all keys */
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
-        if (fold->gave_way[root_of<BITS>(fold, e)] == SEEN) {
+        if (fold->replaced_by[root_of<BITS>(fold, e)] == SEEN) {
             hits++;
             if (answers) {
                 set_found<BITS>(device, moved[e].operation);
@@ -145,14 +145,14 @@ static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &devi
         fold->entries[e].m = one.m;
         fold->entries[e].value = one.operand;
         fold->operation[e] = one.operation;
-        fold->gave_way[e] = ALIVE;
+        fold->replaced_by[e] = ALIVE;
     }
     __syncthreads(); /* M2: entries and key slots, before keys meet */
     bool repeated = false;
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         repeated |= !fold_one<BITS>(fold, op, e);
     }
-    /* M2: all entries are folded; gave_way[] shows which are alive */
+    /* M2: all entries are folded; replaced_by[] shows which are alive */
     if (__syncthreads_or(repeated) && answers && op != SW_SET_PRESENT) {
         find_repeated<BITS, THREADS>(device, fold, op, moved, count);
     }

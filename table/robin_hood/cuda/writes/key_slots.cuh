@@ -91,9 +91,9 @@ static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<
 /* Adds operation i, whose key has the mixed form m, to its key slot. `mine`: this thread has an
  * operation. All threads of a warp must call it, with consecutive operations. */
 template <int BITS>
-static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &device,
-                                          const struct sw_cuda_batch<BITS> &batch, uint64_t i,
-                                          typename sw_width<BITS>::word m, bool mine)
+static __device__ inline void assign_key_slot(const struct sw_cuda_device<BITS> &device,
+                                              const struct sw_cuda_batch<BITS> &batch, uint64_t i,
+                                              typename sw_width<BITS>::word m, bool mine)
 {
     typedef typename sw_width<BITS>::word word;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;

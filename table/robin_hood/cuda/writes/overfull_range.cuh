@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * overfull_range.cuh - carries out ranges that have more operations than their room, because keys
- * are repeated (a crowd). All blocks of a cooperative launch do it together.
+ * are repeated. All blocks of a cooperative launch do it together.
  *
  * Operations of one kind are folded in key slots. Operations of several kinds are sorted stably by
  * the number of their key slot. So each key's operations are a run in array order, which runs.cuh
@@ -50,7 +50,7 @@ static __device__ inline uint64_t answer_key_slots(const struct sw_cuda_device<B
     return hits;
 }
 
-/* Carries out the operations that were collected in key slots. */
+/* Carries out the operations that have key slots. */
 template <int BITS>
 static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> &device,
                                               const struct sw_cuda_batch<BITS> &batch,
@@ -103,10 +103,10 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
 /* --- any kinds -------------------------------------------------------------------------------- */
 
 /* The sorted operations, as a source for runs.cuh. */
-template <int BITS> struct crowd_runs {
+template <int BITS> struct overfull_runs {
     typedef struct sw_cuda_update<BITS> place;
     const struct sw_cuda_device<BITS> &device;
-    const struct crowded *sorted;
+    const struct overfull_operation *sorted;
     uint32_t count;
     struct sw_run_scratch<BITS> scratch;
     __device__ typename sw_width<BITS>::word key(uint32_t j) const
@@ -131,8 +131,8 @@ template <int BITS> struct crowd_runs {
 };
 
 /* Returns the memory where blocks exchange the state of runs: the list of updates, which is not
- * used meanwhile. A batch with a crowd has more operations than a block has threads, so the list
- * has room. */
+ * used meanwhile. A batch with an overfull range has more operations than a block has threads, so
+ * the list has room. */
 template <int BITS>
 static __device__ inline struct sw_run_scratch<BITS>
 run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
@@ -150,14 +150,15 @@ run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
 
 /* Sorts the operations that have a key slot by its number, stably. */
 template <int BITS>
-static __device__ inline struct crowd_runs<BITS>
-sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
+static __device__ inline struct overfull_runs<BITS>
+sort_overfull(const struct sw_cuda_device<BITS> &device, uint32_t count) {
     __shared__ struct sort_memory memory;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    /* only later kernels write the list of long removals, and it has room for two arrays of the
-     * crowd */
-    struct crowded *half[2] = {(struct crowded *)scratch->long_removals,
-                               (struct crowded *)scratch->long_removals + count};
+    /* only later kernels write the list of long removals, and it has room for two arrays of
+     * the overfull operations */
+    struct overfull_operation *half[2] = {(struct overfull_operation *)scratch->long_removals,
+                                          (struct overfull_operation *)scratch->long_removals +
+                                              count};
     struct unsorted in = {scratch->index_sorted, NULL, count};
     uint32_t pass = 0;
     for (uint32_t shift = 0; 2 * (uint64_t)count >> shift != 0; shift += DIGIT_BITS, pass++) {
@@ -167,8 +168,8 @@ sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
     return {device, in.from, in.count, run_scratch_of<BITS>(scratch, count)};
 }
 
-static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct crowded),
-              "a list of removals has room for two of the crowd");
+static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct overfull_operation),
+              "a list of removals has room for two overfull operations");
 
 /* Records that the key of an operation was present before it, if `found`. All threads of a warp
  * must call it. */
@@ -187,8 +188,8 @@ static __device__ inline void set_found_by_warp(const struct sw_cuda_device<BITS
 /* Folds the operations of one slice and answers them. All threads of a block must call it. */
 template <int BITS>
 static __device__ inline void
-fold_slice(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &runs, uint32_t number,
-           struct sw_run_memory<BITS> *own, struct fold_counts *counts)
+fold_slice(const struct wanted<BITS> &wanted, const struct overfull_runs<BITS> &runs,
+           uint32_t number, struct sw_run_memory<BITS> *own, struct fold_counts *counts)
 {
     const struct sw_slice slice = sw_slice_of(runs, number);
     const uint32_t t = threadIdx.x;
@@ -235,7 +236,7 @@ apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_b
     __shared__ struct sw_enter_memory<BITS> entering;
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct crowd_runs<BITS> runs = sort_crowd<BITS>(device, batch.count);
+    const struct overfull_runs<BITS> runs = sort_overfull<BITS>(device, batch.count);
     const uint32_t slices = sw_slices_of(runs.count);
     struct fold_counts counts = {};
     for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {

@@ -18,12 +18,12 @@
 
 /* Threads per block of the launch, and blocks per multiprocessor. The blocks wait for each other,
  * so all of them must run at once. */
-#define CROWD_THREADS SW_RUN_BLOCK
-#define CROWD_BLOCKS_PER_SM 2
+#define OVERFULL_THREADS SW_RUN_BLOCK
+#define OVERFULL_BLOCKS_PER_SM 2
 
 #define DIGIT_BITS 8
 #define DIGITS (1U << DIGIT_BITS)
-static_assert(DIGITS == CROWD_THREADS, "a thread a digit");
+static_assert(DIGITS == OVERFULL_THREADS, "a thread a digit");
 
 /* The number of this thread in the grid, and the number of threads. */
 struct grid_stride {
@@ -33,12 +33,12 @@ struct grid_stride {
 
 static __device__ inline struct grid_stride stride_of_thread(void)
 {
-    return {(uint64_t)blockIdx.x * CROWD_THREADS + threadIdx.x,
-            (uint64_t)gridDim.x * CROWD_THREADS};
+    return {(uint64_t)blockIdx.x * OVERFULL_THREADS + threadIdx.x,
+            (uint64_t)gridDim.x * OVERFULL_THREADS};
 }
 
-/* An operation of a crowded range: its key slot and its number. */
-struct crowded {
+/* An operation of an overfull range: its key slot and its number. */
+struct overfull_operation {
     uint32_t key_slot;
     uint32_t number;
 };
@@ -47,11 +47,11 @@ struct crowded {
  * output of the pass before. */
 struct unsorted {
     const uint32_t *key_slots; /* NULL: the input is `from` */
-    const struct crowded *from;
+    const struct overfull_operation *from;
     uint32_t count;
-    __device__ struct crowded at(uint64_t i) const
+    __device__ struct overfull_operation at(uint64_t i) const
     {
-        struct crowded none = {NO_KEY_SLOT, 0};
+        struct overfull_operation none = {NO_KEY_SLOT, 0};
         if (i >= count) {
             return none;
         }
@@ -65,14 +65,14 @@ struct unsorted {
 };
 
 struct sort_memory {
-    uint32_t base[DIGITS];                      /* per digit: the place of the block's next
-                                                   operation */
-    uint32_t warps[CROWD_THREADS / 32][DIGITS]; /* per warp and digit: the warp's count, later its
-                                                   first place */
-    uint32_t sums[CROWD_THREADS / 32];
+    uint32_t base[DIGITS];                         /* per digit: the place of the block's next
+                                                      operation */
+    uint32_t warps[OVERFULL_THREADS / 32][DIGITS]; /* per warp and digit: the warp's count, later
+                                                      its first place */
+    uint32_t sums[OVERFULL_THREADS / 32];
 };
 
-static __device__ inline uint32_t digit_of(struct crowded one, uint32_t shift)
+static __device__ inline uint32_t digit_of(struct overfull_operation one, uint32_t shift)
 {
     return one.key_slot >> shift & (DIGITS - 1);
 }
@@ -80,13 +80,13 @@ static __device__ inline uint32_t digit_of(struct crowded one, uint32_t shift)
 /* Sets the bounds of this block's share of the input. */
 static __device__ inline void share_of(uint32_t count, uint64_t *begin, uint64_t *end)
 {
-    const uint64_t share = ((uint64_t)count / gridDim.x / CROWD_THREADS + 1) * CROWD_THREADS;
+    const uint64_t share = ((uint64_t)count / gridDim.x / OVERFULL_THREADS + 1) * OVERFULL_THREADS;
     *begin = share * blockIdx.x;
     *end = *begin + share < count ? *begin + share : count;
 }
 
 /* Returns the sum of `own` over the threads before this one; *all is the sum over the block. */
-static __device__ inline uint32_t sum_before(uint32_t sums[CROWD_THREADS / 32], uint32_t own,
+static __device__ inline uint32_t sum_before(uint32_t sums[OVERFULL_THREADS / 32], uint32_t own,
                                              uint32_t *all)
 {
     uint32_t to_here = own;
@@ -101,7 +101,7 @@ static __device__ inline uint32_t sum_before(uint32_t sums[CROWD_THREADS / 32], 
     }
     __syncthreads(); /* M2: the sums of all warps */
     *all = 0;
-    for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+    for (uint32_t w = 0; w < OVERFULL_THREADS / 32; w++) {
         before += w < threadIdx.x / 32 ? sums[w] : 0;
         *all += sums[w];
     }
@@ -117,8 +117,8 @@ static __device__ inline void count_digits(struct sort_memory *memory, const str
     share_of(in.count, &begin, &end);
     memory->base[threadIdx.x] = 0;
     __syncthreads(); /* M2: the counts are zero */
-    for (uint64_t i = begin + threadIdx.x; i < end; i += CROWD_THREADS) {
-        const struct crowded one = in.at(i);
+    for (uint64_t i = begin + threadIdx.x; i < end; i += OVERFULL_THREADS) {
+        const struct overfull_operation one = in.at(i);
         if (one.key_slot != NO_KEY_SLOT) {
             atomicAdd(&memory->base[digit_of(one, shift)], 1U);
         }
@@ -134,7 +134,7 @@ static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *c
 {
     for (uint32_t digit = blockIdx.x; digit < DIGITS; digit += gridDim.x) {
         uint32_t sum = 0;
-        for (uint32_t from = 0; from < gridDim.x; from += CROWD_THREADS) {
+        for (uint32_t from = 0; from < gridDim.x; from += OVERFULL_THREADS) {
             const uint32_t b = from + threadIdx.x;
             uint32_t all = 0;
             const uint32_t own = b < gridDim.x ? counts[digit * gridDim.x + b] : 0;
@@ -152,14 +152,15 @@ static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *c
 
 /* Moves the operations of the block's share to their places. */
 static __device__ inline void place_digits(struct sort_memory *memory, const struct unsorted &in,
-                                           uint32_t shift, struct crowded *out)
+                                           uint32_t shift, struct overfull_operation *out)
 {
     const uint32_t warp = threadIdx.x / 32;
     uint64_t begin = 0;
     uint64_t end = 0;
     share_of(in.count, &begin, &end);
-    for (uint64_t from = begin; from < end; from += CROWD_THREADS) {
-        const struct crowded one = in.at(from + threadIdx.x < end ? from + threadIdx.x : in.count);
+    for (uint64_t from = begin; from < end; from += OVERFULL_THREADS) {
+        const struct overfull_operation one =
+            in.at(from + threadIdx.x < end ? from + threadIdx.x : in.count);
         const uint32_t digit = digit_of(one, shift);
         uint32_t alike = __ballot_sync(SW_WARP_ALL, one.key_slot != NO_KEY_SLOT);
         for (uint32_t b = 0; b < DIGIT_BITS; b++) {
@@ -167,7 +168,7 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
             alike &= (digit >> b & 1) != 0 ? set : ~set;
         }
         const uint32_t rank = (uint32_t)__popc(alike & ((1U << threadIdx.x % 32) - 1));
-        for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+        for (uint32_t w = 0; w < OVERFULL_THREADS / 32; w++) {
             memory->warps[w][threadIdx.x] = 0;
         }
         __syncthreads(); /* M2: zero before they are set */
@@ -175,7 +176,7 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
             memory->warps[warp][digit] = (uint32_t)__popc(alike);
         }
         __syncthreads(); /* M2: the counts of all warps */
-        for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+        for (uint32_t w = 0; w < OVERFULL_THREADS / 32; w++) {
             const uint32_t here = memory->warps[w][threadIdx.x];
             memory->warps[w][threadIdx.x] = memory->base[threadIdx.x];
             memory->base[threadIdx.x] += here;
@@ -191,7 +192,8 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
 /* Runs one pass of the sort, by DIGIT_BITS bits of the key slots' numbers. Returns the number of
  * operations. */
 static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const struct unsorted &in,
-                                            uint32_t shift, uint32_t *counts, struct crowded *out)
+                                            uint32_t shift, uint32_t *counts,
+                                            struct overfull_operation *out)
 {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     uint32_t *totals = counts + DIGITS * gridDim.x;

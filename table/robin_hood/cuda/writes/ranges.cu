@@ -9,8 +9,8 @@
  * Most operations of one kind may be folded in any order (fold.cuh), if the batch does not want
  * `previous`. The other batches are folded in array order (range_in_order.cuh).
  *
- * A range may have far more operations than its share, because keys are repeated (a crowd). The
- * last kernel carries out such ranges, with all blocks together (overfull_range.cuh).
+ * A range may have far more operations than its share, because keys are repeated (an overfull
+ * range). The last kernel carries out such ranges, with all blocks together (overfull_range.cuh).
  */
 #include "table/device/cooperative_blocks.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range.cuh"
@@ -127,7 +127,7 @@ static __device__ inline void take_places(const struct sw_cuda_device<BITS> &dev
         if (here != 0) {
             taken[r] = atomicAdd(&device.scratch.ranged.lengths[r], here);
             if (taken[r] + here > layout.room) {
-                device.control->crowded = 1;
+                device.control->overfull = 1;
             }
         }
     }
@@ -204,7 +204,7 @@ static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &de
             absent = write_one<BITS>(device, place, entry);
         }
         if (op == SW_SET_PRESENT) {
-            fold->gave_way[e] = place.found ? SEEN : ALIVE;
+            fold->replaced_by[e] = place.found ? SEEN : ALIVE;
         } else if (answers && place.found) {
             set_found<BITS>(device, fold->operation[e]);
         }
@@ -263,7 +263,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     uint64_t probes = 0;
     for (uint32_t first = 0; first < count; first += THREADS) {
         const uint32_t e = first + threadIdx.x;
-        const bool stands = e < count && fold.gave_way[e] == ALIVE;
+        const bool stands = e < count && fold.replaced_by[e] == ALIVE;
         if (op == SW_DELETE) {
             remove_entry<BITS>(device, &fold, e, stands, answers, &probes);
         } else {
@@ -292,11 +292,11 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
 }
 
-/* Assigns key slots to the operations of the crowded ranges, and no key slot to the others. */
+/* Assigns key slots to the operations of the overfull ranges, and no key slot to the others. */
 template <int BITS>
 static __device__ inline void
-collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
-              const struct range_layout &layout, const struct grid_stride &stride)
+assign_key_slots(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+                 const struct range_layout &layout, const struct grid_stride &stride)
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
@@ -308,7 +308,7 @@ collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_ba
             scratch->index_sorted[i] = NO_KEY_SLOT;
         }
         if (!layout.in_order) {
-            collect_one<BITS>(device, batch, i, m, mine);
+            assign_key_slot<BITS>(device, batch, i, m, mine);
         } else if (mine) {
             scratch->m[i] = m;
             scratch->operands[i] = operand_of<BITS>(batch, i);
@@ -334,17 +334,17 @@ copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_bat
     }
 }
 
-/* All blocks together carry out the crowded ranges, copy the answers, and compute the counters. */
+/* All blocks together carry out the overfull ranges, copy the answers, and compute the counters. */
 template <int BITS>
-static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
+static __global__ void __launch_bounds__(OVERFULL_THREADS, OVERFULL_BLOCKS_PER_SM)
     rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
                 const struct wanted<BITS> wanted, struct range_layout layout)
 {
     struct sw_cuda_control *control = device.control;
     const struct grid_stride stride = stride_of_thread();
     if (sw_is_admitted(control)) {
-        if (control->crowded != 0) {
-            collect_crowd<BITS>(device, batch, layout, stride);
+        if (control->overfull != 0) {
+            assign_key_slots<BITS>(device, batch, layout, stride);
             cooperative_groups::this_grid().sync(); /* M4: key slots of all blocks */
             if (layout.in_order) {
                 apply_in_order<BITS>(device, batch, wanted, stride);
@@ -442,13 +442,13 @@ cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
         return error;
     }
     return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>, dim3(device->rest_blocks),
-                                       dim3(CROWD_THREADS), arguments, 0, stream);
+                                       dim3(OVERFULL_THREADS), arguments, 0, stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, uint32_t *blocks)
 {
-    cudaError_t error = sw_cuda_cooperative_blocks(rest_kernel<BITS>, CROWD_THREADS,
-                                                   multiprocessors, CROWD_BLOCKS_PER_SM, blocks);
+    cudaError_t error = sw_cuda_cooperative_blocks(rest_kernel<BITS>, OVERFULL_THREADS,
+                                                   multiprocessors, OVERFULL_BLOCKS_PER_SM, blocks);
     *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
     return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_walk.cu - decides the effects of a batch's operations, from presence and expiry time, if
+ * expiry_groups.cu - decides the effects of a batch's operations, from presence and expiry time, if
  * groups may be refused: for lack of room, or because key strings differ. Whether a group is
  * refused depends on the groups before it, so one thread carries out all operations in order on the
  * state of their keys. Then the engine gets no operation that it would refuse.
@@ -31,8 +31,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* The inputs of a walk. */
-template <int BITS> struct walked {
+/* The inputs of the decision about groups. */
+template <int BITS> struct group_inputs {
     const struct sw_cuda_device<BITS> &device;
     const struct sw_cuda_expiry_view &view;
     const struct sw_cuda_rows &rows;
@@ -41,15 +41,15 @@ template <int BITS> struct walked {
     bool stash_full;
 };
 
-/* The state of a walk. */
-struct walk {
+/* The state after the groups decided so far. */
+struct group_state {
     uint64_t occupied, held; /* entries; entries that expire */
     struct sw_cuda_timed_sums sums;
 };
 
 /* Undoes the operations [first, i). */
 template <int BITS>
-static __device__ void take_back(const struct walked<BITS> &of, uint32_t first, uint32_t i)
+static __device__ void take_back(const struct group_inputs<BITS> &of, uint32_t first, uint32_t i)
 {
     const struct sw_cuda_expiry_view &view = of.view;
     while (i > first) {
@@ -63,7 +63,7 @@ static __device__ void take_back(const struct walked<BITS> &of, uint32_t first, 
 }
 
 template <int BITS>
-static __device__ bool has_room_for_times(const struct walked<BITS> &of, uint64_t held,
+static __device__ bool has_room_for_times(const struct group_inputs<BITS> &of, uint64_t held,
                                           uint32_t first, uint32_t end)
 {
     const struct sw_cuda_times_room &room = of.room;
@@ -76,8 +76,8 @@ static __device__ bool has_room_for_times(const struct walked<BITS> &of, uint64_
 
 /* Carries out operation i, or returns why its group is refused. */
 template <int BITS>
-static __device__ inline enum sw_admission walk_operation(const struct walked<BITS> &of, uint32_t i,
-                                                          struct walk *walk)
+static __device__ inline enum sw_admission
+decide_operation(const struct group_inputs<BITS> &of, uint32_t i, struct group_state *group_state)
 {
     const struct sw_cuda_expiry_view &view = of.view;
     const struct sw_cuda_rows &rows = of.rows;
@@ -89,7 +89,7 @@ static __device__ inline enum sw_admission walk_operation(const struct walked<BI
         return SW_REFUSED_COLLISION;
     }
     const struct sw_cuda_stepped step = sw_timed_step<BITS>(view, batch, i, key);
-    if (step.inserts && (walk->occupied >= of.device.table.occupied_max || of.stash_full)) {
+    if (step.inserts && (group_state->occupied >= of.device.table.occupied_max || of.stash_full)) {
         return SW_REFUSED_FULL;
     }
     sw_timed_tell<BITS>(view, batch, i, key, step);
@@ -98,29 +98,30 @@ static __device__ inline enum sw_admission walk_operation(const struct walked<BI
     if (rows.text_bytes > 0) {
         text_step(rows, i, step.effect);
     }
-    walk->occupied += step.after.present;
-    walk->occupied -= key.present;
-    walk->held += step.after.at != 0;
-    walk->held -= key.at != 0;
-    sw_timed_add(&walk->sums, key, step);
+    group_state->occupied += step.after.present;
+    group_state->occupied -= key.present;
+    group_state->held += step.after.at != 0;
+    group_state->held -= key.at != 0;
+    sw_timed_add(&group_state->sums, key, step);
     return SW_ADMITTED;
 }
 
 /* Carries out all operations of [first, end), or leaves the state unchanged if the group is
  * refused. */
 template <int BITS>
-static __device__ enum sw_admission walk_group(const struct walked<BITS> &of, uint32_t first,
-                                               uint32_t end, struct walk *walk)
+static __device__ enum sw_admission decide_group(const struct group_inputs<BITS> &of,
+                                                 uint32_t first, uint32_t end,
+                                                 struct group_state *group_state)
 {
-    const struct walk saved = *walk;
-    if (!has_room_for_times<BITS>(of, walk->held, first, end)) {
+    const struct group_state saved = *group_state;
+    if (!has_room_for_times<BITS>(of, group_state->held, first, end)) {
         return SW_REFUSED_FULL;
     }
     for (uint32_t i = first; i < end; i++) {
-        const enum sw_admission admission = walk_operation<BITS>(of, i, walk);
+        const enum sw_admission admission = decide_operation<BITS>(of, i, group_state);
         if (admission != SW_ADMITTED) {
             take_back<BITS>(of, first, i);
-            *walk = saved;
+            *group_state = saved;
             return admission;
         }
     }
@@ -142,19 +143,20 @@ static __device__ void leave_out(const struct sw_cuda_expiry_view &view, uint32_
 /* By one thread. */
 template <int BITS>
 static __global__ void
-walk_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
-            const struct sw_cuda_rows rows, const struct sw_cuda_timed<BITS> batch,
-            const struct sw_cuda_times_room room)
+times_groups_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
+                    const struct sw_cuda_rows rows, const struct sw_cuda_timed<BITS> batch,
+                    const struct sw_cuda_times_room room)
 {
     struct sw_cuda_expiry_control *control = view.control;
     const bool stash_full = device.table.state->stash_occupied > device.table.stash_max;
-    const struct walked<BITS> of = {
+    const struct group_inputs<BITS> of = {
         device, view, rows, batch, room, stash_full
     };
-    struct walk walk = {device.table.state->occupied, room.held, {0, 0, 0, SW_EXPIRY_NEVER}};
+    struct group_state group_state = {
+        device.table.state->occupied, room.held, {0, 0, 0, SW_EXPIRY_NEVER}};
     for (uint32_t g = 0, first = 0; g < batch.group_count; g++) {
         const uint32_t end = batch.group_ends[g];
-        const enum sw_admission admission = walk_group<BITS>(of, first, end, &walk);
+        const enum sw_admission admission = decide_group<BITS>(of, first, end, &group_state);
         view.refused[g] = (uint8_t)admission;
         control->refused += admission != SW_ADMITTED;
         if (admission != SW_ADMITTED) {
@@ -162,12 +164,12 @@ walk_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expir
         }
         first = end;
     }
-    control->inserts = walk.sums.inserts;
-    control->expired = walk.sums.expired;
-    control->next = walk.sums.next;
+    control->inserts = group_state.sums.inserts;
+    control->expired = group_state.sums.expired;
+    control->next = group_state.sums.next;
 }
 
-/* Lists the keys whose times the walk has changed. */
+/* Lists the keys whose times the groups have changed. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     list_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
@@ -188,17 +190,17 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_times_walk(const struct sw_cuda_device<BITS> *device,
-                                      const struct sw_cuda_expiry_view *view,
-                                      const struct sw_cuda_rows *rows,
-                                      const struct sw_cuda_timed<BITS> *batch,
-                                      const struct sw_cuda_times_room *room, cudaStream_t stream)
+cudaError_t sw_cuda_launch_times_groups(const struct sw_cuda_device<BITS> *device,
+                                        const struct sw_cuda_expiry_view *view,
+                                        const struct sw_cuda_rows *rows,
+                                        const struct sw_cuda_timed<BITS> *batch,
+                                        const struct sw_cuda_times_room *room, cudaStream_t stream)
 {
     const uint32_t blocks = sw_timed_blocks(batch->count);
     keys_kernel<BITS><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *view, *batch);
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) {
-        walk_kernel<BITS><<<1, 1, 0, stream>>>(*device, *view, *rows, *batch, *room);
+        times_groups_kernel<BITS><<<1, 1, 0, stream>>>(*device, *view, *rows, *batch, *room);
         error = cudaGetLastError();
     }
     if (error == cudaSuccess) {
@@ -236,7 +238,7 @@ cudaError_t sw_cuda_launch_times_refuse(const struct sw_cuda_expiry_view *view, 
 }
 
 #define INSTANTIATE(BITS, ...)                                                   \
-    template cudaError_t sw_cuda_launch_times_walk<BITS>(                        \
+    template cudaError_t sw_cuda_launch_times_groups<BITS>(                      \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_expiry_view *, \
         const struct sw_cuda_rows *, const struct sw_cuda_timed<BITS> *,         \
         const struct sw_cuda_times_room *, cudaStream_t);
