@@ -7,23 +7,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/hex.h"
+
 void sw_boot_id(uint8_t id[SW_BOOT_ID_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
     unsigned digit = 0;
     memset(id, 0, SW_BOOT_ID_BYTES);
     while (file != NULL && digit < 2 * SW_BOOT_ID_BYTES) {
         int c = fgetc(file);
-        const char *place = c > 0 ? strchr(digits, c) : NULL;
         if (c == '-') {
             continue;
         }
-        if (place == NULL) {
+        const int value = sw_hex_digit((char)c); /* -1 at the end of the file */
+        if (value < 0) {
             memset(id, 0, SW_BOOT_ID_BYTES);
             break;
         }
-        unsigned value = (unsigned)(place - digits);
         id[digit / 2] = (uint8_t)(id[digit / 2] << 4 | value);
         digit++;
     }

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "proto/hex.h"
+
 struct line {
     const uint8_t *at;
     const uint8_t *end;
@@ -24,16 +26,6 @@ static bool is_blank(uint8_t byte)
 static bool ends_word(uint8_t byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
-}
-
-/* The value of a hexadecimal digit, or -1. */
-static int hex_value(uint8_t byte)
-{
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
 static uint8_t escaped(uint8_t byte)
@@ -59,10 +51,9 @@ static void unquote_escape(struct line *line)
 {
     const uint8_t *at = line->at;
     if (line->end - at >= 4 && at[1] == 'x') {
-        int high = hex_value(at[2]);
-        int low = hex_value(at[3]);
-        if (high >= 0 && low >= 0) {
-            *line->out++ = (uint8_t)(high * 16 + low);
+        uint8_t byte = 0;
+        if (sw_hex_decode((const char *)at + 2, 1, &byte)) {
+            *line->out++ = byte;
             line->at += 4;
             return;
         }

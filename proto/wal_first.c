@@ -9,22 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/hex.h"
+
 #define BEGINNING "sherwood-first-segment 1 "
 
 int sw_wal_first_encode(const struct sw_wal_first *first, char text[SW_WAL_FIRST_BYTES])
 {
     int size = snprintf(text, SW_WAL_FIRST_BYTES, BEGINNING "%016" PRIx64 " %016" PRIx64 " ",
                         first->number, first->wall_us);
-    for (size_t i = 0; i < sizeof(first->log_id); i++) {
-        size += snprintf(text + size, SW_WAL_FIRST_BYTES - (size_t)size, "%02x", first->log_id[i]);
-    }
+    sw_hex_encode(first->log_id, sizeof(first->log_id), text + size);
+    size += 2 * (int)sizeof(first->log_id);
     return size + snprintf(text + size, SW_WAL_FIRST_BYTES - (size_t)size, "\n");
 }
 
-static uint64_t hexadecimal(const char *text, size_t digits)
+static uint64_t read_number(const char *text)
 {
     char copy[17] = "";
-    memcpy(copy, text, digits);
+    memcpy(copy, text, 16);
     return strtoull(copy, NULL, 16);
 }
 
@@ -38,11 +39,9 @@ bool sw_wal_first_decode(const char *text, struct sw_wal_first *first)
         return false;
     }
     text += strlen(BEGINNING);
-    first->number = hexadecimal(text, 16);
-    first->wall_us = hexadecimal(text + 17, 16);
-    for (size_t i = 0; i < sizeof(first->log_id); i++) {
-        first->log_id[i] = (uint8_t)hexadecimal(text + 34 + 2 * i, 2);
-    }
+    first->number = read_number(text);
+    first->wall_us = read_number(text + 17);
+    const bool is_id = sw_hex_decode(text + 34, sizeof(first->log_id), first->log_id);
     sw_wal_first_encode(first, expected);
-    return strcmp(text - strlen(BEGINNING), expected) == 0 && first->number != 0;
+    return is_id && strcmp(text - strlen(BEGINNING), expected) == 0 && first->number != 0;
 }

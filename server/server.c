@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "proto/random_id.h"
 #include "server/access.h"
 #include "server/cluster/cluster.h"
 #include "server/describe.h"
@@ -26,7 +27,6 @@
 #include "server/net/listener.h"
 #include "server/observe/http.h"
 #include "server/observe/log.h"
-#include "server/random_id.h"
 #include "server/region/memory.h"
 #include "server/reload.h"
 #include "server/selftest.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "client/cli/cli.h"
@@ -17,6 +16,7 @@
 #include "client/sherwood-cluster.h"
 #include "proto/cluster/topology.h"
 #include "proto/decimal.h"
+#include "proto/random_id.h"
 
 #define LOCAL_PORT 7379 /* of the first server of --local-gpus; the next ports are the others' */
 #define HTTP_PORT 9379  /* default of sherwoodd --http-port */
@@ -35,17 +35,6 @@ static int usage(struct sw_cli *cli)
 }
 
 /* --- create ----------------------------------------------------------------------------------- */
-
-static void draw_id(char id[SW_TOPOLOGY_ID + 1])
-{
-    uint8_t bytes[SW_TOPOLOGY_ID / 2];
-    while (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        /* a signal can interrupt getrandom before the kernel's generator is ready */
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        snprintf(id + 2 * i, 3, "%02x", bytes[i]);
-    }
-}
 
 /* Writes the address of a host. Looks a name up, and also stores it in the topology. Returns false
  * with the reason printed. */
@@ -87,13 +76,13 @@ static void share_slots(struct sw_topology *topology)
     for (unsigned i = 0; i < count; i++) {
         struct sw_topology_shard *shard = &topology->shards[i];
         unsigned first = i * SW_SLOTS / count, end = (i + 1) * SW_SLOTS / count;
-        draw_id(shard->id);
+        sw_random_id(shard->id);
         snprintf(shard->name, sizeof(shard->name), "s%u", i);
         shard->ranges[0] = (struct sw_topology_range){(uint16_t)first, (uint16_t)(end - 1)};
         shard->range_count = 1;
         shard->slot_count = end - first;
         shard->primary = (uint16_t)i;
-        draw_id(topology->nodes[i].id);
+        sw_random_id(topology->nodes[i].id);
         topology->nodes[i].shard = (uint16_t)i;
         topology->nodes[i].is_primary = true;
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/cli/numbers.h"
+#include "proto/hex.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES ((uint32_t)sizeof(uint32_t))
@@ -61,10 +62,11 @@ static void put_number(FILE *out, uint32_t type, const uint8_t *at)
 
 static void put_hex(FILE *out, const uint8_t *bytes, size_t count)
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        fputc(digits[bytes[i] >> 4], out);
-        fputc(digits[bytes[i] & 15], out);
+    char digits[2 * 32 + 1];
+    for (size_t at = 0; at < count; at += 32) {
+        const size_t part = count - at < 32 ? count - at : 32;
+        sw_hex_encode(bytes + at, part, digits);
+        fwrite(digits, 2, part, out);
     }
 }
 

@@ -12,20 +12,13 @@
 #include "client/cli/numbers.h"
 #include "client/cli/rows.h"
 #include "proto/decimal.h"
+#include "proto/hex.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES ((uint32_t)sizeof(uint32_t))
 #define NUMBER_BYTES_MAX 64 /* the longest text of a number */
 
 /* --- bytes ------------------------------------------------------------------------------------ */
-
-static int digit_of(uint8_t c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
 
 static const char *read_hex(const struct sw_cli_row_format *format, const uint8_t *text,
                             size_t size, uint8_t *value)
@@ -42,14 +35,7 @@ static const char *read_hex(const struct sw_cli_row_format *format, const uint8_
         memcpy(value, &length, LENGTH_BYTES);
         value += LENGTH_BYTES;
     }
-    for (uint32_t i = 0; i < length; i++) {
-        const int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
-        if (high < 0 || low < 0) {
-            return "the value is not hex";
-        }
-        value[i] = (uint8_t)(high << 4 | low);
-    }
-    return NULL;
+    return sw_hex_decode((const char *)text, length, value) ? NULL : "the value is not hex";
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */

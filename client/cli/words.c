@@ -5,21 +5,14 @@
 #include <ctype.h>
 
 #include "client/cli/cli.h"
-
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    c = (char)tolower((unsigned char)c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "proto/hex.h"
 
 /* Returns the character that an escape stands for. *from is after the backslash; the function moves
  * it past the escape. */
 static char unescape(const char **from)
 {
     char c = *(*from)++;
+    uint8_t byte = 0;
     switch (c) {
     case 'n':
         return '\n';
@@ -28,10 +21,9 @@ static char unescape(const char **from)
     case 't':
         return '\t';
     case 'x':
-        if (hex((*from)[0]) >= 0 && hex((*from)[1]) >= 0) {
-            char byte = (char)(hex((*from)[0]) * 16 + hex((*from)[1]));
+        if (sw_hex_decode(*from, 1, &byte)) {
             *from += 2;
-            return byte;
+            return (char)byte;
         }
         return c;
     default:

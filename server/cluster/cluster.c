@@ -10,12 +10,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "proto/random_id.h"
 #include "server/cluster/cluster_parts.h"
 #include "server/cluster/fault.h"
 #include "server/cluster/migration_state.h"
 #include "server/cluster/topology_change.h"
 #include "server/observe/log.h"
-#include "server/random_id.h"
 
 /* --- handles of the loops --------------------------------------------------------------------- */
 

@@ -12,9 +12,9 @@
 #ifndef SHERWOOD_SERVER_LOG_HISTORY_FILE_H
 #define SHERWOOD_SERVER_LOG_HISTORY_FILE_H
 
+#include "proto/random_id.h"
 #include "server/log/directory.h"
 #include "server/log/history_terms.h"
-#include "server/random_id.h"
 
 #define SW_HISTORY_TEXT SW_RANDOM_ID_BYTES /* 40 hexadecimal digits */
 #define SW_HISTORY_NAME "history"

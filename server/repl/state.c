@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/random_id.h"
+#include "proto/random_id.h"
 
 void sw_repl_state_init(struct sw_repl_state *state)
 {

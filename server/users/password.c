@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "proto/hex.h"
+
 bool sw_hash_password(const void *password, size_t size, struct sw_hash *out)
 {
     return EVP_Digest(password, size, out->bytes, NULL, EVP_sha256(), NULL) == 1;
@@ -24,18 +26,9 @@ bool sw_hash_is_among(const struct sw_hash *hash, const struct sw_hash *list, si
     return found != 0;
 }
 
-static void put_hex(const uint8_t *bytes, size_t digits, char *out)
-{
-    static const char names[] = "0123456789abcdef";
-    for (size_t i = 0; i < digits; i++) {
-        out[i] = names[i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15];
-    }
-    out[digits] = '\0';
-}
-
 void sw_hash_format(const struct sw_hash *hash, char out[SW_HASH_HEX_BYTES])
 {
-    put_hex(hash->bytes, (size_t)SW_HASH_BYTES * 2, out);
+    sw_hex_encode(hash->bytes, SW_HASH_BYTES, out);
 }
 
 bool sw_hash_parse(const char *text, size_t size, struct sw_hash *out)
@@ -44,15 +37,11 @@ bool sw_hash_parse(const char *text, size_t size, struct sw_hash *out)
         return false;
     }
     for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-        bool is_digit = c >= '0' && c <= '9';
-        if (!is_digit && (c < 'a' || c > 'f')) {
+        if (text[i] >= 'A' && text[i] <= 'F') {
             return false;
         }
-        unsigned digit = is_digit ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10;
-        out->bytes[i / 2] = (uint8_t)(i % 2 == 0 ? digit << 4 : out->bytes[i / 2] | digit);
     }
-    return true;
+    return sw_hex_decode(text, SW_HASH_BYTES, out->bytes);
 }
 
 bool sw_password_generate(unsigned bits, char *out)
@@ -70,7 +59,8 @@ bool sw_password_generate(unsigned bits, char *out)
     if (got < size) {
         return false;
     }
-    put_hex(bytes, digits, out);
+    sw_hex_encode(bytes, size, out);
+    out[digits] = '\0';
     sw_forget(bytes, sizeof(bytes));
     return true;
 }
