@@ -27,6 +27,7 @@ enum sw_cli_format { SW_CLI_FORMAT_UNKNOWN, SW_CLI_FORMAT_CSV, SW_CLI_FORMAT_BIN
 
 /* The command line. Texts are borrowed from argv. */
 struct sw_cli_options {
+    const char *program; /* as it was called */
     char address[SW_CLI_ADDRESS_BYTES];
     struct sherwood_options connection; /* TLS settings; its texts are borrowed from argv */
     struct sw_cli_login login;

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.c - cluster create, slots and check; and the dispatch of the other cluster tools.
+ * cluster.c - cluster slots and check, and the dispatch of the other cluster tools.
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "client/cli/cli.h"
 #include "client/cli/move.h"
 #include "client/cli/set_topology.h"
 #include "client/sherwood-cluster.h"
 #include "proto/cluster/topology.h"
-#include "proto/decimal.h"
-#include "proto/random_id.h"
-
-#define LOCAL_PORT 7379 /* of the first server of --local-gpus; the next ports are the others' */
-#define HTTP_PORT 9379  /* default of sherwoodd --http-port */
 
 static int usage(struct sw_cli *cli)
 {
@@ -32,220 +24,6 @@ static int usage(struct sw_cli *cli)
         "       sherwood-cli [options] cluster move SLOTS FROM TO\n"
         "       sherwood-cli [options] cluster rebalance [--dry-run]\n");
     return 2;
-}
-
-/* --- create ----------------------------------------------------------------------------------- */
-
-/* Writes the address of a host. Looks a name up, and also stores it in the topology. Returns false
- * with the reason printed. */
-static bool set_host(struct sw_cli *cli, struct sw_topology_node *node, const char *host)
-{
-    if (sw_topology_is_ip(host, node->ip)) {
-        return true;
-    }
-    snprintf(node->hostname, sizeof(node->hostname), "%s", host);
-    return sw_cli_look_up(cli, host, node->ip);
-}
-
-/* Reads "host:port" or "[v6]:port". */
-static bool set_node(struct sw_cli *cli, struct sw_topology_node *node, char *text)
-{
-    uint64_t port = 0;
-    char *colon = strrchr(text, ':');
-    if (colon == NULL || colon == text ||
-        !sw_decimal_parse((const uint8_t *)colon + 1, strlen(colon + 1), UINT16_MAX, &port) ||
-        port == 0) {
-        fprintf(cli->messages, "\"%s\" is not an address: write host:port\n", text);
-        return false;
-    }
-    *colon = '\0';
-    if (text[0] == '[' && colon[-1] == ']') {
-        colon[-1] = '\0';
-        text++;
-    }
-    node->port = (uint16_t)port;
-    return set_host(cli, node, text);
-}
-
-/* Gives each node a shard of its own, and spreads the slots evenly over the shards. */
-static void share_slots(struct sw_topology *topology)
-{
-    const unsigned count = topology->node_count;
-    topology->epoch = 1;
-    topology->shard_count = count;
-    for (unsigned i = 0; i < count; i++) {
-        struct sw_topology_shard *shard = &topology->shards[i];
-        unsigned first = i * SW_SLOTS / count, end = (i + 1) * SW_SLOTS / count;
-        sw_random_id(shard->id);
-        snprintf(shard->name, sizeof(shard->name), "s%u", i);
-        shard->ranges[0] = (struct sw_topology_range){(uint16_t)first, (uint16_t)(end - 1)};
-        shard->range_count = 1;
-        shard->slot_count = end - first;
-        shard->primary = (uint16_t)i;
-        sw_random_id(topology->nodes[i].id);
-        topology->nodes[i].shard = (uint16_t)i;
-        topology->nodes[i].is_primary = true;
-    }
-}
-
-static bool is_loopback(const char *ip)
-{
-    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
-}
-
-static bool is_same_host(const struct sw_topology_node *one, const struct sw_topology_node *other)
-{
-    return strcmp(one->ip, other->ip) == 0 || (is_loopback(one->ip) && is_loopback(other->ip));
-}
-
-/* Returns a free port for a node's status page: from HTTP_PORT on, the first port that no earlier
- * node of the same host has for its own page or for its clients. */
-static unsigned http_port_of(const struct sw_topology *topology, unsigned which)
-{
-    const struct sw_topology_node *nodes = topology->nodes;
-    unsigned earlier = 0, port = HTTP_PORT;
-    for (unsigned i = 0; i < which; i++) {
-        earlier += is_same_host(&nodes[i], &nodes[which]);
-    }
-    for (;; port++) {
-        bool is_taken = false;
-        for (unsigned i = 0; i < topology->node_count && !is_taken; i++) {
-            is_taken = nodes[i].port == port && is_same_host(&nodes[i], &nodes[which]);
-        }
-        if (!is_taken && earlier-- == 0) {
-            return port;
-        }
-    }
-}
-
-static void print_start(struct sw_cli *cli, const struct sw_topology *topology, unsigned which,
-                        const char *path, bool on_gpus)
-{
-    const struct sw_topology_node *node = &topology->nodes[which];
-    const struct sw_topology_shard *shard = &topology->shards[which];
-    const char *slash = strrchr(path, '/');
-    const int folder = slash == NULL ? 0 : (int)(slash + 1 - path); /* "" or "FOLDER/" */
-    const unsigned http_port = http_port_of(topology, which);
-    fprintf(cli->out, "%s: slots %u to %u: mkdir -p %.*s%s && sherwoodd --port %u ", shard->name,
-            shard->ranges[0].first, shard->ranges[0].last, folder, path, shard->name, node->port);
-    if (http_port != HTTP_PORT) {
-        fprintf(cli->out, "--http-port %u ", http_port);
-    }
-    /* a node without a data directory stores no migration, so it cannot be a target */
-    fprintf(cli->out, "--cluster-config %s --cluster-node-id %s --data-dir %.*s%s", path, node->id,
-            folder, path, shard->name);
-    fprintf(cli->out, on_gpus ? " --device %u\n" : "\n", which);
-}
-
-/* Checks the topology as daemons do, writes it, and prints how to start the daemons; with `on_gpus`
- * each on a GPU of its own. */
-static int write_topology(struct sw_cli *cli, const struct sw_topology *topology, const char *path,
-                          bool on_gpus)
-{
-    char error[SW_TOPOLOGY_ERROR_BYTES];
-    char *text = sw_topology_print(topology);
-    struct sw_topology *again = text == NULL ? NULL : sw_topology_parse(text, strlen(text), error);
-    if (again == NULL) {
-        fprintf(cli->messages, "%s\n", text == NULL ? "not enough memory" : error);
-        free(text);
-        return 1;
-    }
-    sw_topology_free(again);
-    FILE *file = fopen(path, "wx");
-    bool written = file != NULL && fprintf(file, "%s\n", text) > 0;
-    written = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    int failure = errno;
-    if (file != NULL && fclose(file) != 0 && written) {
-        written = false;
-        failure = errno;
-    }
-    free(text);
-    if (!written) {
-        fprintf(cli->messages, "%s: %s%s\n", path, strerror(failure),
-                file == NULL && failure == EEXIST ? ": name a new file with --output" : "");
-        if (file != NULL) { /* the file is new, and a part of a topology is of no use */
-            unlink(path);
-        }
-        return 1;
-    }
-    for (unsigned i = 0; i < topology->node_count; i++) {
-        print_start(cli, topology, i, path, on_gpus);
-    }
-    return 0;
-}
-
-struct wish {
-    char *nodes;
-    const char *output, *name;
-    uint64_t gpus;
-};
-
-static bool read_wish(int count, char **words, struct wish *wish)
-{
-    for (int i = 0; i + 1 < count; i += 2) {
-        if (strcmp(words[i], "--nodes") == 0) {
-            wish->nodes = words[i + 1];
-        } else if (strcmp(words[i], "--output") == 0) {
-            wish->output = words[i + 1];
-        } else if (strcmp(words[i], "--name") == 0) {
-            wish->name = words[i + 1];
-        } else if (strcmp(words[i], "--local-gpus") != 0 ||
-                   !sw_decimal_parse((const uint8_t *)words[i + 1], strlen(words[i + 1]),
-                                     SHERWOOD_STRIPES_MAX, &wish->gpus)) {
-            return false;
-        }
-    }
-    return count % 2 == 0 && wish->output != NULL && (wish->nodes == NULL) != (wish->gpus == 0);
-}
-
-/* Fills in the nodes. Returns false with the reason printed. */
-static bool set_nodes(struct sw_cli *cli, struct sw_topology *topology, const struct wish *wish)
-{
-    char *rest = NULL;
-    for (uint64_t i = 0; i < wish->gpus; i++) {
-        struct sw_topology_node *node = &topology->nodes[topology->node_count++];
-        strcpy(node->ip, "127.0.0.1");
-        node->port = (uint16_t)(LOCAL_PORT + i);
-    }
-    for (char *text = wish->nodes == NULL ? NULL : strtok_r(wish->nodes, ",", &rest); text != NULL;
-         text = strtok_r(NULL, ",", &rest)) {
-        if (topology->node_count == SHERWOOD_STRIPES_MAX) {
-            fprintf(cli->messages, "a cluster has at most %d shards\n", SHERWOOD_STRIPES_MAX);
-            return false;
-        }
-        if (!set_node(cli, &topology->nodes[topology->node_count++], text)) {
-            return false;
-        }
-    }
-    return topology->node_count > 0;
-}
-
-static int create(struct sw_cli *cli, int count, char **words)
-{
-    struct wish wish = {.name = "sherwood"};
-    if (!read_wish(count, words, &wish)) {
-        return usage(cli);
-    }
-    if (strlen(wish.name) > SW_TOPOLOGY_NAME_MAX) {
-        fprintf(cli->messages, "the name \"%s\" has more than %u bytes: use a shorter one\n",
-                wish.name, SW_TOPOLOGY_NAME_MAX);
-        return 1;
-    }
-    static struct sw_topology_shard shards[SHERWOOD_STRIPES_MAX];
-    static struct sw_topology_node nodes[SHERWOOD_STRIPES_MAX];
-    static struct sw_topology_range ranges[SHERWOOD_STRIPES_MAX];
-    static struct sw_topology topology;
-    topology.shards = shards;
-    topology.nodes = nodes;
-    snprintf(topology.cluster, sizeof(topology.cluster), "%s", wish.name);
-    for (size_t i = 0; i < SHERWOOD_STRIPES_MAX; i++) {
-        shards[i].ranges = &ranges[i];
-    }
-    if (!set_nodes(cli, &topology, &wish)) {
-        return 1;
-    }
-    share_slots(&topology);
-    return write_topology(cli, &topology, wish.output, wish.gpus > 0);
 }
 
 /* --- slots and check -------------------------------------------------------------------------- */
@@ -370,7 +148,8 @@ static int check(struct sw_cli *cli)
 int sw_cli_cluster(struct sw_cli *cli, int count, char **words)
 {
     if (count > 0 && strcasecmp(words[0], "create") == 0) {
-        return create(cli, count - 1, words + 1);
+        const int status = sw_cli_cluster_create(cli, count - 1, words + 1);
+        return status < 0 ? usage(cli) : status;
     }
     if (count > 0 && strcasecmp(words[0], "set") == 0) {
         const int status = sw_cli_cluster_set(cli, count - 1, words + 1);

@@ -378,7 +378,8 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
                          size_t text_bytes)
 {
     struct server server = {0};
-    *options = (struct sw_cli_options){.raw = -1, .connection = SHERWOOD_OPTIONS_INIT};
+    *options = (struct sw_cli_options){
+        .program = argc > 0 ? argv[0] : "", .raw = -1, .connection = SHERWOOD_OPTIONS_INIT};
     int words = read_options(argc, argv, "+", options, &server);
     if (words > 0 && words < argc &&
         (strcasecmp(argv[words], "load") == 0 || strcasecmp(argv[words], "dump") == 0)) {

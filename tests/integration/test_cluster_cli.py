@@ -6,6 +6,7 @@ import contextlib
 import json
 import pathlib
 import re
+import shlex
 import socket
 import subprocess
 import tempfile
@@ -17,20 +18,26 @@ from harness import BUILD, Server, case, check, equal, free_port, main, run
 CLI = BUILD / "sherwood-cli"
 
 
+def starts(said):
+    """The commands that cluster create printed."""
+    return [line for line in said.splitlines() if line.startswith("mkdir ")]
+
+
 @contextlib.contextmanager
 def created(count):
     """Starts daemons as cluster create prints: (file, servers)."""
     with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder, contextlib.ExitStack() as stack:
         file = pathlib.Path(folder) / "topology.json"
         ports = [free_port() for _ in range(count)]
-        said = run(CLI, "cluster", "create", "--output", file, "--nodes", ",".join(f"127.0.0.1:{p}" for p in ports))
+        lines = starts(run(CLI, "cluster", "create", "--output", file, "--nodes", ",".join(f"127.0.0.1:{p}" for p in ports)))
         servers = []
-        for i, (line, port) in enumerate(zip(said.splitlines(), ports)):
-            flags = re.search(r"sherwoodd (.*)$", line)[1].split()
-            wanted = ["--port", str(port), *(("--http-port", str(9379 + i)) if i > 0 else ())]
-            equal(flags[:flags.index("--cluster-config")], wanted, line)
-            flags[:len(wanted)] = ["--port", str(port)]  # the HTTP port is one of the harness
-            subprocess.run(re.search(r": (mkdir .*) && sherwoodd", line)[1], shell=True, check=True, timeout=60)
+        for line, port in zip(lines, ports):
+            folder_made, command = line.split(" && ")
+            program, *flags = shlex.split(command)
+            equal(program, str(BUILD / "sherwoodd"), line)
+            equal(flags[:3], ["--port", str(port), "--http-port"], line)
+            flags[:4] = ["--port", str(port)]  # the HTTP port is one of the harness
+            subprocess.run(folder_made, shell=True, check=True, timeout=60)
             servers.append(stack.enter_context(Server(*flags)))
         yield file, servers
 
@@ -91,9 +98,9 @@ def refusals():
         for wrong in ([], ["create"], ["create", "--output", file], ["slots", "x"], ["create", "--local-gpus", "2"]):
             check("usage: sherwood-cli cluster" in run(CLI, "cluster", *wrong, rc=2), wrong)
         said = run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file)
-        check(f"s1: slots 8192 to 16383: mkdir -p {folder}/s1 && sherwoodd --port 7380 --http-port 9380 " in said, said)
+        check(f"# s1: slots 8192 to 16383\nmkdir -p {folder}/s1 && {BUILD}/sherwoodd --port 7380 --http-port 9380 " in said, said)
         check("sherwoodd --port 7379 --cluster-config" in said, said)
-        equal([line.split()[-2:] for line in said.splitlines()], [["--device", "0"], ["--device", "1"]], said)
+        equal([line.split()[-2:] for line in starts(said)], [["--device", "0"], ["--device", "1"]], said)
         check("File exists" in run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1), "it stays")
         said = run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1)
         check("t.json: File exists: name a new file with --output" in said, said)
@@ -131,14 +138,37 @@ def set_topology():
 
 @case
 def http_ports():
-    """daemons on one host get different HTTP ports, which are no node's port; on several hosts the default stays"""
-    for nodes, wanted in ((["127.0.0.1:9380", "127.0.0.2:7380", "[::1]:9381"], ["9379", "9382", "9383"]),
-                          (["127.0.0.1:9379", "127.0.0.1:1"], ["9380", "9381"]),
-                          (["10.0.0.1:7379", "10.0.0.2:7379", "10.0.0.1:7380"], ["9379", "9379", "9380"])):
+    """the HTTP port of a node is 2000 above its port, or the next one that no node of the host has"""
+    for nodes, wanted in ((["127.0.0.1:7374", "127.0.0.1:7375"], [9374, 9375]),
+                          (["127.0.0.1:9380", "127.0.0.2:7380", "[::1]:9381"], [11380, 9382, 11381]),
+                          (["127.0.0.1:9379", "127.0.0.1:7380", "127.0.0.2:7380"], [11379, 9380, 9381]),
+                          (["10.0.0.1:65535", "10.0.0.1:63535"], [63536, 61535]),
+                          (["10.0.0.1:7379", "10.0.0.2:7379", "10.0.0.1:7380"], [9379, 9379, 9380])):
         with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
             said = run(CLI, "cluster", "create", "--output", f"{folder}/t.json", "--nodes", ",".join(nodes))
-        found = [re.search(r"--http-port (\d+)", line) for line in said.splitlines()]
-        equal([port[1] if port else "9379" for port in found], wanted, said)
+        found = [re.search(r"--http-port (\d+)", line) for line in starts(said)]
+        equal([int(port[1]) if port else 9379 for port in found], wanted, said)
+
+
+@case
+def start_lines():
+    """a shell reads the printed lines as they are; sherwoodd is the one beside sherwood-cli; used ports are reported"""
+    with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder, socket.create_server(("127.0.0.1", 0)) as listener:
+        used = listener.getsockname()[1]
+        path, program = f"{folder}/a 'b/t.json", pathlib.Path(folder, "bin", "sherwood-cli")
+        for name in (pathlib.Path(path).parent, program.parent):
+            name.mkdir()
+        program.symlink_to(CLI)
+        said = run(program, "cluster", "create", "--output", path, "--nodes", f"127.0.0.1:{used}")
+        check(f"s0: port {used} is in use on this machine: stop the server that has it, or create" in said, said)
+        line, = starts(said)
+        words = shlex.split(line)
+        equal(words[:5], ["mkdir", "-p", f"{folder}/a 'b/s0", "&&", "sherwoodd"], "no sherwoodd is beside this sherwood-cli")
+        equal((words[words.index("--cluster-config") + 1], words[-1]), (path, f"{folder}/a 'b/s0"), line)
+        pathlib.Path(program.parent, "sherwoodd").symlink_to(BUILD / "sherwoodd")
+        said = run(program, "cluster", "create", "--output", f"{folder}/u.json", "--nodes", f"127.0.0.1:{used - 2000}")
+        check(f" && {program.parent}/sherwoodd --port {used - 2000} --http-port {used} " in said, said)
+        check(f"s0: port {used} is in use on this machine: start the node with another --http-port" in said, said)
 
 
 EVIL = b"\x1b]0;pwned\x07\x1b[2J\xc2\x9b1mhello"
