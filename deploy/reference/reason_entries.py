@@ -56,8 +56,9 @@ GROUPS = (
      "finds most of these errors without a start. `CONFIG SET`, `CONFIG REWRITE` and a reload (SIGHUP) report some of them as a reason and change nothing.\n"
      "If only a path and an error of the system follow, such as `No such file or directory`, correct that path or its rights.",
      r"server/(config/|start_check\.c|fd_limit\.c|access\.c|reload\.c)|proto/regular_file",
-     (("unknown flag|unexpected argument|needs a value|takes no value", "Correct the flag: `sherwoodd --help` lists all flags."),
-      ("unknown (option|section)|belongs in section|already set|section is missing|neither \\[section|NUL byte|larger than %u KiB|line is longer",
+     (("is an option of redis", "Write the option that the text names, or remove this one."),
+      ("unknown flag|unexpected argument|needs a value|takes no value", "Correct the flag: `sherwoodd --help` lists all flags."),
+      ("unknown (option|section)|belongs in section|already set|section is missing|without quotes|a comment after a value|have '=' between|neither \\[section|NUL byte|larger than %u KiB|line is longer",
        "Correct the line of the file that the text names: `sherwoodd --print-template` prints a file with every option."),
       ("is not (one of|a number|%s from|an IPv4)|is longer than|^save (has|is pairs)|node-id is not|announce-|is not a multiple|too many: strings",
        "Choose a value of the form and the range in [Options](options.md)."),

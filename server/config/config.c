@@ -10,7 +10,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "server/config/options.h"
+#include "server/config/redis_options.h"
 #include "server/config/save_points.h"
 #include "table/configuration.h"
 
@@ -276,11 +276,21 @@ static struct argument take_apart(const char *text)
 static int refuse_argument(const char *text, const struct argument *argument, char *error,
                            size_t error_bytes)
 {
+    struct sw_redis_option redis;
+    char advice[SW_CONFIG_ERROR_BYTES / 2];
     const int dashes = (int)strspn(text, "-") < 8 ? (int)strspn(text, "-") : 8;
-    if (dashes == 0 || argument->name[0] == '\0') {
+    const size_t size = strlen(argument->name);
+    if (dashes == 0 && size > 5 && strcmp(argument->name + size - 5, ".conf") == 0) {
+        snprintf(error, error_bytes, "unexpected argument '%s': write --config before a file",
+                 argument->name);
+    } else if (dashes == 0 || argument->name[0] == '\0') {
         snprintf(error, error_bytes,
                  "unexpected argument '%.*s%s': options are written --name value", dashes, text,
                  argument->name);
+    } else if (sw_redis_option_find(argument->name, &redis)) {
+        sw_redis_option_advise(&redis, true, advice, sizeof(advice));
+        snprintf(error, error_bytes, "'%.*s%s' is an option of redis: %s", dashes, text,
+                 argument->name, advice);
     } else {
         snprintf(error, error_bytes,
                  "unknown flag '%.*s%s'; did you mean --%s? (--help lists them)", dashes, text,

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "proto/regular_file.h"
-#include "server/config/options.h"
+#include "server/config/redis_options.h"
 
 /* No configuration is as large as this. The limit stops the reading of a file that was named by
  * mistake. */
@@ -72,6 +72,61 @@ static void check_section(struct file_reader *reader, char *line)
     *end = ']';
 }
 
+/* Reports a name that is no option. `name` ends at its first blank. */
+static void fail_unknown(struct file_reader *reader, const char *name)
+{
+    const struct sw_option *nearest = sw_option_nearest(name);
+    struct sw_redis_option redis;
+    char advice[SW_CONFIG_ERROR_BYTES / 2];
+    if (sw_redis_option_find(name, &redis)) {
+        sw_redis_option_advise(&redis, false, advice, sizeof(advice));
+        fail(reader, "'%s' is an option of redis: %s", name, advice);
+    } else {
+        fail(reader, "unknown option '%s'; did you mean '%s' in [%s]?", name, nearest->name,
+             nearest->section);
+    }
+}
+
+/* Reports an option that is written as in redis.conf: a name, blanks and a value. The value is
+ * shown if it cannot be a secret. */
+static void fail_form(struct file_reader *reader, const struct sw_option *option, const char *line)
+{
+    const char *value = line + name_size(line);
+    value += strspn(value, " \t");
+    int size = (int)strcspn(value, "\r\n");
+    const bool is_word = size > 0 && size <= 64 && strcspn(value, " \t") >= (size_t)size;
+    const bool is_plain = option->type != SW_OPTION_TEXT && strpbrk(value, "=:\"'") == NULL;
+    const bool is_save = option == sw_option_at(SW_OPTION_AT_save) && size > 0 && size <= 64 &&
+                         strspn(value, "0123456789 ") >= (size_t)size;
+    if (!is_save && !(is_word && is_plain)) {
+        value = option->metavar;
+        size = (int)strlen(value);
+    }
+    fail(reader, "an option and its value have '=' between them: write '%s = %.*s' in [%s]",
+         option->name, size, value, option->section);
+}
+
+/* Reports a line that begins with a name and then a blank or the end, if the name is an option
+ * here or in redis. */
+static void check_form(struct file_reader *reader, const char *line)
+{
+    char name[65];
+    snprintf(name, sizeof(name), "%.*s", name_size(line), line);
+    name[strcspn(name, "\r\n")] = '\0';
+    const char *rest = line + strlen(name);
+    rest += strspn(rest, " \t");
+    const struct sw_option *option = sw_option_find(name);
+    struct sw_redis_option redis;
+    if (*rest == '=' || *rest == ':' || strpbrk(name, "=:;#") != NULL) {
+        return;
+    }
+    if (option != NULL) {
+        fail_form(reader, option, line);
+    } else if (sw_redis_option_find(name, &redis)) {
+        fail_unknown(reader, name);
+    }
+}
+
 /* Reads the next line with its newline, and ends it with a NUL. Returns its size, or 0 at the end
  * of the file and after an error. */
 static size_t read_bytes(struct file_reader *reader, char *out, size_t out_bytes)
@@ -117,8 +172,30 @@ static char *read_line(char *out, int out_bytes, void *context)
     memmove(out, out + skip, size - skip + 1);
     if (out[0] == '[') {
         check_section(reader, out);
+    } else {
+        check_form(reader, out);
     }
     return reader->bad ? NULL : out;
+}
+
+/* Reports a value that has quotes or a comment of redis.conf. Neither has a meaning here, so they
+ * would be a part of a path. */
+static void check_value(struct file_reader *reader, const char *name, const char *value)
+{
+    const size_t size = strlen(value);
+    const char *mark = strchr(value, '#');
+    while (mark != NULL && (mark == value || (mark[-1] != ' ' && mark[-1] != '\t'))) {
+        mark = strchr(mark + 1, '#');
+    }
+    const bool has_quotes =
+        size >= 2 && (value[0] == '"' || value[0] == '\'') && value[size - 1] == value[0];
+    if (has_quotes && size == 2) {
+        fail(reader, "option '%s': write an empty value without quotes: 'name ='", name);
+    } else if (has_quotes) {
+        fail(reader, "option '%s': write the value without quotes", name);
+    } else if (mark != NULL) {
+        fail(reader, "option '%s': a comment after a value begins with ';', not with '#'", name);
+    }
 }
 
 static int on_value(void *context, const char *section, const char *name, const char *value)
@@ -129,9 +206,11 @@ static int on_value(void *context, const char *section, const char *name, const 
     if (option == NULL) {
         char shown[65];
         snprintf(shown, sizeof(shown), "%.*s", name_size(name), name);
-        const struct sw_option *nearest = sw_option_nearest(shown);
-        fail(reader, "unknown option '%s'; did you mean '%s' in [%s]?", shown, nearest->name,
-             nearest->section);
+        fail_unknown(reader, shown);
+        return 0;
+    }
+    check_value(reader, name, value);
+    if (reader->bad) {
         return 0;
     }
     if (strcmp(option->section, section) != 0) {

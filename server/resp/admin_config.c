@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "server/config/live.h"
+#include "server/config/redis_options.h"
 #include "server/net/conn.h"
 #include "server/observe/log.h"
 #include "server/repl/repl.h"
@@ -120,13 +121,6 @@ static void config_get(struct sw_call *call)
 
 /* --- CONFIG SET ------------------------------------------------------------------------------- */
 
-/* Parameters of redis that stand for one of our options, and the factor of their value. */
-static const struct alias {
-    const char *name, *option;
-    uint64_t unit;
-} aliases[] = {{"maxclients", "connections-max", 1}, {"timeout", "idle-timeout-ms", 1000}};
-#define ALIASES (sizeof(aliases) / sizeof(aliases[0]))
-
 /* The pairs of a CONFIG SET, with their values as texts. */
 struct setting {
     struct sw_live_pair pairs[WORDS_MAX / 2];
@@ -151,17 +145,16 @@ static bool parameter_known(const struct sw_admin *admin, const struct sw_resp_a
     return false;
 }
 
-/* The live option that the argument names, or NULL. *alias receives the parameter of redis that the
- * argument names, or NULL. */
-static const struct sw_option *live_option(const struct sw_resp_argument *argument,
-                                           const struct alias **alias)
+/* The live option that the argument names, or NULL. *unit receives the factor of its value if the
+ * argument is a parameter of redis, otherwise 0. */
+static const struct sw_option *live_option(const struct sw_resp_argument *argument, uint64_t *unit)
 {
-    *alias = NULL;
-    for (size_t i = 0; i < ALIASES; i++) {
-        if (is_named(argument, aliases[i].name)) {
-            *alias = &aliases[i];
-            return sw_option_find(aliases[i].option);
-        }
+    char name[64];
+    struct sw_redis_option redis;
+    snprintf(name, sizeof(name), "%.*s", (int)argument->size, (const char *)argument->text);
+    *unit = sw_redis_option_find(name, &redis) ? redis.unit : 0;
+    if (*unit != 0) {
+        return sw_option_find(redis.option);
     }
     for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
         if (is_named(argument, sw_option_at(i)->name)) {
@@ -179,7 +172,7 @@ static void refuse_pair(struct sw_call *call, const struct sw_resp_argument *nam
 
 /* Writes the value of a parameter of redis as that of our option. Returns NULL, or the error of
  * redis for a wrong value; `why` is room for it. */
-static const char *convert(const struct alias *alias, const struct sw_option *option,
+static const char *convert(const struct sw_option *option, uint64_t unit,
                            const struct sw_resp_argument *value, char out[VALUE_BYTES],
                            char why[VALUE_BYTES])
 {
@@ -187,13 +180,12 @@ static const char *convert(const struct alias *alias, const struct sw_option *op
     if (!sw_argument_integer(value, &number)) {
         return "argument couldn't be parsed into an integer";
     }
-    if (number < (int64_t)(option->min / alias->unit) ||
-        number > (int64_t)(option->max / alias->unit)) {
+    if (number < (int64_t)(option->min / unit) || number > (int64_t)(option->max / unit)) {
         snprintf(why, VALUE_BYTES, "argument must be between %" PRIu64 " and %" PRIu64 " inclusive",
-                 option->min / alias->unit, option->max / alias->unit);
+                 option->min / unit, option->max / unit);
         return why;
     }
-    snprintf(out, VALUE_BYTES, "%" PRIu64, (uint64_t)number * alias->unit);
+    snprintf(out, VALUE_BYTES, "%" PRIu64, (uint64_t)number * unit);
     return NULL;
 }
 
@@ -201,8 +193,8 @@ static const char *convert(const struct alias *alias, const struct sw_option *op
 static const char *add_pair(struct setting *setting, const struct sw_resp_argument *name,
                             const struct sw_resp_argument *value, char why[VALUE_BYTES])
 {
-    const struct alias *alias = NULL;
-    const struct sw_option *option = live_option(name, &alias);
+    uint64_t unit = 0;
+    const struct sw_option *option = live_option(name, &unit);
     if (option == NULL) {
         return "can't set immutable config";
     }
@@ -212,11 +204,11 @@ static const char *add_pair(struct setting *setting, const struct sw_resp_argume
         }
     }
     char *text = setting->values[setting->count];
-    const char *wrong = alias != NULL ? convert(alias, option, value, text, why) : NULL;
+    const char *wrong = unit != 0 ? convert(option, unit, value, text, why) : NULL;
     if (wrong != NULL) {
         return wrong;
     }
-    if (alias == NULL) {
+    if (unit == 0) {
         if (value->size >= VALUE_BYTES || memchr(value->text, '\0', value->size)) {
             return "argument is too long, or has a zero byte";
         }

@@ -10,7 +10,7 @@ import tempfile
 
 import wire
 from certificates import Authority
-from harness import DAEMON, Server, Skip, case, check, equal, flags_with, free_port, main, run
+from harness import DAEMON, Server, Skip, case, check, equal, flags_with, free_port, main, redis_server, run
 
 
 class Folder:
@@ -137,6 +137,22 @@ def no_passwords():
         check(secret not in str(replies.ask("CONFIG", "GET", "*")), "CONFIG GET")
         check(secret not in str(replies.ask("INFO", "everything")), "INFO")
         check(secret not in server.log(), server.log())
+
+
+@case
+def options_of_redis():
+    """each option of redis exists here, or its error says what to write"""
+    with redis_server() as path:
+        names = run("redis-cli", "-s", path, "CONFIG", "GET", "*").split("\n")[::2]
+        version = run("redis-cli", "-s", path, "INFO", "server")
+    if "redis_version:7.0." not in version:
+        raise Skip("the list is of redis 7.0")
+    check(len(names) > 150, names)
+    said = run(DAEMON, "--help")
+    for name in filter(None, names):
+        if f"  --{name} " not in said:
+            error = run(DAEMON, f"--{name}", "x", rc=2)
+            check(f"sherwoodd: '--{name}' is an option of redis: " in error, error)
 
 
 if __name__ == "__main__":

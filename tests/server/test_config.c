@@ -85,9 +85,12 @@ Test(config, flags_are_read)
     cr_assert_str_empty(output.err);
 }
 
-#define NO_REQUIREPASS                                                                   \
-    "sherwoodd: unknown flag '--requirepass'; did you mean --requirepass-file? (--help " \
-    "lists them)\n"
+#define NO_REQUIREPASS                                                                         \
+    "sherwoodd: '--requirepass' is an option of redis: write --requirepass-file FILE, a file " \
+    "with the password\n"
+#define NO_REQUIREPASS_LINE                                                                    \
+    ":2: 'requirepass' is an option of redis: write 'requirepass-file = FILE' in [server], a " \
+    "file with the password\n"
 
 Test(config, flag_errors)
 {
@@ -241,12 +244,9 @@ Test(config, file_errors)
     static const char *const rows[][2] = {
         {"[server]\nprot = 1\n", ":2: unknown option 'prot'; did you mean 'port' in [server]?\n"},
         /* the text behind an unknown option may be a password */
-        {"[server]\nrequirepass = s3cret\n",
-         ":2: unknown option 'requirepass'; did you mean 'requirepass-file' in [server]?\n"},
-        {"[server]\nrequirepass my=s3cret\n",
-         ":2: unknown option 'requirepass'; did you mean 'requirepass-file' in [server]?\n"},
-        {"[server]\nrequirepass s3cret\n",
-         ":2: the line is neither [section], name = value nor a comment (# or ;)\n"},
+        {"[server]\nrequirepass = s3cret\n", NO_REQUIREPASS_LINE},
+        {"[server]\nrequirepass my=s3cret\n", NO_REQUIREPASS_LINE},
+        {"[server]\nrequirepass s3cret\n", NO_REQUIREPASS_LINE},
         {"[requirepass s3cret]\n",
          ":1: unknown section [requirepass]; did you mean [persistence]?\n"},
         {"[server]\n\n# x\ncapacity = 1\n", ":4: option 'capacity' belongs in section [table]\n"},
@@ -255,12 +255,10 @@ Test(config, file_errors)
         {"[tabel]\ncapacity = 1\n", ":1: unknown section [tabel]; did you mean [table]?\n"},
         {"[server]\n[limit]\nx=1\n", ":2: unknown section [limit]; did you mean [limits]?\n"},
         {"[server\nport = 1\n", ":1: a section is missing its ']'\n"},
-        {"[server]\nport\n",
+        {"[server]\nsome words\n",
          ":2: the line is neither [section], name = value nor a comment (# or ;)\n"},
         {"[server]\nport = 1\nport = 2\n", ":3: option 'port' was already set in line 2\n"},
         {"[server]\nport = 70000\n", ":2: port: '70000' is not a whole number from 0 to 65535\n"},
-        {"[server]\nport = \"1\"\n", ":2: port: '\"1\"' is not a whole number from 0 to 65535\n"},
-        {"[server]\nport = 1 # x\n", ":2: port: '1 # x' is not a whole number from 0 to 65535\n"},
         {"[server]\nport = x\nbind = y\n[nosuch]\n",
          ":2: port: 'x' is not a whole number from 0 to 65535\n"},
     };
