@@ -132,7 +132,7 @@ SW_OPTION(engine, "engine", "table", SW_ANY, SW_CHOICE(engines), "robin_hood", "
           "Choose the engine that stores the entries. robin_hood: every command. cuckoo: "
           "look-ups of at most three places; no SCAN, KEYS, RANDOMKEY or RESIZE, and no growth. "
           "cache: values are byte strings; if there is no room, the entry with the lowest score "
-          "is evicted; no INCR, SUM or RESIZE.")
+          "is evicted; no INCR, APPEND, expiry or log.")
 SW_OPTION(key_bits, "key-bits", "table", SW_ANY, SW_CHOICE(widths), "64", "BITS",
           "Width of keys in bits, 32 or 64. Values have the same width, unless value-bytes says "
           "otherwise. A slot takes twice that.")
