@@ -128,8 +128,14 @@ Test(topology, that_differs_is_not_equal)
         sw_topology_free(other);
         free(text);
     }
-    char *text = changed(",\"force\":true", "");
+    char *text = changed("\"name\":\"s2\"", "\"name\":\"s3\"");
+    memcpy(strstr(text, "\"shard\":\"s2\""), "\"shard\":\"s3\"", strlen("\"shard\":\"s3\""));
     struct sw_topology *other = parse(text);
+    cr_expect(!sw_topology_equal(t, other), "the name of a shard");
+    sw_topology_free(other);
+    free(text);
+    text = changed(",\"force\":true", "");
+    other = parse(text);
     cr_assert(sw_topology_equal(t, other) && !other->is_forced);
     sw_topology_free(other);
     free(text);

@@ -243,6 +243,13 @@ Test(wal_read, headers_of_another_log_shape_or_name)
                      "log-0000000000000002 has keys or values of another width, format, type or "
                      "engine than the server or the other segments");
     second.header.shape.value_bytes = 8;
+    second.header.shape.key_bytes = 4;
+    sw_wal_segment_encode(&second.header, second.bytes);
+    judge(&verdict, images, 2, SEGMENT_BYTES, 0);
+    cr_assert_str_eq(verdict.refusal,
+                     "log-0000000000000002 has keys or values of another width, format, type or "
+                     "engine than the server or the other segments");
+    second.header.shape.key_bytes = 8;
     first.header.shape.value_type = SW_TYPE_U32;
     sw_wal_segment_encode(&first.header, first.bytes);
     const uint32_t others[] = {SW_TYPE_F32, SW_TYPE_COUNT,
@@ -261,4 +268,35 @@ Test(wal_read, headers_of_another_log_shape_or_name)
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert(verdict.found[1].is_alias);
     cr_assert_not(verdict.starts); /* since the first is sealed */
+}
+
+/* A record of an unknown kind, or with an unknown flag that changes how it is read, ends the run.
+ * The start is refused: the record may hold a write. */
+Test(wal_read, a_record_of_a_later_version)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    const struct {
+        enum sw_wal_kind kind;
+        uint16_t flags;
+        bool starts;
+    } records[] = {
+        {SW_WAL_MARK, 0, true},
+        {(enum sw_wal_kind)(SW_WAL_MARK + 1), 0, false},
+        {SW_WAL_MARK, 0x8000, false},
+    };
+    struct verdict verdict;
+    for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+        begin_segment(&image, 1, 1, 0);
+        put_write(&image, 2, 0);
+        struct sw_wal_record record = {
+            .kind = records[i].kind, .flags = records[i].flags, .sequence = 1};
+        put_record(&image, &record, 1);
+        judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+        cr_assert_eq(verdict.starts, records[i].starts, "record %zu: %s", i, verdict.refusal);
+        cr_assert(verdict.starts ||
+                      strcmp(verdict.refusal, "log-0000000000000001 was written by a later version "
+                                              "of sherwoodd") == 0,
+                  "record %zu: %s", i, verdict.refusal);
+    }
 }
