@@ -167,3 +167,30 @@ Test(write_combiner, several_threads)
 {
     run_clients(THREADS, 4000);
 }
+
+/* A batch is gathered if its operations, groups and entries handed back fit the launch. */
+Test(write_combiner, gathers_batches_that_fit)
+{
+    uint32_t entries[1] = {0};
+    uint64_t scores[1] = {0};
+    struct sw_combiner combiner = {.gathered_max = OPS_MAX};
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS, .count = OPS_MAX, .group_count = OPS_MAX};
+    cr_assert(sw_combiner_gathers(&combiner, &batch));
+    batch.count = OPS_MAX + 1;
+    cr_assert_not(sw_combiner_gathers(&combiner, &batch), "too many operations");
+    batch.count = OPS_MAX - 1;
+    cr_assert_not(sw_combiner_gathers(&combiner, &batch), "more groups than operations");
+    batch.group_count = 0;
+    batch.leftover_keys = entries;
+    cr_assert_not(sw_combiner_gathers(&combiner, &batch), "it may hand entries back");
+    combiner.gathers_all = true;
+    cr_assert(sw_combiner_gathers(&combiner, &batch), "no batch hands entries back");
+    batch.scores = scores;
+    cr_assert_not(sw_combiner_gathers(&combiner, &batch), "it has scores");
+    batch.scores = NULL;
+    batch.scores_out = scores;
+    cr_assert_not(sw_combiner_gathers(&combiner, &batch), "it wants scores");
+    batch.scores_out = NULL;
+    batch.kind = SW_BATCH_RESIZE;
+    cr_assert_not(sw_combiner_gathers(&combiner, &batch), "it resizes");
+}
