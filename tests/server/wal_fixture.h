@@ -156,6 +156,9 @@ static inline void start(struct fixture *f, enum sw_wal_level level)
     cr_assert_eq(sw_log_scan(&scan, &f->directory, f->base, f->base, &(struct sw_wal_beside){0, 0},
                              &config.shape, reason),
                  0, "%s", reason);
+    for (size_t i = 0; i < scan.count; i++) { /* they have less than SW_WAL_KEPT_BYTES */
+        cr_assert_not_null(scan.file[i].bytes, "the scan did not keep segment %zu", i);
+    }
     if (scan.count > 0) {
         memcpy(f->directory.log_id, scan.found[0].segment.log_id, 16);
     }
