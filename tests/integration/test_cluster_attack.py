@@ -223,8 +223,11 @@ def half_targets():
         slot = slot_of(key_in(0, 0))
         older = source.ask("EXPORTSLOTS", 2, 1, node_id(1), node_id(0), 1, 8, 8, 0, 1 << 12, 1, slot)
         check("they need the same version of slot migration" in older, older)
-        for answer in (b"", b"+AC", b"+ACK 99999999999\r\n", b"+DONE 5\r\nhello", RANDOM.randbytes(600), b"-ERR no\r\n",
-                       b"+DONE 99999999999999999999\r\n"):
+        not_ack = b"trouble:the target did not reply with +ACK <sequence>\r\n"
+        for number, (answer, trouble) in enumerate((
+                (b"", b""), (b"+AC", b"trouble:the connection to the target: "), (b"+ACK 99999999999\r\n", not_ack),
+                (b"+DONE 5\r\nhello", not_ack), (RANDOM.randbytes(600), b""), (b"-ERR no\r\n", not_ack),
+                (b"+DONE 99999999999999999999\r\n", not_ack)), 1):
             with contextlib.closing(source.connect()) as connection:
                 connection.sendall(wire.command("EXPORTSLOTS", 3, 1, node_id(1), node_id(0), 1, 8, 8, 0, 1 << 12, 1, slot))
                 connection.settimeout(20 * SLOWER)
@@ -234,7 +237,9 @@ def half_targets():
                 if answer:
                     ended(connection)
             eventually(lambda: source.ask("GET", key_in(0, 0)) == b"7", f"it serves behind {answer[:20]!r}")
-            eventually(lambda: b"moving:0" in source.ask("CLUSTER", "MOVE", "STATUS"), "no move is left", 60)
+            eventually(lambda n=number: b"\r\nfailures:%d\r\n" % n in source.ask("CLUSTER", "MOVE", "STATUS"), "the move failed", 60)
+            status = source.ask("CLUSTER", "MOVE", "STATUS")
+            check(b"moving:0" in status and trouble in status, f"no move is left behind {answer[:20]!r}: {status}")
         equal(target.ask("DBSIZE"), 0, "the other node has nothing")
 
 
