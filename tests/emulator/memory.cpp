@@ -105,6 +105,18 @@ bool emu_is_reached(const void *memory)
            (after != registered.begin() && (--after)->first + after->second > (const char *)memory);
 }
 
+bool emu_crosses_a_piece(const void *memory, size_t bytes)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    auto after = registered.upper_bound((char *)memory);
+    if (after == registered.begin()) {
+        return false;
+    }
+    const auto piece = std::prev(after);
+    const char *end = piece->first + piece->second;
+    return end > (const char *)memory && (const char *)memory + bytes > end;
+}
+
 static void fault(int, siginfo_t *info, void *)
 {
     emu_fail("access of %p, which is no memory", info->si_addr);

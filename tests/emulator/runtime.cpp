@@ -285,6 +285,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                             cudaStream_t stream)
 {
     EMU_MAY_FAIL(emu_called());
+    if (emu_crosses_a_piece(to, bytes) || emu_crosses_a_piece(from, bytes)) {
+        return cudaErrorInvalidValue;
+    }
     std::lock_guard<std::recursive_mutex> lock(device);
     emu_enqueue_work(stream, [=] { memcpy(to, from, bytes); });
     if (!emu_is_reached(to) || !emu_is_reached(from)) {

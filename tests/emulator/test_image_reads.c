@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_image_reads.c - reads that begin while an image copies rows, or times, to the host.
+ * test_image_reads.c - images that copy rows, or times, to the host, and reads beside them.
  *
  * The copy begins with sw_memory_map_touched. In its place another thread runs a read to its end,
  * and submits a write and polls it. So an implementation in which reads wait for the copy waits for
@@ -166,8 +166,59 @@ static void run_image_reads(enum sw_rows_in rows_in, uint32_t value_bytes, uint6
     sw_table_destroy(beside.table);
 }
 
+/* Rows in host memory lie in pieces of 64 MiB, each pinned by itself: an image of more than one. */
+static void run_several_pieces(void)
+{
+    enum { BATCHES = 36, COUNT = 512, BYTES = 4096 };
+    struct sw_table_config config;
+    struct sw_table *table = NULL;
+    struct sw_queue *queue = NULL;
+    struct sw_image *image = NULL;
+    char reason[256] = "";
+    static uint64_t read_keys[COUNT], times[COUNT];
+    static uint8_t read_values[COUNT * BYTES];
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CUDA;
+    config.capacity_slots = 4ULL * BATCHES * COUNT;
+    config.batch_ops_max = COUNT;
+    config.value_bytes = BYTES;
+    config.rows_in = SW_ROWS_IN_HOST;
+    expect(sw_table_create(&config, &table, reason, sizeof(reason)) == SW_OK, reason);
+    expect(sw_queue_create(table, &queue) == SW_OK, "a queue");
+    uint64_t *keys = sw_io_alloc(table, COUNT * sizeof(*keys));
+    uint8_t *values = sw_io_alloc(table, (size_t)COUNT * BYTES);
+    memset(values, 7, (size_t)COUNT * BYTES);
+    for (uint32_t n = 0; n < BATCHES; n++) {
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS, .op = SW_SET, .count = COUNT};
+        batch.keys = keys;
+        batch.values = values;
+        for (uint32_t i = 0; i < COUNT; i++) {
+            keys[i] = (uint64_t)n * COUNT + i;
+        }
+        expect(sw_batch_run(queue, &batch) == SW_OK, "keys are set");
+    }
+    expect(sw_image_take(queue, false, &image) == SW_OK, "an image of several pieces");
+    uint32_t got = 1;
+    uint64_t all = 0;
+    while (got > 0) {
+        expect(sw_image_read(image, COUNT, read_keys, read_values, times, &got) == SW_OK, "a read");
+        for (size_t i = 0; i < (size_t)got * BYTES; i++) {
+            expect(read_values[i] == 7, "a row of the image");
+        }
+        all += got;
+    }
+    expect(all == (uint64_t)BATCHES * COUNT, "every row is in the image");
+    sw_image_drop(image);
+    sw_io_free(table, keys, COUNT * sizeof(*keys));
+    sw_io_free(table, values, (size_t)COUNT * BYTES);
+    sw_queue_destroy(queue);
+    sw_table_destroy(table);
+}
+
 int main(void)
 {
+    run_several_pieces();
+    printf("ok an image of rows in several pinned pieces has every row\n");
     run_image_reads(SW_ROWS_IN_HOST, ROW, 0);
     run_image_reads(SW_ROWS_IN_GPU_HOST, ROW, 0);
     run_image_reads(SW_ROWS_IN_GPU, ROW, CLOCK + 1000000);

@@ -37,13 +37,16 @@ static cudaError_t allocate(struct sw_cuda_rows_image *image, bool in_host)
 }
 
 /* Copies `count` rows to host memory. Returns cudaErrorMemoryAllocation if memory is short. The
- * device must not write meanwhile. */
-static cudaError_t copy_in_host(struct sw_cuda_rows_image *image, uint64_t count,
+ * device must not write meanwhile. The processor copies rows in host memory: they lie in pieces
+ * that were pinned one by one, and the CUDA runtime refuses a copy that crosses from one piece to
+ * the next. */
+static cudaError_t copy_in_host(struct sw_cuda_rows_image *image, bool in_host, uint64_t count,
                                 cudaStream_t stream)
 {
     struct sw_cuda_rows *view = &image->view;
     const uint64_t bytes = count * view->stride;
     const uint64_t first = (count < view->split ? count : view->split) * view->stride;
+    const uint64_t on_device = in_host ? 0 : first;
     if (bytes == 0) {
         return cudaSuccess;
     }
@@ -52,11 +55,14 @@ static cudaError_t copy_in_host(struct sw_cuda_rows_image *image, uint64_t count
         return cudaErrorMemoryAllocation;
     }
     image->host_bytes = bytes;
-    cudaError_t error =
-        first > 0 ? cudaMemcpyAsync(image->host, view->rows, first, cudaMemcpyDefault, stream)
-                  : cudaSuccess;
+    cudaError_t error = on_device > 0 ? cudaMemcpyAsync(image->host, view->rows, on_device,
+                                                        cudaMemcpyDeviceToHost, stream)
+                                      : cudaSuccess;
     if (error == cudaSuccess) {
         error = cudaStreamSynchronize(stream);
+    }
+    if (error == cudaSuccess && in_host) {
+        memcpy(image->host, view->rows, first);
     }
     if (error == cudaSuccess && bytes > first) {
         memcpy(image->host + first, view->further + first, bytes - first);
@@ -80,7 +86,7 @@ cudaError_t sw_cuda_rows_image_begin(struct sw_cuda_rows_image *image, struct sw
         error = allocate(image, arena->rows.in_host || copies);
     }
     if (error == cudaSuccess && copies) {
-        error = copy_in_host(image, stack.high, queue->stream);
+        error = copy_in_host(image, arena->rows.in_host, stack.high, queue->stream);
     }
     *done = error == cudaSuccess;
     if (!*done) {
