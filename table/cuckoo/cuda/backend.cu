@@ -3,9 +3,9 @@
  * backend.cu - the cuckoo engine's CUDA backend: opens, closes and audits a table.
  */
 #include <stdlib.h>
-#include <type_traits>
 
 #include "table/cuckoo/cuda/backend.cuh"
+#include "table/device/cutter.cuh"
 #include "table/device/shell.cuh"
 
 namespace
@@ -33,29 +33,25 @@ template <int BITS>
 size_t cut(struct sw_cuckoo_scratch<BITS> *scratch, char *base, size_t n, size_t sort_bytes)
 {
     const size_t slices = sw_slices_of((uint32_t)n) + 1;
-    size_t at = 0;
-    const auto take = [&at, base](auto **array, size_t bytes) {
-        if (base != NULL) {
-            *array = (std::remove_pointer_t<decltype(array)>)(void *)(base + at);
-        }
-        at += (bytes + 255) / 256 * 256;
-    };
-    take(&scratch->keys, n * sizeof(*scratch->keys));
-    take(&scratch->sorted_keys, n * sizeof(*scratch->sorted_keys));
-    take(&scratch->values, n * sizeof(*scratch->values));
-    take(&scratch->previous, n * sizeof(*scratch->previous));
-    take(&scratch->index, n * sizeof(*scratch->index));
-    take(&scratch->sorted_index, n * sizeof(*scratch->sorted_index));
-    take(&scratch->ops, n);
-    take(&scratch->found, n);
-    take(&scratch->inserts, n * sizeof(*scratch->inserts));
-    take(&scratch->undo, n * sizeof(*scratch->undo));
-    take(&scratch->runs.changes, slices * sizeof(*scratch->runs.changes));
-    take(&scratch->runs.begun, slices * sizeof(*scratch->runs.begun));
-    take(&scratch->runs.entering, slices * sizeof(*scratch->runs.entering));
-    take((char **)&scratch->sort, sort_bytes);
+    struct sw_cuda_cutter cutter = {base, 0};
+    char *sort = NULL;
+    sw_cuda_cut(&cutter, &scratch->keys, n);
+    sw_cuda_cut(&cutter, &scratch->sorted_keys, n);
+    sw_cuda_cut(&cutter, &scratch->values, n);
+    sw_cuda_cut(&cutter, &scratch->previous, n);
+    sw_cuda_cut(&cutter, &scratch->index, n);
+    sw_cuda_cut(&cutter, &scratch->sorted_index, n);
+    sw_cuda_cut(&cutter, &scratch->ops, n);
+    sw_cuda_cut(&cutter, &scratch->found, n);
+    sw_cuda_cut(&cutter, &scratch->inserts, n);
+    sw_cuda_cut(&cutter, &scratch->undo, n);
+    sw_cuda_cut(&cutter, &scratch->runs.changes, slices);
+    sw_cuda_cut(&cutter, &scratch->runs.begun, slices);
+    sw_cuda_cut(&cutter, &scratch->runs.entering, slices);
+    sw_cuda_cut(&cutter, &sort, sort_bytes);
+    scratch->sort = sort;
     scratch->sort_bytes = sort_bytes;
-    return at;
+    return cutter.used;
 }
 
 template <typename T>
