@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tarfile
 import tempfile
 
 from harness import ROOT, Skip, case, check, equal, main, run
@@ -74,6 +75,33 @@ def commits_that_are_no_release():
         commit(tree)
         check("OLD_RESULTS=yes" in refusal(tree), refusal(tree))
         equal(refusal(tree, OLD_RESULTS="yes"), "", "with OLD_RESULTS")
+
+
+@case
+def raw_results_are_packed():
+    """deploy/release results packs a study's folder, the same bytes each time, and refuses a folder without raw.csv"""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = pathlib.Path(folder) / "tree"
+        (tree / "deploy").mkdir(parents=True)
+        for name in ("Makefile", "deploy/release"):
+            shutil.copy2(ROOT / name, tree / name)
+        results = pathlib.Path(folder) / "out"
+        (results / "timing").mkdir(parents=True)
+
+        def pack(**environment):
+            return subprocess.run(["deploy/release", "results"], cwd=tree, capture_output=True, text=True, timeout=60, check=False,
+                                  env={**os.environ, **environment})
+
+        check("set RESULTS" in pack(RESULTS="").stderr, "without RESULTS")
+        check("has no raw.csv" in pack(RESULTS=str(results)).stderr, "without raw.csv")
+        (results / "timing" / "raw.csv").write_text("study\ntiming\n")
+        made = []
+        for _ in range(2):
+            equal(pack(RESULTS=str(results)).returncode, 0, "status")
+            made.append(next((tree / "build" / "release").glob("sherwood-*-results.tar.gz")).read_bytes())
+        equal(made[0], made[1], "bytes of the archive")
+        with tarfile.open(next((tree / "build" / "release").glob("*-results.tar.gz"))) as archive:
+            check("./timing/raw.csv" in archive.getnames(), archive.getnames())
 
 
 @case
