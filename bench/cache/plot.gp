@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: MIT
 #
-# plot.gp - rates of the cache study over the load, a plot an operation and dimension, a line a
-# library. Run it in the folder that holds summary.csv; it needs gnuplot and awk:
-#   gnuplot .../plot.gp      writes find_dim64.png, find_dim64.svg, ..
+# plot.gp - rates of the cache study over the load, a picture a size of values, a line a library,
+# readable on any background. Run it in the folder that holds summary.csv; it needs gnuplot and awk:
+#   gnuplot .../plot.gp      writes dim8.svg, dim32.svg, dim64.svg
 set datafile separator ","
-set key outside right
-set grid
+set terminal svg size 1400,1250 font "sans-serif,13"
+grey = "#808080"
+set border linecolor rgb grey
+set tics textcolor rgb grey
+set grid linecolor rgb grey linewidth 0.4 dashtype 3
+set title textcolor rgb grey noenhanced
+set key below center textcolor rgb grey
 set yrange [0:*]
-set xlabel "load: entries a slot"
-set ylabel "G operations / s"
+color(i) = word("#4a90d9 #3fa45b #e08a1e #d65a5a", (i - 1) % 4 + 1)
 
-# Columns: study,library,operation,slot_bits,F,batch,metric,value,unit.
-rates(operation) = sprintf("$3 == \"%s\" && $5 != \"\" && $7 == \"gops\" && $8 != \"\"", operation)
-operations = system("awk -F, '$5 != \"\" && $7 == \"gops\" && $8 != \"\" && !seen[$3]++ { print $3 }' summary.csv")
-libraries(operation) = system("awk -F, '" . rates(operation) . " && !seen[$2]++ { print $2 }' summary.csv")
-of(library, operation) = "< awk -F, '" . rates(operation) . " && $2 == \"" . library . "\"' summary.csv"
+# Columns: study,library,operation,slot_bits,F,batch,metric,value,unit. An operation ends with _dim and
+# the number of floats.
+wanted = "$5 != \"\" && $7 == \"gops\" && $8 != \"\""
+dims = system("awk -F, '" . wanted . " { d = $3; sub(/.*_dim/, \"\", d); if (!seen[d]++) print d }' summary.csv | sort -n")
+operations(dim) = system("awk -F, '" . wanted . " && $2 ~ /^sherwood/ && $3 ~ /_dim" . dim . "$/ && !seen[$3]++ { print $3 }' summary.csv")
+libraries = system("awk -F, '" . wanted . " && !seen[$2]++ { print $2 }' summary.csv")
+of(library, operation) = "< awk -F, '" . wanted . " && $3 == \"" . operation . "\" && $2 == \"" . library . "\"' summary.csv"
 
-do for [format in "png svg"] {
-    if (format eq "png") { set terminal pngcairo size 1000,600 } else { set terminal svg size 1000,600 background "white" }
-    do for [operation in operations] {
-        names = libraries(operation)
-        set title operation noenhanced
-        set output sprintf("%s.%s", operation, format)
-        plot for [name in names] of(name, operation) using 5:8 with linespoints linewidth 2 title name noenhanced
+do for [dim in dims] {
+    names = operations(dim)
+    if (words(names) > 0) {
+        set output sprintf("dim%s.svg", dim)
+        set multiplot layout (words(names) + 2) / 3, 3 title sprintf("The cache alone, values of %s floats: G operations / s over the load", dim) textcolor rgb grey
+        do for [operation in names] {
+            set title operation
+            plot for [i = 1:words(libraries)] of(word(libraries, i), operation) using 5:8 with linespoints linewidth 2 pointtype 7 pointsize 0.5 linecolor rgb color(i) title word(libraries, i) noenhanced
+        }
+        unset multiplot
         unset output
     }
 }

@@ -1,33 +1,38 @@
 # SPDX-License-Identifier: MIT
 #
-# plot.gp - the experiments of the cuckoo study, a line a table.
-# Run it in the folder that holds raw.csv; it needs gnuplot and awk:
-#   gnuplot .../plot.gp      writes insert.png, insert.svg, lookup.png, ..
+# plot.gp - the experiments of the cuckoo study, a line a table, readable on any background.
+# Run it in the folder that holds summary.csv; it needs gnuplot and awk:
+#   gnuplot .../plot.gp      writes cuckoo.svg
 set datafile separator ","
-set key outside right
-set grid
+set terminal svg size 1400,860 font "sans-serif,13"
+grey = "#808080"
+set border linecolor rgb grey
+set tics textcolor rgb grey
+set grid linecolor rgb grey linewidth 0.4 dashtype 3
+set title textcolor rgb grey noenhanced
+set key below center textcolor rgb grey
 set yrange [0:*]
-set ylabel "M operations / s"
+color(i) = word("#4a90d9 #e08a1e #3fa45b #d65a5a #b565c9 #2aa5a5", (i - 1) % 6 + 1)
 
-# Columns: study,experiment,library,t,x,keys,cells,slot_bits,rep,time_ms,mops,..
-# A point is the keys over the mean time, as in tables.txt; nothing where a repetition did not end.
-tables(experiment) = system("awk -F, '$2 == \"" . experiment . "\" && $11 != \"\" && !seen[$3]++ { print $3 }' raw.csv")
-points(experiment, table) = "< awk -F, '$2 == \"" . experiment . "\" && $3 == \"" . table . "\" { n[$5]++; time[$5] += $10; keys[$5] = $6 * ($2 == \"insert_and_lookup\" ? 2 : 1); if ($11 == \"\") open[$5] = 1; if (!seen[$5]++) order[++count] = $5 } END { for (i = 1; i <= count; i++) { x = order[i]; if (!open[x]) print x \",\" keys[x] * n[x] / time[x] / 1000 } }' raw.csv"
+# Columns: study,library,operation,slot_bits,F,batch,metric,value,unit. An operation is an experiment, _ and
+# x. A point is the keys over the mean time; a table that could not be filled has none.
+rates(experiment) = "$3 ~ /^" . experiment . "_[0-9.]+$/ && $7 == \"mops\" && $8 != \"\""
+tables = system("awk -F, '$7 == \"mops\" && !seen[$2]++ { print $2 }' summary.csv")
+count(experiment) = 0 + system("awk -F, '" . rates(experiment) . "' summary.csv | wc -l")
+points(experiment, table) = "< awk -F, '" . rates(experiment) . " && $2 == \"" . table . "\" { x = $3; sub(/.*_/, \"\", x); print x \",\" $8 }' summary.csv"
+title_of(experiment) = experiment eq "insert" ? "insert into an empty table" : experiment eq "lookup" ? "look-up" : experiment eq "size" ? "insert n keys into tables of different sizes" : experiment eq "bound" ? "insert n keys with different bounds" : "insert and look-up in one call"
+x_of(experiment) = experiment eq "insert" ? "s: 2^s keys inserted" : experiment eq "lookup" ? "i: 10i percent of the look-ups miss" : experiment eq "size" ? "size / n (cuckoo: of each array)" : experiment eq "bound" ? "l: at most l log2 n exchanges (Robin Hood: buckets)" : "s: 2^s keys inserted and 2^s looked up"
 
-do for [format in "png svg"] {
-    if (format eq "png") { set terminal pngcairo size 1000,600 } else { set terminal svg size 1000,600 background "white" }
-    do for [experiment in "insert lookup size bound insert_and_lookup"] {
-        names = tables(experiment)
-        if (words(names) > 0) {
-            unset logscale x
-            if (experiment eq "insert") { set xlabel "s: 2^s keys inserted"; set title "insert into an empty table" }
-            if (experiment eq "insert_and_lookup") { set xlabel "s: 2^s keys inserted and 2^s looked up"; set title "insert and look-up in one call" }
-            if (experiment eq "lookup") { set xlabel "i: 10i percent of the look-ups miss"; set title "look-up" }
-            if (experiment eq "size") { set xlabel "size / n (cuckoo: of each array)"; set title "insert n keys into tables of different sizes" }
-            if (experiment eq "bound") { set xlabel "l: at most l log2 n exchanges (Robin Hood: buckets)"; set title "insert n keys with different bounds"; set logscale x }
-            set output sprintf("%s.%s", experiment, format)
-            plot for [name in names] points(experiment, name) using 1:2 with linespoints linewidth 2 title name noenhanced
-            unset output
-        }
+set output "cuckoo.svg"
+set multiplot layout 2, 3 title "M operations / s" textcolor rgb grey
+do for [experiment in "insert lookup size bound insert_and_lookup"] {
+    if (count(experiment) > 0) {
+        if (experiment eq "bound") { set logscale x } else { unset logscale x }
+        set title title_of(experiment)
+        set xlabel x_of(experiment) textcolor rgb grey noenhanced
+        plot for [i = 1:words(tables)] points(experiment, word(tables, i)) using 1:2 with linespoints linewidth 2 pointtype 7 pointsize 0.5 linecolor rgb color(i) title word(tables, i) noenhanced
+    } else {
+        set multiplot next
     }
 }
+unset multiplot

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # plot.gp - bytes a second over F against the ceilings. Run it in the folder that holds summary.csv:
-#   gnuplot .../plot.gp      writes bandwidth.png and bandwidth.svg
+#   gnuplot .../plot.gp      writes bandwidth.svg
 set datafile separator ","
 set key outside right
 set grid
@@ -16,10 +16,7 @@ ceiling(operation) = real(system(sprintf("awk -F, '$2 == \"memory\" && $3 == \"%
 
 ceilings = "copy_memcpy copy_uint4 gather_32 gather_64 gather_128"
 
-do for [format in "png svg"] {
-    if (format eq "png") { set terminal pngcairo size 1000,600 } else { set terminal svg size 1000,600 background "white" }
-    set output "bandwidth." . format
-    plot for [operation in "insert get"] of("sherwood", operation) using 5:8 with linespoints linewidth 2 title operation noenhanced, \
-         for [name in ceilings] ceiling(name) with lines dashtype 2 title name noenhanced
-    unset output
-}
+set terminal svg size 1000,600 background "white"
+set output "bandwidth.svg"
+plot for [operation in "insert get"] of("sherwood", operation) using 5:8 with linespoints linewidth 2 title operation noenhanced, \
+     for [name in ceilings] ceiling(name) with lines dashtype 2 title name noenhanced
