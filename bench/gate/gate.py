@@ -152,7 +152,7 @@ class Side(Study):
     def table(self):
         """The table alone: on a GPU batches of two sizes at two loads, else the whole table in one call."""
         if not self.on_gpu:
-            size = 16 if self.options.quick else 22
+            size = 16 if self.options.quick else 20
             return self.study("cuckoo", {("robin_hood", f"insert_{size}", "", "", "mops_max"): "table_insert",
                                          ("robin_hood", "lookup_0", "", "", "mops_max"): "table_get"},
                               *self.cuckoo_words(size), "--tables", "robin_hood")
@@ -169,14 +169,14 @@ class Side(Study):
                 "--reps", 5)
 
     def cuckoo(self):
-        size = 24 if self.on_gpu else 16 if self.options.quick else 22
+        size = 24 if self.on_gpu else 16 if self.options.quick else 20
         return self.study("cuckoo", {("cuckoo2", f"insert_{size}", "", "", "mops_max"): "cuckoo_insert",
                                      ("cuckoo2", "lookup_0", "", "", "mops_max"): "cuckoo_get"},
                           *self.cuckoo_words(size), "--tables", "cuckoo2")
 
     def rows(self):
         """Rows of 512 bytes at load 0.85."""
-        memory, batch = ("8G", "1M") if self.on_gpu else ("64M", "4K") if self.options.quick else ("1G", "64K")
+        memory, batch = ("8G", "1M") if self.on_gpu else ("64M", "4K") if self.options.quick else ("256M", "64K")
         names = {"get": "get", "set_stored": "set", "add": "add"}
         wanted = {("sherwood", f"{operation}_512", "0.85", "", "rows_per_second"): f"rows_{word}"
                   for operation, word in names.items()}
@@ -216,9 +216,9 @@ def rates(options):
             for operation in ("get", "set"):
                 add("served", f"{path}_{operation}_{frame}", f"by {path}", f"{operation}, frames of {frame}")
     for operation in ("get", "set"):
-        add("served", f"resp_{operation}_pipelined", "by socket, RESP", f"{operation.upper()}, pipelines of 64")
-    add("served", "resp_get_64_clients", "by socket, RESP", "single GET, 64 clients, p50", "us")
-    add("served", "resp_get_1_client", "by socket, RESP", "single GET, 1 client, p50", "us")
+        add("served", f"resp_{operation}_pipelined", "by RESP", f"{operation.upper()}, pipelines of 64")
+    add("served", "resp_get_64_clients", "by RESP", "single GET, 64 clients, p50", "us")
+    add("served", "resp_get_1_client", "by RESP", "single GET, 1 client, p50", "us")
     if options.backend != "cuda":
         for operation in ("get", "insert"):
             add("table", f"table_{operation}", "table alone", f"{operation}, one call")

@@ -66,9 +66,9 @@ class Measured:
         return sorted(set(self.values["this"]) & set(self.values["base"]))
 
     def spread(self):
-        """The least and the highest ratio of a round; None: no round has both."""
+        """The least and the highest ratio of a round; None: fewer than two rounds have both."""
         found = [ratio(self.values["this"][r], self.values["base"][r], self.unit == "us") for r in self.rounds()]
-        return (min(found), max(found)) if found and None not in found else None
+        return (min(found), max(found)) if len(found) > 1 and None not in found else None
 
 
 def slower(measured, least=LEAST):

@@ -50,7 +50,7 @@ def add_options(parser, name, parts):
     add("--repetitions", type=int, default=3, help="of everything; medians are told (%(default)s)")
     add("--seconds", type=float, default=1, help="of a row that lasts as long as it is asked to (%(default)s)")
     add("--row-seconds", type=float, default=60, help="a row that takes longer is an error (%(default)s)")
-    add("--budget", type=float, default=0, help="seconds after which no further part is begun; 0: none")
+    add("--budget", type=float, default=0, help="seconds after which no further part is begun; 0: none (%(default)s)")
     add("--backend", default="auto", help="of the daemons: auto, cuda or cpu (%(default)s)")
     add("--loops", type=int, default=8, help="I/O loops of the daemons (%(default)s)")
     add("--threads", type=int, default=max(1, cores // 2), help="threads of the generator (half the cores)")
