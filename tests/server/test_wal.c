@@ -47,7 +47,9 @@ Test(wal, writes_of_many_threads_are_read_in_order)
         wait_until(f.wal, 8000);
         struct sw_wal_stats figures;
         sw_wal_stats(f.wal, &figures);
-        cr_assert_gt(figures.segments, 10); /* 8000 records of 300 bytes on average */
+        cr_assert_gt(figures.segments, 10,
+                     "8000 records of 300 bytes on average are in %llu segments",
+                     (unsigned long long)figures.segments);
         cr_assert_eq(figures.written, 8000);
         cr_assert_eq(figures.records, 8000);
         cr_assert_eq(stop(&f), 0);
