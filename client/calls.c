@@ -148,7 +148,7 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     }
     if (connection == NULL) {
         return sw_client_fail(client, SHERWOOD_E_BUSY,
-                              "submit: %u requests have no reply yet: wait for one first",
+                              "submit: the limit in flight, %u, is reached: wait for one first",
                               client->in_flight);
     }
     if (queue_request(connection, &frame, request) == NULL) {

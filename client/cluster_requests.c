@@ -387,7 +387,7 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *s
     }
     if (cluster->requests >= client->flights_max) {
         return sw_client_fail(client, SHERWOOD_E_BUSY,
-                              "submit: %u requests have no reply yet: wait for one first",
+                              "submit: the limit in flight, %u, is reached: wait for one first",
                               cluster->requests);
     }
     struct sw_client_cluster_request *request = acquire_request(client);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/transport_tls.h"
+#include "proto/plural.h"
 
 #define TEXTS(X) X(tls_ca) X(tls_cert) X(tls_key) X(tls_server_name) X(user) X(password)
 
@@ -70,7 +71,8 @@ int sw_client_endpoints_init(struct sw_client_endpoints *endpoints, const char *
         return SHERWOOD_E_INVALID;
     }
     if (!keep_options(endpoints, options) || !keep_addresses(endpoints, addresses, count)) {
-        snprintf(text, text_bytes, "not enough memory for %zu addresses", count);
+        snprintf(text, text_bytes, "not enough memory for %zu address%s", count,
+                 sw_plural(count, "", "es"));
         return SHERWOOD_E_NOMEM;
     }
     if (!sw_client_is_secure(addresses[0])) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/plural.h"
 #include "server/config/options.h"
 #include "table/configuration.h"
 #include "table/info.h"
@@ -72,14 +73,16 @@ void sw_describe_widths(const struct sw_config *config, const struct sw_table_in
 void sw_describe_slots(const struct sw_config *config, const struct sw_table_info *info, char *out,
                        size_t room)
 {
-    int used = snprintf(out, room, "%llu slots", (unsigned long long)info->capacity_slots);
+    int used = snprintf(out, room, "%llu slot%s", (unsigned long long)info->capacity_slots,
+                        sw_plural_s(info->capacity_slots));
     if (info->engine == SW_ENGINE_CACHE) {
         snprintf(out + used, room - (size_t)used, " (%s policy, %s mode)",
                  sw_option_text(config, "policy"), sw_option_text(config, "cache-mode"));
         return;
     }
-    used += snprintf(out + used, room - (size_t)used, " (%llu keys at load %.2f)",
-                     (unsigned long long)info->occupied_max, config->max_load);
+    used += snprintf(out + used, room - (size_t)used, " (%llu key%s at load %.2f)",
+                     (unsigned long long)info->occupied_max, sw_plural_s(info->occupied_max),
+                     config->max_load);
     if (config->max_capacity > config->capacity) {
         snprintf(out + used, room - (size_t)used, ", growing to at most %llu%s",
                  (unsigned long long)info->max_capacity_slots,

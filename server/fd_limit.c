@@ -6,6 +6,7 @@
 
 #include <sys/resource.h>
 
+#include "proto/plural.h"
 #include "server/observe/log.h"
 
 /* Descriptors of the server itself: a loop has 4; with a data directory, a log, HTTP and
@@ -76,9 +77,10 @@ int sw_fd_limit_fit(struct sw_config *config)
     config->http_connections_fit = (uint32_t)http;
     config->connections_fit = (uint32_t)(rest - http * each);
     sw_log(SW_LOG_WARNING,
-           "the limit of open files is %llu: at most %u connections are served (connections-max "
+           "the limit of open files is %llu: at most %u connection%s served (connections-max "
            "%u), and %u by HTTP (http-connections-max %u); raise LimitNOFILE= or ulimit -n to %llu",
-           (unsigned long long)limit, sw_config_connections(config), config->connections_max,
+           (unsigned long long)limit, sw_config_connections(config),
+           sw_plural(sw_config_connections(config), " is", "s are"), config->connections_max,
            config->http_connections_fit, config->http_connections_max, (unsigned long long)needed);
     return 0;
 }

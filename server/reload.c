@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "proto/plural.h"
 #include "server/fd_limit.h"
 #include "server/observe/log.h"
 #include "server/warnings.h"
@@ -95,7 +96,7 @@ static int reload_config(struct sw_reload *reload, struct sw_live *live)
     sw_log(SW_LOG_NOTICE,
            "SIGHUP: the configuration was read: %d option%s changed, %zu need%s a "
            "restart",
-           count, count == 1 ? "" : "s", restart.count, restart.count == 1 ? "s" : "");
+           count, sw_plural_s((uint64_t)count), restart.count, sw_plural(restart.count, "s", ""));
     return 0;
 }
 

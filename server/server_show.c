@@ -6,6 +6,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "proto/plural.h"
 #include "server/cluster/cluster.h"
 #include "server/config/options.h"
 #include "server/describe.h"
@@ -86,6 +87,5 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
              "%.1f MiB, and %.1f MiB for batches and growth; %s; %u I/O loop%s",
              SHERWOOD_VERSION, addresses, http, info.engine_name, info.backend_name,
              info.backend_reason, widths, slots, (double)table_bytes / 1048576.0,
-             (double)more / 1048576.0, saved, server->loop_count,
-             server->loop_count == 1 ? "" : "s");
+             (double)more / 1048576.0, saved, server->loop_count, sw_plural_s(server->loop_count));
 }

@@ -80,8 +80,7 @@ static int check_limits(const struct sw_load_options *options, const struct sher
     uint32_t depth_max = facts->requests_in_flight_max / connections;
     if (options->depth > depth_max) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server takes at most %u frames in flight a connection: use --depth %u",
-                 depth_max, depth_max);
+                 "the server takes fewer frames in flight a connection: use --depth %u", depth_max);
         return SW_LOAD_E_USAGE;
     }
     if (options->ttl > 0 && !facts->takes_times) {
@@ -111,7 +110,7 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     int status = SW_LOAD_E_NOMEM;
     struct sw_load_bulk *bulk = calloc(1, sizeof(*bulk));
     *out = NULL;
-    snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connections", count);
+    snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for the connections (%u)", count);
     if (!bulk) {
         return status;
     }
@@ -212,7 +211,7 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
     const uint64_t found_bytes = align_up(sherwood_found_words(bulk->frame) * 8);
     const uint64_t slot_bytes = keys_bytes + 2 * values_bytes + found_bytes;
     const uint32_t first_slot = first * (bulk->slots_count / bulk->connections);
-    snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u frames of %u keys",
+    snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for the frames (%u, keys of each: %u)",
              bulk->slots_count + prefilled, bulk->frame);
     char *prefill_memory = NULL;
     int status = take_memory(bulk, setup->options->region, bulk->slots_count * slot_bytes,

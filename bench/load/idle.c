@@ -7,6 +7,7 @@
 #include "bench/load/connect.h"
 #include "bench/load/worker.h"
 #include "client/error.h"
+#include "proto/plural.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -76,7 +77,8 @@ int sw_load_idle_open(struct sw_load_idle *idle, const char *address, uint32_t c
     raise_limit(count);
     idle->sockets = calloc(count, sizeof(*idle->sockets));
     if (!idle->sockets) {
-        snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connections", count);
+        snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connection%s", count,
+                 sw_plural_s(count));
         return SW_LOAD_E_NOMEM;
     }
     while (idle->count < count) {

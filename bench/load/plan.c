@@ -5,6 +5,7 @@
 #include "bench/load/plan.h"
 
 #include "bench/load/resp_client.h"
+#include "proto/plural.h"
 
 #include <stdio.h>
 
@@ -47,11 +48,13 @@ int sw_load_plan_memory(const struct sw_load_options *options,
     if (bytes <= SW_LOAD_BUFFER_BYTES_MAX) {
         return SW_LOAD_OK;
     }
-    snprintf(error, SW_LOAD_ERROR_BYTES,
-             "%u connections with this much in flight need %llu MiB of buffers, above the limit of "
-             "%llu MiB: lower --connections, --depth or --frame",
-             options->connections, (unsigned long long)(bytes >> 20),
-             (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
+    snprintf(
+        error, SW_LOAD_ERROR_BYTES,
+        "%u connection%s with this much in flight need%s %llu MiB of buffers, above the limit of "
+        "%llu MiB: lower --connections, --depth or --frame",
+        options->connections, sw_plural_s(options->connections),
+        sw_plural(options->connections, "s", ""), (unsigned long long)(bytes >> 20),
+        (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
     return SW_LOAD_E_USAGE;
 }
 

@@ -8,6 +8,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "proto/plural.h"
+
 /* 26 digits and commas of a uint64_t. */
 #define COUNT_BYTES 32
 
@@ -62,16 +64,19 @@ static void text_head(FILE *out, const struct sw_load_options *options,
         fprintf(out, ", u%u keys and values of %u bytes\n", result->workload.key_bytes * 8,
                 result->workload.content_bytes);
     }
-    fprintf(out, "%s keys, %u connections, %u threads, ", grouped(options->keys, keys),
-            options->connections, options->threads);
+    fprintf(out, "%s key%s, %u connection%s, %u thread%s, ", grouped(options->keys, keys),
+            sw_plural_s(options->keys), options->connections, sw_plural_s(options->connections),
+            options->threads, sw_plural_s(options->threads));
     if (options->protocol == SW_LOAD_BULK) {
         if (options->frame_min) {
             fprintf(out, "%s to ", grouped(options->frame_min, frame));
         }
-        fprintf(out, "%s keys a frame, %u frames in flight a connection\n",
-                grouped(options->frame, frame), options->depth);
+        fprintf(out, "%s key%s a frame, %u frame%s in flight a connection\n",
+                grouped(options->frame, frame), sw_plural_s(options->frame), options->depth,
+                sw_plural_s(options->depth));
     } else if (options->operation == SW_LOAD_MGET) {
-        fprintf(out, "%u keys a MGET, pipelines of %u\n", options->mget, options->depth);
+        fprintf(out, "%u key%s a MGET, pipelines of %u\n", options->mget,
+                sw_plural_s(options->mget), options->depth);
     } else {
         fprintf(out, "pipelines of %u\n", options->depth);
     }
@@ -134,11 +139,12 @@ static void text_details(FILE *out, const struct sw_load_options *options,
                 unit_name(options), SW_LOAD_LATE_NS / 1000000, (double)phase->late_max_ns / 1e3);
     }
     if (options->protocol == SW_LOAD_BULK && phase->operation <= SW_LOAD_DELETE) {
-        fprintf(out, "%s: %s of %s keys were there\n", sw_load_operation_name(phase->operation),
-                grouped(phase->hits, late), grouped(phase->keys, units));
+        fprintf(out, "%s: %s of %s key%s %s there\n", sw_load_operation_name(phase->operation),
+                grouped(phase->hits, late), grouped(phase->keys, units), sw_plural_s(phase->keys),
+                sw_plural(phase->hits, "was", "were"));
     }
     if (phase->unsent) {
-        fprintf(out, "%s: stopped behind schedule: %s %s were due and not sent\n",
+        fprintf(out, "%s: stopped behind schedule, %s %s due and not sent\n",
                 sw_load_operation_name(phase->operation), grouped(phase->unsent, units),
                 unit_name(options));
     }
@@ -167,9 +173,10 @@ static void text_nodes(FILE *out, const struct sw_load_nodes *nodes)
     char keys[COUNT_BYTES], frames[COUNT_BYTES], refusals[COUNT_BYTES];
     for (uint32_t i = 0; i < nodes->count; i++) {
         const struct sw_load_node *node = &nodes->each[i];
-        fprintf(out, "node %s of shard %s, %u slots: %s keys in %s frames sent, %s refused\n",
-                node->address, node->name, node->slots, grouped(node->keys, keys),
-                grouped(node->frames, frames), grouped(node->refusals, refusals));
+        fprintf(out, "node %s of shard %s, %u slot%s: %s key%s in %s frame%s sent, %s refused\n",
+                node->address, node->name, node->slots, sw_plural_s(node->slots),
+                grouped(node->keys, keys), sw_plural_s(node->keys), grouped(node->frames, frames),
+                sw_plural_s(node->frames), grouped(node->refusals, refusals));
     }
     if (nodes->left_out) {
         fprintf(out, "more than %d nodes: %u counts are left out\n", SW_LOAD_NODES_MAX,
@@ -192,25 +199,26 @@ static void text_verified(FILE *out, const struct sw_load_options *options,
             bad[1] += result->phases[i].wrong;
             answers += result->phases[i].operation == SW_LOAD_FILL ? 0 : result->phases[i].keys;
         }
-        fprintf(out, "\n%s answers verified against the model: %s missing, %s wrong\n",
-                grouped(answers, keys), grouped(bad[0], missing), grouped(bad[1], wrong));
+        fprintf(out, "\n%s answer%s verified against the model: %s missing, %s wrong\n",
+                grouped(answers, keys), sw_plural_s(answers), grouped(bad[0], missing),
+                grouped(bad[1], wrong));
     } else if (last->operation == SW_LOAD_DELETE) {
         const struct sw_load_phase_result *sets = &result->phases[0];
-        fprintf(out,
-                "\n%s deleted keys verified: %s were missing, %s were present before their set\n",
-                grouped(last->keys, keys), grouped(last->missing, missing),
+        fprintf(out, "\n%s deleted key%s verified: %s missing, %s present before the set\n",
+                grouped(last->keys, keys), sw_plural_s(last->keys), grouped(last->missing, missing),
                 grouped(sets->wrong, wrong));
     } else if (last->operation != SW_LOAD_SET) {
-        fprintf(out, "\n%s values verified: %s missing, %s wrong\n", grouped(last->keys, keys),
-                grouped(last->missing, missing), grouped(last->wrong, wrong));
+        fprintf(out, "\n%s value%s verified: %s missing, %s wrong\n", grouped(last->keys, keys),
+                sw_plural_s(last->keys), grouped(last->missing, missing),
+                grouped(last->wrong, wrong));
     }
     if (options->ttl > 0 && !options->no_verify) {
         uint64_t expired = 0;
         for (uint32_t i = 0; i < result->phases_count; i++) {
             expired += result->phases[i].expired;
         }
-        fprintf(out, "%s times a key was absent because its %g s had or may have ended (--ttl)\n",
-                grouped(expired, keys), options->ttl);
+        fprintf(out, "%s time%s a key was absent because its %g s had or may have ended (--ttl)\n",
+                grouped(expired, keys), sw_plural_s(expired), options->ttl);
     }
     if (options->no_found) {
         fprintf(out, "the replies had no found bitmaps (--no-found)\n");
@@ -242,8 +250,9 @@ void sw_load_report_text(FILE *out, const struct sw_load_options *options,
         text_costs(out, options, &result->phases[i]);
     }
     if (options->idle_connections) {
-        fprintf(out, "%u of %u idle connections are still open\n", result->idle_alive,
-                options->idle_connections);
+        fprintf(out, "%u of %u idle connection%s %s still open\n", result->idle_alive,
+                options->idle_connections, sw_plural_s(options->idle_connections),
+                sw_plural(result->idle_alive, "is", "are"));
     }
     text_nodes(out, &result->nodes);
     text_verified(out, options, result);
@@ -257,8 +266,9 @@ void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result)
         if (!example->is_set && !phase->missing && !phase->wrong) {
             continue;
         }
-        fprintf(out, "sherwood-load: %s: %" PRIu64 " keys missing, %" PRIu64 " values wrong",
-                sw_load_operation_name(phase->operation), phase->missing, phase->wrong);
+        fprintf(out, "sherwood-load: %s: %" PRIu64 " key%s missing, %" PRIu64 " value%s wrong",
+                sw_load_operation_name(phase->operation), phase->missing,
+                sw_plural_s(phase->missing), phase->wrong, sw_plural_s(phase->wrong));
         if (!example->is_set) { /* the heads of replies without a bitmap gave only a count */
             fprintf(out, "\n");
             continue;

@@ -8,6 +8,7 @@
  */
 #include "bench/load/connect.h"
 #include "bench/load/resp_client.h"
+#include "proto/plural.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -77,7 +78,8 @@ static int resp_connect(const struct sw_load_options *options, uint32_t count, v
 {
     int status = SW_LOAD_E_NOMEM;
     *out = NULL;
-    snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connections", count);
+    snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connection%s", count,
+             sw_plural_s(count));
     struct resp *resp = calloc(1, sizeof(*resp));
     if (!resp) {
         return status;
@@ -132,8 +134,8 @@ static int resp_prepare(void *context, const struct sw_load_setup *setup, uint32
     struct resp *resp = context;
     for (uint32_t i = 0; i < resp->count; i++) {
         if (sw_load_resp_prepare(&resp->clients[i], setup, resp->unit_keys, first + i)) {
-            snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for pipelines of %u keys",
-                     resp->unit_keys);
+            snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for pipelines of %u key%s",
+                     resp->unit_keys, sw_plural_s(resp->unit_keys));
             return SW_LOAD_E_NOMEM;
         }
     }

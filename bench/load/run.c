@@ -137,7 +137,7 @@ static int run_init(struct run *run, const struct sw_load_options *options, char
     run->workers = calloc(options->threads, sizeof(*run->workers));
     run->arguments = calloc(options->threads, sizeof(*run->arguments));
     if (!run->workers || !run->arguments) {
-        snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u threads", options->threads);
+        snprintf(error, SW_LOAD_ERROR_BYTES, "no memory for the threads (%u)", options->threads);
         return SW_LOAD_E_NOMEM;
     }
     int status = SW_LOAD_OK;
@@ -298,7 +298,7 @@ static int run_threads(struct run *run, struct sw_load_phase *phase, char *error
         pthread_join(run->workers[i].thread, NULL);
     }
     if (!is_complete) {
-        snprintf(error, SW_LOAD_ERROR_BYTES, "cannot start %u threads", run->workers_count);
+        snprintf(error, SW_LOAD_ERROR_BYTES, "cannot start all threads (%u)", run->workers_count);
         return SW_LOAD_E_NOMEM;
     }
     return SW_LOAD_OK;

@@ -12,6 +12,7 @@
 #include "client/cli/set_topology.h"
 #include "client/sherwood-cluster.h"
 #include "proto/cluster/topology.h"
+#include "proto/plural.h"
 
 static int usage(struct sw_cli *cli)
 {
@@ -32,8 +33,8 @@ static int slots(struct sw_cli *cli)
 {
     struct sherwood_shard shard = SHERWOOD_SHARD_INIT;
     for (uint32_t i = 0; sherwood_cluster_shard(cli->client, i, &shard); i++) {
-        fprintf(cli->out, "%s %s %u slots%s:", shard.name, shard.address, shard.slots,
-                shard.is_connected ? "" : ", not reachable");
+        fprintf(cli->out, "%s %s %u slot%s%s:", shard.name, shard.address, shard.slots,
+                sw_plural_s(shard.slots), shard.is_connected ? "" : ", not reachable");
         for (uint32_t slot = 0; slot < SW_SLOTS;) {
             uint32_t end = slot;
             while (end < SW_SLOTS && sherwood_cluster_owner(cli->client, end) == i) {
@@ -109,8 +110,8 @@ static bool check_keys(struct sw_cli *cli, const struct sherwood_shard *shard)
         fprintf(cli->out, "%s: slots are migrating, and this node is the %s (phase %s): wait\n",
                 shard->name, role, phase);
     } else if (strcmp(foreign, "0") != 0) {
-        fprintf(cli->out, "%s: the table has %s keys in slots of other nodes\n", shard->name,
-                foreign);
+        fprintf(cli->out, "%s: the table has %s key%s in slots of other nodes\n", shard->name,
+                foreign, sw_plural_s(strtoull(foreign, NULL, 10)));
     }
     bool good = moves != NULL && rests && strcmp(foreign, "0") == 0;
     free(foreign);
@@ -130,17 +131,16 @@ static int check(struct sw_cli *cli)
         }
     }
     if (bare > 0) {
-        fprintf(cli->out,
-                "%u slots have no owner, the first of them is %u: assign them (cluster set)\n",
-                bare, first);
+        fprintf(cli->out, "%u slot%s no owner, the first is %u: assign %s (cluster set)\n", bare,
+                sw_plural(bare, " has", "s have"), first, sw_plural(bare, "it", "them"));
     }
     for (; sherwood_cluster_shard(cli->client, shards, &shard); shards++) {
         good = check_node(cli, &shard) && check_keys(cli, &shard) && good;
     }
     if (good && bare == 0) {
         fprintf(cli->out,
-                "ok: %u nodes have the topology of epoch %" PRIu64 ", all slots have an owner\n",
-                shards, sherwood_cluster_epoch(cli->client));
+                "ok: %u node%s the topology of epoch %" PRIu64 ", all slots have an owner\n",
+                shards, sw_plural(shards, " has", "s have"), sherwood_cluster_epoch(cli->client));
     }
     return good && bare == 0 ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "client/cli/node.h"
+#include "proto/plural.h"
 
 /* The most attempts to read both digests at the same write, while clients write. */
 #define TRIES 100
@@ -46,8 +47,9 @@ static bool are_equal(const struct compared *one, const struct compared *other)
 static void print(const struct sw_cli *cli, const char *name, const struct compared *one,
                   const char *what)
 {
-    fprintf(cli->out, "%s: write %s, %s keys, %s%s\n", name, one->items[SEQUENCE],
-            one->items[ENTRIES], one->items[SUMS], what);
+    fprintf(cli->out, "%s: write %s, %s key%s, %s%s\n", name, one->items[SEQUENCE],
+            one->items[ENTRIES], sw_plural_s(strtoull(one->items[ENTRIES], NULL, 10)),
+            one->items[SUMS], what);
 }
 
 /* Prints why a server has no digest. Returns false. */

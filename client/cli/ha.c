@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "client/cli/node.h"
+#include "proto/plural.h"
 
 #define NAME_BYTES 64
 #define TRIES 200
@@ -84,8 +85,9 @@ static bool find_primary(struct sw_cli *cli, struct sw_cli_node *node, struct sh
 
 static void show(struct sw_cli *cli, const struct shard *shard)
 {
-    fprintf(cli->out, "shard %s, term %" PRIu64 ": %s is primary of %s members; in sync: %s\n",
+    fprintf(cli->out, "shard %s, term %" PRIu64 ": %s is primary of %s member%s; in sync: %s\n",
             shard->name, shard->term, shard->primary, shard->members,
+            sw_plural_s(strtoull(shard->members, NULL, 10)),
             shard->in_sync[0] == '\0' ? "none, so no member can take over" : shard->in_sync);
 }
 

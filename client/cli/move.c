@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "client/cli/progress.h"
+#include "proto/plural.h"
 
 #define POLL_MS 50
 
@@ -175,7 +176,8 @@ int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned
             "the slots were moved, but some nodes lack the new topology: run this command again\n");
         return 1;
     }
-    fprintf(cli->out, "%u slots are at %s\n", sw_slot_set_count(slots), target);
+    const unsigned count = sw_slot_set_count(slots);
+    fprintf(cli->out, "%u slot%s at %s\n", count, sw_plural(count, " is", "s are"), target);
     return 0;
 }
 

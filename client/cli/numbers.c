@@ -9,6 +9,7 @@
 
 #include "client/cli/reply.h"
 #include "proto/decimal.h"
+#include "proto/plural.h"
 
 bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
                    uint64_t *out)
@@ -48,7 +49,7 @@ bool sw_cli_arrays_init(struct sw_cli *cli, struct sw_cli_arrays *arrays, size_t
     arrays->found = calloc(sherwood_found_words(count), sizeof(uint64_t));
     if (arrays->keys == NULL || arrays->values == NULL || arrays->found == NULL) {
         sw_cli_arrays_fini(arrays);
-        sw_cli_reply_error(cli, "ERR not enough memory for %zu keys", count);
+        sw_cli_reply_error(cli, "ERR not enough memory for %zu key%s", count, sw_plural_s(count));
         return false;
     }
     return true;

@@ -10,13 +10,15 @@
 #include "client/cli/commands.h"
 #include "client/cli/lines.h"
 #include "client/cli/reply.h"
+#include "proto/plural.h"
 
 void sw_cli_run_line(struct sw_cli *cli, char *line)
 {
     int words_max = (int)(strlen(line) / 2 + 1);
     char **words = malloc((size_t)words_max * sizeof(*words));
     if (words == NULL) {
-        sw_cli_reply_error(cli, "ERR not enough memory for %d words", words_max);
+        sw_cli_reply_error(cli, "ERR not enough memory for %d word%s", words_max,
+                           sw_plural_s((uint64_t)words_max));
         return;
     }
     int count = sw_cli_split(line, words, words_max);

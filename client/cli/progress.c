@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proto/plural.h"
+
 #define FIRST_MS 1000
 #define TERMINAL_MS 200
 #define PLAIN_MS 5000
@@ -103,7 +105,8 @@ void sw_cli_progress_finish(struct sw_cli_progress *progress, uint64_t keys, boo
         fputs("\r\033[K", out);
     }
     if (!progress->quiet) {
-        fprintf(out, "%" PRIu64 " keys %s in %.1f s", keys, progress->verb, seconds);
+        fprintf(out, "%" PRIu64 " key%s %s in %.1f s", keys, sw_plural_s(keys), progress->verb,
+                seconds);
         if (seconds > 0) {
             fprintf(out, " (%s keys/s)", short_number((double)keys / seconds, rate, sizeof(rate)));
         }

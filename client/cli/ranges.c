@@ -16,6 +16,7 @@
 #include "client/cli/reply.h"
 #include "client/cli/values.h"
 #include "proto/operation.h"
+#include "proto/plural.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES sizeof(uint32_t)
@@ -238,9 +239,9 @@ void sw_cli_set_range(struct sw_cli *cli, int code, int count, char **words)
     const uint64_t size = part_bytes(&part, words[3]);
     if (size == 0 || offset + size > part.room) {
         sw_cli_reply_error(cli,
-                           "ERR cannot write %" PRIu64 " bytes from byte %" PRIu64
+                           "ERR cannot write %" PRIu64 " byte%s from byte %" PRIu64
                            " on: write at least 1, within the %u of a value",
-                           size, offset, part.room);
+                           size, sw_plural_s(size), offset, part.room);
         return;
     }
     part.format.value_bytes = (uint32_t)size;

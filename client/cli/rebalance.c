@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "client/cli/move.h"
+#include "proto/plural.h"
 
 /* Counts the shards that have more than an equal share, rounded down. */
 static unsigned count_above(const struct sw_topology *topology, unsigned share)
@@ -78,8 +79,8 @@ int sw_cli_cluster_rebalance(struct sw_cli *cli, bool dry)
             break;
         }
         char *text = sw_slot_set_print(&slots);
-        fprintf(cli->out, "move %s %s %s (%u slots)\n", text == NULL ? "" : text,
-                topology->shards[from].name, topology->shards[to].name, count);
+        fprintf(cli->out, "move %s %s %s (%u slot%s)\n", text == NULL ? "" : text,
+                topology->shards[from].name, topology->shards[to].name, count, sw_plural_s(count));
         fflush(cli->out);
         free(text);
         moves++;

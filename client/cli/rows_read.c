@@ -13,6 +13,7 @@
 #include "client/cli/rows.h"
 #include "proto/decimal.h"
 #include "proto/hex.h"
+#include "proto/plural.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES ((uint32_t)sizeof(uint32_t))
@@ -168,7 +169,7 @@ static const char *wrong_count(const struct sw_cli_row_format *format, const uin
         found += text[i] == ',';
     }
     snprintf(reason, sizeof(reason), "the row has %zu number%s, but must have %u", found,
-             found == 1 ? "" : "s", format->value_bytes / sw_value_type_bytes(format->value_type));
+             sw_plural_s(found), format->value_bytes / sw_value_type_bytes(format->value_type));
     return reason;
 }
 

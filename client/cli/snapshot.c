@@ -19,6 +19,7 @@
 #include "client/cli/snapshot_read.h"
 #include "client/error.h"
 #include "proto/key_form.h"
+#include "proto/plural.h"
 #include "proto/value_type.h"
 
 #define PATH_BYTES 4096
@@ -107,8 +108,10 @@ static int run_verify(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, cons
     if (!read_all(cli, snapshot, "verified", verify_only, NULL)) {
         return 1;
     }
-    fprintf(cli->out, "%s is whole: %" PRIu64 " keys in %" PRIu64 " blocks\n", snapshot->path,
-            snapshot->header.entries, sw_snapshot_blocks(&snapshot->header));
+    const uint64_t blocks = sw_snapshot_blocks(&snapshot->header);
+    fprintf(cli->out, "%s is whole: %" PRIu64 " key%s in %" PRIu64 " block%s\n", snapshot->path,
+            snapshot->header.entries, sw_plural_s(snapshot->header.entries), blocks,
+            sw_plural_s(blocks));
     return 0;
 }
 

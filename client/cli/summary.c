@@ -12,6 +12,7 @@
 #include "client/cli/numbers.h"
 #include "client/cli/progress.h"
 #include "client/cli/values.h"
+#include "proto/plural.h"
 
 #define STEP_BITS 4
 #define STEPS (1U << STEP_BITS)
@@ -200,8 +201,9 @@ static void print(struct sw_cli *cli, const struct summary *summary)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
     bool numbers = server->value_format == SHERWOOD_VALUES_INTEGER;
-    fprintf(cli->out, "%" PRIu64 " keys; %" PRIu64 " values are %s\n", summary->keys.number,
-            summary->zeros, numbers ? "0" : "empty");
+    fprintf(cli->out, "%" PRIu64 " key%s; %" PRIu64 " value%s %s\n", summary->keys.number,
+            sw_plural_s(summary->keys.number), summary->zeros,
+            sw_plural(summary->zeros, " is", "s are"), numbers ? "0" : "empty");
     if (summary->keys.number == 0) {
         return;
     }

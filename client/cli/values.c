@@ -8,6 +8,7 @@
 
 #include "client/cli/numbers.h"
 #include "client/cli/reply.h"
+#include "proto/plural.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES sizeof(uint32_t)
@@ -31,11 +32,13 @@ static bool fits(struct sw_cli *cli, size_t size)
     bool fixed = server->value_format == SHERWOOD_VALUES_FIXED;
     size_t most = server->value_bytes - (fixed ? 0 : LENGTH_BYTES);
     if (fixed && size != most) {
-        sw_cli_reply_error(cli, "ERR value has %zu bytes: it must have exactly %zu", size, most);
+        sw_cli_reply_error(cli, "ERR value has %zu byte%s: it must have exactly %zu", size,
+                           sw_plural_s(size), most);
         return false;
     }
     if (size > most) {
-        sw_cli_reply_error(cli, "ERR value has %zu bytes: it must have at most %zu", size, most);
+        sw_cli_reply_error(cli, "ERR value has %zu byte%s: it must have at most %zu", size,
+                           sw_plural_s(size), most);
         return false;
     }
     return true;

@@ -10,18 +10,20 @@
 #include <strings.h>
 
 #include "client/cli/rows.h"
+#include "proto/plural.h"
 #include "proto/value_type.h"
 
 static bool check(struct sw_cli_wal *wal)
 {
     FILE *out = wal->cli->out;
     if (wal->plan.end == 0) {
-        fprintf(out, "%s: no writes in %zu segments\n", wal->path, wal->count);
+        fprintf(out, "%s: no writes in %zu segment%s\n", wal->path, wal->count,
+                sw_plural_s(wal->count));
         return true;
     }
     fprintf(out,
-            "%s: writes up to %" PRIu64 " in %zu segments; those up to %" PRIu64 " were durable\n",
-            wal->path, wal->plan.end, wal->count, wal->plan.evidence);
+            "%s: writes up to %" PRIu64 " in %zu segment%s; those up to %" PRIu64 " were durable\n",
+            wal->path, wal->plan.end, wal->count, sw_plural_s(wal->count), wal->plan.evidence);
     if (wal->base > 0) {
         fprintf(out, "%s: a snapshot covers those up to %" PRIu64 "\n", wal->path, wal->base);
     }

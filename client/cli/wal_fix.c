@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "client/cli/wal.h"
+#include "proto/plural.h"
 
 #define NEW_NAME "new-cut"
 #define NAME_BYTES 48
@@ -219,8 +220,9 @@ static bool print_changes(const struct fix *fix)
             continue;
         }
         if (fate->what != STAYS) {
-            fprintf(out, "; this loses %" PRIu64 " readable writes, %" PRIu64 " operations\n",
-                    fate->records, fate->operations);
+            fprintf(out, "; this loses %" PRIu64 " readable write%s, %" PRIu64 " operation%s\n",
+                    fate->records, sw_plural_s(fate->records), fate->operations,
+                    sw_plural_s(fate->operations));
         }
     }
     for (size_t i = 0; i < wal->snapshot_count; i++) {

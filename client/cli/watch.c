@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "client/cli/numbers.h"
+#include "proto/plural.h"
 
 #define SECOND_MS 1000
 #define FIRST_S 0.25 /* from the first sample of top to its first frame */
@@ -231,8 +232,8 @@ static int run_latency(struct sw_cli *cli, uint64_t lines, uint64_t seconds, boo
             fprintf(cli->out, "%s  ", text);
         }
         if (count > 0) {
-            fprintf(cli->out, "min %.3f ms, max %.3f ms, avg %.3f ms (%" PRIu64 " samples)\n",
-                    least, most, sum / (double)count, count);
+            fprintf(cli->out, "min %.3f ms, max %.3f ms, avg %.3f ms (%" PRIu64 " sample%s)\n",
+                    least, most, sum / (double)count, count, sw_plural_s(count));
             fflush(cli->out);
         }
     }

@@ -33,8 +33,8 @@ static int find_device(struct sherwood_cuda *cuda)
         return SHERWOOD_OK;
     }
     return sw_cuda_fail(SHERWOOD_E_REQUEST,
-                        "this process does not see the server's device among its %d devices: "
-                        "check CUDA_VISIBLE_DEVICES",
+                        "this process does not see the server's device (it sees %d): check "
+                        "CUDA_VISIBLE_DEVICES",
                         count);
 }
 

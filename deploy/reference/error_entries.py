@@ -29,7 +29,7 @@ RESP = (
     ("Protocol error: the request did not arrive", "A request was incomplete for longer than `--request-timeout-ms`.", "Send requests as a whole."),
     ("Protocol error", "The bytes are not RESP. The server closes the connection.", "Check the client library; see [Protocols](protocol.md)."),
     ("this port speaks TLS", "The client connected without TLS to the port for TLS.", "Use TLS, or the plain port."),
-    ("max number of clients|MONITOR already", "A limit of connections is reached.", "Close connections, or raise the limit: [Options](options.md#limits)."),
+    ("max number of clients|MONITOR has its most", "A limit of connections is reached.", "Close connections, or raise the limit: [Options](options.md#limits)."),
     ("memory for (incomplete )?requests", "All connections together hold more request bytes than `--input-bytes-max`.", "Send smaller requests, or raise the limit."),
     ("canonical form|key is not|key must have|key is longer|the pattern", "The key has another form than the server stores.", "See [Keys](../keys.md) for `--resp-keys`."),
     ("value (would be|is) longer", "The value, or the result, is longer than a row.", "Start the server with a larger `--value-bytes`."),

@@ -139,7 +139,7 @@ GROUPS = (
        "|takes? effect|took effect|writes are refused|refuses writes|tries the snapshot before|log has ended|next start must not",
        "Read the system's reason in the line: free space, check the disk, and give the files to the user of the server. The server tries again by itself."),
       ("create it, writable|another user owns", "Do what the text says, with the rights of root if the files belong to another user."),
-      ("directories discarded", "Remove old directories `discarded-..`, or raise `--ha-discarded-max`."),
+      ("discarded-\\.\\. already", "Remove old directories `discarded-..`, or raise `--ha-discarded-max`."),
       ("longer than %d bytes", "Choose a shorter path for `--data-dir`."),
       ("stopped|newer one is needed|another history|cannot be loaded|cannot be replayed", "Read the reason or the line before: the server stopped, or a newer snapshot replaced this one."),
       MEMORY)),

@@ -14,9 +14,8 @@
 #define SW_FULL_FIXED SW_FULL "a larger --capacity"
 
 /* A format; its arguments are two unsigned long long: the slots wanted, and the most allowed. */
-#define SW_RESIZE_RANGE                                                                           \
-    "cannot resize to %llu slots: at least 1 and at most %llu slots (the larger of capacity and " \
-    "max-capacity)"
+#define SW_RESIZE_RANGE \
+    "cannot resize to %llu slots: choose 1 to %llu, the larger of capacity and max-capacity"
 #define SW_RESIZE_FAILED                                                                           \
     "cannot resize: no memory for the old and the new table at once, or too many keys would meet " \
     "the probe cap; nothing was changed"

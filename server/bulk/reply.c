@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proto/ops/apply.h"
+#include "proto/plural.h"
 #include "server/batch/blob.h"
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
@@ -237,7 +238,8 @@ static void note_time(const struct sw_bulk_frame *frame)
     uint64_t us = uv_hrtime() / 1000 - frame->flight.started_us;
     sw_timings_event(timings, SW_LATENCY_FRAME, us);
     if (sw_timings_are_slow(timings, us)) {
-        snprintf(count, sizeof(count), "%u keys", frame->request.count);
+        snprintf(count, sizeof(count), "%u key%s", frame->request.count,
+                 sw_plural_s(frame->request.count));
         sw_slowlog_begin(&draft, us, frame->conn->peer.address, "", 3);
         sw_slowlog_word(&draft, "frame");
         sw_slowlog_word(&draft, sw_operation_name(frame->request.operation));

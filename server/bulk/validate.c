@@ -4,6 +4,7 @@
  * say why.
  */
 #include "server/bulk/validate.h"
+#include "proto/plural.h"
 #include "server/batch/refusals.h"
 
 #include <stdio.h>
@@ -131,9 +132,10 @@ static bool parts_fit(const struct sw_table_shape *shape, const struct sw_reques
                (request->range_bytes == 0 || request->range_bytes > shape->blob_bytes_max ||
                 request->range_offset > shape->blob_bytes_max - request->range_bytes)) {
         snprintf(message, message_bytes,
-                 "cannot read or write %u bytes from byte %u on: values have %u bytes, and "
+                 "cannot read or write %u byte%s from byte %u on: values have %u bytes, and "
                  "range_bytes must be at least 1",
-                 request->range_bytes, request->range_offset, shape->blob_bytes_max);
+                 request->range_bytes, sw_plural_s(request->range_bytes), request->range_offset,
+                 shape->blob_bytes_max);
     } else {
         return true;
     }

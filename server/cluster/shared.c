@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/plural.h"
 #include "server/cluster/cluster_parts.h"
 #include "server/cluster/topology_change.h"
 
@@ -81,7 +82,7 @@ static bool may_share(struct sw_cluster *cluster, struct sw_topology *after, uin
         return sw_cluster_refuse(error,
                                  "it takes %u slot%s from other shards, which may hold keys: move "
                                  "the slots first, or set \"force\": true to abandon these keys",
-                                 taken, taken == 1 ? "" : "s");
+                                 taken, sw_plural_s(taken));
     }
     if (now->topology != NULL) {
         sw_cluster_copy_losses(now->topology, after);

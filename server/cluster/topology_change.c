@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/plural.h"
+
 static const struct sw_topology_shard *find_shard(const struct sw_topology *topology,
                                                   const char *id)
 {
@@ -122,7 +124,7 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
            sw_cluster_refuse(error,
                              "it takes %u slot%s from this node, which holds keys: move the slots "
                              "first, or set \"force\": true to abandon these keys",
-                             lost, lost == 1 ? "" : "s");
+                             lost, sw_plural_s(lost));
 }
 
 void sw_cluster_lose_until(struct sw_topology *after, const char *id, uint64_t epoch)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/plural.h"
+
 void sw_live_init(struct sw_live *live, struct sw_config *config, bool activated,
                   sw_live_changed *changed, void *context)
 {
@@ -107,9 +109,9 @@ int sw_live_set(struct sw_live *live, const struct sw_live_pair *pairs, size_t c
     if (status == 0 && next.connections_max != live->config->connections_max &&
         sw_config_connections(&next) < next.connections_max) {
         snprintf(error, error_bytes,
-                 "the limit of open files allows %u connections: set connections-max to at most "
+                 "the limit of open files allows %u connection%s: set connections-max to at most "
                  "that, or raise LimitNOFILE= or ulimit -n and start again",
-                 next.connections_fit);
+                 next.connections_fit, sw_plural_s(next.connections_fit));
         while (strcmp(pairs[*wrong].option->name, "connections-max") != 0) {
             --*wrong; /* some pair has changed it */
         }

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "proto/plural.h"
 #include "server/ha/ha_parts.h"
 #include "server/observe/log.h"
 
@@ -240,7 +241,7 @@ const char *sw_ha_show_adoption(struct sw_ha *ha, char text[SW_HA_TEXT_BYTES])
         text, SW_HA_TEXT_BYTES,
         "This member of the shard %s is at write %" PRIu64 " of term %" PRIu64
         ". The highest term that it has seen is %" PRIu64
-        "; etcd names %s as the last primary, %" PRIu64 " members, and %" PRIu64
+        "; etcd names %s as the last primary, %" PRIu64 " member%s, and %" PRIu64
         " in sync with it.\n"
         "HA ADOPT makes this member primary without asking other members. Lost for good: every "
         "write after the first %" PRIu64
@@ -249,8 +250,8 @@ const char *sw_ha_show_adoption(struct sw_ha *ha, char text[SW_HA_TEXT_BYTES])
         "If another member has more writes and can come back, wait for it, or adopt it instead.\n"
         "To go on: HA ADOPT %" PRIu64 "\n",
         ha->address.shard, position.sequence, position.term, ha->newest,
-        facts->primary[0] == '\0' ? "nobody" : facts->primary, facts->members, facts->in_sync,
-        position.sequence, position.sequence);
+        facts->primary[0] == '\0' ? "nobody" : facts->primary, facts->members,
+        sw_plural_s(facts->members), facts->in_sync, position.sequence, position.sequence);
     pthread_mutex_unlock(&ha->lock);
     return wrong;
 }

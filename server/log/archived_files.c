@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/plural.h"
 #include "proto/wal_first.h"
 #include "proto/wal_format.h"
 #include "server/log/snapshot_write.h"
@@ -96,9 +97,9 @@ int sw_archive_files(const struct sw_directory *directory, const char *name, uin
     struct others others = {name, 0};
     if (io->list(directory->fd, count_one, &others) == 0 && others.count >= most) {
         snprintf(reason, SW_HISTORY_REASON_BYTES,
-                 "%s has %" PRIu64 " directories " SW_ASIDE_KIND
+                 "%s has %" PRIu64 " director%s " SW_ASIDE_KIND
                  "-.. already: remove some, or raise --ha-discarded-max",
-                 directory->path, others.count);
+                 directory->path, others.count, sw_plural(others.count, "y", "ies"));
         return -1;
     }
     if ((io->make(directory->fd, name) == 0 || errno == EEXIST) &&

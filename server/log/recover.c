@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proto/key_form.h"
+#include "proto/plural.h"
 #include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
@@ -160,10 +161,12 @@ static int recover_scanned(const struct sw_recover *recover, const struct sw_log
     }
     note_segments(recover, scan);
     if (replayed.writes > 0) {
-        sw_log(
-            SW_LOG_NOTICE, "replayed %llu writes of the log, %llu operations, %llu MiB, in %.3f s",
-            (unsigned long long)replayed.writes, (unsigned long long)replayed.operations,
-            (unsigned long long)(replayed.bytes >> 20), (double)(sw_log_now_ns() - began) * 1e-9);
+        sw_log(SW_LOG_NOTICE,
+               "replayed %llu write%s of the log, %llu operation%s, %llu MiB, in %.3f s",
+               (unsigned long long)replayed.writes, sw_plural_s(replayed.writes),
+               (unsigned long long)replayed.operations, sw_plural_s(replayed.operations),
+               (unsigned long long)(replayed.bytes >> 20),
+               (double)(sw_log_now_ns() - began) * 1e-9);
     }
     return recover->wal == NULL ? go_without(recover, scan, reason)
                                 : sw_wal_open(recover->wal, recover->directory, scan, reason);

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "proto/plural.h"
 #include "server/config/live.h"
 #include "server/log/recover.h"
 #include "server/log/saver_parts.h"
@@ -86,11 +87,11 @@ static bool load_newest(struct sw_saver *saver)
         return cannot_load(saver, reason);
     }
     if (load->found) {
-        sw_log(SW_LOG_NOTICE,
-               "loaded %llu keys of " SW_SNAPSHOT_KIND "-%016llx, %llu MiB, in %.3f s",
-               (unsigned long long)load->header.entries, (unsigned long long)load->header.sequence,
-               (unsigned long long)(load->file_bytes >> 20),
-               (double)(sw_saver_now_ms() - began) / 1000.0);
+        sw_log(
+            SW_LOG_NOTICE, "loaded %llu key%s of " SW_SNAPSHOT_KIND "-%016llx, %llu MiB, in %.3f s",
+            (unsigned long long)load->header.entries, sw_plural_s(load->header.entries),
+            (unsigned long long)load->header.sequence, (unsigned long long)(load->file_bytes >> 20),
+            (double)(sw_saver_now_ms() - began) / 1000.0);
     } else {
         sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table begins empty", saver->directory.path);
     }
@@ -144,10 +145,11 @@ static void log_outcome(const struct sw_saver *saver, int status, const struct s
         return;
     }
     sw_log(SW_LOG_NOTICE,
-           "wrote %s/" SW_SNAPSHOT_KIND "-%016llx: %llu keys, %llu MiB, in %.3f s; writes waited "
+           "wrote %s/" SW_SNAPSHOT_KIND "-%016llx: %llu key%s, %llu MiB, in %.3f s; writes waited "
            "%.3f ms",
            saver->directory.path, (unsigned long long)saved->write.header.sequence,
            (unsigned long long)saved->write.header.entries,
+           sw_plural_s(saved->write.header.entries),
            (unsigned long long)(saved->write.file_bytes >> 20),
            (double)(sw_saver_now_ms() - saved->began_ms) / 1000.0, (double)saved->hold_us / 1000.0);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/plural.h"
 #include "proto/regular_file.h"
 #include "proto/string_value.h"
 #include "proto/value_type.h"
@@ -113,9 +114,10 @@ static enum outcome refuse_full(struct loading *loading)
     const struct sw_snapshot_header *header = &loading->load->header;
     uint64_t needed = (uint64_t)((double)header->entries / loading->info.max_load) + 1;
     SAY(loading,
-        "%s/%s has %" PRIu64 " keys, more than the table takes: it needs --capacity, or "
+        "%s/%s has %" PRIu64 " key%s, more than the table takes: it needs --capacity, or "
         "--max-capacity, of at least %" PRIu64,
-        loading->load->directory->path, loading->name, header->entries, needed);
+        loading->load->directory->path, loading->name, header->entries,
+        sw_plural_s(header->entries), needed);
     return REFUSED;
 }
 

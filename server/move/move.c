@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "proto/plural.h"
 #include "server/move/mover_parts.h"
 #include "server/observe/log.h"
 #include "table/batch.h"
@@ -77,7 +78,8 @@ static void end_taking(struct sw_mover *mover, const struct sw_cluster_move *mov
     mover->reason[0] = '\0';
     pthread_mutex_unlock(&mover->lock);
     end_facts(mover, false);
-    sw_log(SW_LOG_NOTICE, "cluster: received %u slots from %s", sw_slot_set_count(&move->slots),
+    const unsigned slots = sw_slot_set_count(&move->slots);
+    sw_log(SW_LOG_NOTICE, "cluster: received %u slot%s from %s", slots, sw_plural_s(slots),
            move->peer);
 }
 
@@ -132,8 +134,8 @@ static void give(struct sw_mover *mover, struct sw_peer_socket socket,
     if (failed) {
         report_failure(mover, "the migration from this node failed");
     } else {
-        sw_log(SW_LOG_NOTICE, "cluster: handed over %u slots to %s", mover->facts.slots,
-               hello->target);
+        sw_log(SW_LOG_NOTICE, "cluster: handed over %u slot%s to %s", mover->facts.slots,
+               sw_plural_s(mover->facts.slots), hello->target);
     }
     end_facts(mover, failed);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "proto/check.h"
+#include "proto/plural.h"
 #include "proto/string_value.h"
 #include "server/cluster/fault.h"
 #include "server/limits.h"
@@ -183,9 +184,10 @@ static int compare(struct target *target, const struct sw_move_head *head)
     sw_digest_text(&digest, here);
     sw_digest_text(&source, there);
     return sw_mover_fail(target->mover,
-                         "the received keys (%" PRIu64 " keys, %s) differ from the source's "
-                         "(%" PRIu64 " keys, %s)",
-                         digest.entries, here, source.entries, there);
+                         "the received keys (%" PRIu64 " key%s, %s) differ from the source's "
+                         "(%" PRIu64 " key%s, %s)",
+                         digest.entries, sw_plural_s(digest.entries), here, source.entries,
+                         sw_plural_s(source.entries), there);
 }
 
 /* Decides the attempt. Once the state file may have the decision, the target repeats the write

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "proto/plural.h"
 #include "proto/tls/context.h"
 #include "server/observe/log.h"
 #include "server/users/secret.h"
@@ -35,7 +36,8 @@ static void warn_of_dates(SSL_CTX *context, const char *path)
     if (days < 0 || seconds < 0) {
         sw_log(SW_LOG_WARNING, "the certificate '%s' has expired: clients will refuse it", path);
     } else if (days < 7) {
-        sw_log(SW_LOG_WARNING, "the certificate '%s' expires in %d days", path, days);
+        sw_log(SW_LOG_WARNING, "the certificate '%s' expires in %d day%s", path, days,
+               sw_plural_s((uint64_t)days));
     }
     if (X509_cmp_current_time(X509_get0_notBefore(own)) > 0) {
         sw_log(SW_LOG_WARNING, "the certificate '%s' is not valid yet: clients will refuse it",

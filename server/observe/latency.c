@@ -10,6 +10,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "proto/plural.h"
+
 static const struct {
     const char *name, *advice;
 } events[SW_LATENCY_COUNT] = {
@@ -167,12 +169,12 @@ static void report_series(const struct sw_latency_series *series, int event, int
     }
     const struct sw_latency_sample *last =
         &series->samples[(series->count - 1) % SW_LATENCY_SAMPLES];
-    sw_text_printf(report,
-                   "%s: %" PRIu64 " seconds with such an event; on average %" PRIu64
-                   " ms, at worst %" PRIu64 " ms, the last %" PRIu64 " ms %" PRId64
-                   " s ago.\n  It is %s.\n",
-                   events[event].name, series->count, sum / n, series->worst_ms, last->ms,
-                   now > last->at ? now - last->at : 0, events[event].advice);
+    sw_text_printf(
+        report,
+        "%s: %" PRIu64 " second%s with such an event; on average %" PRIu64 " ms, at worst %" PRIu64
+        " ms, the last %" PRIu64 " ms %" PRId64 " s ago.\n  It is %s.\n",
+        events[event].name, series->count, sw_plural_s(series->count), sum / n, series->worst_ms,
+        last->ms, now > last->at ? now - last->at : 0, events[event].advice);
 }
 
 void sw_latency_doctor(struct sw_latency *latency, uint64_t threshold_ms, struct sw_text *report)

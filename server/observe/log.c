@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proto/plural.h"
 #include "server/limits.h"
 
 #define LOG_LINE_BYTES 1024
@@ -117,8 +118,8 @@ write_line(enum sw_log_level level, uint64_t left_out, const char *format, va_li
     size = size < sizeof(line) - 1 ? size : sizeof(line) - 2;
     clean(line + prefix, line + size);
     if (left_out > 0) {
-        wrote = snprintf(line + size, sizeof(line) - size, " (%llu more such lines were left out)",
-                         (unsigned long long)left_out);
+        wrote = snprintf(line + size, sizeof(line) - size, " (%llu more such line%s left out)",
+                         (unsigned long long)left_out, sw_plural(left_out, " was", "s were"));
         size += wrote > 0 ? (size_t)wrote : 0;
         size = size < sizeof(line) - 1 ? size : sizeof(line) - 2;
     }

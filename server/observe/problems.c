@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/plural.h"
+
 #define MINUTE_MS 60000U
 #define RESTARTED_SECONDS 600
 
@@ -37,7 +39,7 @@ static bool growth_failed(const struct facts *facts, char *text, size_t room)
                "meet the probe cap. Nothing was lost; writes of new keys are refused once the "
                "table "
                "is at its maximum load.",
-               failed, failed == 1 ? "" : "s");
+               failed, sw_plural_s(failed));
 }
 
 static bool writes_refused(const struct facts *facts, char *text, size_t room)
@@ -47,7 +49,7 @@ static bool writes_refused(const struct facts *facts, char *text, size_t room)
            SAY("%" PRIu64 " operation%s refused in the last 5 minutes. Clients get out-of-memory "
                "errors, because the table is at its maximum load and at its maximum capacity, or "
                "could not grow.",
-               refused, refused == 1 ? " was" : "s were");
+               refused, sw_plural(refused, " was", "s were"));
 }
 
 static bool log_stopped(const struct facts *facts, char *text, size_t room)
@@ -113,7 +115,7 @@ static bool replication_errors(const struct facts *facts, char *text, size_t roo
            SAY("%" PRIu64 " connection%s of replication ended in the last 10 minutes because of "
                "malformed bytes or a write that did not fit. Each begins again, with a "
                "snapshot if necessary; the journal says why.",
-               errors, errors == 1 ? "" : "s");
+               errors, sw_plural_s(errors));
 }
 
 static bool not_in_topology(const struct facts *facts, char *text, size_t room)
@@ -131,7 +133,7 @@ static bool topology_refused(const struct facts *facts, char *text, size_t room)
         increase(facts, SW_HISTORY_topologies_refused, facts->now->cluster.reload_failures, 10);
     return refused > 0 && SAY("%" PRIu64 " topolog%s refused in the last 10 minutes. The one "
                               "before stays in effect; the journal says why.",
-                              refused, refused == 1 ? "y was" : "ies were");
+                              refused, sw_plural(refused, "y was", "ies were"));
 }
 
 static bool registry_silent(const struct facts *facts, char *text, size_t room)
@@ -211,10 +213,10 @@ static bool stash_in_use(const struct facts *facts, char *text, size_t room)
     const uint64_t held = facts->now->stats.stash_occupied;
     const uint64_t slots = facts->now->info.stash_slots;
     return (double)held > 0.1 * (double)slots && slots > 0 &&
-           SAY("%" PRIu64 " keys meet the probe cap; the stash for them has %" PRIu64
-               " slots. Nothing is lost, but look-ups are slower. Either max-probe is too small "
+           SAY("%" PRIu64 " key%s the probe cap; the stash for such keys has %" PRIu64
+               " slot%s. Nothing is lost, but look-ups are slower. Either max-probe is too small "
                "for the load, or an attacker knows the seed and chooses keys that collide.",
-               held, slots);
+               held, sw_plural(held, " meets", "s meet"), slots, sw_plural_s(slots));
 }
 
 static bool many_connections(const struct facts *facts, char *text, size_t room)
@@ -235,7 +237,7 @@ static bool connections_rejected(const struct facts *facts, char *text, size_t r
            SAY("%" PRIu64
                " connection%s refused in the last 5 minutes, because connections-max was "
                "reached.",
-               rejected, rejected == 1 ? " was" : "s were");
+               rejected, sw_plural(rejected, " was", "s were"));
 }
 
 static bool protocol_errors(const struct facts *facts, char *text, size_t room)
@@ -282,7 +284,7 @@ static bool regions_refused(const struct facts *facts, char *text, size_t room)
     return refused > 0 &&
            SAY("%" PRIu64 " region%s or ring%s refused in the last 5 minutes, because of a limit "
                "(regions-max, region-bytes-max, rings-max) or of their contents.",
-               refused, refused == 1 ? "" : "s", refused == 1 ? " was" : "s were");
+               refused, sw_plural_s(refused), sw_plural(refused, " was", "s were"));
 }
 
 static bool restarted(const struct facts *facts, char *text, size_t room)
@@ -290,7 +292,8 @@ static bool restarted(const struct facts *facts, char *text, size_t room)
     const struct sw_persistence *persistence = &facts->now->persistence;
     char loaded[64] = "Its table began empty.";
     if (persistence->loaded_keys > 0) {
-        snprintf(loaded, sizeof(loaded), "It loaded %" PRIu64 " keys.", persistence->loaded_keys);
+        snprintf(loaded, sizeof(loaded), "It loaded %" PRIu64 " key%s.", persistence->loaded_keys,
+                 sw_plural_s(persistence->loaded_keys));
     }
     return facts->now->uptime_seconds < RESTARTED_SECONDS && !persistence->loading &&
            SAY("The server was started within the last ten minutes. %s If that was not intended, "

@@ -4,6 +4,7 @@
  */
 #include "server/observe/watch.h"
 
+#include "proto/plural.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "table/info.h"
@@ -23,11 +24,6 @@ void sw_watch_init(struct sw_watch *watch, const struct sw_table *table)
     };
 }
 
-static const char *times(uint64_t count)
-{
-    return count == 1 ? "time" : "times";
-}
-
 static void say_change(struct sw_watch *watch, const struct sw_table_info *info,
                        const struct sw_table_stats *stats)
 {
@@ -37,11 +33,13 @@ static void say_change(struct sw_watch *watch, const struct sw_table_info *info,
         return;
     }
     sw_log(SW_LOG_INFO,
-           "the table has %llu slots now, %llu before (grew %llu %s, resized %llu %s): room for "
-           "%llu keys, %.1f MiB",
-           (unsigned long long)info->capacity_slots, (unsigned long long)watch->capacity_slots,
-           (unsigned long long)grown, times(grown), (unsigned long long)resized, times(resized),
-           (unsigned long long)info->occupied_max, (double)info->bytes_reserved / 1048576.0);
+           "the table has %llu slot%s now, %llu before (grew %llu time%s, resized %llu time%s): "
+           "room for %llu key%s, %.1f MiB",
+           (unsigned long long)info->capacity_slots, sw_plural_s(info->capacity_slots),
+           (unsigned long long)watch->capacity_slots, (unsigned long long)grown, sw_plural_s(grown),
+           (unsigned long long)resized, sw_plural_s(resized),
+           (unsigned long long)info->occupied_max, sw_plural_s(info->occupied_max),
+           (double)info->bytes_reserved / 1048576.0);
     watch->capacity_slots = info->capacity_slots;
     watch->grown = stats->grown;
     watch->resized = stats->resized;
@@ -54,11 +52,13 @@ static void say_failures(struct sw_watch *watch, const struct sw_table_info *inf
     if (failed == 0 || (watch->warned_ms != 0 && now_ms - watch->warned_ms < SW_WATCH_WARNING_MS)) {
         return;
     }
-    sw_log(SW_LOG_WARNING,
-           "the table could not grow or be resized (%llu %s): not enough memory for the old and "
-           "the new slots at once, or too many keys would meet the probe cap; it keeps %llu slots "
-           "and refuses new keys at its maximum load",
-           (unsigned long long)failed, times(failed), (unsigned long long)info->capacity_slots);
+    sw_log(
+        SW_LOG_WARNING,
+        "the table could not grow or be resized (%llu time%s): not enough memory for the old and "
+        "the new slots at once, or too many keys would meet the probe cap; it keeps %llu slot%s "
+        "and refuses new keys at its maximum load",
+        (unsigned long long)failed, sw_plural_s(failed), (unsigned long long)info->capacity_slots,
+        sw_plural_s(info->capacity_slots));
     watch->resize_failed = stats->resize_failed;
     watch->warned_ms = now_ms;
 }

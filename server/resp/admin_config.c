@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "proto/plural.h"
 #include "server/config/live.h"
 #include "server/config/redis_options.h"
 #include "server/net/conn.h"
@@ -299,7 +300,7 @@ static void config_rewrite(struct sw_call *call)
     }
     keep_role(call->admin);
     sw_log(SW_LOG_NOTICE, "CONFIG REWRITE from %s: %d option%s written to %s",
-           call->session->conn->peer.address, count, count == 1 ? "" : "s",
+           call->session->conn->peer.address, count, sw_plural_s((uint64_t)count),
            call->admin->config->origin.path);
     sw_call_ok(call);
 }

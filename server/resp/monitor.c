@@ -52,7 +52,7 @@ void sw_call_monitor(struct sw_call *call)
                          SW_LIVE(call->admin->config->output_bytes_max), conn->shown.wake)) {
         free(monitor);
         sw_call_error(call,
-                      "ERR %llu connections are in MONITOR already: end one, or raise monitors-max",
+                      "ERR MONITOR has its most connections, %llu: end one, or raise monitors-max",
                       (unsigned long long)most);
         return;
     }

@@ -5,11 +5,13 @@
 import json
 import os
 import random
+import re
 import struct
 import subprocess
 import tempfile
 import time
 
+import wire
 from harness import BUILD, SANITIZED, Server, at_once, case, check, drawn_seed, equal, main, run
 
 CLI = BUILD / "sherwood-cli"
@@ -278,6 +280,31 @@ def load_generator_times():
     at_once(timed, [(bulk,), (resp,)], 2)
     with Server("--engine", "cuckoo") as server:
         check("has no expiry times" in run(LOAD, "--address", server.address(), "--ttl", "1", rc=2), "refusal")
+
+
+@case
+def counts():
+    """texts about one thing have a singular noun: tools, errors, the log and the status page"""
+    plural = re.compile(r"(?<![\w.:,])1 (?!of |ms\b|MiB\b|is\b|was\b|has\b)[a-z]+s\b.{0,40}")
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--data-dir", folder, "--appendonly", "yes", "--loops", "1", "--monitors-max", "1", "--slowlog-log-slower-than", "0")
+        with Server(*flags, "--capacity", "2", "--max-load", "0.5") as server, server.connect() as socket:
+            said = [cli(server, "load", "--format", "csv", "-", stdin="1,2\n"), cli(server, "dump", "--format", "csv", "-"),
+                    cli(server, "summary"), cli(server, "digest"), server.redis_cli("SAVE")]
+            equal(wire.Replies(socket).ask("MONITOR"), "OK", "MONITOR")
+            said += [server.redis_cli("MONITOR"), server.redis_cli("RESIZE", "0"),
+                     server.redis_cli("SLOWLOG", "GET", "9"), server.http("/status.json")[2]]
+            said += [run(LOAD, "-a", server.address(), "-n", "1", "-c", "1", "-t", "1", "--frame", "1", "--depth", "1", rc=None)]
+            said += [server.line, server.log()]
+        snapshot, = [name for name in os.listdir(folder) if name.startswith("snapshot-")]
+        said += [run(CLI, "snapshot", "verify", f"{folder}/{snapshot}"), run(CLI, "log", "check", folder)]
+        with Server(*flags, "--capacity", "2", "--max-load", "0.5") as server:
+            said += [server.log(), server.http("/status.json")[2]]
+    shown = "\n".join(map(str, said))
+    for wanted in ("1 key loaded", "1 key; 0 values are 0", "ERR MONITOR has its most connections, 1: end one", "choose 1 to 4", "1 I/O loop", "It loaded 1 key.",
+                   "1 connection, 1 thread, 1 key a frame, 1 frame in flight", "1 key in 1 block", "loaded 1 key of", ": 1 key, 0 MiB"):
+        check(wanted in shown, f"{wanted}: {shown}")
+    equal(plural.findall(shown), [], "a plural after 1")
 
 
 if __name__ == "__main__":

@@ -262,8 +262,8 @@ Test(server, without_max_capacity_the_first_capacity_is_the_most)
     }
     cr_assert_eq(sherwood_resize(client, CAPACITY + 1, &now), SHERWOOD_E_REQUEST);
     cr_assert_not_null(strstr(sherwood_error(client),
-                              "at least 1 and at most 1024 slots (the larger "
-                              "of capacity and max-capacity)"));
+                              "choose 1 to 1024, the larger of capacity and "
+                              "max-capacity"));
     cr_assert_eq(sherwood_resize(client, 0, &now), SHERWOOD_E_REQUEST);
     cr_assert_eq(sherwood_resize(client, 64, NULL), SHERWOOD_OK);
     cr_assert_eq(sherwood_set(client, keys, values, 800), SHERWOOD_OK);

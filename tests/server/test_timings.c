@@ -158,10 +158,9 @@ Test(timings, the_doctor_says_what_there_is)
         uint64_t threshold;
         bool note;
         const char *wanted;
-    } rows[] = {
-        {0, false, "Latency monitoring is off"},
-        {5, false, "Nothing took 5 ms or more"},
-        {5, true, "aof-fsync: 1 seconds with such an event; on average 12 ms, at worst 12"}};
+    } rows[] = {{0, false, "Latency monitoring is off"},
+                {5, false, "Nothing took 5 ms or more"},
+                {5, true, "aof-fsync: 1 second with such an event; on average 12 ms, at worst 12"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].note) {
             sw_latency_note(&timings.latency, SW_LATENCY_FSYNC, 12000);

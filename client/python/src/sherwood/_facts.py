@@ -112,7 +112,7 @@ def layout_of(server: Server, wanted: Any, regions: Regions) -> Layout:
         raise Refused(f"value_dtype {dtype}: this server's values are byte strings with a length: leave value_dtype out to get"
                       " records of `length` and `bytes`")
     if integer and dtype.itemsize != server.value_bytes:
-        raise Refused(f"value_dtype {dtype}: it has {dtype.itemsize} bytes, and this server's values have"
+        raise Refused(f"value_dtype {dtype}: it has {dtype.itemsize} byte{'s' * (dtype.itemsize > 1)}, and this server's values have"
                       f" {server.value_bytes} bytes")
     if server.value_format == "fixed":
         count, rest = divmod(server.value_bytes, dtype.itemsize)
