@@ -133,13 +133,38 @@ def medians_bars_and_tables():
                 equal(list(lint.check_block(table.strip(), comment, True)), [], table)
 
 
+def with_results(script, results):
+    """a script as a module that reads another folder of results"""
+    loader = importlib.machinery.SourceFileLoader(script.name, str(script))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(script.name, loader))
+    loader.exec_module(module)
+    module.RESULTS = pathlib.Path(results)
+    return module
+
+
 def lint_of_figures(results):
-    """tests/lint/figures as a module that reads another folder of results"""
-    loader = importlib.machinery.SourceFileLoader("figures", str(ROOT / "tests" / "lint" / "figures"))
-    lint = importlib.util.module_from_spec(importlib.util.spec_from_loader("figures", loader))
-    loader.exec_module(lint)
-    lint.RESULTS = pathlib.Path(results)
-    return lint
+    return with_results(ROOT / "tests" / "lint" / "figures", results)
+
+
+@case
+def the_page_begins_with_the_worst_ratio():
+    """bench/page: a row an operation, at its worst point beside the fastest other program; the worst row first"""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "here" / "timing"
+        folder.mkdir(parents=True)
+        rows = [("sherwood", "get", 0.5, 512, 30), ("peer_a", "get", 0.5, 512, 20), ("peer_b", "get", 0.5, 512, 15),
+                ("sherwood", "get", 0.9, 512, 20), ("peer_a", "get", 0.9, 512, 4), ("memory", "gather_32", "", "", 40),
+                ("sherwood", "delete", 0.5, 512, 1), ("peer_a", "delete", 0.5, 512, 2), ("peer_b", "delete", 0.5, 512, 4),
+                ("sherwood", "growth", 0.5, 512, 3)]
+        (folder / "summary.csv").write_text(
+            "study,library,operation,slot_bits,F,batch,metric,value,unit\n"
+            + "".join(f"timing,{library},{operation},64,{load},{batch},gops,{rate},Gops/s\n" for library, operation, load, batch, rate in rows),
+            encoding="ascii")
+        page = with_results(ROOT / "bench" / "page", name)
+        found = [[cell.strip() for cell in row.split("|")[1:-1]] for row in list(page.table_of(page.rows_of("timing", "here/timing")))[2:]]
+        equal(found, [["delete, 32-bit keys", "0.25", "1.00 G", "4.00 G peer_b", "F 0.5, 2^9 keys", "1 of 1", ""],
+                      ["get, 32-bit keys", "1.50", "30.0 G", "20.0 G peer_a", "F 0.5, 2^9 keys", "0 of 2", "0.75 gather_32"],
+                      ["growth, 32-bit keys", "", "3.00 G", "", "F 0.5, 2^9 keys", "", ""]], "rows")
 
 
 @case
