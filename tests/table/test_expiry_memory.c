@@ -141,7 +141,7 @@ Test(expiry_memory, a_resize_gives_it_back)
     give_back(64, 12);
 }
 
-/* A group may set as many times as the table of times has free slots, beside those in use. */
+/* A group may set one time for each free slot of the table of times. Slots in use are not free. */
 Test(expiry_memory, a_group_needs_room_beside_the_times_in_use)
 {
     enum { OPS = 4, IN_USE = 7 };
