@@ -2,7 +2,6 @@
 """verdict - the arithmetic of the gate: turns, ratios, the printed table, and the file with a row for each commit."""
 
 import csv
-import math
 import statistics
 
 LEAST = 0.95
@@ -38,13 +37,14 @@ def bar(value):
 
 
 def shown(value, unit):
-    """Returns a value with its unit in four digits at most: 2.31 G/s, 96.2 us."""
+    """Returns a value with its unit in three digits: 2.31 G/s, 96.2 us."""
     if value is None:
         return "-"
+    value = float(f"{value:.3g}")
     if unit != "1/s":
-        return f"{value:.3g} {unit}"
-    power = min(3, max(0, int(math.log10(value) / 3))) if value > 0 else 0
-    return f"{value / 1000 ** power:.3g} {('', 'k', 'M', 'G')[power]}/s"
+        return f"{value:g} {unit}"
+    power = next(power for power in (3, 2, 1, 0) if value >= 1000 ** power or power == 0)
+    return f"{value / 1000 ** power:g} {('', 'k', 'M', 'G')[power]}/s"
 
 
 class Measured:
@@ -109,7 +109,7 @@ def record(file, date, commit, base, measured):
     rows = []
     names = list(HEAD)
     if file.exists():
-        with open(file, encoding="ascii", newline="") as old:
+        with open(file, encoding="utf-8", newline="") as old:
             reader = csv.DictReader(old)
             rows = [row for row in reader if (row["commit"], row["base"]) != (commit, base)]
             names = list(reader.fieldnames or HEAD)
@@ -122,7 +122,7 @@ def record(file, date, commit, base, measured):
         row[f"{rate.name}_ratio"] = "" if found is None else f"{found:.3f}"
     names += [name for name in row if name not in names]
     file.parent.mkdir(parents=True, exist_ok=True)
-    with open(file, "w", encoding="ascii", newline="") as new:
+    with open(file, "w", encoding="utf-8", newline="") as new:
         writer = csv.DictWriter(new, names, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows([*rows, row])

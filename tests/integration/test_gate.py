@@ -78,8 +78,8 @@ def arithmetic():
     equal(measured("get", (), (100,)).ratio(), None, "a rate of the base only")
     equal([verdict.bar(value) for value in (1, 1.04, 0.94, 9, 0.1, None)],
           [10 * " " + "|", 10 * " " + "|++", 7 * " " + "---|", 10 * " " + "|" + 10 * "+", 10 * "-" + "|", ""], "bars")
-    equal([verdict.shown(value, "1/s") for value in (7, 1500, 2.31e9, 15e9, None)],
-          ["7 /s", "1.5 k/s", "2.31 G/s", "15 G/s", "-"], "rates")
+    equal([verdict.shown(value, "1/s") for value in (0, 7, 1500, 999.9e6, 2.31e9, 15e9, None)],
+          ["0 /s", "7 /s", "1.5 k/s", "1 G/s", "2.31 G/s", "15 G/s", "-"], "rates")
     equal(verdict.shown(96.23, "us"), "96.2 us", "a time")
 
 
