@@ -1,6 +1,5 @@
-# The demo and the benchmarks; bench/README.md explains. OUTPUT, REPETITIONS, SECONDS_EACH, KEYS,
-# BACKEND and more are variables of the environment: see the scripts. A target first installs the
-# packages that its programs need, and then builds the programs by a second make.
+# The demo and the benchmarks; bench/README.md explains. The demos read KEYS and BACKEND from the environment. A target
+# first installs the packages that its programs need, and then builds the programs by a second make.
 
 .PHONY: demo demo-cluster bench-serve
 demo: ## show everything in about a minute: daemon, 10 M keys, redis-cli, counters, a clean stop
@@ -14,9 +13,9 @@ demo-cluster: ## show a cluster in about a minute: a daemon on each GPU (or two 
 	@bench/demo-cluster.sh $(BUILD)
 
 bench-serve: ## compare with redis-server side by side, into output/<time>/serve
-	@deploy/deps build redis-server redis-tools curl jq
+	@deploy/deps build redis-server redis-tools
 	@$(MAKE) --no-print-directory all
-	@bench/serve/compare.sh $(BUILD)
+	@bench/serve/compare.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT)) $(BENCH_ARGS)
 
 # The daemon with a table that stores nothing (bench/serve/null_table.c) shows the cost of sockets.
 .PHONY: sherwoodd-null

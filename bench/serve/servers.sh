@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # SPDX-License-Identifier: MIT
 #
-# servers.sh - starting and stopping servers; sourced by bench/demo.sh and bench/serve/compare.sh.
+# servers.sh - starting and stopping a daemon; sourced by bench/demo.sh and bench/demo-cluster.sh.
 #
 # Expects `set -euo pipefail`, and two variables: build (folder of the programs) and work (an empty
 # folder for logs and sockets, removed by stop_servers). Sets sherwood_pid, sherwood_port,
-# http_port, redis_pid, redis_port.
+# http_port.
 
-sherwood_pid='' redis_pid=''
+sherwood_pid=''
 
 fail() {
     echo "FAILED: $*" >&2
@@ -64,34 +64,12 @@ stop_sherwood() {
     sherwood_pid=''
 }
 
-# start_redis [flags...]: redis-server cannot ask the kernel for a port, so a few are tried.
-start_redis() {
-    local try
-    for try in 1 2 3 4 5; do
-        redis_port=$((20000 + RANDOM % 12000))
-        redis-server --port "$redis_port" --bind 127.0.0.1 --save '' --appendonly no \
-            --dir "$work" "$@" >"$work/redis.log" 2>&1 &
-        redis_pid=$!
-        if wait_until 5 redis-cli -p "$redis_port" PING && kill -0 "$redis_pid" 2>/dev/null; then
-            return 0
-        fi
-        kill "$redis_pid" 2>/dev/null || true
-        wait "$redis_pid" || true
-        redis_pid=''
-        echo "redis-server: try $try on port $redis_port failed" >&2
-    done
-    cat "$work/redis.log" >&2
-    fail "redis-server did not start"
-}
-
-# For an EXIT trap: stops the servers that still run, and removes $work.
+# For an EXIT trap: stops the daemon if it still runs, and removes $work.
 stop_servers() {
-    local pid
-    for pid in $sherwood_pid $redis_pid; do
-        kill -TERM "$pid" 2>/dev/null || continue
-        wait_until 5 not_running "$pid" || kill -KILL "$pid" 2>/dev/null || true
-        wait "$pid" 2>/dev/null || true
-    done
+    if [ -n "$sherwood_pid" ] && kill -TERM "$sherwood_pid" 2>/dev/null; then
+        wait_until 5 not_running "$sherwood_pid" || kill -KILL "$sherwood_pid" 2>/dev/null || true
+        wait "$sherwood_pid" 2>/dev/null || true
+    fi
     rm -rf "$work"
 }
 not_running() {

@@ -266,11 +266,13 @@ class Study:
         finally:
             self.results.write_summary()
             self.write_info(ended)
-        text = "\n".join(bars(self.results.summary(), self.bar_of)) + "\n"
-        (self.options.output / "bars.txt").write_text(text, encoding="ascii")
+        lines = list(bars(self.results.summary(), self.bar_of))
+        if len(lines) > 1:
+            text = "\n".join(lines) + "\n"
+            (self.options.output / "bars.txt").write_text(text, encoding="ascii")
+            print(text, end="")
         self.write_more()
         self.write_info(ended)
-        print(text, end="")
         for error in self.errors:
             print(f"ERROR: {error}")
         self.say(f"files in {self.options.output}")

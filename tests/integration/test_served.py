@@ -6,6 +6,7 @@ import csv
 import importlib.machinery
 import importlib.util
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,34 @@ def rows_of_floats():
             ratio = found["sherwood", operation, RATE] / found["sherwood-null", operation, RATE]
             check(abs(found["sherwood", operation, "ratio_to_null"] - ratio) < 1e-6 * ratio, text)
         equal((folder / "bars.txt").read_text(encoding="ascii").count(">= 0.8"), 2, "bars")
+
+
+@case
+def compare():
+    """bench/serve/compare.py: both servers by both tools, and the ratio of each pair"""
+    if SANITIZED:
+        raise Skip("it is timed")
+    if shutil.which("redis-server") is None or shutil.which("redis-benchmark") is None:
+        raise Skip("there is no redis-server, or no redis-benchmark")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        done = subprocess.run([SERVE / "compare.py", "--build", BUILD, "--output", folder, "--backend", "cpu", "--quick",
+                               "--seconds", "0.1", "--keys", "10000", "--threads", "2"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
+        equal(done.returncode, 0, done.stdout)
+        with open(folder / "summary.csv", encoding="ascii") as file:
+            rows = {(r["library"], r["operation"], r["metric"]): float(r["value"]) for r in csv.DictReader(file)}
+        pairs = [f"{operation} by {tool}" for operation in ("set_p64", "get_p64", "mget_p16")
+                 for tool in ("sherwood-load", "redis-benchmark")]
+        for pair in pairs:
+            ratio = rows["sherwood", pair, RATE] / rows["redis", pair, RATE]
+            check(abs(rows["sherwood/redis", pair, "ratio"] - ratio) < 1e-6 * ratio, pair)
+        best = max(rate for (library, operation, metric), rate in rows.items()
+                   if library == "redis" and metric == RATE and operation.startswith("mget"))
+        ratio = rows["sherwood", "get_bulk by sherwood-load", RATE] / best
+        found = rows["sherwood/redis", "bulk GET of 65536 / best redis MGET of 100", "ratio"]
+        check(abs(found - ratio) < 1e-6 * ratio, f"bulk GET: {found}, not {ratio}")
+        check("\nend: done" in (folder / "run_info.txt").read_text(encoding="utf-8"), done.stdout)
 
 
 @case
