@@ -41,7 +41,8 @@ struct sw_backend_facts {
     uint64_t expires_next;
     uint64_t expires_mean; /* mean expiry time of the entries that expire; 0: unknown */
     uint64_t clock_steps;
-    struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT]; /* of the batches already polled */
+    struct sw_write_path_counters
+        write_paths[SW_WRITE_PATH_COUNT]; /* of the batches already polled */
     uint32_t combined_ops_max; /* most operations of a launch by submit_combined, at least 1; 0:
                                   the backend has no submit_combined. Constant */
     uint32_t gathered_ops_max; /* most operations of one batch in submit_combined, at least

@@ -185,9 +185,9 @@ struct sw_batch {
             uint64_t *leftover_scores; /* cache; or NULL */
             uint32_t leftover_count;   /* out */
 
-            uint32_t _upserts; /* operations of the batch that may insert */
-            uint32_t _way;     /* CUDA: 1 + enum sw_write_path; 0: another strategy */
-            bool _adjusts;     /* the batch has an EXPIRE, or SET_SCORE */
+            uint32_t _upserts;    /* operations of the batch that may insert */
+            uint32_t _write_path; /* CUDA: 1 + enum sw_write_path; 0: another strategy */
+            bool _adjusts;        /* the batch has an EXPIRE, or SET_SCORE */
             bool _times; /* the batch has an EXPIRE, gives or returns times, or has `remove_keys` */
         };
 

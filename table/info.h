@@ -72,10 +72,11 @@ struct sw_table_stats {
                                 the stash has room for the entries that meet the cap; the table
                                 stayed as it was */
     uint64_t epoch;          /* cache with an EPOCH policy: the current epoch */
-    struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT]; /* batches with writes, by execution
-                                                  strategy; 0 except for Robin Hood on CUDA */
-    uint64_t expired;      /* entries removed because they had expired */
-    uint64_t expires;      /* entries with an expiry time, including expired ones */
+    struct sw_write_path_counters
+        write_paths[SW_WRITE_PATH_COUNT]; /* batches with writes, by execution
+                        strategy; 0 except for Robin Hood on CUDA */
+    uint64_t expired;                     /* entries removed because they had expired */
+    uint64_t expires;                     /* entries with an expiry time, including expired ones */
     uint64_t expires_next; /* no entry expires before this time; 0: no entry expires */
     uint64_t ttl_mean_ms;  /* approximate mean time to live of the entries that expire */
     uint64_t clock_steps;  /* times that the table's clock went back */

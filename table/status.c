@@ -17,14 +17,14 @@ const char *sw_status_text(int status)
     }
 }
 
-const char *sw_write_path_name(enum sw_write_path way)
+const char *sw_write_path_name(enum sw_write_path path)
 {
-    switch (way) {
-#define SW_WAY_CASE(name, text) \
-    case name:                  \
+    switch (path) {
+#define SW_WRITE_PATH_CASE(name, text) \
+    case name:                         \
         return text;
-        SW_WRITE_PATH_MAP(SW_WAY_CASE)
-#undef SW_WAY_CASE
+        SW_WRITE_PATH_MAP(SW_WRITE_PATH_CASE)
+#undef SW_WRITE_PATH_CASE
     default:
         return "unknown";
     }

@@ -269,7 +269,7 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     const uint64_t clock_ms = sw_table_clock(table, 0);
     stats->ttl_mean_ms = facts.expires_mean > clock_ms ? facts.expires_mean - clock_ms : 0;
     stats->clock_steps = facts.clock_steps;
-    memcpy(stats->ways, facts.ways, sizeof(stats->ways));
+    memcpy(stats->write_paths, facts.write_paths, sizeof(stats->write_paths));
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
     stats->writes = atomic_load_explicit(&table->writes, memory_order_relaxed);
     stats->write_launches =
@@ -351,7 +351,7 @@ static void clear_answers(struct sw_batch *batch)
     case SW_BATCH_OPERATIONS:
         batch->leftover_count = 0;
         batch->_upserts = 0;
-        batch->_way = 0;
+        batch->_write_path = 0;
         break;
     case SW_BATCH_SCAN:
         batch->scan.got = 0;

@@ -25,7 +25,7 @@ enum sw_write_path {
 #undef SW_WRITE_PATH_ENUM
 };
 /* Returns "ranges", "stream", ..: static storage. */
-const char *sw_write_path_name(enum sw_write_path way);
+const char *sw_write_path_name(enum sw_write_path path);
 
 struct sw_write_path_counters {
     uint64_t batches;

@@ -50,13 +50,13 @@
       "connections of replication that ended for wrong bytes")                                 \
     X(topologies_refused, s->cluster.reload_failures, "topologies that were refused")          \
     X(resize_failures, s->stats.resize_failed, "growths and resizes of the table that failed") \
-    X(way_ranges, s->stats.ways[SW_WRITE_PATH_RANGES].batches,                                 \
+    X(way_ranges, s->stats.write_paths[SW_WRITE_PATH_RANGES].batches,                          \
       "batches of writes in the way ranges")                                                   \
-    X(way_stream, s->stats.ways[SW_WRITE_PATH_STREAM].batches,                                 \
+    X(way_stream, s->stats.write_paths[SW_WRITE_PATH_STREAM].batches,                          \
       "batches of writes in the way stream")                                                   \
-    X(way_general, s->stats.ways[SW_WRITE_PATH_GENERAL].batches,                               \
+    X(way_general, s->stats.write_paths[SW_WRITE_PATH_GENERAL].batches,                        \
       "batches of writes in the way general")                                                  \
-    X(way_serial, s->stats.ways[SW_WRITE_PATH_SERIAL].batches,                                 \
+    X(way_serial, s->stats.write_paths[SW_WRITE_PATH_SERIAL].batches,                          \
       "batches of writes in the way serial")
 
 /* Gauges, shown unchanged: X(name, expression over a snapshot `s`, meaning). */

@@ -82,8 +82,8 @@ static void put_operations(struct page *page, const struct sw_counters *counters
         counters->not_admitted);
 }
 
-static void put_ways(struct page *page,
-                     const struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT])
+static void put_write_paths(struct page *page,
+                            const struct sw_write_path_counters write_paths[SW_WRITE_PATH_COUNT])
 {
     static const struct {
         const char *name, *help;
@@ -99,7 +99,7 @@ static void put_ways(struct page *page,
     for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
         family(page, rows[row].name, "counter", rows[row].help);
         for (unsigned w = 0; w < SW_WRITE_PATH_COUNT; w++) {
-            const char *base = (const char *)&ways[w];
+            const char *base = (const char *)&write_paths[w];
             sw_text_printf(page->text, "%s_total{way=\"%s\"} %" PRIu64 "\n", rows[row].name,
                            sw_write_path_name((enum sw_write_path)w),
                            *(const uint64_t *)(const void *)(base + rows[row].offset));
@@ -150,7 +150,7 @@ static void put_table(struct page *page, const struct sw_server_stats *snapshot)
             "Launches that ran these batches. A device runs all batches that gather while it is "
             "busy in one launch.",
             stats->write_launches);
-    put_ways(page, stats->ways);
+    put_write_paths(page, stats->write_paths);
     counter(page, "sherwood_table_resizes", "Times the table was resized on request.",
             stats->resized);
     counter(

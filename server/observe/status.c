@@ -104,14 +104,14 @@ static json_t *table_of(const struct sw_server_stats *snapshot)
         integer(stats->write_launches));
 }
 
-static json_t *ways_of(const struct sw_write_path_counters ways[SW_WRITE_PATH_COUNT])
+static json_t *write_paths_of(const struct sw_write_path_counters write_paths[SW_WRITE_PATH_COUNT])
 {
     json_t *list = json_array();
     for (unsigned i = 0; i < SW_WRITE_PATH_COUNT; i++) {
         list_put(&list,
                  json_pack("{s:s, s:I, s:I}", "way", sw_write_path_name((enum sw_write_path)i),
-                           "batches", integer(ways[i].batches), "operations",
-                           integer(ways[i].operations)));
+                           "batches", integer(write_paths[i].batches), "operations",
+                           integer(write_paths[i].operations)));
     }
     return list;
 }
@@ -330,14 +330,15 @@ static int append(const char *bytes, size_t size, void *text)
 void sw_status_render(const struct sw_server_stats *snapshot, const struct sw_history *history,
                       const struct sw_status_query *query, struct sw_text *text)
 {
-    json_t *document = json_pack(
-        "{s:i, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-        SW_STATUS_SCHEMA, "now_ms", integer(query->wall_ms), "state", state_of(snapshot),
-        "problems", problems_of(snapshot, history, query->now_ms), "server", server_of(snapshot),
-        "totals", totals_of(snapshot), "latency", latency_of(snapshot, history, query->now_ms),
-        "table", table_of(snapshot), "ways", ways_of(snapshot->stats.ways), "connections",
-        connections_of(snapshot), "memory", memory_of(snapshot), "gpu", gpu_of(snapshot),
-        "persistence", persistence_of(snapshot), "history", history_of(history, query));
+    json_t *document =
+        json_pack("{s:i, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                  "schema", SW_STATUS_SCHEMA, "now_ms", integer(query->wall_ms), "state",
+                  state_of(snapshot), "problems", problems_of(snapshot, history, query->now_ms),
+                  "server", server_of(snapshot), "totals", totals_of(snapshot), "latency",
+                  latency_of(snapshot, history, query->now_ms), "table", table_of(snapshot), "ways",
+                  write_paths_of(snapshot->stats.write_paths), "connections",
+                  connections_of(snapshot), "memory", memory_of(snapshot), "gpu", gpu_of(snapshot),
+                  "persistence", persistence_of(snapshot), "history", history_of(history, query));
     if (document == NULL || json_dump_callback(document, append, text,
                                                JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) != 0) {
         text->failed = true;

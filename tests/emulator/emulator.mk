@@ -68,14 +68,14 @@ EMU_SUITE := $(CUDA_SUITE:%=suite_%)
 $(EMU_SUITE:%=$(EMU)/%): $(EMU)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(EMU)/libemulated.a
 	$(EMU_CXX) -pthread $(TEST_LD) -o $@ $^ -lm
 
-EMU_TESTS := test_failing test_image_reads test_table_gpu test_ways_gpu test_rows_gpu test_cuckoo_engine_gpu test_cache_gpu test_shared_gpu
+EMU_TESTS := test_failing test_image_reads test_table_gpu test_write_path_gpu test_rows_gpu test_cuckoo_engine_gpu test_cache_gpu test_shared_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
 $(EMU)/test_failing: EMU_LINK := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(EMU)/test_image_reads: EMU_LINK := -Wl,--wrap=sw_memory_map_touched
 $(EMU)/test_failing $(EMU)/test_image_reads: $(EMU)/%: $(BUILD)/obj/tests/emulator/%.o $(EMU)/libemulated.a
-$(EMU)/test_ways_gpu $(EMU)/test_rows_gpu $(EMU)/test_shared_gpu: $(EMU)/%: $(EMU)/obj/tests/gpu/%.cu.o $(EMU)/libemulated.a
+$(EMU)/test_write_path_gpu $(EMU)/test_rows_gpu $(EMU)/test_shared_gpu: $(EMU)/%: $(EMU)/obj/tests/gpu/%.cu.o $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
-$(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) tests/support/random.c) \
+$(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/combined*.c) tests/support/random.c) \
   $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
 EMU_TESTS += test_table_gpu_older test_cuckoo_engine_gpu_older
 $(EMU)/test_table_gpu_older: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated_older.a
@@ -96,23 +96,23 @@ $(EMU)/driver/libcuda.so.1: tests/support/cuda_driver/fake_cuda.c
 .PHONY: emulated-daemon
 emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1 $(EMU)/driver/libcuda.so.1
 
-# Walks of two lanes, one a block, in buckets of two slots, for test_walks.cu; and the same without what
+# Displacement chains of two lanes, one a block, in buckets of two slots, for test_chains.cu; and the same without what
 # makes them right.
-EMU_WALKS := walks walks_without_locks walks_one_lock
+EMU_CHAINS := chains chains_without_locks chains_one_lock
 EMU_TINY := --set LANES=2 --set SW_CUDA_BLOCK=2
-$(EMU)/walks/src: EMU_REPLACE :=
-$(EMU)/walks_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 0;' 'return true;'
-# The lock of a stretch is given back before the next one's is taken.
-$(EMU)/walks_one_lock/src: EMU_REPLACE := --replace 'sw_unlock_bit(device.locks, step.lock - 1);' ';' \
+$(EMU)/chains/src: EMU_REPLACE :=
+$(EMU)/chains_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 0;' 'return true;'
+# The lock of a range is released before the next one's is taken.
+$(EMU)/chains_one_lock/src: EMU_REPLACE := --replace 'sw_unlock_bit(device.locks, step.lock - 1);' ';' \
   --replace 'if (!keeps) {' 'if (true) {'
-$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/robin_hood/cuda/displacement/displace.cu table/device/reduce.cuh table/device/lock_bits.cuh
+$(EMU_CHAINS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_chains.cu table/robin_hood/cuda/displacement/displace.cu table/device/reduce.cuh table/device/lock_bits.cuh
 	python3 $< $(EMU_TINY) $(EMU_REPLACE) $@ $(filter-out $<,$^)
 	@touch $@
-$(EMU_WALKS:%=$(EMU)/%/test_walks.o): $(EMU)/%/test_walks.o: $(EMU)/%/src | $(EMU)/rewritten
+$(EMU_CHAINS:%=$(EMU)/%/test_chains.o): $(EMU)/%/test_chains.o: $(EMU)/%/src | $(EMU)/rewritten
 	@echo "  EMU  $*"
-	@$(EMU_CXX) -I$</ $(EMU_KERNEL_FLAGS) -DSW_BUCKET_SLOTS=2 -Itests/emulator -MMD -MP -c -o $@ -x c++ $</tests/emulator/test_walks.cu
-$(EMU_WALKS:%=$(EMU)/test_%): $(EMU)/test_%: $(EMU)/%/test_walks.o $(EMU)/obj/table/device/code.cu.o $(filter $(EMU)/obj/tests/emulator/%,$(EMU_OBJ))
-EMU_TESTS += $(EMU_WALKS:%=test_%)
+	@$(EMU_CXX) -I$</ $(EMU_KERNEL_FLAGS) -DSW_BUCKET_SLOTS=2 -Itests/emulator -MMD -MP -c -o $@ -x c++ $</tests/emulator/test_chains.cu
+$(EMU_CHAINS:%=$(EMU)/test_%): $(EMU)/test_%: $(EMU)/%/test_chains.o $(EMU)/obj/table/device/code.cu.o $(filter $(EMU)/obj/tests/emulator/%,$(EMU_OBJ))
+EMU_TESTS += $(EMU_CHAINS:%=test_%)
 
 # What 128-bit slots are written by below compute capability 9.0, for test_wide.cu; and the same without
 # locks.

@@ -3,7 +3,7 @@
  * cases.c - cases about contents and layout.
  */
 #include "tests/gpu/cases.h"
-#include "tests/gpu/ways.h"
+#include "tests/gpu/write_paths.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ bool case_mixed(struct pair *pair, const struct scale *scale, double load)
     if (!pair_range(pair, SW_SET, 0, entries) || !pair_compare(pair, false)) {
         return false;
     }
-    const struct ways before = ways_now(pair);
+    const struct write_paths before = write_paths_now(pair);
     for (uint32_t round = 0; round < scale->rounds; round++) {
         if (round % 6 == 5) {
             fill_random(pair, 256, beyond, 10);
@@ -51,7 +51,7 @@ bool case_mixed(struct pair *pair, const struct scale *scale, double load)
         }
     }
     return pair_compare(pair, false) && pair_lookup(pair, 0, beyond) &&
-           ways_taken(pair, &before, way_where_certain(pair));
+           write_paths_taken(pair, &before, path_where_certain(pair));
 }
 
 /* Deletes half of a full table at random, in batches that ask for less and less, then fills it
@@ -65,7 +65,7 @@ bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
     if (!pair_range(pair, SW_SET, 0, entries)) {
         return false;
     }
-    const struct ways before = ways_now(pair);
+    const struct write_paths before = write_paths_now(pair);
     for (uint64_t at = 0; at < entries;) {
         uint32_t count = 0;
         for (; at < entries && count < count_max; at++) {
@@ -82,7 +82,8 @@ bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
         }
     }
     pair->answers = PAIR_ANSWERS_DRAWN;
-    return ways_taken(pair, &before, way_where_certain(pair) | WAY(SW_WRITE_PATH_STREAM)) &&
+    return write_paths_taken(pair, &before,
+                             path_where_certain(pair) | PATH_BIT(SW_WRITE_PATH_STREAM)) &&
            pair_lookup(pair, 0, entries) && pair_range(pair, SW_SET, 0, entries) &&
            pair_compare(pair, false) && pair_lookup(pair, 0, entries) &&
            pair_range(pair, SW_DELETE, 0, entries) && pair_compare(pair, false) &&

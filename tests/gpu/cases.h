@@ -89,11 +89,11 @@ bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load)
 bool case_resize_cannot(struct pair *pair, const struct scale *scale, double load);
 bool case_resize_unpolled(struct pair *pair, const struct scale *scale, double load);
 
-/* cases_together.c: write batches of several queues that are carried out together */
-bool case_together(struct pair *pair, const struct scale *scale, double load);
-bool case_together_at_limit(struct pair *pair, const struct scale *scale, double load);
-bool case_together_growth(struct pair *pair, const struct scale *scale, double load);
-bool case_together_stash_over(struct pair *pair, const struct scale *scale, double load);
+/* cases_combined.c: write batches of several queues that are carried out together */
+bool case_combined(struct pair *pair, const struct scale *scale, double load);
+bool case_combined_at_limit(struct pair *pair, const struct scale *scale, double load);
+bool case_combined_growth(struct pair *pair, const struct scale *scale, double load);
+bool case_combined_stash_over(struct pair *pair, const struct scale *scale, double load);
 
 /* huge.c: a table of `slots` 64-bit slots on the tested backend alone, meant for more than 2^32 of
  * them. Prints a line for each way of inserting; returns whether all passed. */

@@ -6,7 +6,7 @@
  * that reach the cap then fall back to another path, so these cases do not compare `failures`.
  */
 #include "tests/gpu/cases.h"
-#include "tests/gpu/ways.h"
+#include "tests/gpu/write_paths.h"
 
 static const enum sw_op UPSERTS[] = {SW_SET, SW_SUM, SW_MIN, SW_MAX};
 #define UPSERT_COUNT (sizeof(UPSERTS) / sizeof(UPSERTS[0]))
@@ -102,7 +102,7 @@ bool case_repeated(struct pair *pair, const struct scale *scale, double load)
     uint64_t some = entries_at(pair, load - 0.5);
     uint32_t turn = 0;
     (void)scale;
-    const struct ways before = ways_now(pair);
+    const struct write_paths before = write_paths_now(pair);
     for (size_t o = 0; o < UPSERT_COUNT; o++) {
         for (int p = 0; p < PATTERN_COUNT; p++) {
             for (int filled = 0; filled < 2; filled++) {
@@ -126,7 +126,7 @@ bool case_repeated(struct pair *pair, const struct scale *scale, double load)
         }
     }
     return pair_lookup(pair, 0, some + pair->n_max) &&
-           ways_of_bulk(pair, &before, way_where_certain(pair));
+           write_paths_of_bulk(pair, &before, path_where_certain(pair));
 }
 
 /* Every upsert in batches of more than 2^22 operations, where bulk is never taken: no answers are
@@ -135,7 +135,7 @@ bool case_beyond_ranges(struct pair *pair, const struct scale *scale, double loa
 {
     static const enum pattern patterns[] = {PATTERN_OLD, PATTERN_PAIR, PATTERN_SIDE_ONCE};
     uint64_t old = entries_at(pair, load);
-    const struct ways before = ways_now(pair);
+    const struct write_paths before = write_paths_now(pair);
     (void)scale;
     for (size_t o = 0; o < UPSERT_COUNT; o++) {
         enum pattern pattern = patterns[o % 3];
@@ -149,7 +149,7 @@ bool case_beyond_ranges(struct pair *pair, const struct scale *scale, double loa
         }
     }
     return pair_lookup(pair, 0, old + pair->n_max) &&
-           ways_of_bulk(pair, &before, WAY(SW_WRITE_PATH_GENERAL));
+           write_paths_of_bulk(pair, &before, PATH_BIT(SW_WRITE_PATH_GENERAL));
 }
 
 /* Every upsert of keys that no segment has too many of, asking whether they were there: into the
@@ -165,10 +165,11 @@ bool case_merged_answers(struct pair *pair, const struct scale *scale, double lo
             return false;
         }
         for (uint64_t old = 0; old <= count / 2; old += count / 2) {
-            const struct ways before = ways_now(pair);
+            const struct write_paths before = write_paths_now(pair);
             fill_pattern(pair, patterns[i % 3], count, old);
             if (!run_upserts(pair, UPSERTS[i / 3], count, PAIR_ANSWERS_FOUND, false) ||
-                !lookup_side(pair) || !ways_of_bulk(pair, &before, way_where_certain(pair))) {
+                !lookup_side(pair) ||
+                !write_paths_of_bulk(pair, &before, path_where_certain(pair))) {
                 return false;
             }
         }

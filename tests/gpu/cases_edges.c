@@ -7,7 +7,7 @@
 
 #include "tests/gpu/cases.h"
 #include "tests/gpu/known.h"
-#include "tests/gpu/ways.h"
+#include "tests/gpu/write_paths.h"
 #include "tests/support/ops.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -130,7 +130,7 @@ bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load)
         if (good && stats_of(pair, 0).stash_occupied == 0) {
             good = pair_fail(pair, "the pile did not meet the cap");
         }
-        const struct ways before = ways_now(pair);
+        const struct write_paths before = write_paths_now(pair);
         good = good && delete_step(&known, answers, turn < 4 ? pair->n_max : pair->n_max / 3) &&
                delete_step(&known, answers, turn < 4 ? 100 : pair->n_max);
         if (good && turn % 4 == 3) {
@@ -138,7 +138,7 @@ bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load)
                    delete_step(&known, answers, pair->n_max);
         }
         if (good && answers >= PAIR_ANSWERS_FOUND) {
-            good = ways_of_bulk(pair, &before, way_where_certain(pair));
+            good = write_paths_of_bulk(pair, &before, path_where_certain(pair));
         }
         good = good && pair_resize(pair, capacity, SW_OK) && pair_compare(pair, false);
     }

@@ -3,7 +3,7 @@
  * cases_limits.c - cases about the probe cap and the maximum load.
  */
 #include "tests/gpu/cases.h"
-#include "tests/gpu/ways.h"
+#include "tests/gpu/write_paths.h"
 
 uint64_t one_home_key(const struct pair *pair, uint64_t i)
 {
@@ -93,7 +93,7 @@ bool case_full(struct pair *pair, const struct scale *scale, double load)
     uint32_t turn = 0;
     (void)scale;
     (void)load;
-    const struct ways before = ways_now(pair);
+    const struct write_paths before = write_paths_now(pair);
     for (int mixture = 0; mixture < MIXTURE_COUNT; mixture++) {
         for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
             const uint64_t room = rooms[turn++ % (sizeof(rooms) / sizeof(rooms[0]))];
@@ -114,6 +114,6 @@ bool case_full(struct pair *pair, const struct scale *scale, double load)
     return pair_run(pair, false) && pair_compare(pair, false) &&
            (refused > 0 || pair_fail(pair, "no group was refused")) &&
            pair_lookup(pair, 0, limit + limit / 3) &&
-           ways_taken(pair, &before, WAY(SW_WRITE_PATH_GENERAL)) &&
-           ways_not_taken(pair, &before, WAY(SW_WRITE_PATH_SERIAL));
+           write_paths_taken(pair, &before, PATH_BIT(SW_WRITE_PATH_GENERAL)) &&
+           write_paths_not_taken(pair, &before, PATH_BIT(SW_WRITE_PATH_SERIAL));
 }

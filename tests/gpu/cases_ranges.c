@@ -3,7 +3,7 @@
  * cases_ranges.c - cases about batches that are carried out range by range: hot keys, small ones.
  */
 #include "tests/gpu/cases.h"
-#include "tests/gpu/ways.h"
+#include "tests/gpu/write_paths.h"
 
 /* What the operations of a batch do: one operation, or any. */
 static const int KINDS[] = {-1,     SW_SET_PRESENT, SW_SUM,       SW_SET,   SW_INCREMENT,
@@ -27,7 +27,7 @@ bool case_hot_keys(struct pair *pair, const struct scale *scale, double load)
     static const uint32_t shares[] = {10, 2, 1};
     const uint64_t ones = pair->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;
     const uint64_t universe = entries_at(pair, load);
-    const struct ways before = ways_now(pair);
+    const struct write_paths before = write_paths_now(pair);
     uint32_t turn = 0;
     (void)scale;
     for (size_t k = 0; k < KIND_COUNT; k++) {
@@ -50,14 +50,14 @@ bool case_hot_keys(struct pair *pair, const struct scale *scale, double load)
         }
     }
     return pair_lookup(pair, 0, universe + turn) &&
-           ways_taken(pair, &before, way_where_certain(pair));
+           write_paths_taken(pair, &before, path_where_certain(pair));
 }
 
 /* Batches of 1 to 3,000 operations of any kinds, and of each one alone. */
 bool case_small(struct pair *pair, const struct scale *scale, double load)
 {
     const uint64_t universe = entries_at(pair, load);
-    const struct ways before = ways_now(pair);
+    const struct write_paths before = write_paths_now(pair);
     uint32_t turn = 0;
     (void)scale;
     for (uint32_t count = 1; count <= pair->n_max && count <= 3000; turn++) {
@@ -69,5 +69,5 @@ bool case_small(struct pair *pair, const struct scale *scale, double load)
         count += count < 8 ? 1 : 1 + (uint32_t)pair_below(pair, count / 4);
     }
     return pair_compare(pair, false) && pair_lookup(pair, 0, universe) &&
-           ways_taken(pair, &before, way_where_certain(pair));
+           write_paths_taken(pair, &before, path_where_certain(pair));
 }

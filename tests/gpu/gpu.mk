@@ -23,11 +23,11 @@ $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) 
 $(GPU_OUT)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
-$(GPU_OUT)/test_ways_gpu $(GPU_OUT)/test_rows_gpu $(GPU_OUT)/test_shared_gpu: $(GPU_OUT)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
+$(GPU_OUT)/test_write_path_gpu $(GPU_OUT)/test_rows_gpu $(GPU_OUT)/test_shared_gpu: $(GPU_OUT)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
 ATTACH_GPU_TEST := $(BUILD)/obj/tests/gpu/test_attach_gpu.cu.o $(call obj,$(CLIENT_CUDA_SRC)) $(BUILD)/libsherwood.a
 $(GPU_OUT)/test_attach_gpu: $(ATTACH_GPU_TEST)
 $(GPU_OUT)/test_attach_gpu: GPU_LIBS := -lprotobuf-c -lssl -lcrypto
-CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
+CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/combined*.c) \
   $(wildcard tests/gpu/cache/*.c) tests/support/random.c) $(BUILD)/libtable.a
 $(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
 $(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
@@ -38,13 +38,13 @@ $(GPU_OUT)/%:
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(GPU_LIBS) $(CUDA_LIBS) -lm
 
 ifneq ($(NVCC),)
-GPU_TESTS := test_table_gpu test_ways_gpu test_rows_gpu test_cuckoo_engine_gpu test_cache_gpu \
+GPU_TESTS := test_table_gpu test_write_path_gpu test_rows_gpu test_cuckoo_engine_gpu test_cache_gpu \
   test_shared_gpu test_attach_gpu
 test-gpu: $(BUILD)/sherwoodd $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
 	for suite in $(CUDA_SUITE:%=%@robin_hood) $(ENGINE_TESTS); do \
 	  SW_TEST_BACKEND=cuda SW_TEST_ENGINE=$${suite#*@} $(GPU_OUT)/suite_$${suite%@*} || exit 1; done
 	$(GPU_OUT)/test_table_gpu --full
-	$(GPU_OUT)/test_ways_gpu
+	$(GPU_OUT)/test_write_path_gpu
 	$(GPU_OUT)/test_rows_gpu
 	$(GPU_OUT)/test_cuckoo_engine_gpu
 	$(GPU_OUT)/test_cache_gpu
@@ -63,7 +63,7 @@ NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
 $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(BUNDLE)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
-$(BUNDLE)/test_ways_gpu $(BUNDLE)/test_rows_gpu $(BUNDLE)/test_shared_gpu: $(BUNDLE)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
+$(BUNDLE)/test_write_path_gpu $(BUNDLE)/test_rows_gpu $(BUNDLE)/test_shared_gpu: $(BUNDLE)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_attach_gpu: $(ATTACH_GPU_TEST)
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_SUITE:%=$(BUNDLE)/%): $(BUNDLE)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a

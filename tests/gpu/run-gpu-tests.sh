@@ -77,7 +77,7 @@ run_tests() {
     run_suite
     step test-full 480 "$here/test_table_gpu" --full
     step test-full-own-choice 180 "$here/test_table_gpu" --full --own-choice
-    step test-ways 60 "$here/test_ways_gpu"
+    step test-write-path 60 "$here/test_write_path_gpu"
     step test-rows 60 "$here/test_rows_gpu"
     step test-shared 60 "$here/test_shared_gpu"
     step test-cuckoo-engine 180 "$here/test_cuckoo_engine_gpu"
@@ -93,7 +93,7 @@ run_checkers() {
 run_quick() {
     run_suite
     step test-quick 60 "$here/test_table_gpu" --quick --few
-    step test-ways 60 "$here/test_ways_gpu"
+    step test-write-path 60 "$here/test_write_path_gpu"
     step test-rows 60 "$here/test_rows_gpu"
     step test-shared 60 "$here/test_shared_gpu"
     step test-cuckoo-engine 60 "$here/test_cuckoo_engine_gpu" --quick

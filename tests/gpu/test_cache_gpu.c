@@ -24,7 +24,7 @@ static const struct {
 } cases[] = {
     {"pressure", case_pressure, false, false},
     {"retention", case_retention, true, true},
-    {"together", case_together, true, false},
+    {"combined", case_combined, true, false},
 };
 
 static const char *const policies[] = {"lru", "lfu", "epoch_lru", "epoch_lfu", "custom"};
@@ -49,8 +49,8 @@ static uint64_t run_one(const struct trial_setting *setting, size_t number,
 }
 
 /* A case in each way of writing. */
-static uint64_t run_ways(const struct trial_setting *setting, size_t number,
-                         struct sw_table_config config)
+static uint64_t run_write_paths(const struct trial_setting *setting, size_t number,
+                                struct sw_table_config config)
 {
     uint64_t failed = 0;
     int last = config.cache_mode == SW_CACHE_THROUGHPUT ? SW_CACHE_WRITING_LONG_ROWS
@@ -83,7 +83,7 @@ static uint64_t run_case(const struct trial_setting *setting, size_t number)
                 if (cases[number].two && policy != SW_CACHE_LRU && policy != SW_CACHE_CUSTOM) {
                     continue;
                 }
-                failed += run_ways(setting, number, config);
+                failed += run_write_paths(setting, number, config);
             }
         }
     }

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu/combined.h"
 #include "tests/gpu/pair.h"
-#include "tests/gpu/together.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 
@@ -33,7 +33,7 @@ struct test_case {
     uint32_t rounds;
     bool one_op;    /* all operations of a batch are the same */
     bool in_flight; /* several batches are submitted before the first is polled */
-    bool together;  /* rounds of writes that are carried out together, and nothing else */
+    bool combined;  /* rounds of writes that are carried out together, and nothing else */
     uint32_t hot;   /* percent of the operations on one key, which is drawn for each batch */
 };
 
@@ -144,33 +144,33 @@ static bool run_rounds(struct pair *pair, const struct test_case *test)
     return audit(pair, test);
 }
 
-/* Batches of several queues, carried out together (together.h). */
-static bool run_together(struct pair *pair, const struct test_case *test)
+/* Batches of several queues, carried out together (combined.h). */
+static bool run_combined(struct pair *pair, const struct test_case *test)
 {
     struct random random = {pair_random(pair)};
-    struct together together;
-    bool good = together_open(&together, pair->side[0].table, pair->side[1].table, test->ops,
+    struct combined combined;
+    bool good = combined_open(&combined, pair->side[0].table, pair->side[1].table, test->ops,
                               test->keys, pair_random(pair)) ||
-                pair_fail(pair, "%s", together.failure);
+                pair_fail(pair, "%s", combined.failure);
     for (uint32_t n = 0; good && n < test->rounds; n++) {
-        struct together_round round = {
-            .batches = n % 4 == 2 ? TOGETHER_BATCHES_MAX : 2 + (uint32_t)pair_below(pair, 59),
+        struct combined_round round = {
+            .batches = n % 4 == 2 ? COMBINED_BATCHES_MAX : 2 + (uint32_t)pair_below(pair, 59),
             .count_max = n % 4 == 2 ? 3 : 300,
             .large = 5,
-            .queues = 1 + n % TOGETHER_QUEUES,
+            .queues = 1 + n % COMBINED_QUEUES,
             .op = test->one_op ? (enum sw_op)ops_draw(&random, SW_OPS_INTEGERS & ~SW_OPS_READ)
                                : SW_GET,
-            .reads = n % TOGETHER_QUEUES == 0,
+            .reads = n % COMBINED_QUEUES == 0,
             .clears = n % 4 == 3,
             .fresh = 15,
             .deletes = 20,
             .universe = n % 5 == 0 ? 200 : test->keys,
             .operations = test->ops,
         };
-        good = (together_run(&together, &round) || pair_fail(pair, "%s", together.failure)) &&
+        good = (combined_run(&combined, &round) || pair_fail(pair, "%s", combined.failure)) &&
                audit(pair, test);
     }
-    together_close(&together);
+    combined_close(&combined);
     return good;
 }
 
@@ -208,7 +208,7 @@ static void try_case(struct run *run, const struct test_case *test)
     }
     struct sw_table_config config = config_of(test);
     bool passed = pair_open(&pair, &config, run->tested, run->seed) == SW_OK &&
-                  (test->together ? run_together(&pair, test) : run_rounds(&pair, test));
+                  (test->combined ? run_combined(&pair, test) : run_rounds(&pair, test));
     pair_close(&pair);
     printf("%s %s%s%s\n", passed ? "ok    " : "FAILED", line, passed ? "" : ": ", pair.failure);
     fflush(stdout);
@@ -230,8 +230,8 @@ static void all_cases(struct run *run, bool quick)
                      0},
                     {"in flight", bits, functions, 60000, 20000, 9000, rounds, one_op, true, false,
                      0},
-                    {"together", bits, functions, 8000, 5000, 7000, rounds, one_op, false, true, 0},
-                    {"together, full", bits, functions, 3000, 4000, 7000, rounds, one_op, false,
+                    {"combined", bits, functions, 8000, 5000, 7000, rounds, one_op, false, true, 0},
+                    {"combined, full", bits, functions, 3000, 4000, 7000, rounds, one_op, false,
                      true, 0},
                     /* beside a limit that is in question for the larger batches */
                     {"hot key", bits, functions, 9000, 4000, 7000, rounds, one_op, false, false,

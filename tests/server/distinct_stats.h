@@ -54,7 +54,7 @@ static inline void fill_distinct_stats(struct sw_config *config, struct sw_serve
     snapshot->stats.resized = 8;
     snapshot->stats.resize_failed = 9;
     for (uint64_t w = 0; w < SW_WRITE_PATH_COUNT; w++) {
-        snapshot->stats.ways[w] = (struct sw_write_path_counters){600 + w, 7000 + w};
+        snapshot->stats.write_paths[w] = (struct sw_write_path_counters){600 + w, 7000 + w};
     }
     snapshot->counters.connected_clients = 5;
     snapshot->counters.arena_bytes = 1 << 20;

@@ -201,13 +201,13 @@ Test(metrics, every_counter_has_its_value)
             cr_assert_eq(sample(&page, series), (double)values[j], "%s", series);
         }
     }
-#define CHECK_WAY(way, name)                                                             \
+#define CHECK_WRITE_PATH(path, name)                                                     \
     cr_assert_eq(sample(&page, "sherwood_table_way_batches_total{way=\"" name "\"}"),    \
-                 (double)snapshot.stats.ways[way].batches);                              \
+                 (double)snapshot.stats.write_paths[path].batches);                      \
     cr_assert_eq(sample(&page, "sherwood_table_way_operations_total{way=\"" name "\"}"), \
-                 (double)snapshot.stats.ways[way].operations);
-    SW_WRITE_PATH_MAP(CHECK_WAY)
-#undef CHECK_WAY
+                 (double)snapshot.stats.write_paths[path].operations);
+    SW_WRITE_PATH_MAP(CHECK_WRITE_PATH)
+#undef CHECK_WRITE_PATH
     cr_assert_eq(sample(&page, "sherwood_keyspace_hits_total"), (double)table->by_class[0].hits);
     cr_assert_eq(sample(&page, "sherwood_keyspace_misses_total"),
                  (double)table->by_class[0].misses);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_status.c - every status has a text of its own, and every way of CUDA a name.
+ * test_status.c - every status has a text of its own, and every write path of CUDA a name.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -18,7 +18,7 @@ Test(status, texts)
     cr_assert_str_eq(sw_status_text(-12345), "unknown status");
 }
 
-Test(status, ways)
+Test(status, write_paths)
 {
     for (int a = 0; a < SW_WRITE_PATH_COUNT; a++) {
         cr_assert_str_neq(sw_write_path_name((enum sw_write_path)a), "unknown");

@@ -10,7 +10,7 @@
 #include "table/cache/cache.h"
 
 /* Source and destination of a value. */
-struct __align__(16) sw_cache_way
+struct __align__(16) sw_cache_transfer
 {
     const uint8_t *from;
     uint8_t *to;
@@ -24,13 +24,13 @@ template <typename T> struct sw_cache_unit {
 
 template <typename T>
 static __device__ __forceinline__ struct sw_cache_unit<T>
-sw_cache_unit_at(const struct sw_cache_way *ways, uint32_t at, uint32_t units) {
+sw_cache_unit_at(const struct sw_cache_transfer *transfers, uint32_t at, uint32_t units) {
     bool even = (units & (units - 1)) == 0;
     uint32_t owner = even ? at >> (31 - (uint32_t)__clz((int)units)) : at / units;
     uint32_t offset = (at - owner * units) * (uint32_t)sizeof(T);
-    struct sw_cache_way way = ways[owner];
+    struct sw_cache_transfer transfer = transfers[owner];
     struct sw_cache_unit<T> unit = {
-        (const T *)(way.from + offset), (T *)(way.to + offset)
+        (const T *)(transfer.from + offset), (T *)(transfer.to + offset)
     };
     return unit;
 }
@@ -66,8 +66,8 @@ template <typename NUMBER> struct sw_cache_sum {
 /* Moves `count` values of `units` units: each lane takes every 32nd unit of all, IN_FLIGHT at a
  * time. No destination is another value's source or destination. */
 template <typename MADE, typename T, uint32_t IN_FLIGHT>
-static __device__ __forceinline__ void sw_cache_move_units(const struct sw_cache_way *ways,
-                                                           uint32_t count, uint32_t units)
+static __device__ __forceinline__ void
+sw_cache_move_units(const struct sw_cache_transfer *transfers, uint32_t count, uint32_t units)
 {
     uint32_t total = count * units;
     for (uint32_t first = threadIdx.x % 32; first < total; first += 32 * IN_FLIGHT) {
@@ -75,67 +75,66 @@ static __device__ __forceinline__ void sw_cache_move_units(const struct sw_cache
 #pragma unroll
         for (uint32_t u = 0; u < IN_FLIGHT; u++) {
             if (first + 32 * u < total) {
-                part[u] = MADE::made_of(sw_cache_unit_at<T>(ways, first + 32 * u, units));
+                part[u] = MADE::made_of(sw_cache_unit_at<T>(transfers, first + 32 * u, units));
             }
         }
 #pragma unroll
         for (uint32_t u = 0; u < IN_FLIGHT; u++) {
             if (first + 32 * u < total) {
-                __stcs(sw_cache_unit_at<T>(ways, first + 32 * u, units).to, part[u]);
+                __stcs(sw_cache_unit_at<T>(transfers, first + 32 * u, units).to, part[u]);
             }
         }
     }
 }
 
-/* Appends the ways of the lanes with `has` to a warp's list in shared memory. Returns the new
+/* Appends the transfers of the lanes with `has` to a warp's list in shared memory. Returns the new
  * length of the list. All lanes. */
-static __device__ __forceinline__ uint32_t sw_cache_append_ways(struct sw_cache_way *ways,
-                                                                uint32_t count, bool has,
-                                                                const uint8_t *from, uint8_t *to)
+static __device__ __forceinline__ uint32_t sw_cache_append_transfers(
+    struct sw_cache_transfer *transfers, uint32_t count, bool has, const uint8_t *from, uint8_t *to)
 {
     uint32_t lanes = __ballot_sync(0xffffffffU, has);
     if (has) {
         uint32_t before = lanes & ((1U << threadIdx.x % 32) - 1);
-        ways[count + (uint32_t)__popc(before)] = {from, to};
+        transfers[count + (uint32_t)__popc(before)] = {from, to};
     }
     return count + (uint32_t)__popc(lanes);
 }
 
 /* Copies values. cache.h defines their alignment. */
-static __device__ __forceinline__ void sw_cache_copy_ways(const struct sw_cache_way *ways,
-                                                          uint32_t count, uint32_t bytes)
+static __device__ __forceinline__ void
+sw_cache_copy_transfers(const struct sw_cache_transfer *transfers, uint32_t count, uint32_t bytes)
 {
     if (bytes % 16 == 0) {
-        sw_cache_move_units<struct sw_cache_replace, uint4, 4>(ways, count, bytes / 16);
+        sw_cache_move_units<struct sw_cache_replace, uint4, 4>(transfers, count, bytes / 16);
     } else {
-        sw_cache_move_units<struct sw_cache_replace, uint32_t, 4>(ways, count, bytes / 4);
+        sw_cache_move_units<struct sw_cache_replace, uint32_t, 4>(transfers, count, bytes / 4);
     }
 }
 
 /* Adds the source values to the destination values, number by number; the numbers have type
  * NUMBER. */
 template <typename NUMBER>
-static __device__ __forceinline__ void sw_cache_add_numbers(const struct sw_cache_way *ways,
-                                                            uint32_t count, uint32_t bytes)
+static __device__ __forceinline__ void
+sw_cache_add_numbers(const struct sw_cache_transfer *transfers, uint32_t count, uint32_t bytes)
 {
     if (bytes % 16 == 0) {
-        sw_cache_move_units<struct sw_cache_sum<NUMBER>, uint4, 4>(ways, count, bytes / 16);
+        sw_cache_move_units<struct sw_cache_sum<NUMBER>, uint4, 4>(transfers, count, bytes / 16);
     } else {
         sw_cache_move_units<struct sw_cache_sum<NUMBER>, NUMBER, 4>(
-            ways, count, bytes / (uint32_t)sizeof(NUMBER));
+            transfers, count, bytes / (uint32_t)sizeof(NUMBER));
     }
 }
 
-static __device__ __forceinline__ void sw_cache_add_ways(const struct sw_cache_way *ways,
-                                                         uint32_t count, uint32_t bytes,
-                                                         enum sw_cache_element element)
+static __device__ __forceinline__ void
+sw_cache_add_transfers(const struct sw_cache_transfer *transfers, uint32_t count, uint32_t bytes,
+                       enum sw_cache_element element)
 {
     if (element == SW_CACHE_U64) {
-        sw_cache_add_numbers<unsigned long long>(ways, count, bytes);
+        sw_cache_add_numbers<unsigned long long>(transfers, count, bytes);
     } else if (element == SW_CACHE_U32) {
-        sw_cache_add_numbers<uint32_t>(ways, count, bytes);
+        sw_cache_add_numbers<uint32_t>(transfers, count, bytes);
     } else {
-        sw_cache_add_numbers<float>(ways, count, bytes);
+        sw_cache_add_numbers<float>(transfers, count, bytes);
     }
 }
 

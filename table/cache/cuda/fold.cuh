@@ -37,7 +37,7 @@ struct sum {
 
 /* Shared memory of a block. */
 struct block {
-    struct sw_cache_way ways[THREADS];
+    struct sw_cache_transfer transfers[THREADS];
     uint64_t scores[THREADS];  /* by place: the score after this use, if it were the first */
     uint32_t indexes[THREADS]; /* by place: index of the operation in the batch */
     struct sum sums[WARPS];
@@ -195,11 +195,11 @@ static __device__ __forceinline__ void copy_values(const struct sw_cache_table_b
                                                    struct block *block, bool has,
                                                    const uint8_t *from, uint8_t *to)
 {
-    struct sw_cache_way *ways = block->ways + warp_of_mine() * 32;
+    struct sw_cache_transfer *transfers = block->transfers + warp_of_mine() * 32;
     __syncwarp(); /* M3: the list was read */
-    uint32_t ways_count = sw_cache_append_ways(ways, 0, has, from, to);
+    uint32_t transfers_count = sw_cache_append_transfers(transfers, 0, has, from, to);
     __syncwarp(); /* M3: the list */
-    sw_cache_copy_ways(ways, ways_count, batch->slots.value_bytes);
+    sw_cache_copy_transfers(transfers, transfers_count, batch->slots.value_bytes);
 }
 
 static __device__ __forceinline__ const uint8_t *value_of(const struct sw_cache_table_batch *batch,

@@ -18,7 +18,7 @@ enum sw_cache_list { SW_CACHE_LIST_IN, SW_CACHE_LIST_OUT, SW_CACHE_LIST_ADD };
 
 /* The lists of a warp, with room for ROOM values each. The numbers are the same in every lane. */
 template <uint32_t ROOM> struct sw_cache_lists {
-    struct sw_cache_way (*ways)[ROOM]; /* shared memory */
+    struct sw_cache_transfer (*transfers)[ROOM]; /* shared memory */
     uint32_t counts[3];
     uint32_t most; /* the largest of `counts` */
 };
@@ -30,7 +30,7 @@ static __device__ __forceinline__ void sw_cache_list_value(struct sw_cache_lists
                                                            const uint8_t *from, uint8_t *to)
 {
     lists->counts[list] =
-        sw_cache_append_ways(lists->ways[list], lists->counts[list], has, from, to);
+        sw_cache_append_transfers(lists->transfers[list], lists->counts[list], has, from, to);
     lists->most = max(lists->most, lists->counts[list]);
 }
 
@@ -58,13 +58,16 @@ static __device__ __forceinline__ void sw_cache_move_listed(uint32_t bytes, uint
 {
     __syncwarp(); /* M3: the lists of all lanes */
     if (!PLAIN) {
-        sw_cache_copy_ways(lists->ways[SW_CACHE_LIST_OUT], lists->counts[SW_CACHE_LIST_OUT], bytes);
+        sw_cache_copy_transfers(lists->transfers[SW_CACHE_LIST_OUT],
+                                lists->counts[SW_CACHE_LIST_OUT], bytes);
         __syncwarp(); /* M3: all lanes have read the values that go out before others replace them
                        */
-        sw_cache_add_ways(lists->ways[SW_CACHE_LIST_ADD], lists->counts[SW_CACHE_LIST_ADD], bytes,
-                          (enum sw_cache_element)element);
+        sw_cache_add_transfers(lists->transfers[SW_CACHE_LIST_ADD],
+                               lists->counts[SW_CACHE_LIST_ADD], bytes,
+                               (enum sw_cache_element)element);
     }
-    sw_cache_copy_ways(lists->ways[SW_CACHE_LIST_IN], lists->counts[SW_CACHE_LIST_IN], bytes);
+    sw_cache_copy_transfers(lists->transfers[SW_CACHE_LIST_IN], lists->counts[SW_CACHE_LIST_IN],
+                            bytes);
     __syncwarp(); /* M3: the lists were read */
     lists->counts[SW_CACHE_LIST_OUT] = 0;
     lists->counts[SW_CACHE_LIST_IN] = 0;

@@ -165,10 +165,10 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_slic
     /* room for LISTED values and those of one more operation per tile, which lists up to two
      * outgoing values unless it is plain */
     constexpr uint32_t ROOM = LISTED + GROUPS * (PLAIN ? 1 : 2);
-    __shared__ struct sw_cache_way ways[THREADS / 32][SW_CACHE_LISTS(PLAIN)][ROOM];
+    __shared__ struct sw_cache_transfer transfers[THREADS / 32][SW_CACHE_LISTS(PLAIN)][ROOM];
     struct sw_cache_lists<ROOM> lists = {
     };
-    lists.ways = ways[threadIdx.x / 32];
+    lists.transfers = transfers[threadIdx.x / 32];
     do {
         struct sw_cache_moves moves = SW_CACHE_NO_MOVES;
         uint8_t *zeros = NULL;

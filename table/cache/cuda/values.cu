@@ -9,21 +9,21 @@
 
 /* Returns source and destination of the value of operation `id`; `from` NULL: the value goes
  * nowhere. */
-static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cache_slice *slice,
-                                                             uint32_t id)
+static __device__ __forceinline__ struct sw_cache_transfer
+transfer_of(const struct sw_cache_slice *slice, uint32_t id)
 {
     const struct sw_cache_table_batch *batch = &slice->batch;
     uint64_t index = slice->first + id;
     uint64_t place = slice->rows.places[id];
     uint64_t slot = SW_CACHE_PLACE_SLOT(place);
-    struct sw_cache_way way = {NULL, NULL};
+    struct sw_cache_transfer transfer = {NULL, NULL};
     /* another row may have evicted the entry from its second bucket */
     if (place < SW_CACHE_PLACE_NONE &&
         sw_cache_entry_at(&batch->slots, slot)->key == batch->scratch.keys[index]) {
-        way.from = batch->values + index * batch->slots.value_bytes;
-        way.to = sw_cache_value_at(&batch->slots, slot);
+        transfer.from = batch->values + index * batch->slots.value_bytes;
+        transfer.to = sw_cache_value_at(&batch->slots, slot);
     }
-    return way;
+    return transfer;
 }
 
 /* Answers and counts the results. All threads. */
@@ -44,18 +44,19 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS,
                                          SW_CUDA_RESIDENT_BLOCKS(SW_CACHE_THREADS, 6))
     values_kernel(const struct sw_cache_slice slice)
 {
-    __shared__ struct sw_cache_way ways[SW_CACHE_THREADS];
+    __shared__ struct sw_cache_transfer transfers[SW_CACHE_THREADS];
     sw_cuda_follow();
     uint32_t id = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
-    struct sw_cache_way way = {NULL, NULL};
+    struct sw_cache_transfer transfer = {NULL, NULL};
     if (id < slice.count) {
-        way = way_of(&slice, id);
+        transfer = transfer_of(&slice, id);
     }
     answer(&slice, id);
-    struct sw_cache_way *mine = ways + threadIdx.x / 32 * 32;
-    uint32_t count = sw_cache_append_ways(mine, 0, way.from != NULL, way.from, way.to);
+    struct sw_cache_transfer *mine = transfers + threadIdx.x / 32 * 32;
+    uint32_t count =
+        sw_cache_append_transfers(mine, 0, transfer.from != NULL, transfer.from, transfer.to);
     __syncwarp(); /* M3: the list of all lanes */
-    sw_cache_copy_ways(mine, count, slice.batch.slots.value_bytes);
+    sw_cache_copy_transfers(mine, count, slice.batch.slots.value_bytes);
 }
 
 cudaError_t sw_cache_launch_values(const struct sw_cache_slice *slice, cudaStream_t stream)

@@ -436,8 +436,10 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->gathered_ops_max = table->combined.operations_max;
     facts->filters_slots = true;
     for (int w = 0; w < SW_WRITE_PATH_COUNT; w++) {
-        facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
-        facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);
+        facts->write_paths[w].batches =
+            __atomic_load_n(&table->write_paths[w].batches, __ATOMIC_RELAXED);
+        facts->write_paths[w].operations =
+            __atomic_load_n(&table->write_paths[w].operations, __ATOMIC_RELAXED);
     }
     sw_cuda_expiry_facts(table, facts);
     pthread_mutex_unlock(&table->order);

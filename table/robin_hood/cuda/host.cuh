@@ -61,7 +61,7 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     uint64_t resize_failed;
 
     struct sw_write_path_counters
-        ways[SW_WRITE_PATH_COUNT]; /* atomic: counters of the batches polled so far */
+        write_paths[SW_WRITE_PATH_COUNT]; /* atomic: counters of the batches polled so far */
     uint64_t stash;    /* atomic: entries of the stash after the batches polled so far */
     uint64_t entries;  /* atomic: upper bound of the entries after all submitted batches */
     uint32_t new_keys; /* atomic: share of the upserts that inserted, over recent batches of at

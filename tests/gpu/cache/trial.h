@@ -62,10 +62,10 @@ void trial_audit(struct trial_faults *faults, struct trial_cache *cache);
 /* Sorts numbers. */
 void trial_sort(uint64_t *numbers, uint64_t count);
 
-/* The cases (pressure.c, together.c): of a cache like `config`, whose
+/* The cases (pressure.c, combined.c): of a cache like `config`, whose
  * sizes they set. */
 uint64_t case_pressure(const struct trial_setting *setting, const struct sw_table_config *config);
 uint64_t case_retention(const struct trial_setting *setting, const struct sw_table_config *config);
-uint64_t case_together(const struct trial_setting *setting, const struct sw_table_config *config);
+uint64_t case_combined(const struct trial_setting *setting, const struct sw_table_config *config);
 
 #endif

@@ -268,7 +268,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes)
 {
     struct sw_cuda_table *table = queue->table;
-    enum sw_write_path way = SW_WRITE_PATH_STREAM;
+    enum sw_write_path path = SW_WRITE_PATH_STREAM;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     cudaError_t error = choose_hints<BITS>(queue, deletes);
     const bool is_sure = is_certain(table, batch, typed->gathered, before, upserts);
@@ -291,15 +291,15 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         unhinted = 0;
         answered = true;
     } else if (error == cudaSuccess && is_sure && is_ranged(table, batch)) {
-        way = SW_WRITE_PATH_RANGES;
+        path = SW_WRITE_PATH_RANGES;
         error = by_ranges<BITS>(queue, typed, upserts, deletes);
         answered = true;
     } else if (error == cudaSuccess) {
         const bool has_room = before + upserts <= table->arrays.geometry.occupied_max;
-        way = SW_WRITE_PATH_GENERAL;
+        path = SW_WRITE_PATH_GENERAL;
         error = general<BITS>(queue, typed, deletes, has_room);
     }
-    batch->_way = 1 + (uint32_t)way;
+    batch->_write_path = 1 + (uint32_t)path;
     if (error == cudaSuccess) {
         error = refresh_hints<BITS>(queue, unhinted);
     }

@@ -62,7 +62,7 @@ static void correct_bound(struct sw_cuda_table *table, const struct sw_batch *ba
 /* Counts inserts that make hints inexact. A batch that rewrote the table does not count. */
 static void age_hints(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
-    if (batch->_way != 1 + (uint32_t)SW_WRITE_PATH_STREAM) {
+    if (batch->_write_path != 1 + (uint32_t)SW_WRITE_PATH_STREAM) {
         __atomic_fetch_add(&table->hints_age, batch->counters.inserted, __ATOMIC_RELAXED);
     }
 }
@@ -86,27 +86,27 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
 /* Returns the write path that finally carried out the batch. Upserts that a rebuild could not merge
  * count as a batch by ranges. If the refused groups could not be determined, one thread carried out
  * the whole batch. */
-static enum sw_write_path way_taken(const struct sw_batch *batch,
-                                    const struct sw_cuda_record *record)
+static enum sw_write_path path_taken(const struct sw_batch *batch,
+                                     const struct sw_cuda_record *record)
 {
-    const enum sw_write_path way = (enum sw_write_path)(batch->_way - 1);
+    const enum sw_write_path path = (enum sw_write_path)(batch->_write_path - 1);
     if (record->serial != 0) {
         return SW_WRITE_PATH_SERIAL;
     }
-    return way == SW_WRITE_PATH_STREAM && batch->op != SW_DELETE && record->fell_back != 0
+    return path == SW_WRITE_PATH_STREAM && batch->op != SW_DELETE && record->fell_back != 0
                ? SW_WRITE_PATH_RANGES
-               : way;
+               : path;
 }
 
 void sw_cuda_count_write_path(struct sw_cuda_table *table, const struct sw_batch *batch,
                               uint64_t batches, uint64_t operations)
 {
-    if (batch->_way == 0) { /* the combined batch only looked up rows */
+    if (batch->_write_path == 0) { /* the combined batch only looked up rows */
         return;
     }
-    struct sw_write_path_counters *way = &table->ways[batch->_way - 1];
-    __atomic_fetch_add(&way->batches, batches, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&way->operations, operations, __ATOMIC_RELAXED);
+    struct sw_write_path_counters *path = &table->write_paths[batch->_write_path - 1];
+    __atomic_fetch_add(&path->batches, batches, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&path->operations, operations, __ATOMIC_RELAXED);
 }
 
 /* Copies the parts of the record that only batches of operations have. */
@@ -115,8 +115,8 @@ static void take_answers(struct sw_cuda_table *table, struct sw_batch *batch,
 {
     batch->leftover_count = record->leftover_count;
     batch->first_outside = record->first_outside;
-    if (batch->_way != 0) {
-        batch->_way = 1 + (uint32_t)way_taken(batch, record);
+    if (batch->_write_path != 0) {
+        batch->_write_path = 1 + (uint32_t)path_taken(batch, record);
         sw_cuda_count_write_path(table, batch, 1, batch->count);
     }
     age_hints(table, batch);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * together.c - writes of a cache behind table.h that are carried out together: with room for every
+ * combined.c - writes of a cache behind table.h that are carried out together: with room for every
  * key, against the cache on the CPU; and newcomers to a full cache, who must learn, each in its own
  * batch, that they were turned away.
  */
-#include "tests/gpu/together.h"
+#include "tests/gpu/combined.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,24 +37,24 @@ static struct sw_table *create(struct trial_faults *faults, const struct sw_tabl
 
 /* --- with room for every key ------------------------------------------------------------------ */
 
-static bool run_rounds(struct together *together, struct random *random, uint32_t rounds)
+static bool run_rounds(struct combined *combined, struct random *random, uint32_t rounds)
 {
     static const enum sw_op ops[] = {SW_GET, SW_SET, SW_GET, SW_SET_ABSENT, SW_DELETE};
     for (uint32_t n = 0; n < rounds; n++) {
-        struct together_round round = {
-            .batches = n % 4 == 3 ? TOGETHER_BATCHES_MAX : 2 + (uint32_t)random_below(random, 59),
+        struct combined_round round = {
+            .batches = n % 4 == 3 ? COMBINED_BATCHES_MAX : 2 + (uint32_t)random_below(random, 59),
             .count_max = n % 4 == 3 ? 3 : 200,
             .large = 5,
-            .queues = 1 + n % TOGETHER_QUEUES,
+            .queues = 1 + n % COMBINED_QUEUES,
             .op = ops[n % (sizeof(ops) / sizeof(ops[0]))],
-            .reads = n % TOGETHER_QUEUES == 0,
+            .reads = n % COMBINED_QUEUES == 0,
             .clears = n % 4 == 2,
             .fresh = 5,
             .deletes = 20,
             .universe = n % 3 == 1 ? 100 : KEYS,
             .operations = OPERATIONS,
         };
-        if (!together_run(together, &round)) {
+        if (!combined_run(combined, &round)) {
             return false;
         }
     }
@@ -87,15 +87,15 @@ static void with_room(struct trial_faults *faults, const struct trial_setting *s
     oracle.backend = SW_BACKEND_CPU;
     struct sw_table *tables[2] = {create(faults, &oracle), create(faults, &config)};
     if (tables[0] != NULL && tables[1] != NULL) {
-        struct together together;
+        struct combined combined;
         struct random random = {setting->seed + config.value_bytes};
-        if (!together_open(&together, tables[0], tables[1], OPERATIONS, KEYS,
+        if (!combined_open(&combined, tables[0], tables[1], OPERATIONS, KEYS,
                            random_next(&random)) ||
-            !run_rounds(&together, &random, rounds)) {
+            !run_rounds(&combined, &random, rounds)) {
             trial_fault(faults, "%u-bit keys, %u bytes: %s", config.slot_bits / 2,
-                        config.value_bytes, together.failure);
+                        config.value_bytes, combined.failure);
         }
-        together_close(&together);
+        combined_close(&combined);
         compare_tables(faults, tables);
     }
     sw_table_destroy(tables[0]);
@@ -253,10 +253,10 @@ static void turned_away(struct trial_faults *faults, const struct trial_setting 
     sw_table_destroy(table);
 }
 
-uint64_t case_together(const struct trial_setting *setting, const struct sw_table_config *config)
+uint64_t case_combined(const struct trial_setting *setting, const struct sw_table_config *config)
 {
     static const uint32_t sizes[] = {4, 8, 24, 64};
-    struct trial_faults faults = {.name = "together"};
+    struct trial_faults faults = {.name = "combined"};
     if (config->cache_policy == SW_CACHE_CUSTOM || config->cache_policy == SW_CACHE_EPOCH_LRU ||
         config->tuning.cache_writing != SW_CACHE_WRITING_LOCKS) {
         return 0; /* a table does not have this policy, or cannot choose this way of writing */

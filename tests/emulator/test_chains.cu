@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_walks.cu - the walks of table/robin_hood/cuda/displacement/displace.cu in tables of a few
- * buckets, under every schedule in which walks lose their turn at most --turns-lost times.
+ * test_chains.cu - the displacement chains of table/robin_hood/cuda/displacement/displace.cu in
+ * tables of a few buckets, under every schedule in which chains lose their turn at most
+ * --turns-lost times.
  *
- *   test_walks [--seconds N] [--turns-lost N] [--must-fail]
+ *   test_chains [--seconds N] [--turns-lost N] [--must-fail]
  *
- * A stretch is two buckets here, a bucket two slots, and a block one walk (emulator.mk). Two or
- * three walks insert or remove in a table that is drawn; after each schedule all buckets must hold
- * what they hold when the walks are made one after the other, on the CPU, and no lock may be held.
- * Then the next table, until the time is over. --turns-lost: 2; of three walks one fewer.
- * --must-fail is for walks without a part of their code: some schedule of inserts must be wrong,
+ * A lock range is two buckets here, a bucket two slots, and a block one chain (emulator.mk). Two or
+ * three chains insert or remove in a table that is drawn; after each schedule all buckets must hold
+ * what they hold when the chains run one after the other, on the CPU, and no lock may be held.
+ * Then the next table, until the time is over. --turns-lost: 2; of three chains one fewer.
+ * --must-fail is for chains without a part of their code: some schedule of inserts must be wrong,
  * and some schedule of removals.
  */
 #include "table/robin_hood/cuda/displacement/displace.cu"
 #undef INSTANTIATE
-#include "table/robin_hood/cuda/displacement/displace_short.cu" /* which those that launch walks launch first */
+#include "table/robin_hood/cuda/displacement/displace_short.cu" /* its kernels are launched first */
 
 #include "search.hpp"
 
@@ -28,7 +29,7 @@
 namespace
 {
 
-#define WALKS_MAX 3
+#define CHAINS_MAX 3
 #define BUCKETS_MAX 20
 #define STASH_HOMES 2
 #define STASH_BUCKETS 4
@@ -52,9 +53,9 @@ template <int BITS> struct trial {
     typedef typename W::word word;
     bool removes;
     bool has_hints;
-    uint32_t walks;
-    slot keys[WALKS_MAX];
-    struct sw_cuda_removal<BITS> removals[WALKS_MAX];
+    uint32_t chains;
+    slot keys[CHAINS_MAX];
+    struct sw_cuda_removal<BITS> removals[CHAINS_MAX];
     uint64_t homes, buckets;
     arrays<BITS> before, wanted, now;
     struct sw_cuda_device<BITS> device;
@@ -116,7 +117,7 @@ template <int BITS> struct trial {
     {
         removes = of_removals;
         has_hints = below(2) == 0;
-        walks = 2 + (uint32_t)below(2);
+        chains = 2 + (uint32_t)below(2);
         homes = 4 + below(6);
         buckets = homes + 3 + below(6);
         clear(&before);
@@ -140,7 +141,7 @@ template <int BITS> struct trial {
 
     bool draw_inserts(uint64_t first, uint64_t span)
     {
-        for (uint32_t k = 0; k < walks; k++) {
+        for (uint32_t k = 0; k < chains; k++) {
             keys[k] = draw_entry(first, span);
             if (holds(&wanted, keys[k].m) || !insert(&wanted, keys[k])) {
                 return false;
@@ -154,7 +155,7 @@ template <int BITS> struct trial {
     {
         const uint64_t from = below(slots_used());
         uint32_t found = 0;
-        for (uint64_t i = 0; i < 6 * SW_BUCKET_SLOTS && found < walks; i++) {
+        for (uint64_t i = 0; i < 6 * SW_BUCKET_SLOTS && found < chains; i++) {
             const uint64_t s = (from + i) % slots_used();
             if (before.slots[s].m != W::empty && below(4) != 0) {
                 removals[found].slot = s;
@@ -177,7 +178,7 @@ template <int BITS> struct trial {
                                  &entry, &probes);
             }
         }
-        return found == walks;
+        return found == chains;
     }
 
     void run()
@@ -194,8 +195,8 @@ template <int BITS> struct trial {
         device.scratch.long_inserts = keys;
         device.scratch.long_removals = removals;
         control.mode = SW_CUDA_ADMITTED;
-        control.long_inserts = control.long_removals = walks;
-        emu_launched shape = emu_shape(walks, LANES);
+        control.long_inserts = control.long_removals = chains;
+        emu_launched shape = emu_shape(chains, LANES);
         shape.combined = true;
         if (removes) {
             emu_launch(shape, "removal_kernel", removal_kernel<BITS>, device);
@@ -247,11 +248,11 @@ template <int BITS> struct trial {
 
     void describe() const
     {
-        printf("# %u %s, %d-bit slots, %llu homes of %llu buckets%s: %s\n", walks,
+        printf("# %u %s, %d-bit slots, %llu homes of %llu buckets%s: %s\n", chains,
                removes ? "removals" : "inserts", BITS, (unsigned long long)homes,
                (unsigned long long)buckets, has_hints ? ", hints" : "", fault);
-        for (uint32_t k = 0; k < walks; k++) {
-            printf("#   walk %u: m %#llx\n", k,
+        for (uint32_t k = 0; k < chains; k++) {
+            printf("#   chain %u: m %#llx\n", k,
                    (unsigned long long)(removes ? removals[k].m : keys[k].m));
         }
         for (uint64_t b = 0; b < buckets + STASH_BUCKETS; b++) {
@@ -293,7 +294,7 @@ template <int BITS> void search_one(const struct options *options, bool removes,
         return;
     }
     const emu_searched searched =
-        emu_search(&trial.now, sizeof(trial.now), options->turns_lost - (trial.walks > 2), [] {
+        emu_search(&trial.now, sizeof(trial.now), options->turns_lost - (trial.chains > 2), [] {
             trial.run();
             return trial.is_right();
         });

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_ways_gpu.cu - which way batches that are sure to fit take on CUDA: by ranges, whatever their
- * operations and answers are, unless that is forbidden.
+ * test_write_path_gpu.cu - the write path of batches that are sure to fit on CUDA: by ranges,
+ * whatever their operations and answers are, unless that is forbidden.
  *
- *   test_ways_gpu
+ *   test_write_path_gpu
  *
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed. That
  * the results are right is for test_table_gpu; this looks into the backend, which alone knows the
- * way.
+ * write path.
  */
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ void fill(const struct arrays *arrays, const struct trial *trial)
 int run_all(const struct sw_backend *backend, struct sw_cuda_table *table, void *queue,
             const struct arrays *arrays, const struct trial *trial)
 {
-    const struct sw_write_path_counters *way = &table->ways[SW_WRITE_PATH_RANGES];
+    const struct sw_write_path_counters *path = &table->write_paths[SW_WRITE_PATH_RANGES];
     uint64_t before = 0;
     fill(arrays, trial);
     for (int b = 0; b < BATCHES; b++) {
@@ -81,9 +81,9 @@ int run_all(const struct sw_backend *backend, struct sw_cuda_table *table, void 
         if (status != SW_OK || batch.counters.inserted != (b == 0 ? trial->count : 0)) {
             return -1;
         }
-        before = b == 0 ? way->batches : before;
+        before = b == 0 ? path->batches : before;
     }
-    return (int)(way->batches - before);
+    return (int)(path->batches - before);
 }
 
 int run(const struct sw_backend *backend, void *table, void *queue, const struct trial *trial)
