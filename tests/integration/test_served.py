@@ -176,6 +176,21 @@ def lint_of_figures(results):
 
 
 @case
+def bars_are_counted():
+    """tests/lint/figures counts the bars of the result that a page linked to last"""
+    with tempfile.TemporaryDirectory() as name:
+        for study, lines in (("served", "ok    a\nSHORT b\nSHORT c\n"), ("durability", "ok    a\nok    b\n")):
+            folder = pathlib.Path(name) / "here" / study
+            folder.mkdir(parents=True)
+            (folder / "bars.txt").write_text("      operation\n" + lines, encoding="ascii")
+        right = ("[a](../results/here/served/run_info.txt): 2 of its 3 bars are missed. "
+                 "[b](../results/here/durability/run_info.txt): 2 of 2 bars are met.")
+        lint = lint_of_figures(name)
+        equal(lint.with_bars(right), right, "a right text")
+        equal(lint.with_bars(right.replace("2 of its 3", "3 of its 4").replace("2 of 2", "1 of 9")), right, "a wrong text")
+
+
+@case
 def the_page_begins_with_the_worst_ratio():
     """bench/page: a row an operation, at its worst point beside the fastest other program; the worst row first"""
     with tempfile.TemporaryDirectory() as name:
