@@ -24,7 +24,7 @@ CAPACITY = number("16Mi")
 FRAME = number("64Ki")
 MGET = 100
 CONNECTIONS = 50
-# Commands that redis-benchmark sends in a second of --seconds, by the command: about as many as redis carries out.
+# Commands that redis-benchmark sends for each second of --seconds: SET or GET, and MGET.
 PIPELINED, MGETS = 1000000, 20000
 MGET_OPERATIONS = ("mget_p1 by sherwood-load", "mget_p16 by sherwood-load", "mget_p16 by redis-benchmark")
 
