@@ -4,6 +4,7 @@
  */
 #include "bench/timing/child.h"
 
+#include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -40,4 +41,27 @@ enum sw_timing_end sw_timing_wait(struct sw_timing_stop *stop, pid_t child, doub
         return stop->number != 0 ? SW_TIMING_STOPPED : SW_TIMING_LATE;
     }
     return SW_TIMING_ENDED;
+}
+
+enum sw_timing_outcome sw_timing_wait_outcome(struct sw_timing_stop *stop, pid_t child,
+                                              double seconds, char *text, size_t text_size)
+{
+    int status = 0;
+    const enum sw_timing_end end = sw_timing_wait(stop, child, seconds, &status);
+    if (end == SW_TIMING_STOPPED) {
+        snprintf(text, text_size, "stopped by signal %d", stop->number);
+    } else if (end == SW_TIMING_LATE) {
+        snprintf(text, text_size, "stopped: not through after %g s", seconds);
+    } else if (WIFSIGNALED(status)) {
+        snprintf(text, text_size, "broken off by signal %d", WTERMSIG(status));
+    } else if (WEXITSTATUS(status) == SW_TIMING_WRONG) {
+        snprintf(text, text_size, "KEYS LOST OR VALUES WRONG: see summary.csv");
+        return SW_TIMING_WRONG;
+    } else if (WEXITSTATUS(status) != SW_TIMING_RIGHT) {
+        snprintf(text, text_size, "incomplete: see the log for what failed");
+    } else {
+        snprintf(text, text_size, "complete");
+        return SW_TIMING_RIGHT;
+    }
+    return SW_TIMING_FAILED;
 }

@@ -10,7 +10,15 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
+
+/* Exit status of a library's process. */
+enum sw_timing_outcome {
+    SW_TIMING_RIGHT = 0,
+    SW_TIMING_FAILED = 1, /* also a process that the study killed, or that a signal ended */
+    SW_TIMING_WRONG = 3   /* keys lost, or values wrong */
+};
 
 /* SIGINT, SIGTERM and SIGHUP, which would otherwise end the study without a last line. */
 struct sw_timing_stop {
@@ -32,5 +40,8 @@ enum sw_timing_end {
 /* Waits for the process, and reaps it. */
 enum sw_timing_end sw_timing_wait(struct sw_timing_stop *stop, pid_t child, double seconds,
                                   int *status);
+/* Does the same and returns the outcome. Writes it to `text` in words, for run_info.txt. */
+enum sw_timing_outcome sw_timing_wait_outcome(struct sw_timing_stop *stop, pid_t child,
+                                              double seconds, char *text, size_t text_size);
 
 #endif

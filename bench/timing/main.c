@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/peers/list.h"
@@ -17,9 +16,6 @@
 #include "bench/timing/child.h"
 #include "bench/timing/measure.h"
 #include "bench/timing/sherwood.h"
-
-/* Exit status of a library's process. */
-enum outcome { OUTCOME_RIGHT = 0, OUTCOME_FAILED = 1, OUTCOME_WRONG = 3 };
 
 struct run {
     const struct sw_timing_options *options;
@@ -74,13 +70,14 @@ static bool measure_width(const struct run *run, const struct sw_timing_library 
     return done;
 }
 
-static enum outcome measure_library(const struct run *run, const struct sw_timing_library *library)
+static enum sw_timing_outcome measure_library(const struct run *run,
+                                              const struct sw_timing_library *library)
 {
     const struct sw_timing_options *options = run->options;
     bool is_correct = true;
     bool done = true;
     if (!sw_study_device.choose((int)options->device)) {
-        return OUTCOME_FAILED;
+        return SW_TIMING_FAILED;
     }
     for (uint32_t w = 0; w < options->slot_bits_count; w++) {
         uint32_t slot_bits = options->slot_bits[w];
@@ -91,47 +88,34 @@ static enum outcome measure_library(const struct run *run, const struct sw_timin
         }
     }
     if (!is_correct) {
-        return OUTCOME_WRONG;
+        return SW_TIMING_WRONG;
     }
-    return done ? OUTCOME_RIGHT : OUTCOME_FAILED;
+    return done ? SW_TIMING_RIGHT : SW_TIMING_FAILED;
 }
 
 /* Measures the parts without a library: the device's facts, and the ceilings. */
-static enum outcome measure_device(const struct run *run)
+static enum sw_timing_outcome measure_device(const struct run *run)
 {
     struct sw_timing_report report = run->report;
     if (!sw_study_device.choose((int)run->options->device)) {
-        return OUTCOME_FAILED;
+        return SW_TIMING_FAILED;
     }
     sw_study_device.describe((int)run->options->device, report.run_info);
     bool done = !run->options->operations[SW_TIMING_MEMORY] ||
                 sw_timing_measure_ceilings(run->options, &report);
-    return done ? OUTCOME_RIGHT : OUTCOME_FAILED;
+    return done ? SW_TIMING_RIGHT : SW_TIMING_FAILED;
 }
 
 /* --- in the study's own process --------------------------------------------------------------- */
 
-/* Reports the outcome on stderr and in run_info.txt. */
-static void judge(struct run *run, const char *name, enum sw_timing_end end, int status)
+/* Waits for the process of a library. Reports its outcome on stderr and in run_info.txt. */
+static void judge(struct run *run, const char *name, pid_t child)
 {
-    char text[128] = "complete";
-    if (end == SW_TIMING_STOPPED) {
-        snprintf(text, sizeof(text), "stopped by signal %d", run->stop.number);
-    } else if (end == SW_TIMING_LATE) {
-        snprintf(text, sizeof(text), "stopped: not through after %g s",
-                 run->options->library_seconds);
-    } else if (WIFSIGNALED(status)) {
-        snprintf(text, sizeof(text), "broken off by signal %d", WTERMSIG(status));
-    } else if (WEXITSTATUS(status) == OUTCOME_WRONG) {
-        snprintf(text, sizeof(text), "KEYS LOST OR VALUES WRONG: see summary.csv");
-        run->is_correct = false;
-    } else if (WEXITSTATUS(status) != OUTCOME_RIGHT) {
-        snprintf(text, sizeof(text), "incomplete: see the log for what failed");
-    }
-    if (end != SW_TIMING_ENDED || !WIFEXITED(status) ||
-        (WEXITSTATUS(status) != OUTCOME_RIGHT && WEXITSTATUS(status) != OUTCOME_WRONG)) {
-        run->is_complete = false;
-    }
+    char text[128];
+    const enum sw_timing_outcome outcome = sw_timing_wait_outcome(
+        &run->stop, child, run->options->library_seconds, text, sizeof(text));
+    run->is_correct = run->is_correct && outcome != SW_TIMING_WRONG;
+    run->is_complete = run->is_complete && outcome != SW_TIMING_FAILED;
     fprintf(run->report.run_info, "%s: %s\n", name, text);
     fprintf(stderr, "[%6.1f s] %s: %s\n", sw_study_clock() - run->started, name, text);
 }
@@ -139,10 +123,9 @@ static void judge(struct run *run, const char *name, enum sw_timing_end end, int
 /* Runs a library (NULL: the device's own part) in a process of its own. There it sets
  * *outcome to its exit status and returns true. Returns false in the parent. */
 static bool run_apart(struct run *run, const struct sw_timing_library *library,
-                      enum outcome *outcome)
+                      enum sw_timing_outcome *outcome)
 {
     const char *name = library == NULL ? "device" : library->name;
-    int status = 0;
     pid_t child = fork();
     if (child == 0) {
         sw_timing_stop_leave(&run->stop);
@@ -154,13 +137,12 @@ static bool run_apart(struct run *run, const struct sw_timing_library *library,
         run->is_complete = false;
         return false;
     }
-    judge(run, name, sw_timing_wait(&run->stop, child, run->options->library_seconds, &status),
-          status);
+    judge(run, name, child);
     return false;
 }
 
 /* Runs Sherwood first, then the others, until a signal stops the study. Returns as run_apart. */
-static bool run_libraries(struct run *run, enum outcome *outcome)
+static bool run_libraries(struct run *run, enum sw_timing_outcome *outcome)
 {
     const struct sw_timing_library *library = &sw_timing_sherwood;
     for (size_t next = 0; library != NULL && run->stop.number == 0; next++) {
@@ -232,7 +214,7 @@ int main(int argc, char **argv)
         .is_complete = true,
         .is_correct = true,
     };
-    enum outcome outcome = OUTCOME_RIGHT;
+    enum sw_timing_outcome outcome = SW_TIMING_RIGHT;
     enum sw_study_parsed parsed = sw_timing_options_parse(&options, argc, argv);
     if (parsed != SW_STUDY_RUN) {
         return parsed == SW_STUDY_DONE ? 0 : 2;

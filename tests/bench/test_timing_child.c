@@ -71,3 +71,46 @@ Test(timing_child, a_child_ends_by_the_signals)
     cr_assert(WIFSIGNALED(status));
     cr_assert_eq(WTERMSIG(status), SIGTERM);
 }
+
+/* Returns the outcome of a process that exits with `status`, or that SIGKILL ends (status < 0). */
+static enum sw_timing_outcome outcome_of(int status, char text[64])
+{
+    struct sw_timing_stop stop;
+    sw_timing_stop_open(&stop);
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        if (status < 0) {
+            kill(getpid(), SIGKILL);
+        }
+        _exit(status);
+    }
+    return sw_timing_wait_outcome(&stop, child, 60, text, 64);
+}
+
+Test(timing_child, has_the_outcome_of_its_exit_status)
+{
+    char text[64];
+    cr_assert_eq(outcome_of(SW_TIMING_RIGHT, text), SW_TIMING_RIGHT);
+    cr_assert_str_eq(text, "complete");
+    cr_assert_eq(outcome_of(SW_TIMING_FAILED, text), SW_TIMING_FAILED);
+    cr_assert_str_eq(text, "incomplete: see the log for what failed");
+    cr_assert_eq(outcome_of(SW_TIMING_WRONG, text), SW_TIMING_WRONG);
+    cr_assert_str_eq(text, "KEYS LOST OR VALUES WRONG: see summary.csv");
+    cr_assert_eq(outcome_of(-1, text), SW_TIMING_FAILED);
+    cr_assert_str_eq(text, "broken off by signal 9");
+}
+
+Test(timing_child, has_failed_if_the_study_kills_it)
+{
+    struct sw_timing_stop stop;
+    char text[64];
+    sw_timing_stop_open(&stop);
+    cr_assert_eq(sw_timing_wait_outcome(&stop, start(&stop, 600), 0.02, text, sizeof(text)),
+                 SW_TIMING_FAILED);
+    cr_assert_str_eq(text, "stopped: not through after 0.02 s");
+    pid_t child = start(&stop, 600);
+    kill(getpid(), SIGTERM);
+    cr_assert_eq(sw_timing_wait_outcome(&stop, child, 60, text, sizeof(text)), SW_TIMING_FAILED);
+    cr_assert_str_eq(text, "stopped by signal 15");
+}
