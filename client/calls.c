@@ -197,7 +197,8 @@ static uint32_t keys_max(const struct sherwood *client, const struct span *call)
         most = sw_client_cache_keys(client, &header);
     }
     const struct sw_request one = header_of_one(client, call);
-    if (sw_request_is_wide(&one) || sw_operation_is_composed(one.operation) || one.times != 0) {
+    if (sw_request_is_wide(&one) || sw_operation_is_composed(one.operation) ||
+        sw_operation_has_range(one.operation) || one.times != 0) {
         uint32_t fit = keys_with_room(client, &one) / (sw_client_keeps(&one) ? 2 : 1);
         most = fit > SW_CLIENT_SPLIT_KEYS ? fit : most;
     }

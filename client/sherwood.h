@@ -264,9 +264,9 @@ enum sherwood_operation {
     /* rows of strings: append the operand; an absent key counts as an empty string, and is */
     /* inserted */
     SHERWOOD_APPEND = 79,
-    SHERWOOD_CAS = 68, /* if the value equals the operand's first value, store the second */
     /* rows: replace part of the value; an absent key counts as zeros, and is inserted */
     SHERWOOD_SETRANGE = 69,
+    SHERWOOD_CAS = 68,      /* if the value equals the operand's first value, store the second */
     SHERWOOD_GETRANGE = 70, /* rows, also of a cache: read part of the value */
     SHERWOOD_PERSIST = 71,  /* remove the expiry time of a present key */
     SHERWOOD_TTL = 72 /* read the expiry time: 8 bytes; 0 if the key never expires or is absent */

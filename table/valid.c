@@ -4,6 +4,7 @@
  */
 #include "table/valid.h"
 
+#include "proto/ops/range_apply.h"
 #include "table/expiring.h"
 #include "table/memory.h"
 
@@ -72,6 +73,26 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
     return policy != SW_CACHE_CUSTOM || (seen >> SW_SET_SCORE & 1) == 0;
 }
 
+/* Returns whether each part that the batch replaces lies inside a row. */
+static bool parts_are_valid(const struct sw_table *table, const struct sw_batch *batch,
+                            uint64_t seen)
+{
+    const uint32_t bytes = table->config.value_bytes - table->config.key_text_bytes;
+    if ((seen & SW_OPS_PART & table->operations) == 0) {
+        return true;
+    }
+    if (batch->ranges == NULL || batch->shared) {
+        return batch->count == 0;
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const uint32_t op = batch->ops == NULL ? (uint32_t)batch->op : batch->ops[i];
+        if (SW_OPS_HAS(SW_OPS_PART, op) && sw_range_end(batch->ranges[i]) > bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
 #define OF_16_BITS (SW_OPS_F16 | SW_OPS_BF16)
 
 /* Returns whether a batch that concerns times can be launched. If writes are combined, such a batch
@@ -104,7 +125,8 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
         (batch->leftover_keys == NULL || batch->leftover_values == NULL)) {
         return SW_E_INVALID;
     }
-    if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen)) {
+    if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen) ||
+        !parts_are_valid(table, batch, seen)) {
         return SW_E_INVALID;
     }
     const bool gathered = batch->shared || (table->combines && table->combiner.gathers_all);

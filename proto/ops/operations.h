@@ -142,18 +142,18 @@
     X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrbyfloat", \
       "rows of strings: add the decimal number in the operand; the value stays if it is not a number or the result is too long") \
     X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "append", \
-      "rows of strings: append the operand; an absent key counts as an empty string, and is inserted")
+      "rows of strings: append the operand; an absent key counts as an empty string, and is inserted") \
+    X(SETRANGE, 69, 38, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
+      "rows: replace part of the value; an absent key counts as zeros, and is inserted")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
-#define SW_OPS_END 38
+#define SW_OPS_END 39
 
 /* Operations on keys that the server composes from operations of the table: from `op` alone, or
  * from a read and a write between which no other write runs. The columns are the same. */
 #define SW_COMPOSED_OPERATION_MAP(X) \
     X(CAS, 68, SET, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "cas", \
       "if the value equals the operand's first value, store the second") \
-    X(SETRANGE, 69, SET, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
-      "rows: replace part of the value; an absent key counts as zeros, and is inserted") \
     X(GETRANGE, 70, GET, GETRANGE, ALWAYS, OWN, BLOBS, USE, NO_TIMES, HOST, SAME, "getrange", \
       "rows, also of a cache: read part of the value") \
     X(PERSIST, 71, EXPIRE, PERSIST, PRESENT, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "persist", \
@@ -313,6 +313,8 @@ enum sw_yes {
 #define SW_MASK_ROW_USE(n, w, op, v, g, e, on, use, ...) SW_OP_BIT(op, SW_IS_##use)
 #define SW_MASK_ROW_STRING(n, w, op, v, g, e, ...) \
     SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_STRING)
+#define SW_MASK_ROW_PART(n, w, op, v, ...) \
+    SW_OP_BIT(op, (int)SW_VERB_OPERAND_##v == (int)SW_OPERAND_PART)
 #define SW_MASK_ROW_U32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U32)
 #define SW_MASK_ROW_U64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U64)
 #define SW_MASK_ROW_F32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F32)
@@ -335,6 +337,7 @@ enum sw_yes {
 #define SW_OPS_BITS SW_OPS_OF(SW_MASK_ROW_BITS)       /* bit by bit, on integers and rows */
 #define SW_OPS_USE SW_OPS_OF(SW_MASK_ROW_USE)         /* count as uses of a cache entry */
 #define SW_OPS_STRING SW_OPS_OF(SW_MASK_ROW_STRING)   /* work on rows that are strings */
+#define SW_OPS_PART SW_OPS_OF(SW_MASK_ROW_PART)       /* replace part of a row: range_apply.h */
 #define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32)         /* work on rows of this type: */
 #define SW_OPS_U64 SW_OPS_OF(SW_MASK_ROW_U64)
 #define SW_OPS_F32 SW_OPS_OF(SW_MASK_ROW_F32)

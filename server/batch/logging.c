@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/ops/range_apply.h"
 #include "table/batch.h"
 #include "table/expiring.h"
 #include "table/scale.h"
@@ -19,6 +20,24 @@ static bool has_operand(enum sw_op op)
 static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)
 {
     return batch->ops == NULL ? batch->op : (enum sw_op)batch->ops[i];
+}
+
+/* Does the log get a SET of the result instead of the operation? It does for wide operands, and for
+ * SETRANGE, which older servers do not read. The batch then has `previous` and `found`. */
+static bool has_result(const struct sw_batch *batch, enum sw_op op)
+{
+    return (batch->wide_operands && has_operand(op)) || SW_OPS_HAS(SW_OPS_PART, (uint32_t)op);
+}
+
+/* May some operations of the batch have a result in the log? */
+static bool has_results(const struct sw_batch *batch)
+{
+    return batch->wide_operands || batch->ranges != NULL;
+}
+
+static bool was_found(const struct sw_batch *batch, uint32_t i)
+{
+    return (batch->found[i / 64] >> (i % 64) & 1) != 0;
 }
 
 /* --- where the columns lie -------------------------------------------------------------------- */
@@ -73,12 +92,11 @@ static bool left_time(const struct sw_batch *batch, enum sw_op op, uint32_t i)
     return sw_op_expires(op) && sw_expire_was_idle(batch, op, i);
 }
 
-/* Returns the expiry time that the copy has for operation i. A wide ADD becomes a SET of the sum,
- * and a plain SET would end the time of a present key. So such a SET has KEEP. */
+/* Returns the expiry time that the copy has for operation i. A plain SET of the result would end
+ * the time of a present key. So such a SET has KEEP. */
 static uint64_t written_time(const struct sw_batch *batch, uint32_t i)
 {
-    const bool kept = batch->wide_operands && has_operand(op_at(batch, i)) &&
-                      (batch->found[i / 64] >> (i % 64) & 1) != 0;
+    const bool kept = has_result(batch, op_at(batch, i)) && was_found(batch, i);
     return kept ? SW_EXPIRE_KEEP : time_of(batch, i);
 }
 
@@ -95,7 +113,7 @@ static struct extra extra_of(const struct sw_batch *batch, uint32_t key_bytes)
                               (uint64_t)batch->expired_keys_count * key_bytes, SW_WAL_ALIGN)};
     if (batch->kind == SW_BATCH_OPERATIONS) {
         const bool may_differ = batch->some_expire || batch->expire_at != 0;
-        extra.has_column = batch->expires != NULL || (batch->wide_operands && may_differ);
+        extra.has_column = batch->expires != NULL || (has_results(batch) && may_differ);
         const uint64_t times = extra.has_column ? batch->count : batch->expire_at != 0;
         extra.times = sw_wal_align(times * sizeof(uint64_t), SW_WAL_ALIGN);
     }
@@ -147,6 +165,26 @@ struct columns {
     bool has_operands;
 };
 
+/* Writes the row after operation i. The caller has checked has_result(). */
+static void put_result(const struct sw_batch *batch, enum sw_op op, uint32_t i, uint8_t *row,
+                       uint32_t value_bytes)
+{
+    const uint8_t *before = (const uint8_t *)batch->previous + (size_t)i * value_bytes;
+    const uint8_t *operand =
+        (const uint8_t *)batch->values + (size_t)i * value_bytes * (batch->wide_operands ? 2 : 1);
+    if (batch->wide_operands) {
+        memcpy(row, before, value_bytes);
+        sw_scale_add_wide(op, row, operand, value_bytes);
+        return;
+    }
+    const uint32_t range = batch->ranges[i];
+    memcpy(row, was_found(batch, i) ? before : operand, value_bytes);
+    if (!was_found(batch, i)) { /* the operand ends with the key string, if there is one */
+        memset(row, 0, sw_range_size(range));
+    }
+    sw_range_apply(range, row, value_bytes, operand);
+}
+
 static void copy_one(struct columns *columns, const struct sw_batch *batch, uint32_t i,
                      uint32_t key_bytes, uint32_t value_bytes)
 {
@@ -154,11 +192,8 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
     enum sw_op op = op_at(batch, i);
     memcpy(columns->keys + (size_t)n * key_bytes,
            (const uint8_t *)batch->keys + (size_t)i * key_bytes, key_bytes);
-    if (batch->wide_operands && has_operand(op)) { /* the log gets the sum instead */
-        uint8_t *row = columns->operands + (size_t)n * value_bytes;
-        memcpy(row, (const uint8_t *)batch->previous + (size_t)i * value_bytes, value_bytes);
-        sw_scale_add_wide(op, row, (const uint8_t *)batch->values + (size_t)i * value_bytes * 2,
-                          value_bytes);
+    if (has_result(batch, op)) {
+        put_result(batch, op, i, columns->operands + (size_t)n * value_bytes, value_bytes);
         op = SW_SET;
     } else if (has_operand(op)) {
         memcpy(columns->operands + (size_t)n * value_bytes,
@@ -180,7 +215,7 @@ static bool has_written(const struct sw_batch *batch, uint32_t i)
     enum sw_op op = op_at(batch, i);
     const bool is_present = op == SW_ADD_PRESENT_F16 || op == SW_ADD_PRESENT_BF16;
     return op != SW_GET && op != SW_PEEK && !left_time(batch, op, i) &&
-           (!batch->wide_operands || !is_present || (batch->found[i / 64] >> (i % 64) & 1) != 0);
+           (!batch->wide_operands || !is_present || was_found(batch, i));
 }
 
 /* Copies the operations that wrote, in groups that were not refused. */
@@ -277,7 +312,7 @@ static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t 
         return true;
     }
     if (batch->kind == SW_BATCH_OPERATIONS && some_took_effect(batch)) {
-        if (copies || batch->wide_operands || batch->ops != NULL) {
+        if (copies || has_results(batch) || batch->ops != NULL) {
             return copy(batch, &extra, key_bytes, value_bytes, write);
         }
         borrow(batch, key_bytes, value_bytes, write);

@@ -35,6 +35,9 @@ static size_t lay_out(struct sw_resp_batch *batch, uint8_t *memory,
         shape->engine == SW_ENGINE_CACHE ? carve(memory, &offset, (n + 63) / 64 * 8) : NULL;
     batch->ops = carve(memory, &offset, n);
     batch->group_ends = carve(memory, &offset, n * sizeof(uint32_t));
+    if (shape->value_format != SW_VALUE_INTEGER) {
+        batch->ranges = carve(memory, &offset, n * sizeof(*batch->ranges));
+    }
     if (shape->expires) {
         batch->expires = carve(memory, &offset, n * sizeof(uint64_t));
         batch->expires_out = carve(memory, &offset, n * sizeof(uint64_t));
@@ -110,6 +113,14 @@ void sw_resp_batch_set_time(struct sw_resp_batch *batch, uint64_t at)
     batch->expires[batch->operations - 1] = at;
 }
 
+void sw_resp_batch_set_range(struct sw_resp_batch *batch, uint32_t range)
+{
+    assert(batch->ranges != NULL && batch->operations > 0);
+    batch->ranges[batch->operations - 1] = range;
+    batch->sets_parts = true;
+    batch->shows_values = true; /* the log also needs the values before */
+}
+
 void sw_resp_batch_rewind(struct sw_resp_batch *batch, uint32_t operations)
 {
     assert(operations <= batch->operations);
@@ -144,6 +155,7 @@ void sw_resp_batch_reset(struct sw_resp_batch *batch)
     batch->alike = 0;
     batch->groups = 0;
     batch->gives_times = false;
+    batch->sets_parts = false;
     batch->shows_times = false;
     batch->shows_values = batch->batches->shape.value_format == SW_VALUE_INTEGER;
 }
@@ -182,6 +194,7 @@ void sw_resp_batch_submit(struct sw_resp_batch *batch)
         .count = batch->operations,
         .keys = batch->keys,
         .values = batch->values,
+        .ranges = batch->sets_parts ? batch->ranges : NULL,
         .previous = batch->shows_values ? batch->previous : NULL,
         .found = batch->found,
         .expires = batch->gives_times ? batch->expires : NULL,

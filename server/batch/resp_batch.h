@@ -27,6 +27,7 @@ struct sw_resp_batch {
     uint32_t alike;          /* length of the run of equal operations at the beginning */
     uint32_t groups;         /* groups ended so far */
     bool gives_times;        /* some operation sets an expiry time */
+    bool sets_parts;         /* some operation is SETRANGE */
     bool shows_times;        /* some reply needs the expiry times before the operations */
     bool shows_values;       /* some reply needs earlier values; always true for integers */
 
@@ -40,8 +41,9 @@ struct sw_resp_batch {
     uint64_t *found;        /* results: bit i is set if key i was present before */
     uint64_t *not_admitted; /* results: keys that a cache refused; NULL: not a cache */
     uint32_t *group_ends;   /* index behind the last operation of each group */
-    uint64_t *expires;      /* sw_batch.expires, written once gives_times; NULL: nothing expires */
-    uint64_t *expires_out;  /* results: sw_batch.expires_out; NULL likewise */
+    uint32_t *ranges;      /* sw_batch.ranges, written once sets_parts; NULL: values are integers */
+    uint64_t *expires;     /* sw_batch.expires, written once gives_times; NULL: nothing expires */
+    uint64_t *expires_out; /* results: sw_batch.expires_out; NULL likewise */
     uint8_t *group_refused; /* results: enum sw_admission of each group */
 };
 
@@ -72,6 +74,9 @@ uint8_t *sw_resp_batch_add_blob(struct sw_resp_batch *batch, enum sw_op op, uint
 /* Sets the expiry time of the operation added last (sw_batch.expires). Other operations set the
  * time of default-ttl, or none. */
 void sw_resp_batch_set_time(struct sw_resp_batch *batch, uint64_t at);
+/* Sets the part of the row that the operation added last, SETRANGE, replaces. Its operand begins
+ * with the new bytes, followed by zeros up to the key string, if the table has key strings. */
+void sw_resp_batch_set_range(struct sw_resp_batch *batch, uint32_t range);
 /* Removes the operations after the first `operations`. The removed ones must not be in a group. */
 void sw_resp_batch_rewind(struct sw_resp_batch *batch, uint32_t operations);
 

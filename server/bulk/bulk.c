@@ -17,6 +17,7 @@
 #include "server/bulk/request.h"
 #include "server/bulk/ring_frames.h"
 #include "server/bulk/set_keepttl.h"
+#include "server/bulk/set_range.h"
 #include "server/bulk/shared_memory.h"
 #include "server/limits.h"
 #include "table/memory.h"
@@ -49,12 +50,15 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
 
 /* Returns the bytes that the request needs beside the two bodies. GETRANGE needs room for the whole
  * values. Wide requests need room for the values before and the found bits. For other requests see
- * expiry_times.h, set_keepttl.h and rmw_values.h. */
+ * expiry_times.h, set_keepttl.h, set_range.h and rmw_values.h. */
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
     if (request->operation == SW_OPERATION_GETRANGE) {
         return request->want_values ? values : 0;
+    }
+    if (request->operation == SW_OPERATION_SETRANGE) {
+        return sw_bulk_set_range_bytes(request);
     }
     if (sw_bulk_shows_expiry(request)) {
         return sw_bulk_expiry_bytes(request);

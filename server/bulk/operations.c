@@ -30,6 +30,7 @@ void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERA
     memset(served, 0, SW_OPERATION_NUMBERS * sizeof(*served));
     SW_DATA_OPERATION_MAP(SERVED_OP)
     SW_CONTROL_OPERATION_MAP(SERVED)
+    served[SW_OPERATION_SETRANGE] |= !shape->has_scores; /* validate.c refuses it on integers */
     /* if the engine evicts, the write may evict an entry that was read */
 #define SERVED_COMPOSED(name, number, op, verb, guard, element, on, ...)          \
     served[number] = SW_ON_##on == SW_ON_EXPIRY ? shape->expires                  \

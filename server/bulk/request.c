@@ -18,6 +18,7 @@
 #include "server/bulk/operations.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/set_keepttl.h"
+#include "server/bulk/set_range.h"
 #include "server/bulk/shared_memory.h"
 #include "server/bulk/values.h"
 #include "server/bulk/waits.h"
@@ -197,6 +198,8 @@ static void start_data(struct sw_bulk_frame *frame)
         check_values(frame)) {
         if (sw_bulk_is_set_keepttl(&frame->bulk->batches->shape, &frame->request)) {
             sw_bulk_keepttl_begin(frame);
+        } else if (frame->request.operation == SW_OPERATION_SETRANGE) {
+            sw_bulk_set_range_begin(frame);
         }
         launch(frame);
     }

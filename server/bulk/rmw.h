@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw.h - read-modify-write frames: CAS and SETRANGE.
+ * rmw.h - read-modify-write frames: CAS.
  *
  * Such a frame closes the gate of writes (batch/gate.h) and waits until the writes that were before
  * it have taken effect. Then the server checks it again: the role of the server, the rules of its

@@ -54,9 +54,6 @@ static uint64_t lay_out(struct sw_rmw_values *rmw, uint8_t *memory, bool has_val
     if (!has_found) {
         rmw->found = carve(memory, &used, sw_found_bytes(rmw->count));
     }
-    if (rmw->operation == SW_OPERATION_SETRANGE) {
-        rmw->values = carve(memory, &used, values);
-    }
     if (rmw->shape->expires) {
         rmw->expires = carve(memory, &used, n * sizeof(*rmw->expires));
     }
@@ -67,8 +64,7 @@ static uint64_t lay_out(struct sw_rmw_values *rmw, uint8_t *memory, bool has_val
 
 uint64_t sw_rmw_values_bytes(const struct sw_table_shape *shape, const struct sw_request *request)
 {
-    struct sw_rmw_values rmw = {
-        .shape = shape, .operation = request->operation, .count = request->count};
+    struct sw_rmw_values rmw = {.shape = shape, .count = request->count};
     return sw_operation_is_rmw(request->operation)
                ? lay_out(&rmw, NULL, request->want_values, !request->declines_found)
                : 0;
@@ -81,10 +77,7 @@ void sw_rmw_values_begin(struct sw_rmw_values *rmw, const struct sw_table_shape 
     const uint32_t bytes = shape->value_bytes;
     *rmw = (struct sw_rmw_values){
         .shape = shape,
-        .operation = request->operation,
         .count = request->count,
-        .range_offset = request->range_offset,
-        .range_bytes = request->range_bytes,
         .seed = seed | 1,
         .keys = keys,
         .operands = operands,
@@ -96,14 +89,10 @@ void sw_rmw_values_begin(struct sw_rmw_values *rmw, const struct sw_table_shape 
     lay_out(rmw, memory, previous != NULL, found != NULL);
     memset(rmw->map, 0, (rmw->map_mask + 1ULL) * sizeof(*rmw->map));
     memset(rmw->last, 0, sw_found_bytes(rmw->count));
-    if (request->operation == SW_OPERATION_SETRANGE) {
-        rmw->value_stride = bytes;
-        rmw->writes = rmw->values;
-    } else { /* in the place of the second value of each pair */
-        rmw->value_stride = rmw->operand_bytes;
-        rmw->values = (uint8_t *)operands + (rmw->operand_bytes - bytes);
-        rmw->writes = operands;
-    }
+    /* in the place of the second value of each pair */
+    rmw->value_stride = rmw->operand_bytes;
+    rmw->values = (uint8_t *)operands + (rmw->operand_bytes - bytes);
+    rmw->writes = operands;
 }
 
 /* --- one operation ---------------------------------------------------------------------------- */
@@ -119,24 +108,6 @@ static bool are_equal(const struct sw_table_shape *shape, const uint8_t *one, co
     return bytes == others && memcmp(one, other, bytes) == 0;
 }
 
-/* Writes the value before with the part in its place. A string gets longer if the part ends behind
- * it. Zeros fill a gap. */
-static void replace_part(const struct sw_rmw_values *rmw, uint8_t *value, const uint8_t *before,
-                         const uint8_t *part)
-{
-    const struct sw_table_shape *shape = rmw->shape;
-    const uint32_t end = rmw->range_offset + rmw->range_bytes;
-    uint32_t size;
-    const uint8_t *text = sw_blob_at(shape, before, 0, &size);
-    sw_blob_put(shape, value, text, size);
-    if (shape->value_format == SW_VALUE_STRING) {
-        size = size < end ? end : size;
-        memcpy(value, &size, sizeof(size));
-        value += SW_VALUE_LENGTH_BYTES;
-    }
-    memcpy(value + rmw->range_offset, part, rmw->range_bytes);
-}
-
 /* Computes the value after operation i. Returns true if the operation writes. */
 static bool make_value(const struct sw_rmw_values *rmw, uint32_t i, bool found)
 {
@@ -144,10 +115,6 @@ static bool make_value(const struct sw_rmw_values *rmw, uint32_t i, bool found)
     const uint8_t *before = rmw->previous + (size_t)i * bytes;
     const uint8_t *operand = rmw->operands + (size_t)i * rmw->operand_bytes;
     uint8_t *value = rmw->values + (size_t)i * rmw->value_stride;
-    if (rmw->operation == SW_OPERATION_SETRANGE) {
-        replace_part(rmw, value, before, operand);
-        return true;
-    }
     const bool writes = found && are_equal(rmw->shape, before, operand);
     if (!writes) {
         memcpy(value, before, bytes);
@@ -190,9 +157,8 @@ static void compute_next_value(struct sw_rmw_values *rmw, uint64_t *steps)
     }
     const bool writes = make_value(rmw, i, found);
     set_row_bit(rmw->last, i, has_changed || writes);
-    found = rmw->operation == SW_OPERATION_CAS ? writes : found;
-    set_row_bit(rmw->found, i, found);
-    rmw->hits += found;
+    set_row_bit(rmw->found, i, writes);
+    rmw->hits += writes;
 }
 
 /* Moves the write of operation `gathered`, if it has one, behind the writes moved before. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw_values.h - computes the new values of CAS and SETRANGE on arrays of keys. Input: the values
+ * rmw_values.h - computes the new values of CAS on arrays of keys. Input: the values
  * found and the operands. Output: the value before each operation, and one write for each key that
  * changes. Operations take effect in array order, also those on the same key.
  *
@@ -18,15 +18,13 @@
 
 struct sw_rmw_values {
     const struct sw_table_shape *shape;
-    uint32_t operation;
     uint32_t count;
-    uint32_t range_offset, range_bytes; /* of SETRANGE */
-    uint64_t seed;                      /* random: clients cannot predict collisions */
+    uint64_t seed; /* random: clients cannot predict collisions */
     uint8_t *keys;
     const uint8_t *operands;
     uint32_t operand_bytes;
     uint8_t *previous; /* in: the values read; out: the value before each operation */
-    uint64_t *found;   /* in: key found; out: key present before the operation (CAS: it wrote) */
+    uint64_t *found;   /* in: key found; out: the operation wrote */
     uint64_t *expires; /* in: when the key expires; NULL: the engine has no expiry */
     uint8_t *values;   /* the values after each operation, one every `value_stride` bytes */
     uint32_t value_stride;

@@ -176,7 +176,8 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
     }
     for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
         unsupported->has[i] = (evicts && (commands[i].kind == SW_KIND_RMW ||
-                                          commands[i].id == SW_COMMAND_INCRBYFLOAT)) ||
+                                          commands[i].id == SW_COMMAND_INCRBYFLOAT ||
+                                          commands[i].id == SW_COMMAND_SETRANGE)) ||
                               (commands[i].operations & ~operations) != 0 ||
                               (commands[i].batch_kinds & ~batch_kinds) != 0;
     }

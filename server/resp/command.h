@@ -42,6 +42,7 @@ enum sw_command_maker {
     SW_MAKER_CAS,
     SW_MAKER_DELEX,
     SW_MAKER_RANGE,
+    SW_MAKER_SET_RANGE,
     SW_MAKER_ADD,
     SW_MAKER_MEMORY,
     SW_MAKER_OBJECT

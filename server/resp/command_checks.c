@@ -68,7 +68,8 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
     }
     const uint64_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     const char *why = "";
-    if ((command->kind == SW_KIND_RMW || command->maker == SW_MAKER_BY_FLOAT || is_bits) &&
+    if ((command->kind == SW_KIND_RMW || command->maker == SW_MAKER_BY_FLOAT ||
+         command->maker == SW_MAKER_SET_RANGE || is_bits) &&
         shape->has_scores) {
         why = SW_WHY_EVICTS;
     } else if (command->maker == SW_MAKER_BY) {

@@ -116,8 +116,8 @@
       KEY_FUNCTION(ADD, SET, COUNT_PRESENT), "Add to a row, number by number: key row [SCALE s] [XX]") \
     X(GETRANGE, "getrange", 4, KEYS(1, 1, 1), STRING, READ, SLOW, QUEUED, \
       KEY_FUNCTION(RANGE, GET, RANGE), "Get a part of a key's value: key first last") \
-    X(SETRANGE, "setrange", 4, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
-      RMW(ONE_KEY, 0, OK), "Write a part of a row: key offset value") \
+    X(SETRANGE, "setrange", 4, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
+      KEY_FUNCTION(SET_RANGE, GET, APPENDED), "Write a part of a row: key offset value") \
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, DIGITS), "Get the length of a key's value") \
     X(RENAME, "rename", 3, KEYS(1, 2, 1), GENERIC, WRITE, SLOW, REFUSED, \

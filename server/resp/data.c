@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "proto/decimal.h"
+#include "proto/ops/range_apply.h"
 #include "proto/ops/string_apply.h"
 #include "server/batch/blob.h"
 #include "server/net/conn.h"
@@ -391,6 +392,9 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         break;
     case SW_MAKER_RANGE:
         run_range(data, values);
+        break;
+    case SW_MAKER_SET_RANGE:
+        run_set_range(data, values);
         break;
     case SW_MAKER_ADD:
         run_add(data, values);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * data_string.inl - INCR, INCRBYFLOAT and the like. Part of data.c.
+ * data_string.inl - INCR, INCRBYFLOAT, SETRANGE and the like. Part of data.c.
  */
 
 /* Are the digits of the operand of INCRBY valid as in redis: no leading zeros, and no -0? */
@@ -94,5 +94,41 @@ FOR_EACH_KIND void run_by_float(const struct data *data, const struct values *va
     } else {
         run_one(data, values, fault == SW_STRING_DONE ? SW_INCRBYFLOAT : SW_GET, 1, 2,
                 SW_REPLY_KIND_FLOAT);
+    }
+}
+
+/* Adds a SETRANGE of a piece that fits. Zeros follow the piece in the operand, for the log. */
+FOR_EACH_KIND void add_set_range(const struct data *data, const struct values *values,
+                                 uint32_t offset, const struct sw_resp_argument *piece)
+{
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
+    if (!values->add(data, SW_SETRANGE, 1, 0)) {
+        return;
+    }
+    uint8_t *operand =
+        (uint8_t *)data->batch->values + (size_t)(data->batch->operations - 1) * shape->value_bytes;
+    memset(operand, 0, shape->value_bytes - shape->key_text_bytes);
+    memcpy(operand, piece->text, piece->size);
+    sw_resp_batch_set_range(
+        data->batch, sw_range_of(offset, piece->size, shape->value_format == SW_VALUE_STRING));
+    add_reply(data, SW_REPLY_KIND_APPENDED);
+}
+
+/* SETRANGE of rows. An empty piece only reads the length. */
+FOR_EACH_KIND void run_set_range(const struct data *data, const struct values *values)
+{
+    const struct sw_resp_argument *words = data->arguments->arguments;
+    const uint32_t room = data->resp->batches->shape.blob_bytes_max, size = words[3].size;
+    int64_t offset = 0;
+    if (!values->are_bytes) {
+        refuse(data, "ERR SETRANGE needs rows: start the server with --value-bytes");
+    } else if (!sw_argument_integer(&words[2], &offset)) {
+        refuse(data, "ERR value is not an integer or out of range");
+    } else if (offset < 0 || (size > 0 && (offset > room || size > room - (uint64_t)offset))) {
+        refuse(data, "ERR offset is out of range");
+    } else if (size == 0) {
+        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_DIGITS);
+    } else {
+        add_set_range(data, values, (uint32_t)offset, &words[3]);
     }
 }

@@ -48,7 +48,7 @@ enum sw_reply_kind {
     SW_REPLY_KIND_RANGE,   /* part of a value, also of an integer; the operand has its bounds */
     SW_REPLY_KIND_COUNTED, /* the integer after INCRBY of a string, or an error */
     SW_REPLY_KIND_FLOAT,   /* the text after INCRBYFLOAT of a string, likewise */
-    SW_REPLY_KIND_APPENDED /* the length after APPEND, likewise */
+    SW_REPLY_KIND_APPENDED /* the length after APPEND or SETRANGE, likewise */
 };
 
 #endif

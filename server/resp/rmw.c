@@ -437,8 +437,7 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
     }
     struct sw_counter counter = {0};
     char line[ERROR_BYTES];
-    const char *error =
-        sw_rmw_command_is(command) ? sw_rmw_command_error(resp, command, arguments) : NULL;
+    const char *error = sw_rmw_command_is(command) ? sw_rmw_command_error(resp, arguments) : NULL;
     if ((command->id == SW_COMMAND_INCREX &&
          !sw_counter_read(resp, command, arguments, &counter, line, sizeof(line))) ||
         (command->maker == SW_MAKER_BY &&

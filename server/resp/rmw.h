@@ -37,8 +37,6 @@ struct sw_rmw {
     bool unless_equal;         /* DELEX .. IFNE */
     struct sw_counter counter; /* of INCREX */
     float number;              /* of INCRBYFLOAT */
-    uint32_t offset;           /* of SETRANGE */
-    uint32_t piece_bytes;      /* of SETRANGE: bytes to write, stored in place of its operand */
     uint64_t view_number;      /* the cluster's view that admitted the command; 0: no cluster */
     enum sw_rmw_state state;
 };

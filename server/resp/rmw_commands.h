@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw_commands.h - the read-modify-write commands (rmw.h) SETRANGE and INCRBYFLOAT, which compute
- * a value from the value before.
+ * rmw_commands.h - the read-modify-write command (rmw.h) INCRBYFLOAT of rows, which computes a
+ * value from the value before.
  */
 #ifndef SHERWOOD_SERVER_RESP_RMW_COMMANDS_H
 #define SHERWOOD_SERVER_RESP_RMW_COMMANDS_H
@@ -11,12 +11,12 @@
 
 #include "server/resp/rmw.h"
 
-/* Returns true for SETRANGE and INCRBYFLOAT. */
+/* Returns true for INCRBYFLOAT. */
 bool sw_rmw_command_is(const struct sw_command *command);
 
 /* Checks that the table supports the command, and the arguments that are not operands. Returns an
  * error line, or NULL. */
-const char *sw_rmw_command_error(const struct sw_resp *resp, const struct sw_command *command,
+const char *sw_rmw_command_error(const struct sw_resp *resp,
                                  const struct sw_resp_command *arguments);
 
 /* Stores the arguments other than key and operand. The caller has checked the command. */

@@ -4,6 +4,7 @@
  */
 #include "server/resp/string_replies.h"
 
+#include "proto/ops/range_apply.h"
 #include "server/batch/blob.h"
 #include "server/resp/batch_results.h"
 
@@ -27,12 +28,25 @@ static enum sw_verb verb_of(const struct sw_pending *pending)
                                                   : SW_VERB_APPEND;
 }
 
+/* Returns the length of the value after a SETRANGE, which the table carries out in any case. */
+static uint32_t size_after(const struct sw_resp_batch *batch, uint32_t i)
+{
+    const bool is_fixed = batch->batches->shape.value_format == SW_VALUE_FIXED;
+    const bool has_size = is_fixed || sw_result_found(batch, i);
+    return sw_range_size_after(batch->ranges[i],
+                               has_size ? string_at(batch, batch->previous, i).size : 0);
+}
+
 /* Returns the result of the one operation of a reply, as sw_string_after does. */
 static enum sw_string_fault result_of(const struct sw_resp_batch *batch,
                                       const struct sw_pending *pending,
                                       struct sw_string_space *space, uint32_t *size)
 {
     const uint32_t i = pending->first, room = batch->batches->shape.blob_bytes_max;
+    if (SW_OPS_HAS(SW_OPS_PART, batch->ops[i])) {
+        *size = size_after(batch, i);
+        return SW_STRING_DONE;
+    }
     const bool found = sw_result_found(batch, i);
     const enum sw_verb verb = verb_of(pending);
     const struct sw_string operand = string_at(batch, batch->values, i);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * string_replies.h - replies to INCRBY, INCRBYFLOAT and APPEND of strings: computed from the value
- * before and the operand. The table has computed the value after by the same function.
+ * string_replies.h - replies to INCRBY, INCRBYFLOAT and APPEND of strings, and to SETRANGE:
+ * computed from the value before and the operand. The table has computed the value after by the
+ * same function.
  *
  * Threads: the loop's.
  */
@@ -15,7 +16,7 @@
 /* Is the reply of one of these kinds? */
 bool sw_string_reply_is(const struct sw_pending *pending);
 
-/* The value after an operation, as text; of APPEND only its size. */
+/* The value after an operation, as text; of APPEND and SETRANGE only its size. */
 struct sw_string_result {
     struct sw_string_space space;
     uint32_t size;

@@ -348,6 +348,7 @@ static void describe(const struct sw_cuda_combined *memory, struct sw_combined_l
         *part = {batch->keys,
                  (const uint8_t *)batch->values,
                  batch->ops,
+                 batch->ranges,
                  (uint8_t *)batch->previous,
                  batch->found,
                  batch->not_admitted,

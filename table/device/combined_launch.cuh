@@ -41,9 +41,10 @@ static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a channel takes the reads 
 /* One part, as kernels see it. */
 struct sw_cuda_part {
     const void *keys;
-    const uint8_t *values; /* NULL: no operation of the part has an operand */
-    const uint8_t *ops;    /* NULL: all are `op` */
-    uint8_t *previous;     /* this and the next two: NULL: not requested */
+    const uint8_t *values;  /* NULL: no operation of the part has an operand */
+    const uint8_t *ops;     /* NULL: all are `op` */
+    const uint32_t *ranges; /* sw_batch.ranges, or NULL */
+    uint8_t *previous;      /* this and the next two: NULL: not requested */
     uint64_t *found;
     uint64_t *not_admitted;
     const uint32_t *group_ends; /* NULL: the part is one group */

@@ -51,6 +51,14 @@ SW_HD static inline bool sw_row_updates(uint32_t op)
     return SW_OPS_HAS(SW_OPS_ADD | SW_OPS_BITS, op);
 }
 
+/* Returns whether a byte of the row after an operation depends on other bytes of the row, or on
+ * more than the operand. Such operations on one row are carried out one after the other. An absent
+ * key counts as a row of zeros. */
+SW_HD static inline bool sw_row_is_in_order(uint32_t op)
+{
+    return SW_OPS_HAS(SW_OPS_STRING | SW_OPS_PART, op);
+}
+
 /* The 32 bits after an operation of SW_OPS_BITS; for any other operation, the integer sum. */
 SW_HD static inline uint32_t sw_row_bits(uint32_t op, uint32_t base, uint32_t operand)
 {

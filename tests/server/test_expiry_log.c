@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/ops/range_apply.h"
 #include "server/batch/logging.h"
 #include "server/log/replay.h"
 #include "server/repl/backlog.h"
@@ -44,6 +45,7 @@ struct world {
     uint64_t clock;
     bool wide; /* sums of rows of 16 bits, whose operands have 32 */
     uint8_t *keys, *values, *previous, *ops, *refused;
+    uint32_t *ranges;
     uint64_t *found, *expires;
     uint32_t *ends;
     uint64_t expired_keys, kept; /* what the test has seen */
@@ -163,8 +165,9 @@ static uint32_t draw_op(struct world *world)
         return ops[random_below(&world->random, 4)];
     }
     if (world->primary.info.value_bytes > 8) {
-        const uint32_t ops[] = {SW_SET, SW_SET_ABSENT, SW_SET_PRESENT, SW_ADD_F16, SW_DELETE};
-        return ops[random_below(&world->random, 5)];
+        const uint32_t ops[] = {SW_SET,    SW_SET_ABSENT, SW_SET_PRESENT, SW_ADD_F16,
+                                SW_DELETE, SW_SETRANGE,   SW_SETRANGE};
+        return ops[random_below(&world->random, 7)];
     }
     return (uint32_t)ops_draw(&world->random, SW_OPS_INTEGERS);
 }
@@ -177,6 +180,20 @@ static void draw_operands(struct world *world, uint32_t count)
     }
     for (uint32_t i = 0; i < count; i++) {
         world->values[(size_t)i * bytes] = (uint8_t)random_below(&world->random, 5);
+    }
+}
+
+/* Draws the part of each operation. Zeros follow the new bytes of a SETRANGE. */
+static void draw_parts(struct world *world, uint32_t count, bool one_op)
+{
+    const uint32_t bytes = world->primary.info.value_bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t offset = (uint32_t)random_below(&world->random, bytes);
+        const uint32_t size = 1 + (uint32_t)random_below(&world->random, bytes - offset);
+        world->ranges[i] = sw_range_of(offset, size, false);
+        if (world->ops[one_op ? 0 : i] == SW_SETRANGE) {
+            memset(world->values + (size_t)i * bytes + size, 0, bytes - size);
+        }
     }
 }
 
@@ -235,6 +252,7 @@ static void write_some(struct world *world, int step)
         }
     }
     draw_operands(world, count);
+    draw_parts(world, count, one_op);
     world->clock += random_below(&world->random, 20);
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = one_op ? (enum sw_op)world->ops[0] : SW_GET,
@@ -243,6 +261,7 @@ static void write_some(struct world *world, int step)
                              .keys = world->keys,
                              .values = world->values,
                              .wide_operands = world->wide,
+                             .ranges = world->wide ? NULL : world->ranges,
                              .previous = world->previous,
                              .found = world->found,
                              .group_count = one_op ? 0 : groups,
@@ -318,6 +337,7 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
         *arrays[i] = calloc(1, room);
     }
     world.found = calloc(OPS_MAX, sizeof(*world.found));
+    world.ranges = calloc(OPS_MAX, sizeof(*world.ranges));
     world.expires = calloc(OPS_MAX, sizeof(*world.expires));
     world.ends = calloc(OPS_MAX, sizeof(*world.ends));
     for (int step = 0; step < STEPS || world.expired_keys == 0 || world.kept == 0; step++) {
@@ -335,6 +355,7 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
         free(*arrays[i]);
     }
     free(world.found);
+    free(world.ranges);
     free(world.expires);
     free(world.ends);
     sw_backlog_destroy(world.backlog);

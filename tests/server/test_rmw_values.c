@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_rmw_values.c - frames that look before they write: whatever the keys, the steps and the
- * memory, they leave what their operations leave one after the other.
+ * test_rmw_values.c - frames of CAS, which look before they write: whatever the keys, the steps and
+ * the memory, they leave what their operations leave one after the other.
  */
 #include "server/bulk/rmw_values.h"
 
@@ -27,17 +27,10 @@ static bool apply(struct model *model, const struct sw_request *request, uint32_
     const uint32_t bytes = request->value_bytes;
     uint8_t *value = model->values[key];
     const bool found = model->found[key];
-    switch (request->operation) {
-    case SW_OPERATION_SETRANGE:
-        memcpy(value + request->range_offset, operand, request->range_bytes);
-        break;
-    default:
-        if (!found || memcmp(value, operand, bytes) != 0) {
-            return false;
-        }
-        memcpy(value, operand + bytes, bytes);
-        break;
+    if (!found || memcmp(value, operand, bytes) != 0) {
+        return false;
     }
+    memcpy(value, operand + bytes, bytes);
     model->found[key] = model->changed[key] = true;
     return true;
 }
@@ -55,20 +48,14 @@ static void draw_model(struct random *random, struct model *model, uint32_t byte
 static struct sw_request draw_request(struct random *random, uint32_t key_bytes,
                                       uint32_t value_bytes)
 {
-    struct sw_request request = {
-        .operation = SW_OPERATION_CAS + (uint32_t)random_below(random, 2),
+    return (struct sw_request){
+        .operation = SW_OPERATION_CAS,
         .count = 1 + (uint32_t)random_below(random, COUNT_MAX),
         .key_bytes = key_bytes,
         .value_bytes = value_bytes,
         .want_values = random_below(random, 2) == 0,
         .declines_found = random_below(random, 2) == 0,
     };
-    if (request.operation == SW_OPERATION_SETRANGE) {
-        request.range_offset = (uint32_t)random_below(random, value_bytes);
-        request.range_bytes =
-            1 + (uint32_t)random_below(random, value_bytes - request.range_offset);
-    }
-    return request;
 }
 
 /* A frame's arrays, each with the padding that frames have. */
@@ -126,11 +113,9 @@ static void run_random_request(struct random *random, const struct sw_table_shap
     for (uint32_t i = 0; i < n; i++) {
         cr_assert_arr_eq(rmw.previous + (uint64_t)i * bytes, model.values[key_of[i]], bytes,
                          "value before operation %u", i);
-        bool found = model.found[key_of[i]];
         const bool writes = apply(&model, &request, key_of[i], operands + i * each);
-        found = request.operation == SW_OPERATION_CAS ? writes : found;
-        cr_assert_eq(rmw.found[i / 64] >> (i % 64) & 1, found, "bit %u", i);
-        hits += found;
+        cr_assert_eq(rmw.found[i / 64] >> (i % 64) & 1, writes, "bit %u", i);
+        hits += writes;
     }
     cr_assert_eq(rmw.hits, hits);
     uint32_t written = 0;

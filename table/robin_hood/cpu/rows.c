@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "proto/ops/string_apply.h"
+#include "proto/ops/range_apply.h"
 #include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
@@ -157,13 +157,15 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
     const uint32_t op = sw_cpu_op_at(batch, i);
     const uint32_t bytes = arena->value_bytes - arena->text_bytes;
     const uint8_t *operand = operand_of(arena, batch, i);
-    const bool updates = sw_row_updates(op), is_string = SW_OPS_HAS(SW_OPS_STRING, op);
-    if ((updates || is_string) && !found) {
+    const bool updates = sw_row_updates(op);
+    if ((updates || sw_row_is_in_order(op)) && !found) {
         memset(row, 0, bytes);
     }
     if (updates) {
         update_row(batch, operand, op, bytes, row);
-    } else if (is_string) {
+    } else if (SW_OPS_HAS(SW_OPS_PART, op)) {
+        sw_range_apply(batch->ranges[i], row, bytes, operand);
+    } else if (SW_OPS_HAS(SW_OPS_STRING, op)) {
         struct sw_string_space space;
         sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES,
                         &space);

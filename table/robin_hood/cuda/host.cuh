@@ -163,7 +163,7 @@ struct sw_cuda_mix {
     uint32_t upserts; /* number of operations that may insert */
     bool reads;       /* all operations are reads */
     bool decided;     /* the refused groups are known; their operations were replaced by GETs */
-    bool strings;     /* some operations may be of SW_OPS_STRING */
+    bool in_order;    /* for some operations sw_row_is_in_order may be true */
 };
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows);
 

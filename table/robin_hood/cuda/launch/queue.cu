@@ -31,7 +31,7 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
         mix.reads = batch->op == SW_GET;
         mix.deletes = batch->op == SW_DELETE;
         mix.upserts = may_insert(batch->op, rows) ? batch->count : 0;
-        mix.strings = SW_OPS_HAS(SW_OPS_STRING, batch->op);
+        mix.in_order = sw_row_is_in_order(batch->op);
         return mix;
     }
     uint32_t gets = 0;
@@ -40,7 +40,7 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
         gets += batch->ops[i] == SW_GET;
         deletes += batch->ops[i] == SW_DELETE;
         mix.upserts += may_insert(batch->ops[i], rows);
-        mix.strings |= SW_OPS_HAS(SW_OPS_STRING, batch->ops[i]);
+        mix.in_order |= sw_row_is_in_order(batch->ops[i]);
     }
     mix.reads = gets == batch->count;
     mix.deletes = deletes != 0;

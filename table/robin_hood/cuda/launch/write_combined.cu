@@ -12,7 +12,7 @@ static struct sw_cuda_mix mix_of_all(const struct sw_combined_launch *combined, 
         const struct sw_cuda_mix mix = sw_cuda_mix_of(combined->parts[p], rows);
         all.deletes = all.deletes || mix.deletes;
         all.upserts += mix.upserts;
-        all.strings = all.strings || mix.strings;
+        all.in_order = all.in_order || mix.in_order;
     }
     return all;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_order.cuh - the runs (row_runs.cuh) of a batch that has operations on strings. A warp carries
- * out the steps of a run one after the other, each on the whole row: the string after a step
- * depends on every byte before it.
+ * row_order.cuh - the runs (row_runs.cuh) of a batch that has operations on strings or on parts of
+ * rows. A warp carries out the steps of a run one after the other, each on the whole row: the
+ * string after a step may depend on every byte before it.
  *
  * Invariant: a run has all steps on its row, and no other warp touches the row meanwhile.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_ORDER_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_ORDER_CUH
 
-#include "proto/ops/string_apply.h"
+#include "proto/ops/range_apply.h"
 #include "table/robin_hood/cuda/rows/row_runs.cuh"
 
 /* One lane changes the string. Not inline: few batches have such steps, and the code takes
@@ -21,8 +21,22 @@ apply_to_string(uint32_t op, bool found, uint8_t *row, const uint8_t *operand, u
     sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES, space);
 }
 
-/* The unit at `offset` after a step. For a string operation, apply_to_string changes the bytes
- * before the key string. */
+/* Replaces part of a row. All lanes. */
+static __device__ inline void replace_part(uint32_t range, uint8_t *row, const uint8_t *part,
+                                           uint32_t bytes)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    const bool is_string = (range & SW_RANGE_OF_STRING) != 0;
+    const uint32_t size = is_string ? sw_string_at(row, bytes - SW_STRING_HEAD_BYTES).size : 0;
+    sw_range_copy(range, row, size, part, lane, 32);
+    __syncwarp(); /* M3: all lanes have read the length */
+    if (lane == 0 && is_string) {
+        sw_string_set_size(row, sw_range_size_after(range, size));
+    }
+}
+
+/* The unit at `offset` after a step. For an operation that sw_row_is_in_order names, it keeps the
+ * bytes before the key string, and change_row changes them. */
 template <typename T>
 static __device__ inline T unit_after(const struct sw_cuda_rows &rows, const step &one, T base,
                                       uint32_t offset)
@@ -31,14 +45,28 @@ static __device__ inline T unit_after(const struct sw_cuda_rows &rows, const ste
     if (offset >= rows.value_bytes - rows.text_bytes) {
         return row_either(base, operand);
     }
-    return SW_OPS_HAS(SW_OPS_STRING, one.op) ? base
-           : sw_row_updates(one.op)          ? row_made(one.op, base, operand)
-                                             : operand;
+    return sw_row_is_in_order(one.op) ? base
+           : sw_row_updates(one.op)   ? row_made(one.op, base, operand)
+                                      : operand;
+}
+
+/* Changes the bytes before the key string by an operation that sw_row_is_in_order names. `range` is
+ * the part of an operation of SW_OPS_PART. All lanes. */
+static __device__ inline void change_row(const struct sw_cuda_rows &rows, const step &one,
+                                         uint32_t range, struct sw_string_space *space)
+{
+    uint8_t *row = row_at(rows, one.row);
+    const uint32_t bytes = rows.value_bytes - rows.text_bytes;
+    if (SW_OPS_HAS(SW_OPS_PART, one.op)) {
+        replace_part(range, row, one.operand, bytes);
+    } else if (threadIdx.x % 32 == 0 && SW_OPS_HAS(SW_OPS_STRING, one.op)) {
+        apply_to_string(one.op, one.found, row, one.operand, bytes, space);
+    }
 }
 
 template <typename T>
 static __device__ inline void carry_out_step(const struct sw_cuda_rows &rows, const step &one,
-                                             struct sw_string_space *space)
+                                             uint32_t range, struct sw_string_space *space)
 {
     const uint32_t lane = threadIdx.x % 32;
     uint8_t *row = row_at(rows, one.row);
@@ -53,15 +81,28 @@ static __device__ inline void carry_out_step(const struct sw_cuda_rows &rows, co
         }
     }
     __syncwarp(); /* M3: all lanes have stored their units of the row */
-    if (lane == 0 && one.writes && SW_OPS_HAS(SW_OPS_STRING, one.op)) {
-        apply_to_string(one.op, one.found, row, one.operand, rows.value_bytes - rows.text_bytes,
-                        space);
+    if (one.writes) {
+        change_row(rows, one, range, space);
     }
-    __syncwarp(); /* M3: lane 0 has changed the string */
+    __syncwarp(); /* M3: the row is changed */
 }
 
-template <typename T>
+/* The part of the row that step j replaces; 0 if it is of another operation. */
+template <int BITS>
+static __device__ inline uint32_t range_of(const struct sw_cuda_row_batch<BITS> &batch,
+                                           const struct runs &runs, uint32_t j)
+{
+    if (!SW_OPS_HAS(SW_OPS_PART, runs.steps[j].op) || !runs.steps[j].writes) {
+        return 0;
+    }
+    const uint32_t i = runs.sorted[j].number;
+    const struct sw_cuda_part *part = part_of(batch.parts, batch.part_count, i);
+    return part->ranges[i - part->first];
+}
+
+template <int BITS, typename T>
 static __device__ inline void carry_out_runs(const struct sw_cuda_rows &rows,
+                                             const struct sw_cuda_row_batch<BITS> &batch,
                                              const struct runs &runs, struct sw_string_space *space)
 {
     const uint32_t warps = gridDim.x * (OVERFULL_THREADS / 32);
@@ -70,22 +111,23 @@ static __device__ inline void carry_out_runs(const struct sw_cuda_rows &rows,
         const struct segment of = segment_of(runs, s);
         const uint32_t row = runs.steps[of.begin].row;
         for (uint32_t j = of.begin; of.first && j < runs.count && runs.steps[j].row == row; j++) {
-            carry_out_step<T>(rows, runs.steps[j], space);
+            carry_out_step<T>(rows, runs.steps[j], range_of<BITS>(batch, runs, j), space);
         }
     }
 }
 
 /* Carries out all runs. `space` belongs to the warp. */
-static __device__ inline void carry_out_in_order(const struct sw_cuda_rows &rows,
-                                                 const struct runs &runs,
-                                                 struct sw_string_space *space)
+template <int BITS>
+static __device__ inline void
+carry_out_in_order(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
+                   const struct runs &runs, struct sw_string_space *space)
 {
     const uint32_t odd = rows.scratch.control->odd & ~STEP_OF_PAIRS;
     __syncthreads(); /* M2: all threads have read the memory of the sort */
     if (row_unit(odd | rows.value_bytes | rows.text_bytes) >= 8) {
-        carry_out_runs<uint2>(rows, runs, space);
+        carry_out_runs<BITS, uint2>(rows, batch, runs, space);
     } else {
-        carry_out_runs<uint32_t>(rows, runs, space);
+        carry_out_runs<BITS, uint32_t>(rows, batch, runs, space);
     }
 }
 

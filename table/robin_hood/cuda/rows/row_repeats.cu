@@ -12,7 +12,8 @@
  * Invariant: only the first segment of a run reads the row, and only the last segment writes it. If
  * these are different segments, the last one waits until all first segments are done.
  *
- * In a batch with string operations, whole runs are carried out in parallel (row_order.cuh).
+ * In a batch with operations of strings or of parts of rows, whole runs are carried out in parallel
+ * (row_order.cuh).
  *
  * Memory order: a grid barrier completes each step in all blocks before the next step begins (M4).
  */
@@ -30,7 +31,7 @@ union repeats_memory {
 };
 
 /* Kinds of rows and operands. */
-enum repeats { PLAIN, WIDE, TEXTS, STRINGS };
+enum repeats { PLAIN, WIDE, TEXTS, IN_ORDER };
 
 template <int BITS, enum repeats KIND>
 static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
@@ -73,20 +74,20 @@ static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
     }
 }
 
-union strings_memory {
+union in_order_memory {
     struct sort_memory sort;
     struct sw_string_space spaces[WARPS];
 };
 
-/* For a batch with string operations. */
+/* For a batch whose runs are carried out step by step. */
 template <int BITS>
-static __device__ inline void carry_out_strings(const struct sw_cuda_rows &rows,
+static __device__ inline void carry_out_by_runs(const struct sw_cuda_rows &rows,
                                                 const struct sw_cuda_row_batch<BITS> &batch)
 {
-    __shared__ union strings_memory memory;
+    __shared__ union in_order_memory memory;
     struct runs runs = sort_steps<BITS, false>(rows, batch, &memory.sort);
     cut_runs<false>(rows.scratch, &runs, &memory.sort);
-    carry_out_in_order(rows, runs, &memory.spaces[threadIdx.x / 32]);
+    carry_out_in_order<BITS>(rows, batch, runs, &memory.spaces[threadIdx.x / 32]);
 }
 
 template <int BITS, enum repeats KIND>
@@ -95,8 +96,8 @@ static __global__ void __launch_bounds__(OVERFULL_THREADS, OVERFULL_BLOCKS_PER_S
 {
     struct sw_cuda_row_control *control = rows.scratch.control;
     if (control->repeats != 0) {
-        if constexpr (KIND == STRINGS) {
-            carry_out_strings<BITS>(rows, batch);
+        if constexpr (KIND == IN_ORDER) {
+            carry_out_by_runs<BITS>(rows, batch);
         } else {
             carry_out_repeats<BITS, KIND>(rows, batch);
         }
@@ -116,7 +117,7 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
     struct sw_cuda_rows to = *rows;
     struct sw_cuda_row_batch<BITS> what = *batch;
     void *arguments[] = {&to, &what};
-    return cudaLaunchCooperativeKernel(batch->strings         ? repeats_kernel<BITS, STRINGS>
+    return cudaLaunchCooperativeKernel(batch->in_order        ? repeats_kernel<BITS, IN_ORDER>
                                        : rows->text_bytes > 0 ? repeats_kernel<BITS, TEXTS>
                                        : batch->wide          ? repeats_kernel<BITS, WIDE>
                                                               : repeats_kernel<BITS, PLAIN>,
@@ -128,7 +129,7 @@ template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessor
 {
     uint32_t wide = 0;
     uint32_t texts = 0;
-    uint32_t strings = 0;
+    uint32_t in_order = 0;
     cudaError_t error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, PLAIN>, OVERFULL_THREADS,
                                                    multiprocessors, OVERFULL_BLOCKS_PER_SM, blocks);
     if (error == cudaSuccess) {
@@ -140,11 +141,11 @@ template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessor
                                            multiprocessors, OVERFULL_BLOCKS_PER_SM, &texts);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, STRINGS>, OVERFULL_THREADS,
-                                           multiprocessors, OVERFULL_BLOCKS_PER_SM, &strings);
+        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, IN_ORDER>, OVERFULL_THREADS,
+                                           multiprocessors, OVERFULL_BLOCKS_PER_SM, &in_order);
     }
     wide = wide < texts ? wide : texts;
-    wide = wide < strings ? wide : strings;
+    wide = wide < in_order ? wide : in_order;
     *blocks = *blocks < wide ? *blocks : wide;
     *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
     return error;

@@ -27,6 +27,7 @@ template <bool TEXTS = false> static __device__ inline bool is_seed(const step &
 /* The sorted steps, cut into segments. */
 struct runs {
     const step *steps;
+    const struct overfull_operation *sorted; /* the operation of each step */
     uint32_t count;
     const uint32_t *starts; /* start of each segment; after the last one `count` */
     uint32_t segments;
@@ -109,7 +110,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
         atomicOr(&scratch.control->odd, odd); /* M6: other threads set other bits */
     }
     cooperative_groups::this_grid().sync(); /* M4: all steps */
-    return {scratch.steps, in.count, scratch.segments, 0};
+    return {scratch.steps, in.from, in.count, scratch.segments, 0};
 }
 
 /* Lists where segments begin. */

@@ -51,7 +51,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     rows->ops = rows->collides ? gathered->ops : whole->ops;
     rows->inserts = mix.upserts > 0;
     rows->wide = combined->parts[0]->wide_operands;
-    rows->strings = mix.strings;
+    rows->in_order = mix.in_order;
     rows->engine_ops = rows->ops != NULL ? arena->engine_ops : NULL;
     rows->tentative = (word *)arena->tentative;
     rows->previous = (const word *)arena->previous;

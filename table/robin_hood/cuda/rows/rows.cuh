@@ -155,7 +155,7 @@ template <int BITS> struct sw_cuda_row_batch {
     bool collides; /* groups may be refused because key strings differ; these are compared first.
                       Then `ops` is not NULL, and no key is looked up */
     bool wide;     /* operands are wide ones: sw_batch.wide_operands */
-    bool strings;  /* some operations may be in SW_OPS_STRING: row_order.cuh */
+    bool in_order; /* for some operations sw_row_is_in_order may be true: row_order.cuh */
     uint8_t *engine_ops;  /* [count] on integers: made by prepare. NULL if ops is: then all are
                              sw_cuda_row_engine_op(op) */
     word *tentative;      /* [count] made by prepare: operands of the engine's operations; the data
