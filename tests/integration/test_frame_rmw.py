@@ -195,7 +195,9 @@ def what_is_refused():
                 equal((reply.status, reply.message), (status, message), (options, NAMES.get(operation, operation)))
             connection.sendall(table.frame(wire.GET, [7]))
             equal(wire.read_frame(connection).hits, 0, "nothing was changed")
-    part = "cannot read or write {} bytes from byte {} on: values have {} bytes, and range_bytes must be at least 1".format
+    def part(size, at, whole):
+        return (f"cannot read or write {size} byte{'s' * (size != 1)} from byte {at} on: values have {whole} bytes, "
+                "and range_bytes must be at least 1")
     numbers = "bit operations need values that are integers, or rows of bytes, u32 or u64 (--value-type)"
     refusals((), 8, 8,
              (wire.GETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "GETRANGE needs rows: start the server with --value-bytes"),
