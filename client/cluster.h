@@ -77,7 +77,7 @@ int sw_client_cluster_all(struct sherwood *client, uint32_t operation);
 int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
                            uint32_t capacity, uint32_t *count);
 /* Fills the figures of the handle with sums over the shards. */
-int sw_client_cluster_figures(struct sherwood *client);
+int sw_client_cluster_stats(struct sherwood *client);
 /* Returns SHERWOOD_OK, or SHERWOOD_E_INVALID for a handle of a cluster: the call needs one node. */
 int sw_client_one_node(struct sherwood *client, const char *call);
 

@@ -165,7 +165,7 @@ static void add_figures(struct sherwood *client, const struct sw_figure *figures
     }
 }
 
-int sw_client_cluster_figures(struct sherwood *client)
+int sw_client_cluster_stats(struct sherwood *client)
 {
     struct sw_figure figures[SW_FIGURES_MAX];
     struct sw_request header = header_of(client, SW_OPERATION_STATS);

@@ -307,7 +307,7 @@ static const char *check_figures(const struct sherwood *client)
     return client->figures_count == 0 ? "without statistics" : NULL;
 }
 
-static int ask_figures(struct sherwood *client)
+static int request_stats(struct sherwood *client)
 {
     const struct sw_request header = {.operation = SW_OPERATION_STATS,
                                       .count = SW_FIGURES_MAX,
@@ -329,7 +329,7 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "stats: the pointer to the struct is NULL");
     }
-    int rc = client->cluster != NULL ? sw_client_cluster_figures(client) : ask_figures(client);
+    int rc = client->cluster != NULL ? sw_client_cluster_stats(client) : request_stats(client);
     if (rc != SHERWOOD_OK) {
         return rc;
     }

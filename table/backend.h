@@ -10,7 +10,7 @@
 
 #include "table/batch.h"
 #include "table/configuration.h"
-#include "table/memory.h"
+#include "table/imported_memory.h"
 #include "table/write_path.h"
 
 #ifdef __cplusplus
@@ -91,7 +91,7 @@ struct sw_restoring {
     int (*end)(void *restore, bool keep, struct sw_batch *batch);
 };
 
-/* Imported memory (memory.h). */
+/* Imported memory (imported_memory.h). */
 struct sw_importing {
     int (*import)(void *table, const struct sw_memory_source *source, struct sw_memory *out,
                   char *reason, size_t reason_size);

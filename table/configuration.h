@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * configuration.h - the configuration of a table.
+ * configuration.h - the configuration of a table, and the memory that a table may use.
  */
 #ifndef SHERWOOD_TABLE_CONFIGURATION_H
 #define SHERWOOD_TABLE_CONFIGURATION_H
@@ -122,6 +122,17 @@ SW_MUST_CHECK int sw_table_config_check(const struct sw_table_config *config, ch
  * without the scratch of batches. Returns 0 if sw_table_config_check rejects the configuration. A
  * pure function. */
 uint64_t sw_table_config_bytes(const struct sw_table_config *config);
+
+/* Returns whether a table of this configuration may lie in the memory of a device: the build has
+ * the CUDA backend of its engine, and the configuration does not choose the CPU. Does not call any
+ * device. */
+bool sw_table_config_may_use_device(const struct sw_table_config *config);
+
+/* Returns the most bytes of host memory that this process may ever have: the RAM of this machine,
+ * or a lower limit of a control group or of RLIMIT_AS. RLIMIT_AS counts every mapping, so `mapped`
+ * bytes that the caller maps for other things are subtracted from it. Returns UINT64_MAX if the
+ * limit is unknown. */
+uint64_t sw_table_host_memory(uint64_t mapped);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 
 #include "proto/ops/range_apply.h"
 #include "table/expiring.h"
-#include "table/memory.h"
+#include "table/imported_memory.h"
 
 static bool groups_are_valid(const struct sw_batch *batch)
 {

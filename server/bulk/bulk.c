@@ -10,7 +10,6 @@
 #include "server/bulk/admit.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/expiry_times.h"
-#include "server/bulk/figures.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
@@ -19,8 +18,9 @@
 #include "server/bulk/set_keepttl.h"
 #include "server/bulk/set_range.h"
 #include "server/bulk/shared_memory.h"
+#include "server/bulk/stats_reply.h"
 #include "server/limits.h"
-#include "table/memory.h"
+#include "table/imported_memory.h"
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
 
@@ -43,7 +43,7 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
         reply.count = sw_bulk_topology_count(request->count);
     }
     if (request->operation == SW_OPERATION_STATS) {
-        reply.count = sw_bulk_figures_count(request->count);
+        reply.count = sw_bulk_stats_count(request->count);
     }
     return sw_reply_layout(&reply, request->operation);
 }

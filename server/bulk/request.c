@@ -14,12 +14,12 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/expiry_times.h"
-#include "server/bulk/figures.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/set_keepttl.h"
 #include "server/bulk/set_range.h"
 #include "server/bulk/shared_memory.h"
+#include "server/bulk/stats_reply.h"
 #include "server/bulk/values.h"
 #include "server/bulk/waits.h"
 #include "server/config/live.h"
@@ -328,13 +328,13 @@ static void start_stats(struct sw_bulk_frame *frame)
 {
     const struct sw_bulk_owner *owner = &frame->bulk->owner;
     struct sw_reply reply = {.request_id = frame->request.request_id,
-                             .count = sw_bulk_figures_count(frame->request.count)};
+                             .count = sw_bulk_stats_count(frame->request.count)};
     struct sw_server_stats snapshot;
     if (frame->ring != NULL && reply.count > frame->request.count) {
         reply.count = frame->request.count; /* 0 asks for all, which has no place in a region */
     }
     owner->snapshot(owner->server, &snapshot);
-    reply.count = sw_bulk_figures_write(&snapshot, frame->arrays[SW_RING_KEYS], reply.count);
+    reply.count = sw_bulk_stats_write(&snapshot, frame->arrays[SW_RING_KEYS], reply.count);
     frame->reply_layout = sw_reply_layout(&reply, SW_OPERATION_STATS);
     uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.bytes);
     sw_bulk_reply(frame, &reply, &body, 1);

@@ -15,7 +15,7 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/reply.h"
 #include "server/net/descriptors.h"
-#include "table/memory.h"
+#include "table/imported_memory.h"
 
 static void reply_ok(struct sw_bulk_frame *frame)
 {

@@ -10,7 +10,6 @@
 #include "server/limits.h"
 #include "server/observe/gpu.h"
 #include "table/configuration.h"
-#include "table/memory.h"
 #include "table/status.h"
 
 /* The first slots and their values take at most FIRST_BYTES_MAX, and at most 1/FIRST_PART of the

@@ -183,33 +183,33 @@ void sw_wal_forget(struct sw_wal *wal, uint64_t sequence, uint64_t from)
     pthread_mutex_unlock(&wal->lock);
 }
 
-void sw_wal_stats(struct sw_wal *wal, struct sw_wal_stats *figures)
+void sw_wal_stats(struct sw_wal *wal, struct sw_wal_stats *stats)
 {
-    *figures = (struct sw_wal_stats){
+    *stats = (struct sw_wal_stats){
         .has_begun = __atomic_load_n(&wal->has_begun, __ATOMIC_ACQUIRE),
         .state = sw_wal_state(wal),
     };
-    if (!figures->has_begun) { /* sw_wal_open may be at work */
+    if (!stats->has_begun) { /* sw_wal_open may be at work */
         return;
     }
-    figures->durable = sw_wal_durable(wal);
-    figures->written = __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE);
-    figures->backlog_bytes = __atomic_load_n(&wal->backlog_bytes, __ATOMIC_RELAXED);
-    figures->log_bytes = __atomic_load_n(&wal->current_bytes, __ATOMIC_RELAXED);
+    stats->durable = sw_wal_durable(wal);
+    stats->written = __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE);
+    stats->backlog_bytes = __atomic_load_n(&wal->backlog_bytes, __ATOMIC_RELAXED);
+    stats->log_bytes = __atomic_load_n(&wal->current_bytes, __ATOMIC_RELAXED);
     pthread_mutex_lock(&wal->lock);
-    figures->segments = wal->old_count + wal->unsynced_count + (wal->current.fd >= 0);
+    stats->segments = wal->old_count + wal->unsynced_count + (wal->current.fd >= 0);
     for (size_t i = 0; i < wal->old_count; i++) {
-        figures->log_bytes += wal->old[i].bytes;
+        stats->log_bytes += wal->old[i].bytes;
     }
     for (uint32_t i = 0; i < wal->unsynced_count; i++) {
-        figures->log_bytes += wal->unsynced[i].at;
+        stats->log_bytes += wal->unsynced[i].at;
     }
-    figures->records = wal->records;
-    figures->syncs = wal->syncs;
-    figures->breaks = wal->breaks;
-    figures->restarts = wal->restarts;
-    figures->sync_us = wal->sync_us;
-    memcpy(figures->sync_took, wal->sync_took, sizeof(figures->sync_took));
-    figures->error = wal->error;
+    stats->records = wal->records;
+    stats->syncs = wal->syncs;
+    stats->breaks = wal->breaks;
+    stats->restarts = wal->restarts;
+    stats->sync_us = wal->sync_us;
+    memcpy(stats->sync_took, wal->sync_took, sizeof(stats->sync_took));
+    stats->error = wal->error;
     pthread_mutex_unlock(&wal->lock);
 }

@@ -173,6 +173,6 @@ struct sw_wal_stats {
     bool has_begun;
     int error; /* errno of the last failure; 0: none */
 };
-void sw_wal_stats(struct sw_wal *wal, struct sw_wal_stats *figures);
+void sw_wal_stats(struct sw_wal *wal, struct sw_wal_stats *stats);
 
 #endif

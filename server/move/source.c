@@ -237,12 +237,12 @@ void sw_mover_run_source(struct sw_mover *mover, struct sw_peer_socket socket,
                             .most = hello->message_ops_max < mover->at_once
                                         ? (uint32_t)hello->message_ops_max
                                         : mover->at_once};
-    struct sw_backlog_stats figures;
-    sw_backlog_stats(mover->parts.repl->backlog, &figures);
+    struct sw_backlog_stats stats;
+    sw_backlog_stats(mover->parts.repl->backlog, &stats);
     source.connection.socket = socket;
     (void)give(&source);
     sw_peer_connection_close(&source.connection);
-    if (!figures.is_on) {
+    if (!stats.is_on) {
         sw_backlog_disable(mover->parts.repl->backlog);
     }
 }

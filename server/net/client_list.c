@@ -54,7 +54,7 @@ static struct sw_clients_entry *entry_at(struct sw_list *link)
 
 void sw_clients_copy_entry(const struct sw_clients_entry *from, struct sw_clients_entry *to)
 {
-    const struct sw_clients_stats *figures = &from->figures;
+    const struct sw_clients_stats *stats = &from->stats;
     to->id = from->id;
     to->open_at_ms = from->open_at_ms;
     memcpy(to->peer, from->peer, sizeof(to->peer));
@@ -65,15 +65,15 @@ void sw_clients_copy_entry(const struct sw_clients_entry *from, struct sw_client
     memcpy(to->library_version, from->library_version, sizeof(to->library_version));
     to->resp_version = __atomic_load_n(&from->resp_version, __ATOMIC_RELAXED);
     to->waits = __atomic_load_n(&from->waits, __ATOMIC_RELAXED);
-    to->figures = (struct sw_clients_stats){
-        .active_ms = __atomic_load_n(&figures->active_ms, __ATOMIC_RELAXED),
-        .input_bytes = __atomic_load_n(&figures->input_bytes, __ATOMIC_RELAXED),
-        .output_bytes = __atomic_load_n(&figures->output_bytes, __ATOMIC_RELAXED),
-        .memory_bytes = __atomic_load_n(&figures->memory_bytes, __ATOMIC_RELAXED),
-        .last_request = __atomic_load_n(&figures->last_request, __ATOMIC_RELAXED),
-        .queued = __atomic_load_n(&figures->queued, __ATOMIC_RELAXED),
-        .is_paused = __atomic_load_n(&figures->is_paused, __ATOMIC_RELAXED),
-        .is_monitor = __atomic_load_n(&figures->is_monitor, __ATOMIC_RELAXED),
+    to->stats = (struct sw_clients_stats){
+        .active_ms = __atomic_load_n(&stats->active_ms, __ATOMIC_RELAXED),
+        .input_bytes = __atomic_load_n(&stats->input_bytes, __ATOMIC_RELAXED),
+        .output_bytes = __atomic_load_n(&stats->output_bytes, __ATOMIC_RELAXED),
+        .memory_bytes = __atomic_load_n(&stats->memory_bytes, __ATOMIC_RELAXED),
+        .last_request = __atomic_load_n(&stats->last_request, __ATOMIC_RELAXED),
+        .queued = __atomic_load_n(&stats->queued, __ATOMIC_RELAXED),
+        .is_paused = __atomic_load_n(&stats->is_paused, __ATOMIC_RELAXED),
+        .is_monitor = __atomic_load_n(&stats->is_monitor, __ATOMIC_RELAXED),
     };
 }
 
@@ -135,9 +135,9 @@ bool sw_clients_unblock(struct sw_clients *clients, uint64_t id, bool with_error
     return ended;
 }
 
-static void publish_figure(uint64_t *figure, uint64_t value)
+static void publish_stat(uint64_t *stat, uint64_t value)
 {
-    __atomic_store_n(figure, value, __ATOMIC_RELAXED);
+    __atomic_store_n(stat, value, __ATOMIC_RELAXED);
 }
 
 void sw_clients_set_text(struct sw_conn *conn, char *field, const uint8_t *text, size_t size)
@@ -166,15 +166,15 @@ void sw_clients_publish_user(struct sw_conn *conn)
 void sw_clients_publish(struct sw_conn *conn)
 {
     sw_clients_publish_user(conn);
-    struct sw_clients_stats *figures = &conn->shown.figures;
+    struct sw_clients_stats *stats = &conn->shown.stats;
     uint64_t unsent = sw_conn_unsent_bytes(conn);
-    publish_figure(&figures->active_ms, conn->times.input_at);
-    publish_figure(&figures->input_bytes, sw_input_held(&conn->input));
-    publish_figure(&figures->output_bytes, unsent);
-    publish_figure(&figures->memory_bytes,
-                   sizeof(*conn) + conn->net->state_bytes + conn->input.capacity + unsent);
-    publish_figure(&figures->last_request, conn->last_request);
-    publish_figure(&figures->is_paused, conn->stall == SW_STALL_PAUSED);
-    publish_figure(&figures->is_monitor, conn->is_shown_commands);
-    __atomic_store_n(&figures->queued, conn->queued_commands, __ATOMIC_RELAXED);
+    publish_stat(&stats->active_ms, conn->times.input_at);
+    publish_stat(&stats->input_bytes, sw_input_held(&conn->input));
+    publish_stat(&stats->output_bytes, unsent);
+    publish_stat(&stats->memory_bytes,
+                 sizeof(*conn) + conn->net->state_bytes + conn->input.capacity + unsent);
+    publish_stat(&stats->last_request, conn->last_request);
+    publish_stat(&stats->is_paused, conn->stall == SW_STALL_PAUSED);
+    publish_stat(&stats->is_monitor, conn->is_shown_commands);
+    __atomic_store_n(&stats->queued, conn->queued_commands, __ATOMIC_RELAXED);
 }

@@ -56,12 +56,12 @@ struct sw_clients_entry {
     char name[SW_CLIENTS_NAME_BYTES];    /* what the client calls itself */
     char library_name[SW_CLIENTS_NAME_BYTES];
     char library_version[SW_CLIENTS_NAME_BYTES];
-    uint8_t resp_version;            /* atomic; 0: it sends frames, or has sent nothing yet */
-    bool kill;                       /* atomic: it is to be closed */
-    uint8_t waits;                   /* atomic: enum sw_clients_wait */
-    bool *kill_some;                 /* atomic: its loop has connections to close */
-    uv_async_t *wake;                /* its loop's handle. Borrowed */
-    struct sw_clients_stats figures; /* atomic */
+    uint8_t resp_version;          /* atomic; 0: it sends frames, or has sent nothing yet */
+    bool kill;                     /* atomic: it is to be closed */
+    uint8_t waits;                 /* atomic: enum sw_clients_wait */
+    bool *kill_some;               /* atomic: its loop has connections to close */
+    uv_async_t *wake;              /* its loop's handle. Borrowed */
+    struct sw_clients_stats stats; /* atomic */
 };
 
 struct sw_clients {

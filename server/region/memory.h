@@ -14,7 +14,7 @@
 #include <uv.h>
 
 #include "proto/region.h"
-#include "table/memory.h"
+#include "table/imported_memory.h"
 
 /* Limits for all connections together, and what is in use. Threads: any. */
 struct sw_region_budget {

@@ -41,8 +41,8 @@ static uint64_t push(struct sw_registry *registry, struct sw_registry_wanted *or
     return number;
 }
 
-uint64_t sw_registry_order(struct sw_registry *registry, const char *text, size_t size,
-                           const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES])
+uint64_t sw_registry_submit(struct sw_registry *registry, const char *text, size_t size,
+                            const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES])
 {
     struct sw_registry_wanted *order = calloc(1, sizeof(*order));
     char *copy = malloc(size + 1);

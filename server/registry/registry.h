@@ -39,8 +39,8 @@ void sw_registry_destroy(struct sw_registry *registry);
 
 /* Queues a write of the topology to etcd. It succeeds only if the epoch in etcd is *only_if (NULL:
  * the epoch that this node has read last). Returns the number of the order; or 0 and an error. */
-uint64_t sw_registry_order(struct sw_registry *registry, const char *text, size_t size,
-                           const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES]);
+uint64_t sw_registry_submit(struct sw_registry *registry, const char *text, size_t size,
+                            const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Outcome of an order. */
 enum sw_registry_outcome {
     SW_REGISTRY_UNDER_WAY,

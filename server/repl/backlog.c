@@ -293,10 +293,10 @@ bool sw_backlog_ask(struct sw_backlog *backlog, struct sw_backlog_reader *reader
     return asks;
 }
 
-void sw_backlog_stats(struct sw_backlog *backlog, struct sw_backlog_stats *figures)
+void sw_backlog_stats(struct sw_backlog *backlog, struct sw_backlog_stats *stats)
 {
     pthread_mutex_lock(&backlog->lock);
-    *figures = (struct sw_backlog_stats){
+    *stats = (struct sw_backlog_stats){
         .is_on = sw_backlog_is_on(backlog),
         .first = backlog->first < backlog->next ? backlog->first : 0,
         .last = backlog->next == 0 ? 0 : backlog->next - 1,

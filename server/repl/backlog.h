@@ -86,6 +86,6 @@ struct sw_backlog_stats {
     uint64_t bytes;
     uint64_t bytes_max;
 };
-void sw_backlog_stats(struct sw_backlog *backlog, struct sw_backlog_stats *figures);
+void sw_backlog_stats(struct sw_backlog *backlog, struct sw_backlog_stats *stats);
 
 #endif

@@ -294,10 +294,10 @@ static int send_mark(struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     uint8_t bytes[SW_WAL_RECORD_BYTES];
-    struct sw_backlog_stats figures;
-    sw_backlog_stats(parts->backlog, &figures);
+    struct sw_backlog_stats stats;
+    sw_backlog_stats(parts->backlog, &stats);
     const struct sw_wal_record mark = {.kind = SW_WAL_MARK,
-                                       .sequence = figures.last,
+                                       .sequence = stats.last,
                                        .wall_us = sw_log_wall_us(),
                                        .units = SW_WAL_RECORD_BYTES / SW_WAL_ALIGN,
                                        .columns_check = 0};

@@ -74,6 +74,6 @@ struct sw_senders_stats {
     struct sw_sender_status shown[SW_SENDERS_SHOWN_MAX];
     uint64_t snapshots, resumes, dropped, errors, sent_bytes;
 };
-void sw_senders_stats(struct sw_senders *senders, struct sw_senders_stats *figures);
+void sw_senders_stats(struct sw_senders *senders, struct sw_senders_stats *stats);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * sender_parts.h - internals of the senders. Only for sender.c, sender_right.c and
- * sender_figures.c.
+ * sender_stats.c.
  */
 #ifndef SHERWOOD_SERVER_REPL_SENDER_PARTS_H
 #define SHERWOOD_SERVER_REPL_SENDER_PARTS_H

@@ -92,27 +92,27 @@ static void put_command(struct sw_text *text, uint64_t request)
 static void put_client(struct sw_text *text, const struct sw_clients_entry *entry,
                        const char *doing)
 {
-    const struct sw_clients_stats *figures = &entry->figures;
+    const struct sw_clients_stats *stats = &entry->stats;
     uint64_t now_ms = sw_session_now_ms();
-    uint64_t idle_ms = now_ms > figures->active_ms ? now_ms - figures->active_ms : 0;
+    uint64_t idle_ms = now_ms > stats->active_ms ? now_ms - stats->active_ms : 0;
     bool is_unix = strncmp(entry->peer, "unix:", 5) == 0;
-    bool is_blocked = figures->is_paused != 0 || entry->waits != SW_CLIENTS_WAITS_NOT;
+    bool is_blocked = stats->is_paused != 0 || entry->waits != SW_CLIENTS_WAITS_NOT;
     char flags[5] = "";
-    snprintf(flags, sizeof(flags), "%s%s%s%s", figures->is_monitor != 0 ? "O" : "",
-             figures->queued >= 0 ? "x" : "", is_blocked ? "b" : "", is_unix ? "U" : "");
+    snprintf(flags, sizeof(flags), "%s%s%s%s", stats->is_monitor != 0 ? "O" : "",
+             stats->queued >= 0 ? "x" : "", is_blocked ? "b" : "", is_unix ? "U" : "");
     sw_text_printf(text, "id=%" PRIu64 " addr=%s laddr=%s name=%s age=%" PRIu64 " idle=%" PRIu64,
                    entry->id, entry->peer, entry->own, entry->name, age_of(entry),
                    doing != NULL ? 0 : idle_ms / 1000);
     sw_text_printf(text, " flags=%s db=0 sub=0 psub=0 ssub=0 multi=%" PRId64 " qbuf=%" PRIu64,
-                   flags[0] != '\0' ? flags : "N", figures->queued, figures->input_bytes);
+                   flags[0] != '\0' ? flags : "N", stats->queued, stats->input_bytes);
     sw_text_printf(text,
                    " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=%" PRIu64
                    " tot-mem=%" PRIu64 " events=r",
-                   figures->output_bytes, figures->memory_bytes);
+                   stats->output_bytes, stats->memory_bytes);
     if (doing != NULL) {
         sw_text_printf(text, " cmd=%s", doing);
     } else {
-        put_command(text, figures->last_request);
+        put_command(text, stats->last_request);
     }
     sw_text_printf(text, " user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s\n", entry->user,
                    entry->resp_version, entry->library_name, entry->library_version);
@@ -122,7 +122,7 @@ void sw_client_describe(struct sw_text *text, const struct sw_conn *conn, const 
 {
     struct sw_clients_entry entry = {.id = 0};
     sw_clients_copy_entry(&conn->shown, &entry);
-    entry.figures = (struct sw_clients_stats){.queued = conn->queued_commands};
+    entry.stats = (struct sw_clients_stats){.queued = conn->queued_commands};
     put_client(text, &entry, command);
 }
 

@@ -209,8 +209,8 @@ static bool run_order(struct sw_control *control, const struct sw_resp_argument 
                       const uint64_t *only_if)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
-    control->order = sw_registry_order(control->resp->owner.registry, (const char *)text->text,
-                                       text->size, only_if, error);
+    control->order = sw_registry_submit(control->resp->owner.registry, (const char *)text->text,
+                                        text->size, only_if, error);
     if (control->order == 0) {
         sw_resp_error(control->conn, control->command, "ERR %s", error);
         free(control);

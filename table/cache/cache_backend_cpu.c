@@ -115,12 +115,12 @@ static uint32_t op_of(const struct sw_batch *batch, uint32_t index)
     return batch->ops != NULL ? batch->ops[index] : (uint32_t)batch->op;
 }
 
-/* Returns the acts of operation `index`. */
-static uint32_t acts_of(const struct sw_cache_cpu_table *table, const struct sw_batch *batch,
-                        uint32_t index)
+/* Returns the actions of operation `index`. */
+static uint32_t actions_of(const struct sw_cache_cpu_table *table, const struct sw_batch *batch,
+                           uint32_t index)
 {
     uint32_t op = op_of(batch, index);
-    return sw_cache_table_uses(sw_cache_table_acts(op, batch->previous != NULL), op,
+    return sw_cache_table_uses(sw_cache_table_actions(op, batch->previous != NULL), op,
                                table->slots.policy, batch->scores != NULL);
 }
 
@@ -139,7 +139,7 @@ static void read_one(const struct sw_cache_cpu_table *table, const struct sw_bat
         if (out != NULL) {
             memcpy(out, sw_cache_value_at(slots, slot), slots->value_bytes);
         }
-        if (acts_of(table, batch, index) & SW_CACHE_ACT_USE) {
+        if (actions_of(table, batch, index) & SW_CACHE_DO_USE) {
             uint64_t given = sw_cache_table_given(batch->scores, slots->policy, index);
             score = sw_cache_cpu_touch(slots, time, index, given, slot);
         } else {
@@ -176,7 +176,7 @@ static void read_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 }
 
 static void count_write(const struct sw_cache_cpu_table *table, struct sw_batch *batch, uint32_t op,
-                        uint32_t acts, enum sw_cache_result result)
+                        uint32_t actions, enum sw_cache_result result)
 {
     struct sw_op_counters *counters = &batch->counters.by_class[sw_cache_table_class(op)];
     bool hit = result == SW_CACHE_HIT;
@@ -185,8 +185,8 @@ static void count_write(const struct sw_cache_cpu_table *table, struct sw_batch 
     counters->hits += hit;
     counters->misses += !hit;
     batch->counters.inserted += result == SW_CACHE_INSERTED || result == SW_CACHE_REPLACED;
-    batch->counters.updated += hit && (acts & (SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD)) != 0;
-    batch->counters.deleted += hit && (acts & SW_CACHE_ACT_ERASE) != 0;
+    batch->counters.updated += hit && (actions & (SW_CACHE_DO_WRITE | SW_CACHE_DO_ADD)) != 0;
+    batch->counters.deleted += hit && (actions & SW_CACHE_DO_ERASE) != 0;
     batch->counters.evicted += result == SW_CACHE_REPLACED;
     batch->counters.not_admitted += result == SW_CACHE_REFUSED;
 }
@@ -200,7 +200,7 @@ static enum sw_cache_result write_one(struct sw_cache_cpu_table *table, struct s
     uint32_t op = op_of(batch, index);
     uint64_t score = 0;
     struct sw_cache_step step = {
-        .acts = acts_of(table, batch, index),
+        .actions = actions_of(table, batch, index),
         .element = sw_cache_table_element(op),
         .key = sw_cache_table_key(batch->keys, table->key_bytes, index),
         .index = index,
@@ -217,9 +217,9 @@ static enum sw_cache_result write_one(struct sw_cache_cpu_table *table, struct s
         memset(step.out, 0, slots->value_bytes);
     }
     if (batch->scores_out != NULL) {
-        batch->scores_out[index] = (step.acts & SW_CACHE_ACT_ERASE) != 0 ? 0 : score;
+        batch->scores_out[index] = (step.actions & SW_CACHE_DO_ERASE) != 0 ? 0 : score;
     }
-    count_write(table, batch, op, step.acts, result);
+    count_write(table, batch, op, step.actions, result);
     return result;
 }
 

@@ -87,7 +87,7 @@ uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_ca
         }
         const struct sw_cache_entry *entry = sw_cache_entry_at(from, slot);
         struct sw_cache_step step = {
-            .acts = SW_CACHE_ACT_INSERT,
+            .actions = SW_CACHE_DO_INSERT,
             .key = entry->key,
             .given = entry->score,
             .value = sw_cache_value_at(from, slot),

@@ -8,12 +8,12 @@
  * or no other thread of the kernel uses them (M8). Between the lanes of the tile, sw_cache_join
  * orders stores and loads (M3).
  */
-#include "table/cache/acts.h"
+#include "table/cache/actions.h"
 #include "table/cache/bucket.inl"
 #include "table/load_once.h"
 
 struct sw_cache_step {
-    uint32_t acts;
+    uint32_t actions;
     uint32_t element; /* type of the numbers that are added: enum sw_cache_element */
     uint64_t key;
     uint64_t index; /* of the operation in the batch */
@@ -183,18 +183,18 @@ SW_CACHE_FN void sw_cache_hit(struct sw_cache_tile g, const struct sw_cache_slot
                               uint64_t slot, struct sw_cache_moves *moves)
 {
     moves->slot = slot;
-    if (step->acts & SW_CACHE_ACT_READ) {
+    if (step->actions & SW_CACHE_DO_READ) {
         moves->out_from = sw_cache_value_at(slots, slot);
         moves->out_to = step->out;
     }
-    if (step->acts & (SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD)) {
+    if (step->actions & (SW_CACHE_DO_WRITE | SW_CACHE_DO_ADD)) {
         moves->in_from = step->value;
-        moves->adds = (step->acts & SW_CACHE_ACT_ADD) != 0;
+        moves->adds = (step->actions & SW_CACHE_DO_ADD) != 0;
     }
-    if (step->acts & SW_CACHE_ACT_USE) {
+    if (step->actions & SW_CACHE_DO_USE) {
         sw_cache_use(g, slots, time, step, slot);
     }
-    if (g.lane == 0 && (step->acts & SW_CACHE_ACT_ERASE)) {
+    if (g.lane == 0 && (step->actions & SW_CACHE_DO_ERASE)) {
         slots->digests[slot] = 0;
     }
     if (g.lane == 0 && step->score_out != NULL) {
@@ -317,7 +317,7 @@ sw_cache_try_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
         sw_cache_hit(g, slots, time, step, resident, moves);
         return SW_CACHE_HIT;
     }
-    if (!(step->acts & SW_CACHE_ACT_INSERT)) {
+    if (!(step->actions & SW_CACHE_DO_INSERT)) {
         return SW_CACHE_MISS;
     }
     uint64_t score = sw_cache_score_new(slots->policy, time, step->index, step->given);

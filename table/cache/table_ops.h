@@ -5,28 +5,28 @@
 #ifndef SHERWOOD_TABLE_CACHE_TABLE_OPS_H
 #define SHERWOOD_TABLE_CACHE_TABLE_OPS_H
 
-#include "table/cache/acts.h"
+#include "table/cache/actions.h"
 #include "table/cache/score.h"
 #include "table/load_once.h"
 
-SW_HD static inline uint32_t sw_cache_table_acts(uint32_t op, bool previous)
+SW_HD static inline uint32_t sw_cache_table_actions(uint32_t op, bool previous)
 {
-    uint32_t acts = previous ? SW_CACHE_ACT_READ : 0;
-    acts |= SW_OPS_HAS(SW_OPS_USE, op) ? SW_CACHE_ACT_USE : 0;
-    acts |= SW_OPS_HAS(SW_OPS_INSERT, op) ? SW_CACHE_ACT_INSERT : 0;
-    acts |= SW_OPS_HAS(SW_OPS_ADD, op) ? SW_CACHE_ACT_ADD : 0;
-    acts |= SW_OPS_HAS(SW_OPS_DELETE, op) ? SW_CACHE_ACT_ERASE : 0;
-    acts |= SW_OPS_HAS(SW_OPS_PUT & SW_OPS_OPERAND & ~SW_OPS_ADD, op) ? SW_CACHE_ACT_WRITE : 0;
-    return acts;
+    uint32_t actions = previous ? SW_CACHE_DO_READ : 0;
+    actions |= SW_OPS_HAS(SW_OPS_USE, op) ? SW_CACHE_DO_USE : 0;
+    actions |= SW_OPS_HAS(SW_OPS_INSERT, op) ? SW_CACHE_DO_INSERT : 0;
+    actions |= SW_OPS_HAS(SW_OPS_ADD, op) ? SW_CACHE_DO_ADD : 0;
+    actions |= SW_OPS_HAS(SW_OPS_DELETE, op) ? SW_CACHE_DO_ERASE : 0;
+    actions |= SW_OPS_HAS(SW_OPS_PUT & SW_OPS_OPERAND & ~SW_OPS_ADD, op) ? SW_CACHE_DO_WRITE : 0;
+    return actions;
 }
 
 /* Removes the act USE if the policy requires it: under CUSTOM a GET is no use, and no operation of
  * a batch without scores is a use. */
-SW_HD static inline uint32_t sw_cache_table_uses(uint32_t acts, uint32_t op, uint32_t policy,
+SW_HD static inline uint32_t sw_cache_table_uses(uint32_t actions, uint32_t op, uint32_t policy,
                                                  bool scores)
 {
     bool keeps = policy == SW_CACHE_CUSTOM && (!scores || op == SW_GET);
-    return keeps ? acts & ~(uint32_t)SW_CACHE_ACT_USE : acts;
+    return keeps ? actions & ~(uint32_t)SW_CACHE_DO_USE : actions;
 }
 
 /* Returns the caller's score, or number of uses, for operation `index`. */

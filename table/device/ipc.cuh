@@ -14,7 +14,7 @@
 #ifndef SHERWOOD_TABLE_DEVICE_IPC_CUH
 #define SHERWOOD_TABLE_DEVICE_IPC_CUH
 
-#include "table/memory.h"
+#include "table/imported_memory.h"
 
 /* Writes the UUID of a device, which is the same in every process. Returns false on an error. */
 bool sw_cuda_ipc_device(int device, uint8_t uuid[16]);

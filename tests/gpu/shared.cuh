@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "table/memory.h"
+#include "table/imported_memory.h"
 
 namespace
 {

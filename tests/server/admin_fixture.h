@@ -70,7 +70,7 @@ static inline void set_users(struct fixture *fixture)
     strcpy(fixture->conn->shown.peer, "127.0.0.1:5000");
     strcpy(fixture->conn->shown.own, "127.0.0.1:7379");
     fixture->conn->shown.open_at_ms = sw_session_now_ms();
-    fixture->conn->shown.figures.queued = -1;
+    fixture->conn->shown.stats.queued = -1;
     sw_clients_publish_user(fixture->conn);
     sw_clients_enter(&fixture->clients, &fixture->conn->shown);
     sw_conn_login_begin(fixture->conn, -1, true);

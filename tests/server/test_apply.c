@@ -353,7 +353,7 @@ Test(apply, backlog_is_bounded_and_in_order)
     struct sw_table *table = make_table(CAPACITY);
     struct sw_backlog *backlog = sw_backlog_create(1 << 20);
     struct sw_backlog_record *records[8];
-    struct sw_backlog_stats figures;
+    struct sw_backlog_stats stats;
     static uint8_t column[4096];
     struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS,
                                  .operation = SW_DELETE,
@@ -361,9 +361,9 @@ Test(apply, backlog_is_bounded_and_in_order)
                                  .columns = {{column, sizeof(column)}}};
     write.sequence = 1;
     sw_backlog_add(backlog, &write);
-    sw_backlog_stats(backlog, &figures);
-    cr_assert(!figures.is_on);
-    cr_assert_eq(figures.bytes, 0);
+    sw_backlog_stats(backlog, &stats);
+    cr_assert(!stats.is_on);
+    cr_assert_eq(stats.bytes, 0);
     sw_backlog_enable(backlog, table);
     for (write.sequence = 3; write.sequence > 0; write.sequence--) { /* 3, 2, 1 */
         cr_assert_eq(sw_backlog_take(backlog, 0, records, 8, 1 << 20), 0,
@@ -376,9 +376,9 @@ Test(apply, backlog_is_bounded_and_in_order)
     }
     cr_assert_eq(records[0]->sequence, 1, "what was taken stays");
     sw_backlog_release(records, 3);
-    sw_backlog_stats(backlog, &figures);
-    cr_assert_leq(figures.bytes, 1 << 20);
-    cr_assert_eq(figures.last, 1000);
+    sw_backlog_stats(backlog, &stats);
+    cr_assert_leq(stats.bytes, 1 << 20);
+    cr_assert_eq(stats.last, 1000);
     cr_assert_eq(sw_backlog_take(backlog, 0, records, 8, 1 << 20), -1, "it is gone");
     cr_assert_eq(sw_backlog_take(backlog, 1001, records, 8, 1 << 20), -1, "it was never there");
     cr_assert_eq(sw_backlog_take(backlog, 1000, records, 8, 1 << 20), 0);
@@ -399,7 +399,7 @@ Test(apply, backlog_keeps_a_record_larger_than_its_limit)
     struct sw_table *table = make_table(CAPACITY);
     struct sw_backlog *backlog = sw_backlog_create(1 << 20);
     struct sw_backlog_record *records[8];
-    struct sw_backlog_stats figures;
+    struct sw_backlog_stats stats;
     static uint8_t column[3 << 20];
     struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS, .operation = SW_DELETE, .count = 512};
     sw_backlog_enable(backlog, table);
@@ -417,8 +417,8 @@ Test(apply, backlog_keeps_a_record_larger_than_its_limit)
     write.sequence = 10;
     write.columns[0].iov_len = 4096;
     sw_backlog_add(backlog, &write);
-    sw_backlog_stats(backlog, &figures);
-    cr_assert_leq(figures.bytes, 1 << 20, "it goes once there is another");
+    sw_backlog_stats(backlog, &stats);
+    cr_assert_leq(stats.bytes, 1 << 20, "it goes once there is another");
     sw_backlog_destroy(backlog);
     sw_table_destroy(table);
 }

@@ -57,7 +57,7 @@ Test(log_restart, goes_on_behind_a_snapshot)
 {
     static const enum sw_wal_level levels[] = {SW_WAL_ALWAYS, SW_WAL_EVERYSEC, SW_WAL_NO};
     for (int l = 0; l < 3; l++) {
-        struct sw_wal_stats figures;
+        struct sw_wal_stats stats;
         struct fixture f;
         begin_log(&f, levels[l]);
         uint64_t next = break_by_sync(&f, 20) + 1;
@@ -74,10 +74,10 @@ Test(log_restart, goes_on_behind_a_snapshot)
             hand_in(f.wal, next++);
         }
         wait_until(f.wal, next - 1);
-        sw_wal_stats(f.wal, &figures);
-        cr_assert_eq(figures.breaks, 1);
-        cr_assert_eq(figures.restarts, 1);
-        cr_assert_eq(figures.backlog_bytes, 0);
+        sw_wal_stats(f.wal, &stats);
+        cr_assert_eq(stats.breaks, 1);
+        cr_assert_eq(stats.restarts, 1);
+        cr_assert_eq(stats.backlog_bytes, 0);
         cr_assert_eq(syncs_after_failure, 0);
         restart(&f, next - 1);
         cr_assert_eq(mend(&f, next - 1), -1, "it is not broken");

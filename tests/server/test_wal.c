@@ -45,13 +45,13 @@ Test(wal, writes_of_many_threads_are_read_in_order)
             pthread_join(threads[i], NULL);
         }
         wait_until(f.wal, 8000);
-        struct sw_wal_stats figures;
-        sw_wal_stats(f.wal, &figures);
-        cr_assert_gt(figures.segments, 10,
+        struct sw_wal_stats stats;
+        sw_wal_stats(f.wal, &stats);
+        cr_assert_gt(stats.segments, 10,
                      "8000 records of 300 bytes on average are in %llu segments",
-                     (unsigned long long)figures.segments);
-        cr_assert_eq(figures.written, 8000);
-        cr_assert_eq(figures.records, 8000);
+                     (unsigned long long)stats.segments);
+        cr_assert_eq(stats.written, 8000);
+        cr_assert_eq(stats.records, 8000);
         cr_assert_eq(stop(&f), 0);
         start(&f, levels[l]);
         cr_assert_eq(f.end, 8000);
@@ -83,7 +83,7 @@ Test(wal, lives_follow_each_other)
 
 Test(wal, segments_go_that_a_snapshot_stands_for)
 {
-    struct sw_wal_stats figures;
+    struct sw_wal_stats stats;
     struct fixture f;
     begin_log(&f, SW_WAL_ALWAYS);
     for (uint64_t i = 1; i <= 2000; i++) {
@@ -92,13 +92,13 @@ Test(wal, segments_go_that_a_snapshot_stands_for)
     wait_until(f.wal, 2000);
     sw_wal_forget(f.wal, 2000, UINT64_MAX);
     for (int i = 0; i < 200000; i++) {
-        sw_wal_stats(f.wal, &figures);
-        if (figures.segments == 1) {
+        sw_wal_stats(f.wal, &stats);
+        if (stats.segments == 1) {
             break;
         }
         usleep(100);
     }
-    cr_assert_eq(figures.segments, 1);
+    cr_assert_eq(stats.segments, 1);
     uint64_t *numbers;
     size_t count;
     cr_assert_eq(sw_directory_numbers(&f.directory, SW_WAL_NAME, &numbers, &count), 0);
@@ -188,17 +188,17 @@ static uint64_t overfill_disk(struct fixture *f)
 /* A snapshot may be what makes room on a full disk. */
 Test(wal, segments_go_though_another_one_cannot_be_made)
 {
-    struct sw_wal_stats figures;
+    struct sw_wal_stats stats;
     struct fixture f;
     begin_log(&f, SW_WAL_ALWAYS);
     uint64_t last = overfill_disk(&f);
-    sw_wal_stats(f.wal, &figures);
-    cr_assert_gt(figures.segments, 2);
+    sw_wal_stats(f.wal, &stats);
+    cr_assert_gt(stats.segments, 2);
     sw_wal_forget(f.wal, last, UINT64_MAX);
-    for (int i = 0; figures.segments > 1; i++) {
-        cr_assert_lt(i, 20000, "%lu segments", (unsigned long)figures.segments);
+    for (int i = 0; stats.segments > 1; i++) {
+        cr_assert_lt(i, 20000, "%lu segments", (unsigned long)stats.segments);
         usleep(1000);
-        sw_wal_stats(f.wal, &figures);
+        sw_wal_stats(f.wal, &stats);
     }
     __atomic_store_n(&opens_left, -1, __ATOMIC_SEQ_CST);
     wait_until(f.wal, last);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "table/expiring.h"
-#include "table/robin_hood/times.h"
+#include "table/robin_hood/expiry_times.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 

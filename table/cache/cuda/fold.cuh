@@ -57,7 +57,7 @@ struct mine {
     uint64_t index;
     uint64_t given;
     uint32_t op;
-    uint32_t acts;
+    uint32_t actions;
     uint32_t kind;
 };
 
@@ -169,7 +169,7 @@ static __device__ __forceinline__ void count(const struct sw_cache_table_batch *
 {
     uint32_t *words = block->words;
     uint32_t its_class = sw_cache_table_class(mine->op);
-    bool updates = hit && (mine->acts & (SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD)) != 0;
+    bool updates = hit && (mine->actions & (SW_CACHE_DO_WRITE | SW_CACHE_DO_ADD)) != 0;
     for (uint32_t k = 0; k < SW_CLASS_COUNT; k++) {
         uint32_t lanes = __ballot_sync(0xffffffffU, has && its_class == k);
         if (threadIdx.x % 32 == 0 && lanes != 0) {
@@ -219,7 +219,7 @@ static __device__ __forceinline__ uint8_t *previous_of(const struct sw_cache_tab
 static __device__ __forceinline__ void miss(const struct sw_cache_table_batch *batch,
                                             struct block *block, const struct mine *mine, bool has)
 {
-    bool refused = (mine->acts & SW_CACHE_ACT_INSERT) != 0;
+    bool refused = (mine->actions & SW_CACHE_DO_INSERT) != 0;
     if (has) {
         sw_cache_note(batch, mine->index, refused ? SW_CACHE_REFUSED : SW_CACHE_MISS);
     }
@@ -350,13 +350,13 @@ static __device__ __forceinline__ void fold(const struct sw_cache_table_batch *b
     uint64_t score = __ldcg(&entry->score);
     struct sum sum = {0, 0, 0};
     struct sum before;
-    if (has && (mine->acts & SW_CACHE_ACT_USE)) {
+    if (has && (mine->actions & SW_CACHE_DO_USE)) {
         sum.user = threadIdx.x + 1;
         sum.uses = uses_of(slots->policy, mine->given);
         block->scores[threadIdx.x] =
             sw_cache_score_used(slots->policy, &batch->time, mine->index, mine->given, score);
     }
-    if (has && (mine->acts & SW_CACHE_ACT_WRITE)) {
+    if (has && (mine->actions & SW_CACHE_DO_WRITE)) {
         sum.writer = threadIdx.x + 1;
     }
     sum = sum_until(block, sum, &before);

@@ -139,7 +139,7 @@ static __device__ __forceinline__ uint32_t enter(const struct sw_cache_table_bat
 {
     uint64_t score =
         sw_cache_score_new(batch->slots.policy, &batch->time, mine->index, mine->given);
-    bool tries = (mine->acts & SW_CACHE_ACT_INSERT) != 0 && !(*was_refused && score <= *refused);
+    bool tries = (mine->actions & SW_CACHE_DO_INSERT) != 0 && !(*was_refused && score <= *refused);
     bool left = threadIdx.x >= done && threadIdx.x < count_all;
     uint32_t until = first_of(block, left && tries, count_all);
     miss(batch, block, mine, left && threadIdx.x < until);
@@ -191,12 +191,12 @@ static __device__ __forceinline__ void carry_out_key(const struct sw_cache_table
     unlock(batch, block);
 }
 
-static __device__ __forceinline__ uint32_t kind_of(uint32_t op, uint32_t acts)
+static __device__ __forceinline__ uint32_t kind_of(uint32_t op, uint32_t actions)
 {
-    if (acts & SW_CACHE_ACT_ERASE) {
+    if (actions & SW_CACHE_DO_ERASE) {
         return KIND_ERASES;
     }
-    return acts & SW_CACHE_ACT_ADD ? KIND_ADDS + sw_cache_table_element(op) : KIND_PLAIN;
+    return actions & SW_CACHE_DO_ADD ? KIND_ADDS + sw_cache_table_element(op) : KIND_PLAIN;
 }
 
 /* Executes the operations of a bin, in order. Each step takes at most THREADS operations with the
@@ -214,9 +214,9 @@ static __device__ __forceinline__ void carry_out_bin(const struct sw_cache_table
             mine.index = first + __ldcg(sorted + at + threadIdx.x);
             key = batch->scratch.keys[mine.index];
             mine.op = sw_cache_op_of(batch, mine.index);
-            mine.acts = sw_cache_acts_of(batch, mine.op);
+            mine.actions = sw_cache_actions_of(batch, mine.op);
             mine.given = sw_cache_table_given(batch->scores, batch->slots.policy, mine.index);
-            mine.kind = kind_of(mine.op, mine.acts);
+            mine.kind = kind_of(mine.op, mine.actions);
         }
         block->indexes[threadIdx.x] = (uint32_t)mine.index;
         if (threadIdx.x == 0) {

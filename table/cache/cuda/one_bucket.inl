@@ -83,7 +83,7 @@ step_of(const struct sw_cache_table_batch *batch, struct sw_cache_tile g, uint64
 {
     struct sw_cache_step step = sw_cache_table_step(batch, index, key, batch->op);
     if (PLAIN) {
-        step.acts = SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
+        step.actions = SW_CACHE_DO_WRITE | SW_CACHE_DO_USE | SW_CACHE_DO_INSERT;
         step.score_out = NULL;
         *sink = {NULL, NULL, NULL, NULL};
         return step;
@@ -288,11 +288,11 @@ static __device__ __forceinline__ void add_counts(const struct sw_cache_table_ba
     uint64_t *its_class = words + SW_CACHE_WORD_CLASS + 3 * sw_cache_table_class(batch->op);
     uint32_t inserted = counts[SW_CACHE_INSERTED] + counts[SW_CACHE_REPLACED];
     uint32_t misses = inserted + counts[SW_CACHE_MISS] + counts[SW_CACHE_REFUSED];
-    uint32_t writes = SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD;
+    uint32_t writes = SW_CACHE_DO_WRITE | SW_CACHE_DO_ADD;
     sw_cache_add_to(&its_class[0], misses);
     sw_cache_add_to(&its_class[1], counts[SW_CACHE_HIT]);
     sw_cache_add_to(&its_class[2], misses + counts[SW_CACHE_HIT]);
-    if (sw_cache_acts_of(batch, batch->op) & writes) {
+    if (sw_cache_actions_of(batch, batch->op) & writes) {
         sw_cache_add_to(&words[SW_CACHE_WORD_UPDATED], counts[SW_CACHE_HIT]);
     }
     sw_cache_add_to(&words[SW_CACHE_WORD_INSERTED], inserted);

@@ -17,7 +17,7 @@ static __device__ __forceinline__ bool move_one(struct sw_cache_tile g,
     const struct sw_cache_sink nowhere = {NULL, NULL, NULL, NULL};
     const struct sw_cache_time never = sw_cache_time();
     struct sw_cache_step step = sw_cache_step();
-    step.acts = SW_CACHE_ACT_INSERT;
+    step.actions = SW_CACHE_DO_INSERT;
     step.key = entry->key;
     step.given = entry->score;
     step.value = sw_cache_value_at(from, slot);

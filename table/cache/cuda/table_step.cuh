@@ -27,9 +27,9 @@ static __device__ __forceinline__ uint32_t sw_cache_op_of(const struct sw_cache_
 }
 
 static __device__ __forceinline__ uint32_t
-sw_cache_acts_of(const struct sw_cache_table_batch *batch, uint32_t op)
+sw_cache_actions_of(const struct sw_cache_table_batch *batch, uint32_t op)
 {
-    return sw_cache_table_uses(sw_cache_table_acts(op, batch->previous != NULL), op,
+    return sw_cache_table_uses(sw_cache_table_actions(op, batch->previous != NULL), op,
                                batch->slots.policy, batch->scores != NULL);
 }
 
@@ -40,7 +40,7 @@ sw_cache_table_step(const struct sw_cache_table_batch *batch, uint64_t index, ui
 {
     uint64_t offset = index * batch->slots.value_bytes;
     struct sw_cache_step step;
-    step.acts = sw_cache_acts_of(batch, op);
+    step.actions = sw_cache_actions_of(batch, op);
     step.element = sw_cache_table_element(op);
     step.key = key;
     step.index = index;
@@ -75,17 +75,18 @@ static __device__ __forceinline__ void sw_cache_note(const struct sw_cache_table
 }
 
 /* Counts an operation in the block's words, by atomics (M6). */
-static __device__ __forceinline__ void
-sw_cache_count_one(uint32_t *words, uint32_t buckets, uint32_t op, uint32_t acts, uint32_t result)
+static __device__ __forceinline__ void sw_cache_count_one(uint32_t *words, uint32_t buckets,
+                                                          uint32_t op, uint32_t actions,
+                                                          uint32_t result)
 {
     bool hit = result == SW_CACHE_HIT;
     uint32_t *its_class = words + SW_CACHE_WORD_CLASS + 3 * sw_cache_table_class(op);
     atomicAdd(&its_class[hit], 1U);
     atomicAdd(&its_class[2], buckets);
-    if (hit && (acts & (SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD))) {
+    if (hit && (actions & (SW_CACHE_DO_WRITE | SW_CACHE_DO_ADD))) {
         atomicAdd(&words[SW_CACHE_WORD_UPDATED], 1U);
     }
-    if (hit && (acts & SW_CACHE_ACT_ERASE)) {
+    if (hit && (actions & SW_CACHE_DO_ERASE)) {
         atomicAdd(&words[SW_CACHE_WORD_DELETED], 1U);
     }
     if (result == SW_CACHE_INSERTED || result == SW_CACHE_REPLACED) {
@@ -140,14 +141,14 @@ static __device__ __forceinline__ uint32_t sw_cache_carry_out(
     if (g.lane == 0 && step.score_out != NULL) {
         *step.score_out = 0; /* the value if the key is absent afterwards */
     }
-    step.score_out = step.acts & SW_CACHE_ACT_ERASE ? NULL : step.score_out;
+    step.score_out = step.actions & SW_CACHE_DO_ERASE ? NULL : step.score_out;
     uint32_t result = sw_cache_operate(g, &batch->slots, &batch->time, &step, candidates, &sink);
     if (result != SW_CACHE_HIT && batch->previous != NULL) {
         sw_cache_zero_value(g, step.out, batch->slots.value_bytes);
     }
     if (g.lane == 0) {
         sw_cache_note(batch, index, result);
-        sw_cache_count_one(words, batch->slots.two ? 2 : 1, op, step.acts, result);
+        sw_cache_count_one(words, batch->slots.two ? 2 : 1, op, step.actions, result);
     }
     sw_cache_join(g); /* M3: all lanes see this operation's stores before the next one */
     return result;

@@ -12,8 +12,8 @@
 #include "table/host/phase_lock.h"
 #include "table/host/pool.h"
 #include "table/robin_hood/cpu/arena.h"
+#include "table/robin_hood/expiry_table.h"
 #include "table/robin_hood/robin_hood_backend.h"
-#include "table/robin_hood/times_of.h"
 
 /* Partitions of a parallel write batch, by the top bits of m. */
 #define SW_CPU_PARTITION_BITS 6
@@ -71,8 +71,9 @@ struct sw_cpu {
     struct sw_cpu_image *image;     /* guards the arrays; NULL: none. In exclusive phases */
     struct sw_row_image *row_image; /* keeps rows for an image; likewise */
     struct sw_expiry *expiry; /* expiry times; NULL: no entry ever had one. Threads: like `slots` */
-    const struct sw_times_of *times_of; /* creates a table of expiry times (a struct sw_cpu). Its
-                                           `grow` is called in that table's write phase */
+    const struct sw_expiry_table_calls
+        *expiry_calls; /* creates a table of expiry times (a struct sw_cpu). Its
+            `grow` is called in that table's write phase */
     bool (*is_suspended)(const void *context, uint64_t key); /* sw_table_suspend_expiry; likewise */
     const void *suspended_context;
     uint64_t clock_ms; /* the latest clock of a batch; atomic */

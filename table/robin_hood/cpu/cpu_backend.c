@@ -115,7 +115,7 @@ static int times_grow(void *context, uint64_t more)
 }
 
 /* Expiry times are stored in a table of this backend. */
-static const struct sw_times_of times_of = {
+static const struct sw_expiry_table_calls expiry_calls = {
     .open = times_open, .close = cpu_close, .run = cpu_submit, .grow = times_grow};
 
 static int cpu_open(const struct sw_table_config *config, void **out, char *reason,
@@ -144,7 +144,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     pthread_mutex_init(&cpu->facts_mutex, NULL);
     cpu->geometry = geometry;
     cpu->config = *config;
-    cpu->times_of = &times_of;
+    cpu->expiry_calls = &expiry_calls;
     cpu->scratch.bytes = cut_scratch(cpu, threads, NULL);
     if (map_memory(cpu, threads) != SW_OK) {
         uint64_t bytes = geometry.bytes_total + cpu->scratch.bytes;

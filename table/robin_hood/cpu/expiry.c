@@ -114,7 +114,7 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
     wanted = wanted < most ? wanted : most;
     bool fits = given == 0 || (!stash_is_full(times) && wanted <= times->geometry.occupied_max);
     if (!fits) {
-        cpu->times_of->grow(times, wanted - times->state.occupied);
+        cpu->expiry_calls->grow(times, wanted - times->state.occupied);
         fits = !stash_is_full(times) && wanted <= times->geometry.occupied_max;
     }
     expiry->roomy = fits;
@@ -284,7 +284,7 @@ void sw_expiry_clear(struct sw_cpu *cpu)
     struct sw_expiry *expiry = cpu->expiry;
     if (sw_expiry_some(cpu)) {
         struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-        cpu->times_of->run(expiry->times, &clear);
+        cpu->expiry_calls->run(expiry->times, &clear);
         sw_expiry_pass_clear(&expiry->pass);
         publish(cpu);
     }
@@ -294,7 +294,7 @@ void sw_expiry_resize(struct sw_cpu *cpu)
 {
     if (cpu->expiry != NULL) {
         struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
-        cpu->times_of->run(cpu->expiry->times, &least);
+        cpu->expiry_calls->run(cpu->expiry->times, &least);
         publish(cpu);
     }
 }

@@ -22,7 +22,7 @@
 #include <stddef.h>
 
 #include "table/robin_hood/cpu/cpu.h"
-#include "table/robin_hood/times.h"
+#include "table/robin_hood/expiry_times.h"
 
 struct sw_expiry {
     struct sw_cpu *times;

@@ -36,7 +36,7 @@ struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu)
     }
     expiry->group_times_bytes = 2 * sizeof(uint64_t) * (uint64_t)cpu->config.batch_ops_max;
     expiry->group_times = sw_memory_map(expiry->group_times_bytes);
-    if (expiry->group_times == NULL || cpu->times_of->open(&config, &times) != SW_OK) {
+    if (expiry->group_times == NULL || cpu->expiry_calls->open(&config, &times) != SW_OK) {
         sw_memory_unmap(expiry->group_times, expiry->group_times_bytes);
         free(expiry);
         return NULL;
@@ -50,7 +50,7 @@ void sw_expiry_close(struct sw_cpu *cpu)
 {
     struct sw_expiry *expiry = cpu->expiry;
     if (expiry != NULL) {
-        cpu->times_of->close(expiry->times);
+        cpu->expiry_calls->close(expiry->times);
         sw_memory_unmap(expiry->group_times, expiry->group_times_bytes);
         free(expiry->expired_keys);
         free(expiry);

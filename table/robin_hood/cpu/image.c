@@ -385,7 +385,7 @@ static int know_times(struct sw_cpu_image *image)
     struct sw_image_columns columns = {
         .room = SW_IMAGE_TIMES_PIECE, .keys = memory, .values = memory + SW_IMAGE_TIMES_PIECE};
     int status = memory == NULL ? SW_E_NOMEM
-                                : sw_image_times_open(image->cpu->times_of, image->times_count,
+                                : sw_image_times_open(image->cpu->expiry_calls, image->times_count,
                                                       image->kind.seed, &image->known);
     bool more = status == SW_OK;
     while (more) {

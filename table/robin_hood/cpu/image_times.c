@@ -8,8 +8,8 @@
 #define STASH_SLOTS 1024U
 #define AHEAD 16U
 
-int sw_image_times_open(const struct sw_times_of *times_of, uint64_t count, uint64_t seed,
-                        struct sw_cpu **out)
+int sw_image_times_open(const struct sw_expiry_table_calls *expiry_calls, uint64_t count,
+                        uint64_t seed, struct sw_cpu **out)
 {
     struct sw_table_config config;
     void *times = NULL;
@@ -21,7 +21,7 @@ int sw_image_times_open(const struct sw_times_of *times_of, uint64_t count, uint
     config.batch_ops_max = SW_IMAGE_TIMES_PIECE;
     config.stash_slots = STASH_SLOTS;
     config.threads = 1;
-    int status = times_of->open(&config, &times);
+    int status = expiry_calls->open(&config, &times);
     *out = times;
     return status;
 }
@@ -29,7 +29,7 @@ int sw_image_times_open(const struct sw_times_of *times_of, uint64_t count, uint
 void sw_image_times_close(struct sw_cpu *times)
 {
     if (times != NULL) {
-        times->times_of->close(times);
+        times->expiry_calls->close(times);
     }
 }
 
@@ -38,7 +38,7 @@ int sw_image_times_add(struct sw_cpu *times, const uint64_t *keys, const uint64_
 {
     struct sw_batch batch = {
         .kind = SW_BATCH_OPERATIONS, .op = SW_SET, .count = count, .keys = keys, .values = values};
-    times->times_of->run(times, &batch);
+    times->expiry_calls->run(times, &batch);
     return batch.status == SW_OK ? SW_OK : SW_E_NOMEM;
 }
 

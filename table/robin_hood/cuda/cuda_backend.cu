@@ -388,7 +388,8 @@ static int times_grow(void *context, uint64_t more)
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }
 
-static const struct sw_times_of times_of = {times_open, times_close, times_run, times_grow};
+static const struct sw_expiry_table_calls expiry_calls = {times_open, times_close, times_run,
+                                                          times_grow};
 
 static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
                      size_t reason_size)
@@ -406,7 +407,7 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
                  (unsigned long long)sw_memory_available());
     }
     if (status == SW_OK) {
-        ((struct sw_cuda_table *)*out)->times_of = &times_of;
+        ((struct sw_cuda_table *)*out)->expiry_calls = &expiry_calls;
     }
     return status;
 }

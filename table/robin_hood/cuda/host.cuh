@@ -16,8 +16,8 @@
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/rebuild/arrays.cuh"
 #include "table/robin_hood/cuda/rows/arena.cuh"
+#include "table/robin_hood/expiry_table.h"
 #include "table/robin_hood/robin_hood_backend.h"
-#include "table/robin_hood/times_of.h"
 
 /* A batch of fewer operations never streams the table, unless tuning.bulk requires it. */
 #define SW_CUDA_LARGE_MIN 65536
@@ -31,20 +31,21 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     uint32_t slot_bits;
     bool has_hints;
     pthread_mutex_t growth;
-    struct sw_cuda_pool pool;           /* memory of the arrays */
-    struct sw_cuda_arrays arrays;       /* guarded by `order`, like most members down to
-                                           `resize_failed` */
-    struct sw_state *state;             /* device */
-    struct sw_cuda_control *control;    /* device */
-    void *scratch;                      /* device: memory of the arrays of sw_cuda_scratch */
-    struct sw_cuda_combined combined;   /* combined launches of writes */
-    struct sw_cuda_arena arena;         /* arena of a table with rows; otherwise zero */
-    uint64_t scratch_bytes;             /* device memory except the arrays */
-    struct sw_cuda_expiry *expiry;      /* atomic: expiry.cuh; NULL: no key ever had an expiry
-                                           time */
-    const struct sw_times_of *times_of; /* functions that make a table of expiry times; its queue is
-                                           a struct sw_cuda_queue that only the caller uses */
-    uint64_t clock_ms;                  /* atomic: latest clock of the batches, in ms */
+    struct sw_cuda_pool pool;         /* memory of the arrays */
+    struct sw_cuda_arrays arrays;     /* guarded by `order`, like most members down to
+                                         `resize_failed` */
+    struct sw_state *state;           /* device */
+    struct sw_cuda_control *control;  /* device */
+    void *scratch;                    /* device: memory of the arrays of sw_cuda_scratch */
+    struct sw_cuda_combined combined; /* combined launches of writes */
+    struct sw_cuda_arena arena;       /* arena of a table with rows; otherwise zero */
+    uint64_t scratch_bytes;           /* device memory except the arrays */
+    struct sw_cuda_expiry *expiry;    /* atomic: expiry.cuh; NULL: no key ever had an expiry
+                                         time */
+    const struct sw_expiry_table_calls
+        *expiry_calls; /* functions that make a table of expiry times; its queue is
+            a struct sw_cuda_queue that only the caller uses */
+    uint64_t clock_ms; /* atomic: latest clock of the batches, in ms */
     /* sw_table_suspend_expiry; under `order`. */
     bool (*is_suspended)(const void *context, uint64_t key);
     const void *suspended_context;

@@ -60,7 +60,7 @@ void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch)
 
 cudaError_t sw_cuda_times_run(struct sw_cuda_expiry *expiry, struct sw_batch *batch)
 {
-    return (cudaError_t)expiry->times->times_of->run(expiry->times_queue, batch);
+    return (cudaError_t)expiry->times->expiry_calls->run(expiry->times_queue, batch);
 }
 
 cudaError_t sw_cuda_times_write(struct sw_cuda_expiry *expiry, enum sw_op op, const uint64_t *keys,

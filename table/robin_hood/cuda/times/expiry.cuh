@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * expiry.cuh - expiry times of the entries of a table on a device. A second table of 128-bit slots
- * maps keys to times. It is created when the first key gets a time (../times.h has the rules).
+ * maps keys to times. It is created when the first key gets a time (expiry_times.h has the rules).
  *
  * A launch that concerns expiry times has one batch. The host waits for the device between the
  * steps (write_timed.cu), and holds the owner's mutex, so that no reads run in either table
@@ -25,7 +25,7 @@
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TIMES_EXPIRY_CUH
 
 #include "table/robin_hood/cuda/host.cuh"
-#include "table/robin_hood/times.h"
+#include "table/robin_hood/expiry_times.h"
 
 /* Keys that one batch removes, and operations of a batch on the second table. */
 #define SW_CUDA_REMOVALS_MAX 8192U

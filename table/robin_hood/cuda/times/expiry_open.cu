@@ -85,7 +85,7 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *
 static void close_memory(struct sw_cuda_expiry *expiry)
 {
     if (expiry->times != NULL) {
-        expiry->times->times_of->close(expiry->times_queue);
+        expiry->times->expiry_calls->close(expiry->times_queue);
     }
     sw_cuda_combined_close(&expiry->inner);
     (void)cudaFreeHost(expiry->pinned);
@@ -106,7 +106,7 @@ static bool open_memory(struct sw_cuda_table *table, struct sw_cuda_expiry *expi
 {
     const struct sw_table_config config = config_of(table);
     void *opened = NULL;
-    const int status = table->times_of->open(&config, &opened);
+    const int status = table->expiry_calls->open(&config, &opened);
     if (status == SW_OK) {
         expiry->times_queue = (struct sw_cuda_queue *)opened;
         expiry->times = expiry->times_queue->table;

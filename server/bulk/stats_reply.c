@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * figures.c - the figures of the reply to STATS.
+ * stats_reply.c - the figures of the reply to STATS.
  */
-#include "server/bulk/figures.h"
+#include "server/bulk/stats_reply.h"
 
 #include <assert.h>
 
@@ -64,13 +64,13 @@ SW_GAUGE_MAP(NAME_FITS)
 SW_COUNTER_MAP(NAME_FITS)
 GPU_MAP(NAME_FITS)
 
-uint32_t sw_bulk_figures_count(uint32_t wanted)
+uint32_t sw_bulk_stats_count(uint32_t wanted)
 {
     return wanted == 0 || wanted > ROWS ? ROWS : wanted;
 }
 
-uint32_t sw_bulk_figures_write(const struct sw_server_stats *snapshot, struct sw_figure *out,
-                               uint32_t count)
+uint32_t sw_bulk_stats_write(const struct sw_server_stats *snapshot, struct sw_figure *out,
+                             uint32_t count)
 {
 #define FIGURE(name, field) {#name, snapshot->field},
 #define COUNTER(name, help) {#name, snapshot->counters.name},

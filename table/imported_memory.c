@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.c - the memory that a table may use, and the import of memory. A backend in host memory
- * uses imported memory where it lies.
+ * imported_memory.c - the import of memory. A backend in host memory uses imported memory where it
+ * lies.
  */
-#include "table/memory.h"
+#include "table/imported_memory.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "table/engine.h"
-#include "table/host/memory.h"
 #include "table/instance.h"
-
-bool sw_table_config_may_use_device(const struct sw_table_config *config)
-{
-    const struct sw_engine_parts *parts;
-    return config->backend != SW_BACKEND_CPU && sw_engine_find(config, &parts, NULL, 0) == SW_OK &&
-           parts->cuda() != NULL;
-}
-
-uint64_t sw_table_host_memory(uint64_t mapped)
-{
-    return sw_memory_limit(mapped);
-}
 
 int sw_memory_import(struct sw_table *table, const struct sw_memory_source *source,
                      struct sw_memory *out, char *reason, size_t reason_size)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * times.h - rules of entries that expire, for all backends (table/robin_hood/README.md, "Entries
- * that expire"). Host and device.
+ * expiry_times.h - rules of entries that expire, for all backends (table/robin_hood/README.md,
+ * "Entries that expire"). Host and device.
  *
  * Threads: pure functions of their arguments; one thread at a time uses a pass.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_TIMES_H
-#define SHERWOOD_TABLE_ROBIN_HOOD_TIMES_H
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_EXPIRY_TIMES_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_EXPIRY_TIMES_H
 
 #include "table/operation.h"
 #include "table/table.h"

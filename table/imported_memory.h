@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.h - the memory that a table may use, and imported memory as I/O memory of a table: a
- * mapping shared with another process, or device memory that another process has allocated.
+ * imported_memory.h - imported memory as I/O memory of a table: a mapping shared with another
+ * process, or device memory that another process has allocated.
  */
-#ifndef SHERWOOD_TABLE_MEMORY_H
-#define SHERWOOD_TABLE_MEMORY_H
+#ifndef SHERWOOD_TABLE_IMPORTED_MEMORY_H
+#define SHERWOOD_TABLE_IMPORTED_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,22 +14,10 @@
 
 struct sw_table;
 struct sw_batch;
-struct sw_table_config;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Returns whether a table of this configuration may lie in the memory of a device: the build has
- * the CUDA backend of its engine, and the configuration does not choose the CPU. Does not call any
- * device. */
-bool sw_table_config_may_use_device(const struct sw_table_config *config);
-
-/* Returns the most bytes of host memory that this process may ever have: the RAM of this machine,
- * or a lower limit of a control group or of RLIMIT_AS. RLIMIT_AS counts every mapping, so `mapped`
- * bytes that the caller maps for other things are subtracted from it. Returns UINT64_MAX if the
- * limit is unknown. */
-uint64_t sw_table_host_memory(uint64_t mapped);
 
 /* Imported memory: batches may point into it as into I/O memory. If an import fails, `reason` says
  * why. */

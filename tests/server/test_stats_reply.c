@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_figures.c - what the server tells in reply to STATS, and that libsherwood understands it.
+ * test_stats_reply.c - the reply of the server to STATS, and that libsherwood understands it.
  */
-#include "server/bulk/figures.h"
+#include "server/bulk/stats_reply.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 static uint32_t write_figures(struct sw_figure *figures)
 {
     struct sw_server_stats snapshot;
-    uint32_t count = sw_bulk_figures_count(0);
+    uint32_t count = sw_bulk_stats_count(0);
     memset(&snapshot, 0x11, sizeof(snapshot));
     cr_assert_leq(count, SW_FIGURES_MAX);
-    cr_assert_eq(sw_bulk_figures_write(&snapshot, figures, count), count);
+    cr_assert_eq(sw_bulk_stats_write(&snapshot, figures, count), count);
     return count;
 }
 
-Test(figures, each_has_a_name_of_its_own)
+Test(stats_reply, each_has_a_name_of_its_own)
 {
     struct sw_figure figures[SW_FIGURES_MAX];
     uint32_t count = write_figures(figures);
@@ -36,12 +36,12 @@ Test(figures, each_has_a_name_of_its_own)
     }
 }
 
-Test(figures, a_client_gets_no_more_than_it_takes)
+Test(stats_reply, a_client_gets_no_more_than_it_takes)
 {
-    uint32_t all = sw_bulk_figures_count(0);
-    cr_assert_eq(sw_bulk_figures_count(UINT32_MAX), all);
-    cr_assert_eq(sw_bulk_figures_count(all), all);
-    cr_assert_eq(sw_bulk_figures_count(3), 3);
+    uint32_t all = sw_bulk_stats_count(0);
+    cr_assert_eq(sw_bulk_stats_count(UINT32_MAX), all);
+    cr_assert_eq(sw_bulk_stats_count(all), all);
+    cr_assert_eq(sw_bulk_stats_count(3), 3);
 }
 
 static void script(int fd, void *user)
@@ -57,7 +57,7 @@ static void script(int fd, void *user)
 }
 
 /* A name that client and server spell differently would leave a field 0. */
-Test(figures, every_field_of_libsherwood_is_told)
+Test(stats_reply, every_field_of_libsherwood_is_told)
 {
     struct sw_fake_server server;
     struct sherwood *client = NULL;

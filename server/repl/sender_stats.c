@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sender_figures.c - the progress of the replicas, and statistics of what was sent.
+ * sender_stats.c - the progress of the replicas, and statistics of what was sent.
  */
 #include <string.h>
 
@@ -43,10 +43,10 @@ unsigned sw_senders_reached(struct sw_senders *senders, uint64_t sequence)
     return n;
 }
 
-void sw_senders_stats(struct sw_senders *senders, struct sw_senders_stats *figures)
+void sw_senders_stats(struct sw_senders *senders, struct sw_senders_stats *stats)
 {
     uint64_t now = sw_log_now_ns();
-    *figures = (struct sw_senders_stats){
+    *stats = (struct sw_senders_stats){
         .snapshots = __atomic_load_n(&senders->snapshots, __ATOMIC_RELAXED),
         .resumes = __atomic_load_n(&senders->resumes, __ATOMIC_RELAXED),
         .dropped = __atomic_load_n(&senders->dropped, __ATOMIC_RELAXED),
@@ -55,10 +55,10 @@ void sw_senders_stats(struct sw_senders *senders, struct sw_senders_stats *figur
     };
     pthread_mutex_lock(&senders->lock);
     for (const struct sw_sender *sender = senders->list; sender != NULL; sender = sender->next) {
-        if (sender->joined || figures->replicas == SW_SENDERS_SHOWN_MAX) {
+        if (sender->joined || stats->replicas == SW_SENDERS_SHOWN_MAX) {
             continue;
         }
-        struct sw_sender_status *facts = &figures->shown[figures->replicas++];
+        struct sw_sender_status *facts = &stats->shown[stats->replicas++];
         uint64_t heard = __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED);
         memcpy(facts->address, sender->address, sizeof(facts->address));
         facts->is_online = __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE);
