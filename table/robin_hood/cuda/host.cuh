@@ -94,7 +94,7 @@ struct sw_cuda_scan {
 struct sw_cuda_queue : sw_cuda_channel {
     struct sw_cuda_table *table;              /* the owner */
     struct sw_cuda_tally *tallies;            /* device [SW_CUDA_IN_FLIGHT_MAX] */
-    struct sw_batch *held[SW_CUDA_READS_MAX]; /* small reads submitted, not yet launched */
+    struct sw_batch *held[SW_CUDA_READS_MAX]; /* reads submitted, not yet launched */
     uint32_t held_count;
     int resize_status;    /* of the last resize */
     uint64_t trim_ticket; /* when this batch is done, the memory of old arrays can be freed */

@@ -7,9 +7,11 @@
 
 #include <string.h>
 
-/* Batches of at most SMALL_READ_MAX reads share launches. A larger batch keeps the device busy for
- * longer than a launch takes. */
+/* Batches of at most SMALL_READ_MAX reads are deferred, so that several share a launch. */
 #define SMALL_READ_MAX 32768
+/* Most keys of a launch of several batches. A write waits for the reads that were launched before
+ * it, and a read of another queue shares the bus with them. */
+#define SHARED_READ_MAX (1U << 20)
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
@@ -309,23 +311,37 @@ bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64
     return good;
 }
 
-/* Small batches of reads are deferred until a poll, a flush, a batch of another kind, or until
- * SW_CUDA_READS_MAX of them wait. A caller cannot notice the delay before it polls. */
-static bool is_small_read(const struct sw_batch *batch)
+/* Returns whether a batch is deferred until a poll, a flush, a batch of another kind, or until a
+ * launch is full. A caller cannot notice the delay before it polls. A small batch of reads is
+ * always deferred. A larger one is deferred only behind another batch of the queue: one that is
+ * deferred, or one that was launched and not polled yet. So a lone batch starts at once. */
+static bool is_deferred(const struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
-    return batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL && batch->op == SW_GET &&
-           batch->count <= SMALL_READ_MAX;
+    if (batch->kind != SW_BATCH_OPERATIONS || batch->ops != NULL || batch->op != SW_GET) {
+        return false;
+    }
+    return batch->count <= SMALL_READ_MAX ||
+           (batch->count < SHARED_READ_MAX &&
+            (queue->held_count > 0 || queue->busy[queue->ticket % SW_CUDA_IN_FLIGHT_MAX]));
 }
 
 static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
-    if (queue->held_count > 0 && queue->held[0]->filter != batch->filter &&
-        !sw_cuda_enqueue(queue, NULL, 0)) {
-        return false;
+    uint64_t keys = batch->count;
+    for (uint32_t h = 0; h < queue->held_count; h++) {
+        keys += queue->held[h]->count;
+    }
+    if (queue->held_count > 0 &&
+        (queue->held[0]->filter != batch->filter || keys > SHARED_READ_MAX)) {
+        if (!sw_cuda_enqueue(queue, NULL, 0)) {
+            return false;
+        }
+        keys = batch->count;
     }
     batch->_ticket = ticket;
     queue->held[queue->held_count++] = batch;
-    return queue->held_count < SW_CUDA_READS_MAX || sw_cuda_enqueue(queue, NULL, 0);
+    return (queue->held_count < SW_CUDA_READS_MAX && keys < SHARED_READ_MAX) ||
+           sw_cuda_enqueue(queue, NULL, 0);
 }
 
 int sw_cuda_submit(void *context, struct sw_batch *batch)
@@ -350,8 +366,8 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
     }
-    if (!(is_small_read(batch) ? hold(queue, batch, ticket)
-                               : sw_cuda_enqueue(queue, batch, ticket))) {
+    if (!(is_deferred(queue, batch) ? hold(queue, batch, ticket)
+                                    : sw_cuda_enqueue(queue, batch, ticket))) {
         return SW_E_DEVICE;
     }
     sw_cuda_channel_submitted(queue, ticket);

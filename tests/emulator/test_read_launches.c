@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_read_launches.c - which batches of reads share a launch, and when it begins.
+ *
+ * A submit that defers its batch calls nothing of the runtime. So the number of calls tells which
+ * submit or poll launches.
+ *
+ *   test_read_launches
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/table.h"
+#include "tests/emulator/failing.h"
+
+#define READS 4
+#define SMALL 64U       /* keys of a batch that is always deferred */
+#define LARGER 32832U   /* keys of a batch that is deferred behind another one */
+#define FULL (1U << 20) /* most keys of a launch of several batches */
+#define STORED 1000U    /* keys of the table: 1 to STORED */
+#define DRAWN 2000U     /* reads request the keys from 1 to DRAWN, again and again */
+
+struct fixture {
+    struct sw_table *table;
+    struct sw_queue *queue;
+    uint32_t *keys, *values; /* [FULL] */
+    uint64_t *found;         /* [FULL / 64] */
+    struct sw_batch reads[READS];
+};
+
+static void expect(bool holds, const char *what)
+{
+    if (!holds) {
+        printf("not ok %s\n", what);
+        fflush(stdout);
+        _Exit(1);
+    }
+}
+
+static void *io(struct fixture *f, size_t bytes)
+{
+    void *memory = sw_io_alloc(f->table, bytes);
+    expect(memory != NULL, "I/O memory");
+    return memory;
+}
+
+static void open_fixture(struct fixture *f)
+{
+    struct sw_table_config config;
+    char reason[256] = "";
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CUDA;
+    config.slot_bits = 64;
+    config.capacity_slots = 4 * STORED;
+    config.batch_ops_max = FULL;
+    expect(sw_table_create(&config, &f->table, reason, sizeof(reason)) == SW_OK, reason);
+    expect(sw_queue_create(f->table, &f->queue) == SW_OK, "a queue");
+    f->keys = io(f, FULL * sizeof(*f->keys));
+    f->values = io(f, FULL * sizeof(*f->values));
+    f->found = io(f, FULL / 8);
+    for (uint32_t i = 0; i < FULL; i++) {
+        f->keys[i] = i % DRAWN + 1;
+        f->values[i] = 2 * f->keys[i];
+    }
+    struct sw_batch set = {.op = SW_SET, .count = STORED, .keys = f->keys, .values = f->values};
+    expect(sw_batch_run(f->queue, &set) == SW_OK, "the keys are stored");
+}
+
+static void close_fixture(struct fixture *f)
+{
+    sw_io_free(f->table, f->keys, FULL * sizeof(*f->keys));
+    sw_io_free(f->table, f->values, FULL * sizeof(*f->values));
+    sw_io_free(f->table, f->found, FULL / 8);
+    sw_queue_destroy(f->queue);
+    sw_table_destroy(f->table);
+}
+
+/* Submits read number r. Returns whether the submit called the runtime. */
+static bool submit(struct fixture *f, int r, uint32_t count)
+{
+    f->reads[r] =
+        (struct sw_batch){.op = SW_GET, .count = count, .keys = f->keys, .found = f->found};
+    emu_fail_call(0);
+    expect(sw_batch_submit(f->queue, &f->reads[r]) == SW_OK, "a read is submitted");
+    return emu_calls() > 0;
+}
+
+/* Polls read number r to its end, which finds `stored` keys. Returns whether it called the runtime.
+ */
+static bool poll(struct fixture *f, int r, uint32_t stored)
+{
+    const uint32_t count = f->reads[r].count;
+    const uint32_t rest = count % DRAWN < stored ? count % DRAWN : stored;
+    emu_fail_call(0);
+    while (sw_batch_poll(f->queue, &f->reads[r]) == SW_PENDING) {
+    }
+    expect(f->reads[r].status == SW_OK, "a read succeeds");
+    expect(f->reads[r].counters.by_class[SW_CLASS_GET].hits == count / DRAWN * stored + rest,
+           "a read finds the keys that are stored");
+    return emu_calls() > 0;
+}
+
+static void larger_batches_share(struct fixture *f)
+{
+    expect(submit(f, 0, LARGER), "a lone batch is launched by its submit");
+    expect(!submit(f, 1, LARGER) && !submit(f, 2, LARGER), "larger batches are deferred behind it");
+    expect(!poll(f, 0, STORED), "a poll of the launched batch launches nothing");
+    expect(poll(f, 1, STORED), "a poll of a deferred batch launches it");
+    expect(!poll(f, 2, STORED), "and the other one with it");
+    expect(submit(f, 0, LARGER), "the next batch is alone again");
+    poll(f, 0, STORED);
+    printf("ok larger batches share a launch behind another batch\n");
+}
+
+static void larger_batches_join_small_ones(struct fixture *f)
+{
+    expect(!submit(f, 0, SMALL), "a small batch is deferred");
+    expect(!submit(f, 1, LARGER), "a larger one is deferred behind it");
+    expect(poll(f, 0, STORED), "a poll launches them");
+    expect(!poll(f, 1, STORED), "both at once");
+    printf("ok larger batches share a launch with small ones\n");
+}
+
+static void launches_are_limited(struct fixture *f)
+{
+    expect(submit(f, 0, SMALL + LARGER), "a lone batch");
+    expect(!submit(f, 1, FULL - LARGER), "a batch that fits a launch is deferred");
+    expect(submit(f, 2, LARGER + 64), "the next one does not fit, so the first is launched");
+    expect(submit(f, 3, FULL), "a batch that fills a launch is never deferred");
+    expect(!poll(f, 0, STORED) && !poll(f, 1, STORED), "launched");
+    expect(!poll(f, 2, STORED) && !poll(f, 3, STORED), "launched before the full one");
+    printf("ok a launch of several batches has a limit of keys\n");
+}
+
+/* A write of the same stream takes effect behind the reads that were submitted before it. */
+static void writes_stay_behind(struct fixture *f)
+{
+    struct sw_batch erase = {.op = SW_DELETE, .count = STORED / 2, .keys = f->keys};
+    expect(submit(f, 0, LARGER) && !submit(f, 1, LARGER), "one batch is launched, one deferred");
+    expect(sw_batch_run(f->queue, &erase) == SW_OK, "keys are deleted");
+    poll(f, 0, STORED);
+    poll(f, 1, STORED);
+    expect(submit(f, 2, SMALL) == false, "a read behind the delete");
+    emu_fail_call(0);
+    while (sw_batch_poll(f->queue, &f->reads[2]) == SW_PENDING) {
+    }
+    expect(f->reads[2].counters.by_class[SW_CLASS_GET].hits == 0, "finds no deleted key");
+    printf("ok a write takes effect behind deferred reads\n");
+}
+
+int main(void)
+{
+    struct fixture f;
+    open_fixture(&f);
+    larger_batches_share(&f);
+    larger_batches_join_small_ones(&f);
+    launches_are_limited(&f);
+    writes_stay_behind(&f);
+    close_fixture(&f);
+    printf("4 passed, 0 failed\n");
+    return 0;
+}
