@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "table/host/brief_lock.h"
+
 /* --- the order of batches; under the mutex ---------------------------------------------------- */
 
 cudaError_t sw_cuda_wait_for_write(struct sw_cuda_channel *channel)
@@ -62,7 +64,7 @@ bool sw_cuda_channel_begin(struct sw_cuda_channel *channel)
 {
     struct sw_cuda_channel_owner *owner = channel->owner;
     cudaError_t error = cudaSetDevice(owner->device);
-    pthread_mutex_lock(&owner->order);
+    sw_brief_lock(&owner->order, owner->order_tries);
     if (sw_cuda_is_lost(owner) || !sw_cuda_check(owner, error, "choosing the device")) {
         pthread_mutex_unlock(&owner->order);
         return false;

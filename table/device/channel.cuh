@@ -48,6 +48,7 @@ struct sw_cuda_channel;
 struct sw_cuda_channel_owner {
     int device;
     pthread_mutex_t order;
+    uint32_t order_tries;             /* to lock `order`, before a thread sleeps (brief_lock.h) */
     struct sw_cuda_channel *channels; /* under `order` */
     cudaEvent_t write_done;           /* recorded after the last write batch submitted */
     uint64_t writes;                  /* write batches submitted */
@@ -79,8 +80,9 @@ int sw_cuda_choose_device(int ordinal, char *reason, size_t reason_size);
  * device memory. Call it after the table's memory was freed. */
 int sw_cuda_explain(cudaError_t error, uint64_t bytes, char *reason, size_t reason_size);
 
-/* The device must be current. After a failure, call sw_cuda_owner_close. */
-cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner, int device);
+/* The configured device must be current. After a failure, call sw_cuda_owner_close. */
+cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner,
+                               const struct sw_table_config *config);
 /* Every channel must have been closed. Makes the device current. */
 void sw_cuda_owner_close(struct sw_cuda_channel_owner *owner);
 

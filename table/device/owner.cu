@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "table/device/code.cuh"
+#include "table/host/brief_lock.h"
 
 bool sw_cuda_check(struct sw_cuda_channel_owner *owner, cudaError_t error, const char *what)
 {
@@ -91,10 +92,12 @@ int sw_cuda_explain(cudaError_t error, uint64_t bytes, char *reason, size_t reas
     return SW_E_NOMEM;
 }
 
-cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner, int device)
+cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner,
+                               const struct sw_table_config *config)
 {
-    owner->device = device;
-    if (cudaDeviceGetPCIBusId(owner->bus_id, sizeof(owner->bus_id), device) != cudaSuccess) {
+    owner->device = config->device;
+    owner->order_tries = sw_brief_lock_tries(config->submitters);
+    if (cudaDeviceGetPCIBusId(owner->bus_id, sizeof(owner->bus_id), owner->device) != cudaSuccess) {
         (void)cudaGetLastError(); /* the table works without a bus id */
         owner->bus_id[0] = '\0';
     }

@@ -70,7 +70,7 @@ int sw_cuda_shell_open(const struct sw_table_config *config, void **out, char *r
         snprintf(reason, reason_size, "not enough host memory");
         return SW_E_NOMEM;
     }
-    cudaError_t error = sw_cuda_owner_open(table, config->device);
+    cudaError_t error = sw_cuda_owner_open(table, config);
     if (error == cudaSuccess) {
         error = E::allocate(table, config);
     }

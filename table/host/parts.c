@@ -10,7 +10,7 @@
 
 #define IO_ALIGNMENT 64
 
-static uint32_t cores(void)
+uint32_t sw_cpu_cores(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1) {
@@ -21,7 +21,7 @@ static uint32_t cores(void)
 
 uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most)
 {
-    uint32_t threads = config->threads > 0 ? config->threads : cores();
+    uint32_t threads = config->threads > 0 ? config->threads : sw_cpu_cores();
     return threads < most ? threads : most;
 }
 

@@ -10,6 +10,9 @@
 
 #include "table/backend.h"
 
+/* Returns the number of cores that this process may use. */
+uint32_t sw_cpu_cores(void);
+
 /* Returns the number of threads of a table: as configured, or one per core; at most `most`. */
 uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most);
 

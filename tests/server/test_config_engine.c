@@ -11,8 +11,9 @@ Test(config_engine, engines)
 {
     struct sw_config config;
     struct sw_table_config table;
-    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K")), SW_CONFIG_RUN);
+    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--loops", "3")), SW_CONFIG_RUN);
     sw_config_table(&config, &table);
+    cr_assert_eq(table.submitters, 3);
     cr_assert_eq(table.engine, SW_ENGINE_ROBIN_HOOD);
     cr_assert_eq(table.hash_functions, 0);
     cr_assert_eq(table.value_bytes, 0);
