@@ -60,10 +60,19 @@ cudaError_t sw_cuda_wait_for_channels(struct sw_cuda_channel_owner *owner)
 
 /* --- submit and poll -------------------------------------------------------------------------- */
 
+/* Makes the device current, if the thread has another one. cudaSetDevice locks what the driver
+ * shares between threads, even if nothing changes. */
+static cudaError_t choose_device(int device)
+{
+    int current = 0;
+    const cudaError_t error = cudaGetDevice(&current);
+    return error == cudaSuccess && current != device ? cudaSetDevice(device) : error;
+}
+
 bool sw_cuda_channel_begin(struct sw_cuda_channel *channel)
 {
     struct sw_cuda_channel_owner *owner = channel->owner;
-    cudaError_t error = cudaSetDevice(owner->device);
+    const cudaError_t error = choose_device(owner->device);
     sw_brief_lock(&owner->order, owner->order_tries);
     if (sw_cuda_is_lost(owner) || !sw_cuda_check(owner, error, "choosing the device")) {
         pthread_mutex_unlock(&owner->order);

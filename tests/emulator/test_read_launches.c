@@ -21,6 +21,17 @@
 #define STORED 1000U    /* keys of the table: 1 to STORED */
 #define DRAWN 2000U     /* reads request the keys from 1 to DRAWN, again and again */
 
+/* Calls of cudaSetDevice. */
+static unsigned chosen;
+int __wrap_cudaSetDevice(int device);
+int __real_cudaSetDevice(int device);
+
+int __wrap_cudaSetDevice(int device)
+{
+    chosen++;
+    return __real_cudaSetDevice(device);
+}
+
 struct fixture {
     struct sw_table *table;
     struct sw_queue *queue;
@@ -153,11 +164,14 @@ int main(void)
 {
     struct fixture f;
     open_fixture(&f);
+    chosen = 0;
     larger_batches_share(&f);
     larger_batches_join_small_ones(&f);
     launches_are_limited(&f);
     writes_stay_behind(&f);
+    expect(chosen == 0, "the device that a thread has is not chosen again");
+    printf("ok the device is not chosen for each launch\n");
     close_fixture(&f);
-    printf("4 passed, 0 failed\n");
+    printf("5 passed, 0 failed\n");
     return 0;
 }
