@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "client/bounds.h"
 #include "client/sherwood.h"
 #include "tests/support/fake_server.h"
 
@@ -127,15 +128,20 @@ Test(cache, arrays_that_make_no_sense)
     struct {
         struct sherwood_cache arrays;
         uint64_t later;
-    } newer = {all_arrays(), 0};
+        uint8_t rest[SW_CLIENT_STRUCT_BYTES_MAX];
+    } newer = {.arrays = all_arrays()};
     struct sherwood_cache arrays = all_arrays();
     open_cache("lfu", 0);
     cr_assert_str_eq(sherwood_server(client)->policy, "lfu");
-    newer.arrays.size = sizeof(newer);
+    newer.arrays.size = SW_CLIENT_STRUCT_BYTES_MAX;
     cr_expect_eq(run_set(&newer.arrays, 9), SHERWOOD_OK, "%s", sherwood_error(client));
     newer.later = 1;
     cr_expect_eq(run_set(&newer.arrays, 9), SHERWOOD_E_INVALID);
     cr_expect_not_null(strstr(sherwood_error(client), "does not have is set"));
+    newer.later = 0;
+    newer.arrays.size = SW_CLIENT_STRUCT_BYTES_MAX + 1;
+    cr_expect_eq(run_set(&newer.arrays, 9), SHERWOOD_E_INVALID, "larger than any version's");
+    cr_expect_not_null(strstr(sherwood_error(client), "the field size is"));
     arrays.evicted_keys = NULL;
     cr_expect_eq(run_set(&arrays, 9), SHERWOOD_E_INVALID);
     cr_expect_not_null(strstr(sherwood_error(client), "need evicted_keys, which is NULL"));

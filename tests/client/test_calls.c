@@ -191,6 +191,29 @@ Test(calls, bad_arguments_change_nothing)
     close_table();
 }
 
+/* The number of keys from the first on that exist; keys behind a gap do not count. */
+Test(calls, prefix)
+{
+    enum { KEYS = 200 };
+    uint64_t keys[KEYS], values[KEYS];
+    static const size_t gaps[] = {0, 1, 63, 64, 65, 127, 128, 150, KEYS - 1, KEYS};
+    for (size_t g = 0; g < sizeof(gaps) / sizeof(gaps[0]); g++) {
+        size_t present = 7;
+        open_table(8, 8, 1024, 64, 2, 0);
+        for (size_t i = 0; i < KEYS; i++) {
+            keys[i] = i + (i >= gaps[g]); /* the key `gap` is not set */
+            values[i] = value_of(i);
+        }
+        cr_assert_eq(sherwood_set(client, keys, values, KEYS), SHERWOOD_OK);
+        for (size_t i = 0; i < KEYS; i++) {
+            keys[i] = i;
+        }
+        cr_assert_eq(sherwood_prefix(client, keys, KEYS, &present), SHERWOOD_OK);
+        cr_expect_eq(present, gaps[g], "%zu keys, not %zu", present, gaps[g]);
+        close_table();
+    }
+}
+
 #define REQUESTS 16
 #define REQUEST_KEYS 50
 

@@ -174,6 +174,21 @@ Test(cluster_lies, a_scan_ends_with_its_connection)
     cr_expect_eq(sherwood_scan(client, &cursor, &key, &value, 1, &count), SHERWOOD_OK);
 }
 
+/* A cursor belongs to the scan of its handle: another one would skip shards. */
+Test(cluster_lies, a_scan_with_a_foreign_cursor)
+{
+    uint64_t cursor = 77, key = 0, value = 0;
+    uint32_t count = 0;
+    cr_assert_eq(open_cluster(), SHERWOOD_OK, "%s", text);
+    cr_expect_eq(sherwood_scan(client, &cursor, &key, &value, 1, &count), SHERWOOD_E_INVALID);
+    cr_expect_not_null(strstr(sherwood_error(client), "begin again with 0"));
+    cursor = 0;
+    cr_assert_eq(sherwood_scan(client, &cursor, &key, &value, 1, &count), SHERWOOD_OK);
+    cursor++;
+    cr_expect_eq(sherwood_scan(client, &cursor, &key, &value, 1, &count), SHERWOOD_E_INVALID);
+    cr_expect_eq(count, 0);
+}
+
 /* The node may have carried out a frame whose answer was lost: the handle sends it no second time.
  */
 Test(cluster_lies, a_lost_answer_is_an_error_and_no_second_increment)

@@ -345,3 +345,17 @@ Test(connections, a_wait_is_cut_by_the_request_timeout)
         sw_fake_stop(&server);
     }
 }
+
+Test(connections, more_than_the_limit)
+{
+    char text[512];
+    const struct sherwood_options options = {.size = sizeof(struct sherwood_options),
+                                             .stripes = SHERWOOD_STRIPES_MAX + 1};
+    open_table(0, 1000, 3, 0, 1);
+    struct sherwood *other = NULL;
+    cr_expect_eq(sherwood_connect_text(server.address, &options, &other, text, sizeof(text)),
+                 SHERWOOD_E_INVALID);
+    cr_expect_not_null(strstr(text, "use at most"), "%s", text);
+    cr_expect_null(other);
+    close_table();
+}
