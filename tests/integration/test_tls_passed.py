@@ -41,7 +41,8 @@ def passed_by_the_service_manager():
             return True
         except OSError:
             return False
-    check("passed a socket named tls: tls-cert and tls-key are needed with it" in refused_start("plain:tls"), "words")
+    for options in ((), ("--tls-cert", str(cert)), ("--tls-key", str(key))):
+        check("passed a socket named tls: tls-cert and tls-key are needed with it" in refused_start("plain:tls", *options), options)
     check("passed a TCP socket that is not named tls" in
           refused_start("plain:tls", "--tls-only", "yes", "--tls-cert", str(cert), "--tls-key", str(key)), "words")
     with tempfile.TemporaryFile() as log:

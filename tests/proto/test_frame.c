@@ -463,3 +463,19 @@ Test(frame, no_text_of_a_login_is_cut)
         }
     }
 }
+
+/* A header may be as long as the limit, and no longer. A field of a later version makes it long. */
+Test(frame, no_header_is_longer_than_the_limit)
+{
+    static uint8_t header[SW_FRAME_HEADER_BYTES_MAX + 1];
+    struct sw_request request;
+    struct sw_reply reply;
+    for (uint32_t more = 0; more < 2; more++) {
+        const uint32_t bytes = SW_FRAME_HEADER_BYTES_MAX - 4 + more;
+        const size_t size = put_text(header, 2047, bytes);
+        const int wanted = more == 0 ? 0 : SW_FRAME_E_HEADER;
+        cr_assert_eq(size, SW_FRAME_HEADER_BYTES_MAX + more);
+        cr_expect_eq(sw_request_decode(header, size, &request), wanted, "%u bytes", bytes);
+        cr_expect_eq(sw_reply_decode(header, size, &reply), wanted, "%u bytes", bytes);
+    }
+}

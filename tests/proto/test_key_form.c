@@ -3,6 +3,7 @@
  * test_key_form.c - pairs of key forms: whether one finds the keys of the other.
  */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "proto/key_form.h"
 
@@ -37,5 +38,32 @@ Test(key_form, each_pair)
         }
         cr_assert(sw_key_form_fits(0, now), "not told");
         cr_assert_not(sw_key_form_fits(FORMS + 1, now), "of a later version");
+    }
+}
+
+/* With auto, the text of a number is the number, and only in the form that a number is written in.
+ */
+Test(key_form, numbers_and_other_texts_of_auto)
+{
+    static const struct {
+        const char *text;
+        bool is_number;
+        uint64_t number;
+    } texts[] = {{"0", true, 0},
+                 {"42", true, 42},
+                 {"18446744073709551615", true, UINT64_MAX},
+                 {"", false, 0},
+                 {"00", false, 0},
+                 {"042", false, 0},
+                 {"-1", false, 0},
+                 {"+1", false, 0},
+                 {"42 ", false, 0},
+                 {"18446744073709551616", false, 0},
+                 {"000000000000000000042", false, 0}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const size_t size = strlen(texts[i].text);
+        const uint64_t hash = sw_key_of_hash(texts[i].text, size);
+        cr_assert_eq(sw_key_of_auto(texts[i].text, size),
+                     texts[i].is_number ? texts[i].number : hash, "\"%s\"", texts[i].text);
     }
 }

@@ -48,6 +48,7 @@ static const struct valid valid_commands[] = {
     VALID("PING\r\n", "PING|"),
     VALID("PING\n", "PING|"),
     VALID("  GET \t 42  \r\n", "GET|42|"),
+    VALID("GET\t42\r\n", "GET|42|"),
     VALID("\vPING\r\n", "PING|"),
     VALID("PING\rPONG\r\n", "PING|PONG|"),
     VALID("ECHO a\vb\r\n", "ECHO|a\vb|"),
@@ -159,6 +160,7 @@ static const struct invalid invalid_commands[] = {
     COUNT("*1x\r\n"),
     COUNT("*12x\r\n"),
     COUNT("*:\r\n"),
+    COUNT("*:\r\n$4\r\nPING\r\n"),
     COUNT("*/\r\n"),
     COUNT("*1\n\r\n"),
     COUNT("*1025\r\n"), /* ARGUMENTS_MAX + 1 */
@@ -179,6 +181,7 @@ static const struct invalid invalid_commands[] = {
     BULK("*1\r\n$00\r\n\r\n"),
     BULK("*1\r\n$-0\r\n\r\n"),
     BULK("*1\r\n$+4\r\nPING\r\n"),
+    BULK("*1\r\n$:\r\nPINGPONGAB\r\n"),
     BULK("*1\r\n$70001\r\n"), /* argument_bytes_max + 1 */
     BULK("*1\r\n$536870913\r\n"),
     BULK("*1\r\n$4294967300\r\nPING\r\n"),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/value_type.h"
+#include "proto/wal_first.h"
 #include "tests/proto/wal_image.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
@@ -299,4 +300,18 @@ Test(wal_read, a_record_of_a_later_version)
                                               "of sherwoodd") == 0,
                   "record %zu: %s", i, verdict.refusal);
     }
+}
+
+Test(wal_read, a_first_segment_has_a_number)
+{
+    struct sw_wal_first first = {.number = 7, .wall_us = 9}, again;
+    char text[SW_WAL_FIRST_BYTES];
+    sw_wal_first_encode(&first, text);
+    cr_assert(sw_wal_first_decode(text, &again));
+    cr_assert(again.number == 7 && again.wall_us == 9);
+    text[strlen(text) - 1] = '\0';
+    cr_assert_not(sw_wal_first_decode(text, &again), "it is shorter");
+    first.number = 0;
+    sw_wal_first_encode(&first, text);
+    cr_assert_not(sw_wal_first_decode(text, &again), "no segment has the number 0");
 }

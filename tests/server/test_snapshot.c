@@ -265,3 +265,19 @@ Test(snapshot, the_disk_is_probed)
     cr_assert_not(has(&place, "new-snapshot"));
     close_place(&place);
 }
+
+Test(snapshot, every_block_has_entries)
+{
+    static const uint64_t rows[][2] = {{0, 0}, {1, 1}, {4, 1}, {5, 2}, {8, 2}, {9, 3}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct sw_snapshot_header header = {.entries = rows[i][0], .block_entries = 4};
+        uint64_t entries = 0;
+        cr_assert_eq(sw_snapshot_blocks(&header), rows[i][1], "%lu entries",
+                     (unsigned long)rows[i][0]);
+        for (uint64_t block = 0; block < rows[i][1]; block++) {
+            cr_assert_gt(sw_snapshot_entries_of(&header, block), 0);
+            entries += sw_snapshot_entries_of(&header, block);
+        }
+        cr_assert_eq(entries, rows[i][0]);
+    }
+}
