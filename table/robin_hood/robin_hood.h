@@ -20,9 +20,9 @@
 #include "table/operation.h"
 
 /* Slots per bucket. 4 x 8 bytes is one 32-byte sector of GPU memory; 4 x 16 bytes is one CPU cache
- * line. On an H200 this is the fastest shape up to load 0.9 with one thread a key. Both backends
- * must use the same value: the contents of a bucket are part of the canonical layout. make
- * BUCKET_SLOTS=8 builds another shape. */
+ * line. table/robin_hood/README.md, "A slot", has measurements of 2 and 4. Both backends must use
+ * the same value: the contents of a bucket are part of the canonical layout. make BUCKET_SLOTS=8
+ * builds another shape. */
 #ifndef SW_BUCKET_SLOTS
 #define SW_BUCKET_SLOTS 4
 #endif
