@@ -58,7 +58,7 @@ int sw_config_own(const struct sw_table_config *config, const char *engine, uint
         {SW_FIELD_ROWS_MAX, config->rows_max != 0, "a maximum of rows"},
         {SW_FIELD_ROWS_IN, config->rows_in != SW_ROWS_IN_GPU || config->rows_gpu_bytes != 0,
          "a place for rows"},
-        {SW_FIELD_KEY_TEXTS, config->key_text_bytes != 0, "texts of keys"},
+        {SW_FIELD_KEY_STRINGS, config->key_text_bytes != 0, "texts of keys"},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i].set && (fields & all[i].field) == 0) {

@@ -81,7 +81,7 @@ const struct sw_engine_parts sw_robin_hood_rows_engine = {
     .name = "robin_hood",
     .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_BULK | SW_FIELD_RANGES |
               SW_FIELD_HINTS | SW_FIELD_VALUE_BYTES | SW_FIELD_ROWS_MAX | SW_FIELD_ROWS_IN |
-              SW_FIELD_KEY_TEXTS,
+              SW_FIELD_KEY_STRINGS,
     .valid = rows_valid,
     .bytes = rows_bytes,
     .cpu = &sw_robin_hood_rows_backend_cpu,

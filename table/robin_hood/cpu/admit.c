@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "table/robin_hood/cpu/expiry.h"
-#include "table/robin_hood/cpu/texts.h"
+#include "table/robin_hood/cpu/key_strings.h"
 #include "table/robin_hood/rows.h"
 
 #define RH_FIELD SW_WIDTH_SUFFIX

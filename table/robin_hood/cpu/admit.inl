@@ -9,20 +9,20 @@
 struct RH(presence) {
     RH_WORD *m;
     uint8_t *present;
-    uint64_t *times;       /* NULL: expiry times do not matter */
-    const uint8_t **texts; /* likewise */
+    uint64_t *times;             /* NULL: expiry times do not matter */
+    const uint8_t **key_strings; /* likewise */
     uint64_t size;
     bool side_known;
     uint8_t side;
     uint64_t side_time;
-    const uint8_t *side_text;
+    const uint8_t *side_key_string;
 };
 
 /* The state of one of these keys. */
 struct RH(known) {
     uint8_t *present;
     uint64_t *time;
-    const uint8_t **text;
+    const uint8_t **key_string;
 };
 
 static_assert(sizeof(struct RH(undo)) >= 2 * (sizeof(RH_WORD) + 1), "the scratch holds both");
@@ -33,9 +33,9 @@ static uint64_t RH(time_of)(const struct sw_cpu *cpu, RH_WORD m, bool present)
 }
 
 /* Returns the key string of a key; NULL if the key is absent or has none. */
-static const uint8_t *RH(text_of)(const struct sw_cpu *cpu, bool present, uint64_t row)
+static const uint8_t *RH(key_string_of)(const struct sw_cpu *cpu, bool present, uint64_t row)
 {
-    return present ? sw_text_of_row(&cpu->arena, sw_arena_row(&cpu->arena, row)) : NULL;
+    return present ? sw_key_string_of_row(&cpu->arena, sw_arena_row(&cpu->arena, row)) : NULL;
 }
 
 static struct RH(known)
@@ -48,11 +48,12 @@ static struct RH(known)
             group->side_known = true;
             group->side = table->state->side_present != 0;
             group->side_time = group->times != NULL ? RH(time_of)(cpu, m, group->side != 0) : 0;
-            group->side_text = group->texts != NULL
-                                   ? RH(text_of)(cpu, group->side != 0, table->state->side_value)
-                                   : NULL;
+            group->side_key_string =
+                group->key_strings != NULL
+                    ? RH(key_string_of)(cpu, group->side != 0, table->state->side_value)
+                    : NULL;
         }
-        return (struct RH(known)){&group->side, &group->side_time, &group->side_text};
+        return (struct RH(known)){&group->side, &group->side_time, &group->side_key_string};
     }
     /* keys with one home are close together in m; the multiplication spreads them */
     uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * group->size) >> 64);
@@ -60,7 +61,7 @@ static struct RH(known)
         at = at + 1 < group->size ? at + 1 : 0;
     }
     struct RH(known) known = {&group->present[at], group->times != NULL ? &group->times[at] : NULL,
-                              group->texts != NULL ? &group->texts[at] : NULL};
+                              group->key_strings != NULL ? &group->key_strings[at] : NULL};
     if (group->m[at] == RH_EMPTY) {
         group->m[at] = m;
         const struct RH(place) place = RH(locate)(table, m, &probes);
@@ -68,8 +69,8 @@ static struct RH(known)
         if (known.time != NULL) {
             *known.time = RH(time_of)(cpu, m, *known.present != 0);
         }
-        if (known.text != NULL) {
-            *known.text = RH(text_of)(cpu, place.found, place.value);
+        if (known.key_string != NULL) {
+            *known.key_string = RH(key_string_of)(cpu, place.found, place.value);
         }
     }
     return known;
@@ -91,24 +92,26 @@ enum sw_admission RH(admit)(const struct sw_cpu *cpu, const struct sw_batch *bat
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const struct sw_expiry *expiry =
         cpu->expiry != NULL && cpu->expiry->active ? cpu->expiry : NULL;
-    const bool texts = cpu->arena.text_bytes > 0 && batch->values != NULL;
+    const bool key_strings = cpu->arena.key_string_bytes > 0 && batch->values != NULL;
     uint64_t occupied = table->state->occupied;
     if (expiry != NULL && !sw_expiry_has_room(expiry, batch, first, end)) {
         return SW_REFUSED_FULL;
     }
-    if (!texts && !stash_full && occupied + (end - first) <= table->occupied_max) {
+    if (!key_strings && !stash_full && occupied + (end - first) <= table->occupied_max) {
         return SW_ADMITTED;
     }
     struct RH(presence) group = {.m = cpu->scratch.records, .size = 2 * (uint64_t)(end - first)};
     group.present = (uint8_t *)(group.m + group.size);
     group.times = expiry != NULL ? expiry->group_times : NULL;
-    group.texts = texts ? cpu->scratch.texts : NULL;
+    group.key_strings = key_strings ? cpu->scratch.key_strings : NULL;
     memset(group.m, 0xFF, group.size * sizeof(*group.m));
     for (uint32_t i = first; i < end; i++) {
         const uint32_t op = sw_cpu_op_at(batch, i);
-        const uint8_t *text = texts ? sw_text_of_operation(&cpu->arena, batch, i) : NULL;
+        const uint8_t *key_string =
+            key_strings ? sw_key_string_of_operation(&cpu->arena, batch, i) : NULL;
         struct RH(known) known = RH(presence_of)(cpu, &group, m[i]);
-        if (texts && *known.present != 0 && sw_texts_collide(&cpu->arena, *known.text, text)) {
+        if (key_strings && *known.present != 0 &&
+            sw_key_strings_collide(&cpu->arena, *known.key_string, key_string)) {
             return SW_REFUSED_COLLISION;
         }
         enum sw_effect effect = RH(effect_on)(op, *known.present != 0, operands, i);
@@ -122,11 +125,11 @@ enum sw_admission RH(admit)(const struct sw_cpu *cpu, const struct sw_batch *bat
             }
             occupied++;
             *known.present = 1;
-            if (texts) {
-                *known.text = text;
+            if (key_strings) {
+                *known.key_string = key_string;
             }
-        } else if (effect == SW_EFFECT_WRITE && text != NULL) {
-            *known.text = text;
+        } else if (effect == SW_EFFECT_WRITE && key_string != NULL) {
+            *known.key_string = key_string;
         } else if (effect == SW_EFFECT_REMOVE) {
             occupied--;
             *known.present = 0;

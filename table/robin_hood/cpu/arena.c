@@ -31,10 +31,11 @@ static void *reserve(uint64_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint32_t text_bytes, uint64_t rows)
+int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint32_t key_string_bytes,
+                  uint64_t rows)
 {
     *arena = (struct sw_arena){.value_bytes = value_bytes,
-                               .text_bytes = text_bytes,
+                               .key_string_bytes = key_string_bytes,
                                .stride = sw_row_stride(value_bytes),
                                .reserved = rows};
     arena->rows = reserve(whole_pieces(rows * arena->stride));

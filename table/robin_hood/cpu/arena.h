@@ -19,17 +19,18 @@ struct sw_arena {
     uint8_t *rows;
     uint32_t *free; /* a stack, reserved and mapped like the rows */
     uint32_t value_bytes;
-    uint32_t text_bytes; /* bytes of the key string, at the end of the value (texts.h); part of
-                            value_bytes */
-    uint32_t stride;     /* of the rows: sw_row_stride */
-    uint64_t reserved;   /* rows */
-    uint64_t mapped;     /* rows from this number on have no memory (I13) */
-    uint64_t high;       /* rows from this number on were never used */
+    uint32_t key_string_bytes; /* bytes of the key string, at the end of the value (key_strings.h);
+                                  part of value_bytes */
+    uint32_t stride;           /* of the rows: sw_row_stride */
+    uint64_t reserved;         /* rows */
+    uint64_t mapped;           /* rows from this number on have no memory (I13) */
+    uint64_t high;             /* rows from this number on were never used */
     uint64_t free_count;
 };
 
 /* Reserves addresses. Returns SW_OK, or SW_E_NOMEM; then it holds no resources. */
-int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint32_t text_bytes, uint64_t rows);
+int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint32_t key_string_bytes,
+                  uint64_t rows);
 void sw_arena_close(struct sw_arena *arena);
 
 /* Returns the bytes of memory for `rows` rows and their places on the stack. */

@@ -33,10 +33,10 @@ struct sw_cpu_scratch {
     void *entries; /* slots: entries to insert, or leftovers */
     void *keys;    /* [operations]: keys of a batch that is read several times. With several threads
                       they share the memory of `index`, which is used later */
-    uint32_t *index;       /* [4 * operations]: index of entries by key; NULL with one thread */
-    uint32_t *offsets;     /* [slices][partitions]; NULL with one thread */
-    const uint8_t **texts; /* [2 * operations]: key strings of the keys of a group (admit.h); NULL:
-                              the table stores none */
+    uint32_t *index;   /* [4 * operations]: index of entries by key; NULL with one thread */
+    uint32_t *offsets; /* [slices][partitions]; NULL with one thread */
+    const uint8_t **key_strings; /* [2 * operations]: key strings of the keys of a group (admit.h);
+                                    NULL: the table stores none */
 };
 
 union sw_cpu_table {

@@ -40,9 +40,10 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
     uint64_t key = cpu->config.slot_bits / 16;
     uint64_t offsets_at = index_at + ops * (threads > 1 ? SW_PARALLEL_INDEX_BYTES : key);
     uint64_t slices = (uint64_t)threads * SW_CPU_SLICES_PER_THREAD;
-    uint64_t texts_at =
+    uint64_t key_strings_at =
         offsets_at + (threads > 1 ? slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : 0);
-    uint64_t texts = cpu->config.key_text_bytes > 0 ? 2 * ops * sizeof(*scratch->texts) : 0;
+    uint64_t key_strings =
+        cpu->config.key_text_bytes > 0 ? 2 * ops * sizeof(*scratch->key_strings) : 0;
 
     if (base != NULL) {
         scratch->records = base;
@@ -50,9 +51,10 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
         scratch->keys = base + index_at;
         scratch->index = threads > 1 ? (uint32_t *)(void *)(base + index_at) : NULL;
         scratch->offsets = threads > 1 ? (uint32_t *)(void *)(base + offsets_at) : NULL;
-        scratch->texts = texts > 0 ? (const uint8_t **)(void *)(base + texts_at) : NULL;
+        scratch->key_strings =
+            key_strings > 0 ? (const uint8_t **)(void *)(base + key_strings_at) : NULL;
     }
-    return texts_at + texts;
+    return key_strings_at + key_strings;
 }
 
 static int map_memory(struct sw_cpu *cpu, uint32_t threads)

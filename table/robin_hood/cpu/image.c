@@ -84,8 +84,8 @@ int sw_cpu_leave_rows(struct sw_cpu *cpu)
         sw_arena_clear(&cpu->arena);
         return SW_OK;
     }
-    int status =
-        sw_arena_open(&fresh, cpu->arena.value_bytes, cpu->arena.text_bytes, cpu->arena.reserved);
+    int status = sw_arena_open(&fresh, cpu->arena.value_bytes, cpu->arena.key_string_bytes,
+                               cpu->arena.reserved);
     if (status != SW_OK) {
         return status;
     }

@@ -9,9 +9,9 @@
 #include "proto/ops/range_apply.h"
 #include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/expiry.h"
+#include "table/robin_hood/cpu/key_strings.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/row_image.h"
-#include "table/robin_hood/cpu/texts.h"
 #include "table/robin_hood/rows.h"
 
 /* Reads run in blocks of one word of `found`; threads take chunks of blocks. */
@@ -71,13 +71,13 @@ static void refuse_collision(struct sw_batch *batch, uint32_t i)
 
 /* Refuses the groups of the operations [begin, end) in a read batch whose key strings differ from
  * those in rows[]. */
-static void compare_texts(const struct sw_arena *arena, struct sw_batch *batch, uint32_t begin,
-                          uint32_t end, const uint8_t *const *rows)
+static void compare_key_strings(const struct sw_arena *arena, struct sw_batch *batch,
+                                uint32_t begin, uint32_t end, const uint8_t *const *rows)
 {
     for (uint32_t i = begin; i < end; i++) {
         const uint8_t *row = rows[i - begin];
-        if (row != NULL && sw_texts_collide(arena, sw_text_of_row(arena, row),
-                                            sw_text_of_operation(arena, batch, i))) {
+        if (row != NULL && sw_key_strings_collide(arena, sw_key_string_of_row(arena, row),
+                                                  sw_key_string_of_operation(arena, batch, i))) {
             refuse_collision(batch, i);
         }
     }
@@ -155,7 +155,7 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
                              bool found, uint8_t *row)
 {
     const uint32_t op = sw_cpu_op_at(batch, i);
-    const uint32_t bytes = arena->value_bytes - arena->text_bytes;
+    const uint32_t bytes = arena->value_bytes - arena->key_string_bytes;
     const uint8_t *operand = operand_of(arena, batch, i);
     const bool updates = sw_row_updates(op);
     if ((updates || sw_row_is_in_order(op)) && !found) {
@@ -172,8 +172,8 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
     } else {
         sw_copy_once(row, operand, bytes);
     }
-    if (arena->text_bytes > 0 && (!found || sw_text_of_row(arena, operand) != NULL)) {
-        memcpy(row + bytes, operand + bytes, arena->text_bytes);
+    if (arena->key_string_bytes > 0 && (!found || sw_key_string_of_row(arena, operand) != NULL)) {
+        memcpy(row + bytes, operand + bytes, arena->key_string_bytes);
     }
 }
 

@@ -48,12 +48,12 @@ static void RH(read_block)(const struct sw_cpu *cpu, struct sw_batch *batch, uin
         }
         rows[i] = place.found ? sw_arena_row(arena, place.value) : NULL;
         word |= (uint64_t)place.found << i;
-        if (place.found && (batch->previous != NULL || arena->text_bytes > 0)) {
+        if (place.found && (batch->previous != NULL || arena->key_string_bytes > 0)) {
             sw_row_prefetch(rows[i], arena->value_bytes);
         }
     }
-    if (arena->text_bytes > 0) {
-        compare_texts(arena, batch, begin, end, rows);
+    if (arena->key_string_bytes > 0) {
+        compare_key_strings(arena, batch, begin, end, rows);
     }
     for (uint32_t i = begin; i < end && batch->previous != NULL; i++) {
         answer_row(batch, i, arena->value_bytes, rows[i - begin]);
@@ -215,8 +215,8 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
         m[i] = RH(mix)(table, SW_LOAD_ONCE(work.keys + i));
     }
     const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;
-    const bool parallel =
-        bytes >= SW_ROWS_PARALLEL_BYTES && cpu->arena.text_bytes == 0 && sw_cpu_try_parallel(cpu);
+    const bool parallel = bytes >= SW_ROWS_PARALLEL_BYTES && cpu->arena.key_string_bytes == 0 &&
+                          sw_cpu_try_parallel(cpu);
     struct row_effects effects = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL, 0, 0};
     if (!RH(execute_rows)(cpu, batch, m, &effects)) {
         batch->status = SW_E_FULL;

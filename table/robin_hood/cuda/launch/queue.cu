@@ -67,15 +67,15 @@ static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
 
 /* Compares the stored key strings before the reads are answered, if the table has key strings. */
 template <int BITS>
-static cudaError_t compare_texts(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                                 struct sw_cuda_record *record,
-                                 const struct sw_cuda_expiry_filter *expiry_filter)
+static cudaError_t compare_key_strings(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                       struct sw_cuda_record *record,
+                                       const struct sw_cuda_expiry_filter *expiry_filter)
 {
     struct sw_cuda_table *table = queue->table;
     return table->config.key_text_bytes > 0
-               ? sw_cuda_launch_row_text_reads<BITS>(sw_cuda_device_of<BITS>(table),
-                                                     &table->arena.view, batch, record,
-                                                     expiry_filter, queue->stream)
+               ? sw_cuda_launch_row_key_string_reads<BITS>(sw_cuda_device_of<BITS>(table),
+                                                           &table->arena.view, batch, record,
+                                                           expiry_filter, queue->stream)
                : cudaSuccess;
 }
 
@@ -94,7 +94,7 @@ static cudaError_t launch_unexpired(struct sw_cuda_queue *queue, const struct sw
     reads.batches[0] = typed_read<BITS>(queue, batch, ticket);
     queue->reads_pending = true;
     const cudaError_t error =
-        compare_texts<BITS>(queue, batch, reads.batches[0].record, &expiry_filter);
+        compare_key_strings<BITS>(queue, batch, reads.batches[0].record, &expiry_filter);
     if (error != cudaSuccess) {
         return error;
     }
@@ -145,7 +145,7 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *co
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     const bool use_hints = sw_cuda_hints_pay(table);
     for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
-        error = compare_texts<BITS>(queue, batches[b], reads.batches[b].record, NULL);
+        error = compare_key_strings<BITS>(queue, batches[b], reads.batches[b].record, NULL);
     }
     if (error != cudaSuccess) {
         return error;

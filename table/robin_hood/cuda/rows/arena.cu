@@ -126,7 +126,7 @@ cudaError_t sw_cuda_arena_open(struct sw_cuda_arena *arena, const struct sw_tabl
 {
     const uint64_t rows = sw_geometry_rows_max(config) + operations_max;
     arena->view.value_bytes = config->value_bytes;
-    arena->view.text_bytes = config->key_text_bytes;
+    arena->view.key_string_bytes = config->key_text_bytes;
     arena->view.stride = sw_row_stride(config->value_bytes);
     arena->view.operations_max = operations_max;
     cudaError_t error = allocate(arena, config->slot_bits);

@@ -83,11 +83,11 @@ static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda
 }
 
 /* Returns the key string of a row or of an operand; NULL: it has none. */
-static __device__ inline const uint8_t *row_text(const struct sw_cuda_rows &rows,
-                                                 const uint8_t *row)
+static __device__ inline const uint8_t *row_key_string(const struct sw_cuda_rows &rows,
+                                                       const uint8_t *row)
 {
-    const uint8_t *text = row + rows.value_bytes - rows.text_bytes;
-    return (__ldcg((const uint32_t *)text) & 0xffff) != 0 ? text : NULL;
+    const uint8_t *key_string = row + rows.value_bytes - rows.key_string_bytes;
+    return (__ldcg((const uint32_t *)key_string) & 0xffff) != 0 ? key_string : NULL;
 }
 
 /* Returns the group of operation i. */

@@ -154,18 +154,18 @@ static __device__ __forceinline__ uint4 row_either(uint4 a, uint4 b)
     return make_uint4(a.x | b.x, a.y | b.y, a.z | b.z, a.w | b.w);
 }
 
-/* Same as row_made, for the unit at `offset`. TEXTS: rows end with a key string, and the operation
- * may replace the bytes before it. A unit lies completely inside the key string or completely
- * before it. Either one of the two key strings is missing (zeros) or both are equal: operations
- * with another key string were rejected before. */
-template <bool TEXTS, typename T>
+/* Same as row_made, for the unit at `offset`. KEY_STRINGS: rows end with a key string, and the
+ * operation may replace the bytes before it. A unit lies completely inside the key string or
+ * completely before it. Either one of the two key strings is missing (zeros) or both are equal:
+ * operations with another key string were rejected before. */
+template <bool KEY_STRINGS, typename T>
 static __device__ __forceinline__ T row_made_at(const struct sw_cuda_rows &rows, uint32_t op,
                                                 T base, T operand, uint32_t offset)
 {
-    if (TEXTS && offset >= rows.value_bytes - rows.text_bytes) {
+    if (KEY_STRINGS && offset >= rows.value_bytes - rows.key_string_bytes) {
         return row_either(base, operand);
     }
-    return TEXTS && !sw_row_updates(op) ? operand : row_made(op, base, operand);
+    return KEY_STRINGS && !sw_row_updates(op) ? operand : row_made(op, base, operand);
 }
 
 /* The index of the row in the list, and the offset in the row, of unit `at`. */

@@ -20,12 +20,12 @@ struct lists {
 };
 #define HOW_FRESH 256U /* ignore the bytes of the row: the old value is zeros */
 
-/* The sums that a batch may need. WITH_TEXTS: rows end with key strings, which some writes do not
- * change. */
-enum sums { NO_SUMS, SUMS_OF_ROWS, WIDE_SUMS, WITH_TEXTS };
+/* The sums that a batch may need. WITH_KEY_STRINGS: rows end with key strings, which some writes do
+ * not change. */
+enum sums { NO_SUMS, SUMS_OF_ROWS, WIDE_SUMS, WITH_KEY_STRINGS };
 
 /* Same as row_copy_units, but adds each number to the number at the destination. */
-template <typename T, typename OPERAND, bool TEXTS = false>
+template <typename T, typename OPERAND, bool KEY_STRINGS = false>
 static __device__ __forceinline__ void sum_units(const struct sw_cuda_rows &rows,
                                                  const struct lists *lists, uint32_t count,
                                                  uint32_t units)
@@ -50,7 +50,7 @@ static __device__ __forceinline__ void sum_units(const struct sw_cuda_rows &rows
                 const uint32_t owner = row_owner(first + 32 * u, units, &offset);
                 const uint32_t op = lists->how[owner] & (HOW_FRESH - 1);
                 T *to = (T *)lists->sums[owner].to + offset;
-                if constexpr (TEXTS) {
+                if constexpr (KEY_STRINGS) {
                     __stcs(to, row_made_at<true>(rows, op, base[u], more[u],
                                                  offset * (uint32_t)sizeof(T)));
                 } else {
@@ -66,16 +66,16 @@ static __device__ __forceinline__ void
 sum_rows(const struct sw_cuda_rows &rows, const struct lists *lists, uint32_t count, uint32_t unit)
 {
     const uint32_t bytes = rows.value_bytes;
-    constexpr bool texts = SUMS == WITH_TEXTS;
-    unit = texts ? row_unit(unit | rows.text_bytes) : unit;
+    constexpr bool key_strings = SUMS == WITH_KEY_STRINGS;
+    unit = key_strings ? row_unit(unit | rows.key_string_bytes) : unit;
     if constexpr (SUMS == WIDE_SUMS) {
         sum_units<uint32_t, uint2>(rows, lists, count, bytes / 4);
     } else if (unit == 16) {
-        sum_units<uint4, uint4, texts>(rows, lists, count, bytes / 16);
+        sum_units<uint4, uint4, key_strings>(rows, lists, count, bytes / 16);
     } else if (unit == 8) {
-        sum_units<uint2, uint2, texts>(rows, lists, count, bytes / 8);
+        sum_units<uint2, uint2, key_strings>(rows, lists, count, bytes / 8);
     } else {
-        sum_units<uint32_t, uint32_t, texts>(rows, lists, count, bytes / 4);
+        sum_units<uint32_t, uint32_t, key_strings>(rows, lists, count, bytes / 4);
     }
 }
 
@@ -123,8 +123,8 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
         row = row_at(rows, rows.scratch.rows[i]); /* dereferenced only if the row exists */
     }
     const bool answers = mine && !effect.refused && piece.previous != NULL;
-    const bool keeps =
-        SUMS == WITH_TEXTS && effect.writes && effect.found && row_text(rows, operand) == NULL;
+    const bool keeps = SUMS == WITH_KEY_STRINGS && effect.writes && effect.found &&
+                       row_key_string(rows, operand) == NULL;
     const bool sums = SUMS != NO_SUMS && effect.writes && (sw_row_updates(effect.op) || keeps);
     const uint32_t outs =
         row_append(lists->out, 0, answers, effect.found ? row : NULL, piece.previous + at);
@@ -235,10 +235,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
 
 template <int BITS, bool FEW> static auto kernel_of(enum sums sums)
 {
-    return sums == WITH_TEXTS  ? moves_kernel<BITS, WITH_TEXTS, FEW>
-           : sums == WIDE_SUMS ? moves_kernel<BITS, WIDE_SUMS, FEW>
-           : sums == NO_SUMS   ? moves_kernel<BITS, NO_SUMS, FEW>
-                               : moves_kernel<BITS, SUMS_OF_ROWS, FEW>;
+    return sums == WITH_KEY_STRINGS ? moves_kernel<BITS, WITH_KEY_STRINGS, FEW>
+           : sums == WIDE_SUMS      ? moves_kernel<BITS, WIDE_SUMS, FEW>
+           : sums == NO_SUMS        ? moves_kernel<BITS, NO_SUMS, FEW>
+                                    : moves_kernel<BITS, SUMS_OF_ROWS, FEW>;
 }
 
 template <int BITS>
@@ -246,7 +246,7 @@ static cudaError_t launch_moves(const struct sw_cuda_rows *rows,
                                 const struct sw_cuda_row_batch<BITS> *batch, bool is_early,
                                 bool gives_back, cudaStream_t stream)
 {
-    const enum sums sums = rows->text_bytes > 0                               ? WITH_TEXTS
+    const enum sums sums = rows->key_string_bytes > 0                         ? WITH_KEY_STRINGS
                            : batch->ops == NULL && !sw_row_updates(batch->op) ? NO_SUMS
                            : batch->wide                                      ? WIDE_SUMS
                                                                               : SUMS_OF_ROWS;
@@ -280,7 +280,7 @@ template <int BITS> cudaError_t sw_cuda_load_row_moves(void)
 {
     struct cudaFuncAttributes attributes;
     cudaError_t error = cudaSuccess;
-    for (int sums = NO_SUMS; sums <= WITH_TEXTS && error == cudaSuccess; sums++) {
+    for (int sums = NO_SUMS; sums <= WITH_KEY_STRINGS && error == cudaSuccess; sums++) {
         error = cudaFuncGetAttributes(&attributes, kernel_of<BITS, false>((enum sums)sums));
         error = error == cudaSuccess
                     ? cudaFuncGetAttributes(&attributes, kernel_of<BITS, true>((enum sums)sums))

@@ -42,7 +42,7 @@ static __device__ inline T unit_after(const struct sw_cuda_rows &rows, const ste
                                       uint32_t offset)
 {
     const T operand = row_load<T>(one.operand, offset);
-    if (offset >= rows.value_bytes - rows.text_bytes) {
+    if (offset >= rows.value_bytes - rows.key_string_bytes) {
         return row_either(base, operand);
     }
     return sw_row_is_in_order(one.op) ? base
@@ -56,7 +56,7 @@ static __device__ inline void change_row(const struct sw_cuda_rows &rows, const 
                                          uint32_t range, struct sw_string_space *space)
 {
     uint8_t *row = row_at(rows, one.row);
-    const uint32_t bytes = rows.value_bytes - rows.text_bytes;
+    const uint32_t bytes = rows.value_bytes - rows.key_string_bytes;
     if (SW_OPS_HAS(SW_OPS_PART, one.op)) {
         replace_part(range, row, one.operand, bytes);
     } else if (threadIdx.x % 32 == 0 && SW_OPS_HAS(SW_OPS_STRING, one.op)) {
@@ -124,7 +124,7 @@ carry_out_in_order(const struct sw_cuda_rows &rows, const struct sw_cuda_row_bat
 {
     const uint32_t odd = rows.scratch.control->odd & ~STEP_OF_PAIRS;
     __syncthreads(); /* M2: all threads have read the memory of the sort */
-    if (row_unit(odd | rows.value_bytes | rows.text_bytes) >= 8) {
+    if (row_unit(odd | rows.value_bytes | rows.key_string_bytes) >= 8) {
         carry_out_runs<BITS, uint2>(rows, batch, runs, space);
     } else {
         carry_out_runs<BITS, uint32_t>(rows, batch, runs, space);

@@ -25,7 +25,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         batch.found[i / 64] = 0;
     }
     if (i < batch.count && batch.ops != NULL) {
-        const bool left_out = rows.text_bytes > 0 && (rows.texts.facts[i] & SW_ROW_VOID) != 0;
+        const bool left_out =
+            rows.key_string_bytes > 0 && (rows.key_strings.facts[i] & SW_ROW_VOID) != 0;
         batch.engine_ops[i] =
             (uint8_t)(left_out ? (uint32_t)SW_GET : sw_cuda_row_engine_op(batch.ops[i]));
     }

@@ -31,7 +31,7 @@ union repeats_memory {
 };
 
 /* Kinds of rows and operands. */
-enum repeats { PLAIN, WIDE, TEXTS, IN_ORDER };
+enum repeats { PLAIN, WIDE, KEY_STRINGS, IN_ORDER };
 
 template <int BITS, enum repeats KIND>
 static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
@@ -39,24 +39,24 @@ static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
 {
     __shared__ union repeats_memory memory;
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    struct runs runs = sort_steps<BITS, KIND == TEXTS>(rows, batch, &memory.sort);
-    cut_runs<KIND == TEXTS>(rows.scratch, &runs, &memory.sort);
+    struct runs runs = sort_steps<BITS, KIND == KEY_STRINGS>(rows, batch, &memory.sort);
+    cut_runs<KIND == KEY_STRINGS>(rows.scratch, &runs, &memory.sort);
     const uint32_t odd = rows.scratch.control->odd;
     const bool pairs = (odd & STEP_OF_PAIRS) != 0;
     const uint32_t unit =
         row_unit((odd & ~STEP_OF_PAIRS) | row_operand_bytes<BITS>(batch, rows.value_bytes) |
-                 (KIND == TEXTS ? rows.text_bytes : 0));
+                 (KIND == KEY_STRINGS ? rows.key_string_bytes : 0));
     for (uint32_t turn = 0; turn < 2; turn++) {
         const bool waiting = turn == 1;
         struct segment *own = memory.segments[threadIdx.x / 32];
         if constexpr (KIND == WIDE) {
             carry_out_short<uint32_t, uint2>(rows, runs, waiting, own);
         } else if (unit == 16) {
-            carry_out_short<uint4, uint4, KIND == TEXTS>(rows, runs, waiting, own);
+            carry_out_short<uint4, uint4, KIND == KEY_STRINGS>(rows, runs, waiting, own);
         } else if (unit == 8) {
-            carry_out_short<uint2, uint2, KIND == TEXTS>(rows, runs, waiting, own);
+            carry_out_short<uint2, uint2, KIND == KEY_STRINGS>(rows, runs, waiting, own);
         } else {
-            carry_out_short<uint32_t, uint32_t, KIND == TEXTS>(rows, runs, waiting, own);
+            carry_out_short<uint32_t, uint32_t, KIND == KEY_STRINGS>(rows, runs, waiting, own);
         }
         if (!waiting) {
             grid.sync(); /* M4: the list of long segments */
@@ -65,7 +65,7 @@ static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
         if constexpr (KIND == PLAIN) {
             carry_out_hot(rows, runs, waiting, &memory.hot);
         }
-        if constexpr (KIND != TEXTS) {
+        if constexpr (KIND != KEY_STRINGS) {
             carry_out_long<KIND == WIDE>(rows, runs, waiting, pairs, &memory.longs);
         }
         if (!waiting) {
@@ -117,18 +117,18 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
     struct sw_cuda_rows to = *rows;
     struct sw_cuda_row_batch<BITS> what = *batch;
     void *arguments[] = {&to, &what};
-    return cudaLaunchCooperativeKernel(batch->in_order        ? repeats_kernel<BITS, IN_ORDER>
-                                       : rows->text_bytes > 0 ? repeats_kernel<BITS, TEXTS>
-                                       : batch->wide          ? repeats_kernel<BITS, WIDE>
-                                                              : repeats_kernel<BITS, PLAIN>,
-                                       dim3(rows->repeats_blocks), dim3(OVERFULL_THREADS),
-                                       arguments, 0, stream);
+    return cudaLaunchCooperativeKernel(
+        batch->in_order              ? repeats_kernel<BITS, IN_ORDER>
+        : rows->key_string_bytes > 0 ? repeats_kernel<BITS, KEY_STRINGS>
+        : batch->wide                ? repeats_kernel<BITS, WIDE>
+                                     : repeats_kernel<BITS, PLAIN>,
+        dim3(rows->repeats_blocks), dim3(OVERFULL_THREADS), arguments, 0, stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessors, uint32_t *blocks)
 {
     uint32_t wide = 0;
-    uint32_t texts = 0;
+    uint32_t key_strings = 0;
     uint32_t in_order = 0;
     cudaError_t error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, PLAIN>, OVERFULL_THREADS,
                                                    multiprocessors, OVERFULL_BLOCKS_PER_SM, blocks);
@@ -137,14 +137,14 @@ template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessor
                                            multiprocessors, OVERFULL_BLOCKS_PER_SM, &wide);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, TEXTS>, OVERFULL_THREADS,
-                                           multiprocessors, OVERFULL_BLOCKS_PER_SM, &texts);
+        error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, KEY_STRINGS>, OVERFULL_THREADS,
+                                           multiprocessors, OVERFULL_BLOCKS_PER_SM, &key_strings);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_cooperative_blocks(repeats_kernel<BITS, IN_ORDER>, OVERFULL_THREADS,
                                            multiprocessors, OVERFULL_BLOCKS_PER_SM, &in_order);
     }
-    wide = wide < texts ? wide : texts;
+    wide = wide < key_strings ? wide : key_strings;
     wide = wide < in_order ? wide : in_order;
     *blocks = *blocks < wide ? *blocks : wide;
     *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;

@@ -13,9 +13,9 @@
 typedef struct sw_cuda_row_step step;
 
 /* A step that keeps the row's key string is not a seed. */
-template <bool TEXTS = false> static __device__ inline bool is_seed(const step &one)
+template <bool KEY_STRINGS = false> static __device__ inline bool is_seed(const step &one)
 {
-    return one.writes && !sw_row_updates(one.op) && !(TEXTS && one.keeps);
+    return one.writes && !sw_row_updates(one.op) && !(KEY_STRINGS && one.keeps);
 }
 
 /* In control->odd: some step adds numbers of 8 bytes. */
@@ -58,7 +58,7 @@ static __device__ inline bool is_due(const struct segment &of, bool waiting)
 
 /* --- the steps, sorted ------------------------------------------------------------------------ */
 
-template <int BITS, bool TEXTS>
+template <int BITS, bool KEY_STRINGS>
 static __device__ inline step step_of(const struct sw_cuda_rows &rows,
                                       const struct sw_cuda_row_batch<BITS> &batch,
                                       const struct overfull_operation &one)
@@ -75,14 +75,14 @@ static __device__ inline step step_of(const struct sw_cuda_rows &rows,
     made.op = (uint8_t)effect.op;
     made.writes = effect.writes;
     made.found = effect.found;
-    if (TEXTS) {
-        made.keeps = effect.writes && row_text(rows, made.operand) == NULL;
+    if (KEY_STRINGS) {
+        made.keeps = effect.writes && row_key_string(rows, made.operand) == NULL;
     }
     return made;
 }
 
 /* Sorts the operations on repeated rows and fills in their steps. */
-template <int BITS, bool TEXTS>
+template <int BITS, bool KEY_STRINGS>
 static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
                                                 const struct sw_cuda_row_batch<BITS> &batch,
                                                 struct sort_memory *memory)
@@ -101,7 +101,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
     } while (rows_used >> shift != 0);
     uint32_t odd = 0;
     for (uint64_t j = stride.start; j < in.count; j += stride.step) {
-        const step made = step_of<BITS, TEXTS>(rows, batch, in.from[j]);
+        const step made = step_of<BITS, KEY_STRINGS>(rows, batch, in.from[j]);
         scratch.steps[j] = made;
         odd |= (uint32_t)((uintptr_t)made.operand | (uintptr_t)made.answer) & 15;
         odd |= made.op == SW_ADD_U64 || made.op == SW_ADD_PRESENT_U64 ? STEP_OF_PAIRS : 0;
@@ -114,7 +114,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
 }
 
 /* Lists where segments begin. */
-template <bool TEXTS>
+template <bool KEY_STRINGS>
 static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch, struct runs *runs,
                                        struct sort_memory *memory)
 {
@@ -130,7 +130,7 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
             const uint64_t j = from + threadIdx.x;
             const bool starts =
                 j < end && (j == 0 || runs->steps[j - 1].row != runs->steps[j].row ||
-                            is_seed<TEXTS>(runs->steps[j]));
+                            is_seed<KEY_STRINGS>(runs->steps[j]));
             uint32_t all = 0;
             const uint32_t at = sum_before(memory->sums, starts, &all);
             if (round == 1 && starts) {
@@ -165,13 +165,13 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
 /* --- the ends of a segment -------------------------------------------------------------------- */
 
 /* Carries out the first step of a segment. *v is the unit of the row after it. */
-template <typename T, typename OPERAND, bool TEXTS = false>
+template <typename T, typename OPERAND, bool KEY_STRINGS = false>
 static __device__ inline void first_step(const struct sw_cuda_rows &rows, const struct segment &of,
                                          const step &one, uint32_t offset, T *v)
 {
     *v = T();
     if (of.first) {
-        if (one.found && (one.answer != NULL || !is_seed<TEXTS>(one))) {
+        if (one.found && (one.answer != NULL || !is_seed<KEY_STRINGS>(one))) {
             *v = __ldcg((const T *)(row_at(rows, one.row) + offset));
         }
         if (one.answer != NULL) {
@@ -181,8 +181,9 @@ static __device__ inline void first_step(const struct sw_cuda_rows &rows, const 
     if (one.writes) {
         const OPERAND operand = row_operand<T, OPERAND>(one.operand, offset);
         if constexpr (sizeof(OPERAND) == sizeof(T)) {
-            *v = is_seed<TEXTS>(one) ? operand
-                                     : row_made_at<TEXTS>(rows, one.op, *v, operand, offset);
+            *v = is_seed<KEY_STRINGS>(one)
+                     ? operand
+                     : row_made_at<KEY_STRINGS>(rows, one.op, *v, operand, offset);
         } else { /* a seed has no wide operand */
             *v = row_made(one.op, *v, operand);
         }

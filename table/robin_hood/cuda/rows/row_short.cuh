@@ -25,13 +25,13 @@ static __device__ inline bool is_seen(const struct runs &runs, const struct segm
 }
 
 /* Carries out a segment for one unit. */
-template <typename T, typename OPERAND, bool TEXTS>
+template <typename T, typename OPERAND, bool KEY_STRINGS>
 static __device__ inline void carry_out(const struct sw_cuda_rows &rows, const struct runs &runs,
                                         const struct segment &of, uint32_t offset)
 {
     const step first = runs.steps[of.begin];
     T v;
-    first_step<T, OPERAND, TEXTS>(rows, of, first, offset, &v);
+    first_step<T, OPERAND, KEY_STRINGS>(rows, of, first, offset, &v);
     bool wrote = first.writes;
     for (uint32_t from = of.begin + 1; from < of.end; from += AHEAD) {
         const uint8_t *at[AHEAD];
@@ -52,7 +52,7 @@ static __device__ inline void carry_out(const struct sw_cuda_rows &rows, const s
                     __stcs((T *)(one.answer + offset), v);
                 }
                 if (one.writes) {
-                    if constexpr (TEXTS) {
+                    if constexpr (KEY_STRINGS) {
                         v = row_made_at<true>(rows, one.op, v, operand[a], offset);
                     } else {
                         v = row_made(one.op, v, operand[a]);
@@ -67,7 +67,7 @@ static __device__ inline void carry_out(const struct sw_cuda_rows &rows, const s
 
 /* Carries out the segments that are due and short, and lists the long ones. If rows have key
  * strings, all segments count as short. */
-template <typename T, typename OPERAND, bool TEXTS = false>
+template <typename T, typename OPERAND, bool KEY_STRINGS = false>
 static __device__ inline void carry_out_short(const struct sw_cuda_rows &rows,
                                               const struct runs &runs, bool waiting,
                                               struct segment *own)
@@ -82,7 +82,7 @@ static __device__ inline void carry_out_short(const struct sw_cuda_rows &rows,
         if (lane < GROUP && from + lane < runs.segments) {
             of = segment_of(runs, from + lane);
             due = is_due(of, waiting);
-            if (!TEXTS && of.end - of.begin >= SW_CUDA_ROW_LONG) {
+            if (!KEY_STRINGS && of.end - of.begin >= SW_CUDA_ROW_LONG) {
                 if (!waiting) { /* M6: a place in the list */
                     rows.scratch.longs[atomicAdd(&rows.scratch.control->longs, 1U)] = from + lane;
                 }
@@ -98,7 +98,8 @@ static __device__ inline void carry_out_short(const struct sw_cuda_rows &rows,
         for (uint32_t at = lane; at < (uint32_t)__popc(all) * units; at += 32) {
             uint32_t offset;
             const uint32_t owner = row_owner(at, units, &offset);
-            carry_out<T, OPERAND, TEXTS>(rows, runs, own[owner], offset * (uint32_t)sizeof(T));
+            carry_out<T, OPERAND, KEY_STRINGS>(rows, runs, own[owner],
+                                               offset * (uint32_t)sizeof(T));
         }
         __syncwarp(); /* M3: all lanes have read the segments */
     }

@@ -43,11 +43,11 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     struct sw_batch *whole = &combined->whole;
     const struct sw_cuda_gathered *gathered = &memory->gathered[combined->number];
     const uint64_t entries = __atomic_load_n(&queue->table->entries, __ATOMIC_RELAXED);
-    const bool texts = arena->view.text_bytes > 0;
+    const bool key_strings = arena->view.key_string_bytes > 0;
     *rows = {};
     rows->count = whole->count;
     rows->op = whole->op;
-    rows->collides = texts && !mix.decided;
+    rows->collides = key_strings && !mix.decided;
     rows->ops = rows->collides ? gathered->ops : whole->ops;
     rows->inserts = mix.upserts > 0;
     rows->wide = combined->parts[0]->wide_operands;
@@ -56,7 +56,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     rows->tentative = (word *)arena->tentative;
     rows->previous = (const word *)arena->previous;
     rows->found = memory->found;
-    rows->looked_up = !mix.deletes && !texts;
+    rows->looked_up = !mix.deletes && !key_strings;
     rows->may_be_early = rows->looked_up && rows->inserts &&
                          entries + mix.upserts <= queue->table->arrays.geometry.occupied_max;
     rows->answers = whole->previous != NULL;
@@ -76,8 +76,9 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     whole->found = rows->looked_up ? arena->engine_found : memory->found;
     cudaError_t error = cudaSuccess;
     if (rows->collides) {
-        error = sw_cuda_launch_row_texts<BITS>(sw_cuda_device_of<BITS>(queue->table), &arena->view,
-                                               (const word *)whole->keys, rows, queue->stream);
+        error = sw_cuda_launch_row_key_strings<BITS>(sw_cuda_device_of<BITS>(queue->table),
+                                                     &arena->view, (const word *)whole->keys, rows,
+                                                     queue->stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_row_prepare<BITS>(&arena->view, rows, queue->stream);

@@ -19,16 +19,16 @@ size_t sw_cuda_rows_cut(struct sw_cuda_rows *rows, void *base)
     sw_cuda_cut(&cutter, &scratch->longs, n / SW_CUDA_ROW_LONG + 1);
     sw_cuda_cut(&cutter, &scratch->counts, SW_CUDA_ROW_COUNTS);
     sw_cuda_cut(&cutter, &scratch->control, 1);
-    if (rows->text_bytes > 0) {
-        struct sw_cuda_row_texts *texts = &rows->texts;
+    if (rows->key_string_bytes > 0) {
+        struct sw_cuda_row_key_strings *key_strings = &rows->key_strings;
         const uint64_t slots = sw_cuda_row_claims(rows->operations_max);
-        sw_cuda_cut(&cutter, &texts->disputed, 4 + 3 * slots);
-        sw_cuda_cut(&cutter, &texts->undecided, n / 32 + 1);
-        sw_cuda_cut(&cutter, &texts->states, slots);
-        sw_cuda_cut(&cutter, &texts->slots, n);
-        sw_cuda_cut(&cutter, &texts->saved, n);
-        sw_cuda_cut(&cutter, &texts->facts, n);
-        sw_cuda_cut(&cutter, &texts->refused, n);
+        sw_cuda_cut(&cutter, &key_strings->disputed, 4 + 3 * slots);
+        sw_cuda_cut(&cutter, &key_strings->undecided, n / 32 + 1);
+        sw_cuda_cut(&cutter, &key_strings->states, slots);
+        sw_cuda_cut(&cutter, &key_strings->slots, n);
+        sw_cuda_cut(&cutter, &key_strings->saved, n);
+        sw_cuda_cut(&cutter, &key_strings->facts, n);
+        sw_cuda_cut(&cutter, &key_strings->refused, n);
     }
     return cutter.used;
 }
@@ -38,7 +38,7 @@ cudaError_t sw_cuda_rows_load(struct sw_cuda_rows *rows, uint32_t multiprocessor
 {
     cudaError_t error = sw_cuda_load_row_prepare<BITS>();
     if (error == cudaSuccess) {
-        error = sw_cuda_load_row_texts<BITS>();
+        error = sw_cuda_load_row_key_strings<BITS>();
     }
     if (error == cudaSuccess) {
         error = sw_cuda_load_row_look_up<BITS>();

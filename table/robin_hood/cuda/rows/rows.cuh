@@ -5,18 +5,15 @@
  * The value of an entry is the number of its row. The engine of integers processes only these
  * numbers. A batch of writes on rows runs in the engine as a batch on row numbers:
  *
- *   sw_cuda_launch_row_texts     if rows end with key strings: compares these, and decides which
- *                                groups are refused because two strings of one key differ. Skipped
- *                                if the expiry step has decided that already (expiry.cuh)
- *   sw_cuda_launch_row_prepare   assigns every operation a tentative row and the equivalent
- *                                operation on integers
- *   sw_cuda_launch_row_look_up   for a batch that deletes nothing: finds the present keys. They
- *                                stay present and keep their rows
- *   the engine                   carries out the other operations and returns the row that each key
- *                                had. After a look-up it runs only if the batch may insert
- *   sw_cuda_launch_row_early     in parallel with the engine, if nothing can be refused: copies the
- *                                rows of present keys
- *   sw_cuda_launch_row_data      copies bytes, and frees rows that were not used or were removed
+ *   sw_cuda_launch_row_key_strings     if rows end with key strings: compares these, and decides
+ * which groups are refused because two strings of one key differ. Skipped if the expiry step has
+ * decided that already (expiry.cuh) sw_cuda_launch_row_prepare   assigns every operation a
+ * tentative row and the equivalent operation on integers sw_cuda_launch_row_look_up   for a batch
+ * that deletes nothing: finds the present keys. They stay present and keep their rows the engine
+ * carries out the other operations and returns the row that each key had. After a look-up it runs
+ * only if the batch may insert sw_cuda_launch_row_early     in parallel with the engine, if nothing
+ * can be refused: copies the rows of present keys sw_cuda_launch_row_data      copies bytes, and
+ * frees rows that were not used or were removed
  *
  * So the row of an operation is the row of its key, or else, if the operation inserts, its
  * tentative row. This is exact in array order because the engine's answers are. No row that is
@@ -69,14 +66,14 @@ struct sw_cuda_row_step {
 /* From this many operations on one row, a whole block carries them out. */
 #define SW_CUDA_ROW_LONG 256
 
-/* Result of the comparison of key strings, computed before the engine runs (row_texts.cu). One of a
- * table; zero if key strings are not stored. Lengths as below; s is sw_cuda_row_claims(n). A slot
- * belongs to a key. */
-struct sw_cuda_row_texts {
+/* Result of the comparison of key strings, computed before the engine runs (row_key_strings.cu).
+ * One of a table; zero if key strings are not stored. Lengths as below; s is sw_cuda_row_claims(n).
+ * A slot belongs to a key. */
+struct sw_cuda_row_key_strings {
     uint32_t *disputed; /* [4 + 3 s] the first word is 1 if two strings of a key differ */
     uint32_t
         *undecided;   /* [n / 32 + 1] bits: operations whose groups one thread decides in order */
-    uint32_t *states; /* [s] states of keys: row_texts.cu */
+    uint32_t *states; /* [s] states of keys: row_key_strings.cu */
     uint32_t *slots;  /* [n] of the operations' keys */
     uint32_t *saved;  /* [n] states before the operations of a group */
     uint8_t *facts;   /* [n] enum sw_cuda_row_fact */
@@ -84,10 +81,11 @@ struct sw_cuda_row_texts {
 };
 
 enum sw_cuda_row_fact {
-    SW_ROW_HAS_TEXT = 1,
+    SW_ROW_HAS_KEY_STRING = 1,
     SW_ROW_AS_STORED = 2, /* its key string equals that of the key's row */
-    SW_ROW_AS_FIRST = 4,  /* it equals that of the operation in `of_text` (row_texts.cu) */
-    SW_ROW_VOID = 8       /* its group is refused: the engine runs a GET */
+    SW_ROW_AS_FIRST =
+        4,          /* it equals that of the operation in `of_key_string` (row_key_strings.cu) */
+    SW_ROW_VOID = 8 /* its group is refused: the engine runs a GET */
 };
 
 /* The memory of a data phase; one of a table. Lengths in brackets; n is operations_max. */
@@ -111,13 +109,14 @@ struct sw_cuda_rows {
     uint32_t *free; /* device: the stack, with room for every row that may ever be mapped */
     struct sw_cuda_row_stack *stack; /* device; both 0: no row is in use */
     uint32_t value_bytes;
-    uint32_t text_bytes; /* bytes of the key string, at the end of the value; part of value_bytes */
-    uint32_t stride;     /* sw_row_stride(value_bytes) */
-    uint32_t operations_max; /* of one batch of writes, less than 2^24 */
-    uint32_t repeats_blocks; /* set by sw_cuda_rows_load */
-    uint32_t epoch;          /* of the claims; 0 at first, then advanced by the launchers */
+    uint32_t key_string_bytes; /* bytes of the key string, at the end of the value; part of
+                                  value_bytes */
+    uint32_t stride;           /* sw_row_stride(value_bytes) */
+    uint32_t operations_max;   /* of one batch of writes, less than 2^24 */
+    uint32_t repeats_blocks;   /* set by sw_cuda_rows_load */
+    uint32_t epoch;            /* of the claims; 0 at first, then advanced by the launchers */
     struct sw_cuda_row_scratch scratch;
-    struct sw_cuda_row_texts texts;
+    struct sw_cuda_row_key_strings key_strings;
 };
 
 SW_HD static inline uint8_t *sw_cuda_row_at(const struct sw_cuda_rows *rows, uint64_t row)
@@ -201,10 +200,11 @@ cudaError_t sw_cuda_launch_row_compare(const struct sw_cuda_device<BITS> *device
 /* For a batch that `collides`: row_texts runs before all other kernels, and row_refused runs after
  * the engine and reports the groups that row_texts refused. */
 template <int BITS>
-cudaError_t
-sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *rows,
-                         const typename sw_width<BITS>::word *keys,
-                         const struct sw_cuda_row_batch<BITS> *batch, cudaStream_t stream);
+cudaError_t sw_cuda_launch_row_key_strings(const struct sw_cuda_device<BITS> *device,
+                                           const struct sw_cuda_rows *rows,
+                                           const typename sw_width<BITS>::word *keys,
+                                           const struct sw_cuda_row_batch<BITS> *batch,
+                                           cudaStream_t stream);
 template <int BITS>
 cudaError_t sw_cuda_launch_row_refused(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch,
@@ -213,12 +213,12 @@ cudaError_t sw_cuda_launch_row_refused(const struct sw_cuda_rows *rows,
  * whose key strings differ, and sets `collided` in the record. `expiry_filter`: if some entry
  * expires; else NULL. */
 template <int BITS>
-cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *device,
-                                          const struct sw_cuda_rows *rows,
-                                          const struct sw_batch *batch,
-                                          struct sw_cuda_record *record,
-                                          const struct sw_cuda_expiry_filter *expiry_filter,
-                                          cudaStream_t stream);
+cudaError_t sw_cuda_launch_row_key_string_reads(const struct sw_cuda_device<BITS> *device,
+                                                const struct sw_cuda_rows *rows,
+                                                const struct sw_batch *batch,
+                                                struct sw_cuda_record *record,
+                                                const struct sw_cuda_expiry_filter *expiry_filter,
+                                                cudaStream_t stream);
 
 /* The rows that must have memory before this batch. If the batch inserts, these are the rows below
  * high + count, for the current `high`. After b batches `high` is at most the sum of their counts,
@@ -281,7 +281,7 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
                                        cudaStream_t stream);
 
 /* Called by sw_cuda_rows_load: each file loads its kernels. */
-template <int BITS> cudaError_t sw_cuda_load_row_texts(void);
+template <int BITS> cudaError_t sw_cuda_load_row_key_strings(void);
 template <int BITS> cudaError_t sw_cuda_load_row_prepare(void);
 template <int BITS> cudaError_t sw_cuda_load_row_look_up(void);
 template <int BITS> cudaError_t sw_cuda_load_row_effects(void);

@@ -6,7 +6,7 @@
  * state of their keys. Then the engine gets no operation that it would refuse.
  */
 #include "table/device/bits.cuh"
-#include "table/robin_hood/cuda/texts/row_texts.cuh"
+#include "table/robin_hood/cuda/key_strings/row_key_strings.cuh"
 #include "table/robin_hood/cuda/times/expiry_step.cuh"
 
 /* Reads the state of the keys before the batch. */
@@ -56,8 +56,8 @@ static __device__ void take_back(const struct group_inputs<BITS> &of, uint32_t f
         i--;
         view.present[view.first[i]] = view.was[i];
         view.time[view.first[i]] = view.before[i];
-        if (of.rows.text_bytes > 0) {
-            text_step_back(of.rows, i);
+        if (of.rows.key_string_bytes > 0) {
+            key_string_step_back(of.rows, i);
         }
     }
 }
@@ -84,8 +84,8 @@ decide_operation(const struct group_inputs<BITS> &of, uint32_t i, struct group_s
     const struct sw_cuda_timed<BITS> &batch = of.batch;
     const uint32_t k = view.first[i];
     const struct sw_cuda_keyed key = {view.present[k] != 0, view.time[k]};
-    if (rows.text_bytes > 0 &&
-        text_collides(rows, batch.parts, batch.part_count, i, *text_state(rows, i))) {
+    if (rows.key_string_bytes > 0 &&
+        key_string_collides(rows, batch.parts, batch.part_count, i, *key_string_state(rows, i))) {
         return SW_REFUSED_COLLISION;
     }
     const struct sw_cuda_stepped step = sw_timed_step<BITS>(view, batch, i, key);
@@ -95,8 +95,8 @@ decide_operation(const struct group_inputs<BITS> &of, uint32_t i, struct group_s
     sw_timed_tell<BITS>(view, batch, i, key, step);
     view.present[k] = step.after.present;
     view.time[k] = step.after.at;
-    if (rows.text_bytes > 0) {
-        text_step(rows, i, step.effect);
+    if (rows.key_string_bytes > 0) {
+        key_string_step(rows, i, step.effect);
     }
     group_state->occupied += step.after.present;
     group_state->occupied -= key.present;

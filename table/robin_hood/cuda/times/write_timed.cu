@@ -22,7 +22,7 @@ static struct sw_cuda_table *table_of(const struct timed *launch)
     return launch->queue->table;
 }
 
-static bool keeps_texts(const struct sw_cuda_table *table)
+static bool keeps_key_strings(const struct sw_cuda_table *table)
 {
     return table->config.key_text_bytes > 0;
 }
@@ -43,8 +43,9 @@ template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct time
     timed.group_ends = whole->group_ends;
     timed.parts = memory->gathered[launch->combined->number].parts;
     timed.part_count = launch->combined->count;
-    timed.disputed =
-        keeps_texts(table_of(launch)) ? table_of(launch)->arena.view.texts.disputed : NULL;
+    timed.disputed = keeps_key_strings(table_of(launch))
+                         ? table_of(launch)->arena.view.key_strings.disputed
+                         : NULL;
     return timed;
 }
 
@@ -193,7 +194,7 @@ static cudaError_t load_wanted(const struct timed *launch)
 }
 
 /* Compares the key strings of the operations, after the expired entries were removed. */
-template <int BITS> static cudaError_t compare_texts(const struct timed *launch)
+template <int BITS> static cudaError_t compare_key_strings(const struct timed *launch)
 {
     typedef typename sw_width<BITS>::word word;
     struct sw_cuda_table *table = table_of(launch);
@@ -298,8 +299,8 @@ static cudaError_t settle_times(const struct timed *launch)
     const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
     struct sw_cuda_times_room room = {};
     cudaError_t error = load_wanted(launch);
-    if (error == cudaSuccess && keeps_texts(table)) {
-        error = SW_BY_BITS(table->slot_bits, compare_texts, launch);
+    if (error == cudaSuccess && keeps_key_strings(table)) {
+        error = SW_BY_BITS(table->slot_bits, compare_key_strings, launch);
     }
     if (error == cudaSuccess) {
         error = SW_BY_BITS(table->slot_bits, decide, launch);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_texts.cuh - the state of key strings, for a thread that decides groups in order
- * (row_texts.cu, expiry_groups.cu): the current key string of each key, and whether an operation
- * has a different one.
+ * row_key_strings.cuh - the state of key strings, for a thread that decides groups in order
+ * (row_key_strings.cu, expiry_groups.cu): the current key string of each key, and whether an
+ * operation has a different one.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
-#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_KEY_STRINGS_ROW_KEY_STRINGS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_KEY_STRINGS_ROW_KEY_STRINGS_CUH
 
 #include "table/robin_hood/cuda/rows/row_effects.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
@@ -14,7 +14,7 @@
  * of the row it had before the batch. Any other number is the operation whose key string the key
  * has. */
 #define SW_ROW_ABSENT UINT32_MAX
-#define SW_ROW_NO_TEXT (UINT32_MAX - 1)
+#define SW_ROW_NO_KEY_STRING (UINT32_MAX - 1)
 #define SW_ROW_OF_ROW (UINT32_MAX - 2)
 
 static __device__ inline bool same_unit(uint32_t a, uint32_t b)
@@ -48,10 +48,10 @@ static __device__ inline bool same_units(const uint8_t *one, const uint8_t *othe
 
 /* Compares in the largest possible units: each unit loaded from host memory crosses the bus on its
  * own. */
-static __device__ inline bool same_text(const struct sw_cuda_rows &rows, const uint8_t *one,
-                                        const uint8_t *other)
+static __device__ inline bool same_key_string(const struct sw_cuda_rows &rows, const uint8_t *one,
+                                              const uint8_t *other)
 {
-    const uint32_t bytes = rows.text_bytes;
+    const uint32_t bytes = rows.key_string_bytes;
     const uint32_t unit = row_unit((uintptr_t)one | (uintptr_t)other | bytes);
     return unit == 16  ? same_units<uint4>(one, other, bytes)
            : unit == 8 ? same_units<uint2>(one, other, bytes)
@@ -59,63 +59,65 @@ static __device__ inline bool same_text(const struct sw_cuda_rows &rows, const u
 }
 
 /* Returns the key string of operation i; NULL: it has none. */
-static __device__ inline const uint8_t *text_of(const struct sw_cuda_rows &rows,
-                                                const struct sw_cuda_parts *parts,
-                                                uint32_t part_count, uint32_t i)
+static __device__ inline const uint8_t *key_string_of(const struct sw_cuda_rows &rows,
+                                                      const struct sw_cuda_parts *parts,
+                                                      uint32_t part_count, uint32_t i)
 {
     const struct sw_cuda_part *part = part_of(parts, part_count, i);
     return part->values != NULL
-               ? row_text(rows, part->values + (uint64_t)(i - part->first) * rows.value_bytes)
+               ? row_key_string(rows, part->values + (uint64_t)(i - part->first) * rows.value_bytes)
                : NULL;
 }
 
 /* Returns the state of the key of operation i. */
-static __device__ inline uint32_t *text_state(const struct sw_cuda_rows &rows, uint32_t i)
+static __device__ inline uint32_t *key_string_state(const struct sw_cuda_rows &rows, uint32_t i)
 {
-    return &rows.texts.states[rows.texts.slots[i]];
+    return &rows.key_strings.states[rows.key_strings.slots[i]];
 }
 
 /* Returns whether the key string of operation i differs from that of its key, whose state is
  * `state`. */
-static __device__ inline bool text_collides(const struct sw_cuda_rows &rows,
-                                            const struct sw_cuda_parts *parts, uint32_t part_count,
-                                            uint32_t i, uint32_t state)
+static __device__ inline bool key_string_collides(const struct sw_cuda_rows &rows,
+                                                  const struct sw_cuda_parts *parts,
+                                                  uint32_t part_count, uint32_t i, uint32_t state)
 {
-    const uint32_t facts = rows.texts.facts[i];
-    if ((facts & SW_ROW_HAS_TEXT) == 0 || state == SW_ROW_ABSENT || state == SW_ROW_NO_TEXT) {
+    const uint32_t facts = rows.key_strings.facts[i];
+    if ((facts & SW_ROW_HAS_KEY_STRING) == 0 || state == SW_ROW_ABSENT ||
+        state == SW_ROW_NO_KEY_STRING) {
         return false;
     }
     if (state == SW_ROW_OF_ROW) {
         return (facts & SW_ROW_AS_STORED) == 0;
     }
-    const uint32_t others = rows.texts.facts[state];
+    const uint32_t others = rows.key_strings.facts[state];
     if (((facts | others) & SW_ROW_AS_FIRST) != 0) {
         return (facts & others & SW_ROW_AS_FIRST) == 0;
     }
-    return !same_text(rows, text_of(rows, parts, part_count, i),
-                      text_of(rows, parts, part_count, state));
+    return !same_key_string(rows, key_string_of(rows, parts, part_count, i),
+                            key_string_of(rows, parts, part_count, state));
 }
 
 /* Applies operation i, which has this effect, to the state of its key. */
-static __device__ inline void text_step(const struct sw_cuda_rows &rows, uint32_t i,
-                                        enum sw_effect effect)
+static __device__ inline void key_string_step(const struct sw_cuda_rows &rows, uint32_t i,
+                                              enum sw_effect effect)
 {
-    uint32_t *state = text_state(rows, i);
+    uint32_t *state = key_string_state(rows, i);
     const uint32_t was = *state;
     if (effect == SW_EFFECT_REMOVE) {
         *state = SW_ROW_ABSENT;
-    } else if (effect == SW_EFFECT_WRITE && (rows.texts.facts[i] & SW_ROW_HAS_TEXT) != 0) {
+    } else if (effect == SW_EFFECT_WRITE &&
+               (rows.key_strings.facts[i] & SW_ROW_HAS_KEY_STRING) != 0) {
         *state = i;
     } else if (effect == SW_EFFECT_WRITE && was == SW_ROW_ABSENT) {
-        *state = SW_ROW_NO_TEXT;
+        *state = SW_ROW_NO_KEY_STRING;
     }
-    rows.texts.saved[i] = was;
+    rows.key_strings.saved[i] = was;
 }
 
-/* Undoes text_step. */
-static __device__ inline void text_step_back(const struct sw_cuda_rows &rows, uint32_t i)
+/* Undoes key_string_step. */
+static __device__ inline void key_string_step_back(const struct sw_cuda_rows &rows, uint32_t i)
 {
-    *text_state(rows, i) = rows.texts.saved[i];
+    *key_string_state(rows, i) = rows.key_strings.saved[i];
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_texts.cu - compares the key strings at the end of rows (admission.h), before the engine
+ * row_key_strings.cu - compares the key strings at the end of rows (admission.h), before the engine
  * carries out a batch of writes and before a batch of reads is answered.
  *
  * For writes, each operation's key string is compared in parallel with that of the key's row, and
@@ -20,21 +20,21 @@
  * claims a slot for the first operation that arrives with its key, and likewise the operation whose
  * key string represents the key (M6). Keys and key strings of operations do not change meanwhile.
  */
-#include "table/robin_hood/cuda/texts/row_texts.cuh"
+#include "table/robin_hood/cuda/key_strings/row_key_strings.cuh"
 #include "table/robin_hood/cuda/times/expired_reads.cuh"
 
-/* The arrays of a launch in sw_cuda_row_texts.disputed, after the first words: 1 + the operation
- * that claimed a slot, 1 + the operation whose key string represents the key, and whether key
- * strings of the key differ. */
+/* The arrays of a launch in sw_cuda_row_key_strings.disputed, after the first words: 1 + the
+ * operation that claimed a slot, 1 + the operation whose key string represents the key, and whether
+ * key strings of the key differ. */
 struct claims {
-    uint32_t *of_key, *of_text, *differ;
+    uint32_t *of_key, *of_key_string, *differ;
     uint32_t slots; /* a power of two */
 };
 
-static __host__ __device__ inline struct claims claims_of(const struct sw_cuda_row_texts &texts,
-                                                          uint32_t slots)
+static __host__ __device__ inline struct claims
+claims_of(const struct sw_cuda_row_key_strings &key_strings, uint32_t slots)
 {
-    uint32_t *words = texts.disputed + 4;
+    uint32_t *words = key_strings.disputed + 4;
     return {words, words + slots, words + 2 * (uint64_t)slots, slots};
 }
 
@@ -81,28 +81,29 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     const typename W::word m = W::mix(&table, keys[i]);
     const typename W::place place = W::locate(&table, m, &probes);
     const uint8_t *stored =
-        place.found ? row_text(rows, row_at(rows, (uint64_t)place.value)) : NULL;
-    const uint8_t *text = text_of(rows, parts, part_count, i);
+        place.found ? row_key_string(rows, row_at(rows, (uint64_t)place.value)) : NULL;
+    const uint8_t *key_string = key_string_of(rows, parts, part_count, i);
     const uint32_t slot = slot_of<BITS>(claims, keys, m, i);
     uint32_t facts = 0;
-    if (text != NULL) {
-        const uint32_t first = claim(&claims.of_text[slot], i);
+    if (key_string != NULL) {
+        const uint32_t first = claim(&claims.of_key_string[slot], i);
         const bool as_first =
-            first == i || same_text(rows, text, text_of(rows, parts, part_count, first));
-        const bool as_stored = stored != NULL && same_text(rows, text, stored);
-        facts =
-            SW_ROW_HAS_TEXT | (as_first ? SW_ROW_AS_FIRST : 0) | (as_stored ? SW_ROW_AS_STORED : 0);
+            first == i ||
+            same_key_string(rows, key_string, key_string_of(rows, parts, part_count, first));
+        const bool as_stored = stored != NULL && same_key_string(rows, key_string, stored);
+        facts = SW_ROW_HAS_KEY_STRING | (as_first ? SW_ROW_AS_FIRST : 0) |
+                (as_stored ? SW_ROW_AS_STORED : 0);
         if (!as_first || (stored != NULL && !as_stored)) {
             claims.differ[slot] = 1; /* M6: all store the same */
-            *rows.texts.disputed = 1;
+            *rows.key_strings.disputed = 1;
         }
     }
-    rows.texts.slots[i] = slot;
-    rows.texts.facts[i] = (uint8_t)facts;
+    rows.key_strings.slots[i] = slot;
+    rows.key_strings.facts[i] = (uint8_t)facts;
     /* M6: all threads with this key store the same */
-    rows.texts.states[slot] = !place.found     ? SW_ROW_ABSENT
-                              : stored == NULL ? SW_ROW_NO_TEXT
-                                               : SW_ROW_OF_ROW;
+    rows.key_strings.states[slot] = !place.found     ? SW_ROW_ABSENT
+                                    : stored == NULL ? SW_ROW_NO_KEY_STRING
+                                                     : SW_ROW_OF_ROW;
 }
 
 /* Returns whether no group can be refused for lack of room. */
@@ -121,17 +122,18 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
                 const struct sw_cuda_row_batch<BITS> batch, const struct claims claims)
 {
     const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
-    if (*rows.texts.disputed == 0) {
+    if (*rows.key_strings.disputed == 0) {
         return;
     }
     const bool all = !has_room<BITS>(table, batch.count);
-    const bool undecided = i < batch.count && (all || claims.differ[rows.texts.slots[i]] != 0);
+    const bool undecided =
+        i < batch.count && (all || claims.differ[rows.key_strings.slots[i]] != 0);
     const uint32_t undecided_here = __ballot_sync(SW_WARP_ALL, undecided);
     if (i % 32 == 0 && i < batch.count) {
-        rows.texts.undecided[i / 32] = undecided_here;
+        rows.key_strings.undecided[i / 32] = undecided_here;
     }
     if (i < batch.group_count) {
-        rows.texts.refused[i] = SW_ADMITTED;
+        rows.key_strings.refused[i] = SW_ADMITTED;
     }
 }
 
@@ -159,8 +161,8 @@ decide_group(const typename sw_width<BITS>::table &table, const struct sw_cuda_r
 {
     const bool stash_full = table.state->stash_occupied > table.stash_max;
     for (; *i < end; ++*i) {
-        const uint32_t was = *text_state(rows, *i);
-        if (text_collides(rows, batch.parts, batch.part_count, *i, was)) {
+        const uint32_t was = *key_string_state(rows, *i);
+        if (key_string_collides(rows, batch.parts, batch.part_count, *i, was)) {
             return SW_REFUSED_COLLISION;
         }
         const enum sw_effect effect = sw_row_effect(batch.ops[*i], was != SW_ROW_ABSENT);
@@ -171,23 +173,23 @@ decide_group(const typename sw_width<BITS>::table &table, const struct sw_cuda_r
             ++*occupied;
         }
         *occupied -= effect == SW_EFFECT_REMOVE;
-        text_step(rows, *i, effect);
+        key_string_step(rows, *i, effect);
     }
     return SW_ADMITTED;
 }
 
 /* Decides which groups are refused. One thread; only if key strings differ. */
 template <int BITS>
-static __global__ void text_groups_kernel(const typename sw_width<BITS>::table table,
-                                          const struct sw_cuda_rows rows,
-                                          const struct sw_cuda_row_batch<BITS> batch)
+static __global__ void key_string_groups_kernel(const typename sw_width<BITS>::table table,
+                                                const struct sw_cuda_rows rows,
+                                                const struct sw_cuda_row_batch<BITS> batch)
 {
     uint64_t occupied = table.state->occupied;
     uint32_t i = 0;
-    if (*rows.texts.disputed == 0) {
+    if (*rows.key_strings.disputed == 0) {
         return;
     }
-    while ((i = next_undecided(rows.texts.undecided, i, batch.count)) < batch.count) {
+    while ((i = next_undecided(rows.key_strings.undecided, i, batch.count)) < batch.count) {
         const uint32_t g = row_group<BITS>(batch, i);
         const uint32_t first = g > 0 ? batch.group_ends[g - 1] : 0;
         const uint32_t end = batch.group_ends[g];
@@ -197,12 +199,12 @@ static __global__ void text_groups_kernel(const typename sw_width<BITS>::table t
             decide_group<BITS>(table, rows, batch, &i, end, &occupied);
         if (admission != SW_ADMITTED) {
             occupied = before;
-            rows.texts.refused[g] = (uint8_t)admission;
+            rows.key_strings.refused[g] = (uint8_t)admission;
             while (i-- > first) {
-                text_step_back(rows, i);
+                key_string_step_back(rows, i);
             }
             for (i = first; i < end; i++) {
-                rows.texts.facts[i] |= SW_ROW_VOID;
+                rows.key_strings.facts[i] |= SW_ROW_VOID;
             }
         }
         i = end;
@@ -215,14 +217,15 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     refused_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch)
 {
     const uint32_t g = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
-    if (g < batch.group_count && *rows.texts.disputed != 0 && rows.texts.refused[g] != 0) {
-        batch.group_refused[g] = rows.texts.refused[g];
+    if (g < batch.group_count && *rows.key_strings.disputed != 0 &&
+        rows.key_strings.refused[g] != 0) {
+        batch.group_refused[g] = rows.key_strings.refused[g];
         *batch.status = SW_E_FULL; /* M6: all store the same */
     }
 }
 
 /* A batch of reads, with types. */
-template <int BITS> struct text_reads {
+template <int BITS> struct key_string_reads {
     const typename sw_width<BITS>::word *keys;
     const uint8_t *values;
     uint32_t count, group_count;
@@ -236,7 +239,7 @@ template <int BITS> struct text_reads {
 template <int BITS, typename EXPIRY_FILTER>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     reads_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_rows rows,
-                 const struct text_reads<BITS> reads, const EXPIRY_FILTER expiry_filter)
+                 const struct key_string_reads<BITS> reads, const EXPIRY_FILTER expiry_filter)
 {
     typedef sw_width<BITS> W;
     const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
@@ -244,14 +247,15 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         return;
     }
     uint64_t probes = 0;
-    const uint8_t *text = row_text(rows, reads.values + (uint64_t)i * rows.value_bytes);
+    const uint8_t *key_string = row_key_string(rows, reads.values + (uint64_t)i * rows.value_bytes);
     const typename W::place place = W::locate(&table, W::mix(&table, reads.keys[i]), &probes);
     bool found = place.found;
     if constexpr (EXPIRY_FILTER::filters) {
         found = found && sw_expiry_state_of(expiry_filter, reads.keys[i]).lives;
     }
-    const uint8_t *stored = found ? row_text(rows, row_at(rows, (uint64_t)place.value)) : NULL;
-    if (text == NULL || stored == NULL || same_text(rows, text, stored)) {
+    const uint8_t *stored =
+        found ? row_key_string(rows, row_at(rows, (uint64_t)place.value)) : NULL;
+    if (key_string == NULL || stored == NULL || same_key_string(rows, key_string, stored)) {
         return;
     }
     uint32_t low = 0;
@@ -277,9 +281,10 @@ cudaError_t sw_cuda_launch_row_compare(const struct sw_cuda_device<BITS> *device
                                        const struct sw_cuda_parts *parts, uint32_t part_count,
                                        uint32_t count, cudaStream_t stream)
 {
-    const struct claims claims = claims_of(rows->texts, sw_cuda_row_claims(count));
+    const struct claims claims = claims_of(rows->key_strings, sw_cuda_row_claims(count));
     const uint64_t words = 4 + 3 * (uint64_t)claims.slots;
-    cudaError_t error = cudaMemsetAsync(rows->texts.disputed, 0, words * sizeof(uint32_t), stream);
+    cudaError_t error =
+        cudaMemsetAsync(rows->key_strings.disputed, 0, words * sizeof(uint32_t), stream);
     if (error == cudaSuccess) {
         compare_kernel<BITS><<<count / SW_CUDA_BLOCK + 1, SW_CUDA_BLOCK, 0, stream>>>(
             device->table, keys, *rows, parts, part_count, count, claims);
@@ -289,12 +294,13 @@ cudaError_t sw_cuda_launch_row_compare(const struct sw_cuda_device<BITS> *device
 }
 
 template <int BITS>
-cudaError_t
-sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *rows,
-                         const typename sw_width<BITS>::word *keys,
-                         const struct sw_cuda_row_batch<BITS> *batch, cudaStream_t stream)
+cudaError_t sw_cuda_launch_row_key_strings(const struct sw_cuda_device<BITS> *device,
+                                           const struct sw_cuda_rows *rows,
+                                           const typename sw_width<BITS>::word *keys,
+                                           const struct sw_cuda_row_batch<BITS> *batch,
+                                           cudaStream_t stream)
 {
-    const struct claims claims = claims_of(rows->texts, sw_cuda_row_claims(batch->count));
+    const struct claims claims = claims_of(rows->key_strings, sw_cuda_row_claims(batch->count));
     const uint32_t blocks = batch->count / SW_CUDA_BLOCK + 1;
     cudaError_t error = sw_cuda_launch_row_compare<BITS>(device, rows, keys, batch->parts,
                                                          batch->part_count, batch->count, stream);
@@ -304,7 +310,7 @@ sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct
         error = cudaGetLastError();
     }
     if (error == cudaSuccess) {
-        text_groups_kernel<BITS><<<1, 1, 0, stream>>>(device->table, *rows, *batch);
+        key_string_groups_kernel<BITS><<<1, 1, 0, stream>>>(device->table, *rows, *batch);
         error = cudaGetLastError();
     }
     return error;
@@ -321,15 +327,15 @@ cudaError_t sw_cuda_launch_row_refused(const struct sw_cuda_rows *rows,
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *device,
-                                          const struct sw_cuda_rows *rows,
-                                          const struct sw_batch *batch,
-                                          struct sw_cuda_record *record,
-                                          const struct sw_cuda_expiry_filter *expiry_filter,
-                                          cudaStream_t stream)
+cudaError_t sw_cuda_launch_row_key_string_reads(const struct sw_cuda_device<BITS> *device,
+                                                const struct sw_cuda_rows *rows,
+                                                const struct sw_batch *batch,
+                                                struct sw_cuda_record *record,
+                                                const struct sw_cuda_expiry_filter *expiry_filter,
+                                                cudaStream_t stream)
 {
     typedef typename sw_width<BITS>::word word;
-    const struct text_reads<BITS> reads = {
+    const struct key_string_reads<BITS> reads = {
         (const word *)batch->keys, (const uint8_t *)batch->values, batch->count, batch->group_count,
             batch->group_ends, batch->group_refused, record
     };
@@ -348,7 +354,7 @@ cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *dev
     return cudaGetLastError();
 }
 
-template <int BITS> cudaError_t sw_cuda_load_row_texts(void)
+template <int BITS> cudaError_t sw_cuda_load_row_key_strings(void)
 {
     struct cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncGetAttributes(&attributes, compare_kernel<BITS>);
@@ -356,7 +362,7 @@ template <int BITS> cudaError_t sw_cuda_load_row_texts(void)
         error = cudaFuncGetAttributes(&attributes, mark_kernel<BITS>);
     }
     if (error == cudaSuccess) {
-        error = cudaFuncGetAttributes(&attributes, text_groups_kernel<BITS>);
+        error = cudaFuncGetAttributes(&attributes, key_string_groups_kernel<BITS>);
     }
     if (error == cudaSuccess) {
         error = cudaFuncGetAttributes(&attributes, refused_kernel<BITS>);
@@ -374,14 +380,14 @@ template <int BITS> cudaError_t sw_cuda_load_row_texts(void)
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,                          \
         const typename sw_width<BITS>::word *, const struct sw_cuda_parts *, uint32_t, uint32_t,   \
         cudaStream_t);                                                                             \
-    template cudaError_t sw_cuda_launch_row_texts<BITS>(                                           \
+    template cudaError_t sw_cuda_launch_row_key_strings<BITS>(                                     \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,                          \
         const typename sw_width<BITS>::word *, const struct sw_cuda_row_batch<BITS> *,             \
         cudaStream_t);                                                                             \
     template cudaError_t sw_cuda_launch_row_refused<BITS>(                                         \
         const struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t);        \
-    template cudaError_t sw_cuda_launch_row_text_reads<BITS>(                                      \
+    template cudaError_t sw_cuda_launch_row_key_string_reads<BITS>(                                \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *, const struct sw_batch *, \
         struct sw_cuda_record *, const struct sw_cuda_expiry_filter *, cudaStream_t);              \
-    template cudaError_t sw_cuda_load_row_texts<BITS>(void);
+    template cudaError_t sw_cuda_load_row_key_strings<BITS>(void);
 SW_WIDTHS(INSTANTIATE)
