@@ -57,6 +57,7 @@ def cuckoo_over_resp():
         for command in (("SCAN", 0), ("RANDOMKEY",), ("RESIZE", 1000), ("scan", "x", "y")):
             equal(error_of(replies, *command),
                   f"ERR the cuckoo engine has no {command[0].upper()}", "refusal")
+        check(error_of(replies, "INCREX", 1, "EX", 10).startswith("ERR the cuckoo engine has no INCREX EX"), "INCREX EX")
         listed = commands_of(replies)
         check(not listed & {"scan", "randomkey", "resize"}, "COMMAND lists what is refused")
         check({"get", "incr", "flushall"} <= listed, "COMMAND lacks what is there")

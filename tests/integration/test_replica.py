@@ -321,6 +321,30 @@ def cut_and_spoilt():
 
 
 @case
+def another_write():
+    """a replica refuses a primary that resumes the stream at another write than the replica has asked for"""
+    changed = []
+
+    def add_one(data):
+        match = re.match(rb"\+RESUME (\S+) (\d+) ", data)
+        if match is None:
+            return data
+        changed.append(match[0])
+        return b"+RESUME %s %d " % (match[1], int(match[2]) + 1) + data[match.end():]
+
+    with Server(*SMALL, errors="replica") as primary, Relay(primary.port) as relay, replica_of(relay.port) as replica:
+        equal(ask(primary, "SET", 1, 1), "OK", "SET")
+        caught_up(primary, replica)
+        relay.spoil = add_one
+        relay.cut()
+        eventually(lambda: "the primary continues at another write" in replica.log(), lambda: f"refused: {changed}", 60)
+        equal(ask(primary, "SET", 2, 2), "OK", "SET")
+        relay.spoil = None
+        caught_up(primary, replica)
+        equal(ask(replica, "GET", 2), b"2", "GET")
+
+
+@case
 def falls_behind():
     """a replica behind by more than the backlog is disconnected and starts again"""
     with Server(*SMALL, "--repl-backlog-bytes", "1M") as primary, Relay(primary.port) as relay, \

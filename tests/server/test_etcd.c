@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/etcd/etcd_address.h"
 #include "server/etcd/lines.h"
 #include "server/etcd/values.h"
 #include "server/etcd/watch.h"
@@ -250,4 +251,20 @@ Test(etcd, a_write_compares_the_epoch_and_the_term)
     cr_assert_eq(json_array_size(json_object_get(body, "compare")), 1);
     cr_assert_eq(json_array_size(json_object_get(body, "success")), 2);
     json_decref(body);
+}
+
+Test(etcd, an_address_is_a_host_and_a_port)
+{
+    static const struct {
+        const char *text;
+        bool is_address;
+    } texts[] = {{"h:1", true},      {"h:65535", true}, {"[::1]:2379", true},
+                 {"h:65536", false}, {"h:0", false},    {"h:-1", false},
+                 {"h:+1", false},    {"h: 1", false},   {"h:1x", false},
+                 {"h:", false},      {"h", false},      {":1", false},
+                 {"h:1:", false},    {"", false},       {"h:99999999999999999999", false}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        cr_assert_eq(sw_etcd_is_address(texts[i].text), texts[i].is_address, "\"%s\"",
+                     texts[i].text);
+    }
 }

@@ -164,6 +164,19 @@ Test(ha_shard, a_newer_revision_refuses_what_was_decided_without_it)
     }
 }
 
+/* A name that is cut would be the name of another member. */
+Test(ha_shard, names_are_not_cut)
+{
+    struct sw_ha_names names = {0};
+    char name[SW_HA_NAME_BYTES + 1];
+    memset(name, 'h', sizeof(name));
+    name[SW_HA_NAME_BYTES] = '\0';
+    cr_assert_not(sw_ha_names_add(&names, name), "a letter too long");
+    name[SW_HA_NAME_BYTES - 1] = '\0';
+    cr_assert(sw_ha_names_add(&names, name));
+    cr_assert_str_eq(sw_ha_name(&names, sw_ha_node(name)), name);
+}
+
 Test(ha_shard, names_make_room)
 {
     struct sw_ha_names names = {0};

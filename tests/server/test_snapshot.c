@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "server/log/snapshot_fits.h"
 #include "server/log/snapshot_take.h"
 #include "table/image.h"
 #include "table/table.h"
@@ -279,5 +280,33 @@ Test(snapshot, every_block_has_entries)
             entries += sw_snapshot_entries_of(&header, block);
         }
         cr_assert_eq(entries, rows[i][0]);
+    }
+}
+
+/* Keys may become wider, and integers; rows stay as they are. */
+Test(snapshot, fits_wider_keys)
+{
+    static const struct {
+        uint32_t keys, table_keys, format, bytes, table_bytes;
+        bool fits;
+    } rows[] = {
+        {8, 8, SW_FRAME_VALUES_FIXED, 16, 16, true},  {4, 8, SW_FRAME_VALUES_FIXED, 16, 16, true},
+        {8, 4, SW_FRAME_VALUES_FIXED, 16, 16, false}, {8, 8, SW_FRAME_VALUES_FIXED, 16, 20, false},
+        {8, 8, SW_FRAME_VALUES_FIXED, 20, 16, false}, {4, 8, SW_FRAME_VALUES_INTEGER, 4, 8, true},
+        {8, 4, SW_FRAME_VALUES_INTEGER, 8, 4, false}, {4, 8, SW_FRAME_VALUES_INTEGER, 8, 4, false},
+    };
+    struct sw_directory directory = {.fd = -1};
+    char reason[SW_LOAD_REASON_BYTES];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_load load = {.directory = &directory, .value_format = rows[i].format};
+        struct sw_table_info info = {.key_bytes = rows[i].table_keys,
+                                     .value_bytes = rows[i].table_bytes};
+        load.header.key_bytes = rows[i].keys;
+        load.header.value_bytes = rows[i].bytes;
+        load.header.value_format = rows[i].format;
+        reason[0] = '\0';
+        cr_assert_eq(sw_snapshot_fits(&load, &info, "snapshot", reason), rows[i].fits,
+                     "row %zu: %s", i, reason);
+        cr_assert_eq(strstr(reason, "do not fit this table") == NULL, rows[i].fits, "%s", reason);
     }
 }
