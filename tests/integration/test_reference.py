@@ -32,11 +32,20 @@ def current():
 
 
 class Web(http.server.BaseHTTPRequestHandler):
-    """A proxy behind which exactly one page exists."""
+    """A proxy behind which /exists is a page with a place, /moved leads to it, /loop to itself, and no other page exists."""
 
     def do_GET(self):  # pylint: disable=invalid-name
-        self.send_response(200 if self.path.endswith("/exists") else 404)
+        name = self.path.rsplit("/", 1)[1]
+        if name == "garbage":
+            self.wfile.write(b"no status line\r\n\r\n")
+            return
+        self.send_response({"exists": 200, "moved": 301, "loop": 302, "private": 403, "broken": 503}.get(name, 404))
+        if name in ("moved", "loop"):
+            self.send_header("Location", self.path.replace("moved", "exists"))
+        self.send_header("Content-Type", "text/html; charset=utf-8")
         self.end_headers()
+        if name == "exists":
+            self.wfile.write('<h1 id="place">ä</h1><a name="user-content-other">'.encode())
 
     def log_message(self, format, *args):  # pylint: disable=redefined-builtin
         pass
@@ -52,17 +61,28 @@ def site_links():
             page.write_text(text, encoding="utf-8")
             proxy = f"http://127.0.0.1:{port}"
             done = subprocess.run([ROOT / "deploy/docs/links", folder, *flags], text=True, capture_output=True, check=False,
-                                  env={**os.environ, "http_proxy": proxy, "no_proxy": ""})
+                                  env={**os.environ, "http_proxy": proxy, "https_proxy": proxy, "no_proxy": ""})
             return done.returncode, done.stdout + done.stderr
         equal(links('<p id="here"><a href="page.html#here">1</a><a href="#here">2</a><a href="http://x.example/">3</a>'), (0, ""))
         equal(links('<img src="none.svg">'), (1, "links: page.html links to none.svg: no such file\n"))
         equal(links('<a href="page.html#gone">'), (1, "links: page.html links to page.html#gone: the page has no such place\n"))
         rc, said = links('<a href="http://x.example/exists">', "--external")
-        check(rc == 2 and "the network is absent: none of 1 external links was checked" in said, (rc, said))
+        check(rc == 2 and "the network is absent: none of 1 external link was checked" in said, (rc, said))
         threading.Thread(target=web.serve_forever, daemon=True).start()
-        equal(links('<a href="http://x.example/exists">', "--external", port=web.server_port), (0, "links: 1 external links, 0 dead\n"))
+        equal(links('<a href="http://x.example/exists">', "--external", port=web.server_port), (0, "links: 1 external link, 0 dead, 0 not checked\n"))
         rc, said = links('<a href="http://x.example/exists"><a href="http://x.example/gone">', "--external", port=web.server_port)
         check(rc == 1 and "http://x.example/gone: HTTP Error 404" in said and "2 external links, 1 dead" in said, (rc, said))
+        for name, wanted in (("moved", (0, "x.example/moved leads to http://x.example/exists")), ("exists#place", (0, "0 dead")),
+                             ("exists#other", (0, "0 dead")), ("exists#gone", (1, "exists#gone: the page has no such place")),
+                             ("loop", (1, "x.example/loop: HTTP Error 302")), ("garbage", (1, "BadStatusLine")),
+                             ("private", (2, "each host or a proxy refused: none of 1 external link was checked")),
+                             ("broken", (2, "HTTP Error 503"))):
+            rc, said = links(f'<a href="http://x.example/{name}">', "--external", port=web.server_port)
+            check(rc == wanted[0] and wanted[1] in said, (name, rc, said))
+        rc, said = links('<img srcset="//x.example/secure 1x, HTTP://x.example/private 2x"><a href="http://x.example/exists">', "--external",
+                         port=web.server_port)
+        check(rc == 1 and "links: https://x.example/secure: " in said and "not checked: http://x.example/private: HTTP Error 403" in said and
+              "3 external links, 1 dead, 1 not checked" in said, (rc, said))
         web.shutdown()
 
 
