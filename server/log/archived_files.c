@@ -77,17 +77,33 @@ static int link_if_there(const struct sw_directory *directory, const char *name,
     return status != 0 && (errno == ENOENT || errno == EEXIST) ? 0 : status;
 }
 
-static int sync_both(const struct sw_directory *directory, const char *name)
+static int sync_archive(const struct sw_directory *directory, const char *name)
 {
     const struct sw_io *io = directory->io;
     int fd = io->open(directory->fd, name, O_RDONLY | O_DIRECTORY, 0);
-    int status = fd < 0 || io->fsync(fd) != 0 ? -1 : io->fsync(directory->fd);
+    int status = fd < 0 || io->fsync(fd) != 0 ? -1 : 0;
     if (fd >= 0) {
         int error = errno;
         io->close(fd);
         errno = error;
     }
     return status;
+}
+
+/* Links all files. `first-segment` comes first, and its link is durable before there is a link of a
+ * segment. So the segment that it names, or a newer one, exists when the segments are listed, even
+ * if the log makes or removes segments meanwhile. If a crash leaves the archive without segments of
+ * the newest run, a start there notices it. */
+static int link_all(const struct sw_directory *directory, const char *name)
+{
+    return link_if_there(directory, name, SW_WAL_FIRST_NAME) == 0 &&
+                   sync_archive(directory, name) == 0 &&
+                   link_kind(directory, name, SW_SNAPSHOT_KIND) == 0 &&
+                   link_kind(directory, name, SW_WAL_NAME) == 0 &&
+                   link_if_there(directory, name, SW_HISTORY_NAME) == 0 &&
+                   sync_archive(directory, name) == 0
+               ? directory->io->fsync(directory->fd)
+               : -1;
 }
 
 int sw_archive_files(const struct sw_directory *directory, const char *name, uint64_t most,
@@ -102,11 +118,7 @@ int sw_archive_files(const struct sw_directory *directory, const char *name, uin
                  directory->path, others.count, sw_plural(others.count, "y", "ies"));
         return -1;
     }
-    if ((io->make(directory->fd, name) == 0 || errno == EEXIST) &&
-        link_kind(directory, name, SW_SNAPSHOT_KIND) == 0 &&
-        link_kind(directory, name, SW_WAL_NAME) == 0 &&
-        link_if_there(directory, name, SW_HISTORY_NAME) == 0 &&
-        link_if_there(directory, name, SW_WAL_FIRST_NAME) == 0 && sync_both(directory, name) == 0) {
+    if ((io->make(directory->fd, name) == 0 || errno == EEXIST) && link_all(directory, name) == 0) {
         return 0;
     }
     const int error = errno;

@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,6 +194,55 @@ Test(history_file, another_file_of_the_same_name_is_not_taken_for_the_one_aside)
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 1);
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3-2", 9, reason), 0, "%s", reason);
     close_place(&place);
+}
+
+static int links_left, links_synced, links_made; /* links until one fails; see limited_link */
+
+/* Fails after links_left links. A link of a segment needs that of first-segment on storage. */
+static int limited_link(int dir, const char *from, const char *to)
+{
+    if (links_left-- == 0) {
+        errno = EIO;
+        return -1;
+    }
+    cr_assert(strncmp(from, "log-", 4) != 0 || links_synced > 0, "%s is linked too early", from);
+    links_made += strcmp(from, "first-segment") == 0;
+    return sw_io_system()->link(dir, from, to);
+}
+
+static int counting_fsync(int fd)
+{
+    links_synced = links_made;
+    return sw_io_system()->fsync(fd);
+}
+
+/* Wherever a call is cut off, an archive with a segment has first-segment, and the next call
+ * completes it. */
+Test(history_file, an_archive_that_is_cut_off_has_first_segment_before_segments)
+{
+    for (int links = 0, status = -1; status != 0; links++) {
+        struct place place;
+        char reason[SW_HISTORY_REASON_BYTES] = "", path[160];
+        open_place(&place);
+        struct sw_io io = *sw_io_system();
+        io.link = limited_link;
+        io.fsync = counting_fsync;
+        place.directory.io = &io;
+        put(&place, "log-0000000000000007", "log");
+        put(&place, "snapshot-0000000000000003", "snapshot");
+        put(&place, "first-segment", "first");
+        put(&place, SW_HISTORY_NAME, "history");
+        links_left = links;
+        links_made = links_synced = 0;
+        status = sw_archive_files(&place.directory, "discarded-1-9", 2, reason);
+        cr_assert(status == 0 ? links == 4 : links < 4, "%d links", links);
+        links_left = 9;
+        cr_assert_eq(sw_archive_files(&place.directory, "discarded-1-9", 2, reason), 0);
+        snprintf(path, sizeof(path), "%s/discarded-1-9/log-0000000000000007", place.path);
+        cr_assert_eq(access(path, F_OK), 0);
+        place.directory.io = sw_io_system();
+        close_place(&place);
+    }
 }
 
 Test(history_file, files_stay_aside_while_there_is_room)
