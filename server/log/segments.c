@@ -179,10 +179,26 @@ void sw_wal_note_first(struct sw_wal *wal, uint64_t first)
     }
 }
 
-/* Makes the next segment. If its name may not be durable, its number is not used again. */
+/* Closes a segment that cannot be used while the ghosts stay. It remains among the old segments:
+ * the next segment names it, and a snapshot removes it. */
+static void set_aside(struct sw_wal *wal, struct sw_wal_file *file, uint64_t durable)
+{
+    const int error = errno;
+    sw_wal_leave_segment(wal, file);
+    pthread_mutex_lock(&wal->lock);
+    (void)sw_wal_add_old(wal, file->number, durable, file->at);
+    pthread_mutex_unlock(&wal->lock);
+    errno = error;
+}
+
+/* Makes the next segment. If its name may not be durable, its number is not used again. If the
+ * ghosts cannot be removed, later calls try that first, and make no other segment before. */
 static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
 {
     uint64_t durable = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
+    if (wal->ghosts_may_go && sw_wal_remove_ghosts(wal) != 0) {
+        return -1;
+    }
     if (sw_wal_make_segment(wal, file, wal->next_number, sw_wal_segment_bytes(wal), durable) != 0) {
         return -1;
     }
@@ -200,8 +216,9 @@ static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
     if (wal->first == 0) {
         sw_wal_note_first(wal, file->number);
     }
+    wal->ghosts_may_go = true;
     if (sw_wal_remove_ghosts(wal) != 0) {
-        sw_wal_leave_segment(wal, file);
+        set_aside(wal, file, durable);
         return -1;
     }
     return 0;

@@ -132,6 +132,7 @@ static int put_first(struct copying *copying, const struct sw_log_scan *scan,
         return -1;
     }
     sw_wal_note_first(wal, file->number);
+    wal->ghosts_may_go = true;
     if (sw_wal_remove_ghosts(wal) != 0) {
         (void)say(wal, "segments that the next start must not read cannot be removed", reason);
         sw_wal_leave_segment(wal, file);

@@ -140,8 +140,9 @@ struct sw_wal {
     bool must_rest;   /* the keeper must not use it: the directory changes */
     uint64_t *ghosts; /* segments that exist and that no later start may read */
     size_t ghost_count;
-    bool stopping; /* the writer must end when all is durable */
-    bool stopped;  /* the writer has ended; the other threads must end */
+    bool ghosts_may_go; /* a segment of this run, newer than the ghosts, has a durable name */
+    bool stopping;      /* the writer must end when all is durable */
+    bool stopped;       /* the writer has ended; the other threads must end */
     int error;
     uint64_t records, syncs, sync_us, breaks, restarts;
     uint64_t sync_took[SW_HISTOGRAM_BUCKETS];

@@ -398,3 +398,84 @@ Test(log_restart, a_start_whose_calls_fail)
         }
     }
 }
+
+/* --- an alias that cannot be removed ---------------------------------------------------------- */
+
+#define ALIAS 0x99U
+
+static bool unlinks_fail;  /* of the alias; atomic */
+static int unlinks_failed; /* atomic */
+
+static int failing_unlink(int dir, const char *name)
+{
+    uint64_t number;
+    if (__atomic_load_n(&unlinks_fail, __ATOMIC_SEQ_CST) &&
+        sw_directory_is_named(name, SW_WAL_NAME, &number) && number == ALIAS) {
+        __atomic_fetch_add(&unlinks_failed, 1, __ATOMIC_SEQ_CST);
+        errno = EPERM;
+        return -1;
+    }
+    return sw_io_system()->unlink(dir, name);
+}
+
+/* Gives the first segment a second name, as an interrupted rename leaves it. No log is open. */
+static void put_alias(struct fixture *f)
+{
+    char reason[SW_WAL_REASON_BYTES], first[SW_DIRECTORY_NAME_MAX], alias[SW_DIRECTORY_NAME_MAX];
+    uint64_t *numbers = NULL;
+    size_t count = 0;
+    cr_assert_eq(sw_directory_open(&f->directory, &f->io, f->path, reason, sizeof(reason)), 0);
+    cr_assert_eq(sw_directory_numbers(&f->directory, SW_WAL_NAME, &numbers, &count), 0);
+    cr_assert_gt(count, 0);
+    sw_directory_name(SW_WAL_NAME, numbers[0], first);
+    sw_directory_name(SW_WAL_NAME, ALIAS, alias);
+    cr_assert_eq(f->io.link(f->directory.fd, first, alias), 0);
+    free(numbers);
+    sw_directory_close(&f->directory);
+}
+
+static size_t count_segments_after_alias(const struct fixture *f)
+{
+    uint64_t *numbers = NULL;
+    size_t count = 0, newer = 0;
+    cr_assert_eq(sw_directory_numbers(&f->directory, SW_WAL_NAME, &numbers, &count), 0);
+    for (size_t i = 0; i < count; i++) {
+        newer += numbers[i] > ALIAS;
+    }
+    free(numbers);
+    return newer;
+}
+
+/* The log tries again to remove the alias, and makes one segment meanwhile, by the start or by the
+ * segment thread. Then it goes on. */
+Test(log_restart, an_alias_that_cannot_be_removed)
+{
+    for (int by_thread = 0; by_thread < 2; by_thread++) {
+        struct fixture f;
+        begin_log(&f, SW_WAL_ALWAYS);
+        f.io.unlink = failing_unlink;
+        hand_in(f.wal, 1);
+        wait_until(f.wal, 1);
+        cr_assert_eq(stop(&f), 0);
+        put_alias(&f);
+        __atomic_store_n(&unlinks_failed, 0, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&unlinks_fail, true, __ATOMIC_SEQ_CST);
+        set(&opens_left, by_thread ? 0 : -1);
+        start(&f, SW_WAL_ALWAYS);
+        cr_assert_eq(f.end, 1);
+        set(&opens_left, -1);
+        for (int i = 0; __atomic_load_n(&unlinks_failed, __ATOMIC_SEQ_CST) < 2; i++) {
+            cr_assert_lt(i, 20000);
+            usleep(1000);
+        }
+        cr_assert_eq(count_segments_after_alias(&f), 1);
+        __atomic_store_n(&unlinks_fail, false, __ATOMIC_SEQ_CST);
+        if (sw_wal_state(f.wal) == SW_WAL_BROKEN) {
+            cr_assert_eq(mend(&f, 1), 0);
+        }
+        hand_in(f.wal, 2);
+        wait_until(f.wal, 2);
+        restart(&f, 2);
+        end_all(&f);
+    }
+}
