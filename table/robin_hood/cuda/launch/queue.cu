@@ -10,8 +10,9 @@
 /* Batches of at most SMALL_READ_MAX reads are deferred, so that several share a launch. */
 #define SMALL_READ_MAX 32768
 /* Most keys of a launch of several batches. A write waits for the reads that were launched before
- * it, and a read of another queue shares the bus with them. */
-#define SHARED_READ_MAX (1U << 20)
+ * it, and a read of another queue shares the bus with them. Launches of 2^19 and 2^20 keys were not
+ * faster on an H200. */
+#define SHARED_READ_MAX (1U << 18)
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
@@ -311,37 +312,38 @@ bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64
     return good;
 }
 
-/* Returns whether a batch is deferred until a poll, a flush, a batch of another kind, or until a
- * launch is full. A caller cannot notice the delay before it polls. A small batch of reads is
- * always deferred. A larger one is deferred only behind another batch of the queue: one that is
- * deferred, or one that was launched and not polled yet. So a lone batch starts at once. */
+/* Returns whether a batch is deferred until a poll, a flush, a batch of another kind, or until the
+ * next batch does not fit its launch. A caller cannot notice the delay before it polls. A small
+ * batch of reads is always deferred. A larger one is deferred only behind another batch of the
+ * queue: one that is deferred, or one that was launched and not polled yet. So a lone batch starts
+ * at once. */
 static bool is_deferred(const struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
     if (batch->kind != SW_BATCH_OPERATIONS || batch->ops != NULL || batch->op != SW_GET) {
         return false;
     }
-    return batch->count <= SMALL_READ_MAX ||
-           (batch->count < SHARED_READ_MAX &&
-            (queue->held_count > 0 || queue->busy[queue->ticket % SW_CUDA_IN_FLIGHT_MAX]));
+    return batch->count <= SMALL_READ_MAX || queue->held_count > 0 ||
+           queue->busy[queue->ticket % SW_CUDA_IN_FLIGHT_MAX];
 }
 
-static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+/* Returns whether a batch may join the deferred ones. */
+static bool fits(const struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
     uint64_t keys = batch->count;
     for (uint32_t h = 0; h < queue->held_count; h++) {
         keys += queue->held[h]->count;
     }
-    if (queue->held_count > 0 &&
-        (queue->held[0]->filter != batch->filter || keys > SHARED_READ_MAX)) {
-        if (!sw_cuda_enqueue(queue, NULL, 0)) {
-            return false;
-        }
-        keys = batch->count;
+    return keys <= SHARED_READ_MAX && queue->held[0]->filter == batch->filter;
+}
+
+static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+{
+    if (queue->held_count > 0 && !fits(queue, batch) && !sw_cuda_enqueue(queue, NULL, 0)) {
+        return false;
     }
     batch->_ticket = ticket;
     queue->held[queue->held_count++] = batch;
-    return (queue->held_count < SW_CUDA_READS_MAX && keys < SHARED_READ_MAX) ||
-           sw_cuda_enqueue(queue, NULL, 0);
+    return queue->held_count < SW_CUDA_READS_MAX || sw_cuda_enqueue(queue, NULL, 0);
 }
 
 int sw_cuda_submit(void *context, struct sw_batch *batch)
