@@ -277,7 +277,7 @@ template <int BITS> struct trial {
 };
 
 struct options {
-    double seconds;
+    double seconds_now;
     unsigned turns_lost;
     bool must_fail;
 };
@@ -306,7 +306,7 @@ template <int BITS> void search_one(const struct options *options, bool removes,
     }
 }
 
-double seconds(void)
+double seconds_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
     struct options options = {10, 2, false};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
-            options.seconds = atof(argv[++i]);
+            options.seconds_now = atof(argv[++i]);
         } else if (strcmp(argv[i], "--turns-lost") == 0 && i + 1 < argc) {
             options.turns_lost = (unsigned)atoi(argv[++i]);
         } else if (strcmp(argv[i], "--must-fail") == 0) {
@@ -332,8 +332,8 @@ int main(int argc, char **argv)
     }
     emu_draw_anew();
     struct sums sums[2] = {{0, 0, true}, {0, 0, true}};
-    const double end = seconds() + options.seconds;
-    while (seconds() < end && (sums[0].good || sums[1].good)) {
+    const double end = seconds_now() + options.seconds_now;
+    while (seconds_now() < end && (sums[0].good || sums[1].good)) {
         const bool removes = !sums[0].good || (sums[1].good && below(2) == 0);
         if (below(2) == 0) {
             search_one<64>(&options, removes, &sums[removes]);

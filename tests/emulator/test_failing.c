@@ -61,7 +61,7 @@ struct script {
 
 static const char *const engines[] = {"robin_hood", "cuckoo", "cache"};
 
-static void fail(const struct script *script, const char *format, ...)
+static void fail_script(const struct script *script, const char *format, ...)
 {
     va_list arguments;
     printf("not ok case %u, %s, %u-bit slots, %s: call %llu fails: ", script->number,
@@ -78,7 +78,7 @@ static void fail(const struct script *script, const char *format, ...)
 static void expect(const struct script *script, bool holds, const char *what)
 {
     if (!holds) {
-        fail(script, "%s", what);
+        fail_script(script, "%s", what);
     }
 }
 
@@ -106,7 +106,7 @@ static int poll_to_end(const struct script *script, struct sw_queue *queue, stru
             return status;
         }
     }
-    fail(script, "a batch never ends");
+    fail_script(script, "a batch never ends");
     return SW_PENDING;
 }
 
@@ -117,7 +117,7 @@ static bool is_good(struct script *script, int status)
     const bool has_failed =
         emu_has_failed() && (status == SW_E_DEVICE || status == SW_E_NOMEM || status == SW_E_FULL);
     if (status != SW_OK && !has_failed) {
-        fail(script, "a batch ends with status %d", status);
+        fail_script(script, "a batch ends with status %d", status);
     }
     script->is_known = script->is_known && status == SW_OK;
     return status == SW_OK;
@@ -388,7 +388,7 @@ static void give_memory(struct script *script)
 }
 
 /* Runs the script; returns how many calls it made. */
-static uint64_t run(struct script *script)
+static uint64_t run_script(struct script *script)
 {
     char reason[512] = "";
     emu_fail_call(script->call);
@@ -416,7 +416,7 @@ static uint64_t run(struct script *script)
     }
     uint64_t calls = emu_calls();
     if (emu_allocated() != 0) {
-        fail(script, "%zu bytes are not given back", emu_allocated());
+        fail_script(script, "%zu bytes are not given back", emu_allocated());
     }
     return calls;
 }
@@ -442,11 +442,11 @@ static struct script script_of(unsigned number, uint64_t call)
 static uint64_t run_case(unsigned number, uint64_t seed, uint64_t one_of, uint64_t call)
 {
     struct script script = script_of(number, 0);
-    const uint64_t calls = call == 0 ? run(&script) : call;
+    const uint64_t calls = call == 0 ? run_script(&script) : call;
     uint64_t runs = 0;
     for (uint64_t c = call == 0 ? 1 + seed % one_of : call; c <= calls; c += one_of, runs++) {
         script = script_of(number, c);
-        run(&script);
+        run_script(&script);
     }
     printf("ok case %u, %s, %u-bit slots, %s: %llu calls\n", number, engines[script.config.engine],
            script.config.slot_bits, script.config.backend == SW_BACKEND_CPU ? "CPU" : "CUDA",

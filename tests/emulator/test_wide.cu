@@ -85,7 +85,7 @@ static __global__ void put_kernel(trial *trial)
 namespace
 {
 
-void draw(trial *trial)
+void draw_trial(trial *trial)
 {
     memset(trial, 0, sizeof(*trial));
     trial->threads = 2 + (uint32_t)below(THREADS_MAX - 1);
@@ -99,7 +99,7 @@ void draw(trial *trial)
     }
 }
 
-void run(trial *trial)
+void run_trial(trial *trial)
 {
     for (uint32_t c = 0; c < CELLS_MAX; c++) {
         trial->cells[c] = entry_of(c);
@@ -142,7 +142,7 @@ bool is_right(trial *trial)
     return right;
 }
 
-double seconds(void)
+double seconds_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -173,10 +173,10 @@ int main(int argc, char **argv)
     uint64_t trials = 0;
     uint64_t schedules = 0;
     bool good = true;
-    for (const double end = seconds() + limit; good && seconds() < end; trials++) {
-        draw(&trial);
+    for (const double end = seconds_now() + limit; good && seconds_now() < end; trials++) {
+        draw_trial(&trial);
         const emu_searched searched = emu_search(&trial.cells, sizeof(trial.cells), turns_lost, [] {
-            run(&trial);
+            run_trial(&trial);
             return is_right(&trial);
         });
         schedules += searched.schedules;

@@ -59,7 +59,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int fail(const char *what, int status)
+static int report_failure(const char *what, int status)
 {
     fprintf(stderr, "bench_hot_gpu: %s: %s\n", what, sw_status_text(status));
     return status;
@@ -80,7 +80,7 @@ static uint64_t key_of(uint64_t number)
 }
 
 /* Entries 0, 1, 2, .. */
-static int fill(struct bench *bench)
+static int fill_table(struct bench *bench)
 {
     for (uint64_t first = 0; first < bench->entries; first += bench->count) {
         for (uint32_t i = 0; i < bench->count; i++) {
@@ -91,13 +91,13 @@ static int fill(struct bench *bench)
             .op = SW_SET, .count = bench->count, .keys = bench->keys, .values = bench->values};
         int status = sw_batch_run(bench->queue, &batch);
         if (status != SW_OK) {
-            return fail("filling the table", status);
+            return report_failure("filling the table", status);
         }
     }
     return SW_OK;
 }
 
-static void draw(struct bench *bench, size_t operation, double share)
+static void draw_batch(struct bench *bench, size_t operation, double share)
 {
     static const uint8_t mix[] = {SW_SET, SW_SUM, SW_INCREMENT, SW_DELETE};
     const uint64_t start = random_below(&bench->random, bench->entries);
@@ -123,7 +123,7 @@ static double measure(struct bench *bench, size_t operation, double share, bool 
 {
     double times[RUNS];
     for (int r = 0; r < RUNS; r++) {
-        draw(bench, operation, share);
+        draw_batch(bench, operation, share);
         struct sw_batch batch = {.op = operations[operation].op,
                                  .ops = operations[operation].is_mixed ? bench->ops : NULL,
                                  .count = bench->count,
@@ -135,7 +135,7 @@ static double measure(struct bench *bench, size_t operation, double share, bool 
         int status = sw_batch_run(bench->queue, &batch);
         times[r] = seconds() - begin;
         if (status != SW_OK) {
-            fail(operations[operation].name, status);
+            report_failure(operations[operation].name, status);
             return 0;
         }
     }
@@ -167,7 +167,7 @@ static bool measure_all(struct bench *bench)
     return true;
 }
 
-static bool allocate(struct bench *bench)
+static bool allocate_arrays(struct bench *bench)
 {
     bench->keys = sw_io_alloc(bench->table, bench->count * 8UL);
     bench->values = sw_io_alloc(bench->table, bench->count * 8UL);
@@ -189,7 +189,7 @@ static void close_bench(struct bench *bench)
     sw_table_destroy(bench->table);
 }
 
-static bool run(const struct sw_table_config *config)
+static bool run_config(const struct sw_table_config *config)
 {
     char reason[256] = "";
     struct bench bench = {.slot_bits = config->slot_bits,
@@ -204,8 +204,8 @@ static bool run(const struct sw_table_config *config)
     }
     bench.entries = (uint64_t)(LOAD * (double)config->capacity_slots) / bench.count * bench.count;
     status = sw_queue_create(bench.table, &bench.queue);
-    bool measured = status == SW_OK && allocate(&bench) && bench.entries > 0 &&
-                    fill(&bench) == SW_OK && measure_all(&bench);
+    bool measured = status == SW_OK && allocate_arrays(&bench) && bench.entries > 0 &&
+                    fill_table(&bench) == SW_OK && measure_all(&bench);
     close_bench(&bench);
     return measured;
 }
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
             config.engine = cuckoo != 0 ? SW_ENGINE_CUCKOO : SW_ENGINE_ROBIN_HOOD;
             config.hash_functions = cuckoo != 0 ? 3 : 0;
             config.max_load = 0.85;
-            if (!run(&config)) {
+            if (!run_config(&config)) {
                 return 1;
             }
         }

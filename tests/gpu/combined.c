@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct combined *combined,
-                                                       const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool fail_round(struct combined *combined,
+                                                             const char *format, ...)
 {
     if (combined->failure[0] == '\0') {
         va_list arguments;
@@ -47,7 +47,7 @@ bool combined_open(struct combined *combined, struct sw_table *oracle, struct sw
         combined->memory[s] = sw_io_alloc(combined->tables[s], combined->memory_bytes);
         good = combined->memory[s] != NULL;
     }
-    return good || fail(combined, "no memory for the batches of a round");
+    return good || fail_round(combined, "no memory for the batches of a round");
 }
 
 void combined_close(struct combined *combined)
@@ -79,8 +79,8 @@ static bool compare_counters(struct combined *combined, uint32_t number)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         bool skip = (i < 12 && i % 4 == 1) || strcmp(names[i], "failures") == 0;
         if (!skip && a[i] != b[i]) {
-            return fail(combined, "batch %u: %s: oracle %" PRIu64 ", tested %" PRIu64, number,
-                        names[i], a[i], b[i]);
+            return fail_round(combined, "batch %u: %s: oracle %" PRIu64 ", tested %" PRIu64, number,
+                              names[i], a[i], b[i]);
         }
     }
     return true;
@@ -112,8 +112,9 @@ static bool compare_operation(struct combined *combined, uint32_t number, uint32
                       (const uint8_t *)b->previous + i * bytes, bytes) != 0) {
         differs = "previous";
     }
-    return differs == NULL || fail(combined, "batch %u, operation %u of %u (op %d): %s", number, i,
-                                   a->count, a->ops != NULL ? a->ops[i] : (int)a->op, differs);
+    return differs == NULL ||
+           fail_round(combined, "batch %u, operation %u of %u (op %d): %s", number, i, a->count,
+                      a->ops != NULL ? a->ops[i] : (int)a->op, differs);
 }
 
 /* Compares the answers of each operation. Operations of refused groups have no answers. If all
@@ -125,8 +126,9 @@ static bool compare_operations(struct combined *combined, uint32_t number)
     uint32_t group = 0;
     for (uint32_t g = 0; g < a->group_count && b->group_refused != NULL; g++) {
         if (a->group_refused[g] != b->group_refused[g]) {
-            return fail(combined, "batch %u, group %u of %u: refused by oracle %d, by tested %d",
-                        number, g, a->group_count, a->group_refused[g], b->group_refused[g]);
+            return fail_round(combined,
+                              "batch %u, group %u of %u: refused by oracle %d, by tested %d",
+                              number, g, a->group_count, a->group_refused[g], b->group_refused[g]);
         }
     }
     if (a->group_count == 0 && a->status == SW_E_FULL) {
@@ -143,7 +145,8 @@ static bool compare_operations(struct combined *combined, uint32_t number)
     }
     return b->counters.refused == b->count ||
            (ends_clean(b->found, b->count) && ends_clean(b->not_admitted, b->count)) ||
-           fail(combined, "batch %u of %u operations: unused bits are not zero", number, b->count);
+           fail_round(combined, "batch %u of %u operations: unused bits are not zero", number,
+                      b->count);
 }
 
 static bool check_guards(struct combined *combined, uint32_t number)
@@ -153,8 +156,8 @@ static bool check_guards(struct combined *combined, uint32_t number)
         for (uint32_t g = 0; g < part->guard_count; g++) {
             for (size_t i = 0; i < COMBINED_GUARD_BYTES; i++) {
                 if (combined->memory[s][part->guards[g] + i] != COMBINED_GUARD) {
-                    return fail(combined, "batch %u, table %d: byte %zu behind output %u", number,
-                                s, i, g);
+                    return fail_round(combined, "batch %u, table %d: byte %zu behind output %u",
+                                      number, s, i, g);
                 }
             }
         }
@@ -167,11 +170,11 @@ static bool compare_part(struct combined *combined, uint32_t number)
     const struct sw_batch *a = &combined->parts[number].batch[0];
     const struct sw_batch *b = &combined->parts[number].batch[1];
     if (a->status != b->status || (a->status != SW_OK && a->status != SW_E_FULL)) {
-        return fail(combined, "batch %u: oracle: %s; tested: %s", number, sw_status_text(a->status),
-                    sw_status_text(b->status));
+        return fail_round(combined, "batch %u: oracle: %s; tested: %s", number,
+                          sw_status_text(a->status), sw_status_text(b->status));
     }
     if (a->write_sequence != b->write_sequence || a->leftover_count != b->leftover_count) {
-        return fail(
+        return fail_round(
             combined, "batch %u: oracle: write %" PRIu64 ", %u left over; tested: %" PRIu64 ", %u",
             number, a->write_sequence, a->leftover_count, b->write_sequence, b->leftover_count);
     }
@@ -186,8 +189,8 @@ static bool check_sequence(struct combined *combined)
     for (uint32_t p = 0; p < combined->part_count; p++) {
         uint64_t sequence = combined->parts[p].batch[1].write_sequence;
         if (sequence != 0 && last != 0 && sequence != last + 1) {
-            return fail(combined, "batch %u: write %" PRIu64 " follows write %" PRIu64, p, sequence,
-                        last);
+            return fail_round(combined, "batch %u: write %" PRIu64 " follows write %" PRIu64, p,
+                              sequence, last);
         }
         last = sequence != 0 ? sequence : last;
     }
@@ -231,7 +234,7 @@ bool combined_run(struct combined *combined, const struct combined_round *round)
             poll_each(combined); /* it has too many reads in flight */
         }
         if (status != SW_OK) {
-            fail(combined, "batch %u: submit: %s", p, sw_status_text(status));
+            fail_round(combined, "batch %u: submit: %s", p, sw_status_text(status));
             break;
         }
         combined->part_count++;
@@ -239,7 +242,7 @@ bool combined_run(struct combined *combined, const struct combined_round *round)
     for (uint32_t p = 0; p < combined->part_count; p++) {
         struct sw_batch *batch = &combined->parts[p].batch[0];
         if (sw_batch_run(combined->oracle, batch) != batch->status) {
-            fail(combined, "batch %u: the oracle did not run it", p);
+            fail_round(combined, "batch %u: the oracle did not run it", p);
         }
     }
     while (poll_each(combined)) {

@@ -47,7 +47,8 @@ static bool is_deleted(uint64_t i)
     return i % 7 == 3;
 }
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct huge *huge, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool fail_huge(struct huge *huge, const char *format,
+                                                            ...)
 {
     if (huge->failure[0] == '\0') {
         va_list arguments;
@@ -68,7 +69,7 @@ static bool huge_open(struct huge *huge, const struct sw_table_config *config)
     char reason[200];
     int status = sw_table_create(config, &huge->table, reason, sizeof(reason));
     if (status != SW_OK) {
-        return fail(huge, "create: %s", reason);
+        return fail_huge(huge, "create: %s", reason);
     }
     huge->keys = sw_io_alloc(huge->table, array_bytes(huge));
     huge->values = sw_io_alloc(huge->table, array_bytes(huge));
@@ -76,7 +77,7 @@ static bool huge_open(struct huge *huge, const struct sw_table_config *config)
     huge->found = sw_io_alloc(huge->table, array_bytes(huge));
     if (huge->keys == NULL || huge->values == NULL || huge->previous == NULL ||
         huge->found == NULL || sw_queue_create(huge->table, &huge->queue) != SW_OK) {
-        return fail(huge, "no memory for a batch of %u", huge->batch_ops);
+        return fail_huge(huge, "no memory for a batch of %u", huge->batch_ops);
     }
     return true;
 }
@@ -94,7 +95,7 @@ static void huge_close(struct huge *huge)
 }
 
 /* Runs one operation on the `count` keys in `keys`. */
-static bool run(struct huge *huge, enum sw_op op, uint32_t count, bool answers)
+static bool run_huge_batch(struct huge *huge, enum sw_op op, uint32_t count, bool answers)
 {
     struct sw_batch *batch = &huge->batch;
     memset(batch, 0, sizeof(*batch));
@@ -105,7 +106,7 @@ static bool run(struct huge *huge, enum sw_op op, uint32_t count, bool answers)
     batch->previous = answers ? huge->previous : NULL;
     batch->found = answers ? huge->found : NULL;
     int status = sw_batch_run(huge->queue, batch);
-    return status == SW_OK || fail(huge, "op %d: %s", (int)op, sw_status_text(status));
+    return status == SW_OK || fail_huge(huge, "op %d: %s", (int)op, sw_status_text(status));
 }
 
 static bool insert(struct huge *huge, uint64_t first, uint32_t count)
@@ -114,12 +115,12 @@ static bool insert(struct huge *huge, uint64_t first, uint32_t count)
         huge->keys[i] = key_of(first + i);
         huge->values[i] = value_of(first + i);
     }
-    if (!run(huge, SW_SET, count, false)) {
+    if (!run_huge_batch(huge, SW_SET, count, false)) {
         return false;
     }
     uint64_t inserted = huge->batch.counters.inserted;
     return inserted == count ||
-           fail(huge, "inserted %llu of %u keys", (unsigned long long)inserted, count);
+           fail_huge(huge, "inserted %llu of %u keys", (unsigned long long)inserted, count);
 }
 
 /* Looks up keys [0, stored), and a batch of keys that were never stored. */
@@ -132,7 +133,7 @@ static bool lookup(struct huge *huge, uint64_t stored, bool some_deleted)
         }
         memset(huge->previous, 0xAB, array_bytes(huge));
         memset(huge->found, 0xCD, array_bytes(huge));
-        if (!run(huge, SW_GET, huge->batch_ops, true)) {
+        if (!run_huge_batch(huge, SW_GET, huge->batch_ops, true)) {
             return false;
         }
         for (uint32_t i = 0; i < huge->batch_ops; i++) {
@@ -140,15 +141,15 @@ static bool lookup(struct huge *huge, uint64_t stored, bool some_deleted)
             bool due = first + i < stored && !(some_deleted && is_deleted(first + i));
             hits += due;
             if (found != due || huge->previous[i] != (due ? value_of(first + i) : 0)) {
-                return fail(huge, "key %llu of %llu: found %d, value %u where %d, %u was due",
-                            (unsigned long long)(first + i), (unsigned long long)stored, found,
-                            huge->previous[i], due, due ? value_of(first + i) : 0);
+                return fail_huge(huge, "key %llu of %llu: found %d, value %u where %d, %u was due",
+                                 (unsigned long long)(first + i), (unsigned long long)stored, found,
+                                 huge->previous[i], due, due ? value_of(first + i) : 0);
             }
         }
         if (huge->batch.counters.by_class[SW_CLASS_GET].hits != hits) {
-            return fail(huge, "hits: %llu, not %llu",
-                        (unsigned long long)huge->batch.counters.by_class[SW_CLASS_GET].hits,
-                        (unsigned long long)hits);
+            return fail_huge(huge, "hits: %llu, not %llu",
+                             (unsigned long long)huge->batch.counters.by_class[SW_CLASS_GET].hits,
+                             (unsigned long long)hits);
         }
     }
     return true;
@@ -163,12 +164,12 @@ static bool delete_some(struct huge *huge)
                 huge->keys[count++] = key_of(at);
             }
         }
-        if (!run(huge, SW_DELETE, count, true)) {
+        if (!run_huge_batch(huge, SW_DELETE, count, true)) {
             return false;
         }
         if (huge->batch.counters.deleted != count) {
-            return fail(huge, "deleted %llu of %u keys",
-                        (unsigned long long)huge->batch.counters.deleted, count);
+            return fail_huge(huge, "deleted %llu of %u keys",
+                             (unsigned long long)huge->batch.counters.deleted, count);
         }
     }
     return true;
@@ -182,8 +183,8 @@ static bool resize(struct huge *huge, uint64_t capacity)
     batch->capacity = capacity;
     int status = sw_batch_run(huge->queue, batch);
     if (status != SW_OK || batch->capacity < capacity || batch->capacity > capacity + 3) {
-        return fail(huge, "resize to %llu: %s, %llu slots", (unsigned long long)capacity,
-                    sw_status_text(status), (unsigned long long)batch->capacity);
+        return fail_huge(huge, "resize to %llu: %s, %llu slots", (unsigned long long)capacity,
+                         sw_status_text(status), (unsigned long long)batch->capacity);
     }
     return true;
 }
@@ -193,8 +194,8 @@ static bool occupied_is(struct huge *huge, uint64_t expected)
     struct sw_table_stats stats;
     sw_table_stats(huge->table, &stats);
     return stats.occupied == expected ||
-           fail(huge, "%llu entries, not %llu", (unsigned long long)stats.occupied,
-                (unsigned long long)expected);
+           fail_huge(huge, "%llu entries, not %llu", (unsigned long long)stats.occupied,
+                     (unsigned long long)expected);
 }
 
 /* Inserts `batches` batches; then everything else. */

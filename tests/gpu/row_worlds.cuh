@@ -340,7 +340,7 @@ template <int BITS> void model_batch(struct world<BITS> *w)
             } else {
                 write_row(row, w->ops[i], part->values + at, bytes);
             }
-            w->row_of[key] = found ? w->row_of[key] : w->batch.tentative[i];
+            w->row_of[key] = found ? w->row_of[key] : w->batch.preallocated[i];
         } else if (effect == SW_EFFECT_REMOVE) {
             w->row_of[key] = UINT64_MAX;
         }

@@ -60,7 +60,7 @@ static struct sw_table_config config_of(const struct test_case *test)
 }
 
 /* The next batch. `turn` is the operation of a batch of one, where keys are hot. */
-static void draw(struct pair *pair, const struct test_case *test, uint32_t turn)
+static void draw_batch(struct pair *pair, const struct test_case *test, uint32_t turn)
 {
     uint32_t most = pair_below(pair, 3) == 0 ? test->ops : 1 + test->ops / 20;
     uint32_t count = 1 + (uint32_t)pair_below(pair, most);
@@ -134,7 +134,7 @@ static bool run_rounds(struct pair *pair, const struct test_case *test)
 {
     pair->answers = PAIR_ANSWERS_ALL;
     for (uint32_t round = 0; round < test->rounds; round++) {
-        draw(pair, test, round);
+        draw_batch(pair, test, round);
         if (!pair_run(pair, true) || (test->in_flight && !fly(pair)) ||
             (round % 8 == 7 && !audit(pair, test)) ||
             (round == test->rounds / 2 && !pair_clear(pair))) {

@@ -20,7 +20,7 @@ namespace
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
-template <int BITS> void fail(struct world<BITS> *w, const char *fault)
+template <int BITS> void fail_world(struct world<BITS> *w, const char *fault)
 {
     w->fault = w->fault == NULL ? fault : w->fault;
 }
@@ -36,16 +36,16 @@ template <int BITS> void check_prepared(struct world<BITS> *w, uint8_t *seen)
     }
     for (uint32_t i = 0; i < w->batch.count; i++) {
         if (w->batch.inserts &&
-            (w->batch.tentative[i] >= w->rows_max || seen[w->batch.tentative[i]]++ != 0)) {
-            fail<BITS>(w, "a tentative row is in use");
-            w->batch.tentative[i] = 0;
+            (w->batch.preallocated[i] >= w->rows_max || seen[w->batch.preallocated[i]]++ != 0)) {
+            fail_world<BITS>(w, "a preallocated row is in use");
+            w->batch.preallocated[i] = 0;
         }
         const uint32_t op = w->ops[i];
         const bool inserts = op == SW_SET || op == SW_SET_ABSENT || op == w->shape.number;
         const uint32_t want = op == SW_DELETE ? SW_DELETE : inserts ? SW_SET_ABSENT : SW_GET;
         if (w->batch.ops != NULL ? w->batch.engine_ops[i] != want
                                  : sw_cuda_row_engine_op(op) != want) {
-            fail<BITS>(w, "not the engine's operation");
+            fail_world<BITS>(w, "not the engine's operation");
         }
     }
 }
@@ -56,14 +56,14 @@ template <int BITS> void check_batch(struct world<BITS> *w, uint8_t *seen)
     const uint64_t all = (uint64_t)w->batch.count * bytes + 32 * w->shape.parts_max;
     static uint8_t row[BYTES_MAX];
     if (memcmp(w->answers, w->expected, all) != 0) {
-        fail<BITS>(w, "an answer");
+        fail_world<BITS>(w, "an answer");
     }
     memset(seen, 0, w->rows_max);
     const struct sw_cuda_row_stack *stack = w->rows.stack;
     uint64_t entries = 0;
     for (uint64_t f = 0; f < stack->free_count && f < w->rows_max; f++) {
         if (w->rows.free[f] >= stack->high || seen[w->rows.free[f]]++ != 0) {
-            fail<BITS>(w, "a row is free twice, or was never used");
+            fail_world<BITS>(w, "a row is free twice, or was never used");
             return;
         }
     }
@@ -73,17 +73,17 @@ template <int BITS> void check_batch(struct world<BITS> *w, uint8_t *seen)
         }
         entries++;
         if (w->row_of[k] >= stack->high || seen[w->row_of[k]]++ != 0) {
-            fail<BITS>(w, "a row is in use and free");
+            fail_world<BITS>(w, "a row is in use and free");
             return;
         }
         good(cudaMemcpy(row, sw_cuda_row_at(&w->rows, w->row_of[k]), bytes, cudaMemcpyDefault),
              "reading a row");
         if (memcmp(row, w->contents + (uint64_t)k * bytes, bytes) != 0) {
-            fail<BITS>(w, "the contents of a row");
+            fail_world<BITS>(w, "the contents of a row");
         }
     }
     if (entries + stack->free_count != stack->high) {
-        fail<BITS>(w, "a row is lost");
+        fail_world<BITS>(w, "a row is lost");
     }
 }
 
@@ -109,7 +109,7 @@ template <int BITS> void check_gathered(struct world<BITS> *w)
     for (uint32_t k = 0; k < w->shape.keys; k++) {
         if (w->row_of[k] != UINT64_MAX &&
             memcmp(packed + odd + count++ * bytes, w->contents + (uint64_t)k * bytes, bytes) != 0) {
-            fail<BITS>(w, "a row that was gathered");
+            fail_world<BITS>(w, "a row that was gathered");
         }
     }
     good(cudaFreeHost(entries), "freeing");
@@ -148,7 +148,7 @@ template <int BITS> void open_world(struct world<BITS> *w, uint32_t multiprocess
     w->ops = host_array<uint8_t>(n);
     w->key_of = host_array<uint32_t>(n);
     w->batch.engine_ops = host_array<uint8_t>(n);
-    w->batch.tentative = host_array<word>(n);
+    w->batch.preallocated = host_array<word>(n);
     w->batch.previous = w->previous = host_array<word>(n);
     w->batch.found = w->found = host_array<uint64_t>(n / 64 + 1);
     w->batch.group_ends = w->group_ends = host_array<uint32_t>(n);
@@ -165,10 +165,22 @@ template <int BITS> void open_world(struct world<BITS> *w, uint32_t multiprocess
 
 template <int BITS> void close_world(struct world<BITS> *w)
 {
-    void *const arrays[] = {w->rows.free,        w->rows.stack,      w->ops,      w->key_of,
-                            w->batch.engine_ops, w->batch.tentative, w->previous, w->found,
-                            w->group_ends,       w->group_refused,   w->status,   w->parts,
-                            w->operands,         w->answers,         w->expected, w->row_of,
+    void *const arrays[] = {w->rows.free,
+                            w->rows.stack,
+                            w->ops,
+                            w->key_of,
+                            w->batch.engine_ops,
+                            w->batch.preallocated,
+                            w->previous,
+                            w->found,
+                            w->group_ends,
+                            w->group_refused,
+                            w->status,
+                            w->parts,
+                            w->operands,
+                            w->answers,
+                            w->expected,
+                            w->row_of,
                             w->contents};
     for (void *array : arrays) {
         good(cudaFreeHost(array), "freeing");

@@ -47,7 +47,7 @@ struct arrays {
 };
 
 /* A batch's keys are its values. */
-void fill(const struct arrays *arrays, const struct trial *trial)
+void fill_arrays(const struct arrays *arrays, const struct trial *trial)
 {
     for (uint32_t i = 0; i < trial->count; i++) {
         uint64_t key = i + 1;
@@ -62,7 +62,7 @@ int run_all(const struct sw_backend *backend, struct sw_cuda_table *table, void 
 {
     const struct sw_write_path_counters *path = &table->write_paths[SW_WRITE_PATH_RANGES];
     uint64_t before = 0;
-    fill(arrays, trial);
+    fill_arrays(arrays, trial);
     for (int b = 0; b < BATCHES; b++) {
         struct sw_batch batch;
         memset(&batch, 0, sizeof(batch));
@@ -86,7 +86,8 @@ int run_all(const struct sw_backend *backend, struct sw_cuda_table *table, void 
     return (int)(path->batches - before);
 }
 
-int run(const struct sw_backend *backend, void *table, void *queue, const struct trial *trial)
+int run_backend(const struct sw_backend *backend, void *table, void *queue,
+                const struct trial *trial)
 {
     const size_t bytes = ((size_t)trial->count * (trial->slot_bits / 16) + 63) / 64 * 64;
     const size_t found_bytes = ((size_t)trial->count + 63) / 64 * 64;
@@ -118,7 +119,7 @@ bool passes(const struct trial *trial)
     config.tuning.ranges = trial->forbidden ? SW_CHOICE_NEVER : SW_CHOICE_AUTO;
     if (backend->open(&config, &table, reason, sizeof(reason)) == SW_OK &&
         backend->queue_open(table, &queue) == SW_OK) {
-        ranged = run(backend, table, queue, trial);
+        ranged = run_backend(backend, table, queue, trial);
     }
     if (queue != NULL) {
         backend->queue_close(queue);

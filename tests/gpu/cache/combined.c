@@ -141,8 +141,8 @@ static const struct offer *run_keys(struct trial_faults *faults, struct sw_queue
 
 /* Fills the cache, then uses all it holds twice more. Returns the first key never offered; a key
  * that is present in *present. */
-static uint64_t fill(struct trial_faults *faults, struct sw_table *table, struct sw_queue *queue,
-                     struct offer *offer, uint64_t *present)
+static uint64_t fill_cache(struct trial_faults *faults, struct sw_table *table,
+                           struct sw_queue *queue, struct offer *offer, uint64_t *present)
 {
     struct sw_table_info info;
     struct sw_table_stats stats = {.occupied = 0};
@@ -237,7 +237,7 @@ static void turned_away(struct trial_faults *faults, const struct trial_setting 
         struct random random = {setting->seed};
         uint64_t present = 0;
         memset(offers, 0, OFFERS * sizeof(*offers));
-        uint64_t next = fill(faults, table, queue, offers, &present);
+        uint64_t next = fill_cache(faults, table, queue, offers, &present);
         for (uint32_t o = 0; o < OFFERS; o++) {
             draw_offer(&offers[o], &random, &next, present);
             trial_expect(faults, sw_batch_submit(queue, &offers[o].batch), "submit");

@@ -74,7 +74,7 @@ static uint64_t close_pressure(struct pressure *p)
 }
 
 /* Random keys of `key_count`, random scores, and a value of a version of its own each. */
-static void draw(struct pressure *p, uint64_t key_count)
+static void draw_keys(struct pressure *p, uint64_t key_count)
 {
     uint32_t bytes = p->config.value_bytes;
     for (uint32_t i = 0; i < p->ops; i++) {
@@ -98,7 +98,7 @@ static struct sw_batch insert_batch(const struct pressure *p)
 }
 
 /* Runs it, and notes what became of each operation. */
-static void run(struct pressure *p, struct sw_batch *batch)
+static void run_pressure(struct pressure *p, struct sw_batch *batch)
 {
     trial_expect(&p->faults, sw_batch_run(p->cache.queue, batch), "run");
     p->counters = batch->counters;
@@ -220,7 +220,7 @@ static void insert_and_check(struct pressure *p, bool distinct)
     batch.leftover_keys = p->evicted_keys;
     batch.leftover_values = p->evicted_values;
     batch.leftover_scores = p->evicted_scores;
-    run(p, &batch);
+    run_pressure(p, &batch);
     trial_audit(&p->faults, &p->cache);
     struct trial_contents *after = trial_contents(p->setting, &p->cache);
     check_counters(p);
@@ -245,7 +245,7 @@ static void insert_plainly(struct pressure *p)
 {
     struct trial_contents *before = trial_contents(p->setting, &p->cache);
     struct sw_batch batch = insert_batch(p);
-    run(p, &batch);
+    run_pressure(p, &batch);
     trial_audit(&p->faults, &p->cache);
     struct trial_contents *after = trial_contents(p->setting, &p->cache);
     check_counters(p);
@@ -273,7 +273,7 @@ static void erase_and_check(struct pressure *p, bool answers)
                              .keys = p->keys,
                              .found = answers ? p->found : NULL,
                              .not_admitted = answers ? p->not_admitted : NULL};
-    run(p, &batch);
+    run_pressure(p, &batch);
     trial_audit(&p->faults, &p->cache);
     struct trial_contents *after = trial_contents(p->setting, &p->cache);
     for (uint32_t i = 0; i < count && answers; i++) {
@@ -298,13 +298,13 @@ uint64_t case_pressure(const struct trial_setting *setting, const struct sw_tabl
     open_pressure(&p, setting, &mine, "pressure");
     for (uint32_t round = 0; round < 4 && p.faults.count == 0; round++) {
         /* few keys: repeated in the batch; then many, among them newcomers for every slot */
-        draw(&p, mine.capacity_slots / 2);
+        draw_keys(&p, mine.capacity_slots / 2);
         insert_and_check(&p, false);
-        draw(&p, 4 * mine.capacity_slots);
+        draw_keys(&p, 4 * mine.capacity_slots);
         insert_and_check(&p, false);
-        draw(&p, 2 * mine.capacity_slots);
+        draw_keys(&p, 2 * mine.capacity_slots);
         insert_plainly(&p);
-        draw(&p, mine.capacity_slots);
+        draw_keys(&p, mine.capacity_slots);
         for (uint32_t i = 0; i < p.ops; i++) {
             p.keys[i] = ((uint64_t)round + 1) << 40 | i;
             trial_value(p.values + (size_t)i * mine.value_bytes, mine.value_bytes, p.keys[i], i);
@@ -336,7 +336,7 @@ static struct retention offer_all(struct pressure *p)
             trial_value(p->values + (size_t)k * 4, 4, p->keys[k], 0);
         }
         struct sw_batch batch = insert_batch(p);
-        run(p, &batch);
+        run_pressure(p, &batch);
         if (retention.undisputed == 0 && p->counters.evicted + p->counters.not_admitted > 0) {
             retention.undisputed = (double)held / (double)capacity;
         }

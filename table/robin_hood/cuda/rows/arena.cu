@@ -13,16 +13,16 @@ static size_t cut(struct sw_cuda_arena *arena, uint32_t slot_bits, void *base)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
     const uint64_t n = arena->view.operations_max;
-    uint8_t *tentative = NULL;
+    uint8_t *preallocated = NULL;
     uint8_t *previous = NULL;
     uint8_t *scratch = NULL;
     sw_cuda_cut(&cutter, &arena->view.stack, 1);
-    sw_cuda_cut(&cutter, &tentative, n * (slot_bits / 16));
+    sw_cuda_cut(&cutter, &preallocated, n * (slot_bits / 16));
     sw_cuda_cut(&cutter, &previous, n * (slot_bits / 16));
     sw_cuda_cut(&cutter, &arena->engine_ops, n);
     sw_cuda_cut(&cutter, &arena->engine_found, (n + 63) / 64);
     sw_cuda_cut(&cutter, &scratch, sw_cuda_rows_cut(&arena->view, NULL));
-    arena->tentative = tentative;
+    arena->preallocated = preallocated;
     arena->previous = previous;
     if (base != NULL) {
         (void)sw_cuda_rows_cut(&arena->view, scratch);

@@ -30,11 +30,11 @@ struct sw_cuda_arena {
     uint64_t mapped;                          /* atomic: rows with memory */
     uint64_t bytes;                           /* of `memory` */
     void *memory; /* device: the stack's counts, the arrays below, and the scratch of the view */
-    void *tentative, *previous;   /* [operations_max] words of the table's width */
-    uint8_t *engine_ops;          /* [operations_max] */
-    uint64_t *engine_found;       /* [operations_max / 64] */
-    cudaStream_t stream;          /* copies rows while the engine runs */
-    cudaEvent_t looked_up, moved; /* start and end of that copy */
+    void *preallocated, *previous; /* [operations_max] words of the table's width */
+    uint8_t *engine_ops;           /* [operations_max] */
+    uint64_t *engine_found;        /* [operations_max / 64] */
+    cudaStream_t stream;           /* copies rows while the engine runs */
+    cudaEvent_t looked_up, moved;  /* start and end of that copy */
 };
 
 /* Returns whether a configuration with rows is possible on CUDA; true without rows. If not, writes

@@ -34,7 +34,7 @@ find_piece_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<
         effect = row_effect_of<BITS>(batch, i, found || came);
         known = batch.looked_up && found && !effect.refused;
         row = effect.found     ? (uint32_t)batch.previous[i]
-              : effect.inserts ? (uint32_t)batch.tentative[i]
+              : effect.inserts ? (uint32_t)batch.preallocated[i]
                                : SW_CUDA_NO_ROW;
     }
     if (i < piece.end && !known) {

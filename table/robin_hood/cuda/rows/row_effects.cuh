@@ -111,7 +111,7 @@ struct row_effect {
     bool found;   /* the key was present */
     bool refused; /* all other fields except `op` are false */
     bool writes;  /* the operation writes the row */
-    bool inserts; /* the operation writes its tentative row */
+    bool inserts; /* the operation writes its preallocated row */
     bool removes; /* the row of the key becomes free */
     uint32_t op;
 };
@@ -149,7 +149,7 @@ row_effect_of(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
     return row_effect_of<BITS>(batch, i, row_found<BITS>(batch, i));
 }
 
-/* Returns the number of free rows that the batch took off the stack as tentative rows. */
+/* Returns the number of free rows that the batch took off the stack as preallocated rows. */
 template <int BITS>
 static __device__ inline uint64_t row_taken(const struct sw_cuda_rows &rows,
                                             const struct sw_cuda_row_batch<BITS> &batch)

@@ -152,9 +152,9 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     return repeated;
 }
 
-/* The rows that operation i frees: its unused tentative row, and the row of the entry it removed.
- * SW_CUDA_NO_ROW: none. A row that was never used stays so unless the batch now uses a row at or
- * after it. */
+/* The rows that operation i frees: its unused preallocated row, and the row of the entry it
+ * removed. SW_CUDA_NO_ROW: none. A row that was never used stays so unless the batch now uses a row
+ * at or after it. */
 template <int BITS>
 static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
                                           const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
@@ -162,7 +162,7 @@ static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
     const struct row_effect effect = row_effect_of<BITS>(batch, i);
     const uint64_t used_before = rows.stack->free_count + rows.scratch.control->fresh;
     const bool unused = batch.inserts && !effect.inserts && i < used_before;
-    return make_uint2(unused ? (uint32_t)batch.tentative[i] : SW_CUDA_NO_ROW,
+    return make_uint2(unused ? (uint32_t)batch.preallocated[i] : SW_CUDA_NO_ROW,
                       effect.removes ? (uint32_t)batch.previous[i] : SW_CUDA_NO_ROW);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_prepare.cu - before the engine: computes the tentative row of each operation, and the
+ * row_prepare.cu - before the engine: computes the preallocated row of each operation, and the
  * operation on integers that the engine runs for it.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/rows/rows.cuh"
 
-/* The tentative row of operation i is row i from the top of the stack. After the end of the stack,
- * the rows follow that were never used. */
+/* The preallocated row of operation i is row i from the top of the stack. After the end of the
+ * stack, the rows follow that were never used. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     prepare_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch)
@@ -32,8 +32,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     if (i < batch.count && batch.inserts) {
         const uint64_t free_count = rows.stack->free_count;
-        batch.tentative[i] = (word)(i < free_count ? rows.free[free_count - 1 - i]
-                                                   : rows.stack->high + (i - free_count));
+        batch.preallocated[i] = (word)(i < free_count ? rows.free[free_count - 1 - i]
+                                                      : rows.stack->high + (i - free_count));
     }
 }
 

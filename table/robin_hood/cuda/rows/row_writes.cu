@@ -53,7 +53,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     rows->wide = combined->parts[0]->wide_operands;
     rows->in_order = mix.in_order;
     rows->engine_ops = rows->ops != NULL ? arena->engine_ops : NULL;
-    rows->tentative = (word *)arena->tentative;
+    rows->preallocated = (word *)arena->preallocated;
     rows->previous = (const word *)arena->previous;
     rows->found = memory->found;
     rows->looked_up = !mix.deletes && !key_strings;
@@ -71,7 +71,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
 
     whole->op = (enum sw_op)sw_cuda_row_engine_op(rows->op);
     whole->ops = rows->engine_ops;
-    whole->values = rows->inserts ? rows->tentative : NULL;
+    whole->values = rows->inserts ? rows->preallocated : NULL;
     whole->previous = arena->previous;
     whole->found = rows->looked_up ? arena->engine_found : memory->found;
     cudaError_t error = cudaSuccess;

@@ -8,15 +8,15 @@
  *   sw_cuda_launch_row_key_strings     if rows end with key strings: compares these, and decides
  * which groups are refused because two strings of one key differ. Skipped if the expiry step has
  * decided that already (expiry.cuh) sw_cuda_launch_row_prepare   assigns every operation a
- * tentative row and the equivalent operation on integers sw_cuda_launch_row_look_up   for a batch
- * that deletes nothing: finds the present keys. They stay present and keep their rows the engine
- * carries out the other operations and returns the row that each key had. After a look-up it runs
- * only if the batch may insert sw_cuda_launch_row_early     in parallel with the engine, if nothing
- * can be refused: copies the rows of present keys sw_cuda_launch_row_data      copies bytes, and
- * frees rows that were not used or were removed
+ * preallocated row and the equivalent operation on integers sw_cuda_launch_row_look_up   for a
+ * batch that deletes nothing: finds the present keys. They stay present and keep their rows the
+ * engine carries out the other operations and returns the row that each key had. After a look-up it
+ * runs only if the batch may insert sw_cuda_launch_row_early     in parallel with the engine, if
+ * nothing can be refused: copies the rows of present keys sw_cuda_launch_row_data      copies
+ * bytes, and frees rows that were not used or were removed
  *
  * So the row of an operation is the row of its key, or else, if the operation inserts, its
- * tentative row. This is exact in array order because the engine's answers are. No row that is
+ * preallocated row. This is exact in array order because the engine's answers are. No row that is
  * freed is reused before the next batch. So all effects on one row belong to one key, and rows of
  * different numbers are independent.
  *
@@ -150,14 +150,14 @@ template <int BITS> struct sw_cuda_row_batch {
     uint32_t count; /* may be 0 */
     uint32_t op;
     const uint8_t *ops; /* [count] on rows; NULL: all are `op` */
-    bool inserts;       /* some operation may insert; if false, no operation gets a tentative row */
+    bool inserts;  /* some operation may insert; if false, no operation gets a preallocated row */
     bool collides; /* groups may be refused because key strings differ; these are compared first.
                       Then `ops` is not NULL, and no key is looked up */
     bool wide;     /* operands are wide ones: sw_batch.wide_operands */
     bool in_order; /* for some operations sw_row_is_in_order may be true: row_order.cuh */
     uint8_t *engine_ops;  /* [count] on integers: made by prepare. NULL if ops is: then all are
                              sw_cuda_row_engine_op(op) */
-    word *tentative;      /* [count] made by prepare: operands of the engine's operations; the data
+    word *preallocated;   /* [count] made by prepare: operands of the engine's operations; the data
                              phase reads them again */
     const word *previous; /* [count] the engine's answer */
     uint64_t *found; /* [count / 64] likewise. After a look-up: made by the look-up, and by the data
