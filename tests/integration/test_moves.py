@@ -6,11 +6,14 @@ import contextlib
 import json
 import logging
 import random
+import re
 import select
+import struct
 import threading
 import time
 
 import redis
+import xxhash
 
 from cluster import key_in, node_id, redis_cli_cluster, slot_of, topology
 from faults import Faults
@@ -23,6 +26,7 @@ logging.disable(logging.ERROR)  # redis-py logs every redirection with its trace
 SEED = drawn_seed()
 RANDOM = random.Random(SEED)
 FAULTS_A_RUN = 8  # many_moves.py takes all of them, again and again
+MOVE_FINAL, MOVE_HEAD_BYTES = b"SMV1\x07", 80  # how the last message of a move begins (server/move/stream.h)
 
 
 def some_slots():
@@ -376,6 +380,47 @@ def slow_link():
             key = key_in(100, 300)
             equal(one.ask("SET", key, 1), "OK", "SET")
             moved(mover(servers, "100-300", "s0", "s1"))
+            equal(two.ask("GET", key), b"1", "at the target")
+
+
+def with_another_digest(spoiled):
+    """Returns what a relay does to the bytes of a source: it changes the digest in the last message of each move."""
+    salt = [0]
+
+    def change(data):
+        begun = re.match(rb"\+EXPORT (\d+)\r\n", data)
+        salt[0] = int(begun[1]) if begun else salt[0]
+        at = data.rfind(MOVE_FINAL)
+        if at < 0 or len(data) < at + MOVE_HEAD_BYTES:
+            return data
+        words = list(struct.unpack_from("<10Q", data, at))
+        if words[9] != xxhash.xxh3_64_intdigest(data[at:at + 72], salt[0]):
+            return data
+        words[5] ^= 1
+        head = struct.pack("<9Q", *words[:9])
+        spoiled.append(at)
+        return data[:at] + head + struct.pack("<Q", xxhash.xxh3_64_intdigest(head, salt[0])) + data[at + MOVE_HEAD_BYTES:]
+    return change
+
+
+@case
+def another_digest():
+    """a target whose keys differ from the source's takes no slot, and tries again"""
+    with cluster(2) as servers:
+        one, two = servers
+        spoiled = []
+        with Relay(one.port, with_another_digest(spoiled)) as relay:
+            text = topology(2, [{"port": relay.port, "slots": [[0, 8191]]}, {"port": two.port, "slots": [[8192, 16383]]}])
+            for server in servers:
+                server.set_topology(text)
+            key = key_in(100, 300)
+            equal(one.ask("SET", key, 1), "OK", "SET")
+            process = mover(servers, "100-300", "s0", "s1")
+            eventually(lambda: "differ from the source's" in two.log(), lambda: f"{len(spoiled)} attempts were changed", 60)
+            eventually(lambda: one.ask("GET", key) == b"1", "the source serves between two attempts", 60)
+            check(str(two.ask("GET", key)).startswith(f"MOVED {slot_of(key)} "), "the target serves none")
+            relay.spoil = None
+            moved(process)
             equal(two.ask("GET", key), b"1", "at the target")
 
 
