@@ -152,11 +152,11 @@ def wait_by_frames():
             to_be_killed(replica_of(primary.port)) as other, primary.connect() as connection:
         asks = frames_of(connection)
         eventually(lambda: wait_of(primary) == 2, "both are there", 20)
-        written, reply = asks(wire.frame(wire.SET, range(1, 3000), range(1, 3000)), wait_frame(2, 20000, 2))
+        written, reply = asks(wire.frame(wire.SET, range(1, 3000), range(1, 3000)), wait_frame(2, 600_000, 2))
         equal((written.status, reply.status, reply.count), (wire.OK, wire.OK, 2), "both have what was sent before")
         equal(asks(wait_frame(0, 0))[0].count, 2, "it tells how many")
         other.kill()
-        equal(asks(wire.frame(wire.SET, (1,), (2,)), wait_frame(1, 20000, 2))[1].count, 1, "one")
+        equal(asks(wire.frame(wire.SET, (1,), (2,)), wait_frame(1, 600_000, 2))[1].count, 1, "one")
         with Moves(primary, replica_waits=2, replica_waits_short=2):
             check(asks(wait_frame(2, 30))[0].count < 2, "not two any more")
             check(ask(primary, "WAIT", 2, 30) < 2, "by RESP")
@@ -189,7 +189,7 @@ def wait_by_frames_ends():
         with replica_of(one.port) as replica:
             caught_up(one, replica)
             equal(asks(wait_frame(1, 50))[0].count, 0, "nobody has the write of then")
-            equal(asks(wire.frame(wire.SET, (2,), (1,)), wait_frame(1, 20000, 2))[1].count, 1, "a later one")
+            equal(asks(wire.frame(wire.SET, (2,), (1,)), wait_frame(1, 600_000, 2))[1].count, 1, "a later one")
         last.sendall(wire.frame(wire.SET, (1,), (1,)) + wait_frame(1, 600_000, 2))
         equal(wire.read_frame(last).status, wire.OK, "SET")
         two.stop()
