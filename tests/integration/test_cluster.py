@@ -9,7 +9,7 @@ import threading
 import xxhash
 
 from cluster import Node, key_in, node_id, nodes, slot_of, topology
-from harness import Moves, Server, case, check, drawn_seed, equal, eventually, main, refusal
+from harness import DAEMON, Moves, Server, case, check, drawn_seed, equal, eventually, main, refusal, run
 from wire import Error, Replies, array, command, envelope, field, header_of, read_frame
 
 RANDOM = random.Random(drawn_seed())
@@ -425,8 +425,7 @@ def starts_that_are_refused():
     with Node(0, errors="cluster: |has the state of node") as server:
         server.set_topology(topology(2, [{"port": server.port, "slots": [[0, 16383]]}]))
         server.stop()
-        path = server.directory / "topology.json"
-        flags = server.flags
+        path, flags = server.directory / "topology.json", server.flags
         server.flags = flags + ["--cluster-config", str(path)]
         refused_start(server, "topology.json: No such file or directory")
         path.write_text(topology(2, [{"port": server.port, "slots": [[0, 100]]}]))
@@ -434,7 +433,8 @@ def starts_that_are_refused():
         path.write_text('{"format": 2}')
         refused_start(server, "$.format must be 1")
         server.flags = [node_id(3) if f == node_id(0) else f for f in flags]
-        refused_start(server, f"has the state of node {node_id(0)}, but --cluster-node-id is {node_id(3)}")
+        refused_start(server, of_another := f"has the state of node {node_id(0)}, but --cluster-node-id is {node_id(3)}")
+        check(of_another in (said := run(DAEMON, "--check-config", *server.flags, rc=None)), said)
         server.flags = flags
         state = server.directory / "cluster.json"
         whole = state.read_text()
