@@ -18,8 +18,9 @@
 #define SMALL 64U       /* keys of a batch that is always deferred */
 #define LARGER 32832U   /* keys of a batch that is deferred behind another one */
 #define FULL (1U << 18) /* most keys of a launch of several batches */
-#define STORED 1000U    /* keys of the table: 1 to STORED */
-#define DRAWN 2000U     /* reads request the keys from 1 to DRAWN, again and again */
+#define ARRAY (2 * FULL)
+#define STORED 1000U /* keys of the table: 1 to STORED */
+#define DRAWN 2000U  /* reads request the keys from 1 to DRAWN, again and again */
 
 /* Calls of cudaSetDevice. */
 static unsigned chosen;
@@ -35,8 +36,8 @@ int __wrap_cudaSetDevice(int device)
 struct fixture {
     struct sw_table *table;
     struct sw_queue *queue;
-    uint32_t *keys, *values; /* [FULL] */
-    uint64_t *found;         /* [FULL / 64] */
+    uint32_t *keys, *values; /* [ARRAY] */
+    uint64_t *found;         /* [ARRAY / 64] */
     struct sw_batch reads[READS];
 };
 
@@ -64,13 +65,13 @@ static void open_fixture(struct fixture *f)
     config.backend = SW_BACKEND_CUDA;
     config.slot_bits = 64;
     config.capacity_slots = 4 * STORED;
-    config.batch_ops_max = FULL;
+    config.batch_ops_max = ARRAY;
     expect(sw_table_create(&config, &f->table, reason, sizeof(reason)) == SW_OK, reason);
     expect(sw_queue_create(f->table, &f->queue) == SW_OK, "a queue");
-    f->keys = io(f, FULL * sizeof(*f->keys));
-    f->values = io(f, FULL * sizeof(*f->values));
-    f->found = io(f, FULL / 8);
-    for (uint32_t i = 0; i < FULL; i++) {
+    f->keys = io(f, ARRAY * sizeof(*f->keys));
+    f->values = io(f, ARRAY * sizeof(*f->values));
+    f->found = io(f, ARRAY / 8);
+    for (uint32_t i = 0; i < ARRAY; i++) {
         f->keys[i] = i % DRAWN + 1;
         f->values[i] = 2 * f->keys[i];
     }
@@ -80,9 +81,9 @@ static void open_fixture(struct fixture *f)
 
 static void close_fixture(struct fixture *f)
 {
-    sw_io_free(f->table, f->keys, FULL * sizeof(*f->keys));
-    sw_io_free(f->table, f->values, FULL * sizeof(*f->values));
-    sw_io_free(f->table, f->found, FULL / 8);
+    sw_io_free(f->table, f->keys, ARRAY * sizeof(*f->keys));
+    sw_io_free(f->table, f->values, ARRAY * sizeof(*f->values));
+    sw_io_free(f->table, f->found, ARRAY / 8);
     sw_queue_destroy(f->queue);
     sw_table_destroy(f->table);
 }
@@ -133,6 +134,24 @@ static void larger_batches_join_small_ones(struct fixture *f)
     printf("ok larger batches share a launch with small ones\n");
 }
 
+/* The device would be idle until the poll of the batch before them. */
+static void long_and_device_batches_start(struct fixture *f)
+{
+    expect(submit(f, 0, LARGER), "a lone batch is launched by its submit");
+    expect(submit(f, 1, FULL + 64), "and a batch larger than a launch of several");
+    f->reads[2] = (struct sw_batch){.op = SW_GET,
+                                    .shared = true,
+                                    .on_device = true,
+                                    .count = LARGER,
+                                    .keys = f->keys,
+                                    .found = f->found};
+    emu_fail_call(0);
+    expect(sw_batch_submit(f->queue, &f->reads[2]) == SW_OK && emu_calls() > 0,
+           "and a batch in device memory");
+    expect(!poll(f, 0, STORED) && !poll(f, 1, STORED) && !poll(f, 2, STORED), "all are launched");
+    printf("ok batches for which a delay does not pay are not deferred\n");
+}
+
 static void launches_are_limited(struct fixture *f)
 {
     expect(submit(f, 0, LARGER), "a lone batch is launched by its submit");
@@ -167,11 +186,12 @@ int main(void)
     chosen = 0;
     larger_batches_share(&f);
     larger_batches_join_small_ones(&f);
+    long_and_device_batches_start(&f);
     launches_are_limited(&f);
     writes_stay_behind(&f);
     expect(chosen == 0, "the device that a thread has is not chosen again");
     printf("ok the device is not chosen for each launch\n");
     close_fixture(&f);
-    printf("5 passed, 0 failed\n");
+    printf("6 passed, 0 failed\n");
     return 0;
 }

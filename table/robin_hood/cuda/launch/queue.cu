@@ -316,14 +316,17 @@ bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64
  * next batch does not fit its launch. A caller cannot notice the delay before it polls. A small
  * batch of reads is always deferred. A larger one is deferred only behind another batch of the
  * queue: one that is deferred, or one that was launched and not polled yet. So a lone batch starts
- * at once. */
+ * at once. Batches of more than SHARED_READ_MAX keys, and larger ones in device memory, always
+ * start at once: the device would be idle until the poll. */
 static bool is_deferred(const struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
     if (batch->kind != SW_BATCH_OPERATIONS || batch->ops != NULL || batch->op != SW_GET) {
         return false;
     }
-    return batch->count <= SMALL_READ_MAX || queue->held_count > 0 ||
-           queue->busy[queue->ticket % SW_CUDA_IN_FLIGHT_MAX];
+    const bool is_behind =
+        queue->held_count > 0 || queue->busy[queue->ticket % SW_CUDA_IN_FLIGHT_MAX];
+    return batch->count <= SMALL_READ_MAX ||
+           (is_behind && batch->count <= SHARED_READ_MAX && !batch->on_device);
 }
 
 /* Returns whether a batch may join the deferred ones. */
