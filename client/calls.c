@@ -173,7 +173,7 @@ static struct sw_request header_of_one(const struct sherwood *client, const stru
  * Returns frame_ops_max if not even one key fits. */
 static uint32_t keys_with_room(const struct sherwood *client, const struct sw_request *header)
 {
-    const bool has_values = sw_request_is_wide(header) ||
+    const bool has_values = sw_request_logs_results(header) ||
                             sw_operation_has_range(header->operation) ||
                             sw_operation_is_rmw(header->operation);
     const uint64_t each =
@@ -197,7 +197,7 @@ static uint32_t keys_max(const struct sherwood *client, const struct span *call)
         most = sw_client_cache_keys(client, &header);
     }
     const struct sw_request one = header_of_one(client, call);
-    if (sw_request_is_wide(&one) || sw_operation_is_composed(one.operation) ||
+    if (sw_request_logs_results(&one) || sw_operation_is_composed(one.operation) ||
         sw_operation_has_range(one.operation) || one.times != 0) {
         uint32_t fit = keys_with_room(client, &one) / (sw_client_keeps(&one) ? 2 : 1);
         most = fit > SW_CLIENT_SPLIT_KEYS ? fit : most;

@@ -256,16 +256,15 @@ enum sherwood_operation {
     SHERWOOD_EXPIRE_LATER = 28,   /* as EXPIRE, if the key has an earlier expiry time */
     SHERWOOD_EXPIRE_EARLIER = 29, /* as EXPIRE, if the key has a later expiry time or none */
     SHERWOOD_EXPIRE_SHORTEN = 30, /* as EXPIRE, if the key has a later expiry time */
-    /* rows of strings: add the integer in the operand to the integer in the value, as in redis */
-    SHERWOOD_INCRBY = 77,
+    SHERWOOD_INCRBY = 77,         /* rows of strings: add an integer, a decimal text, as in redis */
     /* rows of strings: add the decimal number in the operand; the value stays if it is not a */
     /* number or the result is too long */
     SHERWOOD_INCRBYFLOAT = 78,
-    /* rows of strings: append the operand; an absent key counts as an empty string, and is */
-    /* inserted */
-    SHERWOOD_APPEND = 79,
-    /* rows: replace part of the value; an absent key counts as zeros, and is inserted */
-    SHERWOOD_SETRANGE = 69,
+    SHERWOOD_APPEND = 79,        /* rows of strings: append; an absent key counts as empty */
+    SHERWOOD_SETRANGE = 69,      /* rows: replace part; an absent key counts as zeros */
+    SHERWOOD_INCREMENT_F32 = 80, /* rows of f32: add; a number stays if its sum is not finite */
+    SHERWOOD_INCREMENT_U64 = 81, /* rows of u64: add; a number stays if its sum would overflow */
+    SHERWOOD_DECREMENT_U64 = 82, /* rows of u64: subtract if present; a smaller number stays */
     SHERWOOD_CAS = 68,      /* if the value equals the operand's first value, store the second */
     SHERWOOD_GETRANGE = 70, /* rows, also of a cache: read part of the value */
     SHERWOOD_PERSIST = 71,  /* remove the expiry time of a present key */

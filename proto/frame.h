@@ -254,6 +254,9 @@ struct sw_body_layout {
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
 /* Returns true if the operands are 32-bit floats for rows of 16-bit numbers. */
 bool sw_request_is_wide(const struct sw_request *request);
+/* Does the log get a SET of the results? Then the server needs the values before and the found
+ * bits, also if the client does not want them. */
+bool sw_request_logs_results(const struct sw_request *request);
 /* Returns the bytes of one operand; 0 if the operation takes none. An operand of CAS is two values:
  * the value that the key must have, and its new value. */
 uint32_t sw_request_operand_bytes(const struct sw_request *request);

@@ -55,29 +55,32 @@ enum {
     ANSWERS_PARTS = 131072,
     ANSWERS_TIMES = 262144,
     OF_PRESENT = 524288,
-    INSERTS = 1048576
+    INSERTS = 1048576,
+    KEEPS_MISFITS = 2097152
 };
 #define IF(condition, fact) ((condition) ? (fact) : 0)
 #define IS_BITS(verb)                                                 \
     (SW_VERB_##verb == SW_VERB_OR || SW_VERB_##verb == SW_VERB_XOR || \
      SW_VERB_##verb == SW_VERB_AND || SW_VERB_##verb == SW_VERB_ANDNOT)
-#define ON_KEYS(name, number, op, verb, guard, element, on, use, times, device, ...)           \
-    [number] = IS_KNOWN | IS_DATA | NEEDS_TABLE | IF(SW_HAS_OPERAND(verb), HAS_OPERANDS) |     \
-               IF(SW_VERB_##verb == SW_VERB_GETRANGE || SW_VERB_##verb == SW_VERB_SETRANGE,    \
-                  IS_OF_PARTS) |                                                               \
-               IF(SW_VERB_##verb == SW_VERB_EXPIRE, RETIMES) |                                 \
-               IF(SW_ON_##on == SW_ON_EXPIRY, NEEDS_EXPIRY) | IF(SW_IS_##times, TAKES_TIMES) | \
-               IF((int)SW_VERB_DOES_##verb != (int)SW_DOES_READS, WRITES) |                    \
-               IF(SW_WHEN_##guard == SW_WHEN_FITS, MAY_REFUSE) |                               \
-               IF(SW_VERB_##verb == SW_VERB_ADD_ROW, ADDS_ROWS) |                              \
-               IF(SW_ELEMENT_##element >= SW_ELEMENT_F16, IS_OF_16_BITS) |                     \
-               IF(SW_IS_##device, TAKES_DEVICE) | IF(IS_BITS(verb), OF_BITS) |                 \
-               IF((int)SW_VERB_OPERAND_##verb == (int)SW_OPERAND_PAIR, HAS_PAIRS) |            \
-               IF(SW_VERB_##verb == SW_VERB_GETRANGE, ANSWERS_PARTS) |                         \
-               IF(SW_VERB_##verb == SW_VERB_TTL, ANSWERS_TIMES) |                              \
-               IF(SW_WHEN_##guard == SW_WHEN_PRESENT, OF_PRESENT) |                            \
-               IF(SW_INSERTS(verb, guard), INSERTS) |                                          \
-               IF(SW_ON_##on == SW_ON_INTEGERS, OF_INTEGERS)
+#define ON_KEYS(name, number, op, verb, guard, element, on, use, times, device, ...)            \
+    [number] =                                                                                  \
+        IS_KNOWN | IS_DATA | NEEDS_TABLE | IF(SW_HAS_OPERAND(verb), HAS_OPERANDS) |             \
+        IF(SW_VERB_##verb == SW_VERB_GETRANGE || SW_VERB_##verb == SW_VERB_SETRANGE,            \
+           IS_OF_PARTS) |                                                                       \
+        IF(SW_VERB_##verb == SW_VERB_EXPIRE, RETIMES) |                                         \
+        IF(SW_ON_##on == SW_ON_EXPIRY, NEEDS_EXPIRY) | IF(SW_IS_##times, TAKES_TIMES) |         \
+        IF((int)SW_VERB_DOES_##verb != (int)SW_DOES_READS, WRITES) |                            \
+        IF(SW_WHEN_##guard == SW_WHEN_FITS, MAY_REFUSE) |                                       \
+        IF(SW_VERB_##verb == SW_VERB_ADD_ROW, ADDS_ROWS) |                                      \
+        IF(SW_ELEMENT_##element >= SW_ELEMENT_F16, IS_OF_16_BITS) |                             \
+        IF(SW_IS_##device, TAKES_DEVICE) | IF(IS_BITS(verb), OF_BITS) |                         \
+        IF((int)SW_VERB_OPERAND_##verb == (int)SW_OPERAND_PAIR, HAS_PAIRS) |                    \
+        IF(SW_VERB_##verb == SW_VERB_GETRANGE, ANSWERS_PARTS) |                                 \
+        IF(SW_VERB_##verb == SW_VERB_TTL, ANSWERS_TIMES) |                                      \
+        IF(SW_WHEN_##guard == SW_WHEN_PRESENT, OF_PRESENT) |                                    \
+        IF(SW_INSERTS(verb, guard), INSERTS) | IF(SW_ON_##on == SW_ON_INTEGERS, OF_INTEGERS) |  \
+        IF(SW_VERB_##verb == SW_VERB_ADD_FITTING || SW_VERB_##verb == SW_VERB_SUBTRACT_FITTING, \
+           KEEPS_MISFITS)
 #define DATA(...) ON_KEYS(__VA_ARGS__),
 #define COMPOSED(...) ON_KEYS(__VA_ARGS__) | IS_COMPOSED,
 #define CONTROL(name, number, who, needs, effect, ...) \
@@ -128,6 +131,11 @@ bool sw_operation_is_rmw(uint32_t operation)
 bool sw_request_is_wide(const struct sw_request *request)
 {
     return is(request->operation, IS_OF_16_BITS) && request->operand_type == SW_TYPE_F32;
+}
+
+bool sw_request_logs_results(const struct sw_request *request)
+{
+    return sw_request_is_wide(request) || is(request->operation, KEEPS_MISFITS);
 }
 
 uint32_t sw_request_operand_bytes(const struct sw_request *request)

@@ -123,14 +123,15 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
 
 const char *sw_wal_operation_name(uint8_t operation)
 {
-#define NAME(name, number, op, verb, ...)                              \
-    [op] = (int)SW_VERB_DOES_##verb != (int)SW_DOES_READS &&           \
-                   (int)SW_VERB_OPERAND_##verb != (int)SW_OPERAND_PART \
-               ? #name                                                 \
-               : NULL,
+#define NAME(name, number, op, verb, ...) \
+    [op] = (int)SW_VERB_DOES_##verb != (int)SW_DOES_READS ? #name : NULL,
     static const char *const names[] = {SW_DATA_OPERATION_MAP(NAME)};
 #undef NAME
-    return operation < sizeof(names) / sizeof(names[0]) ? names[operation] : NULL;
+    if (operation >= sizeof(names) / sizeof(names[0]) ||
+        SW_OPS_HAS(SW_OPS_PART | SW_OPS_FITTING, operation)) { /* the log has a SET instead */
+        return NULL;
+    }
+    return names[operation];
 }
 
 /* --- records ---------------------------------------------------------------------------------- */

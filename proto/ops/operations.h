@@ -44,7 +44,9 @@
     X(GETRANGE, NONE,  STAYS, READS,   SAME)  \
     X(INCRBY,   VALUE, BORN,  WRITES,  ORDER) \
     X(INCRBYFLOAT, VALUE, BORN, WRITES, ORDER) \
-    X(APPEND,   VALUE, BORN,  WRITES,  ORDER)
+    X(APPEND,   VALUE, BORN,  WRITES,  ORDER) \
+    X(ADD_FITTING, VALUE, BORN, WRITES, ORDER) \
+    X(SUBTRACT_FITTING, VALUE, STAYS, WRITES, ORDER)
 
 /* Guards: when the verb is applied. ALWAYS; if the key is ABSENT or PRESENT; if the result FITS the
  * width; if the value is EQUAL to the operand's first value; or by the current expiry time. An
@@ -138,16 +140,22 @@
     X(EXPIRE_SHORTEN, 30, 29, EXPIRE, SHORTEN, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
       "as EXPIRE, if the key has a later expiry time") \
     X(INCRBY, 77, 30, INCRBY, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrby", \
-      "rows of strings: add the integer in the operand to the integer in the value, as in redis") \
+      "rows of strings: add an integer, a decimal text, as in redis") \
     X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrbyfloat", \
       "rows of strings: add the decimal number in the operand; the value stays if it is not a number or the result is too long") \
     X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "append", \
-      "rows of strings: append the operand; an absent key counts as an empty string, and is inserted") \
+      "rows of strings: append; an absent key counts as empty") \
     X(SETRANGE, 69, 38, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
-      "rows: replace part of the value; an absent key counts as zeros, and is inserted")
+      "rows: replace part; an absent key counts as zeros") \
+    X(INCREMENT_F32, 80, 39, ADD_FITTING, ALWAYS, F32, ROWS, USE, TIMES, HOST, LIKE, "incrbyfloat", \
+      "rows of f32: add; a number stays if its sum is not finite") \
+    X(INCREMENT_U64, 81, 40, ADD_FITTING, ALWAYS, U64, ROWS, USE, TIMES, HOST, LIKE, "incrby", \
+      "rows of u64: add; a number stays if its sum would overflow") \
+    X(DECREMENT_U64, 82, 41, SUBTRACT_FITTING, ALWAYS, U64, ROWS, USE, NO_TIMES, HOST, LIKE, "decrby", \
+      "rows of u64: subtract if present; a smaller number stays")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
-#define SW_OPS_END 39
+#define SW_OPS_END 42
 
 /* Operations on keys that the server composes from operations of the table: from `op` alone, or
  * from a read and a write between which no other write runs. The columns are the same. */
@@ -315,6 +323,8 @@ enum sw_yes {
     SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_STRING)
 #define SW_MASK_ROW_PART(n, w, op, v, ...) \
     SW_OP_BIT(op, (int)SW_VERB_OPERAND_##v == (int)SW_OPERAND_PART)
+#define SW_MASK_ROW_FITTING(n, w, op, v, ...) \
+    SW_OP_BIT(op, SW_VERB_##v == SW_VERB_ADD_FITTING || SW_VERB_##v == SW_VERB_SUBTRACT_FITTING)
 #define SW_MASK_ROW_U32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U32)
 #define SW_MASK_ROW_U64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U64)
 #define SW_MASK_ROW_F32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F32)
@@ -338,6 +348,7 @@ enum sw_yes {
 #define SW_OPS_USE SW_OPS_OF(SW_MASK_ROW_USE)         /* count as uses of a cache entry */
 #define SW_OPS_STRING SW_OPS_OF(SW_MASK_ROW_STRING)   /* work on rows that are strings */
 #define SW_OPS_PART SW_OPS_OF(SW_MASK_ROW_PART)       /* replace part of a row: range_apply.h */
+#define SW_OPS_FITTING SW_OPS_OF(SW_MASK_ROW_FITTING) /* keep numbers whose result does not fit */
 #define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32)         /* work on rows of this type: */
 #define SW_OPS_U64 SW_OPS_OF(SW_MASK_ROW_U64)
 #define SW_OPS_F32 SW_OPS_OF(SW_MASK_ROW_F32)

@@ -60,8 +60,8 @@ static void set_log(struct sw_flights *flights, struct sw_wal *wal, bool copies,
 {
     flights->wal = wal;
     flights->copies = copies;
-    flights->key_bytes = shape->key_bytes;
-    flights->value_bytes = shape->value_bytes;
+    flights->widths =
+        (struct sw_logged_widths){shape->key_bytes, shape->value_bytes, shape->key_text_bytes};
 }
 
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait)

@@ -181,14 +181,12 @@ static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
 {
     const bool copies = flights->copies && !flight->lends;
     if (is_logged(flights, flight) &&
-        !sw_logging_hand_in(flights->wal, &flight->batch, flights->key_bytes, flights->value_bytes,
-                            copies)) {
+        !sw_logging_hand_in(flights->wal, &flight->batch, flights->widths, copies)) {
         return false;
     }
     if (flights->backlog != NULL && flight->submitted && flight->batch.write_sequence != 0 &&
         sw_backlog_is_on(flights->backlog)) {
-        sw_logging_add_to_backlog(flights->backlog, &flight->batch, flights->key_bytes,
-                                  flights->value_bytes, copies);
+        sw_logging_add_to_backlog(flights->backlog, &flight->batch, flights->widths, copies);
     }
     return true;
 }

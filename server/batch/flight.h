@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "server/batch/gate.h"
+#include "server/batch/logging.h"
 #include "server/batch/watched.h"
 #include "server/list.h"
 #include "server/log/wal.h"
@@ -73,7 +74,7 @@ struct sw_flights {
     struct sw_wal *wal;         /* borrowed; NULL: there is none */
     struct sw_backlog *backlog; /* borrowed; the writes for replicas; NULL: no replication */
     bool copies;
-    uint32_t key_bytes, value_bytes;
+    struct sw_logged_widths widths;
     struct sw_table *reads_wait; /* borrowed; reads of this list are held until the writes that they
                                     may show are answerable; NULL: reads are not held */
     /* Called when a batch is done, before its results leave. If the lease of a primary has ended,

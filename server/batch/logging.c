@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/ops/number_apply.h"
 #include "proto/ops/range_apply.h"
 #include "table/batch.h"
 #include "table/expiring.h"
@@ -23,16 +24,21 @@ static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)
 }
 
 /* Does the log get a SET of the result instead of the operation? It does for wide operands, and for
- * SETRANGE, which older servers do not read. The batch then has `previous` and `found`. */
+ * operations that older servers do not read. The batch then has `previous` and `found`. */
 static bool has_result(const struct sw_batch *batch, enum sw_op op)
 {
-    return (batch->wide_operands && has_operand(op)) || SW_OPS_HAS(SW_OPS_PART, (uint32_t)op);
+    return (batch->wide_operands && has_operand(op)) ||
+           SW_OPS_HAS(SW_OPS_PART | SW_OPS_FITTING, (uint32_t)op);
 }
 
 /* May some operations of the batch have a result in the log? */
 static bool has_results(const struct sw_batch *batch)
 {
-    return batch->wide_operands || batch->ranges != NULL;
+    bool some = batch->wide_operands || has_result(batch, op_at(batch, 0));
+    for (uint32_t i = 1; batch->ops != NULL && i < batch->count && !some; i++) {
+        some = has_result(batch, op_at(batch, i));
+    }
+    return some;
 }
 
 static bool was_found(const struct sw_batch *batch, uint32_t i)
@@ -113,7 +119,7 @@ static struct extra extra_of(const struct sw_batch *batch, uint32_t key_bytes)
                               (uint64_t)batch->expired_keys_count * key_bytes, SW_WAL_ALIGN)};
     if (batch->kind == SW_BATCH_OPERATIONS) {
         const bool may_differ = batch->some_expire || batch->expire_at != 0;
-        extra.has_column = batch->expires != NULL || (has_results(batch) && may_differ);
+        extra.has_column = batch->expires != NULL || (may_differ && has_results(batch));
         const uint64_t times = extra.has_column ? batch->count : batch->expire_at != 0;
         extra.times = sw_wal_align(times * sizeof(uint64_t), SW_WAL_ALIGN);
     }
@@ -159,7 +165,8 @@ static void add_extra(const struct sw_batch *batch, const struct extra *extra, u
 /* The columns of a copy, filled one operation at a time. */
 struct columns {
     uint8_t *keys, *operands, *operations;
-    uint64_t *times; /* NULL: one time for all, or none */
+    uint64_t *times;     /* NULL: one time for all, or none */
+    uint32_t text_bytes; /* of the key string, at the end of an operand */
     uint32_t count;
     bool is_uniform; /* all operations so far are the same */
     bool has_operands;
@@ -167,7 +174,7 @@ struct columns {
 
 /* Writes the row after operation i. The caller has checked has_result(). */
 static void put_result(const struct sw_batch *batch, enum sw_op op, uint32_t i, uint8_t *row,
-                       uint32_t value_bytes)
+                       uint32_t value_bytes, uint32_t text_bytes)
 {
     const uint8_t *before = (const uint8_t *)batch->previous + (size_t)i * value_bytes;
     const uint8_t *operand =
@@ -177,12 +184,17 @@ static void put_result(const struct sw_batch *batch, enum sw_op op, uint32_t i, 
         sw_scale_add_wide(op, row, operand, value_bytes);
         return;
     }
-    const uint32_t range = batch->ranges[i];
-    memcpy(row, was_found(batch, i) ? before : operand, value_bytes);
-    if (!was_found(batch, i)) { /* the operand ends with the key string, if there is one */
-        memset(row, 0, sw_range_size(range));
+    const uint32_t bytes = value_bytes - text_bytes;
+    if (was_found(batch, i)) {
+        memcpy(row, before, value_bytes);
+    } else {
+        memcpy(row + bytes, operand + bytes, text_bytes); /* the rest of the copy is zeros */
     }
-    sw_range_apply(range, row, value_bytes, operand);
+    if (SW_OPS_HAS(SW_OPS_PART, (uint32_t)op)) {
+        sw_range_apply(batch->ranges[i], row, bytes, operand);
+    } else {
+        sw_numbers_apply((uint32_t)op, row, operand, bytes, 0, 1);
+    }
 }
 
 static void copy_one(struct columns *columns, const struct sw_batch *batch, uint32_t i,
@@ -193,7 +205,8 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
     memcpy(columns->keys + (size_t)n * key_bytes,
            (const uint8_t *)batch->keys + (size_t)i * key_bytes, key_bytes);
     if (has_result(batch, op)) {
-        put_result(batch, op, i, columns->operands + (size_t)n * value_bytes, value_bytes);
+        put_result(batch, op, i, columns->operands + (size_t)n * value_bytes, value_bytes,
+                   columns->text_bytes);
         op = SW_SET;
     } else if (has_operand(op)) {
         memcpy(columns->operands + (size_t)n * value_bytes,
@@ -207,15 +220,14 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
     columns->has_operands |= has_operand(op);
 }
 
-/* Did operation i, of a group that was not refused, write? For ADD_PRESENT with wide operands the
- * answer depends on the key: it writes only if the key was present.
- */
+/* Did operation i, of a group that was not refused, write? If the log gets its result and it never
+ * inserts, it writes only if the key was present. */
 static bool has_written(const struct sw_batch *batch, uint32_t i)
 {
     enum sw_op op = op_at(batch, i);
-    const bool is_present = op == SW_ADD_PRESENT_F16 || op == SW_ADD_PRESENT_BF16;
+    const bool is_present = has_result(batch, op) && !SW_OPS_HAS(SW_OPS_INSERT, (uint32_t)op);
     return op != SW_GET && op != SW_PEEK && !left_time(batch, op, i) &&
-           (!batch->wide_operands || !is_present || was_found(batch, i));
+           (!is_present || was_found(batch, i));
 }
 
 /* Copies the operations that wrote, in groups that were not refused. */
@@ -238,9 +250,10 @@ static void copy_groups(struct columns *columns, const struct sw_batch *batch, u
 }
 
 /* Returns false if there is no memory. The copy has zeros where its columns are padded. */
-static bool copy(const struct sw_batch *batch, const struct extra *extra, uint32_t key_bytes,
-                 uint32_t value_bytes, struct sw_wal_write *write)
+static bool copy(const struct sw_batch *batch, const struct extra *extra,
+                 struct sw_logged_widths widths, struct sw_wal_write *write)
 {
+    const uint32_t key_bytes = widths.key, value_bytes = widths.value;
     const uint64_t n = batch->count;
     const uint64_t keys = sw_wal_align(n * key_bytes, SW_WAL_ALIGN);
     const uint64_t operands = sw_wal_align(n * value_bytes, SW_WAL_ALIGN);
@@ -254,6 +267,7 @@ static bool copy(const struct sw_batch *batch, const struct extra *extra, uint32
                               memory + keys,
                               memory + keys + operands,
                               extra->has_column ? (uint64_t *)(void *)rest : NULL,
+                              widths.text,
                               0,
                               .is_uniform = true};
     copy_groups(&columns, batch, key_bytes, value_bytes);
@@ -302,9 +316,10 @@ static bool some_took_effect(const struct sw_batch *batch)
 }
 
 /* Describes the effects of a batch in *write. Returns false if there is no memory for a copy. */
-static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t value_bytes,
-                     bool copies, struct sw_wal_write *write)
+static bool describe(const struct sw_batch *batch, struct sw_logged_widths widths, bool copies,
+                     struct sw_wal_write *write)
 {
+    const uint32_t key_bytes = widths.key, value_bytes = widths.value;
     const struct extra extra = extra_of(batch, key_bytes);
     *write = (struct sw_wal_write){.sequence = batch->write_sequence, .kind = SW_WAL_OPERATIONS};
     if (batch->kind == SW_BATCH_CLEAR && batch->status == SW_OK) {
@@ -313,18 +328,18 @@ static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t 
     }
     if (batch->kind == SW_BATCH_OPERATIONS && some_took_effect(batch)) {
         if (copies || has_results(batch) || batch->ops != NULL) {
-            return copy(batch, &extra, key_bytes, value_bytes, write);
+            return copy(batch, &extra, widths, write);
         }
         borrow(batch, key_bytes, value_bytes, write);
     }
     return copy_extra(batch, &extra, key_bytes, write);
 }
 
-bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32_t key_bytes,
-                        uint32_t value_bytes, bool copies)
+bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch,
+                        struct sw_logged_widths widths, bool copies)
 {
     struct sw_wal_write write;
-    if (!describe(batch, key_bytes, value_bytes, copies, &write)) {
+    if (!describe(batch, widths, copies, &write)) {
         sw_wal_skip(wal, write.sequence);
         return true;
     }
@@ -336,11 +351,11 @@ bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32
 }
 
 void sw_logging_add_to_backlog(struct sw_backlog *backlog, const struct sw_batch *batch,
-                               uint32_t key_bytes, uint32_t value_bytes, bool copies)
+                               struct sw_logged_widths widths, bool copies)
 {
     struct sw_wal_write write;
     if ((batch->kind == SW_BATCH_OPERATIONS && batch->shared) ||
-        !describe(batch, key_bytes, value_bytes, copies, &write)) {
+        !describe(batch, widths, copies, &write)) {
         sw_backlog_skip(backlog, batch->write_sequence);
         return;
     }

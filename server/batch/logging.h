@@ -13,19 +13,25 @@
 
 struct sw_batch;
 
+/* Bytes of the elements of a batch. */
+struct sw_logged_widths {
+    uint32_t key, value;
+    uint32_t text; /* of the key string, at the end of a value; 0: there is none */
+};
+
 /* Adds the effects of a completed batch, which has a write_sequence, to the log. Leaves out refused
  * groups. If the log has no room now, does nothing and returns false.
  *
  * `copies`: the columns are copied, without operations that only read, and the batch may go at
  * once. Otherwise it has one group, which is written from where the caller's keys and operands lie:
  * they stay until sw_wal_answerable has reached the batch, or the log is hopeless. */
-bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32_t key_bytes,
-                        uint32_t value_bytes, bool copies);
+bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch,
+                        struct sw_logged_widths widths, bool copies);
 
 /* Adds the batch to the replication backlog, always as a copy. Skips it as a write of unknown
  * effect (sw_backlog_skip) if a client may have changed its memory meanwhile (batch->shared), or if
  * there is no memory for the copy. */
 void sw_logging_add_to_backlog(struct sw_backlog *backlog, const struct sw_batch *batch,
-                               uint32_t key_bytes, uint32_t value_bytes, bool copies);
+                               struct sw_logged_widths widths, bool copies);
 
 #endif

@@ -75,7 +75,7 @@ uint8_t *sw_resp_batch_add_blob(struct sw_resp_batch *batch, enum sw_op op, uint
  * time of default-ttl, or none. */
 void sw_resp_batch_set_time(struct sw_resp_batch *batch, uint64_t at);
 /* Sets the part of the row that the operation added last, SETRANGE, replaces. Its operand begins
- * with the new bytes, followed by zeros up to the key string, if the table has key strings. */
+ * with the new bytes. */
 void sw_resp_batch_set_range(struct sw_resp_batch *batch, uint32_t range);
 /* Removes the operations after the first `operations`. The removed ones must not be in a group. */
 void sw_resp_batch_rewind(struct sw_resp_batch *batch, uint32_t operations);

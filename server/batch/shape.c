@@ -10,7 +10,8 @@
 
 /* Returns the engine's operations without those that the type of the rows excludes. Rows of numbers
  * only have the sums of their type. Rows of bytes have all sums: the client chooses the type. Only
- * rows of strings have the operations on strings. Rows of strings and of floats have no operations
+ * rows of strings have the operations on strings. Only rows of u64 and f32 have the operations that
+ * keep a number whose result does not fit. Rows of strings and of floats have no operations
  * on bits. */
 static uint64_t without_those_of_others(uint64_t operations, const struct sw_config *config)
 {
@@ -29,7 +30,8 @@ static uint64_t without_those_of_others(uint64_t operations, const struct sw_con
     if (type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64) {
         operations &= ~SW_OPS_BITS;
     }
-    return type == SW_TYPE_BYTES ? operations : operations & (~SW_OPS_ADD | sums[type]);
+    return type == SW_TYPE_BYTES ? operations & ~SW_OPS_FITTING
+                                 : operations & (~(SW_OPS_ADD | SW_OPS_FITTING) | sums[type]);
 }
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,

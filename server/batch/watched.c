@@ -8,10 +8,12 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uv.h>
 
 #include "proto/check.h"
 #include "proto/ops/apply.h"
+#include "proto/ops/number_apply.h"
 #include "proto/ops/string_apply.h"
 #include "server/batch/shape.h"
 #include "table/batch.h"
@@ -237,6 +239,22 @@ static bool changed_string(const struct sw_batch *batch, struct sw_watched_width
            SW_STRING_DONE;
 }
 
+/* Did an operation that keeps numbers whose results do not fit change its key? */
+static bool changed_numbers(const struct sw_batch *batch, struct sw_watched_widths widths,
+                            enum sw_op op, uint32_t i)
+{
+    uint32_t row[SW_VALUE_BYTES_MAX / sizeof(uint32_t)];
+    const size_t at = (size_t)i * widths.value;
+    if (!was_present(batch, i, false)) {
+        return SW_OPS_HAS(SW_OPS_INSERT, op);
+    }
+    if (batch->previous == NULL) {
+        return true;
+    }
+    memcpy(row, (const uint8_t *)batch->previous + at, widths.value);
+    return sw_numbers_apply(op, row, (const uint8_t *)batch->values + at, widths.string, 0, 1);
+}
+
 /* Did an EXPIRE of any kind change the time of a present key? */
 static bool changes_time(const struct sw_batch *batch, enum sw_op op, uint32_t i)
 {
@@ -257,6 +275,9 @@ static bool has_changed(const struct sw_batch *batch, struct sw_watched_widths w
     }
     if (SW_OPS_HAS(SW_OPS_STRING, op)) {
         return changed_string(batch, widths, op, i);
+    }
+    if (SW_OPS_HAS(SW_OPS_FITTING, op)) {
+        return changed_numbers(batch, widths, op, i);
     }
     const bool inserts = SW_OPS_HAS(SW_OPS_INSERT, op);
     if (SW_OPS_HAS(SW_OPS_REFUSE, op)) {

@@ -49,8 +49,8 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
 }
 
 /* Returns the bytes that the request needs beside the two bodies. GETRANGE needs room for the whole
- * values. Wide requests need room for the values before and the found bits. For other requests see
- * expiry_times.h, set_keepttl.h, set_range.h and rmw_values.h. */
+ * values. Requests whose results the log gets need room for the values before and the found bits.
+ * For other requests see expiry_times.h, set_keepttl.h, set_range.h and rmw_values.h. */
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
@@ -66,8 +66,9 @@ static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_reques
     if (sw_bulk_is_set_keepttl(&bulk->batches->shape, request)) {
         return sw_bulk_keepttl_bytes(&bulk->batches->shape, request);
     }
-    return sw_request_is_wide(request) ? values + sw_frame_align(sw_found_bytes(request->count))
-                                       : sw_rmw_values_bytes(&bulk->batches->shape, request);
+    return sw_request_logs_results(request)
+               ? values + sw_frame_align(sw_found_bytes(request->count))
+               : sw_rmw_values_bytes(&bulk->batches->shape, request);
 }
 
 /* Clears the padding of the arrays whose length is known: the reply must not show earlier contents

@@ -120,7 +120,7 @@ static void place_arrays(struct sw_bulk_frame *frame)
     }
     arrays[SW_RING_VALUES] = wanted(frame, request->want_values, reply->first);
     arrays[SW_RING_FOUND] = wanted(frame, !request->declines_found, reply->second);
-    if (sw_request_is_wide(request)) { /* the log needs the results */
+    if (sw_request_logs_results(request)) {
         uint8_t *scratch = frame->reply + reply->bytes;
         arrays[SW_RING_VALUES] = request->want_values ? arrays[SW_RING_VALUES] : scratch;
         scratch += sw_frame_align((uint64_t)request->count * request->value_bytes);

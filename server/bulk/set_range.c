@@ -50,7 +50,6 @@ void sw_bulk_set_range_begin(struct sw_bulk_frame *frame)
     const uint32_t range = sw_range_of(request->range_offset, request->range_bytes,
                                        frame->bulk->batches->shape.value_format == SW_VALUE_STRING);
     const struct arrays arrays = arrays_in(frame->reply + frame->reply_layout.bytes, request);
-    memset(arrays.operands, 0, (size_t)request->count * request->value_bytes);
     for (uint32_t i = 0; i < request->count; i++) {
         memcpy(arrays.operands + (size_t)i * request->value_bytes,
                parts + (size_t)i * request->range_bytes, request->range_bytes);

@@ -39,7 +39,8 @@ static int wait_for_room(struct sw_mover *mover)
 int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
 {
     const struct sw_mover_parts *parts = &mover->parts;
-    const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
+    const struct sw_logged_widths widths = {mover->info.key_bytes, mover->info.value_bytes,
+                                            mover->info.key_text_bytes};
     if (wait_for_room(mover) != 0) {
         return -1;
     }
@@ -51,11 +52,11 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
     batch->wants_expired_keys = true; /* for the log and the replicas */
     int status = sw_batch_run(mover->queue, batch);
     if (batch->write_sequence != 0) {
-        while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, kb, vb, true)) {
+        while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, widths, true)) {
             sw_mover_pause_ms(mover, 1); /* an applied write must be added to the log */
         }
         if (sw_backlog_is_on(parts->repl->backlog)) {
-            sw_logging_add_to_backlog(parts->repl->backlog, batch, kb, vb, true);
+            sw_logging_add_to_backlog(parts->repl->backlog, batch, widths, true);
         }
     }
     pthread_mutex_unlock(&mover->writing);

@@ -6,6 +6,7 @@
 #include "server/batch/refusals.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #include "table/expiring.h"
 
 /* Size of the longest error line of this file. */
-#define ERROR_BYTES 160
+#define ERROR_BYTES 256
 
 struct data;
 

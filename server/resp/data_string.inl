@@ -55,10 +55,50 @@ FOR_EACH_KIND void run_by_string(const struct data *data, const struct values *v
     run_one(&made, values, SW_INCRBY, 1, 2, SW_REPLY_KIND_COUNTED);
 }
 
+/* Adds an operation on the key in argument 1, with an operand of `size` bytes. */
+FOR_EACH_KIND bool add_operand(const struct data *data, const struct values *values, enum sw_op op,
+                               const void *operand, uint32_t size)
+{
+    const uint32_t at = data->batch->operations;
+    if (!values->add(data, op, 1, 0)) {
+        return false;
+    }
+    memcpy((uint8_t *)data->batch->values + (size_t)at * data->resp->batches->shape.value_bytes,
+           operand, size);
+    return true;
+}
+
+/* Is a value one number, on which the operation works? */
+static bool is_one_number(const struct data *data, enum sw_op op, uint32_t size)
+{
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
+    return SW_OPS_HAS(shape->operations, op) && shape->blob_bytes_max == size;
+}
+
+/* INCR, DECR, INCRBY and DECRBY of rows of one u64. */
+FOR_EACH_KIND void run_by_u64(const struct data *data, const struct values *values)
+{
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
+    char name[SW_COMMAND_NAME_BYTES];
+    int64_t amount = 0;
+    const char *error = sw_counter_amount(data->command, data->arguments, &amount);
+    const uint64_t size = amount < 0 ? 0 - (uint64_t)amount : (uint64_t)amount;
+    if (!is_one_number(data, SW_INCREMENT_U64, sizeof(size))) {
+        sw_command_upper(data->command, name);
+        refuse(data, "ERR the %s engine has no %s%s" SW_WHY_NO_COUNTERS, shape->engine_name, name,
+               shape->of_rows);
+    } else if (error != NULL) {
+        refuse(data, "%s", error);
+    } else if (add_operand(data, values, amount < 0 ? SW_DECREMENT_U64 : SW_INCREMENT_U64, &size,
+                           sizeof(size))) {
+        add_reply(data, SW_REPLY_KIND_COUNTED);
+    }
+}
+
 FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
 {
     if (values->are_bytes && !SW_OPS_HAS(data->resp->batches->shape.operations, SW_INCRBY)) {
-        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_OK); /* rows of one u64: rmw.c */
+        run_by_u64(data, values);
     } else if (values->are_bytes) {
         run_by_string(data, values);
     } else if (data->arguments->count == 2) {
@@ -68,9 +108,23 @@ FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
     }
 }
 
+/* INCRBYFLOAT of rows of one f32. An operand that is not finite fits no number, so the command only
+ * reads the key. */
+FOR_EACH_KIND void run_by_f32(const struct data *data, const struct values *values)
+{
+    float number = 0;
+    if (!is_one_number(data, SW_INCREMENT_F32, sizeof(number))) {
+        refuse(data, "%s", SW_NO_FLOATS_LINE);
+    } else if (!sw_argument_float(&data->arguments->arguments[2], &number)) {
+        refuse(data, "ERR value is not a valid float");
+    } else if (add_operand(data, values, isfinite(number) ? SW_INCREMENT_F32 : SW_GET, &number,
+                           sizeof(number))) {
+        add_reply(data, SW_REPLY_KIND_FLOAT);
+    }
+}
+
 /* INCRBYFLOAT of strings. If the operand is invalid for an absent key, only reads the key: as in
- * redis, the command then inserts no key. INCRBYFLOAT of rows of one number is carried out by
- * rmw.c. */
+ * redis, the command then inserts no key. */
 FOR_EACH_KIND void run_by_float(const struct data *data, const struct values *values)
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;
@@ -84,7 +138,7 @@ FOR_EACH_KIND void run_by_float(const struct data *data, const struct values *va
         return;
     }
     if (!SW_OPS_HAS(shape->operations, SW_INCRBYFLOAT)) {
-        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_OK);
+        run_by_f32(data, values);
         return;
     }
     const enum sw_string_fault fault = sw_string_after(SW_VERB_INCRBYFLOAT, false, absent, operand,
@@ -97,28 +151,13 @@ FOR_EACH_KIND void run_by_float(const struct data *data, const struct values *va
     }
 }
 
-/* Adds a SETRANGE of a piece that fits. Zeros follow the piece in the operand, for the log. */
-FOR_EACH_KIND void add_set_range(const struct data *data, const struct values *values,
-                                 uint32_t offset, const struct sw_resp_argument *piece)
-{
-    const struct sw_table_shape *shape = &data->resp->batches->shape;
-    if (!values->add(data, SW_SETRANGE, 1, 0)) {
-        return;
-    }
-    uint8_t *operand =
-        (uint8_t *)data->batch->values + (size_t)(data->batch->operations - 1) * shape->value_bytes;
-    memset(operand, 0, shape->value_bytes - shape->key_text_bytes);
-    memcpy(operand, piece->text, piece->size);
-    sw_resp_batch_set_range(
-        data->batch, sw_range_of(offset, piece->size, shape->value_format == SW_VALUE_STRING));
-    add_reply(data, SW_REPLY_KIND_APPENDED);
-}
-
 /* SETRANGE of rows. An empty piece only reads the length. */
 FOR_EACH_KIND void run_set_range(const struct data *data, const struct values *values)
 {
     const struct sw_resp_argument *words = data->arguments->arguments;
-    const uint32_t room = data->resp->batches->shape.blob_bytes_max, size = words[3].size;
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
+    const uint32_t room = shape->blob_bytes_max, size = words[3].size;
+    const bool is_string = shape->value_format == SW_VALUE_STRING;
     int64_t offset = 0;
     if (!values->are_bytes) {
         refuse(data, "ERR SETRANGE needs rows: start the server with --value-bytes");
@@ -128,7 +167,8 @@ FOR_EACH_KIND void run_set_range(const struct data *data, const struct values *v
         refuse(data, "ERR offset is out of range");
     } else if (size == 0) {
         run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_DIGITS);
-    } else {
-        add_set_range(data, values, (uint32_t)offset, &words[3]);
+    } else if (add_operand(data, values, SW_SETRANGE, words[3].text, size)) {
+        sw_resp_batch_set_range(data->batch, sw_range_of((uint32_t)offset, size, is_string));
+        add_reply(data, SW_REPLY_KIND_APPENDED);
     }
 }

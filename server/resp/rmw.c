@@ -13,7 +13,6 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/batch_results.h"
 #include "server/resp/resp.h"
-#include "server/resp/rmw_commands.h"
 #include "server/resp/watching.h"
 #include "table/expiring.h"
 
@@ -52,14 +51,8 @@ bool sw_rmw_is_of_older_view(const struct sw_resp *resp)
     return sw_rmw_is_busy(resp) && resp->rmw.view_number != view_number(resp);
 }
 
-bool sw_rmw_takes(const struct sw_resp *resp, const struct sw_command *command,
-                  const struct sw_resp_command *arguments)
+bool sw_rmw_takes(const struct sw_command *command, const struct sw_resp_command *arguments)
 {
-    const bool counts = command->maker == SW_MAKER_BY || command->maker == SW_MAKER_BY_FLOAT;
-    if (counts) { /* the table itself counts integers and strings */
-        const struct sw_table_shape *shape = &resp->batches->shape;
-        return shape->value_format != SW_VALUE_INTEGER && !SW_OPS_HAS(shape->operations, SW_INCRBY);
-    }
     for (uint32_t i = 3; command->id == SW_COMMAND_SET && i + 1 < arguments->count; i++) {
         if (sw_argument_is(&arguments->arguments[i], "IFEQ")) {
             return true;
@@ -241,10 +234,6 @@ static uint32_t decide(struct sw_rmw *rmw)
     if (rmw->replies.batch.flight.batch.status != SW_OK) {
         return 0; /* the reply says so */
     }
-    if (sw_rmw_command_is(rmw->command)) {
-        give_time(rmw, 0);
-        return sw_rmw_command_decide(rmw);
-    }
     switch (rmw->command->id) {
     case SW_COMMAND_MSETNX:
         return decide_msetnx(rmw);
@@ -259,12 +248,6 @@ static uint32_t decide(struct sw_rmw *rmw)
     case SW_COMMAND_INCREX:
         give_time(rmw, 0);
         return sw_counter_decide(rmw);
-    case SW_COMMAND_INCR:
-    case SW_COMMAND_DECR:
-    case SW_COMMAND_INCRBY:
-    case SW_COMMAND_DECRBY:
-        give_time(rmw, 0);
-        return sw_counter_decide_row(rmw);
     default:
         return decide_rename(rmw);
     }
@@ -437,15 +420,9 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
     }
     struct sw_counter counter = {0};
     char line[ERROR_BYTES];
-    const char *error = sw_rmw_command_is(command) ? sw_rmw_command_error(resp, arguments) : NULL;
-    if ((command->id == SW_COMMAND_INCREX &&
-         !sw_counter_read(resp, command, arguments, &counter, line, sizeof(line))) ||
-        (command->maker == SW_MAKER_BY &&
-         !sw_counter_read_row(resp, command, arguments, &counter, line, sizeof(line)))) {
-        error = line;
-    }
-    if (error != NULL) {
-        sw_resp_error(conn, command, "%s", error);
+    if (command->id == SW_COMMAND_INCREX &&
+        !sw_counter_read(resp, command, arguments, &counter, line, sizeof(line))) {
+        sw_resp_error(conn, command, "%s", line);
         return true;
     }
     add_looks(conn, command, arguments);
@@ -456,7 +433,6 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
     if (counter.at != 0) { /* from now on a key may have an expiry time */
         sw_table_will_expire(resp->batches->table);
     }
-    sw_rmw_command_begin(&resp->rmw, command, arguments);
     sw_rmw_start(conn, command);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * rmw.h - read-modify-write commands: MSETNX, RENAME, RENAMENX, COPY, CAS, SET with IFEQ, DELEX,
- * and the commands of rmw_commands.h and rmw_counter.h. Also WATCH and the EXEC behind it, which
+ * and INCREX (rmw_counter.h). Also WATCH and the EXEC behind it, which
  * executes nothing if a watched key was changed in between (watching.h).
  *
  * Such a command closes the write gate (batch/gate.h) and waits until the earlier writes have taken
@@ -36,7 +36,6 @@ struct sw_rmw {
     bool replaces;             /* COPY .. REPLACE */
     bool unless_equal;         /* DELEX .. IFNE */
     struct sw_counter counter; /* of INCREX */
-    float number;              /* of INCRBYFLOAT */
     uint64_t view_number;      /* the cluster's view that admitted the command; 0: no cluster */
     enum sw_rmw_state state;
 };
@@ -54,8 +53,7 @@ int sw_rmw_init(struct sw_rmw *rmw, struct sw_resp *resp);
 void sw_rmw_fini(struct sw_rmw *rmw);
 
 /* Must this command of kind DATA, with these arguments, run as a read-modify-write command? */
-bool sw_rmw_takes(const struct sw_resp *resp, const struct sw_command *command,
-                  const struct sw_resp_command *arguments);
+bool sw_rmw_takes(const struct sw_command *command, const struct sw_resp_command *arguments);
 
 /* Checks the arguments behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an
  * error line, or NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw_counter.h - the read-modify-write commands (rmw.h) INCREX, and INCR of rows. INCREX adds to
- * an integer within bounds, and may set when the key expires. Syntax, replies and the effect of a
+ * rmw_counter.h - the read-modify-write command (rmw.h) INCREX, which adds to an integer within
+ * bounds, and may set when the key expires. Syntax, replies and the effect of a
  * bound are those of redis 8.8, without BYFLOAT.
  *
  * Threads: the loop's.
@@ -42,11 +42,5 @@ uint32_t sw_counter_decide(struct sw_rmw *rmw);
  * error line without its end, or NULL. */
 const char *sw_counter_amount(const struct sw_command *command,
                               const struct sw_resp_command *arguments, int64_t *amount);
-
-/* The same of INCR, DECR, INCRBY and DECRBY of rows of one u64. */
-bool sw_counter_read_row(const struct sw_resp *resp, const struct sw_command *command,
-                         const struct sw_resp_command *arguments, struct sw_counter *counter,
-                         char *line, size_t line_size);
-uint32_t sw_counter_decide_row(struct sw_rmw *rmw);
 
 #endif

@@ -44,7 +44,7 @@ typedef bool carry_out(struct sw_resp_conn *state, const struct sw_command *comm
 static bool run_data(struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments)
 {
-    return sw_rmw_takes(state->resp, command, arguments)
+    return sw_rmw_takes(command, arguments)
                ? sw_rmw_run(state->conn, command, arguments)
                : state->resp->run_data(state->conn, command, arguments, SW_DATA_RUN);
 }

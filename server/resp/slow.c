@@ -54,7 +54,7 @@ static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_resp_bat
 static bool has_operand(const struct sw_resp_batch *batch, const struct sw_command *command)
 {
     const bool is_string = batch->batches->shape.value_format == SW_VALUE_STRING;
-    const bool is_row = batch->batches->shape.value_format == SW_VALUE_FIXED; /* rmw.c wrote it */
+    const bool is_row = batch->batches->shape.value_format == SW_VALUE_FIXED; /* no text */
     return (command->maker == SW_MAKER_BY_FLOAT && is_string) ||
            (command->maker == SW_MAKER_BY && command->arity == 3 && !is_row) ||
            command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||

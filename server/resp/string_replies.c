@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * string_replies.c - the results of operations on strings.
+ * string_replies.c - the results of operations on strings and on rows of one number.
  */
 #include "server/resp/string_replies.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/ops/number_apply.h"
 #include "proto/ops/range_apply.h"
 #include "server/batch/blob.h"
 #include "server/resp/batch_results.h"
@@ -28,24 +33,78 @@ static enum sw_verb verb_of(const struct sw_pending *pending)
                                                   : SW_VERB_APPEND;
 }
 
+/* Are values rows of a fixed size? */
+static bool is_fixed(const struct sw_resp_batch *batch)
+{
+    return batch->batches->shape.value_format == SW_VALUE_FIXED;
+}
+
 /* Returns the length of the value after a SETRANGE, which the table carries out in any case. */
 static uint32_t size_after(const struct sw_resp_batch *batch, uint32_t i)
 {
-    const bool is_fixed = batch->batches->shape.value_format == SW_VALUE_FIXED;
-    const bool has_size = is_fixed || sw_result_found(batch, i);
+    const bool has_size = is_fixed(batch) || sw_result_found(batch, i);
     return sw_range_size_after(batch->ranges[i],
                                has_size ? string_at(batch, batch->previous, i).size : 0);
+}
+
+/* Writes the fewest digits that are read as the same number. Returns how many bytes. */
+static uint32_t put_float(uint8_t *out, uint32_t bits)
+{
+    char digits[64];
+    float number;
+    memcpy(&number, &bits, sizeof(number));
+    for (int precision = 1; precision <= 9; precision++) {
+        snprintf(digits, sizeof(digits), "%.*g", precision, (double)number);
+        if (strtof(digits, NULL) == number) {
+            break;
+        }
+    }
+    memcpy(out, digits, strlen(digits));
+    return (uint32_t)strlen(digits);
+}
+
+/* Computes the number of a row after the one operation of a reply. An INCRBYFLOAT that only read
+ * the row had an operand that fits no number. */
+static enum sw_string_fault number_after(const struct sw_resp_batch *batch,
+                                         const struct sw_pending *pending,
+                                         struct sw_string_result *result)
+{
+    const uint32_t i = pending->first, bytes = batch->batches->shape.value_bytes;
+    const uint8_t *operand = (const uint8_t *)batch->values + (size_t)i * bytes;
+    const uint8_t *previous = (const uint8_t *)batch->previous + (size_t)i * bytes;
+    uint64_t before = 0, amount = 0;
+    uint32_t float_before = 0, float_amount = 0, after = 0;
+    if (pending->kind == SW_REPLY_KIND_FLOAT) {
+        memcpy(&float_amount, operand, sizeof(float_amount));
+        memcpy(&float_before, previous, sw_result_found(batch, i) ? sizeof(float_before) : 0);
+        if (!sw_f32_after(float_before, float_amount, &after)) {
+            return SW_STRING_NOT_FINITE;
+        }
+        result->size = put_float(result->space.text, after);
+        return SW_STRING_DONE;
+    }
+    memcpy(&amount, operand, sizeof(amount));
+    memcpy(&before, previous, sw_result_found(batch, i) ? sizeof(before) : 0);
+    return sw_result_present_after(batch, i) &&
+                   sw_u64_after(batch->ops[i], before, amount, &result->number)
+               ? SW_STRING_DONE
+               : SW_STRING_OVERFLOWS;
 }
 
 /* Returns the result of the one operation of a reply, as sw_string_after does. */
 static enum sw_string_fault result_of(const struct sw_resp_batch *batch,
                                       const struct sw_pending *pending,
-                                      struct sw_string_space *space, uint32_t *size)
+                                      struct sw_string_result *result)
 {
     const uint32_t i = pending->first, room = batch->batches->shape.blob_bytes_max;
+    struct sw_string_space *space = &result->space;
+    uint32_t *size = &result->size;
     if (SW_OPS_HAS(SW_OPS_PART, batch->ops[i])) {
         *size = size_after(batch, i);
         return SW_STRING_DONE;
+    }
+    if (is_fixed(batch)) {
+        return number_after(batch, pending, result);
     }
     const bool found = sw_result_found(batch, i);
     const enum sw_verb verb = verb_of(pending);
@@ -67,7 +126,8 @@ const char *sw_string_reply_error(const struct sw_resp_batch *batch,
                                   const struct sw_pending *pending, struct sw_string_result *result)
 {
     result->size = 0;
-    switch (result_of(batch, pending, &result->space, &result->size)) {
+    result->number = 0;
+    switch (result_of(batch, pending, result)) {
     case SW_STRING_NO_INTEGER:
         return "-ERR value is not an integer or out of range\r\n";
     case SW_STRING_NO_FLOAT:
@@ -91,6 +151,8 @@ void sw_string_reply_put(struct sw_writer *writer, const struct sw_pending *pend
         sw_writer_unsigned(writer, result->size, pending->resp3);
     } else if (pending->kind == SW_REPLY_KIND_FLOAT) {
         sw_writer_bulk(writer, result->space.text, result->size);
+    } else if (result->size == 0) {
+        sw_writer_unsigned(writer, result->number, pending->resp3);
     } else {
         sw_writer_text(writer, ":", 1);
         sw_writer_text(writer, (const char *)result->space.text, result->size);

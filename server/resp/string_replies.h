@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * string_replies.h - replies to INCRBY, INCRBYFLOAT and APPEND of strings, and to SETRANGE:
- * computed from the value before and the operand. The table has computed the value after by the
- * same function.
+ * string_replies.h - replies to INCRBY and INCRBYFLOAT of strings and of rows of one number, to
+ * APPEND and to SETRANGE: computed from the value before and the operand. The table has computed
+ * the value after by the same function.
  *
  * Threads: the loop's.
  */
@@ -20,6 +20,7 @@ bool sw_string_reply_is(const struct sw_pending *pending);
 struct sw_string_result {
     struct sw_string_space space;
     uint32_t size;
+    uint64_t number; /* after INCRBY of a row of one u64 */
 };
 
 /* Returns the error line of an operation that the table has refused; NULL if it was carried out:

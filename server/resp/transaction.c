@@ -228,7 +228,7 @@ bool sw_transaction_queue(struct sw_resp_conn *state, const struct sw_command *c
     struct sw_transaction *transaction = state->transaction;
     uint32_t pendings = resp->filling->pendings;
     const char *error = NULL;
-    if (command->in_multi == SW_MULTI_REFUSED || sw_rmw_takes(resp, command, arguments)) {
+    if (command->in_multi == SW_MULTI_REFUSED || sw_rmw_takes(command, arguments)) {
         error = SW_NOT_IN_MULTI;
     } else if (command->kind == SW_KIND_DATA &&
                !resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {

@@ -8,6 +8,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_ROWS_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_ROWS_H
 
+#include "proto/ops/number_apply.h"
 #include "table/operation.h"
 
 #define SW_ROW_BYTES_MIN 4U
@@ -56,7 +57,7 @@ SW_HD static inline bool sw_row_updates(uint32_t op)
  * key counts as a row of zeros. */
 SW_HD static inline bool sw_row_is_in_order(uint32_t op)
 {
-    return SW_OPS_HAS(SW_OPS_STRING | SW_OPS_PART, op);
+    return SW_OPS_HAS(SW_OPS_STRING | SW_OPS_PART | SW_OPS_FITTING, op);
 }
 
 /* The 32 bits after an operation of SW_OPS_BITS; for any other operation, the integer sum. */
@@ -83,18 +84,7 @@ SW_HD static inline bool sw_row_is_nan_f32(uint32_t bits)
  * are kept. */
 SW_HD static inline uint32_t sw_row_sum_f32(uint32_t a, uint32_t b)
 {
-#if defined(__CUDA_ARCH__)
-    const uint32_t sum = __float_as_uint(__fadd_rn(__uint_as_float(a), __uint_as_float(b)));
-#else
-    union {
-        uint32_t bits;
-        float number;
-    } x, y, s;
-    x.bits = a;
-    y.bits = b;
-    s.number = x.number + y.number;
-    const uint32_t sum = s.bits;
-#endif
+    const uint32_t sum = sw_f32_sum(a, b);
     return sw_row_is_nan_f32(sum) ? SW_ROW_NAN_F32 : sum;
 }
 

@@ -208,6 +208,17 @@ def add_row(shape, row, before, operand):
     return pack(numbers, sums if numbers in FLOATS else [s % 2**(8 * WIDTHS[numbers]) for s in sums])
 
 
+def fitting(change):
+    """Changes a row number by number. A number whose result does not fit keeps its value."""
+    def apply(_shape, row, before, operand):
+        numbers = row.element.lower()
+        def fits(number):
+            return math.isfinite(unpack("f32", rounded(number))[0]) if numbers == "f32" else 0 <= number < 2**64
+        old = unpack(numbers, before or bytes(len(operand)))
+        return pack(numbers, [new if fits(new := change(a, b)) else a for a, b in zip(old, unpack(numbers, operand))])
+    return apply
+
+
 def set_range(shape, _row, before, operand):
     offset, piece = operand
     text = (shape.zero() if before is None else before).ljust(offset + len(piece), b"\0")
@@ -258,6 +269,8 @@ VERBS = {
     "SWAP": lambda shape, row, before, operand: operand[1],
     "DELETE": lambda shape, row, before, _: None,
     "ADD_ROW": add_row,
+    "ADD_FITTING": fitting(lambda a, b: a + b),
+    "SUBTRACT_FITTING": present(fitting(lambda a, b: a - b)),
     "SETRANGE": set_range,
     "APPEND": append,
     "INCRBY": sum_of(is_integer, lambda one, other: b"%d" % (int(one) + int(other))),
@@ -324,6 +337,8 @@ def has(row, shape):
     if row.verb == "ADD_ROW":
         numbers = row.element.lower()
         return shape.numbers in (numbers, "bytes") and shape.value_bytes % WIDTHS[numbers] == 0
+    if row.verb.endswith("_FITTING"):
+        return shape.numbers == row.element.lower()
     if row.element == "STRING":
         return shape.numbers == "string"
     if columns(row.verb)[3] == "BITS":

@@ -161,6 +161,9 @@ def fractions():
             reply = replies.ask("INCRBYFLOAT", key, text)
             equal(struct.pack("<f", float(reply)), struct.pack("<f", model[key]), f"seed {SEED}: {text}")
             equal(replies.ask("GET", key), struct.pack("<f", model[key]), text)
+        equal([replies.ask("MULTI"), replies.ask("INCRBYFLOAT", 5, "1.5"), replies.ask("INCRBYFLOAT", 5, "inf"),
+               replies.ask("INCRBYFLOAT", 5, "0.25")], ["OK", *["QUEUED"] * 3], "MULTI")
+        equal(replies.ask("EXEC"), [b"1.5", wire.Error("ERR increment would produce NaN or Infinity"), b"1.75"], "EXEC")
         replies.ask("SET", 9, struct.pack("<f", 3e38))
         produce = wire.Error("ERR increment would produce NaN or Infinity")
         for text in ("3e38", "inf", "-inf", "1e39"):

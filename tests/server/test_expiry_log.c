@@ -166,8 +166,8 @@ static uint32_t draw_op(struct world *world)
     }
     if (world->primary.info.value_bytes > 8) {
         const uint32_t ops[] = {SW_SET,    SW_SET_ABSENT, SW_SET_PRESENT, SW_ADD_F16,
-                                SW_DELETE, SW_SETRANGE,   SW_SETRANGE};
-        return ops[random_below(&world->random, 7)];
+                                SW_DELETE, SW_SETRANGE,   SW_SETRANGE,    SW_INCREMENT_F32};
+        return ops[random_below(&world->random, 8)];
     }
     return (uint32_t)ops_draw(&world->random, SW_OPS_INTEGERS);
 }
@@ -183,17 +183,14 @@ static void draw_operands(struct world *world, uint32_t count)
     }
 }
 
-/* Draws the part of each operation. Zeros follow the new bytes of a SETRANGE. */
-static void draw_parts(struct world *world, uint32_t count, bool one_op)
+/* Draws the part of each operation. */
+static void draw_parts(struct world *world, uint32_t count)
 {
     const uint32_t bytes = world->primary.info.value_bytes;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t offset = (uint32_t)random_below(&world->random, bytes);
         const uint32_t size = 1 + (uint32_t)random_below(&world->random, bytes - offset);
         world->ranges[i] = sw_range_of(offset, size, false);
-        if (world->ops[one_op ? 0 : i] == SW_SETRANGE) {
-            memset(world->values + (size_t)i * bytes + size, 0, bytes - size);
-        }
     }
 }
 
@@ -208,7 +205,9 @@ static void tell(struct world *world, const struct sw_batch *batch, bool copies,
     if (batch->write_sequence == 0) {
         return;
     }
-    sw_logging_add_to_backlog(world->backlog, batch, shape.key_bytes, shape.value_bytes, copies);
+    sw_logging_add_to_backlog(world->backlog, batch,
+                              (struct sw_logged_widths){shape.key_bytes, shape.value_bytes, 0},
+                              copies);
     cr_assert_eq(sw_backlog_take(world->backlog, batch->write_sequence - 1, &kept, 1, 1), 1,
                  "seed %llu, step %d", SEED, step);
     cr_assert(sw_wal_record_decode(kept->bytes, sw_backlog_salt(world->backlog), &record));
@@ -252,7 +251,7 @@ static void write_some(struct world *world, int step)
         }
     }
     draw_operands(world, count);
-    draw_parts(world, count, one_op);
+    draw_parts(world, count);
     world->clock += random_below(&world->random, 20);
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = one_op ? (enum sw_op)world->ops[0] : SW_GET,

@@ -165,6 +165,8 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
         update_row(batch, operand, op, bytes, row);
     } else if (SW_OPS_HAS(SW_OPS_PART, op)) {
         sw_range_apply(batch->ranges[i], row, bytes, operand);
+    } else if (SW_OPS_HAS(SW_OPS_FITTING, op)) {
+        sw_numbers_apply(op, row, operand, bytes, 0, 1);
     } else if (SW_OPS_HAS(SW_OPS_STRING, op)) {
         struct sw_string_space space;
         sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES,

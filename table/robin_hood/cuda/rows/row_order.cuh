@@ -59,6 +59,8 @@ static __device__ inline void change_row(const struct sw_cuda_rows &rows, const 
     const uint32_t bytes = rows.value_bytes - rows.key_string_bytes;
     if (SW_OPS_HAS(SW_OPS_PART, one.op)) {
         replace_part(range, row, one.operand, bytes);
+    } else if (SW_OPS_HAS(SW_OPS_FITTING, one.op)) {
+        sw_numbers_apply(one.op, row, one.operand, bytes, threadIdx.x % 32, 32);
     } else if (threadIdx.x % 32 == 0 && SW_OPS_HAS(SW_OPS_STRING, one.op)) {
         apply_to_string(one.op, one.found, row, one.operand, bytes, space);
     }
