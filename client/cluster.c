@@ -125,7 +125,8 @@ static void address_of(const struct sw_client_cluster *cluster, const struct sw_
              is_v6 ? "]" : "", node->port);
 }
 
-static struct sw_client_connection *connected_to(const struct sherwood *client, const char *address)
+static struct sw_client_connection *connection_of(const struct sherwood *client,
+                                                  const char *address)
 {
     for (uint32_t i = 0; i < client->connections_count; i++) {
         if (client->connections[i]->broken == 0 &&
@@ -137,7 +138,8 @@ static struct sw_client_connection *connected_to(const struct sherwood *client, 
 }
 
 /* Connects to a server. On failure it returns NULL, a status, and a sentence in `trouble`. */
-static struct sw_client_connection *dial(struct sherwood *client, const char *address, int *status)
+static struct sw_client_connection *connect_to(struct sherwood *client, const char *address,
+                                               int *status)
 {
     struct sw_client_cluster *cluster = client->cluster;
     if (client->connections_count == SHERWOOD_STRIPES_MAX) {
@@ -147,7 +149,7 @@ static struct sw_client_connection *dial(struct sherwood *client, const char *ad
         *status = SHERWOOD_E_CONNECTION;
         return NULL;
     }
-    return sw_client_open_connection(client, &cluster->endpoints.dialer, address,
+    return sw_client_open_connection(client, &cluster->endpoints.connector, address,
                                      &cluster->endpoints.options, status, cluster->trouble,
                                      sizeof(cluster->trouble));
 }
@@ -196,13 +198,13 @@ static uint32_t arrange(struct sherwood *client)
     memset(cluster->connections, 0, sizeof(cluster->connections));
     for (uint32_t s = 0; s < topology->shard_count; s++) {
         address_of(cluster, &topology->nodes[topology->shards[s].primary], address);
-        cluster->connections[s] = connected_to(client, address);
+        cluster->connections[s] = connection_of(client, address);
     }
     close_others(client);
     for (uint32_t s = 0; s < topology->shard_count; s++) {
         if (cluster->connections[s] == NULL) {
             address_of(cluster, &topology->nodes[topology->shards[s].primary], address);
-            cluster->connections[s] = dial(client, address, &status);
+            cluster->connections[s] = connect_to(client, address, &status);
             struct epoll_event event = {0};
             if (cluster->connections[s] != NULL && client->epoll >= 0) {
                 const struct sw_client_transport *transport = cluster->connections[s]->transport;
@@ -255,7 +257,7 @@ static struct sw_topology *ask_connected(struct sherwood *client,
 static struct sw_topology *ask_address(struct sherwood *client, const char *address, int *status)
 {
     struct sw_client_connection *connection =
-        connected_to(client, address) != NULL ? NULL : dial(client, address, status);
+        connection_of(client, address) != NULL ? NULL : connect_to(client, address, status);
     return connection == NULL ? NULL : ask(connection, status);
 }
 

@@ -30,7 +30,7 @@ static int finish(struct sherwood *client, int status, struct sherwood **out)
 }
 
 /* On failure writes the sentence to the caller's text, because no handle exists then. */
-static int open_client(const struct sw_client_dialer *dialer, const char *address,
+static int open_client(const struct sw_client_connector *connector, const char *address,
                        const struct sherwood_options *options, struct sherwood **out, char *text,
                        size_t text_bytes)
 {
@@ -39,12 +39,13 @@ static int open_client(const struct sw_client_dialer *dialer, const char *addres
     int status = sw_client_make(address, options, &taken, &client, text, text_bytes);
     uint32_t connections = taken.stripes == 0 ? 1 : taken.stripes;
     for (uint32_t i = 0; i < connections && status == SHERWOOD_OK; i++) {
-        (void)sw_client_open_connection(client, dialer, address, &taken, &status, text, text_bytes);
+        (void)sw_client_open_connection(client, connector, address, &taken, &status, text,
+                                        text_bytes);
     }
     return finish(client, status, out);
 }
 
-int sw_client_connect(const struct sw_client_dialer *dialer, const char *address,
+int sw_client_connect(const struct sw_client_connector *connector, const char *address,
                       const struct sherwood_options *options, struct sherwood **out, char *text,
                       size_t text_bytes)
 {
@@ -60,7 +61,7 @@ int sw_client_connect(const struct sw_client_dialer *dialer, const char *address
         return SHERWOOD_E_INVALID;
     }
     *out = NULL;
-    return open_client(dialer, address, options, out, text, text_bytes);
+    return open_client(connector, address, options, out, text, text_bytes);
 }
 
 /* Connects by TLS. Leaves options that are wrong to open_client, which reports them. */
@@ -68,7 +69,7 @@ static int connect_secure(const char *address, const struct sherwood_options *op
                           struct sherwood **out, char *text, size_t text_bytes)
 {
     struct sherwood_options taken;
-    struct sw_client_dialer dialer;
+    struct sw_client_connector connector;
     char unread[SW_CLIENT_ERROR_BYTES];
     if (text == NULL || text_bytes == 0) {
         text = unread;
@@ -77,10 +78,10 @@ static int connect_secure(const char *address, const struct sherwood_options *op
     if (sw_client_take_options(options, &taken) != NULL) {
         taken = (struct sherwood_options){0};
     }
-    int rc = sw_client_secure_begin(&dialer, &taken, text, text_bytes);
+    int rc = sw_client_secure_begin(&connector, &taken, text, text_bytes);
     if (rc == SHERWOOD_OK) {
-        rc = sw_client_connect(&dialer, address, options, out, text, text_bytes);
-        sw_client_secure_end(&dialer);
+        rc = sw_client_connect(&connector, address, options, out, text, text_bytes);
+        sw_client_secure_end(&connector);
     }
     return rc;
 }
@@ -132,7 +133,7 @@ int sherwood_connect_text(const char *address, const struct sherwood_options *op
         *out = NULL;
         return connect_secure(address, options, out, text, text_bytes);
     }
-    return sw_client_connect(&sw_client_socket_dialer, address, options, out, text, text_bytes);
+    return sw_client_connect(&sw_client_socket_connector, address, options, out, text, text_bytes);
 }
 
 int sherwood_connect(const char *address, const struct sherwood_options *options,

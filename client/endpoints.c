@@ -65,7 +65,7 @@ int sw_client_endpoints_init(struct sw_client_endpoints *endpoints, const char *
                              size_t text_bytes)
 {
     const char *wrong = check(addresses, count);
-    *endpoints = (struct sw_client_endpoints){.dialer = sw_client_socket_dialer};
+    *endpoints = (struct sw_client_endpoints){.connector = sw_client_socket_connector};
     if (wrong != NULL) {
         snprintf(text, text_bytes, "connect: %s", wrong);
         return SHERWOOD_E_INVALID;
@@ -78,7 +78,8 @@ int sw_client_endpoints_init(struct sw_client_endpoints *endpoints, const char *
     if (!sw_client_is_secure(addresses[0])) {
         return SHERWOOD_OK;
     }
-    int status = sw_client_secure_begin(&endpoints->dialer, &endpoints->options, text, text_bytes);
+    int status =
+        sw_client_secure_begin(&endpoints->connector, &endpoints->options, text, text_bytes);
     endpoints->is_secure = status == SHERWOOD_OK;
     return status;
 }
@@ -88,7 +89,7 @@ void sw_client_endpoints_fini(struct sw_client_endpoints *endpoints)
 #define FREE_TEXT(name) free_text(endpoints->options.name);
     TEXTS(FREE_TEXT)
     if (endpoints->is_secure) {
-        sw_client_secure_end(&endpoints->dialer);
+        sw_client_secure_end(&endpoints->connector);
     }
     free(endpoints->addresses);
 }

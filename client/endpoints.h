@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * endpoints.h - the addresses of a handle, and the data to connect again: the options with their
- * texts, and a dialer. The handle owns them.
+ * texts, and a connector. The handle owns them.
  */
 #ifndef SHERWOOD_CLIENT_ENDPOINTS_H
 #define SHERWOOD_CLIENT_ENDPOINTS_H
@@ -18,7 +18,7 @@
 
 struct sw_client_endpoints {
     struct sherwood_options options; /* with copies of the strings */
-    struct sw_client_dialer dialer;
+    struct sw_client_connector connector;
     bool is_secure;
     char (*addresses)[SW_CLIENT_ADDRESS_BYTES]; /* as the caller gave them */
     size_t count;

@@ -85,7 +85,7 @@ static bool open_at(struct search *search, const char *address)
 {
     struct sherwood *client = search->client;
     bool done =
-        sw_client_open_connection(client, &client->endpoints->dialer, address, &search->options,
+        sw_client_open_connection(client, &client->endpoints->connector, address, &search->options,
                                   &search->status, search->text, search->text_bytes) != NULL;
     client->broken = 0; /* set by the failed attempt, because the handle has no other connection */
     return done;

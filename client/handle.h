@@ -69,8 +69,8 @@ static inline bool sw_client_connection_is_free(const struct sw_client_connectio
     return connection->broken == 0 && connection->in_flight < connection->client->flights_max;
 }
 
-/* Does what sherwood_connect_text does, over transports of this dialer. */
-int sw_client_connect(const struct sw_client_dialer *dialer, const char *address,
+/* Does what sherwood_connect_text does, over transports of this connector. */
+int sw_client_connect(const struct sw_client_connector *connector, const char *address,
                       const struct sherwood_options *options, struct sherwood **out, char *text,
                       size_t text_bytes);
 

@@ -100,9 +100,9 @@ static int greet(struct sw_client_connection *connection, const struct sherwood_
 /* Connects and exchanges HELLO. On failure it returns NULL, a code in *status and a sentence in
  * `text`. */
 static struct sw_client_connection *
-connection_open(struct sherwood *client, const struct sw_client_dialer *dialer, const char *address,
-                const struct sherwood_options *options, struct sw_reply *greeting, int *status,
-                char *text, size_t text_bytes)
+connection_open(struct sherwood *client, const struct sw_client_connector *connector,
+                const char *address, const struct sherwood_options *options,
+                struct sw_reply *greeting, int *status, char *text, size_t text_bytes)
 {
     int connect_ms = options->connect_timeout_ms <= 0 ? SW_CLIENT_CONNECT_TIMEOUT_MS
                                                       : options->connect_timeout_ms;
@@ -118,7 +118,7 @@ connection_open(struct sherwood *client, const struct sw_client_dialer *dialer, 
     connection->low_water = 1;
     sw_client_clean(address, strlen(address), connection->address, sizeof(connection->address));
     connection->transport =
-        dialer->open(dialer, address, options, connect_ms, status, text, text_bytes);
+        connector->open(connector, address, options, connect_ms, status, text, text_bytes);
     if (connection->transport == NULL) {
         sw_client_connection_close(connection);
         return NULL;
@@ -259,14 +259,14 @@ static const char *check_greeting(struct sherwood *client, const struct sw_reply
 }
 
 struct sw_client_connection *sw_client_open_connection(struct sherwood *client,
-                                                       const struct sw_client_dialer *dialer,
+                                                       const struct sw_client_connector *connector,
                                                        const char *address,
                                                        const struct sherwood_options *options,
                                                        int *status, char *text, size_t text_bytes)
 {
     struct sw_reply greeting = {0};
     struct sw_client_connection *connection =
-        connection_open(client, dialer, address, options, &greeting, status, text, text_bytes);
+        connection_open(client, connector, address, options, &greeting, status, text, text_bytes);
     if (connection == NULL) {
         return NULL;
     }

@@ -15,7 +15,7 @@ const char *sw_client_take_options(const struct sherwood_options *given,
 /* Opens one more connection, and checks that its server fits the handle. Returns NULL, a status and
  * a sentence on failure. */
 struct sw_client_connection *sw_client_open_connection(struct sherwood *client,
-                                                       const struct sw_client_dialer *dialer,
+                                                       const struct sw_client_connector *connector,
                                                        const char *address,
                                                        const struct sherwood_options *options,
                                                        int *status, char *text, size_t text_bytes);

@@ -54,16 +54,16 @@ struct sw_client_transport {
 };
 
 /* Opens the transports of a handle's connections. Threads: any. */
-struct sw_client_dialer {
+struct sw_client_connector {
     /* Connects within `timeout_ms`. Returns NULL, a code in *status and a sentence in `text` on
      * failure. */
-    struct sw_client_transport *(*open)(const struct sw_client_dialer *dialer, const char *address,
-                                        const struct sherwood_options *options, int timeout_ms,
-                                        int *status, char *text, size_t text_bytes);
-    void *user; /* the dialer's own */
+    struct sw_client_transport *(*open)(const struct sw_client_connector *connector,
+                                        const char *address, const struct sherwood_options *options,
+                                        int timeout_ms, int *status, char *text, size_t text_bytes);
+    void *user; /* the connector's own */
 };
 
 /* Sockets, TCP and Unix (transport_socket.c). */
-extern const struct sw_client_dialer sw_client_socket_dialer;
+extern const struct sw_client_connector sw_client_socket_connector;
 
 #endif

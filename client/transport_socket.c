@@ -170,7 +170,7 @@ static void set_buffers(const struct socket_transport *socket_transport,
     sw_client_size_buffers(socket_transport->base.fd, send_bytes, options->receive_buffer_bytes);
 }
 
-static struct sw_client_transport *socket_open(const struct sw_client_dialer *dialer,
+static struct sw_client_transport *socket_open(const struct sw_client_connector *connector,
                                                const char *address,
                                                const struct sherwood_options *options,
                                                int timeout_ms, int *status, char *text,
@@ -184,7 +184,7 @@ static struct sw_client_transport *socket_open(const struct sw_client_dialer *di
         .close = socket_close,
     };
     struct socket_transport *socket_transport = calloc(1, sizeof(*socket_transport));
-    (void)dialer;
+    (void)connector;
     if (socket_transport == NULL) {
         snprintf(text, text_bytes, "not enough memory for a connection (%zu bytes)",
                  sizeof(*socket_transport));
@@ -209,4 +209,4 @@ static struct sw_client_transport *socket_open(const struct sw_client_dialer *di
     return &socket_transport->base;
 }
 
-const struct sw_client_dialer sw_client_socket_dialer = {.open = socket_open};
+const struct sw_client_connector sw_client_socket_connector = {.open = socket_open};

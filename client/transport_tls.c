@@ -174,7 +174,7 @@ static int open_stream(struct tls_transport *tls_transport, SSL_CTX *context, co
     return SHERWOOD_OK;
 }
 
-static struct sw_client_transport *tls_open(const struct sw_client_dialer *dialer,
+static struct sw_client_transport *tls_open(const struct sw_client_connector *connector,
                                             const char *address,
                                             const struct sherwood_options *options, int timeout_ms,
                                             int *status, char *text, size_t text_bytes)
@@ -202,7 +202,7 @@ static struct sw_client_transport *tls_open(const struct sw_client_dialer *diale
     }
     sw_client_size_buffers(tls_transport->base.fd, options->send_buffer_bytes,
                            options->receive_buffer_bytes);
-    *status = open_stream(tls_transport, dialer->user, host_port, options, text, text_bytes);
+    *status = open_stream(tls_transport, connector->user, host_port, options, text, text_bytes);
     if (*status == SHERWOOD_OK) {
         *status = shake_hands(tls_transport, address, timeout_ms, text, text_bytes);
     }
@@ -216,8 +216,8 @@ static struct sw_client_transport *tls_open(const struct sw_client_dialer *diale
     return &tls_transport->base;
 }
 
-int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwood_options *options,
-                           char *text, size_t text_bytes)
+int sw_client_secure_begin(struct sw_client_connector *connector,
+                           const struct sherwood_options *options, char *text, size_t text_bytes)
 {
     const struct sw_tls_settings settings = {
         .cert = options->tls_cert,
@@ -226,17 +226,17 @@ int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwoo
         .insecure = options->tls_insecure != 0,
     };
     char reason[SW_TLS_TROUBLE_BYTES * 2];
-    *dialer = (struct sw_client_dialer){.open = tls_open};
-    dialer->user = sw_tls_client_context(&settings, reason, sizeof(reason));
-    if (dialer->user == NULL) {
+    *connector = (struct sw_client_connector){.open = tls_open};
+    connector->user = sw_tls_client_context(&settings, reason, sizeof(reason));
+    if (connector->user == NULL) {
         snprintf(text, text_bytes, "connect: %s", reason);
         return SHERWOOD_E_INVALID;
     }
     return SHERWOOD_OK;
 }
 
-void sw_client_secure_end(struct sw_client_dialer *dialer)
+void sw_client_secure_end(struct sw_client_connector *connector)
 {
-    SSL_CTX_free(dialer->user);
-    dialer->user = NULL;
+    SSL_CTX_free(connector->user);
+    connector->user = NULL;
 }

@@ -16,10 +16,10 @@ bool sw_client_is_secure(const char *address);
  * otherwise a program would believe that its connection is encrypted. */
 bool sw_client_wants_secure(const struct sherwood_options *options);
 
-/* Fills in a dialer. The caller ends it with sw_client_secure_end when all transports are open.
+/* Fills in a connector. The caller ends it with sw_client_secure_end when all transports are open.
  * Returns SHERWOOD_OK, or a code and a sentence in `text`. */
-int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwood_options *options,
-                           char *text, size_t text_bytes);
-void sw_client_secure_end(struct sw_client_dialer *dialer);
+int sw_client_secure_begin(struct sw_client_connector *connector,
+                           const struct sherwood_options *options, char *text, size_t text_bytes);
+void sw_client_secure_end(struct sw_client_connector *connector);
 
 #endif

@@ -35,7 +35,7 @@ int sw_load_secure_init(struct sw_load_secure *secure, const struct sw_load_opti
     if (!secure->is_on) {
         return SW_LOAD_OK;
     }
-    secure->is_on = sw_client_secure_begin(&secure->dialer, &secure->options, error,
+    secure->is_on = sw_client_secure_begin(&secure->connector, &secure->options, error,
                                            SW_LOAD_ERROR_BYTES) == SHERWOOD_OK;
     return secure->is_on ? SW_LOAD_OK : SW_LOAD_E_PEER;
 }
@@ -43,7 +43,7 @@ int sw_load_secure_init(struct sw_load_secure *secure, const struct sw_load_opti
 void sw_load_secure_fini(struct sw_load_secure *secure)
 {
     if (secure->is_on) {
-        sw_client_secure_end(&secure->dialer);
+        sw_client_secure_end(&secure->connector);
     }
     secure->is_on = false;
 }
@@ -57,8 +57,9 @@ int sw_load_link_open(struct sw_load_link *link, const struct sw_load_secure *se
         link->fd = sw_load_connect(address, SW_LOAD_CONNECT_MS, error, SW_LOAD_ERROR_BYTES);
         return link->fd < 0 ? SW_LOAD_E_PEER : SW_LOAD_OK;
     }
-    link->transport = secure->dialer.open(&secure->dialer, address, &secure->options,
-                                          SW_LOAD_CONNECT_MS, &status, error, SW_LOAD_ERROR_BYTES);
+    link->transport =
+        secure->connector.open(&secure->connector, address, &secure->options, SW_LOAD_CONNECT_MS,
+                               &status, error, SW_LOAD_ERROR_BYTES);
     if (link->transport == NULL) {
         return SW_LOAD_E_PEER;
     }

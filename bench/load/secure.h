@@ -10,7 +10,7 @@
 
 /* State shared by the TLS connections of a thread. All zeros: no TLS. */
 struct sw_load_secure {
-    struct sw_client_dialer dialer;
+    struct sw_client_connector connector;
     struct sherwood_options options;
     bool is_on; /* the address begins with tls:// */
 };

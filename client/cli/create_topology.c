@@ -20,7 +20,7 @@
 #define HTTP_PORT 9379   /* default of sherwoodd --http-port */
 #define HTTP_OFFSET 2000 /* HTTP_PORT - LOCAL_PORT */
 
-struct wish {
+struct create_options {
     char *nodes;
     const char *output, *name;
     uint64_t gpus;
@@ -188,11 +188,11 @@ static void put_server(FILE *out, const char *program)
 }
 
 static void print_start(struct sw_cli *cli, const struct sw_topology *topology, unsigned which,
-                        unsigned http_port, const struct wish *wish)
+                        unsigned http_port, const struct create_options *create_options)
 {
     const struct sw_topology_node *node = &topology->nodes[which];
     const struct sw_topology_shard *shard = &topology->shards[which];
-    const char *path = wish->output, *slash = strrchr(path, '/');
+    const char *path = create_options->output, *slash = strrchr(path, '/');
     const size_t folder = slash == NULL ? 0 : (size_t)(slash + 1 - path); /* "" or "FOLDER/" */
     fprintf(cli->out, "# %s: slots %u to %u\nmkdir -p ", shard->name, shard->ranges[0].first,
             shard->ranges[0].last);
@@ -208,17 +208,17 @@ static void print_start(struct sw_cli *cli, const struct sw_topology *topology, 
     /* a node without a data directory stores no migration, so it cannot be a target */
     fprintf(cli->out, " --cluster-node-id %s --data-dir ", node->id);
     put_word(cli->out, path, folder, shard->name);
-    fprintf(cli->out, wish->gpus > 0 ? " --device %u\n" : "\n", which);
+    fprintf(cli->out, create_options->gpus > 0 ? " --device %u\n" : "\n", which);
 }
 
 /* Prints how to start each daemon; of --local-gpus each has a GPU of its own. */
 static void print_starts(struct sw_cli *cli, const struct sw_topology *topology,
-                         const struct wish *wish)
+                         const struct create_options *create_options)
 {
     unsigned http_ports[SHERWOOD_STRIPES_MAX] = {0};
     choose_http_ports(topology, http_ports);
     for (unsigned i = 0; i < topology->node_count; i++) {
-        print_start(cli, topology, i, http_ports[i], wish);
+        print_start(cli, topology, i, http_ports[i], create_options);
     }
     for (unsigned i = 0; i < topology->node_count; i++) {
         report_used_ports(cli, topology, i, http_ports[i]);
@@ -257,35 +257,38 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
     return 0;
 }
 
-static bool read_wish(int count, char **words, struct wish *wish)
+static bool read_options(int count, char **words, struct create_options *create_options)
 {
     for (int i = 0; i + 1 < count; i += 2) {
         if (strcmp(words[i], "--nodes") == 0) {
-            wish->nodes = words[i + 1];
+            create_options->nodes = words[i + 1];
         } else if (strcmp(words[i], "--output") == 0) {
-            wish->output = words[i + 1];
+            create_options->output = words[i + 1];
         } else if (strcmp(words[i], "--name") == 0) {
-            wish->name = words[i + 1];
+            create_options->name = words[i + 1];
         } else if (strcmp(words[i], "--local-gpus") != 0 ||
                    !sw_decimal_parse((const uint8_t *)words[i + 1], strlen(words[i + 1]),
-                                     SHERWOOD_STRIPES_MAX, &wish->gpus)) {
+                                     SHERWOOD_STRIPES_MAX, &create_options->gpus)) {
             return false;
         }
     }
-    return count % 2 == 0 && wish->output != NULL && (wish->nodes == NULL) != (wish->gpus == 0);
+    return count % 2 == 0 && create_options->output != NULL &&
+           (create_options->nodes == NULL) != (create_options->gpus == 0);
 }
 
 /* Fills in the nodes. Returns false with the reason printed. */
-static bool set_nodes(struct sw_cli *cli, struct sw_topology *topology, const struct wish *wish)
+static bool set_nodes(struct sw_cli *cli, struct sw_topology *topology,
+                      const struct create_options *create_options)
 {
     char *rest = NULL;
-    for (uint64_t i = 0; i < wish->gpus; i++) {
+    for (uint64_t i = 0; i < create_options->gpus; i++) {
         struct sw_topology_node *node = &topology->nodes[topology->node_count++];
         strcpy(node->ip, "127.0.0.1");
         node->port = (uint16_t)(LOCAL_PORT + i);
     }
-    for (char *text = wish->nodes == NULL ? NULL : strtok_r(wish->nodes, ",", &rest); text != NULL;
-         text = strtok_r(NULL, ",", &rest)) {
+    for (char *text = create_options->nodes == NULL ? NULL
+                                                    : strtok_r(create_options->nodes, ",", &rest);
+         text != NULL; text = strtok_r(NULL, ",", &rest)) {
         if (topology->node_count == SHERWOOD_STRIPES_MAX) {
             fprintf(cli->messages, "a cluster has at most %d shards\n", SHERWOOD_STRIPES_MAX);
             return false;
@@ -299,13 +302,13 @@ static bool set_nodes(struct sw_cli *cli, struct sw_topology *topology, const st
 
 int sw_cli_cluster_create(struct sw_cli *cli, int count, char **words)
 {
-    struct wish wish = {.name = "sherwood"};
-    if (!read_wish(count, words, &wish)) {
+    struct create_options create_options = {.name = "sherwood"};
+    if (!read_options(count, words, &create_options)) {
         return -1;
     }
-    if (strlen(wish.name) > SW_TOPOLOGY_NAME_MAX) {
+    if (strlen(create_options.name) > SW_TOPOLOGY_NAME_MAX) {
         fprintf(cli->messages, "the name \"%s\" has more than %u bytes: use a shorter one\n",
-                wish.name, SW_TOPOLOGY_NAME_MAX);
+                create_options.name, SW_TOPOLOGY_NAME_MAX);
         return 1;
     }
     static struct sw_topology_shard shards[SHERWOOD_STRIPES_MAX];
@@ -314,17 +317,17 @@ int sw_cli_cluster_create(struct sw_cli *cli, int count, char **words)
     static struct sw_topology topology;
     topology.shards = shards;
     topology.nodes = nodes;
-    snprintf(topology.cluster, sizeof(topology.cluster), "%s", wish.name);
+    snprintf(topology.cluster, sizeof(topology.cluster), "%s", create_options.name);
     for (size_t i = 0; i < SHERWOOD_STRIPES_MAX; i++) {
         shards[i].ranges = &ranges[i];
     }
-    if (!set_nodes(cli, &topology, &wish)) {
+    if (!set_nodes(cli, &topology, &create_options)) {
         return 1;
     }
     share_slots(&topology);
-    const int status = write_topology(cli, &topology, wish.output);
+    const int status = write_topology(cli, &topology, create_options.output);
     if (status == 0) {
-        print_starts(cli, &topology, &wish);
+        print_starts(cli, &topology, &create_options);
     }
     return status;
 }

@@ -238,18 +238,19 @@ static bool log_in(struct sw_cli *cli, struct sw_cli_node *node)
 static bool open_one(struct sw_cli *cli, struct sw_cli_node *node, const char *address)
 {
     const struct sherwood_options *options = &cli->options->connection;
-    struct sw_client_dialer dialer = sw_client_socket_dialer;
+    struct sw_client_connector connector = sw_client_socket_connector;
     char text[SW_CLI_ERROR_BYTES - 8];
     int status = SHERWOOD_OK;
     node->transport = NULL;
     bool is_secure = sw_client_is_secure(address);
-    if (is_secure && sw_client_secure_begin(&dialer, options, text, sizeof(text)) != SHERWOOD_OK) {
+    if (is_secure &&
+        sw_client_secure_begin(&connector, options, text, sizeof(text)) != SHERWOOD_OK) {
         return fail(node, "%s", text);
     }
     node->transport =
-        dialer.open(&dialer, address, options, TIMEOUT_MS, &status, text, sizeof(text));
+        connector.open(&connector, address, options, TIMEOUT_MS, &status, text, sizeof(text));
     if (is_secure) {
-        sw_client_secure_end(&dialer);
+        sw_client_secure_end(&connector);
     }
     if (node->transport == NULL) {
         return fail(node, "%s", text);

@@ -20,17 +20,17 @@ bool sw_client_wants_secure(const struct sherwood_options *options)
            options->tls_server_name != NULL || options->tls_insecure != 0;
 }
 
-int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwood_options *options,
-                           char *text, size_t text_bytes)
+int sw_client_secure_begin(struct sw_client_connector *connector,
+                           const struct sherwood_options *options, char *text, size_t text_bytes)
 {
-    (void)dialer;
+    (void)connector;
     (void)options;
     snprintf(text, text_bytes,
              "connect: this build of the Python package has no TLS (SHERWOOD_TLS=none)");
     return SHERWOOD_E_ADDRESS;
 }
 
-void sw_client_secure_end(struct sw_client_dialer *dialer)
+void sw_client_secure_end(struct sw_client_connector *connector)
 {
-    (void)dialer;
+    (void)connector;
 }

@@ -24,14 +24,14 @@ struct others {
 static bool count_one(void *context, const char *name)
 {
     struct others *others = context;
-    others->count += strncmp(name, SW_ASIDE_KIND "-", sizeof(SW_ASIDE_KIND)) == 0 &&
+    others->count += strncmp(name, SW_ARCHIVE_KIND "-", sizeof(SW_ARCHIVE_KIND)) == 0 &&
                      strcmp(name, others->name) != 0;
     return true;
 }
 
 static int link_file(const struct sw_directory *directory, const char *name, const char *file)
 {
-    char to[SW_ASIDE_NAME_MAX + SW_DIRECTORY_NAME_MAX + 1];
+    char to[SW_ARCHIVE_NAME_MAX + SW_DIRECTORY_NAME_MAX + 1];
     snprintf(to, sizeof(to), "%s/%s", name, file);
     return directory->io->link(directory->fd, file, to);
 }
@@ -113,7 +113,7 @@ int sw_archive_files(const struct sw_directory *directory, const char *name, uin
     struct others others = {name, 0};
     if (io->list(directory->fd, count_one, &others) == 0 && others.count >= most) {
         snprintf(reason, SW_HISTORY_REASON_BYTES,
-                 "%s has %" PRIu64 " director%s " SW_ASIDE_KIND
+                 "%s has %" PRIu64 " director%s " SW_ARCHIVE_KIND
                  "-.. already: remove some, or raise --ha-discarded-max",
                  directory->path, others.count, sw_plural(others.count, "y", "ies"));
         return -1;

@@ -11,8 +11,8 @@
 #include "server/log/directory.h"
 #include "server/log/history_file.h"
 
-#define SW_ASIDE_KIND "discarded"
-#define SW_ASIDE_NAME_MAX 64
+#define SW_ARCHIVE_KIND "discarded"
+#define SW_ARCHIVE_NAME_MAX 64
 
 /* Links all snapshots, all segments, `history` and `first-segment` into the directory `name`,
  * durably. If the directory exists with some of the files, a crash interrupted an earlier call:

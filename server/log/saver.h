@@ -84,7 +84,7 @@ int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
  * (archived_files.h), and writes its name to `name`. Call it while the saver is held, so that the
  * files do not change. Returns 0; or -1 and an error in `reason` if a link fails or
  * ha-discarded-max of these directories exist. */
-int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
+int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ARCHIVE_NAME_MAX],
                      char reason[SW_HISTORY_REASON_BYTES]);
 
 /* Begins no snapshot from now on, because the table will be emptied and filled. Returns false while
@@ -94,10 +94,10 @@ bool sw_saver_hold(struct sw_saver *saver);
 void sw_saver_release(struct sw_saver *saver);
 /* Ends the hold. The table now has the writes up to `sequence` of another history. Removes the
  * files. A new snapshot and log replace them later; until then sw_saver_is_replacing returns true,
- * and no write may be added to the log. `aside`: the directory that keeps the old files
+ * and no write may be added to the log. `archive`: the directory that keeps the old files
  * (archived_files.h), or NULL. Returns 0; or -1 and an error in `reason`: call again. */
 int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
-                     const char *aside, char reason[SW_HISTORY_REASON_BYTES]);
+                     const char *archive, char reason[SW_HISTORY_REASON_BYTES]);
 bool sw_saver_is_replacing(struct sw_saver *saver);
 
 void sw_saver_status(struct sw_saver *saver, struct sw_persistence *facts);

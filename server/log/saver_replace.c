@@ -20,7 +20,7 @@
 #include "server/log/saver_parts.h"
 #include "server/observe/log.h"
 
-#define ASIDE_NAMES_MAX 1000
+#define ARCHIVE_NAMES_MAX 1000
 
 bool sw_saver_hold(struct sw_saver *saver)
 {
@@ -39,13 +39,14 @@ void sw_saver_release(struct sw_saver *saver)
     pthread_mutex_unlock(&saver->mutex);
 }
 
-static void keep_aside(struct sw_saver *saver, const char *aside)
+static void keep_archive(struct sw_saver *saver, const char *archive)
 {
     char reason[SW_HISTORY_REASON_BYTES] = "";
-    if (sw_archive_files(&saver->directory, aside, saver->config->ha_discarded_max, reason) == 0) {
+    if (sw_archive_files(&saver->directory, archive, saver->config->ha_discarded_max, reason) ==
+        0) {
         sw_log(SW_LOG_WARNING,
                "the replaced files are now in %s/%s, which a server can use as a data directory",
-               saver->directory.path, aside);
+               saver->directory.path, archive);
     } else {
         sw_log(SW_LOG_ERROR, "cannot keep the replaced files: %s", reason);
     }
@@ -72,12 +73,12 @@ static int forget_files(struct sw_saver *saver, const struct sw_history *history
 }
 
 int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
-                     const char *aside, char reason[SW_HISTORY_REASON_BYTES])
+                     const char *archive, char reason[SW_HISTORY_REASON_BYTES])
 {
     struct sw_history replaced = *history;
     replaced.kind = SW_HISTORY_REPLACED;
-    if (aside != NULL) {
-        keep_aside(saver, aside);
+    if (archive != NULL) {
+        keep_archive(saver, archive);
     }
     pthread_mutex_lock(&saver->history_file);
     const int status = forget_files(saver, &replaced, sequence, reason);
@@ -169,7 +170,7 @@ int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
 /* Tries names until one is free. A directory that has some of the same files was left by a crash,
  * and is completed. A directory with a different file of the same name has other writes with these
  * numbers, so the next name is tried. */
-int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
+int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ARCHIVE_NAME_MAX],
                      char reason[SW_HISTORY_REASON_BYTES])
 {
     struct sw_history history;
@@ -180,11 +181,11 @@ int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ASI
         snprintf(history.id, sizeof(history.id), "%016" PRIx64, number);
     }
     int status = 1;
-    for (unsigned next = 1; status == 1 && next <= ASIDE_NAMES_MAX; next++) {
-        int size = snprintf(name, SW_ASIDE_NAME_MAX, SW_ASIDE_KIND "-%.16s-%" PRIu64, history.id,
-                            sequence);
+    for (unsigned next = 1; status == 1 && next <= ARCHIVE_NAMES_MAX; next++) {
+        int size = snprintf(name, SW_ARCHIVE_NAME_MAX, SW_ARCHIVE_KIND "-%.16s-%" PRIu64,
+                            history.id, sequence);
         if (next > 1) {
-            snprintf(name + size, SW_ASIDE_NAME_MAX - (size_t)size, "-%u", next);
+            snprintf(name + size, SW_ARCHIVE_NAME_MAX - (size_t)size, "-%u", next);
         }
         status = sw_archive_files(&saver->directory, name, saver->config->ha_discarded_max, reason);
     }

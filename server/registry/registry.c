@@ -20,22 +20,24 @@
 /* Number of waits of 10 ms for a first topology, at the start. */
 #define FIRST_LOOKS 100
 
-/* --- orders ------------------------------------------------------------------------------------
+/* --- queued writes
+ * -----------------------------------------------------------------------------------
  */
 
-/* Takes over the order and returns its number; 0: too many orders wait, and the caller keeps it. */
-static uint64_t push(struct sw_registry *registry, struct sw_registry_wanted *order)
+/* Queues the write, takes it over and returns its number. Returns 0 if too many writes wait; the
+ * caller then keeps it. */
+static uint64_t push(struct sw_registry *registry, struct sw_registry_queued *queued)
 {
     uint64_t number = 0;
     pthread_mutex_lock(&registry->lock);
-    if (registry->order_count < SW_REGISTRY_ORDERS_MAX) {
-        struct sw_registry_wanted **end = &registry->orders;
+    if (registry->queue_count < SW_REGISTRY_QUEUE_MAX) {
+        struct sw_registry_queued **end = &registry->queue;
         while (*end != NULL) {
             end = &(*end)->next;
         }
-        number = order->number = ++registry->last_order;
-        registry->order_count++;
-        *end = order;
+        number = queued->number = ++registry->last_number;
+        registry->queue_count++;
+        *end = queued;
     }
     pthread_mutex_unlock(&registry->lock);
     return number;
@@ -44,41 +46,41 @@ static uint64_t push(struct sw_registry *registry, struct sw_registry_wanted *or
 uint64_t sw_registry_submit(struct sw_registry *registry, const char *text, size_t size,
                             const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES])
 {
-    struct sw_registry_wanted *order = calloc(1, sizeof(*order));
+    struct sw_registry_queued *queued = calloc(1, sizeof(*queued));
     char *copy = malloc(size + 1);
-    if (order == NULL || copy == NULL) {
+    if (queued == NULL || copy == NULL) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "not enough memory for it");
-        free(order);
+        free(queued);
         free(copy);
         return 0;
     }
     memcpy(copy, text, size);
-    *order = (struct sw_registry_wanted){.until_ns = sw_registry_now() + SW_REGISTRY_ORDER_NS,
-                                         .has_epoch = only_if != NULL,
-                                         .only_if = only_if == NULL ? 0 : *only_if,
-                                         .text = copy,
-                                         .size = size};
-    uint64_t number = push(registry, order);
+    *queued = (struct sw_registry_queued){.until_ns = sw_registry_now() + SW_REGISTRY_QUEUED_NS,
+                                          .has_epoch = only_if != NULL,
+                                          .only_if = only_if == NULL ? 0 : *only_if,
+                                          .text = copy,
+                                          .size = size};
+    uint64_t number = push(registry, queued);
     if (number == 0) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "too many topologies wait for etcd: try again");
         free(copy);
-        free(order);
+        free(queued);
     }
     uv_async_send(&registry->wake);
     return number;
 }
 
-enum sw_registry_outcome sw_registry_outcome(struct sw_registry *registry, uint64_t order,
+enum sw_registry_outcome sw_registry_outcome(struct sw_registry *registry, uint64_t number,
                                              uint64_t *view, char error[SW_CLUSTER_ERROR_BYTES])
 {
     enum sw_registry_outcome outcome = SW_REGISTRY_UNDER_WAY;
     pthread_mutex_lock(&registry->lock);
-    const struct sw_registry_done *done = &registry->done[order % SW_REGISTRY_OUTCOMES_MAX];
-    if (done->order == order) {
+    const struct sw_registry_done *done = &registry->done[number % SW_REGISTRY_OUTCOMES_MAX];
+    if (done->number == number) {
         outcome = done->view != 0 ? SW_REGISTRY_WRITTEN : SW_REGISTRY_REFUSED;
         *view = done->view;
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s", done->error);
-    } else if (done->order > order) {
+    } else if (done->number > number) {
         outcome = SW_REGISTRY_REFUSED;
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
                  "the outcome is not known any more: see CLUSTER TOPOLOGY");

@@ -21,7 +21,7 @@ struct sw_registry;
 
 struct sw_registry_owner {
     void *server;
-    void (*wake)(void *server); /* an order has an outcome: loops may wait for it */
+    void (*wake)(void *server); /* a queued write has an outcome: loops may wait for it */
 };
 
 /* Checks the options of a topology in etcd. Returns NULL, or an error text. */
@@ -38,16 +38,16 @@ void sw_registry_stop(struct sw_registry *registry);
 void sw_registry_destroy(struct sw_registry *registry);
 
 /* Queues a write of the topology to etcd. It succeeds only if the epoch in etcd is *only_if (NULL:
- * the epoch that this node has read last). Returns the number of the order; or 0 and an error. */
+ * the epoch that this node has read last). Returns the number of the write; or 0 and an error. */
 uint64_t sw_registry_submit(struct sw_registry *registry, const char *text, size_t size,
                             const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES]);
-/* Outcome of an order. */
+/* The outcome of a queued write. */
 enum sw_registry_outcome {
     SW_REGISTRY_UNDER_WAY,
     SW_REGISTRY_WRITTEN, /* and taken on this node, as the view *view */
     SW_REGISTRY_REFUSED  /* `error` has the reason */
 };
-enum sw_registry_outcome sw_registry_outcome(struct sw_registry *registry, uint64_t order,
+enum sw_registry_outcome sw_registry_outcome(struct sw_registry *registry, uint64_t number,
                                              uint64_t *view, char error[SW_CLUSTER_ERROR_BYTES]);
 
 void sw_registry_status(struct sw_registry *registry, struct sw_registry_status *facts);

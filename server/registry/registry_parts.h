@@ -13,12 +13,12 @@
 #include "server/registry/key.h"
 #include "server/registry/registry.h"
 
-#define SW_REGISTRY_ORDERS_MAX 8    /* most waiting orders */
+#define SW_REGISTRY_QUEUE_MAX 8     /* most queued writes */
 #define SW_REGISTRY_OUTCOMES_MAX 64 /* outcomes that are kept */
-#define SW_REGISTRY_ORDER_NS 5000000000ULL
+#define SW_REGISTRY_QUEUED_NS 5000000000ULL
 
-struct sw_registry_wanted {
-    struct sw_registry_wanted *next;
+struct sw_registry_queued {
+    struct sw_registry_queued *next;
     uint64_t number, until_ns;
     bool has_epoch;
     uint64_t only_if;
@@ -42,11 +42,11 @@ struct sw_registry {
 
     pthread_mutex_t lock; /* a thread that holds it locks no other mutex */
     bool stopping;
-    struct sw_registry_wanted *orders; /* the oldest first */
-    unsigned order_count;
-    uint64_t last_order;
+    struct sw_registry_queued *queue; /* the oldest first */
+    unsigned queue_count;
+    uint64_t last_number;
     struct sw_registry_done {
-        uint64_t order, view; /* view 0: refused */
+        uint64_t number, view; /* view 0: refused */
         char error[SW_CLUSTER_ERROR_BYTES];
     } done[SW_REGISTRY_OUTCOMES_MAX];
     struct sw_registry_status facts;
@@ -71,7 +71,7 @@ struct sw_registry {
     struct sw_registry_write {
         bool is_under_way;
         bool is_waiting; /* the answer was lost: read both keys at `next_ns` */
-        uint64_t order;  /* 0: a claim after an election */
+        uint64_t number; /* 0: a claim after an election */
         uint64_t epoch;  /* of the topology that it replaces */
         uint64_t until_ns, next_ns;
         char *text;
@@ -94,7 +94,7 @@ void sw_registry_tick_read(struct sw_registry *registry, uint64_t now);
 
 /* Begins the next write, or continues the current one. */
 void sw_registry_tick_write(struct sw_registry *registry, uint64_t now);
-/* Frees the orders and the current write. Call it when the thread ends. */
+/* Frees the queued writes and the current write. Call it when the thread ends. */
 void sw_registry_drop_writes(struct sw_registry *registry);
 
 #endif

@@ -26,12 +26,12 @@ static void send_write(struct sw_registry *registry);
 /* --- the end -----------------------------------------------------------------------------------
  */
 
-/* Stores the outcome of an order. `view` 0: refused, for the reason in `error`. */
-static void note(struct sw_registry *registry, uint64_t order, uint64_t view, const char *error)
+/* Stores the outcome of a queued write. `view` 0: refused, for the reason in `error`. */
+static void note(struct sw_registry *registry, uint64_t number, uint64_t view, const char *error)
 {
     pthread_mutex_lock(&registry->lock);
-    struct sw_registry_done *done = &registry->done[order % SW_REGISTRY_OUTCOMES_MAX];
-    done->order = order;
+    struct sw_registry_done *done = &registry->done[number % SW_REGISTRY_OUTCOMES_MAX];
+    done->number = number;
     done->view = view;
     snprintf(done->error, sizeof(done->error), "%s", error);
     pthread_mutex_unlock(&registry->lock);
@@ -41,8 +41,8 @@ static void note(struct sw_registry *registry, uint64_t order, uint64_t view, co
 static void finish(struct sw_registry *registry, uint64_t view, const char *error)
 {
     struct sw_registry_write *write = &registry->write;
-    if (write->order != 0) {
-        note(registry, write->order, view, error);
+    if (write->number != 0) {
+        note(registry, write->number, view, error);
     }
     free(write->text);
     memset(write, 0, sizeof(*write));
@@ -57,9 +57,9 @@ static void was_written(struct sw_registry *registry, uint64_t epoch)
         registry->revision = registry->epoch = epoch;
     }
     pthread_mutex_lock(&registry->lock);
-    *(write->order != 0 ? &registry->facts.writes : &registry->facts.claims) += 1;
+    *(write->number != 0 ? &registry->facts.writes : &registry->facts.claims) += 1;
     pthread_mutex_unlock(&registry->lock);
-    if (write->order == 0) {
+    if (write->number == 0) {
         sw_log(SW_LOG_NOTICE, "cluster: epoch %" PRIu64 " names this node as primary of its shard",
                epoch);
     }
@@ -149,7 +149,7 @@ static void send_write(struct sw_registry *registry)
 }
 
 /* Takes over the text. */
-static void begin_write(struct sw_registry *registry, uint64_t order, uint64_t epoch,
+static void begin_write(struct sw_registry *registry, uint64_t number, uint64_t epoch,
                         uint64_t until_ns, char *text)
 {
     struct sw_registry_write *write = &registry->write;
@@ -159,7 +159,7 @@ static void begin_write(struct sw_registry *registry, uint64_t order, uint64_t e
         (void)got;
     }
     write->is_under_way = true;
-    write->order = order;
+    write->number = number;
     write->epoch = epoch;
     write->until_ns = until_ns;
     write->text = text;
@@ -170,54 +170,54 @@ static void begin_write(struct sw_registry *registry, uint64_t order, uint64_t e
 /* --- the beginning -----------------------------------------------------------------------------
  */
 
-static struct sw_registry_wanted *pop(struct sw_registry *registry)
+static struct sw_registry_queued *pop(struct sw_registry *registry)
 {
     pthread_mutex_lock(&registry->lock);
-    struct sw_registry_wanted *order = registry->orders;
-    if (order != NULL) {
-        registry->orders = order->next;
-        registry->order_count--;
+    struct sw_registry_queued *queued = registry->queue;
+    if (queued != NULL) {
+        registry->queue = queued->next;
+        registry->queue_count--;
     }
     pthread_mutex_unlock(&registry->lock);
-    return order;
+    return queued;
 }
 
-static void free_order(struct sw_registry_wanted *order)
+static void free_queued(struct sw_registry_queued *queued)
 {
-    free(order->text);
-    free(order);
+    free(queued->text);
+    free(queued);
 }
 
-static void begin_order(struct sw_registry *registry, struct sw_registry_wanted *order)
+static void begin_queued(struct sw_registry *registry, struct sw_registry_queued *queued)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
-    const uint64_t epoch = order->has_epoch ? order->only_if : registry->epoch;
-    char *text = sw_cluster_propose(registry->cluster, order->text, order->size, order->has_epoch,
-                                    epoch, error);
+    const uint64_t epoch = queued->has_epoch ? queued->only_if : registry->epoch;
+    char *text = sw_cluster_propose(registry->cluster, queued->text, queued->size,
+                                    queued->has_epoch, epoch, error);
     if (text != NULL) {
-        begin_write(registry, order->number, epoch, order->until_ns, text);
+        begin_write(registry, queued->number, epoch, queued->until_ns, text);
     } else if (error[0] == '\0') { /* etcd has this topology already */
-        note(registry, order->number, 1, "");
+        note(registry, queued->number, 1, "");
     } else {
         sw_cluster_count_refusal(registry->cluster);
-        note(registry, order->number, 0, error);
+        note(registry, queued->number, 0, error);
     }
-    free_order(order);
+    free_queued(queued);
 }
 
-/* Refuses orders that have waited too long for etcd. */
+/* Refuses queued writes that have waited too long for etcd. */
 static void expire_orders(struct sw_registry *registry, uint64_t now)
 {
     for (;;) {
         pthread_mutex_lock(&registry->lock);
-        bool is_late = registry->orders != NULL && now >= registry->orders->until_ns;
+        bool is_late = registry->queue != NULL && now >= registry->queue->until_ns;
         pthread_mutex_unlock(&registry->lock);
         if (!is_late) {
             return;
         }
-        struct sw_registry_wanted *order = pop(registry);
-        note(registry, order->number, 0, "etcd does not reply; nothing was written");
-        free_order(order);
+        struct sw_registry_queued *queued = pop(registry);
+        note(registry, queued->number, 0, "etcd does not reply; nothing was written");
+        free_queued(queued);
     }
 }
 
@@ -236,7 +236,7 @@ static bool begin_claim(struct sw_registry *registry, uint64_t now)
         return false;
     }
     registry->write.fence = fence;
-    begin_write(registry, 0, epoch, now + SW_REGISTRY_ORDER_NS, text);
+    begin_write(registry, 0, epoch, now + SW_REGISTRY_QUEUED_NS, text);
     return true;
 }
 
@@ -255,18 +255,18 @@ void sw_registry_tick_write(struct sw_registry *registry, uint64_t now)
     if (write->is_under_way || !registry->is_known || begin_claim(registry, now)) {
         return;
     }
-    struct sw_registry_wanted *order = pop(registry);
-    if (order != NULL) {
-        begin_order(registry, order);
+    struct sw_registry_queued *queued = pop(registry);
+    if (queued != NULL) {
+        begin_queued(registry, queued);
     }
 }
 
 void sw_registry_drop_writes(struct sw_registry *registry)
 {
-    struct sw_registry_wanted *order;
+    struct sw_registry_queued *queued;
     free(registry->write.text);
     registry->write.text = NULL;
-    while ((order = pop(registry)) != NULL) {
-        free_order(order);
+    while ((queued = pop(registry)) != NULL) {
+        free_queued(queued);
     }
 }

@@ -28,7 +28,7 @@ struct sw_repl {
     const struct sw_config *config; /* borrowed, as the table */
     struct sw_table *table;
     struct sw_repl_state state;
-    struct sw_role_keeper role;
+    struct sw_role_store role;
     char replicaof[SW_ROLE_PRIMARY_BYTES]; /* the option at the start */
     struct sw_backlog *backlog;
     struct sw_senders *senders;

@@ -175,7 +175,7 @@ static int take_history(struct sw_replica *replica, const struct sw_repl_welcome
 {
     struct sw_repl_state *state = replica->parts.state;
     struct sw_repl_history history = {.before_through = 0, .own_from = SW_OWNS_NOTHING};
-    char aside[SW_ASIDE_NAME_MAX];
+    char archive[SW_ARCHIVE_NAME_MAX];
     memcpy(history.id, welcome->history, sizeof(history.id));
     memset(history.before, '0', SW_HISTORY_ID_BYTES - 1);
     if (welcome->term > 0) {
@@ -188,7 +188,7 @@ static int take_history(struct sw_replica *replica, const struct sw_repl_welcome
         welcome->resumes
             ? sw_replica_files_set_history(&replica->files, &history, replica->apply.reason)
             : sw_replica_files_replace(&replica->files, &history, replica->apply.applied,
-                                       sw_replica_choose_archive(replica, welcome, aside), beat,
+                                       sw_replica_choose_archive(replica, welcome, archive), beat,
                                        replica->apply.reason);
     if (status != 0) {
         replica->has_position = welcome->resumes;

@@ -28,7 +28,7 @@ struct sw_replica_parts {
     struct sw_repl_state *state;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_wal *wal;     /* NULL: writes are not logged */
-    struct sw_role_keeper *role;
+    struct sw_role_store *role;
     /* Returns true if every loop has seen the fence and has no earlier request in flight. Wakes the
      * loops that have not seen it. */
     bool (*is_quiet)(void *context, uint64_t fence);

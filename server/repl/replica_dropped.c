@@ -15,7 +15,7 @@
 static bool keep_own(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;
-    char name[SW_ASIDE_NAME_MAX], reason[SW_REPL_REASON_BYTES] = "";
+    char name[SW_ARCHIVE_NAME_MAX], reason[SW_REPL_REASON_BYTES] = "";
     const uint64_t last = replica->apply.applied;
     pthread_mutex_lock(&state->lock);
     const bool has_own = last > state->history.own_from;
@@ -68,7 +68,7 @@ bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_we
 
 const char *sw_replica_choose_archive(struct sw_replica *replica,
                                       const struct sw_repl_welcome *welcome,
-                                      char name[SW_ASIDE_NAME_MAX])
+                                      char name[SW_ARCHIVE_NAME_MAX])
 {
     const struct sw_repl_position *dropped = &replica->dropped;
     if (dropped->sequence == 0 || dropped->term == welcome->term) {
@@ -79,7 +79,7 @@ const char *sw_replica_choose_archive(struct sw_replica *replica,
            "the last write of this member, %" PRIu64 ", was of term %" PRIu64 ", and term %" PRIu64
            " began at write %" PRIu64 ": the writes that the others lack are dropped",
            dropped->sequence, dropped->term, welcome->term, welcome->start);
-    snprintf(name, SW_ASIDE_NAME_MAX, SW_ASIDE_KIND "-%" PRIu64 "-%" PRIu64, dropped->term,
+    snprintf(name, SW_ARCHIVE_NAME_MAX, SW_ARCHIVE_KIND "-%" PRIu64 "-%" PRIu64, dropped->term,
              dropped->sequence);
     return name;
 }

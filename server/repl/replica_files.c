@@ -180,7 +180,7 @@ static int save(struct sw_replica_files *files, uint64_t sequence,
 }
 
 int sw_replica_files_archive(struct sw_replica_files *files, uint64_t sequence,
-                             char name[SW_ASIDE_NAME_MAX], char reason[SW_REPL_REASON_BYTES])
+                             char name[SW_ARCHIVE_NAME_MAX], char reason[SW_REPL_REASON_BYTES])
 {
     if (files->wal == NULL ? save(files, sequence, reason) != 0
                            : !wait_until(files, is_durable, sequence)) {
@@ -198,7 +198,7 @@ int sw_replica_files_archive(struct sw_replica_files *files, uint64_t sequence,
 
 int sw_replica_files_replace(struct sw_replica_files *files,
                              const struct sw_repl_history *repl_history, uint64_t sequence,
-                             const char *aside, int (*beat)(void *context),
+                             const char *archive, int (*beat)(void *context),
                              char reason[SW_REPL_REASON_BYTES])
 {
     uint64_t beaten_ns = sw_log_now_ns();
@@ -206,7 +206,7 @@ int sw_replica_files_replace(struct sw_replica_files *files,
         return 0;
     }
     const struct sw_history history = history_of(repl_history);
-    if (sw_saver_replace(files->saver, &history, sequence, aside, reason) != 0) {
+    if (sw_saver_replace(files->saver, &history, sequence, archive, reason) != 0) {
         return -1;
     }
     sw_log(SW_LOG_NOTICE,

@@ -43,13 +43,13 @@ bool sw_replica_files_hold_snapshots(struct sw_replica_files *files);
  * snapshot. Then links the files into a directory of their own, and stops new snapshots. Returns 0;
  * or -1, with an error in `reason` unless is_over() ended the wait. */
 int sw_replica_files_archive(struct sw_replica_files *files, uint64_t sequence,
-                             char name[SW_ASIDE_NAME_MAX], char reason[SW_REPL_REASON_BYTES]);
+                             char name[SW_ARCHIVE_NAME_MAX], char reason[SW_REPL_REASON_BYTES]);
 /* Replaces the files on disk by the table's state: history `history`, writes up to `sequence`.
- * Keeps the old files in the directory `aside` unless it is NULL. Calls `beat` twice a second, and
- * gives up if that does not return 0. Returns 0; or -1, with an error in `reason` if files were the
- * cause. */
+ * Keeps the old files in the directory `archive` unless it is NULL. Calls `beat` twice a second,
+ * and gives up if that does not return 0. Returns 0; or -1, with an error in `reason` if files were
+ * the cause. */
 int sw_replica_files_replace(struct sw_replica_files *files, const struct sw_repl_history *history,
-                             uint64_t sequence, const char *aside, int (*beat)(void *context),
+                             uint64_t sequence, const char *archive, int (*beat)(void *context),
                              char reason[SW_REPL_REASON_BYTES]);
 /* Writes `history` to the directory: later writes belong to it. The history includes every write of
  * the table. Returns 0; or -1 and an error in `reason`. */

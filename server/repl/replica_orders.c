@@ -64,7 +64,7 @@ uint64_t sw_replica_hold(struct sw_replica *replica)
 uint64_t sw_replica_promote(struct sw_replica *replica, uint64_t term)
 {
     pthread_mutex_lock(&replica->lock);
-    replica->rises = term;
+    replica->promotion_term = term;
     uint64_t number = sw_replica_order(replica, false);
     pthread_mutex_unlock(&replica->lock);
     return number;

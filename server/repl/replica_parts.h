@@ -27,11 +27,11 @@ struct sw_replica {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping;
-    bool follows;         /* the last order was to be a replica */
-    uint64_t rises;       /* last order was a promotion: its term; 0: no shard */
-    uint64_t orders;      /* number of the last order */
-    uint64_t carried_out; /* number of the last order that the thread has begun */
-    uint64_t promoted;    /* number of the last promotion that is done, or has failed */
+    bool follows;            /* the last order was to be a replica */
+    uint64_t promotion_term; /* last order was a promotion: its term; 0: no shard */
+    uint64_t orders;         /* number of the last order */
+    uint64_t carried_out;    /* number of the last order that the thread has begun */
+    uint64_t promoted;       /* number of the last promotion that is done, or has failed */
     bool could_not;
     char why_not[SW_REPL_REASON_BYTES];
 
@@ -57,7 +57,7 @@ bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_we
  * name of the directory that keeps their files; NULL: no files. */
 const char *sw_replica_choose_archive(struct sw_replica *replica,
                                       const struct sw_repl_welcome *welcome,
-                                      char name[SW_ASIDE_NAME_MAX]);
+                                      char name[SW_ARCHIVE_NAME_MAX]);
 
 /* --- replica_promote.c --- */
 

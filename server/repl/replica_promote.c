@@ -34,7 +34,7 @@ static void draw_history(struct sw_replica *replica, struct sw_repl_history *nex
         pthread_mutex_lock(&state->lock);
         next->terms = state->history.terms;
         pthread_mutex_unlock(&state->lock);
-        sw_terms_begin(&next->terms, replica->rises, last + 1);
+        sw_terms_begin(&next->terms, replica->promotion_term, last + 1);
     }
 }
 
@@ -100,7 +100,7 @@ static bool promote(struct sw_replica *replica)
 
 bool sw_replica_become_primary(struct sw_replica *replica)
 {
-    struct sw_role_keeper *role = replica->parts.role;
+    struct sw_role_store *role = replica->parts.role;
     pthread_mutex_unlock(&replica->lock);
     pthread_mutex_lock(&role->lock);
     pthread_mutex_lock(&replica->lock);

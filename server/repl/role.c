@@ -9,17 +9,17 @@
 
 #include "server/observe/log.h"
 
-void sw_role_init(struct sw_role_keeper *keeper, const struct sw_config *config,
+void sw_role_init(struct sw_role_store *store, const struct sw_config *config,
                   struct sw_saver *saver)
 {
-    *keeper = (struct sw_role_keeper){.saver = saver, .config = config};
-    snprintf(keeper->replicaof, sizeof(keeper->replicaof), "%s", config->replicaof);
-    pthread_mutex_init(&keeper->lock, NULL);
+    *store = (struct sw_role_store){.saver = saver, .config = config};
+    snprintf(store->replicaof, sizeof(store->replicaof), "%s", config->replicaof);
+    pthread_mutex_init(&store->lock, NULL);
 }
 
-void sw_role_fini(struct sw_role_keeper *keeper)
+void sw_role_fini(struct sw_role_store *store)
 {
-    pthread_mutex_destroy(&keeper->lock);
+    pthread_mutex_destroy(&store->lock);
 }
 
 bool sw_role_is_free(const struct sw_config *config)
@@ -33,67 +33,67 @@ static const char *shown(const char *primary)
 }
 
 /* Removes the file: a newer decision of the operator, or a topology or shard, replaces it. */
-static int forget(struct sw_role_keeper *keeper, char reason[SW_REPL_REASON_BYTES])
+static int forget(struct sw_role_store *store, char reason[SW_REPL_REASON_BYTES])
 {
     const struct sw_role none = {.is_set = false};
-    return sw_saver_set_role(keeper->saver, &none, reason);
+    return sw_saver_set_role(store->saver, &none, reason);
 }
 
-int sw_role_at_start(struct sw_role_keeper *keeper, bool has_terms,
+int sw_role_at_start(struct sw_role_store *store, bool has_terms,
                      char primary[SW_ROLE_PRIMARY_BYTES], char reason[SW_REPL_REASON_BYTES])
 {
-    snprintf(primary, SW_ROLE_PRIMARY_BYTES, "%s", keeper->replicaof);
-    if (keeper->saver == NULL || !sw_saver_role(keeper->saver)->is_set) {
+    snprintf(primary, SW_ROLE_PRIMARY_BYTES, "%s", store->replicaof);
+    if (store->saver == NULL || !sw_saver_role(store->saver)->is_set) {
         return 0;
     }
-    const struct sw_role role = *sw_saver_role(keeper->saver);
-    if (has_terms || !sw_role_is_free(keeper->config)) {
-        return forget(keeper, reason);
+    const struct sw_role role = *sw_saver_role(store->saver);
+    if (has_terms || !sw_role_is_free(store->config)) {
+        return forget(store, reason);
     }
-    if (strcmp(role.replicaof, keeper->replicaof) != 0) {
+    if (strcmp(role.replicaof, store->replicaof) != 0) {
         sw_log(SW_LOG_NOTICE,
                "replicaof is %s, and was %s when REPLICAOF set the role of this server: the option "
                "is newer and takes precedence",
-               shown(keeper->replicaof), shown(role.replicaof));
-        return forget(keeper, reason);
+               shown(store->replicaof), shown(role.replicaof));
+        return forget(store, reason);
     }
-    if (strcmp(role.primary, keeper->replicaof) != 0) {
+    if (strcmp(role.primary, store->replicaof) != 0) {
         sw_log(SW_LOG_NOTICE,
                "%s%s, as REPLICAOF set it, although replicaof is %s: to change that send "
                "REPLICAOF, or start without %s/" SW_ROLE_NAME,
                role.primary[0] == '\0' ? "this server is a primary"
                                        : "this server is a replica of ",
-               role.primary, shown(keeper->replicaof), keeper->config->data_dir);
+               role.primary, shown(store->replicaof), store->config->data_dir);
     }
     snprintf(primary, SW_ROLE_PRIMARY_BYTES, "%s", role.primary);
     return 0;
 }
 
-int sw_role_keep(struct sw_role_keeper *keeper, const char *primary,
+int sw_role_keep(struct sw_role_store *store, const char *primary,
                  char reason[SW_REPL_REASON_BYTES])
 {
     struct sw_role role = {.is_set = true};
-    if (keeper->saver == NULL) {
+    if (store->saver == NULL) {
         return 0;
     }
     snprintf(role.primary, sizeof(role.primary), "%s", primary);
-    snprintf(role.replicaof, sizeof(role.replicaof), "%s", keeper->replicaof);
-    const struct sw_role *now = sw_saver_role(keeper->saver);
+    snprintf(role.replicaof, sizeof(role.replicaof), "%s", store->replicaof);
+    const struct sw_role *now = sw_saver_role(store->saver);
     if (now->is_set && strcmp(now->primary, role.primary) == 0 &&
         strcmp(now->replicaof, role.replicaof) == 0) {
         return 0;
     }
-    return sw_saver_set_role(keeper->saver, &role, reason);
+    return sw_saver_set_role(store->saver, &role, reason);
 }
 
-void sw_role_rewritten(struct sw_role_keeper *keeper, const char *replicaof)
+void sw_role_rewritten(struct sw_role_store *store, const char *replicaof)
 {
     char reason[SW_REPL_REASON_BYTES];
-    pthread_mutex_lock(&keeper->lock);
-    snprintf(keeper->replicaof, sizeof(keeper->replicaof), "%s", replicaof);
-    if (keeper->saver != NULL && sw_saver_role(keeper->saver)->is_set &&
-        sw_role_keep(keeper, sw_saver_role(keeper->saver)->primary, reason) != 0) {
+    pthread_mutex_lock(&store->lock);
+    snprintf(store->replicaof, sizeof(store->replicaof), "%s", replicaof);
+    if (store->saver != NULL && sw_saver_role(store->saver)->is_set &&
+        sw_role_keep(store, sw_saver_role(store->saver)->primary, reason) != 0) {
         sw_log(SW_LOG_WARNING, "%s: a start takes the role from the configuration file", reason);
     }
-    pthread_mutex_unlock(&keeper->lock);
+    pthread_mutex_unlock(&store->lock);
 }

@@ -192,7 +192,8 @@ static bool is_written(struct sw_control *control)
     char error[SW_CLUSTER_ERROR_BYTES];
     struct sw_registry *registry = control->resp->owner.registry;
     if (control->view_number == 0) {
-        switch (sw_registry_outcome(registry, control->order, &control->view_number, error)) {
+        switch (
+            sw_registry_outcome(registry, control->queued_number, &control->view_number, error)) {
         case SW_REGISTRY_UNDER_WAY:
             return false;
         case SW_REGISTRY_REFUSED:
@@ -205,13 +206,13 @@ static bool is_written(struct sw_control *control)
     return is_settled(control);
 }
 
-static bool run_order(struct sw_control *control, const struct sw_resp_argument *text,
-                      const uint64_t *only_if)
+static bool submit_topology(struct sw_control *control, const struct sw_resp_argument *text,
+                            const uint64_t *only_if)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
-    control->order = sw_registry_submit(control->resp->owner.registry, (const char *)text->text,
-                                        text->size, only_if, error);
-    if (control->order == 0) {
+    control->queued_number = sw_registry_submit(
+        control->resp->owner.registry, (const char *)text->text, text->size, only_if, error);
+    if (control->queued_number == 0) {
         sw_resp_error(control->conn, control->command, "ERR %s", error);
         free(control);
         return true;
@@ -235,7 +236,7 @@ static bool run_settopology(struct sw_control *control, const struct sw_resp_com
         return refuse_cluster_command(control, "ERR value is not an integer or out of range");
     }
     if (control->resp->owner.registry != NULL) {
-        return run_order(control, text, has_epoch ? &only_if : NULL);
+        return submit_topology(control, text, has_epoch ? &only_if : NULL);
     }
     control->view_number =
         sw_cluster_take(control->conn->net->cluster.cluster, (const char *)text->text, text->size,

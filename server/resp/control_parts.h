@@ -63,15 +63,15 @@ struct sw_control {
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */
     int slot;            /* CLUSTER, DBSIZE: the slot to count; negative: all slots of this node */
-    uint64_t keys_counted; /* CLUSTER, DBSIZE: the keys counted so far */
-    uint64_t keys_foreign; /* DBSIZE: keys of other nodes */
-    uint64_t keys_wanted;  /* GETKEYSINSLOT: most keys of the reply; others: 0 */
-    uint64_t view_number;  /* that SETTOPOLOGY waits for, or that a count began with */
-    uint64_t order;        /* SETTOPOLOGY: the write of the registry that it waits for */
-    bool is_text;          /* CLUSTER: `keys` is the whole reply */
-    bool is_list;          /* GETKEYSINSLOT */
-    bool counts_foreign;   /* COUNTFOREIGN */
-    bool is_taken;         /* SETTOPOLOGY */
+    uint64_t keys_counted;  /* CLUSTER, DBSIZE: the keys counted so far */
+    uint64_t keys_foreign;  /* DBSIZE: keys of other nodes */
+    uint64_t keys_wanted;   /* GETKEYSINSLOT: most keys of the reply; others: 0 */
+    uint64_t view_number;   /* that SETTOPOLOGY waits for, or that a count began with */
+    uint64_t queued_number; /* SETTOPOLOGY: the write of the registry that it waits for */
+    bool is_text;           /* CLUSTER: `keys` is the whole reply */
+    bool is_list;           /* GETKEYSINSLOT */
+    bool counts_foreign;    /* COUNTFOREIGN */
+    bool is_taken;          /* SETTOPOLOGY */
     uint32_t pattern_bytes;
     uint8_t *pattern;                   /* behind this struct, in its allocation */
     char error[SW_CONTROL_ERROR_BYTES]; /* SAVE, DIGEST: empty: it went well */

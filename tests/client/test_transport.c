@@ -30,15 +30,15 @@ struct fake {
     int fails_after, fails_with; /* reads; errno, 0: never, -1: end of stream */
 };
 
-/* What the dialer made, for the tests to look at. */
-struct dialled {
-    struct sw_client_dialer dialer;
+/* What the connector made, for the tests to look at. */
+struct connected {
+    struct sw_client_connector connector;
     struct sw_client_transport_calls calls;
     struct fake settings;
     struct fake *last;
     unsigned opened, closed;
 };
-static struct dialled dialled;
+static struct connected connected;
 
 static void reply_to(struct fake *fake, const struct sw_request *request, const uint8_t *body)
 {
@@ -167,19 +167,19 @@ static int64_t fake_write_pages(struct sw_client_transport *transport, const voi
 static void fake_close(struct sw_client_transport *transport)
 {
     struct fake *fake = (struct fake *)transport;
-    dialled.closed++;
+    connected.closed++;
     close(transport->fd);
     free(fake->in);
     free(fake->out);
     free(fake);
 }
 
-static struct sw_client_transport *fake_open(const struct sw_client_dialer *dialer,
+static struct sw_client_transport *fake_open(const struct sw_client_connector *connector,
                                              const char *address,
                                              const struct sherwood_options *options, int timeout_ms,
                                              int *status, char *text, size_t text_bytes)
 {
-    cr_assert_eq(dialer->user, &dialled);
+    cr_assert_eq(connector->user, &connected);
     cr_assert_eq(timeout_ms, 1234);
     cr_assert_eq(options->connect_timeout_ms, 1234);
     if (strcmp(address, "nowhere") == 0) {
@@ -188,16 +188,16 @@ static struct sw_client_transport *fake_open(const struct sw_client_dialer *dial
         return NULL;
     }
     struct fake *fake = malloc(sizeof(*fake));
-    *fake = dialled.settings;
+    *fake = connected.settings;
     fake->base =
-        (struct sw_client_transport){.calls = &dialled.calls,
+        (struct sw_client_transport){.calls = &connected.calls,
                                      .fd = eventfd(1, 0), /* always readable and writable */
                                      .read_events = POLLIN,
                                      .write_events = POLLOUT};
     fake->in = malloc(BUFFER_BYTES);
     fake->out = malloc(BUFFER_BYTES);
-    dialled.opened++;
-    dialled.last = fake;
+    connected.opened++;
+    connected.last = fake;
     return &fake->base;
 }
 
@@ -207,7 +207,8 @@ static struct sherwood *connect_to(const char *address, uint32_t stripes, int ex
         .size = sizeof(options), .connect_timeout_ms = 1234, .stripes = stripes};
     struct sherwood *client = NULL;
     char text[512];
-    int rc = sw_client_connect(&dialled.dialer, address, &options, &client, text, sizeof(text));
+    int rc =
+        sw_client_connect(&connected.connector, address, &options, &client, text, sizeof(text));
     cr_assert_eq(rc, expected, "%d: %s", rc, text);
     cr_assert_eq(client != NULL, rc == SHERWOOD_OK);
     return client;
@@ -215,10 +216,10 @@ static struct sherwood *connect_to(const char *address, uint32_t stripes, int ex
 
 static void setup(void)
 {
-    dialled =
-        (struct dialled){.dialer = {.open = fake_open, .user = &dialled},
-                         .calls = {.read = fake_read, .write = fake_write, .close = fake_close},
-                         .settings = {.at_once = 1000, .random = {20261122}}};
+    connected =
+        (struct connected){.connector = {.open = fake_open, .user = &connected},
+                           .calls = {.read = fake_read, .write = fake_write, .close = fake_close},
+                           .settings = {.at_once = 1000, .random = {20261122}}};
 }
 
 TestSuite(transport, .init = setup);
@@ -248,17 +249,17 @@ Test(transport, few_bytes_at_a_time)
     fill();
     for (size_t p = 0; p < sizeof(pieces) / sizeof(pieces[0]); p++) {
         size_t count = pieces[p] < 100 ? 300 : COUNT;
-        dialled.settings.at_once = pieces[p];
+        connected.settings.at_once = pieces[p];
         struct sherwood *client = connect_to("fake", 1, SHERWOOD_OK);
         cr_assert_eq(sherwood_set(client, keys, values, count), SHERWOOD_OK);
-        cr_assert_eq(dialled.last->wrong, 0);
+        cr_assert_eq(connected.last->wrong, 0);
         memset(values, 0, sizeof(values));
         cr_assert_eq(sherwood_get(client, keys, count, values, found), SHERWOOD_OK);
         fill();
         sherwood_close(client);
     }
-    cr_assert_eq(dialled.opened, 4);
-    cr_assert_eq(dialled.closed, 4);
+    cr_assert_eq(connected.opened, 4);
+    cr_assert_eq(connected.closed, 4);
 }
 
 static void set_constant(struct sherwood *client)
@@ -286,13 +287,13 @@ Test(transport, constant_requests)
 {
     for (int kind = 0; kind < 3; kind++) {
         fill();
-        dialled.settings.at_once = 30000;
-        dialled.settings.refuses_pages = kind == 2;
-        dialled.calls.write_pages = kind == 0 ? NULL : fake_write_pages;
+        connected.settings.at_once = 30000;
+        connected.settings.refuses_pages = kind == 2;
+        connected.calls.write_pages = kind == 0 ? NULL : fake_write_pages;
         struct sherwood *client = connect_to("fake", 1, SHERWOOD_OK);
         set_constant(client);
-        cr_assert_eq(dialled.last->wrong, 0);
-        cr_assert_eq(dialled.last->page_calls > 0, kind != 0);
+        cr_assert_eq(connected.last->wrong, 0);
+        cr_assert_eq(connected.last->page_calls > 0, kind != 0);
         sherwood_close(client);
     }
 }
@@ -304,24 +305,24 @@ Test(transport, several_connections_and_a_descriptor)
     cr_assert_geq(sherwood_descriptor(client), 0);
     set_constant(client);
     sherwood_close(client);
-    cr_assert_eq(dialled.opened, 4);
-    cr_assert_eq(dialled.closed, 4);
+    cr_assert_eq(connected.opened, 4);
+    cr_assert_eq(connected.closed, 4);
 }
 
 Test(transport, failures)
 {
     connect_to("nowhere", 1, SHERWOOD_E_ADDRESS);
-    cr_assert_eq(dialled.opened, 0);
-    dialled.settings.fails_with = ECONNRESET;
+    cr_assert_eq(connected.opened, 0);
+    connected.settings.fails_with = ECONNRESET;
     connect_to("fake", 2, SHERWOOD_E_CONNECTION);
-    cr_assert_eq(dialled.closed, dialled.opened);
-    dialled.settings.fails_after = 100; /* after the greeting */
-    dialled.settings.fails_with = -1;
+    cr_assert_eq(connected.closed, connected.opened);
+    connected.settings.fails_after = 100; /* after the greeting */
+    connected.settings.fails_with = -1;
     struct sherwood *client = connect_to("fake", 1, SHERWOOD_OK);
     fill();
     cr_assert_eq(sherwood_get(client, keys, COUNT, values, found), SHERWOOD_E_CONNECTION);
     cr_assert_not_null(strstr(sherwood_error(client), "the server closed the connection"), "%s",
                        sherwood_error(client));
     sherwood_close(client);
-    cr_assert_eq(dialled.closed, dialled.opened);
+    cr_assert_eq(connected.closed, connected.opened);
 }

@@ -58,7 +58,7 @@ static bool open_cluster(const struct sherwood_options *options)
     world.client->cluster = cluster;
     require(sw_client_endpoints_init(&cluster->endpoints, &address, 1, &taken, text,
                                      sizeof(text)) == SHERWOOD_OK);
-    cluster->endpoints.dialer = wire_dialer;
+    cluster->endpoints.connector = wire_connector;
     cluster->random = 1;
     bool done = sw_client_cluster_load(world.client, NULL) == SHERWOOD_OK;
     cluster->is_open = true;

@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     world = (struct world){.info = any_server(size > 0 ? data[0] : 0)};
     options.stripes = 1 + (size > 1 ? data[1] : 0U) % 3;
     options.request_timeout_ms = 1000;
-    int rc = sw_client_connect(&wire_dialer, "fuzz", &options, &world.client, NULL, 0);
+    int rc = sw_client_connect(&wire_connector, "fuzz", &options, &world.client, NULL, 0);
     require(rc == SHERWOOD_OK);
     world.input = (struct fuzz_input){data + 2, size > 2 ? size - 2 : 0};
     for (int calls = 0; calls < CALLS_MAX && world.input.size > 0; calls++) {

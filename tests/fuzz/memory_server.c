@@ -262,13 +262,13 @@ static void wire_close(struct sw_client_transport *transport)
 static const struct sw_client_transport_calls wire_calls = {
     .read = wire_read, .write = wire_write, .close = wire_close};
 
-static struct sw_client_transport *wire_open(const struct sw_client_dialer *dialer,
+static struct sw_client_transport *wire_open(const struct sw_client_connector *connector,
                                              const char *address,
                                              const struct sherwood_options *options, int timeout_ms,
                                              int *status, char *text, size_t text_bytes)
 {
     struct wire *wire = idle != NULL ? idle : calloc(1, sizeof(*wire));
-    (void)dialer, (void)address, (void)options, (void)timeout_ms, (void)text, (void)text_bytes;
+    (void)connector, (void)address, (void)options, (void)timeout_ms, (void)text, (void)text_bytes;
     require(wire != NULL);
     if (map == NULL) {
         make_map();
@@ -335,4 +335,4 @@ void run_scan(void)
     free(scores);
 }
 
-const struct sw_client_dialer wire_dialer = {.open = wire_open};
+const struct sw_client_connector wire_connector = {.open = wire_open};

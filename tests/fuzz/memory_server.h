@@ -24,7 +24,7 @@ struct world {
 extern struct world world;
 
 /* How the client connects. */
-extern const struct sw_client_dialer wire_dialer;
+extern const struct sw_client_connector wire_connector;
 
 /* Aborts unless the condition holds, also in release builds. */
 void require(bool condition);

@@ -36,7 +36,7 @@ static void begin(struct sw_http **http, uint16_t *port)
     cr_assert_neq(*port, 0);
 }
 
-static int dial(uint16_t port)
+static int connect_http(uint16_t port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -55,7 +55,7 @@ static const char *ask(uint16_t port, const char *request, const char *headers)
     char text[1024];
     size_t size = 0;
     ssize_t got = 0;
-    int fd = dial(port);
+    int fd = connect_http(port);
     cr_assert_geq(fd, 0);
     int length =
         snprintf(text, sizeof(text), "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n",
@@ -126,7 +126,7 @@ Test(http, keeps_connections)
     struct sw_http *http = NULL;
     uint16_t port = 0;
     begin(&http, &port);
-    int fd = dial(port);
+    int fd = connect_http(port);
     for (int i = 0; i < 2; i++) {
         size_t size = 0;
         ssize_t got = 0;
@@ -153,7 +153,7 @@ Test(http, stop_frees_the_port)
                  "the port is taken");
     cr_assert_null(second);
     sw_http_stop(http);
-    cr_assert_eq(dial(port), -1);
+    cr_assert_eq(connect_http(port), -1);
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &second, &again), 0);
     cr_assert_eq(again, port);
     sw_http_stop(second);
@@ -175,7 +175,7 @@ static const char *ask_bytes(uint16_t port, const char *request, size_t bytes)
 {
     size_t size = 0;
     ssize_t got = 0;
-    int fd = dial(port);
+    int fd = connect_http(port);
     cr_assert_geq(fd, 0);
     cr_assert_eq(send(fd, request, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
     while ((got = recv(fd, answer + size, sizeof(answer) - 1 - size, 0)) > 0) {
@@ -262,7 +262,7 @@ Test(http, malformed_requests)
     size_t size = strlen(large);
     memset(large + size, 'a', sizeof(large) - 5 - size);
     memcpy(large + sizeof(large) - 5, "\r\n\r\n", 5);
-    int fd = dial(port);
+    int fd = connect_http(port);
     cr_assert_eq(send(fd, large, sizeof(large) - 1, MSG_NOSIGNAL), (ssize_t)sizeof(large) - 1);
     cr_assert_eq(recv(fd, answer, 13, MSG_WAITALL), 13);
     cr_assert_eq(memcmp(answer, "HTTP/1.1 431 ", 13), 0, "%.13s", answer);
@@ -298,7 +298,7 @@ Test(http, a_request_has_a_deadline_as_a_whole)
     config.http_timeout_ms = 800;
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
     uint64_t began_ms = now_ms();
-    int slow = dial(port), idle = dial(port);
+    int slow = connect_http(port), idle = connect_http(port);
     cr_assert_eq(send(slow, "GET /healthz HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL), 26);
     while (!is_closed(slow) || !is_closed(idle)) {
         cr_assert_lt(now_ms() - began_ms, PATIENCE_MS);
@@ -328,7 +328,7 @@ Test(http, a_new_connection_is_always_accepted)
     config.http_connections_max = 8;
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
     for (int i = 0; i < 8; i++) {
-        slow[i] = dial(port);
+        slow[i] = connect_http(port);
         cr_assert_eq(send(slow[i], "GET /", 5, MSG_NOSIGNAL), 5);
         usleep(5000);
     }
@@ -346,7 +346,7 @@ Test(http, a_new_connection_is_always_accepted)
         cr_assert_not(is_closed(slow[i]), "connection %d", i);
     }
     for (int i = 0; i < 200; i++) {
-        int fd = dial(port);
+        int fd = connect_http(port);
         cr_assert_geq(fd, 0);
         close(fd);
     }
@@ -375,9 +375,9 @@ Test(http, takes_a_listening_socket)
     cr_assert_eq(sw_http_start(&config, fd, NULL, NULL, snapshot, &facts, &http, &port), 0);
     expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     sw_http_stop(http);
-    int open = dial(port);
+    int open = connect_http(port);
     cr_assert_geq(open, 0, "the socket still listens");
     close(open);
     close(fd);
-    cr_assert_eq(dial(port), -1);
+    cr_assert_eq(connect_http(port), -1);
 }

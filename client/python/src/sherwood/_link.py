@@ -76,7 +76,7 @@ def address_of(array: Optional[np.ndarray[Any, Any]]) -> Any:
     return ffi.NULL if array is None else ffi.from_buffer(array)
 
 
-def dial(options: Options) -> Any:
+def open_client(options: Options) -> Any:
     """Connects. Returns a handle, which the garbage collector closes."""
     if not 1 <= options.stripes <= lib.SHERWOOD_STRIPES_MAX:
         raise Refused(f"stripes is {options.stripes}: give 1 to {lib.SHERWOOD_STRIPES_MAX}")
@@ -156,7 +156,7 @@ class Link:
             return self._pointer
         if self.closed:
             raise Refused("this client is closed: make a new one")
-        pointer = dial(self.options)
+        pointer = open_client(self.options)
         server = server_of(pointer)
         if self._server is not None and not server.same_arrays(self._server):
             raise Refused(f"{self.options.address}: the keys or values of the server have another width or type than before:"
