@@ -121,7 +121,8 @@ class Side(Study):
     # --- the studies -----------------------------------------------------------------------------
 
     def study(self, name, wanted, *words):
-        """Runs a study. `wanted`: {(library, operation, F, batch, metric): name of a rate}; an empty text matches any."""
+        """Runs a study. `wanted`: {(library, operation, slot_bits, F, batch, metric): name of a rate}; an empty text matches
+        any."""
         folder = self.options.output / name
         backend = () if name == "timing" else ("--backend", self.options.backend)
         command = [str(word) for word in (self.build / name, *backend, *words, "--output", folder)]
@@ -131,7 +132,7 @@ class Side(Study):
         found = {}
         with open(folder / "summary.csv", encoding="ascii") as file:
             for row in csv.DictReader(file):
-                key = tuple(row[column] for column in ("library", "operation", "F", "batch", "metric"))
+                key = tuple(row[column] for column in ("library", "operation", "slot_bits", "F", "batch", "metric"))
                 for pattern, rate in wanted.items():
                     if all(part in ("", value) for part, value in zip(pattern, key)):
                         found[rate] = float(row["value"]) * UNITS[row["unit"]]
@@ -153,12 +154,12 @@ class Side(Study):
         """The table alone: on a GPU batches of two sizes at two loads, else the whole table in one call."""
         if not self.on_gpu:
             size = 16 if self.options.quick else 20
-            return self.study("cuckoo", {("robin_hood", f"insert_{size}", "", "", "mops_max"): "table_insert",
-                                         ("robin_hood", "lookup_0", "", "", "mops_max"): "table_get"},
+            return self.study("cuckoo", {("robin_hood", f"insert_{size}", "64", "", "", "mops_max"): "table_insert",
+                                         ("robin_hood", "lookup_0", "64", "", "", "mops_max"): "table_get"},
                               *self.cuckoo_words(size), "--tables", "robin_hood")
         sizes, loads = {"2^20": 1 << 20, "2^24": 1 << 24}, ("0.5", "0.85")
         names = {"get_batch": "get", "insert_batch": "insert", "upsert_at_F": "update", "delete": "delete"}
-        wanted = {("sherwood", operation, load, str(keys), "gops"): f"table_{word}_{text}_at_{load}"
+        wanted = {("sherwood", operation, "64", load, str(keys), "gops"): f"table_{word}_{text}_at_{load}"
                   for operation, word in names.items() for load in loads for text, keys in sizes.items()}
         batches = [word for kind in ("get", "insert", "upsert", "delete") for word in (f"--{kind}-batches", ",".join(sizes))]
         return self.study("timing", wanted, "--libraries", "sherwood", "--operations", ",".join(names), "--slot-bits", 64,
@@ -169,16 +170,17 @@ class Side(Study):
                 "--reps", 5)
 
     def cuckoo(self):
+        """The engine's slots of 64 bits. Early builds of the study have a set of keys by that name, of 32 bits."""
         size = 24 if self.on_gpu else 16 if self.options.quick else 20
-        return self.study("cuckoo", {("cuckoo2", f"insert_{size}", "", "", "mops_max"): "cuckoo_insert",
-                                     ("cuckoo2", "lookup_0", "", "", "mops_max"): "cuckoo_get"},
+        return self.study("cuckoo", {("cuckoo2", f"insert_{size}", "64", "", "", "mops_max"): "cuckoo_insert",
+                                     ("cuckoo2", "lookup_0", "64", "", "", "mops_max"): "cuckoo_get"},
                           *self.cuckoo_words(size), "--tables", "cuckoo2")
 
     def rows(self):
         """Rows of 512 bytes at load 0.85."""
         memory, batch = ("8G", "1M") if self.on_gpu else ("64M", "4K") if self.options.quick else ("256M", "64K")
         names = {"get": "get", "set_stored": "set", "add": "add"}
-        wanted = {("sherwood", f"{operation}_512", "0.85", "", "rows_per_second"): f"rows_{word}"
+        wanted = {("sherwood", f"{operation}_512", "128", "0.85", "", "rows_per_second"): f"rows_{word}"
                   for operation, word in names.items()}
         return self.study("rows", wanted, "--value-bytes", 512, "--loads", 0.85, "--operations", ",".join(names),
                           "--memory", memory, "--batch", batch, "--reps", 5)
@@ -187,7 +189,7 @@ class Side(Study):
         """Values of 32 floats at load 0.75, two buckets a key."""
         capacity, batch = ("16M", "1M") if self.on_gpu else ("64K", "4K") if self.options.quick else ("1M", "64K")
         names = {"find": "find", "insert_or_assign": "set"}
-        wanted = {("sherwood_memory", f"{operation}_dim32", "0.75", "", "gops"): f"cache_{word}"
+        wanted = {("sherwood_memory", f"{operation}_dim32", "1088", "0.75", "", "gops"): f"cache_{word}"
                   for operation, word in names.items()}
         return self.study("cache", wanted, "--experiments", "operations", "--operations", ",".join(names), "--modes", "memory",
                           "--dims", 32, "--loads", 0.75, "--capacity", capacity, "--batch", batch, "--reps", 5)

@@ -30,7 +30,7 @@ rows,sherwood,set_stored_512,128,0.85,4096,rows_per_second,2000000,rows/s
 rows,sherwood,add_512,128,0.85,4096,rows_per_second,@ADD@,rows/s
 cache,sherwood_memory,find_dim32,1088,0.75,4096,gops,0.5,Gops/s
 cache,sherwood_memory,insert_or_assign_dim32,1088,0.75,4096,gops,0.25,Gops/s
-cuckoo,cuckoo2,insert_16,64,0.25,65536,mops_max,30,Mops/s
+cuckoo,cuckoo2,insert_16,@BITS@,0.25,65536,mops_max,30,Mops/s
 cuckoo,cuckoo2,lookup_0,64,0.25,65536,mops_max,150,Mops/s
 cuckoo,robin_hood,insert_16,64,0.25,65536,mops_max,25,Mops/s
 cuckoo,robin_hood,lookup_0,64,0.25,65536,mops_max,120,Mops/s
@@ -38,13 +38,13 @@ END
 """
 
 
-def stand_in(folder, name, commit, add="3000000", studies=("rows", "cache", "cuckoo")):
+def stand_in(folder, name, commit, add="3000000", studies=("rows", "cache", "cuckoo"), bits="64"):
     """A build of stand-ins: its folder."""
     build = folder / name
     build.mkdir()
     (build / "sherwoodd").touch()
     for study in studies:
-        (build / study).write_text(STUDY.replace("@COMMIT@", commit).replace("@ADD@", add))
+        (build / study).write_text(STUDY.replace("@COMMIT@", commit).replace("@ADD@", add).replace("@BITS@", bits))
         (build / study).chmod(0o755)
     return build
 
@@ -157,6 +157,16 @@ def lacking():
         (whole / "rows").write_text("#!/bin/sh\necho a value is wrong; exit 1\n")
         done = gate(folder, build=whole, base=part)
         check(done.returncode == 1 and "a value is wrong" in done.stdout and "LOST: rows_get: " in done.stdout, done.stdout)
+
+
+@case
+def other_slots():
+    """a rate of the base with slots of another width is not compared: it is of another table"""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        done = gate(folder, build=stand_in(folder, "new", "c0ffee"), base=stand_in(folder, "old", "0ddba11", bits="32"))
+        check(done.returncode == 0 and "passed: 8 rates compared" in done.stdout, done.stdout)
+        equal([(row["cuckoo_insert"], row["cuckoo_insert_ratio"]) for row in recorded(folder)], [("3e+07", "")], "gate.csv")
 
 
 @case
