@@ -235,3 +235,18 @@ Test(cluster_lies, a_topology_of_tiny_pages)
     cr_expect_eq(open_cluster(), SHERWOOD_E_PROTOCOL, "%s", text);
     cr_expect_eq(node.topologies, 1);
 }
+
+/* A server that is behind knows an older topology: the handle keeps its own. */
+Test(cluster_lies, an_older_topology)
+{
+    uint64_t key = 1, value = 0;
+    node.epoch = 5;
+    cr_assert_eq(open_cluster(), SHERWOOD_OK, "%s", text);
+    node.epoch = 3;
+    cr_expect_eq(sherwood_cluster_reload(client), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_expect_eq(sherwood_cluster_epoch(client), 5);
+    node.epoch = 6;
+    cr_expect_eq(sherwood_cluster_reload(client), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_expect_eq(sherwood_cluster_epoch(client), 6);
+    cr_expect_eq(sherwood_get(client, &key, 1, &value, NULL), SHERWOOD_OK);
+}

@@ -357,6 +357,34 @@ Test(connect, passwords_of_every_length)
     }
 }
 
+static void say_nothing(int fd, void *unused)
+{
+    uint8_t byte;
+    (void)unused;
+    cr_assert_eq(read(fd, &byte, 1), 0, "a login that is too long was sent");
+}
+
+/* A login that is cut would be that of another user. */
+Test(connect, a_login_is_not_cut)
+{
+    char user[SW_FRAME_USER_BYTES + 1] = "", password[SW_FRAME_PASSWORD_BYTES + 2] = "", text[512];
+    memset(user, 'u', SW_FRAME_USER_BYTES);
+    memset(password, 'p', SW_FRAME_PASSWORD_BYTES + 1);
+    for (int i = 0; i < 2; i++) {
+        struct sw_fake_server server;
+        struct sherwood *client = NULL;
+        struct sherwood_options options = SHERWOOD_OPTIONS_INIT;
+        options.user = i == 0 ? user : "u";
+        options.password = i == 0 ? "p" : password;
+        sw_fake_start(&server, say_nothing, NULL);
+        cr_expect_eq(sherwood_connect_text(server.address, &options, &client, text, sizeof(text)),
+                     SHERWOOD_E_INVALID);
+        cr_expect_not_null(strstr(text, "use shorter ones"), "%s", text);
+        sherwood_close(client);
+        sw_fake_stop(&server);
+    }
+}
+
 /* A byte now and then, for ever. */
 static void trickle(int fd, void *unused)
 {

@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "client/bounds.h"
 #include "client/sherwood.h"
 #include "tests/support/fake_server.h"
 
@@ -212,6 +213,8 @@ Test(times, arguments_that_contradict_each_other)
     }
     expect_refusal((struct sherwood_times){.when = SHERWOOD_IN, .time_ms = 5}, SHERWOOD_E_INVALID,
                    "SHERWOOD_TIMES_INIT");
+    expect_refusal((struct sherwood_times){SW_CLIENT_STRUCT_BYTES_MAX + 1, SHERWOOD_IN, 5, NULL},
+                   SHERWOOD_E_INVALID, "the field size is");
     cr_expect_eq(sherwood_set_times(NULL, keys, values, 1, NULL), SHERWOOD_E_INVALID);
 }
 

@@ -73,6 +73,26 @@ Test(wal_damage, what_a_loss_of_power_may_leave_starts)
     }
 }
 
+/* A header that is no header at all: its magic and its sequence are others. While the kernel runs
+ * on, nothing loses what was written. */
+Test(wal_damage, a_header_of_other_bytes)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    const uint8_t boots[2][SW_BOOT_ID_BYTES] = {{3}, {1, 2}};
+    struct verdict verdict;
+    for (unsigned same = 0; same < 2; same++) {
+        memcpy(boot, boots[same], sizeof(boot));
+        const uint64_t last = put_three(&image, boots[1]);
+        for (unsigned at = 0; at < 16; at++) {
+            image.bytes[last + at] ^= (uint8_t)(0x55 + at);
+        }
+        judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+        cr_assert_eq(verdict.starts, same == 0, "%s", verdict.refusal);
+        cr_assert_eq(verdict.plan.end, 2);
+    }
+}
+
 /* Whatever a crash leaves of the last record starts: some of its lines, and zeros. */
 Test(wal_damage, a_record_that_is_not_whole_is_torn)
 {
