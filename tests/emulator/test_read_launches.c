@@ -157,7 +157,7 @@ static void launches_are_limited(struct fixture *f)
     expect(submit(f, 0, LARGER), "a lone batch is launched by its submit");
     expect(!submit(f, 1, FULL - LARGER), "a batch that fits a launch is deferred");
     expect(submit(f, 2, LARGER + 64), "the next one does not fit, so the first is launched");
-    expect(submit(f, 3, FULL), "nor does a full one fit");
+    expect(submit(f, 3, FULL), "a full one does not fit either");
     expect(!poll(f, 0, STORED) && !poll(f, 1, STORED) && !poll(f, 2, STORED), "all are launched");
     expect(poll(f, 3, STORED), "but the last one, which nothing followed");
     printf("ok a launch of several batches has a limit of keys\n");
