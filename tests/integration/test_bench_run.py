@@ -243,6 +243,26 @@ def plots():
 
 
 @case
+def pictures_from_summaries():
+    """plot.gp of each study draws every committed picture of its results from summary.csv alone"""
+    if not shutil.which("gnuplot"):
+        raise Skip("gnuplot is not installed")
+    for summary in sorted((ROOT / "bench" / "results").glob("*/*/summary.csv")):
+        study = summary.parent.name.partition("-")[0]
+        scripts = {"served": ROOT / "bench/serve/plot.gp", "scaling": ROOT / "bench/scale/plot.gp"}
+        script = scripts.get(study, ROOT / "bench" / study / "plot.gp")
+        committed = {path.name for path in summary.parent.glob("*.svg")}
+        if not committed:
+            continue
+        with tempfile.TemporaryDirectory(prefix="sherwood-plot-") as name:
+            shutil.copy(summary, name)
+            done = subprocess.run(["gnuplot", script], cwd=name, capture_output=True, text=True, timeout=120, check=False)
+            equal(done.returncode, 0, f"{summary}: {done.stderr}")
+            missing = committed - {path.name for path in pathlib.Path(name).glob("*.svg")}
+            check(not missing, f"{script} draws no {missing} from {summary}")
+
+
+@case
 def clean_script():
     """shellcheck finds nothing in bench/run"""
     if not shutil.which("shellcheck"):
