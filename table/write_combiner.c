@@ -132,7 +132,7 @@ struct gathering {
     uint32_t most; /* most operations of a plain launch; 0: combined_ops() was not called yet */
 };
 
-static bool stays_plain(const struct gathering *launch, const struct sw_batch *batch)
+static bool fits_plain(const struct gathering *launch, const struct sw_batch *batch)
 {
     return launch->is_plain && batch->kind == SW_BATCH_OPERATIONS && batch->previous == NULL &&
            batch->ops == NULL && batch->op == launch->combined->parts[0]->op;
@@ -148,7 +148,7 @@ static bool has_room(const struct sw_combiner *combiner, struct gathering *launc
     if (operations <= combiner->operations_max) {
         return true;
     }
-    if (backend->combined_ops == NULL || !stays_plain(launch, batch)) {
+    if (backend->combined_ops == NULL || !fits_plain(launch, batch)) {
         return false;
     }
     if (launch->most == 0) {
@@ -179,7 +179,7 @@ static void add_to_launch(struct gathering *launch, struct sw_batch *batch)
     struct sw_combined_launch *combined = launch->combined;
     combined->parts[combined->count++] = batch;
     launch->operations += batch->count;
-    launch->is_plain = stays_plain(launch, batch);
+    launch->is_plain = fits_plain(launch, batch);
 }
 
 /* Takes waiting batches, the oldest first. Returns false if none may be launched. */
@@ -311,7 +311,7 @@ static void sweep(struct sw_combiner *combiner)
 
 /* Completes finished launches and launches waiting batches, unless another thread leads. A batch
  * that arrives too late for that thread is launched by the next poll. */
-static void lead(struct sw_combiner *combiner, const struct sw_batch *own)
+static void lead_launches(struct sw_combiner *combiner, const struct sw_batch *own)
 {
     if (__atomic_load_n(&combiner->is_led, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&combiner->is_led, true, __ATOMIC_ACQUIRE)) {
@@ -425,7 +425,7 @@ static void send_deferred(struct sw_combiner_queue *queue)
 }
 
 /* Takes a place in the queue for a read. Returns false if the queue is full. */
-static bool take_place(struct sw_combiner_queue *queue, const struct sw_batch *batch)
+static bool begin_read(struct sw_combiner_queue *queue, const struct sw_batch *batch)
 {
     bool scan = batch->kind == SW_BATCH_SCAN;
     if (queue->reads == SW_READS_MAX || (scan && queue->scans)) {
@@ -436,7 +436,7 @@ static bool take_place(struct sw_combiner_queue *queue, const struct sw_batch *b
     return true;
 }
 
-static void leave_place(struct sw_combiner_queue *queue, const struct sw_batch *batch)
+static void end_read(struct sw_combiner_queue *queue, const struct sw_batch *batch)
 {
     assert(queue->reads > 0 && (batch->kind != SW_BATCH_SCAN || queue->scans));
     queue->reads--;
@@ -458,7 +458,7 @@ int sw_combiner_submit(struct sw_combiner_queue *queue, struct sw_batch *batch)
     bool reads = sw_batch_is_read(batch);
     forget_other_eras(queue);
     batch->write_sequence = 0;
-    if (reads && !take_place(queue, batch)) {
+    if (reads && !begin_read(queue, batch)) {
         return SW_E_BUSY;
     }
     if (queue->deferred_of[stream_of(batch)] > 0 || !may_go(queue, batch)) {
@@ -467,9 +467,9 @@ int sw_combiner_submit(struct sw_combiner_queue *queue, struct sw_batch *batch)
     }
     int status = go(queue, batch);
     if (reads && status != SW_OK) {
-        leave_place(queue, batch);
+        end_read(queue, batch);
     }
-    lead(queue->combiner, batch);
+    lead_launches(queue->combiner, batch);
     return status;
 }
 
@@ -480,7 +480,7 @@ static int status_of(struct sw_combiner_queue *queue, struct sw_batch *batch)
         return queue->combiner->backend->poll(queue->backend_queue, batch);
     }
     if (stage_of(batch) != DONE) {
-        lead(queue->combiner, batch);
+        lead_launches(queue->combiner, batch);
     }
     return stage_of(batch) == DONE ? batch->status : SW_PENDING;
 }
@@ -493,7 +493,7 @@ int sw_combiner_poll(struct sw_combiner_queue *queue, struct sw_batch *batch)
     int status = status_of(queue, batch);
     if (status != SW_PENDING && batch->write_sequence == 0 && batch->kind != SW_BATCH_IMAGE &&
         batch->kind != SW_BATCH_SWEEP) {
-        leave_place(queue, batch);
+        end_read(queue, batch);
     }
     return status;
 }

@@ -42,7 +42,7 @@ bool sw_cuda_code_follows(void)
     return __atomic_load_n(&follows, __ATOMIC_RELAXED) == YES;
 }
 
-cudaError_t sw_cuda_look_at_code(char *text, size_t text_size)
+cudaError_t sw_cuda_find_code(char *text, size_t text_size)
 {
     cudaFuncAttributes code;
     cudaError_t error = cudaFuncGetAttributes(&code, no_kernel);

@@ -15,7 +15,7 @@
 
 /* Finds the code that runs on the current device and appends its description to `text`, for example
  * ", code of sm_90". Returns an error if no code runs there. */
-cudaError_t sw_cuda_look_at_code(char *text, size_t text_size);
+cudaError_t sw_cuda_find_code(char *text, size_t text_size);
 
 /* Returns true if the code found for every device so far supports programmatic dependent launch. */
 bool sw_cuda_code_follows(void);

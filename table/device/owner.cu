@@ -62,7 +62,7 @@ int sw_cuda_choose_device(int ordinal, char *reason, size_t reason_size)
         return SW_E_NODEVICE;
     }
     snprintf(reason, reason_size, "%s", properties.name);
-    error = sw_cuda_look_at_code(reason, reason_size);
+    error = sw_cuda_find_code(reason, reason_size);
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
         snprintf(reason, reason_size,

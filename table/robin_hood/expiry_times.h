@@ -27,20 +27,20 @@
 
 /* Returns whether an operation may set the expiry time `wanted` on its key. Reads and deletes never
  * set one. */
-SW_HD static inline bool sw_expiry_may_give(uint32_t op, uint64_t wanted)
+SW_HD static inline bool sw_expiry_may_set(uint32_t op, uint64_t wanted)
 {
     return wanted != 0 && wanted != SW_EXPIRE_KEEP && op != SW_GET && op != SW_DELETE;
 }
 
 /* Returns whether a write batch concerns expiry times even if no entry has one. */
-static inline bool sw_expiry_gives_or_removes(const struct sw_batch *batch)
+static inline bool sw_expiry_sets_or_removes(const struct sw_batch *batch)
 {
     return batch->expires != NULL || batch->remove_count > 0 ||
            (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP);
 }
 
 /* Returns whether an operation that writes a present key sets its expiry time. */
-SW_HD static inline bool sw_expiry_gives(uint32_t op)
+SW_HD static inline bool sw_expiry_sets(uint32_t op)
 {
     return op == SW_SET || op == SW_SET_PRESENT;
 }
@@ -59,7 +59,7 @@ SW_HD static inline enum sw_effect sw_expiry_decide(uint32_t op, bool found, enu
     }
     const bool gives = sw_op_expires(op)
                            ? found && sw_expire_holds(op, before, wanted)
-                           : effect == SW_EFFECT_WRITE && (!found || sw_expiry_gives(op));
+                           : effect == SW_EFFECT_WRITE && (!found || sw_expiry_sets(op));
     if (!gives || wanted == SW_EXPIRE_KEEP) {
         return effect;
     }
@@ -74,7 +74,7 @@ SW_HD static inline enum sw_effect sw_expiry_decide(uint32_t op, bool found, enu
 /* Returns the clock of a batch: its own clock clock_ms (0: none), or the table's if that is later.
  * The result becomes the table's clock. A batch without a clock gets 0 and leaves the table's
  * clock. Any thread. */
-static inline uint64_t sw_expiry_take_clock(uint64_t *clock, uint64_t clock_ms)
+static inline uint64_t sw_expiry_advance_clock(uint64_t *clock, uint64_t clock_ms)
 {
     uint64_t last = __atomic_load_n(clock, __ATOMIC_RELAXED);
     if (clock_ms == 0) {
@@ -104,7 +104,7 @@ struct sw_expiry_pass {
 };
 
 /* Records that an entry gets the expiry time `at`. */
-static inline void sw_expiry_pass_given(struct sw_expiry_pass *pass, uint64_t at)
+static inline void sw_expiry_pass_set(struct sw_expiry_pass *pass, uint64_t at)
 {
     pass->next = at < pass->next ? at : pass->next;
     pass->seen_next = at < pass->seen_next ? at : pass->seen_next;

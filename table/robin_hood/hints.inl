@@ -80,7 +80,7 @@ SW_HD static inline void RH(hint_forget)(const struct RH(view) * view, uint8_t *
         }
         for (uint32_t i = 0; i < SW_HINT_AHEAD; i++) {
             const uint64_t g = SW_HINT_WORD * (word + i * parts);
-            uint32_t which = sw_hint_speaking(held[i], g, first);
+            uint32_t which = sw_hints_after(held[i], g, first);
             if (2 * (g + SW_HINT_WORD) > homes + 1) { /* the last pairs may belong to homes from
                                                          `end` on */
                 which &= (1U << (homes > 2 * g ? (homes - 2 * g + 1) / 2 * 8 : 0)) - 1;

@@ -95,7 +95,7 @@ SW_HD static inline uint32_t sw_hint_load_word(const uint8_t *hints)
 /* For a word of hints whose first one is that of homes 2g and 2g + 1: returns the top bit of the
  * byte of each hint that covers a bucket at or after `first`. A hint covers the buckets from a home
  * to its start. The odd one of its two homes has the later start. */
-SW_HD static inline uint32_t sw_hint_speaking(uint32_t word, uint64_t g, uint64_t first)
+SW_HD static inline uint32_t sw_hints_after(uint32_t word, uint64_t g, uint64_t first)
 {
     const uint32_t tops = 0x80808080;
     const uint32_t starts =

@@ -40,7 +40,7 @@ cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t u
     if (sw_cache_growth_wanted(&table->growth, half + 1) == table->growth.buckets) {
         return cudaSuccess; /* growth has failed, and it is too soon to try again */
     }
-    cudaError_t error = sw_cache_table_held(&table->arrays, &table->held_most, queue->stream);
+    cudaError_t error = sw_cache_table_entries(&table->arrays, &table->held_most, queue->stream);
     table->held_most += upserts;
     if (error != cudaSuccess || table->held_most <= half - half / 16) {
         return error;

@@ -62,7 +62,8 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
         uint64_t key = 0;
         if (valid) {
             uint64_t index = chosen.first + id;
-            key = chosen.ids == NULL ? sw_cache_take_in(&batch, index) : batch.scratch.keys[index];
+            key = chosen.ids == NULL ? sw_cache_load_operation(&batch, index)
+                                     : batch.scratch.keys[index];
         }
         uint32_t rank = rank_in(bins->counts, bin_of(&batch, key), valid);
         if (valid) {

@@ -100,8 +100,8 @@ cudaError_t sw_cache_table_move(struct sw_cache_arrays *arrays, uint64_t buckets
     return error;
 }
 
-cudaError_t sw_cache_table_held(const struct sw_cache_arrays *arrays, uint64_t *held,
-                                cudaStream_t stream)
+cudaError_t sw_cache_table_entries(const struct sw_cache_arrays *arrays, uint64_t *held,
+                                   cudaStream_t stream)
 {
     struct sw_cache_counters totals;
     cudaError_t error =

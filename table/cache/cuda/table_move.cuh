@@ -15,8 +15,8 @@ cudaError_t sw_cache_table_move(struct sw_cache_arrays *arrays, uint64_t buckets
                                 cudaStream_t stream);
 
 /* Waits for the stream, then sets *held to the number of entries. */
-cudaError_t sw_cache_table_held(const struct sw_cache_arrays *arrays, uint64_t *held,
-                                cudaStream_t stream);
+cudaError_t sw_cache_table_entries(const struct sw_cache_arrays *arrays, uint64_t *held,
+                                   cudaStream_t stream);
 
 /* Launches the kernel without work, so that it is not loaded later. */
 cudaError_t sw_cache_table_move_warm_up(const struct sw_cache_slots *slots, uint64_t *evicted);

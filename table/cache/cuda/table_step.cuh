@@ -10,7 +10,7 @@
 
 /* Loads the key and the operation of number `index`, which may lie in host memory. */
 static __device__ __forceinline__ uint64_t
-sw_cache_take_in(const struct sw_cache_table_batch *batch, uint64_t index)
+sw_cache_load_operation(const struct sw_cache_table_batch *batch, uint64_t index)
 {
     uint64_t key = sw_cache_table_key(batch->keys, batch->key_bytes, index);
     batch->scratch.keys[index] = key;

@@ -97,9 +97,9 @@ static __device__ inline bool carry_out(const sw_cuckoo_write<BITS> &write,
 
 /* Stores the answer of this thread's operation, number i of the batch, and counts it. */
 template <int BITS>
-static __device__ inline void tell(const sw_cuckoo_write<BITS> &write, uint32_t i,
-                                   const struct sw_run_memory<BITS> *own,
-                                   struct fold_counts *counts)
+static __device__ inline void answer_operation(const sw_cuckoo_write<BITS> &write, uint32_t i,
+                                               const struct sw_run_memory<BITS> *own,
+                                               struct fold_counts *counts)
 {
     const uint32_t t = threadIdx.x;
     const bool found = own->exists[t];
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_writ
     }
     __syncthreads(); /* M2: values[] and exists[] of all runs */
     if (threadIdx.x < slice.count) {
-        tell<BITS>(write, i, &own, &counts);
+        answer_operation<BITS>(write, i, &own, &counts);
     }
     add_counts(&control->counters, &counts);
 }

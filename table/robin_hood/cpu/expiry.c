@@ -15,7 +15,7 @@
 
 uint64_t sw_expiry_clock(struct sw_cpu *cpu, uint64_t clock_ms)
 {
-    return sw_expiry_take_clock(&cpu->clock_ms, clock_ms);
+    return sw_expiry_advance_clock(&cpu->clock_ms, clock_ms);
 }
 
 /* --- times ------------------------------------------------------------------------------------ */
@@ -51,7 +51,7 @@ void sw_expiry_put(struct sw_expiry *expiry, uint64_t key, uint64_t at)
         sw_insert_s128(table, &work, m, at, &probes);
     }
     if (at != 0) {
-        sw_expiry_pass_given(&expiry->pass, at);
+        sw_expiry_pass_set(&expiry->pass, at);
     }
 }
 
@@ -77,11 +77,11 @@ enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *
 /* --- room for times --------------------------------------------------------------------------- */
 
 /* Returns the number of times that the operations may set. */
-static uint64_t given_by(const struct sw_batch *batch, uint32_t first, uint32_t end)
+static uint64_t times_set_by(const struct sw_batch *batch, uint32_t first, uint32_t end)
 {
     uint64_t given = 0;
     for (uint32_t i = first; i < end; i++) {
-        given += sw_expiry_may_give(sw_cpu_op_at(batch, i), sw_expiry_wanted(batch, i));
+        given += sw_expiry_may_set(sw_cpu_op_at(batch, i), sw_expiry_wanted(batch, i));
     }
     return given;
 }
@@ -97,7 +97,7 @@ bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *b
     if (expiry->failed || expiry->roomy) {
         return !expiry->failed;
     }
-    const uint64_t given = given_by(batch, first, end);
+    const uint64_t given = times_set_by(batch, first, end);
     const struct sw_cpu *times = expiry->times;
     return given == 0 ||
            (!stash_is_full(times) && given <= times->geometry.occupied_max - times->state.occupied);
@@ -107,7 +107,7 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
 {
     struct sw_expiry *expiry = cpu->expiry;
     struct sw_cpu *times = expiry->times;
-    const uint64_t given = given_by(batch, 0, batch->count);
+    const uint64_t given = times_set_by(batch, 0, batch->count);
     /* there are never more times than entries */
     const uint64_t most = cpu->geometry.occupied_max;
     uint64_t wanted = times->state.occupied + given;

@@ -76,7 +76,7 @@ static inline uint64_t sw_expiry_key(const struct sw_cpu *cpu, const void *keys,
 /* Returns whether a write batch concerns expiry times. */
 static inline bool sw_expiry_concerns(const struct sw_cpu *cpu, const struct sw_batch *batch)
 {
-    return sw_expiry_some(cpu) || sw_expiry_gives_or_removes(batch);
+    return sw_expiry_some(cpu) || sw_expiry_sets_or_removes(batch);
 }
 
 /* Returns the clock of a batch: its own clock, or the table's if that is later. The result becomes

@@ -379,7 +379,7 @@ static void read_rows(struct sw_cpu_image *image, struct sw_image_columns *colum
 
 /* Reads all expiry times of the image into the table image->known, since the two tables have
  * different orders. */
-static int know_times(struct sw_cpu_image *image)
+static int read_all_times(struct sw_cpu_image *image)
 {
     uint64_t *memory = malloc(2 * SW_IMAGE_TIMES_PIECE * sizeof(*memory));
     struct sw_image_columns columns = {
@@ -406,7 +406,7 @@ static int read_times(struct sw_cpu_image *image, struct sw_image_columns *colum
 {
     const uint32_t key_bytes = image->kind.slot_bits / 16;
     if (image->times != NULL) {
-        int status = know_times(image);
+        int status = read_all_times(image);
         sw_cpu_image_drop(image->times);
         image->times = NULL;
         image->failed = status != SW_OK;

@@ -9,7 +9,7 @@
  * reader takes the copy. So the image is complete when it has the number of entries that the table
  * had at the instant.
  *
- * Threads: sw_row_image_before_write and _given_out in write phases, from any number of threads,
+ * Threads: sw_row_image_before_write and _allocated in write phases, from any number of threads,
  * each with its own rows; begin, leave and abandon in exclusive phases; everything else from one
  * thread, the reader.
  */
@@ -72,7 +72,7 @@ static inline void sw_row_image_before_write(struct sw_row_image *image, uint64_
 }
 
 /* Call this when an entry gets a free row: the image does not need the row. */
-static inline void sw_row_image_given_out(struct sw_row_image *image, uint64_t row)
+static inline void sw_row_image_allocated(struct sw_row_image *image, uint64_t row)
 {
     if (image != NULL && row < image->high) {
         __atomic_store_n(&image->states[row], SW_ROW_DONE, __ATOMIC_RELAXED);
@@ -80,10 +80,10 @@ static inline void sw_row_image_given_out(struct sw_row_image *image, uint64_t r
 }
 
 /* Takes a row of the arena, for an entry that is new or moves. */
-static inline uint32_t sw_row_image_give_out(struct sw_row_image *image, struct sw_arena *arena)
+static inline uint32_t sw_row_image_allocate(struct sw_row_image *image, struct sw_arena *arena)
 {
     const uint32_t row = sw_arena_take(arena);
-    sw_row_image_given_out(image, row);
+    sw_row_image_allocated(image, row);
     return row;
 }
 

@@ -13,7 +13,7 @@
 static uint64_t lower_row(struct sw_cpu *cpu, uint64_t m, uint64_t row)
 {
     const struct sw_arena *arena = &cpu->arena;
-    uint64_t lower = sw_row_image_give_out(cpu->row_image, &cpu->arena);
+    uint64_t lower = sw_row_image_allocate(cpu->row_image, &cpu->arena);
     sw_row_image_before_write(cpu->row_image, m, row);
     memcpy(sw_arena_row(arena, lower), sw_arena_row(arena, row), arena->value_bytes);
     return lower;

@@ -138,7 +138,7 @@ static struct row_effect RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_ba
         counters->updated++;
     } else if (change == SW_EFFECT_WRITE) {
         const uint64_t in_stash = table->state->stash_occupied, high = arena->high;
-        effect.row = sw_row_image_give_out(cpu->row_image, &cpu->arena);
+        effect.row = sw_row_image_allocate(cpu->row_image, &cpu->arena);
         effect.fresh = effect.row >= high;
         RH(insert)(table, &work, m, effect.row, &count->probes);
         counters->failures += table->state->stash_occupied - in_stash;

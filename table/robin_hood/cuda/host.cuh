@@ -279,14 +279,14 @@ cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window);
 cudaError_t sw_cuda_scan_copy(struct sw_cuda_queue *queue, const struct sw_batch *batch);
 /* Answers the scan from the copies. Returns false if it needs larger windows. */
 bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch);
-/* For tables with rows or expiring entries. sw_cuda_scan_ask_rows prepares the read of the values
- * of the keys found, and returns false if there is no memory. sw_cuda_scan_take_rows takes the
- * result of that read, and drops the keys that are absent by now. */
-static inline bool sw_cuda_scan_asks(const struct sw_cuda_queue *queue)
+/* For tables with rows or expiring entries. sw_cuda_scan_request_rows prepares the read of the
+ * values of the keys found, and returns false if there is no memory. sw_cuda_scan_receive_rows
+ * copies the result of that read, and drops the keys that are absent by now. */
+static inline bool sw_cuda_scan_requests_rows(const struct sw_cuda_queue *queue)
 {
     return sw_cuda_has_rows(queue->table) || queue->scan.filters_expired;
 }
-bool sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch);
-void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch);
+bool sw_cuda_scan_request_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch);
+void sw_cuda_scan_receive_rows(struct sw_cuda_queue *queue, struct sw_batch *batch);
 
 #endif

@@ -34,16 +34,16 @@ static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
 static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     if (queue->scan.reads_rows) {
-        sw_cuda_scan_take_rows(queue, batch);
+        sw_cuda_scan_receive_rows(queue, batch);
         return SW_OK;
     }
     if (!sw_cuda_scan_answer(queue, batch)) {
         return scan_again(queue, batch);
     }
-    if (!sw_cuda_scan_asks(queue) || batch->scan.got == 0) {
+    if (!sw_cuda_scan_requests_rows(queue) || batch->scan.got == 0) {
         return SW_OK;
     }
-    return sw_cuda_scan_ask_rows(queue, batch) ? go_on(queue, batch) : SW_E_NOMEM;
+    return sw_cuda_scan_request_rows(queue, batch) ? go_on(queue, batch) : SW_E_NOMEM;
 }
 
 /* Corrects the bound of the entries. Submit added every upsert of the batch; the counters now have

@@ -112,7 +112,7 @@ static cudaError_t answer_times(struct sw_cuda_queue *queue, struct sw_batch *co
 {
     cudaError_t error = cudaSuccess;
     for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
-        sw_cuda_tell_clock(queue->table, batches[b]);
+        sw_cuda_report_clock(queue->table, batches[b]);
         if (!some && batches[b]->expires_out != NULL) {
             error = cudaMemsetAsync(batches[b]->expires_out, 0,
                                     batches[b]->count * sizeof(uint64_t), queue->stream);
@@ -188,7 +188,7 @@ static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batc
     if (mix.reads || batch->count == 0) {
         return launch_reads<BITS, 1>(queue, &batch, &ticket, 1);
     }
-    sw_cuda_tell_clock(queue->table, batch);
+    sw_cuda_report_clock(queue->table, batch);
     struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
     error = sw_cuda_write<BITS>(queue, batch, &typed, mix.upserts, mix.deletes);
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;

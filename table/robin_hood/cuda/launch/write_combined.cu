@@ -24,11 +24,11 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
     struct sw_cuda_table *table = queue->table;
     cudaError_t error = cudaSuccess;
     if (sw_cuda_keeps_times(table) || /* the table has expiry times */
-        sw_expiry_gives_or_removes(combined->parts[0])) {
+        sw_expiry_sets_or_removes(combined->parts[0])) {
         return sw_cuda_write_timed(queue, combined, mix, ticket);
     }
     for (uint32_t p = 0; p < combined->count; p++) {
-        sw_cuda_tell_clock(table, combined->parts[p]);
+        sw_cuda_report_clock(table, combined->parts[p]);
     }
     if (sw_cuda_must_grow(table, mix.upserts)) {
         error = sw_cuda_grow_for(queue, mix.upserts, ticket);

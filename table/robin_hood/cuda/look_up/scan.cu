@@ -99,7 +99,7 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
     const struct sw_cuda_table *table = queue->table;
     const struct sw_cuda_scan *scan = &queue->scan;
     struct sw_batch answer = *batch;
-    if (sw_cuda_scan_asks(queue)) {
+    if (sw_cuda_scan_requests_rows(queue)) {
         answer.scan.values = NULL;
     }
     if (!sw_scan_collect(table->slot_bits, &scan->shape, (const struct sw_state *)scan->staging,
@@ -126,7 +126,7 @@ static bool reserve_found(struct sw_cuda_queue *queue)
     return queue->scan.found != NULL;
 }
 
-bool sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+bool sw_cuda_scan_request_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
     struct sw_batch *rows = &queue->scan.rows;
     if (!reserve_found(queue)) {
@@ -144,7 +144,7 @@ bool sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *b
     return true;
 }
 
-void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch)
+void sw_cuda_scan_receive_rows(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     const size_t key_bytes = queue->table->slot_bits / 16;
     const size_t row_bytes =

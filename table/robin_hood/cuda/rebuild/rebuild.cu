@@ -195,9 +195,9 @@ static __device__ inline void wait_for_readers(const struct sw_cuda_rebuild<BITS
 /* Sorts the segment's entries; sets *fresh to the number of new ones. Returns false, and treats the
  * segment as empty, if it has too many. */
 template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int ITEMS>
-static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> &rebuild,
-                                             uint32_t number, sw_segment_work<BITS, ITEMS> *memory,
-                                             sw_segment<BITS> *own, uint32_t *fresh)
+static __device__ inline bool sort_segment(const struct sw_cuda_rebuild<BITS> &rebuild,
+                                           uint32_t number, sw_segment_work<BITS, ITEMS> *memory,
+                                           sw_segment<BITS> *own, uint32_t *fresh)
 {
     const bool has_batch = BATCH != REBUILD_ALONE;
     const bool combines = BATCH == REBUILD_COMBINE;
@@ -244,9 +244,10 @@ static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> 
 /* Publishes the measure of the segment for the kernels that join segments. `before` is the maximum
  * over the entries before this thread's, `most` the maximum over all. */
 template <int BITS, int RUN>
-static __device__ inline void tell(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
-                                   sw_segment_memory<BITS> *memory, int32_t before, int32_t most,
-                                   uint32_t count, const sw_taken<BITS, RUN> &taken)
+static __device__ inline void publish_measure(const struct sw_cuda_rebuild<BITS> &rebuild,
+                                              uint32_t number, sw_segment_memory<BITS> *memory,
+                                              int32_t before, int32_t most, uint32_t count,
+                                              const sw_taken<BITS, RUN> &taken)
 {
     int32_t all = 0;
     int32_t far = SW_NOWHERE;
@@ -283,7 +284,7 @@ static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild
     const int64_t origin = (int64_t)(own.home * SW_BUCKET_SLOTS);
     const int32_t count = (int32_t)(own.old_count + fresh);
     if (ROLE == REBUILD_MEASURE) {
-        tell<BITS, RUN>(rebuild, number, memory, before, most, (uint32_t)count, taken);
+        publish_measure<BITS, RUN>(rebuild, number, memory, before, most, (uint32_t)count, taken);
         if (!fits && threadIdx.x == 0) {
             rebuild.control->rebuild_failed = 1;
         }
@@ -346,7 +347,7 @@ static __global__ void __launch_bounds__(SW_SEGMENT_BLOCK,
         (ROLE == REBUILD_PLACE && rebuild.control->rebuild_failed != 0)) {
         return;
     }
-    const bool fits = bring_in_order<BITS, ROLE, BATCH>(rebuild, number, memory, &own, &fresh);
+    const bool fits = sort_segment<BITS, ROLE, BATCH>(rebuild, number, memory, &own, &fresh);
     const uint32_t count = own.old_count + fresh;
     if (count <= 5 * SW_SEGMENT_BLOCK) {
         finish<BITS, ROLE, BATCH, 5>(rebuild, number, memory, own, fresh, fits);

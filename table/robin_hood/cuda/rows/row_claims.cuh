@@ -98,8 +98,8 @@ static __device__ inline bool row_is_claimed(const struct row_claims &claims, ui
 
 /* Returns whether this lane claims the row for the operations of the warp on that row. `first` is
  * the operation of lane 0. Marks the operations if there are several on the row. All lanes. */
-static __device__ inline bool row_speaks(const struct row_claims &claims, uint32_t first,
-                                         uint32_t row, bool touches)
+static __device__ inline bool row_claims_for_warp(const struct row_claims &claims, uint32_t first,
+                                                  uint32_t row, bool touches)
 {
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t touching = __ballot_sync(SW_WARP_ALL, touches);
@@ -129,7 +129,7 @@ static __device__ inline void row_claim_all(const struct row_claims &claims, uin
     }
 #pragma unroll
     for (uint32_t k = 0; k < KEYS; k++) {
-        goes_on[k] = row_speaks(claims, first + 32 * k, rows[k], touches[k]);
+        goes_on[k] = row_claims_for_warp(claims, first + 32 * k, rows[k], touches[k]);
         mine[k] = row_claim_of(claims, rows[k], first + 32 * k + threadIdx.x % 32);
         at[k] = row_hash(rows[k]);
         any |= goes_on[k];

@@ -10,7 +10,8 @@
 /* Returns whether an earlier operation of the batch inserted the key of operation i, which was
  * absent at the look-up. */
 template <int BITS>
-static __device__ inline bool row_came(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+static __device__ inline bool row_was_inserted(const struct sw_cuda_row_batch<BITS> &batch,
+                                               uint32_t i)
 {
     return batch.engine_found != NULL && (batch.engine_found[i / 64] >> (i % 64) & 1) != 0;
 }
@@ -30,7 +31,7 @@ find_piece_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<
     bool came = false;
     if (i < piece.end) {
         const bool found = row_found<BITS>(batch, i);
-        came = batch.looked_up && !found && row_came<BITS>(batch, i);
+        came = batch.looked_up && !found && row_was_inserted<BITS>(batch, i);
         effect = row_effect_of<BITS>(batch, i, found || came);
         known = batch.looked_up && found && !effect.refused;
         row = effect.found     ? (uint32_t)batch.previous[i]

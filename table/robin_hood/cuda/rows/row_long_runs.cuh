@@ -19,9 +19,9 @@
 #define SLICE 16
 #define ADDERS (SLICE / 4)
 /* The other threads load operands: TILE_EACH per thread and tile. */
-#define BRINGERS (OVERFULL_THREADS - 32 * ADDERS)
+#define LOADERS (OVERFULL_THREADS - 32 * ADDERS)
 #define TILE_EACH 4
-#define TILE (TILE_EACH * BRINGERS)
+#define TILE (TILE_EACH * LOADERS)
 /* Numbers of a piece; a tile has one piece for each lane. */
 #define PIECE (TILE / 32)
 /* Pieces that are added in order where joining fails. The sum then often crosses a power of two
@@ -75,7 +75,7 @@ static __device__ inline struct tile_steps read_steps(const struct runs &runs, u
     own.count = from >= end ? 0 : min(end - from, (uint32_t)TILE);
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
-        const uint32_t at = threadIdx.x - 32 * ADDERS + k * BRINGERS;
+        const uint32_t at = threadIdx.x - 32 * ADDERS + k * LOADERS;
         if (at < own.count) {
             const step *one = &runs.steps[from + at];
             own.operands[k] = one->operand;
@@ -118,7 +118,7 @@ static __device__ inline bool fill_tile(const struct tile_steps &own, uint32_t o
     bool plain = true;
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
-        const uint32_t at = threadIdx.x - 32 * ADDERS + k * BRINGERS;
+        const uint32_t at = threadIdx.x - 32 * ADDERS + k * LOADERS;
         const bool writes = kind_writes(own.kinds[k]); /* false if there is no step */
         plain = plain && (at >= own.count ||
                           (writes && (uint8_t)own.kinds[k] == op && own.answers[k] == NULL));
@@ -303,8 +303,8 @@ struct slice {
 
 /* Starts to load the tile of the steps in *own, after the tiles in flight. Then reads the steps of
  * a later tile. */
-static __device__ __forceinline__ void bring_tile(const struct runs &runs, struct slice *slice,
-                                                  struct tile_steps *own, struct tile *tile)
+static __device__ __forceinline__ void load_tile(const struct runs &runs, struct slice *slice,
+                                                 struct tile_steps *own, struct tile *tile)
 {
 #pragma unroll
     for (uint32_t t = 0; t + 1 < TILES - 1; t++) {
@@ -316,8 +316,8 @@ static __device__ __forceinline__ void bring_tile(const struct runs &runs, struc
 }
 
 /* Loads the slice tile by tile. Passes the same number of barriers as apply_slice. */
-static __device__ inline void bring_slice(const struct runs &runs, struct slice slice,
-                                          struct long_memory *memory)
+static __device__ inline void load_slice(const struct runs &runs, struct slice slice,
+                                         struct long_memory *memory)
 {
     struct tile_steps own[READ_AHEAD];
 #pragma unroll
@@ -327,7 +327,7 @@ static __device__ inline void bring_slice(const struct runs &runs, struct slice 
     }
 #pragma unroll
     for (uint32_t t = 0; t < TILES - 1; t++) {
-        bring_tile(runs, &slice, &own[t % READ_AHEAD], &memory->tiles[t]);
+        load_tile(runs, &slice, &own[t % READ_AHEAD], &memory->tiles[t]);
     }
     uint32_t at = slice.of.begin + 1; /* the first step of the tile being added */
     for (uint32_t turn = TILES - 1; at < slice.of.end;) {
@@ -335,8 +335,8 @@ static __device__ inline void bring_slice(const struct runs &runs, struct slice 
         for (uint32_t a = 0; a < READ_AHEAD && at < slice.of.end; a++, turn++, at += TILE) {
             __pipeline_wait_prior(TILES - 2);
             __syncthreads_and(slice.plain[0]); /* M2: a tile is loaded, the last one read */
-            bring_tile(runs, &slice, &own[(a + TILES - 1) % READ_AHEAD],
-                       &memory->tiles[turn % TILES]);
+            load_tile(runs, &slice, &own[(a + TILES - 1) % READ_AHEAD],
+                      &memory->tiles[turn % TILES]);
         }
     }
 }
@@ -357,7 +357,7 @@ static __device__ inline void apply_slice(const struct sw_cuda_rows &rows, const
     }
     uint32_t turn = 0;
     for (uint32_t at = of.begin + 1; at < of.end; at += TILE, turn++) {
-        const bool plain = __syncthreads_and(true) != 0; /* M2: as in bring_slice */
+        const bool plain = __syncthreads_and(true) != 0; /* M2: as in load_slice */
         if (has_number) {
             wrote |= apply_tile<T, OPERAND>(&memory->tiles[turn % TILES], &runs.steps[at],
                                             min(of.end - at, (uint32_t)TILE), plain, op, word,
@@ -382,7 +382,7 @@ static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
     const uint32_t op = runs.steps[of.begin + 1].op;
     const uint32_t own = threadIdx.x / 32 * (uint32_t)sizeof(T);
     if (threadIdx.x >= 32 * ADDERS) {
-        bring_slice(runs, {of, wider * offset, wider * bytes, op, of.begin + 1, {}}, memory);
+        load_slice(runs, {of, wider * offset, wider * bytes, op, of.begin + 1, {}}, memory);
     } else {
         apply_slice<T, OPERAND>(rows, runs, of, op, own < bytes, offset + own, wider * own / 4,
                                 memory);

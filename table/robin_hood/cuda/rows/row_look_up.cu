@@ -15,9 +15,10 @@
 /* For the operations of a warp from `base` on, before `end`: stores the rows, marks the present
  * keys and claims their rows. Returns whether any key is absent. */
 template <int BITS>
-static __device__ inline bool
-tell(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
-     const struct row_claims &claims, const uint32_t own[32 * KEYS], uint32_t base, uint32_t end)
+static __device__ inline bool store_rows(const struct sw_cuda_rows &rows,
+                                         const struct sw_cuda_row_batch<BITS> &batch,
+                                         const struct row_claims &claims,
+                                         const uint32_t own[32 * KEYS], uint32_t base, uint32_t end)
 {
     const uint32_t lane = threadIdx.x % 32;
     uint32_t row[KEYS];
@@ -66,7 +67,7 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
         m[k] = mine[k] ? W::mix(&table, __ldcs(keys + i)) : 0;
     }
     row_find<BITS, KEYS, HINTS>(table, hints, m, mine, own, &probes);
-    const bool absent = tell<BITS>(rows, batch, claims, own->rows, base, piece.end);
+    const bool absent = store_rows<BITS>(rows, batch, claims, own->rows, base, piece.end);
     if (__syncthreads_or(absent) != 0 && threadIdx.x == 0) {
         rows.scratch.control->absent = 1; /* M6: all store the same */
     }

@@ -156,8 +156,8 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
  * removed. SW_CUDA_NO_ROW: none. A row that was never used stays so unless the batch now uses a row
  * at or after it. */
 template <int BITS>
-static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
-                                          const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+static __device__ inline uint2 rows_to_free(const struct sw_cuda_rows &rows,
+                                            const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
     const struct row_effect effect = row_effect_of<BITS>(batch, i);
     const uint64_t used_before = rows.stack->free_count + rows.scratch.control->fresh;
@@ -169,7 +169,7 @@ static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
 /* Pushes the rows that the operations of a piece free onto the stack, in no particular order. By
  * all threads of the block. */
 template <int BITS>
-static __device__ inline void give_back(const struct sw_cuda_rows &rows,
+static __device__ inline void free_rows(const struct sw_cuda_rows &rows,
                                         const struct sw_cuda_row_batch<BITS> &batch,
                                         const struct row_chunk &piece)
 {
@@ -182,7 +182,7 @@ static __device__ inline void give_back(const struct sw_cuda_rows &rows,
     }
     __syncthreads(); /* M2: `all` is zero */
     if (i < piece.end) {
-        given = given_back<BITS>(rows, batch, i);
+        given = rows_to_free<BITS>(rows, batch, i);
     }
     uint32_t own = (given.x != SW_CUDA_NO_ROW) + (given.y != SW_CUDA_NO_ROW);
     if (own > 0) {
@@ -208,7 +208,7 @@ static __device__ inline void give_back(const struct sw_cuda_rows &rows,
 template <int BITS, enum sums SUMS, bool FEW>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
     moves_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
-                 bool is_early, bool gives_back)
+                 bool is_early, bool frees_rows)
 {
     __shared__ struct lists lists[WARPS];
     sw_cuda_follow();
@@ -226,8 +226,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
         if (__syncthreads_or(repeated) != 0 && threadIdx.x == 0) {
             control->repeats = 1; /* M6: all store the same */
         }
-        if (gives_back && (!batch.looked_up || control->absent != 0)) {
-            give_back<BITS>(rows, batch, piece);
+        if (frees_rows && (!batch.looked_up || control->absent != 0)) {
+            free_rows<BITS>(rows, batch, piece);
         }
         number += gridDim.x;
     } while (FEW && number < batch.chunks * ROW_PIECES);
@@ -244,7 +244,7 @@ template <int BITS, bool FEW> static auto kernel_of(enum sums sums)
 template <int BITS>
 static cudaError_t launch_moves(const struct sw_cuda_rows *rows,
                                 const struct sw_cuda_row_batch<BITS> *batch, bool is_early,
-                                bool gives_back, cudaStream_t stream)
+                                bool frees_rows, cudaStream_t stream)
 {
     const enum sums sums = rows->key_string_bytes > 0                         ? WITH_KEY_STRINGS
                            : batch->ops == NULL && !sw_row_updates(batch->op) ? NO_SUMS
@@ -254,7 +254,7 @@ static cudaError_t launch_moves(const struct sw_cuda_rows *rows,
     return sw_cuda_launch_following(
         !is_early, few ? kernel_of<BITS, true>(sums) : kernel_of<BITS, false>(sums),
         row_blocks<BITS>(rows, batch, few), SW_CUDA_BLOCK, stream, *rows, *batch, is_early,
-        gives_back);
+        frees_rows);
 }
 
 template <int BITS>
@@ -262,8 +262,8 @@ cudaError_t sw_cuda_launch_row_moves(const struct sw_cuda_rows *rows,
                                      const struct sw_cuda_row_batch<BITS> *batch,
                                      cudaStream_t stream)
 {
-    const bool gives_back = batch->inserts || batch->ops != NULL || batch->op == SW_DELETE;
-    return launch_moves<BITS>(rows, batch, false, gives_back, stream);
+    const bool frees_rows = batch->inserts || batch->ops != NULL || batch->op == SW_DELETE;
+    return launch_moves<BITS>(rows, batch, false, frees_rows, stream);
 }
 
 template <int BITS>

@@ -44,15 +44,15 @@ uint64_t sw_cuda_clock(const void *table)
     return __atomic_load_n(&((const struct sw_cuda_table *)table)->clock_ms, __ATOMIC_RELAXED);
 }
 
-uint64_t sw_cuda_take_clock(struct sw_cuda_table *table, uint64_t clock_ms)
+uint64_t sw_cuda_advance_clock(struct sw_cuda_table *table, uint64_t clock_ms)
 {
-    return sw_expiry_take_clock(&table->clock_ms, clock_ms);
+    return sw_expiry_advance_clock(&table->clock_ms, clock_ms);
 }
 
-void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch)
+void sw_cuda_report_clock(struct sw_cuda_table *table, struct sw_batch *batch)
 {
     if (expiry_of(table) != NULL) {
-        batch->clock_ms = sw_cuda_take_clock(table, batch->clock_ms);
+        batch->clock_ms = sw_cuda_advance_clock(table, batch->clock_ms);
     }
 }
 

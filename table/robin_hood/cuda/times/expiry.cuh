@@ -163,11 +163,11 @@ uint64_t sw_cuda_clock(const void *table);
 void sw_cuda_suspend_expiry(void *table, bool (*is_suspended)(const void *context, uint64_t key),
                             const void *context);
 
-/* sw_cuda_take_clock returns the clock of a batch: its own clock, or the table's if that is later.
- * The result becomes the table's clock. sw_cuda_tell_clock writes it to the batch if an entry has
- * ever expired. */
-uint64_t sw_cuda_take_clock(struct sw_cuda_table *table, uint64_t clock_ms);
-void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch);
+/* sw_cuda_advance_clock returns the clock of a batch: its own clock, or the table's if that is
+ * later. The result becomes the table's clock. sw_cuda_report_clock writes it to the batch if an
+ * entry has ever expired. */
+uint64_t sw_cuda_advance_clock(struct sw_cuda_table *table, uint64_t clock_ms);
+void sw_cuda_report_clock(struct sw_cuda_table *table, struct sw_batch *batch);
 
 /* Adds to the facts. Threads: under `order`. */
 void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *facts);

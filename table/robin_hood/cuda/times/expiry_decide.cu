@@ -46,7 +46,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     const uint32_t p = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
     uint64_t key = 0;
     bool expired = false;
-    if (sw_timed_leads<BITS>(*scratch, batch.count, p)) {
+    if (sw_timed_is_first<BITS>(*scratch, batch.count, p)) {
         uint64_t probes = 0;
         key = sw_width<BITS>::unmix(&device.table, scratch->m_sorted[p]);
         const uint64_t at =
@@ -84,7 +84,7 @@ decide_run(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_expir
     for (; p < batch.count && scratch->m_sorted[p] == m; p++) {
         const uint32_t i = scratch->index_sorted[p];
         const struct sw_cuda_stepped step = sw_timed_step<BITS>(view, batch, i, key);
-        sw_timed_tell<BITS>(view, batch, i, key, step);
+        sw_timed_answer<BITS>(view, batch, i, key, step);
         sw_timed_add(sums, key, step);
         key = step.after;
     }
@@ -107,7 +107,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         control->stash_full = device.table.state->stash_occupied > device.table.stash_max;
         control->disputed = batch.disputed != NULL ? *batch.disputed : 0;
     }
-    if (sw_timed_leads<BITS>(*scratch, batch.count, p)) {
+    if (sw_timed_is_first<BITS>(*scratch, batch.count, p)) {
         const typename sw_width<BITS>::word m = scratch->m_sorted[p];
         word = sw_width<BITS>::unmix(&device.table, m);
         before = sw_timed_key<BITS>(device, view, m);

@@ -17,7 +17,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 {
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     const uint32_t p = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
-    if (!sw_timed_leads<BITS>(*scratch, batch.count, p)) {
+    if (!sw_timed_is_first<BITS>(*scratch, batch.count, p)) {
         return;
     }
     const typename sw_width<BITS>::word m = scratch->m_sorted[p];
@@ -69,7 +69,7 @@ static __device__ bool has_room_for_times(const struct group_inputs<BITS> &of, u
     const struct sw_cuda_times_room &room = of.room;
     uint64_t given = 0;
     for (uint32_t i = first; i < end && !room.certain; i++) {
-        given += sw_expiry_may_give(sw_timed_op<BITS>(of.batch, i), sw_time_wanted(of.view, i));
+        given += sw_expiry_may_set(sw_timed_op<BITS>(of.batch, i), sw_time_wanted(of.view, i));
     }
     return !room.none && (given == 0 || (!room.stash_full && given <= room.held_max - held));
 }
@@ -92,7 +92,7 @@ decide_operation(const struct group_inputs<BITS> &of, uint32_t i, struct group_s
     if (step.inserts && (group_state->occupied >= of.device.table.occupied_max || of.stash_full)) {
         return SW_REFUSED_FULL;
     }
-    sw_timed_tell<BITS>(view, batch, i, key, step);
+    sw_timed_answer<BITS>(view, batch, i, key, step);
     view.present[k] = step.after.present;
     view.time[k] = step.after.at;
     if (rows.key_string_bytes > 0) {
@@ -180,7 +180,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     struct sw_cuda_keyed after = {false, 0};
     uint64_t key = 0;
     bool other = false;
-    if (sw_timed_leads<BITS>(*scratch, batch.count, p)) {
+    if (sw_timed_is_first<BITS>(*scratch, batch.count, p)) {
         const uint32_t first = scratch->index_sorted[p];
         key = sw_width<BITS>::unmix(&device.table, scratch->m_sorted[p]);
         after.at = view.time[first];

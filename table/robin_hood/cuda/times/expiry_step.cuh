@@ -16,8 +16,8 @@ static inline uint32_t sw_timed_blocks(uint32_t count)
 
 /* Returns whether the operation at sorted position p is the first one on its key. */
 template <int BITS>
-static __device__ inline bool sw_timed_leads(const struct sw_cuda_scratch<BITS> &scratch,
-                                             uint32_t count, uint32_t p)
+static __device__ inline bool sw_timed_is_first(const struct sw_cuda_scratch<BITS> &scratch,
+                                                uint32_t count, uint32_t p)
 {
     return p < count && (p == 0 || scratch.m_sorted[p - 1] != scratch.m_sorted[p]);
 }
@@ -95,7 +95,7 @@ sw_timed_step(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed
     struct sw_cuda_stepped step = {plain, key, false, false, false};
     step.effect =
         sw_expiry_decide(op, key.present, plain, key.at, wanted, view.past, &step.after.at);
-    step.gives = sw_expiry_may_give(op, wanted);
+    step.gives = sw_expiry_may_set(op, wanted);
     step.inserts = step.effect == SW_EFFECT_WRITE && !key.present;
     step.expires = step.effect == SW_EFFECT_REMOVE && op != SW_DELETE;
     step.after.present = step.inserts || (key.present && step.effect != SW_EFFECT_REMOVE);
@@ -106,8 +106,8 @@ sw_timed_step(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed
 /* Stores the operation for the engine, and the data for the reply. */
 template <int BITS>
 static __device__ inline void
-sw_timed_tell(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed<BITS> &batch,
-              uint32_t i, struct sw_cuda_keyed before, const struct sw_cuda_stepped &step)
+sw_timed_answer(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed<BITS> &batch,
+                uint32_t i, struct sw_cuda_keyed before, const struct sw_cuda_stepped &step)
 {
     const uint32_t op = sw_timed_op<BITS>(batch, i);
     const uint64_t wanted = sw_time_wanted(view, i);

@@ -121,7 +121,7 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch
         }
         return cudaSuccess;
     }
-    batch->clock_ms = sw_cuda_take_clock(table, wall_ms);
+    batch->clock_ms = sw_cuda_advance_clock(table, wall_ms);
     batch->sweep.cursor = 0;
     struct sw_cuda_expiry *expiry = table->expiry;
     if (batch->clock_ms == 0 || expiry == NULL) {

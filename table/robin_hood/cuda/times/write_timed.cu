@@ -285,7 +285,7 @@ static cudaError_t write_times(const struct timed *launch)
                                     control->kept);
     }
     if (control->next != SW_EXPIRY_NEVER) {
-        sw_expiry_pass_given(&expiry->pass, control->next);
+        sw_expiry_pass_set(&expiry->pass, control->next);
     }
     expiry->expired += control->expired;
     return error;
@@ -404,7 +404,7 @@ template <int BITS> static cudaError_t refuse_all(const struct timed *launch)
 static cudaError_t carry_out_all(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
-    launch->batch->clock_ms = sw_cuda_take_clock(table, launch->batch->clock_ms);
+    launch->batch->clock_ms = sw_cuda_advance_clock(table, launch->batch->clock_ms);
     if (!sw_cuda_expiry_open(table)) {
         return SW_BY_BITS(table->slot_bits, refuse_all, launch);
     }

@@ -99,9 +99,9 @@ static __device__ inline void make_claims(const struct sw_cuda_device<BITS> &dev
 /* Computes the effects of the operations on the key at position i of the sorted batch, and counts
  * them per group. */
 template <int BITS>
-static __device__ inline void tell_run(const struct sw_cuda_scratch<BITS> &scratch, uint32_t count,
-                                       const struct round &round, uint32_t i, uint32_t *inserts,
-                                       uint32_t *deletes)
+static __device__ inline void count_run_effects(const struct sw_cuda_scratch<BITS> &scratch,
+                                                uint32_t count, const struct round &round,
+                                                uint32_t i, uint32_t *inserts, uint32_t *deletes)
 {
     const struct sw_cuda_groups *groups = &scratch.groups;
     const typename sw_width<BITS>::word m = scratch.m_sorted[i];
@@ -115,7 +115,7 @@ static __device__ inline void tell_run(const struct sw_cuda_scratch<BITS> &scrat
             group = claim & SW_CLAIM_GROUP;
             exists = refused ? before : exists;
             before = exists;
-            refused = taken_for_refused(groups, round, group);
+            refused = assumed_refused(groups, round, group);
         }
         const bool leaves = exists && (claim & SW_CLAIM_DELETES) != 0;
         const bool enters = !exists && (claim & SW_CLAIM_INSERTS) != 0;
@@ -136,8 +136,8 @@ static __device__ inline void tell_run(const struct sw_cuda_scratch<BITS> &scrat
  * call it. */
 template <int BITS>
 static __device__ inline void
-tell_effects(const struct sw_cuda_scratch<BITS> &scratch, const struct sw_cuda_batch<BITS> &batch,
-             const struct round &round, struct admit_memory *memory, uint32_t start, uint32_t step)
+count_effects(const struct sw_cuda_scratch<BITS> &scratch, const struct sw_cuda_batch<BITS> &batch,
+              const struct round &round, struct admit_memory *memory, uint32_t start, uint32_t step)
 {
     const struct sw_cuda_groups *groups = &scratch.groups;
     const bool few = batch.group_count <= FEW_GROUPS;
@@ -148,8 +148,9 @@ tell_effects(const struct sw_cuda_scratch<BITS> &scratch, const struct sw_cuda_b
     __syncthreads(); /* M2: the counts are zero */
     for (uint32_t i = start; i < batch.count; i += step) {
         if (i == 0 || scratch.m_sorted[i - 1] != scratch.m_sorted[i]) {
-            tell_run<BITS>(scratch, batch.count, round, i, few ? memory->inserts : groups->inserts,
-                           few ? memory->deletes : groups->deletes);
+            count_run_effects<BITS>(scratch, batch.count, round, i,
+                                    few ? memory->inserts : groups->inserts,
+                                    few ? memory->deletes : groups->deletes);
         }
     }
     __syncthreads(); /* M2: the counts of all threads */
@@ -216,7 +217,7 @@ static __device__ inline bool decide_round(cooperative_groups::grid_group grid,
                                                             of the rounds between order the two
                                                             accesses (M4) */
     }
-    tell_effects<BITS>(device.scratch, batch, round, memory, start, step);
+    count_effects<BITS>(device.scratch, batch, round, memory, start, step);
     grid.sync(); /* M4: effects and counts of all groups */
     if (round.deletes && !round.units) {
         find_peaks(groups, batch.group_count, start, step);

@@ -72,8 +72,8 @@ struct round {
     bool no_inserts;  /* the stash is too full */
 };
 
-static __device__ inline bool taken_for_refused(const struct sw_cuda_groups *groups,
-                                                const struct round &round, uint32_t g)
+static __device__ inline bool assumed_refused(const struct sw_cuda_groups *groups,
+                                              const struct round &round, uint32_t g)
 {
     return groups->refused[g] != 0 || (round.guessed != NONE && g > round.guessed);
 }
@@ -178,7 +178,7 @@ static __device__ inline void write_decision(struct sw_cuda_control *control,
                                              const struct round &round, uint32_t count, uint32_t g,
                                              bool refused)
 {
-    const bool is_news = g < count && refused != taken_for_refused(groups, round, g);
+    const bool is_news = g < count && refused != assumed_refused(groups, round, g);
     const uint32_t news = __ballot_sync(SW_WARP_ALL, is_news);
     if (news != 0 && threadIdx.x % 32 == (uint32_t)__ffs((int)news) - 1) {
         control->admit_news[round.number % 4] = 1;

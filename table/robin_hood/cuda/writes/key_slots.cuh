@@ -135,7 +135,7 @@ static __device__ inline void assign_key_slot(const struct sw_cuda_device<BITS> 
 
 /* Returns true for exactly one operation of each key: the last. */
 template <int BITS>
-static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> *scratch,
+static __device__ inline bool is_last_of_key(const struct sw_cuda_scratch<BITS> *scratch,
                                              uint64_t i)
 {
     return (scratch->key_slots.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;

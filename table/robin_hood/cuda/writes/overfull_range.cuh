@@ -68,7 +68,7 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
         typename W::slot entry;
         struct sw_cuda_removal<BITS> removal;
         const bool stands = i < batch.count && scratch->index_sorted[i] != NO_KEY_SLOT &&
-                            stands_for_key<BITS>(scratch, i);
+                            is_last_of_key<BITS>(scratch, i);
         const bool leaves =
             stands && batch.op == SW_DELETE &&
             remove_key_slot<BITS>(device, i, batch.found != NULL, &removal, &probes);
