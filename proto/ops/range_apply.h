@@ -8,6 +8,8 @@
 #ifndef SHERWOOD_OPS_RANGE_APPLY_H
 #define SHERWOOD_OPS_RANGE_APPLY_H
 
+#include <string.h>
+
 #include "proto/ops/string_apply.h"
 
 /* The part of a row that an operation replaces, in one word. The offset of a string's part counts
@@ -55,6 +57,12 @@ SW_HD static inline void sw_range_copy(uint32_t range, uint8_t *row, uint32_t si
     for (uint32_t i = size + first; is_string && i < offset; i += step) {
         to[i] = 0;
     }
+#if !defined(__CUDA_ARCH__)
+    if (step == 1) {
+        memcpy(to + offset + first, part + first, bytes - first);
+        return;
+    }
+#endif
     for (uint32_t i = first; i < bytes; i += step) {
         to[offset + i] = part[i];
     }
