@@ -30,8 +30,8 @@ static uint64_t without_those_of_others(uint64_t operations, const struct sw_con
     if (type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64) {
         operations &= ~SW_OPS_BITS;
     }
-    return type == SW_TYPE_BYTES ? operations & ~SW_OPS_FITTING
-                                 : operations & (~(SW_OPS_ADD | SW_OPS_FITTING) | sums[type]);
+    operations &= ~SW_OPS_ADD | (type == SW_TYPE_BYTES ? UINT64_MAX : sums[type]);
+    return operations & (~SW_OPS_FITTING | sums[type]);
 }
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,

@@ -52,15 +52,16 @@ static uint32_t put_float(uint8_t *out, uint32_t bits)
 {
     char digits[64];
     float number;
+    int size = 0;
     memcpy(&number, &bits, sizeof(number));
     for (int precision = 1; precision <= 9; precision++) {
-        snprintf(digits, sizeof(digits), "%.*g", precision, (double)number);
+        size = snprintf(digits, sizeof(digits), "%.*g", precision, (double)number);
         if (strtof(digits, NULL) == number) {
             break;
         }
     }
-    memcpy(out, digits, strlen(digits));
-    return (uint32_t)strlen(digits);
+    memcpy(out, digits, (size_t)size);
+    return (uint32_t)size;
 }
 
 /* Computes the number of a row after the one operation of a reply. An INCRBYFLOAT that only read
