@@ -39,8 +39,9 @@
 #define SW_NO_FLOATS_LINE                                                                        \
     "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number " \
     "(--value-type f32 --value-bytes 4)"
-#define SW_WHY_NO_STRINGS \
-    ": start the server with --engine robin_hood --value-bytes N --value-type string"
+#define SW_NEEDS_STRINGS                                                                        \
+    "needs values that are strings: start the server with --engine robin_hood --value-bytes N " \
+    "--value-type string"
 #define SW_NO_BITS \
     "bit operations need values that are integers, or rows of bytes, u32 or u64 (--value-type)"
 #define SW_WHY_NO_SUCH_ROWS ": values are not rows of this number type (see --value-type)"

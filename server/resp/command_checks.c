@@ -77,7 +77,8 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
     } else if ((command->operations & reckons) != 0 && shape->value_format != SW_VALUE_INTEGER) {
         why = SW_WHY_NO_INTEGERS;
     } else if ((command->operations & SW_OPS_STRING) != 0) {
-        why = SW_WHY_NO_STRINGS;
+        sw_resp_error(state->conn, command, "ERR %s " SW_NEEDS_STRINGS, name);
+        return;
     }
     sw_resp_error(state->conn, command, "ERR the %s engine has no %s%s%s", shape->engine_name, name,
                   sw_table_lacking(shape, command->operations), why);
