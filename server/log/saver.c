@@ -71,6 +71,15 @@ static bool cannot_load(struct sw_saver *saver, const char *reason)
     return false;
 }
 
+static bool has_segments(const struct sw_saver *saver)
+{
+    uint64_t *numbers = NULL;
+    size_t count = 0;
+    const int status = sw_directory_numbers(&saver->directory, SW_WAL_NAME, &numbers, &count);
+    free(numbers);
+    return status == 0 && count > 0;
+}
+
 /* Loads the newest snapshot and the log. Returns false if that failed, and the server must stop. */
 static bool load_newest(struct sw_saver *saver)
 {
@@ -93,7 +102,8 @@ static bool load_newest(struct sw_saver *saver)
             (unsigned long long)load->header.sequence, (unsigned long long)(load->file_bytes >> 20),
             (double)(sw_saver_now_ms() - began) / 1000.0);
     } else {
-        sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table begins empty", saver->directory.path);
+        sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table begins %s", saver->directory.path,
+               has_segments(saver) ? "with the writes of the log" : "empty");
     }
     if (sw_recover_after_snapshot(load, saver->config, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
