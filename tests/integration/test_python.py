@@ -68,6 +68,7 @@ def one_key():
         raises(KeyError, "42", lambda: c[42])
         raises(KeyError, "42", c.__delitem__, 42)
         raises(TypeError, "not iterable", iter, c)
+        raises(TypeError, "7379 is neither a text nor a list of texts: give one such as", sherwood.connect, 7379)
         raises(TypeError, "", lambda: c[4.2])
         raises(ValueError, "not within", lambda: c[-1])
         check(bool(c), "a client is true, whatever its table holds")

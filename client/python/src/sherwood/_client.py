@@ -428,6 +428,8 @@ def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: fl
     certificate must have (None: the host of the address); tls_insecure: accept any certificate.
     """
     if not isinstance(address, str):
+        if not hasattr(address, "__iter__"):
+            raise TypeError(f"address: {address!r:.40} is neither a text nor a list of texts: give one such as 127.0.0.1:7379")
         if not address or not all(isinstance(one, str) and one and "," not in one for one in address):
             raise Refused(f"address: {address!r} is neither an address nor a list of at least one address without commas")
         address = ",".join(address)

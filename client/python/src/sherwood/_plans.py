@@ -96,6 +96,9 @@ def pack(layout: Layout, strings: Any) -> np.ndarray[Any, Any]:
     room = layout.value_bytes - 4
     packed = np.zeros(len(strings), layout.value_dtype)
     for i, string in enumerate(strings):
+        if isinstance(string, str) or not hasattr(string, "__len__"):
+            remedy = "encode it, as in text.encode()" if isinstance(string, str) else "give bytes"
+            raise TypeError(f"values: element {i}, {string!r:.40}, is no byte string: {remedy}")
         if len(string) > room:
             raise ValueError(f"values: byte string {i} has {len(string)} bytes, and the server stores at most {room}")
         packed["length"][i] = len(string)
