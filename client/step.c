@@ -33,7 +33,8 @@ static void timed_out(struct sw_client_connection *connection)
     if (!connection->received_any) {
         sw_client_break(connection, SHERWOOD_E_TIMEOUT,
                         "%s: connected, but there was no reply within %d ms: check that a Sherwood "
-                        "server listens there, and that it is not overloaded",
+                        "server listens there, that the port is not its HTTP port, and that it is "
+                        "not overloaded",
                         connection->address, client->request_timeout_ms);
         return;
     }
