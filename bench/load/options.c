@@ -267,7 +267,7 @@ static const struct sw_study_option rows[] = {
 static const struct sw_study_command command = {
     .name = "sherwood-load",
     .usage = "[options]",
-    .hint = "use -a HOST:PORT for the server",
+    .hint = "use -a HOST:PORT for the server; --help lists the options",
     .about = "Loads a Sherwood server and checks what comes back. Without options it connects to\n"
              "127.0.0.1:7379, inserts 10,000,000 keys in bulk frames of 65,536, reads all of them "
              "back,\n"

@@ -129,7 +129,11 @@ static void explain(const struct sw_study_option *row, const char *text, char *w
         snprintf(why + used, size - (size_t)used, "%s from %" PRIu64 " to %" PRIu64 " %s needed",
                  is_list ? "numbers" : "a number", row->min, max_of(row), is_list ? "are" : "is");
     } else {
-        snprintf(why, size, "--%s %s is not known", row->name, text);
+        used = snprintf(why, size, "--%s %s is not known", row->name, text);
+        for (size_t i = 0; row->words != NULL && row->words[i] != NULL && used < (int)size; i++) {
+            used += snprintf(why + used, size - (size_t)used, "%s%s", i == 0 ? ": choose " : ", ",
+                             row->words[i]);
+        }
     }
 }
 

@@ -96,7 +96,7 @@ Test(study_options, one_sentence_says_what_is_wrong)
         {"--F 0.5,,1", "--F 0.5,,1: numbers from 0 to 2 are needed"},
         {"--F none", "--F none: numbers from 0 to 2 are needed"},
         {"--F 1,1,1,1", "--F 1,1,1,1: numbers from 0 to 2 are needed"},
-        {"--place nowhere", "--place nowhere is not known"},
+        {"--place nowhere", "--place nowhere is not known: choose here, there"},
         {"--name much-too-long", "--name much-too-long is not known"},
         {"--seen no", "no is not wanted"},
         {"--seen other", "--seen other is not known"},
