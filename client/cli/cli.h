@@ -104,9 +104,9 @@ int sw_cli_cluster(struct sw_cli *cli, int count, char **words);
 /* Runs ha status, switch and forget. `words` are those after "ha". Returns the exit status. */
 int sw_cli_ha(struct sw_cli *cli, int count, char **words);
 
-/* Runs summary: scans the table and prints the distribution of keys and values. Returns the exit
- * status. */
-int sw_cli_summary(struct sw_cli *cli);
+/* Runs summary, which takes no words (`count` is their number): scans the table and prints the
+ * distribution of keys and values. Returns the exit status. */
+int sw_cli_summary(struct sw_cli *cli, int count);
 
 /* Runs log check and log export on a data directory, without a server. `words` are those after
  * "log". Returns the exit status. */

@@ -48,8 +48,8 @@ static int run_words(struct sw_cli *cli, int count, char **words)
     if (strcasecmp(words[0], "digest") == 0) {
         return sw_cli_digest(cli, count - 1, words + 1);
     }
-    if (strcasecmp(words[0], "summary") == 0 && count == 1) {
-        return sw_cli_summary(cli);
+    if (strcasecmp(words[0], "summary") == 0) {
+        return sw_cli_summary(cli, count - 1);
     }
     if (sw_cli_watches(words[0])) {
         return sw_cli_watch(cli, count, words);

@@ -207,7 +207,8 @@ int sw_cli_cluster_move(struct sw_cli *cli, int count, char **words)
     struct sw_slot_set slots = {{0}};
     (void)count;
     if (!sw_slot_set_parse(&slots, words[0], strlen(words[0])) || words[0][0] == '\0') {
-        fprintf(cli->messages, "\"%s\" is not a list of slots: write for example 0-99,200\n",
+        fprintf(cli->messages,
+                "\"%s\" is not a list of slots from 0 to 16383: write for example 0-99,200\n",
                 words[0]);
         return 1;
     }

@@ -42,7 +42,9 @@ bool sw_cli_library_error(struct sw_cli *cli)
     /* A call without keys sends nothing. It only returns whether the connection has ended. */
     int status = sherwood_run(cli->client, SHERWOOD_GET, NULL, NULL, 0, NULL, NULL);
     if (status == SHERWOOD_OK) {
-        sw_cli_reply_error(cli, "ERR %s", text);
+        const bool is_moved = strstr(text, "(MOVED ") != NULL && !cli->options->cluster;
+        sw_cli_reply_error(
+            cli, is_moved ? "ERR %s; sherwood-cli -c asks the node of each key" : "ERR %s", text);
         return false;
     }
     sw_cli_reply_error(cli, "%s", text);

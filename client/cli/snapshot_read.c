@@ -47,7 +47,11 @@ static bool read_header(struct sw_cli_snapshot *snapshot)
     uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
     struct stat facts;
     bool newer = false;
-    if (fstat(snapshot->fd, &facts) != 0 || !read_at(snapshot, bytes, sizeof(bytes), 0)) {
+    const bool has_facts = fstat(snapshot->fd, &facts) == 0;
+    if (has_facts && (uint64_t)facts.st_size < sizeof(bytes)) {
+        return complain(snapshot, "is not a snapshot: it is shorter than a header", 0);
+    }
+    if (!has_facts || !read_at(snapshot, bytes, sizeof(bytes), 0)) {
         return false;
     }
     const char *wrong = sw_snapshot_get_header(bytes, &snapshot->header, &newer);

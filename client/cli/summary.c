@@ -219,9 +219,13 @@ static void print(struct sw_cli *cli, const struct summary *summary)
     print_operations(cli);
 }
 
-int sw_cli_summary(struct sw_cli *cli)
+int sw_cli_summary(struct sw_cli *cli, int count)
 {
     int status = 1;
+    if (count > 0) {
+        fputs("usage: sherwood-cli [options] summary\n", cli->messages);
+        return 2;
+    }
     if (!sw_cli_connect(cli)) {
         return 1;
     }

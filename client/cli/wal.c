@@ -16,6 +16,10 @@
 static bool check(struct sw_cli_wal *wal)
 {
     FILE *out = wal->cli->out;
+    if (wal->count == 0) {
+        fprintf(out, "%s: no log: the directory has no file " SW_WAL_NAME "-*\n", wal->path);
+        return true;
+    }
     if (wal->plan.end == 0) {
         fprintf(out, "%s: no writes in %zu segment%s\n", wal->path, wal->count,
                 sw_plural_s(wal->count));

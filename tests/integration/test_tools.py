@@ -307,5 +307,21 @@ def counts():
     equal(plural.findall(shown), [], "a plural after 1")
 
 
+@case
+def mistakes():
+    """sherwood-cli and sherwood-load say what to do about a wrong word, a wrong file and a wrong folder"""
+    with tempfile.TemporaryDirectory() as folder, Server() as server:
+        short = f"{folder}/short"
+        with open(short, "w", encoding="ascii") as file:
+            file.write("1,2\n")
+        for words, rc, wanted in ((("summary", "x"), 2, "usage: sherwood-cli [options] summary"),
+                                  (("log", "check", folder), 0, f"{folder}: no log: the directory has no file log-*"),
+                                  (("snapshot", "info", short), 1, "is not a snapshot: it is shorter than a header"),
+                                  (("cluster", "move", "99999", "a", "b"), 1, "is not a list of slots from 0 to 16383")):
+            check(wanted in cli(server, *words, rc=rc), words)
+        for words, wanted in ((("-o", "put"), "--operation put is not known: choose "), (("--pass", "x"), "--help lists the options")):
+            check(wanted in run(LOAD, *words, rc=2), words)
+
+
 if __name__ == "__main__":
     main()
