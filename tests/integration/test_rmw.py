@@ -160,5 +160,25 @@ def replicated():
             check(str(ask(replica, *words)).startswith("READONLY"), words)
 
 
+@case
+def counters_that_expire():
+    """INCREX replies the value and what was added; EX sets the time to live, ENX keeps one that exists, PERSIST removes it"""
+    for flags in ((), ("--value-bytes", "20", "--value-type", "string")):
+        with Server(*flags) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(replies.ask("INCREX", 1, "UBOUND", 2, "EX", 1000, "ENX"), [1, 1], flags)
+            first = replies.ask("PEXPIRETIME", 1)
+            check(first > 0, "a time to live")
+            equal(replies.ask("INCREX", 1, "UBOUND", 2, "EX", 5000, "ENX"), [2, 1], flags)
+            equal(replies.ask("INCREX", 1, "UBOUND", 2, "EX", 5000, "ENX"), [2, 0], "at the bound")
+            equal(replies.ask("PEXPIRETIME", 1), first, "ENX keeps it")
+            equal(replies.ask("INCREX", 1, "EX", 5000), [3, 1], flags)
+            check(replies.ask("PEXPIRETIME", 1) >= first + 3_000_000, "EX alone sets it")
+            equal(replies.ask("INCREX", 1, "PERSIST"), [4, 1], flags)
+            equal(replies.ask("PEXPIRETIME", 1), -1, "PERSIST")
+            equal(replies.ask("INCREX", 1, "EX", 1000, "ENX"), [5, 1], flags)
+            check(replies.ask("PEXPIRETIME", 1) > 0, "ENX sets one where none is")
+
+
 if __name__ == "__main__":
     main()

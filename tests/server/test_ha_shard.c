@@ -164,6 +164,24 @@ Test(ha_shard, a_newer_revision_refuses_what_was_decided_without_it)
     }
 }
 
+/* A primary whose term ended in etcd steps down; a change of the members in sync that etcd has
+ * taken is its own. */
+Test(ha_shard, a_primary_reads_the_keys_again)
+{
+    struct sw_ha_member member = {
+        .serves = 7, .is_changing = true, .shard = {.term_revision = 3, .sync_revision = 4}};
+    struct sw_ha_shard shard = {.term_revision = 3, .sync_revision = 4};
+    cr_assert(sw_ha_read_again(&member, &shard));
+    cr_assert(member.serves == 7 && member.is_changing, "nothing has changed");
+    shard.sync_revision = 9;
+    cr_assert(sw_ha_read_again(&member, &shard));
+    cr_assert(member.serves == 7 && !member.is_changing && member.shard.sync_revision == 9);
+    shard.term_revision = 10;
+    cr_assert_not(sw_ha_read_again(&member, &shard), "another member is primary");
+    cr_assert_eq(member.serves, 0);
+    cr_assert_eq(member.closed, 7, "it takes no record of its term any more");
+}
+
 /* A name that is cut would be the name of another member. */
 Test(ha_shard, names_are_not_cut)
 {

@@ -115,6 +115,9 @@ Test(history_file, what_is_no_list_of_terms_is_refused)
         cr_assert_eq(sw_history_read(&place.directory, &history, reason), -1, "%s", bad[i]);
         cr_assert_not_null(strstr(reason, "is damaged, so the history"));
     }
+    snprintf(text, sizeof(text), "sherwood-history 1 whole %040d %040d 9 more\nterms 3:10\n", 1, 0);
+    put(&place, SW_HISTORY_NAME, text);
+    cr_assert_eq(sw_history_read(&place.directory, &history, reason), -1, "words at the end");
     close_place(&place);
 }
 

@@ -189,6 +189,46 @@ static const char topology_text[] =
     "{\"id\":\"" REPLICA_ID
     "\",\"shard\":\"s1\",\"role\":\"replica\",\"ip\":\"10.0.0.2\",\"port\":2}]}";
 
+static struct sw_cluster_view *view_of(const char *id, const struct sw_cluster_choices *choices)
+{
+    char error[SW_TOPOLOGY_ERROR_BYTES];
+    struct sw_topology *topology =
+        sw_topology_parse(topology_text, sizeof(topology_text) - 1, error);
+    cr_assert_not_null(topology, "%s", error);
+    struct sw_cluster_view *view = sw_cluster_view_create(topology, id, choices);
+    cr_assert_not_null(view);
+    return view;
+}
+
+/* A transaction on several slots has been checked against one topology. Under another one, only
+ * the slot of its first key would be checked. */
+Test(obstacles, a_transaction_of_several_slots_and_another_topology)
+{
+    const struct sw_cluster_choices choices = {.any_slots = true};
+    struct sw_cluster_view *views[] = {view_of(PRIMARY_ID, &choices),
+                                       view_of(PRIMARY_ID, &choices)};
+    struct world *world = malloc(sizeof(*world));
+    cr_assert_not_null(world);
+    begin(world);
+    views[0]->number = 1;
+    views[1]->number = 2;
+    for (int keys = 1; keys <= 2; keys++) {
+        for (int changes = 0; changes < 2; changes++) {
+            const char *reply = keys == 2 && changes != 0 ? "-EXECABORT" : "*";
+            world->serve.loop->net.cluster.view = views[0];
+            ask(world, &(const struct row){"MULTI", 0, "+OK"});
+            ask(world, &(const struct row){"SET 1 2", 0, RUNS});
+            ask(world, &(const struct row){keys == 2 ? "SET 2 3" : "SET 1 3", 0, RUNS});
+            world->serve.loop->net.cluster.view = views[changes];
+            ask(world, &(const struct row){"EXEC", 0, reply});
+        }
+    }
+    end(world);
+    sw_cluster_view_destroy(views[0]);
+    sw_cluster_view_destroy(views[1]);
+    free(world);
+}
+
 /* A replica serves reads after READONLY while it knows its primary and has the data. Otherwise it
  * redirects the client. */
 Test(obstacles, reads_of_a_replica_in_a_cluster)
@@ -205,13 +245,9 @@ Test(obstacles, reads_of_a_replica_in_a_cluster)
         {"GET 1", REPLICA, "-MOVED"},
     };
     const struct sw_cluster_choices choices = {.any_slots = false};
-    char error[SW_TOPOLOGY_ERROR_BYTES];
+    struct sw_cluster_view *view = view_of(REPLICA_ID, &choices);
     struct world *world = malloc(sizeof(*world));
-    struct sw_topology *topology =
-        sw_topology_parse(topology_text, sizeof(topology_text) - 1, error);
-    cr_assert(world != NULL && topology != NULL, "%s", error);
-    struct sw_cluster_view *view = sw_cluster_view_create(topology, REPLICA_ID, &choices);
-    cr_assert_not_null(view);
+    cr_assert_not_null(world);
     begin(world);
     world->serve.loop->net.cluster.view = view;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

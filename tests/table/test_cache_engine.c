@@ -83,6 +83,12 @@ Test(cache_engine, refuses)
     config.value_bytes = 1028;
     expect_refused(&config, SW_E_INVALID);
     config.value_bytes = 64;
+    config.cache_mode = (enum sw_cache_mode)(SW_CACHE_THROUGHPUT + 1);
+    expect_refused(&config, SW_E_INVALID);
+    config.cache_mode = SW_CACHE_MEMORY;
+    config.cache_policy = (enum sw_cache_policy)(SW_CACHE_CUSTOM + 1);
+    expect_refused(&config, SW_E_INVALID);
+    config.cache_policy = SW_CACHE_LRU;
     config.capacity_slots = 0;
     expect_refused(&config, SW_E_INVALID);
     config.capacity_slots = 1ULL << 45;
