@@ -69,7 +69,7 @@ static int64_t receive(struct sw_client_connection *connection, uint8_t *bytes)
 
 /* Requests the topology of a server. Returns NULL, a status and a sentence in the handle on
  * failure. */
-static struct sw_topology *ask(struct sw_client_connection *connection, int *status)
+static struct sw_topology *request_topology(struct sw_client_connection *connection, int *status)
 {
     struct sherwood *client = connection->client;
     const struct sw_topology *held = client->cluster->topology;
@@ -243,12 +243,13 @@ static struct sw_topology *ask_connected(struct sherwood *client,
     const uint32_t count = client->connections_count;
     struct sw_client_connection *any =
         count == 0 ? refused : client->connections[sw_client_cluster_draw(client->cluster, count)];
-    struct sw_topology *best = any == NULL || any->broken != 0 ? NULL : ask(any, status);
+    struct sw_topology *best =
+        any == NULL || any->broken != 0 ? NULL : request_topology(any, status);
     for (uint32_t i = 0; i <= count && (best == NULL || best->epoch < needed); i++) {
         struct sw_client_connection *connection = i == 0 ? refused : client->connections[i - 1];
         if (connection != NULL && connection->broken == 0 && connection != any &&
             (i == 0 || connection != refused)) {
-            best = newer(best, ask(connection, status));
+            best = newer(best, request_topology(connection, status));
         }
     }
     return best;
@@ -258,7 +259,7 @@ static struct sw_topology *ask_address(struct sherwood *client, const char *addr
 {
     struct sw_client_connection *connection =
         connection_of(client, address) != NULL ? NULL : connect_to(client, address, status);
-    return connection == NULL ? NULL : ask(connection, status);
+    return connection == NULL ? NULL : request_topology(connection, status);
 }
 
 /* Loads the topology from a server without a connection: tries the addresses of the caller, then

@@ -147,7 +147,7 @@ int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t sco
 }
 
 /* Sends a request without arrays. The caller has set the other fields of the header. */
-static int ask(struct sherwood *client, struct sw_request header, struct sw_reply *reply)
+static int request_plain(struct sherwood *client, struct sw_request header, struct sw_reply *reply)
 {
     int one = sw_client_one_node(client, "scores and epochs");
     if (one != SHERWOOD_OK) {
@@ -164,7 +164,7 @@ static int ask_range(struct sherwood *client, uint32_t operation, uint64_t score
     struct sw_reply reply = {0};
     const struct sw_request header = {
         .operation = operation, .score_min = score_min, .score_max = score_max};
-    int rc = ask(client, header, &reply);
+    int rc = request_plain(client, header, &reply);
     if (rc == SHERWOOD_OK && matched != NULL) {
         *matched = reply.matched;
     }
@@ -233,7 +233,7 @@ int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now)
 {
     struct sw_reply reply = {0};
     const struct sw_request header = {.operation = SW_OPERATION_EPOCH, .epoch = epoch};
-    int rc = ask(client, header, &reply);
+    int rc = request_plain(client, header, &reply);
     if (rc == SHERWOOD_OK && now != NULL) {
         *now = reply.epoch;
     }

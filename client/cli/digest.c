@@ -21,7 +21,7 @@ struct compared {
     char *items[ITEMS];
 };
 
-static bool ask(struct compared *one)
+static bool request_digest(struct compared *one)
 {
     static const char *const words[] = {"DIGEST"};
     for (int i = 0; i < ITEMS; i++) {
@@ -65,7 +65,8 @@ static bool lacks(const struct sw_cli *cli, const char *name, const struct compa
 static bool open_and_ask(struct sw_cli *cli, const char *address, struct compared *one)
 {
     *one = (struct compared){.items = {NULL}};
-    return (sw_cli_node_open(cli, &one->node, address) && ask(one)) || lacks(cli, address, one);
+    return (sw_cli_node_open(cli, &one->node, address) && request_digest(one)) ||
+           lacks(cli, address, one);
 }
 
 static bool compare_servers(struct sw_cli *cli, const struct compared *first, int count,
@@ -93,7 +94,8 @@ static bool compare_servers(struct sw_cli *cli, const struct compared *first, in
 static bool meet(struct compared *primary, struct compared *replica)
 {
     const struct timespec rest = {.tv_nsec = REST_MS * 1000000L};
-    for (int tries = 0; tries < TRIES && ask(primary) && ask(replica); tries++) {
+    for (int tries = 0; tries < TRIES && request_digest(primary) && request_digest(replica);
+         tries++) {
         if (strcmp(primary->items[SEQUENCE], replica->items[SEQUENCE]) == 0) {
             return true;
         }
@@ -133,7 +135,7 @@ static bool compare_shard(struct sw_cli *cli, const struct sw_topology *topology
 {
     const struct sw_topology_node *entry = &topology->nodes[topology->shards[shard].primary];
     struct compared primary = {.items = {NULL}};
-    bool all = (sw_cli_node_open_at(cli, &primary.node, entry) && ask(&primary)) ||
+    bool all = (sw_cli_node_open_at(cli, &primary.node, entry) && request_digest(&primary)) ||
                lacks(cli, topology->shards[shard].name, &primary);
     if (all) {
         print(cli, topology->shards[shard].name, &primary, "");

@@ -63,7 +63,7 @@ static bool read_file(struct sw_cli_login *login, char *text, size_t text_bytes)
 }
 
 /* Prompts on the terminal, even if stdin is a file, without echo. */
-static bool ask(struct sw_cli_login *login, char *text, size_t text_bytes)
+static bool prompt(struct sw_cli_login *login, char *text, size_t text_bytes)
 {
     struct termios before, silent;
     FILE *terminal = fopen("/dev/tty", "r+e");
@@ -101,7 +101,7 @@ bool sw_cli_login_complete(struct sw_cli_login *login, const char *environment, 
         return read_file(login, text, text_bytes);
     }
     if (login->asks) {
-        return ask(login, text, text_bytes);
+        return prompt(login, text, text_bytes);
     }
     if (!login->is_known && environment != NULL && environment[0] != '\0' &&
         !set_password(login, environment, strlen(environment))) {

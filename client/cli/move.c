@@ -16,7 +16,7 @@
 
 #define POLL_MS 50
 
-static void rest(void)
+static void sleep_briefly(void)
 {
     const struct timespec time = {.tv_nsec = POLL_MS * 1000000L};
     nanosleep(&time, NULL);
@@ -137,7 +137,7 @@ static uint64_t follow(struct sw_cli *cli, const struct sw_topology_node *entry,
         }
         free(status);
         if (moves) {
-            rest();
+            sleep_briefly();
         }
     }
     return keys;

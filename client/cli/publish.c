@@ -114,8 +114,8 @@ static bool has(struct sw_cli_node *node, const struct sw_topology *topology)
 
 /* Sends the topology to a node. The node refuses it if its own epoch is no longer `epoch`: a
  * migration may have ended since, and this topology lacks it. */
-static bool give(struct sw_cli *cli, const struct sw_topology_node *where, uint64_t epoch,
-                 const struct sw_topology *topology, const char *text)
+static bool send_topology(struct sw_cli *cli, const struct sw_topology_node *where, uint64_t epoch,
+                          const struct sw_topology *topology, const char *text)
 {
     char had[24];
     snprintf(had, sizeof(had), "%" PRIu64, epoch);
@@ -145,7 +145,7 @@ static bool give_all(struct sw_cli *cli, struct sw_topology **held,
     bool done = text != NULL;
     for (unsigned i = 0; i < newest->node_count && text != NULL; i++) {
         if (held[i]->epoch < newest->epoch) {
-            done = give(cli, &newest->nodes[i], held[i]->epoch, newest, text) && done;
+            done = send_topology(cli, &newest->nodes[i], held[i]->epoch, newest, text) && done;
         }
     }
     free(text);

@@ -201,7 +201,7 @@ static uint64_t waits_for(const struct sw_flights *flights, const struct sw_flig
 }
 
 /* Adds a flight to the held ones, ascending by waits_for. Most arrive in that order. */
-static void hold(struct sw_flights *flights, struct sw_flight *flight)
+static void hold_flight(struct sw_flights *flights, struct sw_flight *flight)
 {
     struct sw_list *before = &flights->held;
     while (before->previous != &flights->held &&
@@ -216,7 +216,7 @@ void sw_flights_hold(struct sw_flights *flights, struct sw_flight *flight, uint6
 {
     flight->waits_for = sequence;
     if (sequence > 0) {
-        hold(flights, flight);
+        hold_flight(flights, flight);
     } else {
         flight->done(flight);
     }

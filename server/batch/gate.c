@@ -76,7 +76,7 @@ static bool is_closed(const struct sw_gate *gate)
     return __atomic_load_n(&gate->holder, __ATOMIC_SEQ_CST) != NULL;
 }
 
-static void note(struct sw_gate_side *side, bool was_kept_out)
+static void note_kept_out(struct sw_gate_side *side, bool was_kept_out)
 {
     struct sw_gate *gate = side->gate;
     pthread_mutex_lock(&gate->lock);
@@ -94,7 +94,7 @@ bool sw_gate_enter(struct sw_gate_side *side)
         __atomic_fetch_sub(&side->writes, 1, __ATOMIC_SEQ_CST);
     }
     if (closed != side->was_kept_out) { /* this side alone changes it */
-        note(side, closed);
+        note_kept_out(side, closed);
     }
     return !closed;
 }

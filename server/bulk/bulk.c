@@ -266,7 +266,7 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
     sw_list_init(&state->unsent.frames);
 }
 
-static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+static size_t feed_frames(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     struct sw_bulk_conn *state = sw_bulk_of(conn);
     size_t at = 0;
@@ -404,7 +404,7 @@ const struct sw_protocol sw_bulk_protocol = {
     .shares_iteration = true,
     .unsent_replies_min = SW_UNSENT_FRAMES_MIN,
     .open = open_conn,
-    .feed = feed,
+    .feed = feed_frames,
     .resumed = resumed,
     .body_room = body_room,
     .body_received = body_received,

@@ -116,7 +116,7 @@ static bool read_times(struct sw_bulk_frame *frame, uint64_t base, struct sw_bat
 
 /* Gives the batch the times of the request. If one is not a valid time, returns false and sets
  * *wrong to the first such time. */
-static bool give(struct sw_bulk_frame *frame, struct sw_batch *batch, uint64_t *wrong)
+static bool set_batch_times(struct sw_bulk_frame *frame, struct sw_batch *batch, uint64_t *wrong)
 {
     const struct sw_request *request = &frame->request;
     struct sw_table *table = frame->bulk->batches->table;
@@ -165,7 +165,7 @@ bool sw_bulk_expiry_begin(struct sw_bulk_frame *frame, char *message, size_t mes
     uint64_t wrong = 0;
     place(frame, sw_table_may_expire(frame->bulk->batches->table));
     if (times == SW_FRAME_TIMES_UNSAID || times == SW_FRAME_TIMES_KEEP ||
-        give(frame, &frame->flight.batch, &wrong)) {
+        set_batch_times(frame, &frame->flight.batch, &wrong)) {
         return true;
     }
     snprintf(message, message_bytes, "time %" PRIu64 ": " NO_TIME "; nothing was changed", wrong);

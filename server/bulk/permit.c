@@ -20,8 +20,8 @@ void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *u
     }
 }
 
-static void note(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,
-                 const char *user, size_t user_size)
+static void log_denial(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,
+                       const char *user, size_t user_size)
 {
     struct sw_acl_entry entry = {.reason = reason, .at_ms = sw_net_now_ms(conn->net)};
     user_size = user_size < sizeof(entry.user) ? user_size : sizeof(entry.user) - 1;
@@ -36,7 +36,7 @@ static void note_refusal(struct sw_conn *conn, enum sw_acl_reason reason, const 
 {
     const char *user = conn->login.user->name;
     SW_COUNT(conn->net->counters, permission_refusals, 1);
-    note(conn, reason, object, user, strlen(user));
+    log_denial(conn, reason, object, user, strlen(user));
 }
 
 /* Logs in if the HELLO names a user. Returns false if that fails. */
@@ -51,7 +51,7 @@ static bool log_in(struct sw_conn *conn, const uint8_t *header, size_t header_by
         const char *user = login.user[0] != '\0' ? login.user : "default";
         done = sw_conn_login(conn, user, strlen(user), login.password, login.password_bytes);
         if (!done) {
-            note(conn, SW_ACL_AUTH, "HELLO", user, strlen(user));
+            log_denial(conn, SW_ACL_AUTH, "HELLO", user, strlen(user));
         }
     }
     explicit_bzero(&login, sizeof(login));

@@ -46,7 +46,7 @@ static bool is_durable(struct sw_bulk_frame *frame)
 
 /* Replies to WAIT_DURABLE. If the numbers of the client are of another log, also drains the
  * connection: the next HELLO reports the new log. */
-static void say_durable(struct sw_bulk_frame *frame)
+static void answer_durable(struct sw_bulk_frame *frame)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id,
                              .durable_through = sw_wal_durable(frame->bulk->batches->wal)};
@@ -71,7 +71,7 @@ static void wait_durable(struct sw_bulk_frame *frame)
     }
     frame->deadline_ms = sw_net_now_ms(frame->bulk->net) + frame->request.timeout_ms;
     if (is_durable(frame)) {
-        say_durable(frame);
+        answer_durable(frame);
         return;
     }
     sw_list_push(&frame->bulk->waits, &frame->link);
@@ -102,7 +102,7 @@ static bool is_reached(struct sw_bulk_frame *frame)
            frame->conn->state != SW_CONN_OPEN || is_late(frame);
 }
 
-static void say_reached(struct sw_bulk_frame *frame)
+static void answer_reached(struct sw_bulk_frame *frame)
 {
     struct sw_loop_counters *counters = frame->bulk->net->counters;
     struct sw_reply reply = {.request_id = frame->request.request_id, .count = frame->reached};
@@ -120,7 +120,7 @@ static void wait_for_replicas(struct sw_bulk_frame *frame)
 {
     frame->deadline_ms = sw_net_now_ms(frame->bulk->net) + frame->request.timeout_ms;
     if (frame->bulk->owner.repl == NULL || is_reached(frame)) {
-        say_reached(frame);
+        answer_reached(frame);
     } else {
         sw_list_push(&frame->bulk->waits, &frame->link);
     }
@@ -153,7 +153,7 @@ static void on_computed(uv_work_t *work, int status)
     reading->is_done = true;
 }
 
-static void say_digest(struct sw_bulk_frame *frame)
+static void answer_digest(struct sw_bulk_frame *frame)
 {
     struct sw_bulk_reading *reading = frame->reading;
     const struct sw_digest *digest = &reading->digest;
@@ -212,7 +212,7 @@ static void finish_reading(struct sw_bulk_frame *frame)
     if (frame->reading->closures != closures_of(frame) && frame->conn->state != SW_CONN_CLOSED) {
         compute_beside(frame);
     } else {
-        say_digest(frame);
+        answer_digest(frame);
     }
 }
 
@@ -253,19 +253,19 @@ void sw_bulk_start_wait(struct sw_bulk_frame *frame)
 static bool ends(struct sw_bulk_frame *frame)
 {
     bool (*is_over)(struct sw_bulk_frame * frame) = NULL;
-    void (*say)(struct sw_bulk_frame * frame) = finish_reading;
+    void (*answer_wait)(struct sw_bulk_frame * frame) = finish_reading;
     if (frame->request.operation == SW_OPERATION_WAIT_DURABLE) {
         is_over = is_durable;
-        say = say_durable;
+        answer_wait = answer_durable;
     } else if (frame->request.operation == SW_OPERATION_WAIT) {
         is_over = is_reached;
-        say = say_reached;
+        answer_wait = answer_reached;
     }
     if (is_over == NULL ? !frame->reading->is_done : !is_over(frame)) {
         return false;
     }
     sw_list_remove(&frame->link);
-    say(frame);
+    answer_wait(frame);
     return true;
 }
 

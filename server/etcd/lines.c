@@ -13,7 +13,8 @@ void sw_etcd_lines_fini(struct sw_etcd_lines *lines)
     memset(lines, 0, sizeof(*lines));
 }
 
-static bool keep(struct sw_etcd_lines *lines, const char *bytes, size_t size, size_t size_max)
+static bool append_bytes(struct sw_etcd_lines *lines, const char *bytes, size_t size,
+                         size_t size_max)
 {
     if (size > size_max - lines->size) {
         return false;
@@ -38,7 +39,7 @@ bool sw_etcd_lines_feed(struct sw_etcd_lines *lines, const char *bytes, size_t s
     while (size > 0) {
         const char *end = memchr(bytes, '\n', size);
         size_t length = end == NULL ? size : (size_t)(end - bytes);
-        if (length > 0 && !keep(lines, bytes, length, size_max)) {
+        if (length > 0 && !append_bytes(lines, bytes, length, size_max)) {
             return false;
         }
         if (end == NULL) {

@@ -30,7 +30,7 @@ static bool read_events(const json_t *events, struct sw_etcd_news *news)
     return news->revision > 0 && (is_put || strcmp(type, "DELETE") == 0);
 }
 
-static void say(char reason[SW_ETCD_REASON_BYTES], const char *text, const json_t *more)
+static void format_reason(char reason[SW_ETCD_REASON_BYTES], const char *text, const json_t *more)
 {
     const char *why = json_string_value(more);
     snprintf(reason, SW_ETCD_REASON_BYTES, "%s%s%.160s", text, why == NULL ? "" : ": ",
@@ -45,14 +45,14 @@ static bool read(const json_t *root, struct sw_etcd_news *news, char reason[SW_E
     if (error != NULL) {
         const json_t *message = json_object_get(error, "message");
         news->kind = SW_ETCD_ENDED;
-        say(reason, "etcd ended the watch", message == NULL ? error : message);
+        format_reason(reason, "etcd ended the watch", message == NULL ? error : message);
         return true;
     }
     news->revision = sw_etcd_number(json_object_get(result, "header"), "revision");
     if (json_is_true(json_object_get(result, "canceled"))) {
         const bool is_compacted = sw_etcd_number(result, "compact_revision") > 0;
         news->kind = is_compacted ? SW_ETCD_COMPACTED : SW_ETCD_ENDED;
-        say(reason, "etcd canceled the watch", json_object_get(result, "cancel_reason"));
+        format_reason(reason, "etcd canceled the watch", json_object_get(result, "cancel_reason"));
         return true;
     }
     if (news->revision == 0) {

@@ -151,7 +151,7 @@ static void ask_others(struct sw_ha *ha, const struct sw_ha_shard *shard)
     }
 }
 
-static void stand(struct sw_ha *ha, const struct sw_ha_shard *shard)
+static void stand_for_election(struct sw_ha *ha, const struct sw_ha_shard *shard)
 {
     pthread_mutex_lock(&ha->lock);
     bool stands = sw_ha_stand(&ha->member, shard, sw_ha_position(ha));
@@ -238,7 +238,7 @@ static void try_to_adopt(struct sw_ha *ha, const struct sw_ha_shard *shard, uint
         pthread_mutex_unlock(&ha->lock);
         sw_log(SW_LOG_WARNING, "HA ADOPT: this member stands for primary; writes that only other "
                                "members have will be lost");
-        stand(ha, &read);
+        stand_for_election(ha, &read);
     }
 }
 
@@ -266,7 +266,7 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
     }
     bool may_stand = now >= ha->rests_until_ns && !sw_repl_lacks_data(&ha->repl->state);
     if (may_stand && (shard->term == 0 || is_own || is_over(ha, shard, now))) {
-        stand(ha, shard);
+        stand_for_election(ha, shard);
     } else if (shard->term > 0 && !is_own) {
         follow(ha, shard);
     }

@@ -47,7 +47,7 @@ static int send_command(struct question *question)
     return sw_peer_connection_send(&question->connection, text, size);
 }
 
-static void ask(void *context)
+static void send_question(void *context)
 {
     struct question *question = context;
     struct sw_peer_connection *connection = &question->connection;
@@ -97,7 +97,7 @@ void sw_peer_ask(struct sw_peers *peers, const char *address, const char *words,
     snprintf(question->words, sizeof(question->words), "%s", words);
     question->done = done;
     question->context = context;
-    if (uv_thread_create(&question->thread, ask, question) != 0) {
+    if (uv_thread_create(&question->thread, send_question, question) != 0) {
         uv_close((uv_handle_t *)&question->answered, on_closed);
         done(context, NULL);
     }

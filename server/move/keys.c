@@ -112,7 +112,8 @@ bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots,
 }
 
 /* Keeps only the entries of the slots. Returns their number. */
-static uint32_t keep(struct sw_mover *mover, const struct sw_slot_set *slots, uint32_t count)
+static uint32_t keep_entries(struct sw_mover *mover, const struct sw_slot_set *slots,
+                             uint32_t count)
 {
     const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
     uint32_t kept = 0;
@@ -147,7 +148,7 @@ static int visit_all(struct sw_mover *mover, struct sw_image *image,
         if (sw_image_is_claimed(mover->parts.table)) {
             return sw_mover_fail(mover, "the snapshot that repairs the log comes first");
         }
-        uint32_t kept = keep(mover, slots, got);
+        uint32_t kept = keep_entries(mover, slots, got);
         if (kept > 0 && visit(mover, kept, user) != 0) {
             return -1;
         }

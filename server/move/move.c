@@ -124,8 +124,8 @@ static void begin_to_receive(struct sw_mover *mover, const struct sw_cluster_mov
     }
 }
 
-static void give(struct sw_mover *mover, struct sw_peer_socket socket,
-                 const struct sw_move_hello *hello)
+static void run_source(struct sw_mover *mover, struct sw_peer_socket socket,
+                       const struct sw_move_hello *hello)
 {
     begin_facts(mover, SW_CLUSTER_HANDED, hello->attempt, hello->target, &hello->slots);
     uint64_t before = mover->facts.handed_over;
@@ -226,7 +226,7 @@ static bool work(struct sw_mover *mover)
     /* a cancelled move ends before the long removal of keys */
     bool removes = sw_slot_set_count(&move.leaving) > 0 && !sw_mover_is_over(mover);
     if (socket.fd >= 0) {
-        give(mover, socket, &hello);
+        run_source(mover, socket, &hello);
         pthread_mutex_lock(&mover->lock);
         mover->is_sending = false;
         pthread_mutex_unlock(&mover->lock);

@@ -198,7 +198,7 @@ static int hand_over(struct source *source, uint64_t at)
     return status != 0 ? -1 : take_topology(mover, &source->connection, (size_t)size);
 }
 
-static int give(struct source *source)
+static int export_slots(struct source *source)
 {
     struct sw_mover *mover = source->mover;
     char line[48];
@@ -240,7 +240,7 @@ void sw_mover_run_source(struct sw_mover *mover, struct sw_peer_socket socket,
     struct sw_backlog_stats stats;
     sw_backlog_stats(mover->parts.repl->backlog, &stats);
     source.connection.socket = socket;
-    (void)give(&source);
+    (void)export_slots(&source);
     sw_peer_connection_close(&source.connection);
     if (!stats.is_on) {
         sw_backlog_disable(mover->parts.repl->backlog);
@@ -252,8 +252,8 @@ void sw_mover_run_source(struct sw_mover *mover, struct sw_peer_socket socket,
 
 /* Asks the target once. Returns 0 if the outcome of the attempt is known, and then stores it in the
  * state. */
-static int ask(struct sw_mover *mover, const struct sw_cluster_move *move,
-               struct sw_peer_connection *connection)
+static int query_target(struct sw_mover *mover, const struct sw_cluster_move *move,
+                        struct sw_peer_connection *connection)
 {
     char line[SW_MOVE_LINE_BYTES], error[SW_CLUSTER_ERROR_BYTES], end;
     char number[24], head[256], *slots = sw_slot_set_print(&move->slots);
@@ -290,7 +290,7 @@ void sw_mover_ask(struct sw_mover *mover, const struct sw_cluster_move *move)
 {
     struct sw_peer_connection connection = sw_mover_connection(mover);
     sw_mover_phase(mover, SW_MOVE_HANDED);
-    if (ask(mover, move, &connection) != 0) {
+    if (query_target(mover, move, &connection) != 0) {
         sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING,
                        "cluster: the outcome of a migration from this node is not known yet: %s",
                        mover->reason);

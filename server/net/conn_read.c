@@ -128,7 +128,7 @@ static const struct sw_net_protocol *protocol_of(const struct sw_net *net, uint8
 }
 
 /* Passes bytes to the protocol. Returns how many bytes the protocol consumed. */
-static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+static size_t pass_to_protocol(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     if (conn->protocol == NULL) {
         sw_conn_set_protocol(conn, protocol_of(conn->net, bytes[0]));
@@ -175,7 +175,7 @@ static void feed_input(struct sw_conn *conn)
 {
     struct sw_input *input = &conn->input;
     size_t size = sw_input_held(input);
-    size_t consumed = size > 0 ? feed(conn, input->bytes + input->start, size) : 0;
+    size_t consumed = size > 0 ? pass_to_protocol(conn, input->bytes + input->start, size) : 0;
     if (is_done_with_input(conn)) {
         consumed = size;
         input->start = input->end;
@@ -192,7 +192,7 @@ static void feed_input(struct sw_conn *conn)
  * connection's input. */
 static void feed_shared(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
-    size_t consumed = feed(conn, bytes, size);
+    size_t consumed = pass_to_protocol(conn, bytes, size);
     size_t rest = size - consumed;
     if (is_done_with_input(conn)) {
         rest = 0;

@@ -68,7 +68,7 @@ static void close_both(struct sw_transport *transport)
 
 /* Keeps the first descriptor of a message, unless one is waiting already, and closes the others.
  * cmsg_len counts them. Returns false if it closed one, or if the kernel did. */
-static bool keep(struct sw_descriptors *own, struct msghdr *message)
+static bool keep_first(struct sw_descriptors *own, struct msghdr *message)
 {
     bool fits = (message->msg_flags & MSG_CTRUNC) == 0;
     for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL;
@@ -107,7 +107,7 @@ static ssize_t receive(struct sw_descriptors *own, uv_buf_t buffer)
     if (count < 0) {
         return uv_translate_sys_error(errno);
     }
-    return keep(own, &message) ? count : UV_EPROTO;
+    return keep_first(own, &message) ? count : UV_EPROTO;
 }
 
 static void on_event(uv_poll_t *poll, int status, int events)

@@ -62,7 +62,7 @@ static uint64_t now_ms(void)
     return uv_hrtime() / 1000000;
 }
 
-static void say(const struct sw_gpu *gpu, const char *why)
+static void warn_unusable(const struct sw_gpu *gpu, const char *why)
 {
     sw_log(SW_LOG_WARNING,
            "memory and utilisation of the GPU at %s are not shown, because NVML (%s) cannot be "
@@ -75,24 +75,24 @@ static void *load(const struct sw_gpu *gpu, struct nvml *nvml)
 {
     void *library = dlopen(gpu->library, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        say(gpu, dlerror());
+        warn_unusable(gpu, dlerror());
         return NULL;
     }
     void *found; /* copied, since an object pointer must not alias a function pointer */
-#define NVML_FIND(result, name, arguments) \
-    found = dlsym(library, #name);         \
-    if (found == NULL) {                   \
-        say(gpu, "it has no " #name);      \
-        dlclose(library);                  \
-        return NULL;                       \
-    }                                      \
+#define NVML_FIND(result, name, arguments)      \
+    found = dlsym(library, #name);              \
+    if (found == NULL) {                        \
+        warn_unusable(gpu, "it has no " #name); \
+        dlclose(library);                       \
+        return NULL;                            \
+    }                                           \
     memcpy(&nvml->name, &found, sizeof(found));
     NVML_MAP(NVML_FIND)
 #undef NVML_FIND
     return library;
 }
 
-static void ask(struct sw_gpu *gpu, const struct nvml *nvml, void *device)
+static void query_gpu(struct sw_gpu *gpu, const struct nvml *nvml, void *device)
 {
     struct nvml_memory memory = {0};
     struct nvml_utilization busy = {0};
@@ -141,10 +141,10 @@ static void *run_gpu_sampler(void *argument)
     }
     if (error == 0) {
         do {
-            ask(gpu, &nvml, device);
+            query_gpu(gpu, &nvml, device);
         } while (wait(gpu));
     } else {
-        say(gpu, nvml.nvmlErrorString(error));
+        warn_unusable(gpu, nvml.nvmlErrorString(error));
     }
     if (begun) {
         nvml.nvmlShutdown();

@@ -209,7 +209,7 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
 }
 
 /* Hands a new connection, with or without TLS, to libmicrohttpd. */
-static void give(void *context, int fd)
+static void hand_over(void *context, int fd)
 {
     struct sw_http *http = context;
     const struct sockaddr none = {.sa_family = AF_UNSPEC};
@@ -256,7 +256,7 @@ static void accept_some(struct sw_http *http)
     for (int i = 0; i < ACCEPT_BURST; i++) {
         const int fd = sw_spare_fd_accept(&http->spare, http->fd);
         if (fd >= 0) {
-            give(http, fd);
+            hand_over(http, fd);
         } else if (!go_on_after(http, errno)) {
             return;
         }
@@ -378,7 +378,7 @@ static int open_tls(struct sw_http *http, const struct sw_config *config,
         .limit = sw_config_http_connections(config),
         .timeout_ms = config->http_timeout_ms,
         .counters = &http->counters,
-        .give = give,
+        .give = hand_over,
         .context = http,
     };
     return sw_http_tls_create(&options, &http->tls);

@@ -24,7 +24,7 @@ void sw_watch_init(struct sw_watch *watch, const struct sw_table *table)
     };
 }
 
-static void say_change(struct sw_watch *watch, const struct sw_table_info *info,
+static void log_change(struct sw_watch *watch, const struct sw_table_info *info,
                        const struct sw_table_stats *stats)
 {
     uint64_t grown = stats->grown - watch->grown;
@@ -45,7 +45,7 @@ static void say_change(struct sw_watch *watch, const struct sw_table_info *info,
     watch->resized = stats->resized;
 }
 
-static void say_failures(struct sw_watch *watch, const struct sw_table_info *info,
+static void log_failures(struct sw_watch *watch, const struct sw_table_info *info,
                          const struct sw_table_stats *stats, uint64_t now_ms)
 {
     uint64_t failed = stats->resize_failed - watch->resize_failed;
@@ -69,6 +69,6 @@ void sw_watch_check(struct sw_watch *watch, uint64_t now_ms)
     struct sw_table_stats stats;
     sw_table_stats(watch->table, &stats);
     sw_table_info(watch->table, &info);
-    say_change(watch, &info, &stats);
-    say_failures(watch, &info, &stats, now_ms);
+    log_change(watch, &info, &stats);
+    log_failures(watch, &info, &stats, now_ms);
 }

@@ -55,7 +55,7 @@ void sw_registry_answered(struct sw_registry *registry)
  */
 
 /* Logs once why the node refuses the topology in etcd. `why` NULL: the node has taken it. */
-static void note(struct sw_registry *registry, uint64_t epoch, const char *why)
+static void note_refused(struct sw_registry *registry, uint64_t epoch, const char *why)
 {
     pthread_mutex_lock(&registry->lock);
     char *refused = registry->facts.refused;
@@ -82,20 +82,20 @@ static void adopt_topology(struct sw_registry *registry, const struct sw_registr
     char error[SW_CLUSTER_ERROR_BYTES];
     const uint64_t own = sw_cluster_epoch(registry->cluster);
     if (held->epoch == 0) {
-        note(registry, 0, "the key is absent: CLUSTER SETTOPOLOGY writes it");
+        note_refused(registry, 0, "the key is absent: CLUSTER SETTOPOLOGY writes it");
     } else if (held->epoch < own) {
         snprintf(error, sizeof(error),
                  "this node has had epoch %" PRIu64
                  ": etcd was restored from a backup, or --cluster-config names another etcd",
                  own);
-        note(registry, held->epoch, error);
+        note_refused(registry, held->epoch, error);
     } else if (held->text == NULL) {
-        note(registry, held->epoch, "it is empty");
+        note_refused(registry, held->epoch, "it is empty");
     } else if (sw_cluster_take_shared(registry->cluster, held->text, held->size, held->epoch,
                                       error) == 0) {
-        note(registry, held->epoch, error);
+        note_refused(registry, held->epoch, error);
     } else {
-        note(registry, held->epoch, NULL);
+        note_refused(registry, held->epoch, NULL);
     }
 }
 

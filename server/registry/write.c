@@ -27,7 +27,8 @@ static void send_write(struct sw_registry *registry);
  */
 
 /* Stores the outcome of a queued write. `view` 0: refused, for the reason in `error`. */
-static void note(struct sw_registry *registry, uint64_t number, uint64_t view, const char *error)
+static void store_outcome(struct sw_registry *registry, uint64_t number, uint64_t view,
+                          const char *error)
 {
     pthread_mutex_lock(&registry->lock);
     struct sw_registry_done *done = &registry->done[number % SW_REGISTRY_OUTCOMES_MAX];
@@ -42,7 +43,7 @@ static void finish(struct sw_registry *registry, uint64_t view, const char *erro
 {
     struct sw_registry_write *write = &registry->write;
     if (write->number != 0) {
-        note(registry, write->number, view, error);
+        store_outcome(registry, write->number, view, error);
     }
     free(write->text);
     memset(write, 0, sizeof(*write));
@@ -197,10 +198,10 @@ static void begin_queued(struct sw_registry *registry, struct sw_registry_queued
     if (text != NULL) {
         begin_write(registry, queued->number, epoch, queued->until_ns, text);
     } else if (error[0] == '\0') { /* etcd has this topology already */
-        note(registry, queued->number, 1, "");
+        store_outcome(registry, queued->number, 1, "");
     } else {
         sw_cluster_count_refusal(registry->cluster);
-        note(registry, queued->number, 0, error);
+        store_outcome(registry, queued->number, 0, error);
     }
     free_queued(queued);
 }
@@ -216,7 +217,7 @@ static void expire_orders(struct sw_registry *registry, uint64_t now)
             return;
         }
         struct sw_registry_queued *queued = pop(registry);
-        note(registry, queued->number, 0, "etcd does not reply; nothing was written");
+        store_outcome(registry, queued->number, 0, "etcd does not reply; nothing was written");
         free_queued(queued);
     }
 }

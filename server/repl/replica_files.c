@@ -46,9 +46,9 @@ void sw_replica_files_log_moved(struct sw_replica_files *files)
     }
 }
 
-static void rest(struct sw_replica_files *files,
-                 bool (*holds)(struct sw_replica_files *files, uint64_t sequence),
-                 uint64_t sequence)
+static void wait_briefly(struct sw_replica_files *files,
+                         bool (*holds)(struct sw_replica_files *files, uint64_t sequence),
+                         uint64_t sequence)
 {
     uint64_t at = sw_log_now_ns() + REST_NS;
     const struct timespec until = {(time_t)(at / 1000000000U), (long)(at % 1000000000U)};
@@ -69,7 +69,7 @@ static bool wait_until(struct sw_replica_files *files,
         if (files->is_over(files->context)) {
             return false;
         }
-        rest(files, holds, sequence);
+        wait_briefly(files, holds, sequence);
     }
     return true;
 }
@@ -224,7 +224,7 @@ int sw_replica_files_replace(struct sw_replica_files *files,
                 return -1;
             }
         }
-        rest(files, is_replaced, 0);
+        wait_briefly(files, is_replaced, 0);
     }
     return 0;
 }

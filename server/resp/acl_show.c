@@ -34,7 +34,7 @@ static const struct sw_resp_argument *bad_key(const struct sw_user *user,
     return NULL;
 }
 
-static void say(struct sw_call *call, const char *format, int size, const char *text)
+static void show_line(struct sw_call *call, const char *format, int size, const char *text)
 {
     char line[256];
     int used = snprintf(line, sizeof(line), format, size, text);
@@ -70,15 +70,15 @@ void sw_acl_dryrun(struct sw_call *call)
     const struct sw_resp_argument *key =
         user.all_keys ? NULL : bad_key(&user, &call->admin->keys, command, &arguments);
     if (!sw_user_may(&user, row)) {
-        say(call, "This user has no permissions to run the '%.*s' command", 64,
-            sw_acl_catalog()->commands[row].name);
+        show_line(call, "This user has no permissions to run the '%.*s' command", 64,
+                  sw_acl_catalog()->commands[row].name);
     } else if (!user.all_keys && sw_acl_catalog()->commands[row].all_keys) {
-        say(call, "This user has no permissions to access the '%.*s' key", 1, "*");
+        show_line(call, "This user has no permissions to access the '%.*s' key", 1, "*");
     } else if (key != NULL) {
         char shown[SW_ACL_LOG_TEXT_BYTES];
         sw_key_text_show(key, shown, sizeof(shown));
-        say(call, "This user has no permissions to access the '%.*s' key", (int)sizeof(shown),
-            shown);
+        show_line(call, "This user has no permissions to access the '%.*s' key", (int)sizeof(shown),
+                  shown);
     } else {
         sw_call_ok(call);
     }

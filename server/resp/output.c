@@ -77,7 +77,7 @@ void sw_resp_written(struct sw_conn *conn, int status)
 }
 
 /* Appends bytes that the socket did not take to a buffer. */
-static void keep(struct sw_resp_conn *state, const void *bytes, size_t size)
+static void buffer_unsent(struct sw_resp_conn *state, const void *bytes, size_t size)
 {
     struct sw_conn *conn = state->conn;
     struct sw_resp_output *output = &state->output;
@@ -108,13 +108,14 @@ static void send_now(struct sw_resp_conn *state, const void *bytes, size_t size)
         SW_COUNT(conn->net->counters, net_output_bytes, sent);
     }
     if (sent < size) {
-        keep(state, (const char *)bytes + sent, size - sent);
+        buffer_unsent(state, (const char *)bytes + sent, size - sent);
     }
 }
 
 /* --- replies that wait for the log ------------------------------------------------------------ */
 
-static void hold(struct sw_resp_conn *state, const void *bytes, size_t size, uint64_t sequence)
+static void hold_reply(struct sw_resp_conn *state, const void *bytes, size_t size,
+                       uint64_t sequence)
 {
     struct sw_conn *conn = state->conn;
     struct sw_resp *resp = state->resp;
@@ -146,7 +147,7 @@ void sw_resp_send_after(struct sw_resp_conn *state, const void *bytes, size_t si
     }
     if (state->conn->held_bytes > 0 ||
         (wal != NULL && sequence > 0 && sequence > sw_wal_answerable(wal))) {
-        hold(state, bytes, size, sequence);
+        hold_reply(state, bytes, size, sequence);
     } else {
         send_now(state, bytes, size);
     }

@@ -108,7 +108,7 @@ static size_t feed_one(struct sw_resp_conn *state, const uint8_t *bytes, size_t 
     return (size_t)consumed;
 }
 
-static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+static size_t feed_commands(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
     struct sw_session *session = &state->session;
@@ -230,7 +230,7 @@ const struct sw_protocol sw_resp_protocol = {
     .state_bytes = sizeof(struct sw_resp_conn),
     .claims = claims,
     .open = open_conn,
-    .feed = feed,
+    .feed = feed_commands,
     .refuse = refuse_resp_conn,
     .written = sw_resp_written,
     .drop_input = drop_nothing,

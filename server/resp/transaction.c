@@ -175,8 +175,9 @@ static bool grow_queue(struct sw_input *queue, struct sw_input_budget *budget, u
 }
 
 /* Appends the command to the queue. Returns an error line if there is no room for it. */
-static const char *keep(const struct sw_conn *conn, struct sw_transaction *transaction,
-                        const struct sw_command *command, const struct sw_resp_command *arguments)
+static const char *queue_command(const struct sw_conn *conn, struct sw_transaction *transaction,
+                                 const struct sw_command *command,
+                                 const struct sw_resp_command *arguments)
 {
     struct sw_input *queue = &transaction->queue;
     struct queued head = {(uint32_t)command->id, arguments->count};
@@ -237,7 +238,7 @@ bool sw_transaction_queue(struct sw_resp_conn *state, const struct sw_command *c
         sw_transaction_spoil(state);
         return true;
     } else if (!transaction->is_spoiled) {
-        error = keep(conn, transaction, command, arguments);
+        error = queue_command(conn, transaction, command, arguments);
         if (command->kind == SW_KIND_DATA) {
             count_slots(state, transaction);
         }

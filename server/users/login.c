@@ -7,7 +7,8 @@
 #include "server/users/users_parts.h"
 
 /* Updates the login to the current user of the account. The caller holds the lock. */
-static void note(const struct sw_users *users, struct sw_login *login, struct sw_account *account)
+static void update_login(const struct sw_users *users, struct sw_login *login,
+                         struct sw_account *account)
 {
     sw_user_put(login->user);
     login->user = sw_user_keep(account->user);
@@ -22,7 +23,7 @@ static void enter(const struct sw_users *users, struct sw_login *login, struct s
 {
     __atomic_fetch_add(&account->refs, 1, __ATOMIC_RELAXED);
     sw_account_put(login->account);
-    note(users, login, account);
+    update_login(users, login, account);
 }
 
 /* Returns the account "default" if it is on and needs no password, else NULL. */
@@ -102,7 +103,7 @@ enum sw_login_state sw_login_refresh(struct sw_users *users, struct sw_login *lo
     if (login->account->is_deleted) {
         state = SW_LOGIN_DELETED;
     } else {
-        note(users, login, login->account);
+        update_login(users, login, login->account);
     }
     pthread_mutex_unlock(&users->lock);
     return state;
@@ -113,7 +114,7 @@ void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct s
     pthread_mutex_lock(&users->lock);
     *to = (struct sw_login){0};
     __atomic_fetch_add(&from->account->refs, 1, __ATOMIC_RELAXED);
-    note(users, to, from->account);
+    update_login(users, to, from->account);
     to->version = from->version; /* the next refresh finds a deleted user */
     pthread_mutex_unlock(&users->lock);
 }
