@@ -7,6 +7,7 @@
 
 #include "server/repl/repl.h"
 #include "server/resp/output.h"
+#include "server/sweeping.h"
 #include "tests/server/bulk_fixture.h"
 
 enum { REPLICA = 1, DOWN = 2, LACKS_DATA = 4, PAUSED = 8, WRITES_PAUSED = 16 };
@@ -170,6 +171,34 @@ Test(obstacles, a_spoiled_transaction_does_not_wait)
     ask(world, &(const struct row){"SET 1 2", 0, RUNS});
     ask(world, &(const struct row){"GET", 0, "-ERR wrong number"});
     ask(world, &(const struct row){"EXEC", WRITES_PAUSED, "-EXECABORT"});
+    end(world);
+    free(world);
+}
+
+/* Only a primary removes expired keys, and only while it may write. A replica sets its clock. */
+Test(obstacles, sweeps)
+{
+    static const struct {
+        unsigned raised;
+        enum sw_sweeping sweeping;
+    } sweeps[] = {
+        {0, SW_SWEEPING_KEYS},
+        {REPLICA, SW_SWEEPING_CLOCK},
+        {REPLICA | LACKS_DATA, SW_SWEEPING_CLOCK},
+        {REPLICA | PAUSED, SW_SWEEPING_CLOCK},
+        {REPLICA | DOWN, SW_SWEEPING_NOTHING},
+        {DOWN, SW_SWEEPING_NOTHING},
+        {PAUSED, SW_SWEEPING_NOTHING},
+        {WRITES_PAUSED, SW_SWEEPING_NOTHING},
+    };
+    struct world *world = malloc(sizeof(*world));
+    cr_assert_not_null(world);
+    begin(world);
+    for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++) {
+        raise_obstacles(world, sweeps[i].raised);
+        cr_assert_eq(sw_loop_sweeping(world->serve.loop), sweeps[i].sweeping, "obstacles %u",
+                     sweeps[i].raised);
+    }
     end(world);
     free(world);
 }
