@@ -287,6 +287,10 @@ static int refuse_argument(const char *text, const struct argument *argument, ch
         snprintf(error, error_bytes,
                  "unexpected argument '%.*s%s': options are written --name value", dashes, text,
                  argument->name);
+    } else if (size == 1) { /* the nearest option to one letter is a guess */
+        snprintf(error, error_bytes,
+                 "unknown flag '%.*s%s': options are written --name value (--help lists them)",
+                 dashes, text, argument->name);
     } else if (sw_redis_option_find(argument->name, &redis)) {
         sw_redis_option_advise(&redis, true, advice, sizeof(advice));
         snprintf(error, error_bytes, "'%.*s%s' is an option of redis: %s", dashes, text,
