@@ -19,8 +19,6 @@
 #include "table/robin_hood/expiry_table.h"
 #include "table/robin_hood/robin_hood_backend.h"
 
-/* A batch of fewer operations never streams the table, unless tuning.bulk requires it. */
-#define SW_CUDA_LARGE_MIN 65536
 /* Batches of at least SW_CUDA_NEW_KEYS_MIN upserts update the estimate of the share of new keys
  * (poll.cu). The share is counted in parts of SW_CUDA_NEW_KEYS_ALL. */
 #define SW_CUDA_NEW_KEYS_MIN (1U << 14)

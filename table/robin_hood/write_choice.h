@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * write_choice.h - the choice of the write path of a batch on CUDA, by estimates of costs.
+ *
+ * Pure functions, so that they are tested without a device. table/robin_hood/README.md, "The CUDA
+ * backend", lists the paths. All paths leave the same entries in the same buckets.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_WRITE_CHOICE_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_WRITE_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table/batch.h"
+#include "table/configuration.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A batch of fewer operations never streams the table, unless tuning.bulk requires it. */
+#define SW_WRITE_LARGE_MIN 65536
+
+/* The table as the host knows it when it submits the batch. */
+struct sw_write_facts {
+    const struct sw_table_tuning *tuning;
+    uint64_t slots;        /* of the home buckets */
+    uint64_t entries;      /* upper bound of the entries before the batch */
+    uint64_t occupied_max; /* most entries */
+    uint64_t stash;        /* entries of the stash after the batches polled so far */
+    uint64_t stash_max;
+    uint32_t piece_ops; /* most operations that are cut into ranges at once */
+    double new_share;   /* share of the upserts that inserted, over recent batches */
+};
+
+/* Returns whether the table's entries are sure to stay within the limit during the batch, which has
+ * `upserts` operations that may insert. The stash may still be a reason to refuse some groups. Then
+ * the batch is applied again from its arrays, which must belong to the table (`gathered`). */
+bool sw_write_is_certain(const struct sw_write_facts *facts, const struct sw_batch *batch,
+                         bool gathered, uint32_t upserts);
+
+/* Returns whether to rebuild the table without the deleted entries. */
+bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw_batch *batch);
+
+/* Returns whether to merge the batch, which is certain to fit, with the table in one pass. The host
+ * does not know how many keys are new: it assumes the share of recent batches. */
+bool sw_write_merges(const struct sw_write_facts *facts, const struct sw_batch *batch);
+
+/* Returns whether a batch that is certain to fit is cut into ranges. */
+bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batch *batch);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_write_choice.c - which write path a batch takes, for tables and batches on both sides of
+ * each limit.
+ */
+#include <criterion/criterion.h>
+
+#include "table/robin_hood/write_choice.h"
+
+#define PIECE (1U << 22)
+
+static struct sw_table_tuning tuning;
+static uint8_t some_ops[1];
+static uint32_t some_words[1];
+
+/* A table of 2^27 slots that is filled to the load, and whose recent upserts found their keys. */
+static struct sw_write_facts at_load(double load)
+{
+    tuning = (struct sw_table_tuning){.bulk = SW_CHOICE_AUTO};
+    const uint64_t slots = 1U << 27;
+    return (struct sw_write_facts){.tuning = &tuning,
+                                   .slots = slots,
+                                   .entries = (uint64_t)(load * (double)slots),
+                                   .occupied_max = slots,
+                                   .stash_max = 64,
+                                   .piece_ops = PIECE};
+}
+
+static struct sw_batch batch_of(enum sw_op op, uint32_t count)
+{
+    return (struct sw_batch){.op = op, .count = count};
+}
+
+Test(write_choice, room_is_certain_up_to_the_limit)
+{
+    struct sw_write_facts facts = at_load(0.5);
+    struct sw_batch batch = batch_of(SW_SET, 1000);
+    facts.occupied_max = facts.entries + 1000;
+    cr_assert(sw_write_is_certain(&facts, &batch, false, 1000));
+    facts.entries++;
+    cr_assert_not(sw_write_is_certain(&facts, &batch, false, 1000));
+    cr_assert(sw_write_is_certain(&facts, &batch, false, 0), "deletes need no room");
+}
+
+Test(write_choice, several_groups_are_certain_only_if_gathered)
+{
+    const struct sw_write_facts facts = at_load(0.5);
+    struct sw_batch batch = batch_of(SW_SET, 1000);
+    batch.group_count = 2;
+    cr_assert_not(sw_write_is_certain(&facts, &batch, false, 1000));
+    cr_assert(sw_write_is_certain(&facts, &batch, true, 1000));
+    cr_assert(sw_write_is_certain(&facts, &batch, false, 0));
+}
+
+Test(write_choice, an_overfull_stash_makes_several_kinds_uncertain)
+{
+    struct sw_write_facts facts = at_load(0.5);
+    struct sw_batch batch = batch_of(SW_SET, 1000);
+    facts.stash = facts.stash_max + 1;
+    cr_assert(sw_write_is_certain(&facts, &batch, true, 1000));
+    batch.ops = some_ops;
+    cr_assert_not(sw_write_is_certain(&facts, &batch, true, 1000));
+    facts.stash = facts.stash_max;
+    cr_assert(sw_write_is_certain(&facts, &batch, true, 1000));
+}
+
+Test(write_choice, updates_go_by_ranges)
+{
+    for (double load = 0.5; load < 1; load += 0.05) {
+        struct sw_write_facts facts = at_load(load);
+        for (uint32_t count = 1; count <= PIECE; count *= 2) {
+            const struct sw_batch batch = batch_of(SW_SET, count);
+            cr_assert_not(sw_write_merges(&facts, &batch), "%u updates at %g", count, load);
+            cr_assert(sw_write_is_ranged(&facts, &batch));
+        }
+        const struct sw_batch batch = batch_of(SW_SET, PIECE + 1);
+        cr_assert_not(sw_write_is_ranged(&facts, &batch));
+    }
+}
+
+Test(write_choice, many_new_keys_are_merged)
+{
+    struct sw_write_facts facts = at_load(0.95);
+    struct sw_batch batch = batch_of(SW_SET, 1U << 20);
+    cr_assert_not(sw_write_merges(&facts, &batch), "none is new");
+    facts.new_share = 1;
+    cr_assert(sw_write_merges(&facts, &batch), "all are new, at a high load");
+    batch.count = 1U << 17;
+    cr_assert_not(sw_write_merges(&facts, &batch), "too few to read the whole table");
+    facts = at_load(0);
+    batch.count = 1U << 24;
+    cr_assert(sw_write_merges(&facts, &batch), "an empty table has no present keys");
+}
+
+Test(write_choice, a_merge_answers_neither_kinds_nor_previous)
+{
+    struct sw_write_facts facts = at_load(0.95);
+    facts.new_share = 1;
+    struct sw_batch batch = batch_of(SW_SET, 1U << 22);
+    cr_assert(sw_write_merges(&facts, &batch));
+    batch.previous = some_words;
+    cr_assert_not(sw_write_merges(&facts, &batch));
+    batch.previous = NULL;
+    batch.ops = some_ops;
+    cr_assert_not(sw_write_merges(&facts, &batch));
+    batch.ops = NULL;
+    batch.op = SW_INCREMENT;
+    cr_assert_not(sw_write_merges(&facts, &batch));
+}
+
+Test(write_choice, many_deletes_are_streamed)
+{
+    const struct sw_write_facts low = at_load(0.5);
+    const struct sw_write_facts high = at_load(0.95);
+    struct sw_batch batch = batch_of(SW_DELETE, 1U << 20);
+    cr_assert_not(sw_write_streams_delete(&low, &batch));
+    cr_assert(sw_write_streams_delete(&high, &batch));
+    batch.op = SW_SET;
+    cr_assert_not(sw_write_streams_delete(&high, &batch));
+    batch.op = SW_DELETE;
+    batch.ops = some_ops;
+    cr_assert_not(sw_write_streams_delete(&high, &batch));
+}
+
+Test(write_choice, small_batches_stream_only_if_told)
+{
+    struct sw_write_facts facts = at_load(0.99);
+    facts.slots = 1U << 10; /* reading the whole table costs next to nothing */
+    facts.entries = 1U << 9;
+    facts.new_share = 1;
+    struct sw_batch set = batch_of(SW_SET, SW_WRITE_LARGE_MIN - 1);
+    struct sw_batch erase = batch_of(SW_DELETE, SW_WRITE_LARGE_MIN - 1);
+    cr_assert_not(sw_write_merges(&facts, &set));
+    cr_assert_not(sw_write_streams_delete(&facts, &erase));
+    tuning.bulk = SW_CHOICE_ALWAYS;
+    cr_assert(sw_write_merges(&facts, &set));
+    cr_assert(sw_write_streams_delete(&facts, &erase));
+    tuning.bulk = SW_CHOICE_NEVER;
+    set.count = erase.count = 1U << 24;
+    cr_assert_not(sw_write_merges(&facts, &set));
+    cr_assert_not(sw_write_streams_delete(&facts, &erase));
+}
+
+Test(write_choice, tuning_forbids_ranges)
+{
+    const struct sw_write_facts facts = at_load(0.5);
+    const struct sw_batch batch = batch_of(SW_SET, 1000);
+    cr_assert(sw_write_is_ranged(&facts, &batch));
+    tuning.ranges = SW_CHOICE_NEVER;
+    cr_assert_not(sw_write_is_ranged(&facts, &batch));
+}
