@@ -77,5 +77,6 @@ bool sw_write_merges(const struct sw_write_facts *facts, const struct sw_batch *
 
 bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
-    return facts->tuning->ranges != SW_CHOICE_NEVER && batch->count <= facts->piece_ops;
+    return facts->tuning->ranges != SW_CHOICE_NEVER &&
+           (batch->count <= facts->piece_ops || facts->has_stash);
 }

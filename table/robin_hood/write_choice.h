@@ -30,7 +30,8 @@ struct sw_write_facts {
     uint64_t stash;        /* entries of the stash after the batches polled so far */
     uint64_t stash_max;
     uint32_t piece_ops; /* most operations that are cut into ranges at once */
-    double new_share;   /* share of the upserts that inserted, over recent batches */
+    bool has_stash;
+    double new_share; /* share of the upserts that inserted, over recent batches */
 };
 
 /* Returns whether the table's entries are sure to stay within the limit during the batch, which has
@@ -46,7 +47,9 @@ bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw
  * does not know how many keys are new: it assumes the share of recent batches. */
 bool sw_write_merges(const struct sw_write_facts *facts, const struct sw_batch *batch);
 
-/* Returns whether a batch that is certain to fit is cut into ranges. */
+/* Returns whether a batch that is certain to fit is cut into ranges. Without a stash it must be one
+ * piece: entries that met the cap wait until the end of the batch, and the next piece would not
+ * find them. */
 bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batch *batch);
 
 #ifdef __cplusplus

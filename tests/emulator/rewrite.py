@@ -22,6 +22,7 @@ SMALLER = {
     "SW_CUCKOO_ENGINE_FEW_BLOCKS": "3",
     "SW_WIDE_LOCKS": "64U",
     "WARM_UP_OPS": "256U",
+    "SW_CUDA_RANGED_MAX": "(1U << 13)",
     "HOT_STEPS": "300",
     "RANGE_PIECE_BYTES": "(256ULL << 10)",
     "HOST_GRANULARITY": "(4ULL << 10)",

@@ -30,7 +30,6 @@ enum case_tunings {
     TUNINGS_ONE,        /* one of all, another for each case and seed */
     TUNINGS_OWN_BLOCKS, /* bulk and hints, each forced and forbidden; the kernels' own block sizes
                          */
-    TUNINGS_PLAIN,      /* bulk, ranges and hints forbidden; the kernels' own block sizes */
     TUNINGS_ALL
 };
 

@@ -129,8 +129,8 @@ bool case_repeated(struct pair *pair, const struct scale *scale, double load)
            write_paths_of_bulk(pair, &before, path_where_certain(pair));
 }
 
-/* Every upsert in batches of more than 2^22 operations, where bulk is never taken: no answers are
- * asked for. */
+/* Every upsert in batches of more than 2^22 operations, which ranges carry out in pieces, without
+ * answers. */
 bool case_beyond_ranges(struct pair *pair, const struct scale *scale, double load)
 {
     static const enum pattern patterns[] = {PATTERN_OLD, PATTERN_PAIR, PATTERN_SIDE_ONCE};
@@ -149,7 +149,7 @@ bool case_beyond_ranges(struct pair *pair, const struct scale *scale, double loa
         }
     }
     return pair_lookup(pair, 0, old + pair->n_max) &&
-           write_paths_of_bulk(pair, &before, PATH_BIT(SW_WRITE_PATH_GENERAL));
+           write_paths_of_bulk(pair, &before, path_where_certain(pair));
 }
 
 /* Every upsert of keys that no segment has too many of, asking whether they were there: into the

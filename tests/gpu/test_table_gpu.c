@@ -82,8 +82,6 @@ static bool is_wanted(const struct options *options, const struct test_case *tes
         return own_blocks || !options->quick;
     case TUNINGS_OWN_BLOCKS:
         return own_blocks;
-    case TUNINGS_PLAIN:
-        return number == TUNINGS - BLOCK_SIZES;
     default:
         return number == 1 + (c + options->seed) % (TUNINGS - 1);
     }

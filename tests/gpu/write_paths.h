@@ -16,8 +16,8 @@ struct write_paths {
 /* Returns the counters of side 1. */
 struct write_paths write_paths_now(const struct pair *pair);
 
-/* Returns the write path of batches of up to 2^22 operations that are sure to fit and are not
- * streamed. */
+/* Returns the write path of batches that are sure to fit and are not streamed: of up to 2^22
+ * operations, or of any number if the table has a stash. */
 uint32_t path_where_certain(const struct pair *pair);
 
 /* These fail the pair and return false. Return whether batches since then took one

@@ -23,7 +23,8 @@ static struct sw_write_facts at_load(double load)
                                    .entries = (uint64_t)(load * (double)slots),
                                    .occupied_max = slots,
                                    .stash_max = 64,
-                                   .piece_ops = PIECE};
+                                   .piece_ops = PIECE,
+                                   .has_stash = true};
 }
 
 static struct sw_batch batch_of(enum sw_op op, uint32_t count)
@@ -64,18 +65,28 @@ Test(write_choice, an_overfull_stash_makes_several_kinds_uncertain)
     cr_assert(sw_write_is_certain(&facts, &batch, true, 1000));
 }
 
-Test(write_choice, updates_go_by_ranges)
+Test(write_choice, updates_of_any_number_go_by_ranges)
 {
     for (double load = 0.5; load < 1; load += 0.05) {
         struct sw_write_facts facts = at_load(load);
-        for (uint32_t count = 1; count <= PIECE; count *= 2) {
+        for (uint32_t count = 1; count <= 1U << 24; count *= 2) {
             const struct sw_batch batch = batch_of(SW_SET, count);
             cr_assert_not(sw_write_merges(&facts, &batch), "%u updates at %g", count, load);
             cr_assert(sw_write_is_ranged(&facts, &batch));
         }
-        const struct sw_batch batch = batch_of(SW_SET, PIECE + 1);
-        cr_assert_not(sw_write_is_ranged(&facts, &batch));
     }
+}
+
+Test(write_choice, a_table_without_a_stash_takes_one_piece)
+{
+    struct sw_write_facts facts = at_load(0.5);
+    facts.has_stash = false;
+    struct sw_batch batch = batch_of(SW_SET, PIECE);
+    cr_assert(sw_write_is_ranged(&facts, &batch));
+    batch.count++;
+    cr_assert_not(sw_write_is_ranged(&facts, &batch));
+    facts.has_stash = true;
+    cr_assert(sw_write_is_ranged(&facts, &batch));
 }
 
 Test(write_choice, many_new_keys_are_merged)

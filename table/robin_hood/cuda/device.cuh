@@ -81,6 +81,8 @@ template <int BITS> struct sw_cuda_batch {
     typedef typename sw_width<BITS>::word word;
     uint32_t op;
     uint32_t count;
+    uint32_t before;    /* operations of the same batch in earlier pieces (ranges.cu); 0: the batch
+                           has one piece, or this is the first */
     const uint8_t *ops; /* NULL: every operation is `op` */
     const word *keys;
     const word *values;
@@ -152,8 +154,8 @@ template <int BITS> struct sw_cuda_key_slots {
     uint32_t *first; /* bitwise complement of the first operation */
 };
 
-/* A batch of at most SW_CUDA_RANGED_MAX operations may be cut into ranges (ranges.cu), at most
- * SW_CUDA_RANGES_MAX of them. */
+/* A piece of at most SW_CUDA_RANGED_MAX operations of a batch is cut into ranges (ranges.cu), at
+ * most SW_CUDA_RANGES_MAX of them. */
 #define SW_CUDA_RANGED_MAX (1U << 22)
 #define SW_CUDA_RANGES_MAX 4096
 /* Upper limit on the blocks of the last kernel of ranges.cu: its sort has 256 counters per block,
@@ -257,13 +259,25 @@ cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device, bool u
 /* Carry out a batch that is sure to fit, by ranges of m: at most SW_CUDA_RANGED_MAX operations of
  * any kinds. The first part does not change the table. The second part lists inserts and removals;
  * the caller must carry out the removals first. If the stash is too full for inserts, a batch of
- * several kinds is left to sw_cuda_launch_serial. */
+ * several kinds is left to sw_cuda_launch_serial. `decided`: sw_cuda_launch_decide has decided
+ * whether the batch is admitted, and this is a piece of it. */
 template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
-                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+                                   const struct sw_cuda_batch<BITS> *batch, bool decided,
+                                   cudaStream_t stream);
 template <int BITS>
 cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+
+/* For a batch that is carried out in several pieces. The first decides on the whole batch, before
+ * the first piece: a batch is admitted as a whole. The second empties the lists of inserts and
+ * removals between two pieces. */
+template <int BITS>
+cudaError_t sw_cuda_launch_decide(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuda_launch_next_piece(const struct sw_cuda_device<BITS> *device,
+                                      cudaStream_t stream);
 
 /* Sets *blocks to the number of blocks that the last of these kernels may have on this device. The
  * blocks wait for each other, so all must run at once (M4). Returns an error if not even one block

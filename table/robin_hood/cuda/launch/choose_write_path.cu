@@ -25,6 +25,7 @@ static struct sw_write_facts facts_of(const struct sw_cuda_table *table, uint64_
     facts.stash = __atomic_load_n(&table->stash, __ATOMIC_RELAXED);
     facts.stash_max = geometry->stash_max;
     facts.piece_ops = SW_CUDA_RANGED_MAX;
+    facts.has_stash = table->config.stash_slots != 0;
     facts.new_share =
         (double)__atomic_load_n(&table->new_keys, __ATOMIC_RELAXED) / SW_CUDA_NEW_KEYS_ALL;
     return facts;
@@ -137,24 +138,62 @@ move_listed(struct sw_cuda_queue *queue, const struct sw_cuda_device<BITS> *devi
     return error;
 }
 
+/* Returns the operations [first, first + count) of a batch as a piece of it. `first` is a multiple
+ * of 64. */
+template <int BITS>
+static struct sw_cuda_batch<BITS> piece_of(const struct sw_cuda_batch<BITS> *batch, uint32_t first,
+                                           uint32_t count) {
+    struct sw_cuda_batch<BITS> piece = *batch;
+    piece.before = first;
+    piece.count = count;
+    piece.ops = batch->ops != NULL ? batch->ops + first : NULL;
+    piece.keys = batch->keys + first;
+    piece.values = batch->values != NULL ? batch->values + first : NULL;
+    piece.previous = batch->previous != NULL ? batch->previous + first : NULL;
+    piece.found = batch->found != NULL ? batch->found + first / 32 : NULL;
+    piece.skips = batch->skips != NULL ? batch->skips + first / 32 : NULL;
+    return piece;
+}
+
+/* Carries out a batch, or a piece of one whose admission is `decided`. */
+template <int BITS>
+static cudaError_t piece_by_ranges(struct sw_cuda_queue *queue,
+                                   const struct sw_cuda_device<BITS> *device,
+                                   const struct sw_cuda_batch<BITS> *piece, bool decided,
+                                   uint32_t upserts, bool deletes)
+{
+    cudaError_t error = sw_cuda_launch_scatter<BITS>(device, piece, decided, queue->stream);
+    if (error == cudaSuccess && piece->before == 0) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_ranges<BITS>(device, piece, queue->stream);
+    }
+    return error == cudaSuccess ? move_listed<BITS>(queue, device, piece, upserts, deletes) : error;
+}
+
 template <int BITS>
 static cudaError_t by_ranges(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                              uint32_t upserts, bool deletes)
 {
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
-    const cudaStream_t stream = queue->stream;
+    const uint32_t most = SW_CUDA_RANGED_MAX;
+    const bool decided = batch->count > most; /* in several pieces */
+    cudaError_t error = cudaSuccess;
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL; /* look-ups without hints are faster */
     }
-    cudaError_t error = sw_cuda_launch_scatter<BITS>(&device, batch, stream);
-    if (error == cudaSuccess) {
-        error = sw_cuda_wait_for_reads(queue);
+    if (decided) {
+        error = sw_cuda_launch_decide<BITS>(&device, batch, queue->stream);
     }
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_ranges<BITS>(&device, batch, stream);
-    }
-    if (error == cudaSuccess) {
-        error = move_listed<BITS>(queue, &device, batch, upserts, deletes);
+    for (uint32_t first = 0; first < batch->count && error == cudaSuccess; first += most) {
+        const uint32_t left = batch->count - first;
+        const struct sw_cuda_batch<BITS> piece =
+            piece_of<BITS>(batch, first, left < most ? left : most);
+        error = first != 0 ? sw_cuda_launch_next_piece<BITS>(&device, queue->stream) : cudaSuccess;
+        if (error == cudaSuccess) {
+            error = piece_by_ranges<BITS>(queue, &device, &piece, decided, upserts, deletes);
+        }
     }
     return error;
 }
