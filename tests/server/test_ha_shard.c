@@ -164,8 +164,8 @@ Test(ha_shard, a_newer_revision_refuses_what_was_decided_without_it)
     }
 }
 
-/* A primary whose term ended in etcd steps down; a change of the members in sync that etcd has
- * taken is its own. */
+/* A primary whose term ended in etcd steps down. If etcd has taken its change of the members in
+ * sync, the change ends. */
 Test(ha_shard, a_primary_reads_the_keys_again)
 {
     struct sw_ha_member member = {
