@@ -17,7 +17,7 @@
 /* Returns the first key of the command that the user may not access, or NULL. Skips arguments that
  * are not valid keys: the command reports them. */
 static const struct sw_resp_argument *bad_key(const struct sw_user *user,
-                                              const struct sw_key_text *keys,
+                                              const struct sw_key_string *keys,
                                               const struct sw_command *command,
                                               const struct sw_resp_command *arguments)
 {
@@ -26,7 +26,7 @@ static const struct sw_resp_argument *bad_key(const struct sw_user *user,
          i += (uint32_t)command->key_step) {
         const struct sw_resp_argument *key = &arguments->arguments[i];
         uint64_t number = 0;
-        if (sw_key_text_read(keys, key, &number) &&
+        if (sw_key_string_read(keys, key, &number) &&
             !sw_ranges_hold(&user->ranges, &number, sizeof(number), 1)) {
             return key;
         }
@@ -76,7 +76,7 @@ void sw_acl_dryrun(struct sw_call *call)
         show_line(call, "This user has no permissions to access the '%.*s' key", 1, "*");
     } else if (key != NULL) {
         char shown[SW_ACL_LOG_TEXT_BYTES];
-        sw_key_text_show(key, shown, sizeof(shown));
+        sw_key_string_show(key, shown, sizeof(shown));
         show_line(call, "This user has no permissions to access the '%.*s' key", (int)sizeof(shown),
                   shown);
     } else {

@@ -119,7 +119,7 @@ void sw_command_reject_wrong(struct sw_resp_conn *state, const struct sw_command
 }
 
 void sw_commands_find_unsupported(const struct sw_command_set *unsupported,
-                                  const struct sw_key_text *keys, struct sw_command_set *unable)
+                                  const struct sw_key_string *keys, struct sw_command_set *unable)
 {
     const bool hides = keys->form == SW_RESP_KEYS_HASH && keys->text_bytes == 0;
     for (int id = 0; id < SW_COMMAND_COUNT; id++) {

@@ -8,7 +8,7 @@
 
 #include "proto/resp.h"
 #include "server/resp/command.h"
-#include "server/resp/key_text.h"
+#include "server/resp/key_string.h"
 
 struct sw_resp_conn;
 
@@ -19,7 +19,7 @@ void sw_command_reject_wrong(struct sw_resp_conn *state, const struct sw_command
 
 /* Computes the commands that the engine, or this kind of keys, cannot carry out. */
 void sw_commands_find_unsupported(const struct sw_command_set *unsupported,
-                                  const struct sw_key_text *keys, struct sw_command_set *unable);
+                                  const struct sw_key_string *keys, struct sw_command_set *unable);
 /* Refuses one of them. To be called on the connection's loop. */
 void sw_command_reject_unsupported(struct sw_resp_conn *state, const struct sw_command *command);
 

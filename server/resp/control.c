@@ -61,7 +61,7 @@ static void put_number(struct sw_text *text, uint64_t number)
 
 static bool matches(const struct sw_control *control, uint32_t i)
 {
-    char room[SW_KEY_TEXT_BYTES_MAX];
+    char room[SW_KEY_STRING_BYTES_MAX];
     size_t size = 0;
     if (control->none || !sw_control_is_mine(control, sw_control_key_at(control, i))) {
         return false;

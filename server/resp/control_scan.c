@@ -28,14 +28,14 @@ uint64_t sw_control_key_at(const struct sw_control *control, uint32_t i)
 const char *sw_control_text_at(const struct sw_control *control, uint32_t i, char *room,
                                size_t *size)
 {
-    return sw_key_text_at(&control->resp->keys, &control->resp->batches->shape,
-                          sw_control_key_at(control, i), control->flight.batch.scan.values, i, room,
-                          size);
+    return sw_key_string_at(&control->resp->keys, &control->resp->batches->shape,
+                            sw_control_key_at(control, i), control->flight.batch.scan.values, i,
+                            room, size);
 }
 
 void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint32_t i)
 {
-    char room[SW_KEY_TEXT_BYTES_MAX];
+    char room[SW_KEY_STRING_BYTES_MAX];
     size_t size = 0;
     const char *key = sw_control_text_at(control, i, room, &size);
     sw_text_bulk(text, key, size);
@@ -109,7 +109,7 @@ uint32_t sw_control_match_count(const struct sw_control *control, uint32_t count
     const uint32_t text_bytes = control->resp->keys.text_bytes;
     const uint64_t steps =
         (control->pattern_bytes + 1ULL) *
-        (text_bytes > SW_KEY_TEXT_BYTES_MAX ? text_bytes : SW_KEY_TEXT_BYTES_MAX);
+        (text_bytes > SW_KEY_STRING_BYTES_MAX ? text_bytes : SW_KEY_STRING_BYTES_MAX);
     const uint64_t most = MATCH_STEPS_MAX / steps;
     return most >= count ? count : most > 1 ? (uint32_t)most : 1;
 }
@@ -124,7 +124,7 @@ bool sw_control_take_pattern(struct sw_control *control, const struct sw_resp_ar
     if (control->resp->keys.form == SW_RESP_KEYS_AUTO &&
         !sw_glob_may_match_digits(pattern->text, pattern->size)) {
         char shown[PATTERN_SHOWN_BYTES];
-        sw_key_text_show(pattern, shown, sizeof(shown));
+        sw_key_string_show(pattern, shown, sizeof(shown));
         snprintf(control->error, sizeof(control->error),
                  "ERR the pattern '%s' matches no key: keys that are texts are listed as the "
                  "integers of their hashes (--resp-keys auto); rows list texts with --resp-keys "

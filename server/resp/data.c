@@ -65,8 +65,8 @@ __attribute__((format(printf, 2, 3))) static void refuse(const struct data *data
 
 static bool key_at(const struct data *data, uint32_t i, uint64_t *key)
 {
-    if (!sw_key_text_read(&data->resp->keys, &data->arguments->arguments[i], key)) {
-        refuse(data, "%s", sw_key_text_error(&data->resp->keys));
+    if (!sw_key_string_read(&data->resp->keys, &data->arguments->arguments[i], key)) {
+        refuse(data, "%s", sw_key_string_error(&data->resp->keys));
         return false;
     }
     return true;
@@ -125,7 +125,7 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
         sw_blob_put(shape, out, blob->text, blob->size);
     }
     if (shape->key_text_bytes > 0) {
-        sw_key_text_put(shape, out, &data->arguments->arguments[key]);
+        sw_key_string_put(shape, out, &data->arguments->arguments[key]);
     }
     return true;
 }

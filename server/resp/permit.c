@@ -119,7 +119,7 @@ void sw_permit_refuse_key(struct sw_resp_conn *state, const struct sw_command *c
                           const struct sw_resp_argument *key)
 {
     char object[SW_ACL_LOG_TEXT_BYTES];
-    sw_key_text_show(key, object, sizeof(object));
+    sw_key_string_show(key, object, sizeof(object));
     note_refusal(state->conn, SW_ACL_KEY, object, command->name);
     sw_resp_error(state->conn, command, "NOPERM %s" KEY_REFUSED,
                   state->in_exec ? QUEUED_REFUSED : "");

@@ -279,8 +279,8 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->run_data =
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
     resp->keys =
-        (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes,
-                             net->config->resp_key_text_bytes, sw_config_in_cluster(net->config)};
+        (struct sw_key_string){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes,
+                               net->config->resp_key_text_bytes, sw_config_in_cluster(net->config)};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
     sw_commands_find_unsupported(&resp->unsupported, &resp->keys, &resp->unable);
     sw_heeded_init(&resp->heeded);

@@ -21,7 +21,7 @@
 #include "server/repl/last_write.h"
 #include "server/resp/admit.h"
 #include "server/resp/data.h"
-#include "server/resp/key_text.h"
+#include "server/resp/key_string.h"
 #include "server/resp/redirect.h"
 #include "server/resp/replies.h"
 #include "server/resp/rmw.h"
@@ -71,7 +71,7 @@ struct sw_resp {
     struct sw_command_set unsupported; /* commands that the engine does not support */
     struct sw_command_set unable;      /* these, and those that this kind of keys rules out */
     struct sw_heeded heeded;           /* what keeps each command from running now */
-    struct sw_key_text keys;           /* how keys are written */
+    struct sw_key_string keys;         /* how keys are written */
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
     struct sw_list waits;           /* commands SAVE and WAITAOF that wait */

@@ -15,7 +15,7 @@
 #include "server/observe/server_stats.h"
 #include "server/observe/text.h"
 #include "server/resp/command.h"
-#include "server/resp/key_text.h"
+#include "server/resp/key_string.h"
 #include "server/users/users.h"
 
 /* The value of redis_version in INFO and HELLO, which clients compare with the version of redis
@@ -61,7 +61,7 @@ struct sw_admin {
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
-    struct sw_key_text keys;    /* how keys are written */
+    struct sw_key_string keys;  /* how keys are written */
     struct sw_clients *clients; /* connections of all loops, also of frames; NULL: none */
     struct sw_users *users;     /* who may do what */
     struct sw_saver *saver;     /* NULL: there is no data directory */

@@ -86,8 +86,8 @@ static uint64_t time_of(const struct sw_resp_batch *batch, const struct sw_pendi
 static void put_command(struct sw_slowlog_draft *draft, const struct sw_resp_batch *batch,
                         const struct sw_pending *pending, const struct sw_command *command)
 {
-    const struct sw_key_text *keys = &sw_resp_of(pending->conn)->resp->keys;
-    char room[SW_KEY_TEXT_BYTES_MAX];
+    const struct sw_key_string *keys = &sw_resp_of(pending->conn)->resp->keys;
+    char room[SW_KEY_STRING_BYTES_MAX];
     size_t size = 0;
     const uint32_t end = pending->first + keys_of(pending, command);
     bool operand = has_operand(batch, command), more = true;
@@ -98,7 +98,7 @@ static void put_command(struct sw_slowlog_draft *draft, const struct sw_resp_bat
     for (uint32_t i = pending->first; more && i < end; i++) {
         uint64_t key = sw_integer_at(batch->keys, batch->batches->shape.key_bytes, i);
         const char *text =
-            sw_key_text_at(keys, &batch->batches->shape, key, batch->values, i, room, &size);
+            sw_key_string_at(keys, &batch->batches->shape, key, batch->values, i, room, &size);
         more = sw_slowlog_argument(draft, text, size);
         /* INCRBY and DECRBY negate a negative operand, and DECRBY that of strings. */
         bool turned = command->maker == SW_MAKER_BY &&

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_key_text.c - the texts of keys in each form, and patterns of SCAN.
+ * test_key_string.c - the strings of keys in each form, and patterns of SCAN.
  */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "client/sherwood.h"
 #include "server/resp/glob.h"
-#include "server/resp/key_text.h"
+#include "server/resp/key_string.h"
 
-static bool reads(const struct sw_key_text *keys, const char *text, size_t size, uint64_t *key)
+static bool reads(const struct sw_key_string *keys, const char *text, size_t size, uint64_t *key)
 {
     const struct sw_resp_argument argument = {(const uint8_t *)text, (uint32_t)size};
-    return sw_key_text_read(keys, &argument, key);
+    return sw_key_string_read(keys, &argument, key);
 }
 
-/* Checks that the text by sw_key_text_write reads back as the key, unless keys are hashes. */
-static void check_round_trip(const struct sw_key_text *keys, uint64_t key)
+/* Checks that the text by sw_key_string_write reads back as the key, unless keys are hashes. */
+static void check_round_trip(const struct sw_key_string *keys, uint64_t key)
 {
-    char text[SW_KEY_TEXT_BYTES_MAX];
+    char text[SW_KEY_STRING_BYTES_MAX];
     uint64_t again = ~key;
-    size_t size = sw_key_text_write(keys, key, text);
+    size_t size = sw_key_string_write(keys, key, text);
     cr_assert(size <= sizeof(text) && reads(keys, text, size, &again) && again == key);
 }
 
-Test(key_text, each_form)
+Test(key_string, each_form)
 {
-    static const struct sw_key_text forms[] = {{SW_RESP_KEYS_DECIMAL, 8, 0, false},
-                                               {SW_RESP_KEYS_DECIMAL, 4, 0, false},
-                                               {SW_RESP_KEYS_RAW, 8, 0, false},
-                                               {SW_RESP_KEYS_RAW, 4, 0, false},
-                                               {SW_RESP_KEYS_AUTO, 8, 0, false}};
+    static const struct sw_key_string forms[] = {{SW_RESP_KEYS_DECIMAL, 8, 0, false},
+                                                 {SW_RESP_KEYS_DECIMAL, 4, 0, false},
+                                                 {SW_RESP_KEYS_RAW, 8, 0, false},
+                                                 {SW_RESP_KEYS_RAW, 4, 0, false},
+                                                 {SW_RESP_KEYS_AUTO, 8, 0, false}};
     static const uint64_t keys[] = {0, 1, 10, 255, 256, 0x0a0d0020, UINT32_MAX};
     for (size_t form = 0; form < 5; form++) {
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -43,10 +43,10 @@ Test(key_text, each_form)
     check_round_trip(&forms[4], 0x2d06800538d394c2U); /* the hash of no bytes */
 }
 
-Test(key_text, raw_bytes)
+Test(key_string, raw_bytes)
 {
-    const struct sw_key_text eight = {SW_RESP_KEYS_RAW, 8, 0, false},
-                             four = {SW_RESP_KEYS_RAW, 4, 0, false};
+    const struct sw_key_string eight = {SW_RESP_KEYS_RAW, 8, 0, false},
+                               four = {SW_RESP_KEYS_RAW, 4, 0, false};
     static const char bytes[9] = "\x01\x02\x03\x04\x00\x00\x00\x80z";
     uint64_t key = 7;
     cr_assert(reads(&eight, bytes, 8, &key));
@@ -57,16 +57,16 @@ Test(key_text, raw_bytes)
         cr_expect_eq(reads(&eight, bytes, size, &key), size == 8, "%zu bytes", size);
         cr_expect_eq(reads(&four, bytes, size, &key), size == 4, "%zu bytes", size);
     }
-    cr_expect_str_eq(sw_key_text_error(&eight),
+    cr_expect_str_eq(sw_key_string_error(&eight),
                      "ERR key must have exactly 8 bytes (--resp-keys raw)");
-    cr_expect_str_eq(sw_key_text_error(&four),
+    cr_expect_str_eq(sw_key_string_error(&four),
                      "ERR key must have exactly 4 bytes (--resp-keys raw)");
 }
 
-Test(key_text, hashes)
+Test(key_string, hashes)
 {
-    const struct sw_key_text keys = {SW_RESP_KEYS_HASH, 8, 0, false};
-    char text[SW_KEY_TEXT_BYTES_MAX];
+    const struct sw_key_string keys = {SW_RESP_KEYS_HASH, 8, 0, false};
+    char text[SW_KEY_STRING_BYTES_MAX];
     uint64_t key = 0;
     /* XXH3-64 of no bytes and of "abc", as the definition of XXH3 has them. */
     cr_assert(reads(&keys, "", 0, &key));
@@ -74,13 +74,13 @@ Test(key_text, hashes)
     cr_assert(reads(&keys, "abc", 3, &key));
     cr_expect_eq(key, 0x78af5f94892f3950U);
     cr_expect_eq(sherwood_hash_key("abc", 3), key);
-    size_t size = sw_key_text_write(&keys, key, text);
+    size_t size = sw_key_string_write(&keys, key, text);
     cr_expect(size == 21 && memcmp(text, "hash:78af5f94892f3950", size) == 0);
 }
 
-Test(key_text, auto_form)
+Test(key_string, auto_form)
 {
-    const struct sw_key_text keys = {SW_RESP_KEYS_AUTO, 8, 0, false};
+    const struct sw_key_string keys = {SW_RESP_KEYS_AUTO, 8, 0, false};
     static const struct {
         const char *text;
         uint64_t key;
@@ -127,16 +127,16 @@ Test(key_text, auto_form)
 }
 
 /* An error of decimal keys says what would take the key. */
-Test(key_text, errors_of_decimal_name_the_cure)
+Test(key_string, errors_of_decimal_name_the_cure)
 {
     static const struct {
-        struct sw_key_text keys;
+        struct sw_key_string keys;
         const char *cure;
     } rows[] = {{{SW_RESP_KEYS_DECIMAL, 8, 0, false}, "--resp-keys auto"},
                 {{SW_RESP_KEYS_DECIMAL, 4, 0, false}, "--key-bits 64"},
                 {{SW_RESP_KEYS_DECIMAL, 8, 0, true}, "a cluster has no string keys: use integers"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *error = sw_key_text_error(&rows[i].keys);
+        const char *error = sw_key_string_error(&rows[i].keys);
         cr_expect_not_null(strstr(error, rows[i].cure), "%s", error);
         cr_expect(strlen(error) < 128, "%s", error);
     }

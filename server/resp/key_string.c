@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * key_text.c - the texts of keys.
+ * key_string.c - the strings of keys.
  */
-#include "server/resp/key_text.h"
+#include "server/resp/key_string.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *sw_key_text_error(const struct sw_key_text *keys)
+const char *sw_key_string_error(const struct sw_key_string *keys)
 {
     if (keys->form == SW_RESP_KEYS_RAW) {
         return keys->key_bytes == 8 ? "ERR key must have exactly 8 bytes (--resp-keys raw)"
@@ -26,10 +26,10 @@ const char *sw_key_text_error(const struct sw_key_text *keys)
                                   "keys start the server with --key-bits 64";
 }
 
-size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out)
+size_t sw_key_string_write(const struct sw_key_string *keys, uint64_t key, char *out)
 {
     uint64_t bytes = htole64(key);
-    char text[SW_KEY_TEXT_BYTES_MAX];
+    char text[SW_KEY_STRING_BYTES_MAX];
     int size = 0;
     switch (keys->form) {
     case SW_RESP_KEYS_RAW:
@@ -46,9 +46,9 @@ size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out
     return sw_decimal_format(key, out);
 }
 
-const char *sw_key_text_at(const struct sw_key_text *keys, const struct sw_table_shape *shape,
-                           uint64_t key, const void *rows, uint32_t i,
-                           char room[SW_KEY_TEXT_BYTES_MAX], size_t *size)
+const char *sw_key_string_at(const struct sw_key_string *keys, const struct sw_table_shape *shape,
+                             uint64_t key, const void *rows, uint32_t i,
+                             char room[SW_KEY_STRING_BYTES_MAX], size_t *size)
 {
     const uint8_t *at =
         (const uint8_t *)rows + ((size_t)i + 1) * shape->value_bytes - shape->key_text_bytes;
@@ -58,14 +58,14 @@ const char *sw_key_text_at(const struct sw_key_text *keys, const struct sw_table
         length = le16toh(length);
     }
     if (length == 0 || length > shape->key_text_bytes - 1) {
-        *size = sw_key_text_write(keys, key, room);
+        *size = sw_key_string_write(keys, key, room);
         return room;
     }
     *size = length - 1U;
     return (const char *)at + sizeof(length);
 }
 
-void sw_key_text_show(const struct sw_resp_argument *key, char *out, size_t room)
+void sw_key_string_show(const struct sw_resp_argument *key, char *out, size_t room)
 {
     size_t at = 0;
     for (uint32_t i = 0; i < key->size; i++) {
