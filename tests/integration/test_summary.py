@@ -101,7 +101,7 @@ def lengths_of_strings():
             server.redis_cli("SET", str(key), "x" * (2 * key))
         server.redis_cli("SET", "99", "")
         text = summary(server)
-        check(text.startswith("33 keys; 1 values are empty\n"), text)
+        check(text.startswith("33 keys; 1 value is empty\n"), text)
         fits_column(text, "lengths of values", [0] + [2 * key for key in range(1, 33)])
         equal(section(text, "greatest lengths of values")[0], "64 of key 32", "the longest")
     with Server("--key-bits", "32") as server:
