@@ -89,7 +89,7 @@ def few_and_none():
         equal(section(summary(server), "greatest values"),
               ["9 of key 7", "5 of key 2", "4 of key 1", "3 of key 3"], "greatest")
         check("4 keys counted in " in run(CLI, "-p", server.port, "summary"), "the last line")
-        run(CLI, "-p", server.port, "summary", "x", rc=1)
+        run(CLI, "-p", server.port, "summary", "x", rc=2)
     run(CLI, "-p", server.port, "summary", rc=1)
 
 
