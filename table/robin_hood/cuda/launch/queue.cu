@@ -10,8 +10,8 @@
 /* Batches of at most SMALL_READ_MAX reads are deferred, so that several share a launch. */
 #define SMALL_READ_MAX 32768
 /* Most keys of a launch of several batches. A write waits for the reads that were launched before
- * it, and a read of another queue shares the bus with them. Launches of 2^19 and 2^20 keys were not
- * faster on an H200. */
+ * it, and a read of another queue shares the bus with them. With frames of 64 and 256 Ki of u64
+ * keys, launches of 2^19 and 2^20 keys were not faster on an H200. */
 #define SHARED_READ_MAX (1U << 18)
 
 /* --- submit ----------------------------------------------------------------------------------- */
