@@ -197,8 +197,8 @@ cudaError_t sw_cuda_launch_row_compare(const struct sw_cuda_device<BITS> *device
                                        const typename sw_width<BITS>::word *keys,
                                        const struct sw_cuda_parts *parts, uint32_t part_count,
                                        uint32_t count, cudaStream_t stream);
-/* For a batch that `collides`: row_texts runs before all other kernels, and row_refused runs after
- * the engine and reports the groups that row_texts refused. */
+/* For a batch that `collides`: row_key_strings runs before all other kernels, and row_refused runs
+ * after the engine and reports the groups that row_key_strings refused. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_key_strings(const struct sw_cuda_device<BITS> *device,
                                            const struct sw_cuda_rows *rows,
