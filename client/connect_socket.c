@@ -96,11 +96,13 @@ static int connect_unix(const char *address, const char *path, int timeout_ms, i
     return error == 0 ? SHERWOOD_OK : unreachable(address, error, text, text_bytes);
 }
 
-/* Splits "host:port" or "[v6]:port" into its two parts. Returns false if it is neither. */
+/* Splits "host:port" or "[v6]:port" into its two parts. Returns false if it is neither: also if it
+ * is a URL, as redis://host. */
 static bool split(const char *address, char *host, char *port)
 {
     const char *colon = strrchr(address, ':');
-    if (colon == NULL || colon == address || colon[1] == '\0' || strlen(colon + 1) >= PORT_BYTES) {
+    if (colon == NULL || colon == address || colon[1] == '\0' || colon[1] == '/' ||
+        strlen(colon + 1) >= PORT_BYTES) {
         return false;
     }
     const char *begin = address;
@@ -130,7 +132,8 @@ static int connect_tcp(const char *address, int timeout_ms, int *fd, char *text,
     char port[PORT_BYTES];
     if (!split(address, host, port)) {
         snprintf(text, text_bytes,
-                 "\"%s\" is not an address: write host:port, [v6 address]:port or unix:/path",
+                 "\"%s\" is not an address: write host:port, [v6 address]:port or unix:/path; "
+                 "for TLS tls://host:port",
                  address);
         return SHERWOOD_E_ADDRESS;
     }

@@ -42,6 +42,9 @@ Test(connect, addresses_that_are_none)
     memcpy(path, "unix:", 5);
     expect_failure(path, SHERWOOD_E_ADDRESS, "the path of a socket must have 1 to");
     expect_failure("no address", SHERWOOD_E_ADDRESS, "host:port");
+    expect_failure("redis://x", SHERWOOD_E_ADDRESS,
+                   "\"redis://x\" is not an address: write host:port, [v6 address]:port or "
+                   "unix:/path; for TLS tls://host:port");
     static const char *const ports[] = {"0",     "65536", "73915", "4294974675", "-1",
                                         "+7379", "7379x", "0x10",  " 7379"};
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
