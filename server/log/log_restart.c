@@ -76,7 +76,7 @@ static void restart_after(struct sw_wal *wal, uint64_t through)
 }
 
 /* Notes that the next segment will be the first one in the directory. The caller holds `lock`, and
- * the keeper does not use the directory. */
+ * the segmenter does not use the directory. */
 static void forget_first(struct sw_wal *wal)
 {
     wal->first = 0;
@@ -125,7 +125,7 @@ static void try_to_restart(struct sw_wal *wal)
 {
     const uint64_t through = wal->restart.through;
     if (wal->restart.replaces && !wal->gives_up) {
-        if (!wal->syncing && !wal->keeping) {
+        if (!wal->syncing && !wal->segmenting) {
             begin_anew(wal, through);
             report_restart(wal, true);
         }
@@ -217,8 +217,8 @@ int sw_wal_restart(struct sw_wal *wal, uint64_t sequence)
 int sw_wal_replace(struct sw_wal *wal, uint64_t sequence)
 {
     pthread_mutex_lock(&wal->lock);
-    wal->must_rest = true;
-    while (wal->keeping) {
+    wal->must_wait = true;
+    while (wal->segmenting) {
         pthread_cond_wait(&wal->moved, &wal->lock);
     }
     wal->restart = (struct sw_wal_restart){.pending = true, .replaces = true, .through = sequence};
@@ -229,8 +229,8 @@ int sw_wal_replace(struct sw_wal *wal, uint64_t sequence)
 void sw_wal_let_keep(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
-    wal->must_rest = false;
-    pthread_cond_signal(&wal->keep_work);
+    wal->must_wait = false;
+    pthread_cond_signal(&wal->segment_work);
     pthread_mutex_unlock(&wal->lock);
 }
 
@@ -238,8 +238,8 @@ int sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory, char *reas
                   size_t reason_bytes)
 {
     pthread_mutex_lock(&wal->lock);
-    wal->must_rest = true;
-    while (wal->keeping) {
+    wal->must_wait = true;
+    while (wal->segmenting) {
         pthread_cond_wait(&wal->moved, &wal->lock);
     }
     int status = sw_directory_follow(directory, reason, reason_bytes);
@@ -252,8 +252,8 @@ int sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory, char *reas
             wal->prepared.fd = -1;
         }
     }
-    wal->must_rest = false;
-    pthread_cond_signal(&wal->keep_work);
+    wal->must_wait = false;
+    pthread_cond_signal(&wal->segment_work);
     pthread_mutex_unlock(&wal->lock);
     return status;
 }

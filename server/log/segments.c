@@ -262,16 +262,16 @@ int sw_wal_remove_ghosts(struct sw_wal *wal)
 
 /* The segment thread uses the directory only between these two calls. The caller holds `lock`
  * before the first and after the second; between them it is released. */
-static void begin_keeping(struct sw_wal *wal)
+static void begin_segmenting(struct sw_wal *wal)
 {
-    wal->keeping = true;
+    wal->segmenting = true;
     pthread_mutex_unlock(&wal->lock);
 }
 
-static void end_keeping(struct sw_wal *wal)
+static void end_segmenting(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
-    wal->keeping = false;
+    wal->segmenting = false;
     pthread_cond_broadcast(&wal->moved);
 }
 
@@ -315,12 +315,12 @@ static bool remove_one(struct sw_wal *wal)
     sw_wal_name(wal->old[i].number, name);
     memmove(&wal->old[i], &wal->old[i + 1], (wal->old_count - i - 1) * sizeof(*wal->old));
     wal->old_count--;
-    begin_keeping(wal);
+    begin_segmenting(wal);
     if (wal->io->unlink(wal->directory->fd, name) != 0 && errno != ENOENT) {
         sw_log(SW_LOG_WARNING, "%s/%s cannot be removed: %s; the next start does not need it",
                wal->directory->path, name, strerror(errno));
     }
-    end_keeping(wal);
+    end_segmenting(wal);
     return true;
 }
 
@@ -331,7 +331,7 @@ static void wait_a_second(struct sw_wal *wal, bool whole)
 {
     uint64_t at = sw_log_now_ns() + RETRY_NS;
     struct timespec until = {(time_t)(at / 1000000000U), (long)(at % 1000000000U)};
-    while (!wal->stopped && pthread_cond_timedwait(&wal->keep_work, &wal->lock, &until) == 0 &&
+    while (!wal->stopped && pthread_cond_timedwait(&wal->segment_work, &wal->lock, &until) == 0 &&
            whole) {
     }
 }
@@ -354,9 +354,9 @@ static void look_for_name(struct sw_wal *wal)
 static void look_for_directory(struct sw_wal *wal)
 {
     char reason[SW_WAL_REASON_BYTES];
-    begin_keeping(wal);
+    begin_segmenting(wal);
     const bool is_there = sw_directory_check(wal->directory, reason, sizeof(reason)) == 0;
-    end_keeping(wal);
+    end_segmenting(wal);
     if (!is_there && wal->trouble == NULL && sw_wal_state(wal) != SW_WAL_BROKEN) {
         wal->trouble = "the data directory was moved, removed or replaced";
         wal->error = ENOENT;
@@ -369,9 +369,9 @@ static void look_for_directory(struct sw_wal *wal)
 static void note_first_again(struct sw_wal *wal)
 {
     if (wal->first != 0 && !wal->first_is_noted) {
-        begin_keeping(wal);
+        begin_segmenting(wal);
         sw_wal_note_first(wal, wal->first);
-        end_keeping(wal);
+        end_segmenting(wal);
     }
 }
 
@@ -386,10 +386,10 @@ static void prepare_next(struct sw_wal *wal)
     wal->counted_bytes = bytes;
     wal->counted_syncs = wal->syncs;
     wal->follows = sw_wal_newest(wal);
-    begin_keeping(wal);
+    begin_segmenting(wal);
     int status = prepare(wal, &file);
     int error = errno;
-    end_keeping(wal);
+    end_segmenting(wal);
     wal->preparing_fails = status != 0;
     if (status == 0) {
         wal->prepared = file;
@@ -406,13 +406,13 @@ static void prepare_next(struct sw_wal *wal)
     }
 }
 
-void *sw_wal_run_segment_thread(void *argument)
+void *sw_wal_run_segmenter(void *argument)
 {
     struct sw_wal *wal = argument;
     pthread_mutex_lock(&wal->lock);
     while (!wal->stopped) {
         look_for_name(wal);
-        if (wal->must_rest) {
+        if (wal->must_wait) {
             wait_a_second(wal, false);
             continue;
         }

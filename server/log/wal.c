@@ -179,7 +179,7 @@ void sw_wal_forget(struct sw_wal *wal, uint64_t sequence, uint64_t from)
     pthread_mutex_lock(&wal->lock);
     wal->forget_from = wal->forget_from < from ? from : wal->forget_from;
     wal->forget = wal->forget < sequence ? sequence : wal->forget;
-    pthread_cond_signal(&wal->keep_work);
+    pthread_cond_signal(&wal->segment_work);
     pthread_mutex_unlock(&wal->lock);
 }
 

@@ -5,7 +5,7 @@
  *
  * The table numbers writes 1, 2, 3, .. (write_sequence of struct sw_batch). The loop that completes
  * a write adds it with sw_wal_add, and replies once sw_wal_answerable has reached its number. The
- * writer thread writes added writes, many at a time. The syncer syncs them meanwhile. The keeper
+ * writer thread writes added writes, many at a time. The syncer syncs them meanwhile. The segmenter
  * makes the next segment before the current one is full.
  *
  * Three numbers each mean "all writes up to here": added without a gap >= written (the kernel has

@@ -180,7 +180,7 @@ static void init_locks(struct sw_wal *wal)
     pthread_mutex_init(&wal->lock, NULL);
     pthread_cond_init(&wal->work, &monotonic);
     pthread_cond_init(&wal->sync_work, &monotonic);
-    pthread_cond_init(&wal->keep_work, &monotonic);
+    pthread_cond_init(&wal->segment_work, &monotonic);
     pthread_cond_init(&wal->moved, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }
@@ -220,7 +220,7 @@ void sw_wal_destroy(struct sw_wal *wal)
     pthread_mutex_destroy(&wal->lock);
     pthread_cond_destroy(&wal->work);
     pthread_cond_destroy(&wal->sync_work);
-    pthread_cond_destroy(&wal->keep_work);
+    pthread_cond_destroy(&wal->segment_work);
     pthread_cond_destroy(&wal->moved);
     free(wal->ring);
     free(wal->stage);
@@ -246,18 +246,18 @@ static void close_files(struct sw_wal *wal)
 
 /* Ends the threads except the writer. Removes the unused next segment, unless the log is broken:
  * the current segment may then have a SEAL, because a failed write may have reached storage. */
-static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
+static void stop_others(struct sw_wal *wal, bool syncer, bool segmenter)
 {
     pthread_mutex_lock(&wal->lock);
     wal->stopped = true;
     pthread_cond_broadcast(&wal->sync_work);
-    pthread_cond_broadcast(&wal->keep_work);
+    pthread_cond_broadcast(&wal->segment_work);
     pthread_mutex_unlock(&wal->lock);
     if (syncer) {
         pthread_join(wal->syncer, NULL);
     }
-    if (keeper) {
-        pthread_join(wal->keeper, NULL);
+    if (segmenter) {
+        pthread_join(wal->segmenter, NULL);
     }
     if (wal->prepared.fd >= 0) {
         char name[SW_WAL_NAME_BYTES];
@@ -284,10 +284,11 @@ static uint64_t margin_of(const struct sw_wal *wal)
 static int start_threads(struct sw_wal *wal)
 {
     bool syncer = pthread_create(&wal->syncer, NULL, sw_wal_run_syncer, wal) == 0;
-    bool keeper = syncer && pthread_create(&wal->keeper, NULL, sw_wal_run_segment_thread, wal) == 0;
-    bool writer = keeper && pthread_create(&wal->writer, NULL, sw_wal_run_writer, wal) == 0;
+    bool segmenter =
+        syncer && pthread_create(&wal->segmenter, NULL, sw_wal_run_segmenter, wal) == 0;
+    bool writer = segmenter && pthread_create(&wal->writer, NULL, sw_wal_run_writer, wal) == 0;
     if (!writer) {
-        stop_others(wal, syncer, keeper);
+        stop_others(wal, syncer, segmenter);
     }
     return writer ? 0 : -1;
 }
@@ -358,7 +359,7 @@ int sw_wal_close(struct sw_wal *wal)
     pthread_mutex_lock(&wal->lock);
     wal->stopping = true;
     pthread_cond_broadcast(&wal->work);
-    pthread_cond_broadcast(&wal->keep_work);
+    pthread_cond_broadcast(&wal->segment_work);
     pthread_mutex_unlock(&wal->lock);
     pthread_join(wal->writer, NULL);
     stop_others(wal, true, true);

@@ -2,11 +2,11 @@
  *
  * wal_parts.h - internals of the log, shared by wal.c, writer.c, segments.c and log_restart.c.
  *
- * | thread | does                                                             | file       |
- * | ---    | ---                                                              | ---        |
- * | writer | writes records, begins syncs, does short ones, switches segments | writer.c   |
- * | syncer | syncs, oldest segment first, and closes segments that are full   | writer.c   |
- * | keeper | makes the next segment, removes segments that no start needs     | segments.c |
+ * | thread    | does                                                             | file       |
+ * | ---       | ---                                                              | ---        |
+ * | writer    | writes records, begins syncs, does short ones, switches segments | writer.c   |
+ * | syncer    | syncs, oldest segment first, and closes segments that are full   | writer.c   |
+ * | segmenter | makes the next segment, removes segments that no start needs     | segments.c |
  *
  * While the log is broken, the writer waits in log_restart.c for the restart.
  */
@@ -69,7 +69,7 @@ struct sw_wal {
     struct sw_wal_slot *ring;
     uint64_t incarnation; /* atomic */
     bool has_begun;       /* atomic: its threads run, or have run */
-    pthread_t writer, syncer, keeper;
+    pthread_t writer, syncer, segmenter;
 
     /* Atomic. The first three never decrease, except in sw_wal_replace. */
     uint64_t written;
@@ -94,7 +94,7 @@ struct sw_wal {
     /* since when a write waits for a next segment that cannot be made; 0: no write waits */
     uint64_t stuck_ns;
 
-    /* Only the keeper uses these: totals when it last made a segment, and its conclusion. */
+    /* Only the segmenter uses these: totals when it last made a segment, and its conclusion. */
     uint64_t counted_bytes, counted_syncs;
     bool syncs_are_large;
 
@@ -104,10 +104,10 @@ struct sw_wal {
     uint64_t begun_at; /* last recovered write: the writes of this process come after it */
 
     pthread_mutex_t lock;
-    pthread_cond_t work;      /* for the writer */
-    pthread_cond_t sync_work; /* for the syncer */
-    pthread_cond_t keep_work; /* for the keeper */
-    /* for threads in log_restart.c that wait for the writer or the keeper */
+    pthread_cond_t work;         /* for the writer */
+    pthread_cond_t sync_work;    /* for the syncer */
+    pthread_cond_t segment_work; /* for the segmenter */
+    /* for threads in log_restart.c that wait for the writer or the segmenter */
     pthread_cond_t moved;
 
     /* Under `lock`. */
@@ -136,8 +136,8 @@ struct sw_wal {
     bool gives_up;
     struct sw_wal_restart restart;
     bool writer_ended;
-    bool keeping;     /* the keeper uses the directory */
-    bool must_rest;   /* the keeper must not use it: the directory changes */
+    bool segmenting;  /* the segmenter uses the directory */
+    bool must_wait;   /* the segmenter must not use it: the directory changes */
     uint64_t *ghosts; /* segments that exist and that no later start may read */
     size_t ghost_count;
     bool ghosts_may_go; /* a segment of this run, newer than the ghosts, has a durable name */
@@ -173,7 +173,7 @@ void *sw_wal_run_syncer(void *wal);
 bool sw_wal_wait_for_restart(struct sw_wal *wal);
 
 /* segments.c */
-void *sw_wal_run_segment_thread(void *wal);
+void *sw_wal_run_segmenter(void *wal);
 /* Makes a segment of `bytes` bytes under SW_WAL_NEW_NAME: a header with `through`, then zeros. Does
  * not sync it. Returns 0, or -1 with errno and no file. */
 int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t number,
@@ -192,7 +192,8 @@ void sw_wal_leave_segment(struct sw_wal *wal, struct sw_wal_file *file);
  */
 int sw_wal_remove_ghosts(struct sw_wal *wal);
 /* Writes the number of the first segment of this run, whose name is durable, to the file
- * first-segment. Logs a failure; the keeper tries again. Threads: the keeper, or the only thread.
+ * first-segment. Logs a failure; the segmenter tries again. Threads: the segmenter, or the only
+ * thread.
  */
 void sw_wal_note_first(struct sw_wal *wal, uint64_t first);
 /* Returns the newest segment that may have writes, or SW_WAL_NO_PREVIOUS. The caller holds `lock`,

@@ -187,7 +187,7 @@ static void take_prepared(struct sw_wal *wal)
     wal->prepared.last = wal->current.last;
     wal->current = wal->prepared;
     wal->prepared.fd = -1;
-    pthread_cond_signal(&wal->keep_work);
+    pthread_cond_signal(&wal->segment_work);
     pthread_mutex_unlock(&wal->lock);
     __atomic_store_n(&wal->salt, wal->current.salt, __ATOMIC_RELAXED);
     __atomic_store_n(&wal->current_bytes, wal->current.at, __ATOMIC_RELAXED);
@@ -202,7 +202,7 @@ static void rotate(struct sw_wal *wal)
     bool is_stuck = segment_is_missing(wal) && slot_of(wal, wal->written + 1) != NULL;
     wal->needs_segment = !is_there;
     wal->stuck_ns = !is_stuck ? 0 : wal->stuck_ns != 0 ? wal->stuck_ns : sw_log_now_ns();
-    pthread_cond_signal(&wal->keep_work);
+    pthread_cond_signal(&wal->segment_work);
     pthread_mutex_unlock(&wal->lock);
     if (is_there && wal->current.fd >= 0 && sw_wal_put_mark(wal, &wal->current, SW_WAL_SEAL) != 0) {
         break_log(wal, "a write of the log has failed", errno);
@@ -273,7 +273,7 @@ static void finish_sync(struct sw_wal *wal)
     __atomic_store_n(&wal->since_ns, wal->since_next_ns, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->durable, wal->sync_upto, __ATOMIC_RELEASE);
     if (wal->sync_old > 0) {
-        pthread_cond_signal(&wal->keep_work);
+        pthread_cond_signal(&wal->segment_work);
     }
 }
 

@@ -248,7 +248,7 @@ static inline uint64_t fill_disk(struct fixture *f, uint64_t next, uint64_t late
     __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
     while (sw_wal_state(f->wal) == SW_WAL_OK) {
         hand_in(f->wal, next);
-        /* if the keeper was late, the log fills up before it answers this write */
+        /* if the segmenter was late, the log fills up before it answers this write */
         while (sw_wal_answerable(f->wal) < next && sw_wal_state(f->wal) == SW_WAL_OK) {
             usleep(100);
         }
