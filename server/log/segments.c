@@ -260,7 +260,7 @@ int sw_wal_remove_ghosts(struct sw_wal *wal)
     return 0;
 }
 
-/* The segment thread uses the directory only between these two calls. The caller holds `lock`
+/* The segmenter uses the directory only between these two calls. The caller holds `lock`
  * before the first and after the second; between them it is released. */
 static void begin_segmenting(struct sw_wal *wal)
 {
