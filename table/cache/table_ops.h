@@ -20,8 +20,8 @@ SW_HD static inline uint32_t sw_cache_table_actions(uint32_t op, bool previous)
     return actions;
 }
 
-/* Removes the act USE if the policy requires it: under CUSTOM a GET is no use, and no operation of
- * a batch without scores is a use. */
+/* Removes the action USE if the policy requires it: under CUSTOM a GET is no use, and no operation
+ * of a batch without scores is a use. */
 SW_HD static inline uint32_t sw_cache_table_uses(uint32_t actions, uint32_t op, uint32_t policy,
                                                  bool scores)
 {
