@@ -29,9 +29,11 @@ static bool count_one(void *context, const char *name)
     return true;
 }
 
+#define PATH_BYTES (SW_ARCHIVE_NAME_MAX + SW_DIRECTORY_NAME_MAX + 1)
+
 static int link_file(const struct sw_directory *directory, const char *name, const char *file)
 {
-    char to[SW_ARCHIVE_NAME_MAX + SW_DIRECTORY_NAME_MAX + 1];
+    char to[PATH_BYTES];
     snprintf(to, sizeof(to), "%s/%s", name, file);
     return directory->io->link(directory->fd, file, to);
 }
@@ -56,6 +58,31 @@ struct archive {
     const struct sw_directory *directory;
     const char *name;
 };
+
+/* Returns 0 unless the archive has a different file of this name. Then returns -1 and sets errno to
+ * EEXIST. */
+static int compare_one(const void *context, const char *file)
+{
+    const struct archive *archive = context;
+    const struct sw_io *io = archive->directory->io;
+    char path[PATH_BYTES];
+    snprintf(path, sizeof(path), "%s/%s", archive->name, file);
+    int fd = io->open(archive->directory->fd, path, O_RDONLY, 0);
+    if (fd < 0) {
+        return errno == ENOENT ? 0 : -1;
+    }
+    io->close(fd);
+    return is_linked(archive->directory, file) ? 0 : -1;
+}
+
+/* Compares all snapshots and segments before the first link: a link of `first-segment` would spoil
+ * an archive of other writes that lacks this file. */
+static int compare_all(const struct sw_directory *directory, const char *name)
+{
+    const struct archive archive = {directory, name};
+    const int status = sw_directory_each(directory, SW_SNAPSHOT_KIND, compare_one, &archive);
+    return status == 0 ? sw_directory_each(directory, SW_WAL_NAME, compare_one, &archive) : status;
+}
 
 static int link_one(const void *context, const char *file)
 {
@@ -118,7 +145,8 @@ int sw_archive_files(const struct sw_directory *directory, const char *name, uin
                  directory->path, others.count, sw_plural(others.count, "y", "ies"));
         return -1;
     }
-    if ((io->make(directory->fd, name) == 0 || errno == EEXIST) && link_all(directory, name) == 0) {
+    if ((io->make(directory->fd, name) == 0 || errno == EEXIST) &&
+        compare_all(directory, name) == 0 && link_all(directory, name) == 0) {
         return 0;
     }
     const int error = errno;

@@ -194,7 +194,10 @@ Test(history_file, another_file_of_the_same_name_is_not_taken_for_the_one_aside)
     snprintf(path, sizeof(path), "%s/snapshot-0000000000000003", place.path);
     cr_assert_eq(unlink(path), 0);
     put(&place, "snapshot-0000000000000003", "second");
+    snprintf(path, sizeof(path), "%s/discarded-a-3/first-segment", place.path);
+    cr_assert_eq(unlink(path), 0); /* as in an archive of a server without a log */
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 1);
+    cr_assert_neq(access(path, F_OK), 0, "an archive of other writes has got this first-segment");
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3-2", 9, reason), 0, "%s", reason);
     close_place(&place);
 }
