@@ -4,6 +4,7 @@
 
 import contextlib
 import errno
+import functools
 import os
 import re
 import shutil
@@ -239,16 +240,26 @@ def shutdown_ends_with_the_server():
         shutil.rmtree(server.directory)
 
 
+def is_stuck(slow, beside):
+    """Sends until the socket has no room. Returns whether the daemon has replies that the client does not read."""
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            slow.send(b"PING\r\n" * 10000)
+    address = ":".join(str(part) for part in slow.getsockname())
+    line, = [line for line in beside.ask("CLIENT", "LIST").decode().splitlines() if f" addr={address} " in line]
+    return int(re.search(r" omem=(\d+)", line)[1]) > 0
+
+
 @case
 def new_connections_while_stopping():
     """the daemon accepts no connection while it stops"""
     for _ in range(10):  # on a busy machine it may have exited before the attempt to connect
         with Server() as server:
             with server.connect() as slow, server.connect() as idle_one:
+                replies = wire.Replies(idle_one)
+                equal(wire.Replies(slow).ask("PING"), "PONG", "the daemon has accepted the connection")
                 slow.setblocking(False)
-                with contextlib.suppress(BlockingIOError):  # it reads no reply, so the daemon waits for it
-                    while True:
-                        slow.send(b"PING\r\n" * 10000)
+                eventually(functools.partial(is_stuck, slow, replies), "the client lacks replies")
                 server.process.send_signal(signal.SIGTERM)
                 equal(idle_one.recv(1), b"", "the daemon closes an idle connection when it begins to stop")
                 with socket.socket() as late:
