@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.c - checks of a table's configuration that are the same for all engines.
+ * config.c - checks of a table's configuration that are the same for all engines, and the memory
+ * that a table may use.
  */
 #include "table/config.h"
 
@@ -8,6 +9,7 @@
 #include <stdio.h>
 
 #include "table/engine.h"
+#include "table/host/memory.h"
 
 /* No machine can address larger arrays. The limit also keeps all products within 64 bits. */
 #define SLOTS_MAX (1ULL << 56)
@@ -87,4 +89,9 @@ int sw_config_valid(const struct sw_table_config *config, char *reason, size_t r
         return sw_config_refuse(reason, reason_size, "the capacity must be at most 2^56 slots");
     }
     return SW_OK;
+}
+
+uint64_t sw_table_host_memory(uint64_t mapped)
+{
+    return sw_memory_limit(mapped);
 }

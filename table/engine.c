@@ -60,3 +60,10 @@ int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_
     }
     return status;
 }
+
+bool sw_table_config_may_use_device(const struct sw_table_config *config)
+{
+    const struct sw_engine_parts *parts;
+    return config->backend != SW_BACKEND_CPU && sw_engine_find(config, &parts, NULL, 0) == SW_OK &&
+           parts->cuda() != NULL;
+}

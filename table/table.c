@@ -13,7 +13,6 @@
 #include "table/config.h"
 #include "table/engine.h"
 #include "table/expiring.h"
-#include "table/host/memory.h"
 #include "table/instance.h"
 #include "table/valid.h"
 
@@ -39,18 +38,6 @@ uint64_t sw_table_config_bytes(const struct sw_table_config *config)
 {
     const struct sw_engine_parts *parts;
     return sw_engine_find(config, &parts, NULL, 0) == SW_OK ? parts->bytes(config) : 0;
-}
-
-bool sw_table_config_may_use_device(const struct sw_table_config *config)
-{
-    const struct sw_engine_parts *parts;
-    return config->backend != SW_BACKEND_CPU && sw_engine_find(config, &parts, NULL, 0) == SW_OK &&
-           parts->cuda() != NULL;
-}
-
-uint64_t sw_table_host_memory(uint64_t mapped)
-{
-    return sw_memory_limit(mapped);
 }
 
 /* --- create ----------------------------------------------------------------------------------- */
