@@ -81,8 +81,6 @@ template <int BITS> struct sw_cuda_batch {
     typedef typename sw_width<BITS>::word word;
     uint32_t op;
     uint32_t count;
-    uint32_t before;    /* operations of the same batch in earlier pieces (ranges.cu); 0: the batch
-                           has one piece, or this is the first */
     const uint8_t *ops; /* NULL: every operation is `op` */
     const word *keys;
     const word *values;
@@ -259,24 +257,28 @@ cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device, bool u
 /* Carry out a batch that is sure to fit, by ranges of m: at most SW_CUDA_RANGED_MAX operations of
  * any kinds. The first part does not change the table. The second part lists inserts and removals;
  * the caller must carry out the removals first. If the stash is too full for inserts, a batch of
- * several kinds is left to sw_cuda_launch_serial. `decided`: sw_cuda_launch_decide has decided
- * whether the batch is admitted, and this is a piece of it. */
+ * several kinds is left to sw_cuda_launch_serial. */
 template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
-                                   const struct sw_cuda_batch<BITS> *batch, bool decided,
-                                   cudaStream_t stream);
+                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 template <int BITS>
 cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* For a batch that is carried out in several pieces. The first decides on the whole batch, before
- * the first piece: a batch is admitted as a whole. The second empties the lists of inserts and
- * removals between two pieces. */
+/* For a batch of more operations, which is carried out in pieces: before the first piece, before
+ * each other piece, and after the last piece with its inserts. The first records the stash and
+ * searches the batch for absent keys if the stash is full. `begun` returns the state of the table
+ * as it was then; the pieces' sw_cuda_launch_scatter must use it, because a batch is admitted as a
+ * whole. The pieces may not use scratch.m_sorted. */
 template <int BITS>
-cudaError_t sw_cuda_launch_decide(const struct sw_cuda_device<BITS> *device,
-                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+cudaError_t sw_cuda_launch_first_piece(const struct sw_cuda_device<BITS> *device,
+                                       const struct sw_cuda_batch<BITS> *batch,
+                                       struct sw_state **begun, cudaStream_t stream);
 template <int BITS>
 cudaError_t sw_cuda_launch_next_piece(const struct sw_cuda_device<BITS> *device,
+                                      cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuda_launch_last_piece(const struct sw_cuda_device<BITS> *device,
                                       cudaStream_t stream);
 
 /* Sets *blocks to the number of blocks that the last of these kernels may have on this device. The

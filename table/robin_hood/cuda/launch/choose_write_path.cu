@@ -138,13 +138,35 @@ move_listed(struct sw_cuda_queue *queue, const struct sw_cuda_device<BITS> *devi
     return error;
 }
 
+/* Carries out a batch of at most SW_CUDA_RANGED_MAX operations, or such a piece of a batch. `begun`
+ * is the state of the table when the batch began, if this is a piece. Only the first piece has to
+ * wait for reads. */
+template <int BITS>
+static cudaError_t piece_by_ranges(struct sw_cuda_queue *queue,
+                                   const struct sw_cuda_device<BITS> *device,
+                                   const struct sw_cuda_batch<BITS> *piece, struct sw_state *begun,
+                                   bool is_first, uint32_t upserts, bool deletes)
+{
+    struct sw_cuda_device<BITS> as_begun = *device;
+    if (begun != NULL) {
+        as_begun.table.state = begun;
+    }
+    cudaError_t error = sw_cuda_launch_scatter<BITS>(&as_begun, piece, queue->stream);
+    if (error == cudaSuccess && is_first) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_ranges<BITS>(device, piece, queue->stream);
+    }
+    return error == cudaSuccess ? move_listed<BITS>(queue, device, piece, upserts, deletes) : error;
+}
+
 /* Returns the operations [first, first + count) of a batch as a piece of it. `first` is a multiple
  * of 64. */
 template <int BITS>
 static struct sw_cuda_batch<BITS> piece_of(const struct sw_cuda_batch<BITS> *batch, uint32_t first,
                                            uint32_t count) {
     struct sw_cuda_batch<BITS> piece = *batch;
-    piece.before = first;
     piece.count = count;
     piece.ops = batch->ops != NULL ? batch->ops + first : NULL;
     piece.keys = batch->keys + first;
@@ -155,21 +177,28 @@ static struct sw_cuda_batch<BITS> piece_of(const struct sw_cuda_batch<BITS> *bat
     return piece;
 }
 
-/* Carries out a batch, or a piece of one whose admission is `decided`. */
+/* Carries out a batch of more than SW_CUDA_RANGED_MAX operations (writes/pieces.cu). */
 template <int BITS>
-static cudaError_t piece_by_ranges(struct sw_cuda_queue *queue,
-                                   const struct sw_cuda_device<BITS> *device,
-                                   const struct sw_cuda_batch<BITS> *piece, bool decided,
-                                   uint32_t upserts, bool deletes)
+static cudaError_t by_pieces(struct sw_cuda_queue *queue, const struct sw_cuda_device<BITS> *device,
+                             const struct sw_cuda_batch<BITS> *batch, uint32_t upserts,
+                             bool deletes)
 {
-    cudaError_t error = sw_cuda_launch_scatter<BITS>(device, piece, decided, queue->stream);
-    if (error == cudaSuccess && piece->before == 0) {
-        error = sw_cuda_wait_for_reads(queue);
+    struct sw_state *begun = NULL;
+    cudaError_t error = sw_cuda_launch_first_piece<BITS>(device, batch, &begun, queue->stream);
+    for (uint32_t first = 0; first < batch->count && error == cudaSuccess;
+         first += SW_CUDA_RANGED_MAX) {
+        const uint32_t left = batch->count - first;
+        const struct sw_cuda_batch<BITS> piece =
+            piece_of<BITS>(batch, first, left < SW_CUDA_RANGED_MAX ? left : SW_CUDA_RANGED_MAX);
+        if (first != 0) {
+            error = sw_cuda_launch_next_piece<BITS>(device, queue->stream);
+        }
+        if (error == cudaSuccess) {
+            error =
+                piece_by_ranges<BITS>(queue, device, &piece, begun, first == 0, upserts, deletes);
+        }
     }
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_ranges<BITS>(device, piece, queue->stream);
-    }
-    return error == cudaSuccess ? move_listed<BITS>(queue, device, piece, upserts, deletes) : error;
+    return error == cudaSuccess ? sw_cuda_launch_last_piece<BITS>(device, queue->stream) : error;
 }
 
 template <int BITS>
@@ -177,25 +206,12 @@ static cudaError_t by_ranges(struct sw_cuda_queue *queue, const struct sw_cuda_b
                              uint32_t upserts, bool deletes)
 {
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
-    const uint32_t most = SW_CUDA_RANGED_MAX;
-    const bool decided = batch->count > most; /* in several pieces */
-    cudaError_t error = cudaSuccess;
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL; /* look-ups without hints are faster */
     }
-    if (decided) {
-        error = sw_cuda_launch_decide<BITS>(&device, batch, queue->stream);
-    }
-    for (uint32_t first = 0; first < batch->count && error == cudaSuccess; first += most) {
-        const uint32_t left = batch->count - first;
-        const struct sw_cuda_batch<BITS> piece =
-            piece_of<BITS>(batch, first, left < most ? left : most);
-        error = first != 0 ? sw_cuda_launch_next_piece<BITS>(&device, queue->stream) : cudaSuccess;
-        if (error == cudaSuccess) {
-            error = piece_by_ranges<BITS>(queue, &device, &piece, decided, upserts, deletes);
-        }
-    }
-    return error;
+    return batch->count > SW_CUDA_RANGED_MAX
+               ? by_pieces<BITS>(queue, &device, batch, upserts, deletes)
+               : piece_by_ranges<BITS>(queue, &device, batch, NULL, true, upserts, deletes);
 }
 
 template <int BITS>

@@ -65,12 +65,16 @@ static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
     batch.gathered = true;
     for (int in_order = 0; in_order < 2 && error == cudaSuccess; in_order++) {
         batch.previous = in_order != 0 ? device->scratch.previous : NULL;
-        error = sw_cuda_launch_decide<BITS>(device, &batch, cudaStreamPerThread);
+        struct sw_state *begun = NULL;
+        error = sw_cuda_launch_first_piece<BITS>(device, &batch, &begun, cudaStreamPerThread);
         if (error == cudaSuccess) {
             error = sw_cuda_launch_next_piece<BITS>(device, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
-            error = sw_cuda_launch_scatter<BITS>(device, &batch, false, cudaStreamPerThread);
+            error = sw_cuda_launch_last_piece<BITS>(device, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_scatter<BITS>(device, &batch, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
             error = sw_cuda_launch_ranges<BITS>(device, &batch, cudaStreamPerThread);

@@ -20,7 +20,7 @@ struct range_layout {
     bool in_order; /* operations on a key are folded in array order */
 };
 
-static inline struct range_layout layout_of(uint32_t count)
+static struct range_layout layout_of(uint32_t count)
 {
     struct range_layout layout = {1, 0, 0, false};
     while (((uint64_t)layout.ranges * RANGE_FEW < count && layout.ranges < RANGES_FEW) ||
@@ -37,8 +37,7 @@ static inline struct range_layout layout_of(uint32_t count)
     return layout;
 }
 
-template <int BITS>
-static inline struct range_layout layout_for(const struct sw_cuda_batch<BITS> *batch)
+template <int BITS> static struct range_layout layout_for(const struct sw_cuda_batch<BITS> *batch)
 {
     struct range_layout layout = layout_of(batch->count);
     switch (batch->op) {

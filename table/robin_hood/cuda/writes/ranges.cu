@@ -14,8 +14,8 @@
  */
 #include "table/device/cooperative_blocks.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range.cuh"
-#include "table/robin_hood/cuda/writes/range_admission.cuh"
 #include "table/robin_hood/cuda/writes/range_in_order.cuh"
+#include "table/robin_hood/cuda/writes/range_layout.cuh"
 
 /* The base and its alternatives. For the first kernel: threads per block, and operations per
  * thread. For the second: threads per block; the number of threads per multiprocessor for which
@@ -68,6 +68,42 @@ uint64_t sw_cuda_range_slots(uint32_t count_max)
     return (uint64_t)layout.ranges * layout.room;
 }
 
+/* Returns the mode of the batch. If the stash is too full, a batch of several kinds must be applied
+ * in order. */
+template <int BITS>
+static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &device,
+                                          const struct sw_cuda_batch<BITS> &batch)
+{
+    const bool inserts = batch.op != SW_DELETE && batch.op != SW_SET_PRESENT;
+    if (batch.ops == NULL) {
+        return inserts ? sw_mode_of_upserts(&device.table) : (uint32_t)SW_CUDA_ADMITTED;
+    }
+    return sw_mode_of_upserts(&device.table) == SW_CUDA_ADMITTED ? SW_CUDA_ADMITTED
+                                                                 : SW_CUDA_SERIAL;
+}
+
+/* Sets control->mode. If the stash is full, also sets control->absent if operation i would insert
+ * its key. All threads of the batch must call it. `mine`: operation i is to be carried out. Several
+ * threads may store the same words (M6). */
+template <int BITS>
+static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
+                                  const struct sw_cuda_batch<BITS> &batch, uint64_t i, bool mine,
+                                  typename sw_width<BITS>::word m)
+{
+    typedef sw_width<BITS> W;
+    const uint32_t mode = mode_of<BITS>(device, batch);
+    if (i == 0) {
+        device.control->mode = mode;
+        sw_note_stash(device.control, device.table.state);
+    }
+    uint64_t probes = 0;
+    typename W::word out = 0;
+    if (mode == SW_CUDA_IF_PRESENT && mine && !W::locate(&device.table, m, &probes).found &&
+        W::decide(batch.op, false, 0, operand_of<BITS>(batch, i), &out) == SW_EFFECT_WRITE) {
+        device.control->absent = 1;
+    }
+}
+
 /* Stores an operation: one store for 64-bit slots, two for 128-bit slots. */
 template <int BITS>
 static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cuda_moved<BITS> moved)
@@ -101,7 +137,7 @@ static __device__ inline void take_places(const struct sw_cuda_device<BITS> &dev
 template <int BITS, int THREADS, int KEYS>
 static __global__ void __launch_bounds__(THREADS)
     scatter_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
-                   struct range_layout layout, bool decided)
+                   struct range_layout layout)
 {
     typedef sw_width<BITS> W;
     __shared__ uint32_t taken[SW_CUDA_RANGES_MAX];
@@ -126,9 +162,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = start + k * THREADS;
         m[k] = W::mix(&device.table, m[k]);
-        if (!decided) {
-            ask<BITS>(device, batch, i, mine[k], m[k]);
-        }
+        ask<BITS>(device, batch, i, mine[k], m[k]);
         rank[k] = mine[k] ? atomicAdd(&taken[range_of<BITS>(m[k], layout)], 1U) : 0;
     }
     __syncthreads(); /* M2: `taken` has the counts */
@@ -331,13 +365,12 @@ static __global__ void __launch_bounds__(OVERFULL_THREADS, OVERFULL_BLOCKS_PER_S
 
 template <int BITS, typename POLICY>
 static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
-                                  const struct sw_cuda_batch<BITS> *batch, bool decided,
-                                  cudaStream_t stream)
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
     const uint32_t share = POLICY::threads_per_block * POLICY::operations_per_thread;
     scatter_kernel<BITS, POLICY::threads_per_block, POLICY::operations_per_thread>
         <<<(batch->count + share - 1) / share, POLICY::threads_per_block, 0, stream>>>(
-            *device, *batch, layout_for<BITS>(batch), decided);
+            *device, *batch, layout_for<BITS>(batch));
     return cudaGetLastError();
 }
 
@@ -377,16 +410,13 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
 
 template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
-                                   const struct sw_cuda_batch<BITS> *batch, bool decided,
-                                   cudaStream_t stream)
+                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
     switch (SW_POLICY_ARCH(device)) {
     case 90:
-        return launch_scatter<BITS, sw_policy_ranges_scatter<90, BITS>>(device, batch, decided,
-                                                                        stream);
+        return launch_scatter<BITS, sw_policy_ranges_scatter<90, BITS>>(device, batch, stream);
     default:
-        return launch_scatter<BITS, sw_policy_ranges_scatter<0, BITS>>(device, batch, decided,
-                                                                       stream);
+        return launch_scatter<BITS, sw_policy_ranges_scatter<0, BITS>>(device, batch, stream);
     }
 }
 
@@ -425,9 +455,8 @@ template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, u
 
 #define INSTANTIATE(BITS, ...)                                                                  \
     template cudaError_t sw_cuda_range_blocks<BITS>(uint32_t, uint32_t *);                      \
-    template cudaError_t sw_cuda_launch_scatter<BITS>(const struct sw_cuda_device<BITS> *,      \
-                                                      const struct sw_cuda_batch<BITS> *, bool, \
-                                                      cudaStream_t);                            \
+    template cudaError_t sw_cuda_launch_scatter<BITS>(                                          \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_ranges<BITS>(                                           \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
 SW_WIDTHS(INSTANTIATE)

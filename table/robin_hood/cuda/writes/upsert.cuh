@@ -63,17 +63,15 @@ remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::w
     return true;
 }
 
-/* Computes the counters of the batch up to this piece, and updates the table's numbers of entries
- * for the piece, including the inserts and removals that follow. Called by one thread of the last
- * block. It sees all counts of the other blocks by sw_last_block (M7). Operations folded in array
- * order have been counted already. */
+/* Computes the counters, and updates the table's numbers of entries for the inserts and removals
+ * that follow. Called by one thread of the last block. It sees all counts of the other blocks by
+ * sw_last_block (M7). Operations folded in array order have been counted already. */
 template <int BITS>
 static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> &device,
                                               const struct sw_cuda_batch<BITS> &batch,
                                               bool in_order)
 {
     struct sw_cuda_control *control = device.control;
-    const uint64_t operations = (uint64_t)batch.before + batch.count;
     if (control->mode == SW_CUDA_SERIAL) {
         return;
     }
@@ -83,31 +81,33 @@ static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> 
             control->mode = SW_CUDA_SERIAL; /* groups without inserts must still be admitted */
             return;
         }
-        control->counters.refused = operations;
+        control->counters.refused = batch.count;
         if (batch.group_refused != NULL) {
             batch.group_refused[0] = 1;
         }
         return;
     }
-    const uint64_t inserted = (uint64_t)control->inserts + control->side_inserts;
-    const uint64_t deleted = (uint64_t)control->deletes + control->side_removals;
-    device.table.state->occupied += inserted;
-    device.table.state->occupied -= deleted;
-    device.table.state->stash_occupied -= control->deletes_in_stash;
-    if (in_order) {
-        return; /* the fold has counted the operations */
+    if (in_order) { /* the fold has counted the operations */
+        struct sw_state *state = device.table.state;
+        state->occupied += (uint64_t)control->inserts + control->side_inserts;
+        state->occupied -= (uint64_t)control->deletes + control->side_removals;
+        state->stash_occupied -= control->deletes_in_stash;
+        return;
     }
-    /* before the first piece, only a rebuild that failed may have counted */
-    const bool is_later = batch.before != 0;
     if (batch.op == SW_SET_PRESENT) {
-        sw_count_updates(&control->counters, operations);
-    } else if (batch.op == SW_DELETE) {
-        sw_count_deletes(&control->counters, operations,
-                         deleted + (is_later ? control->counters.deleted : 0));
-    } else {
-        sw_count_upserts(&control->counters, operations,
-                         inserted + (is_later ? control->counters.inserted : 0));
+        sw_count_updates(&control->counters, batch.count);
+        return;
     }
+    if (batch.op == SW_DELETE) {
+        uint64_t deleted = control->deletes + control->side_removals;
+        sw_count_deletes(&control->counters, batch.count, deleted);
+        device.table.state->occupied -= deleted;
+        device.table.state->stash_occupied -= control->deletes_in_stash;
+        return;
+    }
+    uint64_t inserted = (uint64_t)control->inserts + control->side_inserts;
+    sw_count_upserts(&control->counters, batch.count, inserted);
+    device.table.state->occupied += inserted;
 }
 
 #endif
