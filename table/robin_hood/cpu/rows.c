@@ -149,6 +149,28 @@ static void update_row(const struct sw_batch *batch, const void *operand, uint32
     }
 }
 
+/* Changes a row by operation i, which is not a SET: so the common operation stays short. */
+__attribute__((noinline)) static void change_row(const struct sw_batch *batch, uint32_t i,
+                                                 bool found, const uint8_t *operand, uint8_t *row,
+                                                 uint32_t bytes)
+{
+    const uint32_t op = sw_cpu_op_at(batch, i);
+    if (!found) {
+        memset(row, 0, bytes);
+    }
+    if (sw_row_updates(op)) {
+        update_row(batch, operand, op, bytes, row);
+    } else if (SW_OPS_HAS(SW_OPS_PART, op)) {
+        sw_range_apply(batch->ranges[i], row, bytes, operand);
+    } else if (SW_OPS_HAS(SW_OPS_FITTING, op)) {
+        sw_numbers_apply(op, row, operand, bytes, 0, 1);
+    } else {
+        struct sw_string_space space;
+        sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES,
+                        &space);
+    }
+}
+
 /* Carries out operation i on its key's row, which counts as zeros if the key was absent. Others may
  * change the operand meanwhile, except its key string. */
 static inline void write_row(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
@@ -157,20 +179,8 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
     const uint32_t op = sw_cpu_op_at(batch, i);
     const uint32_t bytes = arena->value_bytes - arena->key_string_bytes;
     const uint8_t *operand = operand_of(arena, batch, i);
-    const bool updates = sw_row_updates(op);
-    if ((updates || sw_row_is_in_order(op)) && !found) {
-        memset(row, 0, bytes);
-    }
-    if (updates) {
-        update_row(batch, operand, op, bytes, row);
-    } else if (SW_OPS_HAS(SW_OPS_PART, op)) {
-        sw_range_apply(batch->ranges[i], row, bytes, operand);
-    } else if (SW_OPS_HAS(SW_OPS_FITTING, op)) {
-        sw_numbers_apply(op, row, operand, bytes, 0, 1);
-    } else if (SW_OPS_HAS(SW_OPS_STRING, op)) {
-        struct sw_string_space space;
-        sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES,
-                        &space);
+    if (sw_row_updates(op) || sw_row_is_in_order(op)) {
+        change_row(batch, i, found, operand, row, bytes);
     } else {
         sw_copy_once(row, operand, bytes);
     }
