@@ -249,7 +249,8 @@ def commands_of_redis():
             words = name.upper().split("|")
             if words[0].lower() not in there:
                 error = str(reply_or_error(connection, *words, "1", "1"))
-                check(re.match(rf"({words[0]}|the robin_hood engine has no {words[0]}): [a-z]", error), f"{name}: {error}")
+                reason = rf"({words[0]}( needs [a-z ]+)?|the robin_hood engine has no {words[0]}): [a-z]"
+                check(re.match(reason, error), f"{name}: {error}")
             else:
                 error = str(reply_or_error(connection, *words))
                 check("unknown" not in error, f"{name}: {error}")
