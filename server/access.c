@@ -4,8 +4,11 @@
  */
 #include "server/access.h"
 
+#include <errno.h>
+
 #include "server/observe/log.h"
 #include "server/resp/acl_catalog.h"
+#include "server/server.h"
 #include "server/warnings.h"
 
 int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated)
@@ -14,12 +17,14 @@ int sw_access_open(struct sw_access *access, const struct sw_config *config, boo
                                              config->requirepass_file,
                                              config->resp_keys == SW_RESP_KEYS_HASH};
     char error[SW_USERS_ERROR_BYTES] = "";
+    errno = 0;
     if (sw_unix_users_parse(config->unix_users, &access->unix_users, error, sizeof(error)) != 0 ||
         sw_users_create(&options, &access->users, error, sizeof(error)) != 0 ||
         sw_http_token_read(config->http_token_file, &access->http_token, error, sizeof(error)) !=
             0) {
+        const bool has_memory = errno != ENOMEM; /* sw_log may change errno */
         sw_log(SW_LOG_ERROR, "%s", error);
-        return -1;
+        return has_memory ? SW_START_CONFIG : -1;
     }
     sw_warn_of_rules(access->users);
     if (!activated) {

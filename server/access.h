@@ -20,8 +20,8 @@ struct sw_access {
 
 /* Reads the files that the options name. Warns if any client has access at an address that other
  * hosts reach, or if a file has words without effect. `activated`: the service manager has bound
- * the addresses. Returns 0, or -1 after logging an error. sw_access_close may be called after
- * either. */
+ * the addresses. Returns 0; or after logging an error SW_START_CONFIG, if a file is wrong, or -1,
+ * if there is no memory. sw_access_close may be called after each. */
 int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated);
 /* Reads the certificates if TLS is on. Otherwise leaves *credentials unchanged. Returns 0, or -1
  * after logging an error. */

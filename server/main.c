@@ -192,9 +192,11 @@ static int check_and_serve(const struct sw_config *config, const struct sw_activ
                            int signal_fd, const sigset_t *stopping)
 {
     char error[SW_START_ERROR_BYTES] = "";
+    errno = 0;
     if (sw_start_check(config, activated, error) != 0) {
+        const bool has_memory = errno != ENOMEM; /* a later start may find memory */
         sw_log(SW_LOG_ERROR, "%s", error);
-        return EXIT_CONFIG;
+        return has_memory ? EXIT_CONFIG : 1;
     }
     return serve(config, activated, signal_fd, stopping);
 }

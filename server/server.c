@@ -398,8 +398,11 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
 {
     int http_fd = activated != NULL ? activated->http : -1;
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
-    if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
-        sw_access_open_tls(&server->config, activated, &server->tls_credentials) != 0) {
+    const int status = sw_access_open(&server->access, &server->config, server->has_activated);
+    if (status != 0) {
+        return status;
+    }
+    if (sw_access_open_tls(&server->config, activated, &server->tls_credentials) != 0) {
         return SW_START_CONFIG;
     }
     if (open_table(server) != 0 || create_log(server) != 0 || open_saver(server) != 0 ||

@@ -19,7 +19,8 @@
 /* Reads passwords, users, tokens, certificates with their keys, and the topology of a cluster, and
  * checks the data directory and the folder of the Unix socket. `activated` is NULL, or has the
  * sockets of the service manager. Returns 0, or -1 with one sentence in `error`, which names the
- * option and shows no secret: another start would fail alike. */
+ * option and shows no secret: another start would fail alike. A failure for want of memory
+ * leaves ENOMEM in errno. */
 int sw_start_check(const struct sw_config *config, const struct sw_activated *activated,
                    char error[SW_START_ERROR_BYTES]);
 

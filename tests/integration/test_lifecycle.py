@@ -363,7 +363,8 @@ def address_space():
     check(int(free) < 300 < int(needed), shown)
     # Start with the memory that the loader needs for the program and its libraries; it differs between machines.
     loaded = next(kib for kib in range(20000, 300000, 1000) if run_within(kib, "--version").returncode == 0)
-    for kib in range(loaded, loaded + 50000, 10000):  # the table, its self-test or a loop finds no room
+    # First the users find no room, then the table, its self-test or a loop.
+    for kib in (*range(loaded, loaded + 2000, 200), *range(loaded + 2000, loaded + 50000, 10000)):
         check("memory" in limited(kib, "--capacity", "1K"), f"{kib} KiB")
     for kib in (500000, 600000, 1000000, 1500000):  # a quarter of it, whatever else is mapped
         shown = run_within(kib, "--backend", "cpu", "--check-config").stdout
