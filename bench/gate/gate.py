@@ -13,7 +13,6 @@ import functools
 import os
 import pathlib
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ sys.path.insert(0, str(HERE.parent / "serve" if (HERE.parent / "serve").is_dir()
 # pylint: disable=wrong-import-position
 from daemons import Failed  # noqa: E402
 from results import RATE, Row  # noqa: E402
-from study import RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, parsed  # noqa: E402
+from study import RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, parsed, raise_open_files  # noqa: E402
 from verdict import LEAST, Measured, record, slower, table, turns, verdict  # noqa: E402
 
 PARTS = ["served", "table", "rows", "cache", "cuckoo", "device"]
@@ -352,8 +351,7 @@ def output_of(*command):
 
 
 def main():
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    raise_open_files()
     with tempfile.TemporaryDirectory(prefix="sherwood-gate-") as work:
         sys.exit(Gate(arguments(), work).run())
 

@@ -11,7 +11,6 @@ there. A row whose replies are not as they must be is an error, not a number.
 import argparse
 import json
 import pathlib
-import resource
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from daemons import Failed, Redis  # noqa: E402
 from results import RATE, Row  # noqa: E402
 from study import (DEPTHS, DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number,  # noqa: E402
-                   parsed)
+                   parsed, raise_open_files)
 from table import tables  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -331,8 +330,7 @@ class Served(Study):
 
 
 def main():
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    raise_open_files()
     with tempfile.TemporaryDirectory(prefix="sherwood-served-") as work:
         sys.exit(Served(arguments(), work).run())
 
