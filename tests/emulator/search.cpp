@@ -7,6 +7,7 @@
 #include "threads.hpp"
 
 #include <algorithm>
+#include <time.h>
 
 using namespace emu;
 
@@ -156,4 +157,11 @@ emu_searched emu_search(const void *from, size_t bytes, unsigned turns_lost,
     } while (searched.good && next_path());
     is_searching = false;
     return searched;
+}
+
+double emu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

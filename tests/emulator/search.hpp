@@ -20,9 +20,12 @@ struct emu_searched {
     bool good;          /* every run was; otherwise the last was not */
 };
 
-/* Runs `run`, which makes the same kernels do the same, once for every schedule with at most so
- * many turns lost at accesses of [from, from + bytes); until one is not good. */
+/* Runs `run`, which makes the same kernels do the same, once for every schedule with at most
+ * `turns_lost` turns lost at accesses of [from, from + bytes); until one is not good. */
 emu_searched emu_search(const void *from, size_t bytes, unsigned turns_lost,
                         const std::function<bool()> &run);
+
+/* Returns the monotonic clock in seconds. */
+double emu_seconds(void);
 
 #endif

@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "schedule.hpp"
 
@@ -277,7 +276,7 @@ template <int BITS> struct trial {
 };
 
 struct options {
-    double seconds_now;
+    double seconds;
     unsigned turns_lost;
     bool must_fail;
 };
@@ -306,13 +305,6 @@ template <int BITS> void search_one(const struct options *options, bool removes,
     }
 }
 
-double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 } // namespace
 
 int main(int argc, char **argv)
@@ -320,7 +312,7 @@ int main(int argc, char **argv)
     struct options options = {10, 2, false};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
-            options.seconds_now = atof(argv[++i]);
+            options.seconds = atof(argv[++i]);
         } else if (strcmp(argv[i], "--turns-lost") == 0 && i + 1 < argc) {
             options.turns_lost = (unsigned)atoi(argv[++i]);
         } else if (strcmp(argv[i], "--must-fail") == 0) {
@@ -332,8 +324,8 @@ int main(int argc, char **argv)
     }
     emu_draw_anew();
     struct sums sums[2] = {{0, 0, true}, {0, 0, true}};
-    const double end = seconds_now() + options.seconds_now;
-    while (seconds_now() < end && (sums[0].good || sums[1].good)) {
+    const double end = emu_seconds() + options.seconds;
+    while (emu_seconds() < end && (sums[0].good || sums[1].good)) {
         const bool removes = !sums[0].good || (sums[1].good && below(2) == 0);
         if (below(2) == 0) {
             search_one<64>(&options, removes, &sums[removes]);

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "schedule.hpp"
 
@@ -142,13 +141,6 @@ bool is_right(trial *trial)
     return right;
 }
 
-double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 } // namespace
 
 int main(int argc, char **argv)
@@ -173,7 +165,7 @@ int main(int argc, char **argv)
     uint64_t trials = 0;
     uint64_t schedules = 0;
     bool good = true;
-    for (const double end = seconds_now() + limit; good && seconds_now() < end; trials++) {
+    for (const double end = emu_seconds() + limit; good && emu_seconds() < end; trials++) {
         draw_trial(&trial);
         const emu_searched searched = emu_search(&trial.cells, sizeof(trial.cells), turns_lost, [] {
             run_trial(&trial);
