@@ -32,7 +32,7 @@
 #define PIECE_ROOM (PIECE + 4)
 #define TILE_ROOM (TILE / PIECE * PIECE_ROOM + 8)
 static_assert(PIECE == 16 && TILE_ROOM % 32 == 8 && SLICE <= 16, "a bank a number");
-static_assert(PIECE <= SW_BINADE_OPERANDS, "a change has so many at most");
+static_assert(PIECE <= SW_BINADE_OPERANDS, "a change has at most SW_BINADE_OPERANDS operands");
 /* Tiles in shared memory: one is being added while the others are loaded. */
 #define TILES 4
 /* A thread reads the steps of a tile READ_AHEAD tiles before it loads their operands. */

@@ -141,7 +141,7 @@ run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
     struct sw_run_scratch<BITS> runs;
     static_assert(SW_RUN_BLOCK * sizeof(struct sw_cuda_update<BITS>) >=
                       3 * (sizeof(typename kind::change) + 2 * sizeof(typename kind::key_state)),
-                  "as many slices as there are whole blocks of updates, and two more");
+                  "a slice for each whole block of updates, and two more slices");
     runs.changes = (typename kind::change *)scratch->updates;
     runs.begun = (typename kind::key_state *)(runs.changes + slices);
     runs.entering = runs.begun + slices;
