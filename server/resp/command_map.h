@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * command_map.h - the RESP commands, one row each. To add a command, add a row. Every property of a
- * command is a column of its row, and a row that lacks one does not compile.
+ * command is a column of its row, and a row that lacks one does not compile. proto/ops/write
+ * generates the rows of commands that have an operation's name.
  *
  *     X(id, name, arity, keys, group, effect, speed, in_multi, how, summary)
  *
@@ -90,22 +91,24 @@
     X(INCREX, "increx", -2, KEYS(1, 1, 1), STRING, INSERT, FAST, REFUSED, \
       RMW(ONE_KEY, 0, OK), "Add within bounds: key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] " \
       "[EX n | PX n | EXAT n | PXAT n | PERSIST] [ENX]") \
+    /* make docs writes these rows from proto/ops/operations.h. */ \
     X(SUM, "sum", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(SUM, 2, AFTER), "Add to a key modulo 2^width; an absent one is set") \
-    X(MUL, "mul", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
-      ONE_KEY(MUL, 2, AFTER), "Multiply a key; an absent one stays absent") \
+      ONE_KEY(SUM, 2, AFTER), "Insert, or add modulo 2^width") \
     X(MIN, "min", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(MIN, 2, AFTER), "Keep the smaller value; an absent key is set") \
+      ONE_KEY(MIN, 2, AFTER), "Insert, or keep the smaller value") \
     X(MAX, "max", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(MAX, 2, AFTER), "Keep the larger value; an absent key is set") \
+      ONE_KEY(MAX, 2, AFTER), "Insert, or keep the larger value") \
     X(OR, "or", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(OR, 2, AFTER), "Set bits of a key's value; an absent one is set") \
+      ONE_KEY(OR, 2, AFTER), "Set the operand's bits; an absent key counts as 0, and is inserted") \
     X(XOR, "xor", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(XOR, 2, AFTER), "Toggle bits of a key's value; an absent one is set") \
+      ONE_KEY(XOR, 2, AFTER), "Toggle the operand's bits; an absent key counts as 0, and is inserted") \
     X(AND, "and", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
-      ONE_KEY(AND, 2, AFTER), "Keep these bits of a key's value and clear the others") \
+      ONE_KEY(AND, 2, AFTER), "Keep only the operand's bits; an absent key stays absent") \
     X(ANDNOT, "andnot", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
-      ONE_KEY(ANDNOT, 2, AFTER), "Clear bits of a key's value") \
+      ONE_KEY(ANDNOT, 2, AFTER), "Clear the operand's bits; an absent key stays absent") \
+    X(MUL, "mul", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
+      ONE_KEY(MUL, 2, AFTER), "Multiply a present key; one whose value would overflow keeps its value") \
+    /* End of those rows. */ \
     X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
       RMW(CAS, 0, ONE), "Set a key if it has the old value: key old new") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \

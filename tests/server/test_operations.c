@@ -13,6 +13,7 @@
 #include "server/resp/acl_catalog.h"
 #include "server/resp/command.h"
 #include "server/users/users.h"
+#include "table/op.h"
 
 #define ROW_OF_KEYS(name, number, op, verb, guard, element, on, use, times, device, acl, command, \
                     ...)                                                                          \
@@ -75,6 +76,28 @@ Test(operations, need_the_rights_of_the_command_that_does_the_same)
                   "%s does not do what %s does: the command that does is the one whose rights it "
                   "needs",
                   row->name, row->command);
+    }
+}
+
+/* A command that is one operation has the effect and the operand of the operation's row. */
+Test(operations, give_effect_and_operand_to_commands)
+{
+    for (int id = 0; id < SW_COMMAND_COUNT; id++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)id);
+        const bool reads = SW_OPS_HAS(SW_OPS_READ, command->op),
+                   deletes = SW_OPS_HAS(SW_OPS_DELETE, command->op),
+                   inserts = SW_OPS_HAS(SW_OPS_INSERT, command->op),
+                   has_operand = SW_OPS_HAS(SW_OPS_OPERAND, command->op);
+        if (command->kind != SW_KIND_DATA ||
+            (command->maker != SW_MAKER_ONE_KEY && command->maker != SW_MAKER_EACH_KEY)) {
+            continue;
+        }
+        const enum sw_command_effect effect = reads     ? SW_COMMAND_EFFECT_READ
+                                              : deletes ? SW_COMMAND_EFFECT_DELETE
+                                              : inserts ? SW_COMMAND_EFFECT_INSERT
+                                                        : SW_COMMAND_EFFECT_WRITE;
+        cr_assert_eq(command->effect, effect, "%s", command->name);
+        cr_assert_eq(command->operand != 0, has_operand, "%s", command->name);
     }
 }
 
