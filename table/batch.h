@@ -81,8 +81,9 @@ struct sw_batch {
                    SW_E_INVALID: the epoch of an EPOCH batch is not allowed */
     struct sw_counters counters;
     uint64_t write_sequence; /* number of a batch that may change the table: 1, 2, 3, .. without
-                                gaps, in the order in which these batches take effect. 0 for reads
-                                and scans */
+                                gaps, in the order in which these batches take effect. Tables that
+                                share a sequencer also share the numbers, so the numbers of one of
+                                them have gaps. 0 for reads and scans */
 
     /* Expiry: only Robin Hood with a stash has it. CUDA has it only if batch_ops_max is not larger
      * than a launch takes. An entry may have an expiry time, in milliseconds since 1970; 0: never.

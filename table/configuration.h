@@ -73,7 +73,9 @@ struct sw_table_tuning {
 
 /* A field that belongs to another engine must be 0, or the configuration is SW_E_INVALID. max_load
  * and stash_slots have defaults, so engines that do not use them ignore them. */
+struct sw_sequencer; /* sequencer.h */
 struct sw_table_config {
+    struct sw_sequencer *sequencer; /* numbers the writes; borrowed; NULL: the table's own */
     enum sw_backend_kind backend;
     enum sw_engine engine;
     uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "table/sequencer.h"
 #include "table/write_combiner.h"
 
 #define SW_REASON_BYTES 512
@@ -24,7 +25,8 @@ struct sw_table {
     uint64_t operations;   /* as in sw_table_info, with this configuration */
     uint32_t batch_kinds;
     bool filters_slots;
-    bool combines; /* writes go to the combiner instead of the queues */
+    struct sw_sequencer own_sequencer; /* used if the configuration has none */
+    bool combines;                     /* writes go to the combiner instead of the queues */
     struct sw_combiner combiner;
     char reason[SW_REASON_BYTES];
     /* sums over the batches polled done */

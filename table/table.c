@@ -142,6 +142,9 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         return SW_E_NOMEM;
     }
     table->config = *config;
+    if (config->sequencer == NULL) {
+        table->config.sequencer = &table->own_sequencer;
+    }
     table->engine_name = parts->name;
     status = open_backend(table, parts);
     if (status != SW_OK) {
@@ -156,9 +159,9 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     table->combines = facts.combined_ops_max > 0;
     table->filters_slots = facts.filters_slots;
     if (table->combines) {
-        status =
-            sw_combiner_open(&table->combiner, table->backend, table->memory,
-                             facts.combined_ops_max, facts.gathered_ops_max, facts.gathers_all);
+        status = sw_combiner_open(&table->combiner, table->backend, table->memory,
+                                  table->config.sequencer, facts.combined_ops_max,
+                                  facts.gathered_ops_max, facts.gathers_all);
     }
     if (status != SW_OK) {
         snprintf(reason, reason_size, "cannot create the queue of the writes: %s",

@@ -27,25 +27,24 @@ static void set_stage(struct sw_batch *batch, enum stage stage)
 /* --- open and close --------------------------------------------------------------------------- */
 
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
-                     uint32_t operations_max, uint32_t gathered_max, bool gathers_all)
+                     struct sw_sequencer *sequencer, uint32_t operations_max, uint32_t gathered_max,
+                     bool gathers_all)
 {
-    memset(combiner, 0, sizeof(*combiner));
-    combiner->backend = backend;
-    combiner->table = table;
-    combiner->operations_max = operations_max;
-    combiner->gathered_max = gathered_max;
-    combiner->gathers_all = gathers_all;
-    combiner->waiting_end = &combiner->waiting;
-    combiner->sweeps_end = &combiner->sweeps;
+    *combiner = (struct sw_combiner){.backend = backend,
+                                     .table = table,
+                                     .sequencer = sequencer,
+                                     .operations_max = operations_max,
+                                     .gathered_max = gathered_max,
+                                     .gathers_all = gathers_all,
+                                     .waiting_end = &combiner->waiting,
+                                     .sweeps_end = &combiner->sweeps};
     for (uint32_t i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         combiner->combined[i].number = i;
     }
-    int status = backend->queue_open(table, &combiner->queue);
-    if (status == SW_OK) {
-        /* cannot fail: the default attributes of Linux need no resources */
-        pthread_mutex_init(&combiner->lock, NULL);
-    }
-    return status;
+    /* The default attributes of Linux need no resources: this cannot fail, and if the queue cannot
+     * be opened, there is nothing to destroy. */
+    pthread_mutex_init(&combiner->lock, NULL);
+    return backend->queue_open(table, &combiner->queue);
 }
 
 void sw_combiner_close(struct sw_combiner *combiner)
@@ -59,6 +58,7 @@ void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence)
 {
     pthread_mutex_lock(&combiner->lock);
     __atomic_fetch_add(&combiner->era, sequence < combiner->sequence, __ATOMIC_RELEASE);
+    sw_sequencer_set(combiner->sequencer, sequence);
     __atomic_store_n(&combiner->sequence, sequence, __ATOMIC_RELEASE);
     __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&combiner->lock);
@@ -297,7 +297,7 @@ static void sweep(struct sw_combiner *combiner)
         if (batch != NULL) {
             batch->status = combiner->backend->submit(combiner->queue, batch);
             if (batch->status == SW_OK && batch->expired > 0) {
-                batch->write_sequence = combiner->sequence + 1;
+                batch->write_sequence = sw_sequencer_next(combiner->sequencer);
                 __atomic_store_n(&combiner->sequence, batch->write_sequence, __ATOMIC_RELEASE);
                 __atomic_store_n(&combiner->launched, batch->write_sequence, __ATOMIC_RELEASE);
             }
@@ -355,7 +355,7 @@ static void push(struct sw_combiner_queue *queue, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_IMAGE) {
         batch->image.sequence = combiner->sequence;
     } else if (!sweeps) {
-        batch->write_sequence = combiner->sequence + 1;
+        batch->write_sequence = sw_sequencer_next(combiner->sequencer);
         __atomic_store_n(&combiner->sequence, batch->write_sequence, __ATOMIC_RELEASE);
     }
     uint64_t sequence = combiner->sequence;

@@ -44,6 +44,7 @@
 #include <stdint.h>
 
 #include "table/backend.h"
+#include "table/sequencer.h"
 
 /* Streams are tracked modulo this number. Two streams with the same remainder may wait for each
  * other's writes; results do not change. */
@@ -67,7 +68,8 @@ struct sw_combiner {
     struct sw_batch *sweeps; /* under `lock`: sweeps that wait until no other batch waits; oldest
                                 first */
     struct sw_batch **sweeps_end;
-    uint64_t sequence; /* atomic, set under `lock`: number of the last write */
+    struct sw_sequencer *sequencer; /* borrowed: gives each write its number, under `lock` */
+    uint64_t sequence; /* atomic, set under `lock`: number of the last write of this table */
 
     uint64_t gathered; /* atomic: number of waiting batches */
     uint64_t sweeping; /* atomic: number of waiting sweeps */
@@ -99,11 +101,13 @@ struct sw_combiner_queue {
  * the backend's status. After a failure the caller need not close the combiner. Every queue must be
  * idle before sw_combiner_close. */
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
-                     uint32_t operations_max, uint32_t gathered_max, bool gathers_all);
+                     struct sw_sequencer *sequencer, uint32_t operations_max, uint32_t gathered_max,
+                     bool gathers_all);
 void sw_combiner_close(struct sw_combiner *combiner);
 
-/* Sets the number of the last write: the next write gets the number after it. No write may wait or
- * be in flight. If the number decreases, no read may be in flight either. */
+/* Sets the number of the last write, also in the sequencer: the next write gets the number after
+ * it. No write of any table of the sequencer may wait or be in flight. If the number decreases, no
+ * read may be in flight either. */
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence);
 uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner);
 

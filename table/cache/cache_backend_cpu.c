@@ -26,7 +26,7 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
 {
     *out = NULL;
     struct sw_cache_cpu_table *table = calloc(1, sizeof(*table));
-    if (table == NULL || sw_phase_lock_init(&table->phases) != SW_OK) {
+    if (table == NULL || sw_phase_lock_init(&table->phases, config->sequencer) != SW_OK) {
         free(table);
         snprintf(reason, reason_size, "not enough memory");
         return SW_E_NOMEM;

@@ -113,7 +113,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     uint32_t threads = sw_cpu_threads(config, THREADS_MAX);
     *out = NULL;
     struct cuckoo *cuckoo = calloc(1, sizeof(*cuckoo));
-    if (cuckoo == NULL || sw_phase_lock_init(&cuckoo->lock) != SW_OK) {
+    if (cuckoo == NULL || sw_phase_lock_init(&cuckoo->lock, config->sequencer) != SW_OK) {
         free(cuckoo);
         snprintf(reason, reason_size, "not enough memory");
         return SW_E_NOMEM;

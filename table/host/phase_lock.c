@@ -8,7 +8,7 @@
 
 #include "table/table.h"
 
-int sw_phase_lock_init(struct sw_phase_lock *lock)
+int sw_phase_lock_init(struct sw_phase_lock *lock, struct sw_sequencer *sequencer)
 {
     if (pthread_mutex_init(&lock->mutex, NULL) != 0) {
         return SW_E_NOMEM;
@@ -21,6 +21,8 @@ int sw_phase_lock_init(struct sw_phase_lock *lock)
     lock->serving = 0;
     lock->readers = 0;
     lock->writers = 0;
+    lock->own.last = 0;
+    lock->sequencer = sequencer != NULL ? sequencer : &lock->own;
     return SW_OK;
 }
 
@@ -56,37 +58,41 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-/* Waits for the lock as a writer; adds `count` to the counted writers. */
-static uint64_t enter(struct sw_phase_lock *lock, uint64_t count)
+/* Waits for the lock as a writer. Returns with the mutex locked. */
+static inline void wait_to_write(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
     uint64_t ticket = lock->next++;
     while (lock->serving != ticket || lock->readers != 0) {
         pthread_cond_wait(&lock->changed, &lock->mutex);
     }
-    lock->writers += count;
-    uint64_t writers = lock->writers;
-    pthread_mutex_unlock(&lock->mutex);
-    return writers;
 }
 
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock)
 {
-    return enter(lock, 1);
+    wait_to_write(lock);
+    const uint64_t number = sw_sequencer_next(lock->sequencer);
+    lock->writers = number;
+    pthread_mutex_unlock(&lock->mutex);
+    return number;
 }
 
 uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock)
 {
-    return enter(lock, 0);
+    wait_to_write(lock);
+    uint64_t writers = lock->writers;
+    pthread_mutex_unlock(&lock->mutex);
+    return writers;
 }
 
 uint64_t sw_phase_lock_count(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
     assert(lock->readers == 0 && lock->serving != lock->next); /* the caller holds the lock */
-    uint64_t writers = ++lock->writers;
+    const uint64_t number = sw_sequencer_next(lock->sequencer);
+    lock->writers = number;
     pthread_mutex_unlock(&lock->mutex);
-    return writers;
+    return number;
 }
 
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
@@ -112,5 +118,6 @@ void sw_phase_lock_set_writers(struct sw_phase_lock *lock, uint64_t writers)
 {
     pthread_mutex_lock(&lock->mutex);
     lock->writers = writers;
+    sw_sequencer_set(lock->sequencer, writers);
     pthread_mutex_unlock(&lock->mutex);
 }

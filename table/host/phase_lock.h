@@ -14,35 +14,40 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "table/sequencer.h"
+
 struct sw_phase_lock {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint64_t next;    /* ticket for the next thread that arrives */
-    uint64_t serving; /* ticket that may enter; a writer keeps it until it leaves */
-    uint32_t readers; /* readers that hold the lock */
-    uint64_t writers; /* counted writers that have entered */
+    uint64_t next;                  /* ticket for the next thread that arrives */
+    uint64_t serving;               /* ticket that may enter; a writer keeps it until it leaves */
+    uint32_t readers;               /* readers that hold the lock */
+    uint64_t writers;               /* number of the last counted writer that has entered */
+    struct sw_sequencer *sequencer; /* numbers the counted writers; borrowed, or `own` */
+    struct sw_sequencer own;
 };
 
-/* Returns SW_OK or SW_E_NOMEM. After SW_E_NOMEM do not call sw_phase_lock_fini. */
-int sw_phase_lock_init(struct sw_phase_lock *lock);
+/* Lets `sequencer` number the counted writers, and borrows it; NULL: the lock's own. Returns SW_OK
+ * or SW_E_NOMEM. After SW_E_NOMEM do not call sw_phase_lock_fini. The lock must not move
+ * afterwards. */
+int sw_phase_lock_init(struct sw_phase_lock *lock, struct sw_sequencer *sequencer);
 void sw_phase_lock_fini(struct sw_phase_lock *lock);
 
 void sw_phase_lock_enter_read(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_read(struct sw_phase_lock *lock);
-/* Returns the number of counted writers that have entered so far, this one included. */
+/* Returns the writer's number, which the sequencer gives it when it enters. */
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock);
 /* Enters as a writer without being counted; leave with sw_phase_lock_leave_write. Returns the
- * number of counted writers that have entered so far. */
+ * number of the last counted writer. */
 uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock);
-/* Counts a writer that holds the lock by sw_phase_lock_enter_uncounted. Returns the number that
- * sw_phase_lock_enter_write would have returned. */
+/* Counts a writer that holds the lock by sw_phase_lock_enter_uncounted. Returns its number. */
 uint64_t sw_phase_lock_count(struct sw_phase_lock *lock);
 
-/* Returns the number of counted writers that have entered so far. It does not change during a read
- * phase. */
+/* Returns the number of the last counted writer. It does not change during a read phase. */
 uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock);
-/* Sets the number of counted writers. No thread may hold the lock or wait for it. */
+/* Sets the number of the last counted writer, also in the sequencer. No thread may hold the lock or
+ * wait for it, or take a number from the sequencer. */
 void sw_phase_lock_set_writers(struct sw_phase_lock *lock, uint64_t writers);
 
 #endif

@@ -19,6 +19,7 @@ TestSuite(combiner_launches, .timeout = 120);
 struct gathered {
     struct slow fake;
     struct sw_combiner combiner;
+    struct sw_sequencer sequencer;
     struct sw_combiner_queue own;
     void *queue;
     uint32_t keys[SLOW_COMBINED_OPS + 1];
@@ -43,8 +44,8 @@ static struct gathered *gather(void)
     g->fake.stalled = true;
     pthread_mutex_init(&g->fake.lock, NULL);
     slow_queue_open(&g->fake, &g->queue);
-    cr_assert_eq(sw_combiner_open(&g->combiner, &slow_backend, &g->fake, SLOW_COMBINED_OPS,
-                                  SLOW_COMBINED_OPS, false),
+    cr_assert_eq(sw_combiner_open(&g->combiner, &slow_backend, &g->fake, &g->sequencer,
+                                  SLOW_COMBINED_OPS, SLOW_COMBINED_OPS, false),
                  SW_OK);
     sw_combiner_queue_init(&g->own, &g->combiner, g->queue);
     for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {

@@ -71,6 +71,7 @@ static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers
 {
     struct counts counts = {0, 0};
     struct sw_combiner combiner;
+    struct sw_sequencer sequencer = {0};
     struct sw_combiner_queue own;
     uint64_t unused = 0;
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
@@ -80,7 +81,8 @@ static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers
                              .keys = &unused,
                              .values = &unused,
                              .leftover_keys = leftovers};
-    cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, most, 2 * most, false), SW_OK);
+    cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, &sequencer, most, 2 * most, false),
+                 SW_OK);
     sw_combiner_queue_init(&own, &combiner, &counts);
     cr_assert_eq(sw_combiner_submit(&own, &batch), SW_OK);
     while (sw_combiner_poll(&own, &batch) == SW_PENDING) {
@@ -137,6 +139,39 @@ Test(combiner_single, a_batch_of_shared_memory_is_combined_at_any_size)
     }
 }
 
+/* Two tables with one sequencer: each write takes the next number, whichever table it is of. */
+Test(combiner_single, tables_share_the_numbers_of_a_sequencer)
+{
+    struct counts counts[2] = {{0, 0}, {0, 0}};
+    struct sw_combiner combiners[2];
+    struct sw_combiner_queue queues[2];
+    struct sw_sequencer sequencer = {0};
+    uint64_t unused = 0;
+    for (int t = 0; t < 2; t++) {
+        cr_assert_eq(
+            sw_combiner_open(&combiners[t], &backend, &counts[t], &sequencer, 64, 128, false),
+            SW_OK);
+        sw_combiner_queue_init(&queues[t], &combiners[t], &counts[t]);
+    }
+    for (uint64_t i = 1; i <= 9; i++) {
+        const int t = i % 3 == 0;
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .op = SW_SET,
+                                 .count = 1,
+                                 .keys = &unused,
+                                 .values = &unused};
+        cr_assert_eq(sw_combiner_submit(&queues[t], &batch), SW_OK);
+        while (sw_combiner_poll(&queues[t], &batch) == SW_PENDING) {
+        }
+        cr_assert_eq(batch.write_sequence, i);
+        cr_assert_eq(sw_combiner_last_sequence(&combiners[t]), i);
+    }
+    cr_assert_eq(sw_combiner_last_sequence(&combiners[0]), 8);
+    for (int t = 0; t < 2; t++) {
+        sw_combiner_close(&combiners[t]);
+    }
+}
+
 static bool always(const void *table)
 {
     (void)table;
@@ -149,6 +184,7 @@ static int launch_groups(bool expire, struct counts *counts)
 {
     struct sw_backend timed = backend;
     struct sw_combiner combiner;
+    struct sw_sequencer sequencer = {0};
     struct sw_combiner_queue own;
     uint64_t unused[2] = {0, 0};
     const uint32_t ends[3] = {1, 1, 2};
@@ -163,7 +199,7 @@ static int launch_groups(bool expire, struct counts *counts)
                              .group_refused = refused};
     timed.keeps_times = expire ? always : NULL;
     *counts = (struct counts){0, 0};
-    cr_assert_eq(sw_combiner_open(&combiner, &timed, counts, 64, 128, false), SW_OK);
+    cr_assert_eq(sw_combiner_open(&combiner, &timed, counts, &sequencer, 64, 128, false), SW_OK);
     sw_combiner_queue_init(&own, &combiner, counts);
     cr_assert_eq(sw_combiner_submit(&own, &batch), SW_OK);
     int status = sw_combiner_poll(&own, &batch);

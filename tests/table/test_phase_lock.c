@@ -62,7 +62,7 @@ Test(phase_lock, excludes)
 {
     struct shared shared = {.value = 0};
     pthread_t threads[8];
-    cr_assert_eq(sw_phase_lock_init(&shared.lock), 0);
+    cr_assert_eq(sw_phase_lock_init(&shared.lock, NULL), 0);
     for (int t = 0; t < 8; t++) {
         void *(*start)(void *) = t % 2 != 0 ? writer_main : reader_main;
         cr_assert_eq(pthread_create(&threads[t], NULL, start, &shared), 0);
@@ -88,7 +88,7 @@ Test(phase_lock, readers_share)
 {
     struct shared shared = {.value = 0};
     pthread_t thread;
-    cr_assert_eq(sw_phase_lock_init(&shared.lock), 0);
+    cr_assert_eq(sw_phase_lock_init(&shared.lock, NULL), 0);
     sw_phase_lock_enter_read(&shared.lock);
     cr_assert_eq(pthread_create(&thread, NULL, visitor_main, &shared), 0);
     pthread_join(thread, NULL);
@@ -126,7 +126,7 @@ static void does_not_starve(void *(*rival_main)(void *), bool writer)
 {
     struct shared shared = {.value = 0};
     pthread_t threads[4];
-    cr_assert_eq(sw_phase_lock_init(&shared.lock), 0);
+    cr_assert_eq(sw_phase_lock_init(&shared.lock, NULL), 0);
     for (int t = 0; t < 4; t++) {
         cr_assert_eq(pthread_create(&threads[t], NULL, rival_main, &shared), 0);
     }

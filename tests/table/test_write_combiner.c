@@ -132,11 +132,12 @@ static void run_clients(uint32_t threads, uint32_t requests)
 {
     struct slow fake = {.random = random_of(0)};
     struct sw_combiner combiner;
+    struct sw_sequencer sequencer = {0};
     struct client clients[THREADS];
     pthread_t ids[THREADS];
     uint64_t writes = 0;
     pthread_mutex_init(&fake.lock, NULL);
-    cr_assert_eq(sw_combiner_open(&combiner, &slow_backend, &fake, SLOW_COMBINED_OPS,
+    cr_assert_eq(sw_combiner_open(&combiner, &slow_backend, &fake, &sequencer, SLOW_COMBINED_OPS,
                                   SLOW_COMBINED_OPS, false),
                  SW_OK);
     for (uint32_t t = 0; t < threads; t++) {

@@ -138,7 +138,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
         return SW_E_UNSUPPORTED;
     }
     struct sw_cpu *cpu = calloc(1, sizeof(*cpu));
-    if (cpu == NULL || sw_phase_lock_init(&cpu->lock) != SW_OK) {
+    if (cpu == NULL || sw_phase_lock_init(&cpu->lock, config->sequencer) != SW_OK) {
         free(cpu);
         return refuse_memory(geometry.bytes_total, reason, reason_size);
     }

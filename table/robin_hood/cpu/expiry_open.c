@@ -9,7 +9,7 @@
 #include "table/robin_hood/cpu/expiry.h"
 
 /* Configuration of the second table. Its maximum capacity suffices if every entry of the table
- * expires. */
+ * expires. It has no sequencer: its batches are parts of writes that have a number. */
 static struct sw_table_config config_of(const struct sw_cpu *cpu)
 {
     const uint64_t most = sw_geometry_capacity_max(&cpu->config);
