@@ -3,9 +3,10 @@
  * fake_transport.h - a connection without a socket: a test is its peer, and its clock.
  *
  * A fake is one implementation of sw_transport_functions. It captures what the connection writes,
- * takes as much of it as the test says, and calls back only when the test asks for it. It belongs
- * to the test and outlives its connection. Bytes given to sw_transport_write are not copied before
- * they leave, as with a socket: a connection that changes or frees them early shows. One thread.
+ * takes as much of it as the test says, and calls back only when the test asks for it. It outlives
+ * its connection; the fixture of the test frees it. Bytes given to sw_transport_write are not
+ * copied before they leave, as with a socket: a connection that changes or frees them early shows.
+ * One thread.
  */
 #ifndef SHERWOOD_TESTS_SERVER_FAKE_TRANSPORT_H
 #define SHERWOOD_TESTS_SERVER_FAKE_TRANSPORT_H
@@ -42,7 +43,11 @@ struct fake {
     uv_buf_t pieces[FAKE_PIECES_MAX];
     unsigned piece_count;
     uint64_t queued;
+
+    struct fake *opened_next; /* NULL: it was opened last */
 };
+
+static struct fake *fakes_opened; /* of this test, in order */
 
 static inline struct fake *fake_of(const struct sw_transport *transport)
 {
@@ -144,10 +149,17 @@ static const struct sw_transport_functions fake_functions = {
 
 /* --- the peer --------------------------------------------------------------------------------- */
 
-/* A connection of `net` whose other end is the fake; it reads. */
-static inline void fake_open(struct fake *fake, struct sw_net *net, bool is_refused)
+/* Creates a connection of `net` that reads, and returns its other end. The fixture closes it. */
+static inline struct fake *fake_open(struct sw_net *net, bool is_refused)
 {
-    *fake = (struct fake){.takes = SIZE_MAX};
+    struct fake **last = &fakes_opened;
+    struct fake *fake = calloc(1, sizeof(*fake));
+    cr_assert_not_null(fake);
+    while (*last != NULL) {
+        last = &(*last)->opened_next;
+    }
+    *last = fake;
+    fake->takes = SIZE_MAX;
     fake->conn = sw_conn_create(net, is_refused);
     cr_assert_not_null(fake->conn);
     fake->transport = &fake->conn->transport;
@@ -155,6 +167,7 @@ static inline void fake_open(struct fake *fake, struct sw_net *net, bool is_refu
     fake->transport->events = &sw_conn_events;
     fake->transport->uv.handle.data = fake;
     sw_conn_start(fake->conn);
+    return fake;
 }
 
 /* The peer sends bytes. Returns how many the connection has read: fewer where it stopped reading,
@@ -253,6 +266,17 @@ static inline void fake_fini(struct fake *fake)
     }
     free(fake->out);
     fake->out = NULL;
+}
+
+/* Ends every connection that this test has opened. */
+static inline void fake_fini_all(void)
+{
+    while (fakes_opened != NULL) {
+        struct fake *fake = fakes_opened;
+        fake_fini(fake);
+        fakes_opened = fake->opened_next;
+        free(fake);
+    }
 }
 
 /* --- what has left ---------------------------------------------------------------------------- */

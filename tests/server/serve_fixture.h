@@ -98,17 +98,9 @@ static inline void serve_until_idle(struct serve *serve)
     }
 }
 
-static inline void serve_open(struct serve *serve, struct fake *peer)
+static inline struct fake *serve_open(struct serve *serve)
 {
-    fake_open(peer, &serve->loop->net, false);
-}
-
-/* A server with the configuration of tests, and one connection. */
-static inline void serve_begin(struct serve *serve, struct fake *peer)
-{
-    serve_init(serve);
-    serve_start(serve);
-    serve_open(serve, peer);
+    return fake_open(&serve->loop->net, false);
 }
 
 /* Closes the connection, whatever is in flight, and waits for that. */
@@ -126,9 +118,10 @@ static inline void serve_pass(struct serve *serve, uint64_t ms)
     serve_check(serve);
 }
 
-/* All connections are closed; everything has been given back. */
-static inline void serve_stop_loop(struct serve *serve)
+/* Closes the connections of the test, and checks that everything was freed. */
+static inline void serve_end(struct serve *serve)
 {
+    fake_fini_all();
     serve_until_idle(serve);
     cr_assert_eq(serve->loop->net.connections, 0);
     cr_assert_eq(serve->loop->batches.arena.pages_used, 0, "I/O memory was not given back");
@@ -139,24 +132,36 @@ static inline void serve_stop_loop(struct serve *serve)
     sw_table_destroy(serve->table);
 }
 
-static inline void serve_end(struct serve *serve, struct fake *peer)
-{
-    serve_close(serve, peer);
-    serve_stop_loop(serve);
-}
+/* A test of a loop: its body has `serve`. SETUP is a statement that may change `serve` before the
+ * loop starts. */
+#define LOOP_TEST_WITH(suite, name, SETUP)           \
+    static void suite##_##name(struct serve *serve); \
+    Test(suite, name)                                \
+    {                                                \
+        struct serve state, *serve = &state;         \
+        serve_init(serve);                           \
+        SETUP;                                       \
+        serve_start(serve);                          \
+        suite##_##name(serve);                       \
+        serve_end(serve);                            \
+    }                                                \
+    static void suite##_##name(struct serve *serve)
+#define LOOP_TEST(suite, name) LOOP_TEST_WITH(suite, name, (void)0)
 
-/* A test between serve_begin and serve_end: its body has `serve` and `peer`. */
-#define SERVE_TEST(suite, name)                                         \
+/* The same with a connection: the body has `serve` and `peer`. */
+#define SERVE_TEST_WITH(suite, name, SETUP)                             \
     static void suite##_##name(struct serve *serve, struct fake *peer); \
     Test(suite, name)                                                   \
     {                                                                   \
-        struct serve serve;                                             \
-        struct fake peer;                                               \
-        serve_begin(&serve, &peer);                                     \
-        suite##_##name(&serve, &peer);                                  \
-        serve_end(&serve, &peer);                                       \
+        struct serve state, *serve = &state;                            \
+        serve_init(serve);                                              \
+        SETUP;                                                          \
+        serve_start(serve);                                             \
+        suite##_##name(serve, serve_open(serve));                       \
+        serve_end(serve);                                               \
     }                                                                   \
     static void suite##_##name(struct serve *serve, struct fake *peer)
+#define SERVE_TEST(suite, name) SERVE_TEST_WITH(suite, name, (void)0)
 
 /* Sends RESP, and expects this reply. */
 static inline void serve_ask(struct serve *serve, struct fake *peer, const char *request,

@@ -43,338 +43,265 @@ static void clear(struct serve *serve, struct fake *peer, struct stream *stream)
     expect_reply(peer, 9, SW_REPLY_OK);
 }
 
-Test(bulk_conn, replies_are_the_same_wherever_frames_are_cut)
+LOOP_TEST(bulk_conn, replies_are_the_same_wherever_frames_are_cut)
 {
     static struct stream stream;
-    struct serve serve;
-    serve_init(&serve);
-    serve_start(&serve);
     fill_mixed(&stream);
     size_t size = stream.size;
     for (size_t cut = 0; cut <= size; cut += cut < 1500 || cut > size - 700 ? 1 : 517) {
-        struct fake peer;
-        serve_open(&serve, &peer);
+        struct fake *peer = serve_open(serve);
         fill_mixed(&stream);
-        send_all(&serve, &peer, stream.bytes, cut);
+        send_all(serve, peer, stream.bytes, cut);
         if (cut % 2 == 1) {
-            serve_until_idle(&serve);
+            serve_until_idle(serve);
         }
-        send_all(&serve, &peer, stream.bytes + cut, size - cut);
-        serve_until_idle(&serve);
-        expect_mixed(&peer);
-        clear(&serve, &peer, &stream);
-        serve_close(&serve, &peer);
+        send_all(serve, peer, stream.bytes + cut, size - cut);
+        serve_until_idle(serve);
+        expect_mixed(peer);
+        clear(serve, peer, &stream);
+        serve_close(serve, peer);
     }
-    serve_stop_loop(&serve);
 }
 
-Test(bulk_conn, replies_are_the_same_byte_by_byte)
+SERVE_TEST(bulk_conn, replies_are_the_same_byte_by_byte)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     fill_mixed(&stream);
     for (size_t i = 0; i < stream.size; i++) {
-        send_all(&serve, &peer, stream.bytes + i, 1);
+        send_all(serve, peer, stream.bytes + i, 1);
     }
-    serve_until_idle(&serve);
-    expect_mixed(&peer);
-    serve_end(&serve, &peer);
+    serve_until_idle(serve);
+    expect_mixed(peer);
 }
 
-Test(bulk_conn, replies_are_the_same_whatever_the_peer_takes)
+LOOP_TEST(bulk_conn, replies_are_the_same_whatever_the_peer_takes)
 {
     static struct stream stream;
-    struct serve serve;
-    serve_init(&serve);
-    serve_start(&serve);
     for (size_t takes = 0; takes < 700; takes++) {
-        struct fake peer;
-        serve_open(&serve, &peer);
+        struct fake *peer = serve_open(serve);
         fill_mixed(&stream);
-        peer.takes = takes;
-        send_all(&serve, &peer, stream.bytes, stream.size);
+        peer->takes = takes;
+        send_all(serve, peer, stream.bytes, stream.size);
         do {
-            fake_take(&peer, takes + 1);
-            serve_check(&serve);
-        } while (serve_iteration(&serve) || peer.queued > 0);
-        expect_mixed(&peer);
-        cr_assert_eq(sw_conn_unsent_bytes(peer.conn), 0);
-        peer.takes = SIZE_MAX;
-        clear(&serve, &peer, &stream);
-        serve_close(&serve, &peer);
+            fake_take(peer, takes + 1);
+            serve_check(serve);
+        } while (serve_iteration(serve) || peer->queued > 0);
+        expect_mixed(peer);
+        cr_assert_eq(sw_conn_unsent_bytes(peer->conn), 0);
+        peer->takes = SIZE_MAX;
+        clear(serve, peer, &stream);
+        serve_close(serve, peer);
     }
-    serve_stop_loop(&serve);
 }
+
+enum { FRAMES = 200 };
 
 /* Replies beyond one system call's pieces, and beyond an iteration's bytes. */
-Test(bulk_conn, many_replies_leave_in_order)
+SERVE_TEST_WITH(bulk_conn, many_replies_leave_in_order, serve->config.frames_in_flight_max = FRAMES;
+                serve->config.arena_bytes = 4 << 20)
 {
-    enum { FRAMES = 200 };
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve.config.frames_in_flight_max = FRAMES;
-    serve.config.arena_bytes = 4 << 20;
-    serve_start(&serve);
-    serve_open(&serve, &peer);
     for (uint64_t i = 0; i < FRAMES; i++) {
         add_frame(&stream, SW_OPERATION_PING, i, 0, 0);
     }
-    serve.loop->net.iteration.bytes = 1000;
-    send_all(&serve, &peer, stream.bytes, 1000);
+    serve->loop->net.iteration.bytes = 1000;
+    send_all(serve, peer, stream.bytes, 1000);
     for (size_t sent = 1000; sent < stream.size;) {
-        serve.loop->net.iteration.number++;
-        serve.loop->net.iteration.bytes = 1000;
-        sent += fake_send(&peer, stream.bytes + sent, stream.size - sent);
-        sw_bulk_flush(&serve.loop->bulk);
-        serve_check(&serve);
+        serve->loop->net.iteration.number++;
+        serve->loop->net.iteration.bytes = 1000;
+        sent += fake_send(peer, stream.bytes + sent, stream.size - sent);
+        sw_bulk_flush(&serve->loop->bulk);
+        serve_check(serve);
     }
-    serve_until_idle(&serve);
+    serve_until_idle(serve);
     for (uint64_t i = 0; i < FRAMES; i++) {
-        expect_reply(&peer, i, SW_REPLY_OK);
+        expect_reply(peer, i, SW_REPLY_OK);
     }
-    expect_no_reply(&peer);
-    serve_end(&serve, &peer);
+    expect_no_reply(peer);
 }
 
 /* --- what frames wait for --------------------------------------------------------------------- */
 
-Test(bulk_conn, no_more_frames_are_in_flight_than_may_be)
+SERVE_TEST_WITH(bulk_conn, no_more_frames_are_in_flight_than_may_be,
+                serve->config.frames_in_flight_max = 2)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve.config.frames_in_flight_max = 2;
-    serve_start(&serve);
-    serve_open(&serve, &peer);
     for (uint64_t i = 1; i <= 5; i++) {
         add_frame(&stream, SW_OPERATION_SET, i, i, 1);
     }
-    fake_send(&peer, stream.bytes, stream.size);
-    cr_assert_eq(peer.conn->in_flight, 2);
-    cr_assert_eq(peer.conn->stall, SW_STALL_IN_FLIGHT);
-    cr_assert_eq(serve.loop->counters.frames_in_flight_pauses, 1);
-    serve_until_idle(&serve);
+    fake_send(peer, stream.bytes, stream.size);
+    cr_assert_eq(peer->conn->in_flight, 2);
+    cr_assert_eq(peer->conn->stall, SW_STALL_IN_FLIGHT);
+    cr_assert_eq(serve->loop->counters.frames_in_flight_pauses, 1);
+    serve_until_idle(serve);
     for (uint64_t i = 1; i <= 5; i++) {
-        expect_reply(&peer, i, SW_REPLY_OK);
+        expect_reply(peer, i, SW_REPLY_OK);
     }
-    cr_assert_eq(peer.conn->stall, SW_STALL_NONE);
-    serve_end(&serve, &peer);
+    cr_assert_eq(peer->conn->stall, SW_STALL_NONE);
 }
 
 /* A reply that the peer has not taken is in flight. */
-Test(bulk_conn, unsent_replies_count_as_in_flight)
+SERVE_TEST_WITH(bulk_conn, unsent_replies_count_as_in_flight,
+                serve->config.frames_in_flight_max = 2)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve.config.frames_in_flight_max = 2;
-    serve_start(&serve);
-    serve_open(&serve, &peer);
     for (uint64_t i = 1; i <= 3; i++) {
         add_frame(&stream, SW_OPERATION_PING, i, 0, 0);
     }
-    peer.takes = 0;
-    fake_send(&peer, stream.bytes, stream.size);
-    serve_until_idle(&serve);
-    cr_assert_eq(peer.conn->stall, SW_STALL_IN_FLIGHT);
-    cr_assert_eq(peer.conn->unsent_replies, 2);
-    fake_take_all(&peer);
-    serve_until_idle(&serve);
-    fake_take_all(&peer);
+    peer->takes = 0;
+    fake_send(peer, stream.bytes, stream.size);
+    serve_until_idle(serve);
+    cr_assert_eq(peer->conn->stall, SW_STALL_IN_FLIGHT);
+    cr_assert_eq(peer->conn->unsent_replies, 2);
+    fake_take_all(peer);
+    serve_until_idle(serve);
+    fake_take_all(peer);
     for (uint64_t i = 1; i <= 3; i++) {
-        expect_reply(&peer, i, SW_REPLY_OK);
+        expect_reply(peer, i, SW_REPLY_OK);
     }
-    serve_end(&serve, &peer);
 }
 
 /* A frame of 1024 operations takes 5 pages of 4 KiB; the arena has 1 MiB. The first frame gets
  * memory first, even if a later and smaller frame would fit. */
-Test(bulk_conn, frames_wait_for_memory_in_order)
+LOOP_TEST(bulk_conn, frames_wait_for_memory_in_order)
 {
     enum { HOLDERS = 80 };
     static struct stream large, small;
-    static struct fake holders[HOLDERS];
-    struct serve serve;
-    struct fake waiting, later;
+    static struct fake *holders[HOLDERS];
     int held = 0;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &waiting);
-    serve_open(&serve, &later);
+    struct fake *waiting = serve_open(serve);
+    struct fake *later = serve_open(serve);
     add_frame(&large, SW_OPERATION_SET, 1, 0, 1024);
     add_frame(&small, SW_OPERATION_SET, 2, 5000, 1);
     do { /* all but the last byte of their bodies */
-        serve_open(&serve, &holders[held]);
-        fake_send(&holders[held], large.bytes, large.size - 1);
-    } while (holders[held].conn->stall == SW_STALL_NONE && ++held < HOLDERS);
+        holders[held] = serve_open(serve);
+        fake_send(holders[held], large.bytes, large.size - 1);
+    } while (holders[held]->conn->stall == SW_STALL_NONE && ++held < HOLDERS);
     cr_assert_lt(held, HOLDERS, "memory for all");
-    fake_send(&waiting, large.bytes, large.size);
-    fake_send(&later, small.bytes, small.size);
-    cr_assert_eq(waiting.conn->stall, SW_STALL_ARENA);
-    cr_assert_eq(later.conn->stall, SW_STALL_ARENA, "it would fit, but others wait");
-    cr_assert_eq(serve.loop->net.arena_waiters, 3);
-    serve_until_idle(&serve);
-    expect_no_reply(&later);
+    fake_send(waiting, large.bytes, large.size);
+    fake_send(later, small.bytes, small.size);
+    cr_assert_eq(waiting->conn->stall, SW_STALL_ARENA);
+    cr_assert_eq(later->conn->stall, SW_STALL_ARENA, "it would fit, but others wait");
+    cr_assert_eq(serve->loop->net.arena_waiters, 3);
+    serve_until_idle(serve);
+    expect_no_reply(later);
     for (int i = 0; i < 3; i++) { /* one goes: the oldest waiter takes its place, and so on */
-        serve_close(&serve, &holders[i]);
+        serve_close(serve, holders[i]);
     }
-    serve_until_idle(&serve);
-    expect_reply(&waiting, 1, SW_REPLY_OK);
-    expect_reply(&later, 2, SW_REPLY_OK);
+    serve_until_idle(serve);
+    expect_reply(waiting, 1, SW_REPLY_OK);
+    expect_reply(later, 2, SW_REPLY_OK);
     for (int i = 3; i <= held; i++) {
-        serve_close(&serve, &holders[i]);
+        serve_close(serve, holders[i]);
     }
-    cr_assert_eq(serve.loop->net.arena_waiters, 0);
-    serve_close(&serve, &waiting);
-    serve_close(&serve, &later);
-    serve_stop_loop(&serve);
+    cr_assert_eq(serve->loop->net.arena_waiters, 0);
 }
 
-Test(bulk_conn, stats_waits_for_what_came_before_it)
+SERVE_TEST(bulk_conn, stats_waits_for_what_came_before_it)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 3);
     add_frame(&stream, SW_OPERATION_STATS, 2, 0, 0);
-    fake_send(&peer, stream.bytes, stream.size);
-    cr_assert_eq(peer.conn->stall, SW_STALL_BARRIER);
-    serve_until_idle(&serve);
-    expect_reply(&peer, 1, SW_REPLY_OK);
-    expect_reply(&peer, 2, SW_REPLY_OK);
-    serve_end(&serve, &peer);
+    fake_send(peer, stream.bytes, stream.size);
+    cr_assert_eq(peer->conn->stall, SW_STALL_BARRIER);
+    serve_until_idle(serve);
+    expect_reply(peer, 1, SW_REPLY_OK);
+    expect_reply(peer, 2, SW_REPLY_OK);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-Test(bulk_conn, closing_gives_the_memory_of_half_a_body_back)
+SERVE_TEST(bulk_conn, closing_gives_the_memory_of_half_a_body_back)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 1024);
-    fake_send(&peer, stream.bytes, stream.size / 2);
-    cr_assert_gt(serve.loop->batches.arena.pages_used, 0);
-    serve_close(&serve, &peer);
-    cr_assert_eq(serve.loop->batches.arena.pages_used, 0);
-    serve_stop_loop(&serve);
+    fake_send(peer, stream.bytes, stream.size / 2);
+    cr_assert_gt(serve->loop->batches.arena.pages_used, 0);
+    serve_close(serve, peer);
+    cr_assert_eq(serve->loop->batches.arena.pages_used, 0);
 }
 
-Test(bulk_conn, closing_leaves_frames_to_the_transport_that_writes_them)
+SERVE_TEST(bulk_conn, closing_leaves_frames_to_the_transport_that_writes_them)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_GET, 1, 0, 1024);
     add_frame(&stream, SW_OPERATION_GET, 2, 0, 1024);
-    peer.takes = 100;
-    fake_send(&peer, stream.bytes, stream.size);
-    serve_until_idle(&serve);
-    cr_assert_gt(peer.queued, 0);
-    sw_conn_abort(peer.conn);
-    serve_check(&serve);
-    cr_assert_gt(serve.loop->batches.arena.pages_used, 0, "it is being written from there");
-    cr_assert(fake_deliver_closed(&peer));
-    cr_assert_eq(serve.loop->batches.arena.pages_used, 0);
-    serve_end(&serve, &peer);
+    peer->takes = 100;
+    fake_send(peer, stream.bytes, stream.size);
+    serve_until_idle(serve);
+    cr_assert_gt(peer->queued, 0);
+    sw_conn_abort(peer->conn);
+    serve_check(serve);
+    cr_assert_gt(serve->loop->batches.arena.pages_used, 0, "it is being written from there");
+    cr_assert(fake_deliver_closed(peer));
+    cr_assert_eq(serve->loop->batches.arena.pages_used, 0);
 }
 
-Test(bulk_conn, closing_waits_for_frames_in_flight)
+SERVE_TEST(bulk_conn, closing_waits_for_frames_in_flight)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 10);
-    fake_send(&peer, stream.bytes, stream.size);
-    cr_assert_eq(peer.conn->in_flight, 1);
-    sw_conn_abort(peer.conn);
-    cr_assert(fake_deliver_closed(&peer));
-    serve_until_idle(&serve);
-    cr_assert_eq(serve.loop->batches.arena.pages_used, 0);
-    serve_end(&serve, &peer);
+    fake_send(peer, stream.bytes, stream.size);
+    cr_assert_eq(peer->conn->in_flight, 1);
+    sw_conn_abort(peer->conn);
+    cr_assert(fake_deliver_closed(peer));
+    serve_until_idle(serve);
+    cr_assert_eq(serve->loop->batches.arena.pages_used, 0);
 }
 
-Test(bulk_conn, an_error_while_replies_are_sent_closes)
+LOOP_TEST(bulk_conn, an_error_while_replies_are_sent_closes)
 {
     static const int errors[][2] = {{UV_EPIPE, 0}, {0, UV_ENOMEM}};
+    static struct stream stream;
+    add_frame(&stream, SW_OPERATION_GET, 1, 0, 10);
     for (int i = 0; i < 2; i++) {
-        static struct stream stream;
-        struct serve serve;
-        struct fake peer;
-        serve_begin(&serve, &peer);
-        stream.size = 0;
-        add_frame(&stream, SW_OPERATION_GET, 1, 0, 10);
-        peer.takes = 10;
-        peer.try_error = errors[i][0];
-        peer.write_error = errors[i][1];
-        fake_send(&peer, stream.bytes, stream.size);
-        serve_until_idle(&serve);
-        cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-        serve_end(&serve, &peer);
+        struct fake *peer = serve_open(serve);
+        peer->takes = 10;
+        peer->try_error = errors[i][0];
+        peer->write_error = errors[i][1];
+        fake_send(peer, stream.bytes, stream.size);
+        serve_until_idle(serve);
+        cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
     }
 }
 
-Test(bulk_conn, what_is_no_frame_is_told_and_closed)
+SERVE_TEST(bulk_conn, what_is_no_frame_is_told_and_closed)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_PING, 1, 0, 0);
-    fake_send(&peer, stream.bytes, stream.size);
-    fake_send(&peer, "\xd5SX\x01", 4);
-    serve_until_idle(&serve);
-    expect_reply(&peer, 1, SW_REPLY_OK);
-    expect_reply(&peer, 0, SW_REPLY_BAD_REQUEST);
-    cr_assert_eq(serve.loop->counters.frame_protocol_errors, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_end(&serve, &peer);
+    fake_send(peer, stream.bytes, stream.size);
+    fake_send(peer, "\xd5SX\x01", 4);
+    serve_until_idle(serve);
+    expect_reply(peer, 1, SW_REPLY_OK);
+    expect_reply(peer, 0, SW_REPLY_BAD_REQUEST);
+    cr_assert_eq(serve->loop->counters.frame_protocol_errors, 1);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(bulk_conn, half_a_frame_times_out_in_a_frame)
+LOOP_TEST_WITH(bulk_conn, half_a_frame_times_out_in_a_frame,
+               serve->config.request_timeout_ms = 1000)
 {
     static struct stream stream;
-    struct serve serve;
-    serve_init(&serve);
-    serve.config.request_timeout_ms = 1000;
-    serve_start(&serve);
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 1024);
     const size_t parts[] = {10, stream.size / 2};
     for (int i = 0; i < 2; i++) {
-        struct fake peer;
-        serve_open(&serve, &peer);
-        fake_send(&peer, stream.bytes, parts[i]);
-        serve_pass(&serve, 1001);
-        serve_until_idle(&serve);
-        expect_reply(&peer, 0, SW_REPLY_TIMED_OUT);
-        cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-        serve_close(&serve, &peer);
+        struct fake *peer = serve_open(serve);
+        fake_send(peer, stream.bytes, parts[i]);
+        serve_pass(serve, 1001);
+        serve_until_idle(serve);
+        expect_reply(peer, 0, SW_REPLY_TIMED_OUT);
+        cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
+        serve_close(serve, peer);
     }
-    serve_stop_loop(&serve);
 }
 
-Test(bulk_conn, one_that_passes_connections_max_is_told_in_a_frame)
+LOOP_TEST(bulk_conn, one_that_passes_connections_max_is_told_in_a_frame)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    fake_open(&peer, &serve.loop->net, true);
+    struct fake *peer = fake_open(&serve->loop->net, true);
     add_frame(&stream, SW_OPERATION_HELLO, 1, 0, 0);
-    fake_send(&peer, stream.bytes, stream.size);
-    serve_until_idle(&serve);
-    expect_reply(&peer, 0, SW_REPLY_TOO_MANY_CONNECTIONS);
-    expect_no_reply(&peer);
-    serve_end(&serve, &peer);
+    fake_send(peer, stream.bytes, stream.size);
+    serve_until_idle(serve);
+    expect_reply(peer, 0, SW_REPLY_TOO_MANY_CONNECTIONS);
+    expect_no_reply(peer);
 }

@@ -6,7 +6,7 @@
 #include "tests/server/bulk_fixture.h"
 
 /* Frames that arrive together: one that is too many for the table is refused, and no other. */
-Test(bulk_frames, a_refused_frame_is_refused_alone)
+SERVE_TEST_WITH(bulk_frames, a_refused_frame_is_refused_alone, serve->config.capacity = 1024)
 {
     /* 100 new keys, the same again, more than there is room for, 20 more new keys */
     static const struct {
@@ -17,33 +17,26 @@ Test(bulk_frames, a_refused_frame_is_refused_alone)
                   {200, 800, 0, SW_REPLY_OUT_OF_MEMORY},
                   {2000, 20, 0, SW_REPLY_OK}};
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
     struct sw_table_stats stats;
-    serve_init(&serve);
-    serve.config.capacity = 1024; /* 870 keys at the standard load */
-    serve_start(&serve);
-    serve_open(&serve, &peer);
     for (unsigned n = 0; n < 4; n++) {
         add_frame(&stream, SW_OPERATION_SET, n, wanted[n].first, wanted[n].count);
     }
-    fake_send(&peer, stream.bytes, stream.size);
-    serve_until_idle(&serve);
+    fake_send(peer, stream.bytes, stream.size);
+    serve_until_idle(serve);
     bool seen[4] = {false};
     for (unsigned n = 0; n < 4; n++) {
         struct sw_reply reply;
-        cr_assert(take_reply(&peer, &reply));
+        cr_assert(take_reply(peer, &reply));
         cr_assert(reply.request_id < 4 && !seen[reply.request_id]);
         seen[reply.request_id] = true;
         cr_assert_eq(reply.status, wanted[reply.request_id].status, "frame %u: %s",
                      (unsigned)reply.request_id, reply.message);
         cr_assert_eq(reply.hits, wanted[reply.request_id].hits);
     }
-    expect_no_reply(&peer);
-    sw_table_stats(serve.table, &stats);
+    expect_no_reply(peer);
+    sw_table_stats(serve->table, &stats);
     cr_assert_eq(stats.occupied, 120);
-    cr_assert_eq(serve.loop->counters.frame_errors, 1);
-    serve_end(&serve, &peer);
+    cr_assert_eq(serve->loop->counters.frame_errors, 1);
 }
 
 /* --- streams ---------------------------------------------------------------------------------- */
@@ -61,37 +54,29 @@ static unsigned flights_of(const struct sw_flights *flights, const struct fake *
 }
 
 /* Reads need not wait for writes, and the table keeps the order of a connection by its stream. */
-Test(bulk_frames, each_connection_is_a_stream_and_reads_have_a_list_of_their_own)
+LOOP_TEST(bulk_frames, each_connection_is_a_stream_and_reads_have_a_list_of_their_own)
 {
     static struct stream stream;
-    struct serve serve;
-    struct fake peers[2], redis;
-    serve_init(&serve);
-    serve_start(&serve);
-    struct sw_batches *batches = &serve.loop->batches;
+    struct fake *peers[2];
+    struct sw_batches *batches = &serve->loop->batches;
     add_frame(&stream, SW_OPERATION_GET, 0, 1, 3);
     add_frame(&stream, SW_OPERATION_SET, 1, 1, 3);
     add_frame(&stream, SW_OPERATION_SCAN, 2, 0, 5);
     add_frame(&stream, SW_OPERATION_CLEAR, 3, 0, 0);
     add_frame(&stream, SW_OPERATION_DELETE, 4, 1, 3);
     for (int i = 0; i < 2; i++) {
-        serve_open(&serve, &peers[i]);
-        fake_send(&peers[i], stream.bytes, stream.size);
-        cr_assert_eq(flights_of(&batches->flights, &peers[i]), 2);
-        cr_assert_eq(flights_of(&batches->write_flights, &peers[i]), 3);
+        peers[i] = serve_open(serve);
+        fake_send(peers[i], stream.bytes, stream.size);
+        cr_assert_eq(flights_of(&batches->flights, peers[i]), 2);
+        cr_assert_eq(flights_of(&batches->write_flights, peers[i]), 3);
     }
-    cr_assert_neq(peers[0].conn->peer.id, peers[1].conn->peer.id);
-    serve_open(&serve, &redis);
-    fake_say(&redis, "FLUSHALL\r\n");
-    cr_assert_eq(flights_of(&batches->write_flights, &redis), 1);
+    cr_assert_neq(peers[0]->conn->peer.id, peers[1]->conn->peer.id);
+    struct fake *redis = serve_open(serve);
+    fake_say(redis, "FLUSHALL\r\n");
+    cr_assert_eq(flights_of(&batches->write_flights, redis), 1);
     cr_assert_eq(batches->flights.count, 4);
     cr_assert_eq(batches->write_flights.count, 7);
-    serve_until_idle(&serve);
-    for (int i = 0; i < 2; i++) {
-        serve_close(&serve, &peers[i]);
-    }
-    serve_close(&serve, &redis);
-    serve_stop_loop(&serve);
+    serve_until_idle(serve);
 }
 
 /* --- spare frames ----------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ struct expected {
 
 /* A connection with keys of its own. */
 struct lane {
-    struct fake peer;
+    struct fake *peer;
     uint8_t *stream;
     size_t size, sent;
     bool present[KEYS];
@@ -137,7 +137,7 @@ static void check_reply(const struct expected *expected, const struct sw_reply *
 /* Looks at the whole replies that have come. */
 static void take_replies(struct lane *lane)
 {
-    struct fake *peer = &lane->peer;
+    struct fake *peer = lane->peer;
     struct sw_frame_prefix prefix;
     struct sw_reply reply;
     size_t at = 0;
@@ -172,10 +172,10 @@ static void step(struct serve *serve, struct lane *lane, struct random *random)
         serve_iteration(serve);
         break;
     case 1:
-        lane->peer.takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 300);
+        lane->peer->takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 300);
         break;
     case 2:
-        fake_take(&lane->peer, random_below(random, 3000));
+        fake_take(lane->peer, random_below(random, 3000));
         break;
     case 3:
         serve->loop->uv.time += random_below(random, 3);
@@ -183,7 +183,7 @@ static void step(struct serve *serve, struct lane *lane, struct random *random)
         break;
     default:
         left = left > 0 ? random_below(random, left < 900 ? left + 1 : 900) : 0;
-        lane->sent += fake_send(&lane->peer, lane->stream + lane->sent, left);
+        lane->sent += fake_send(lane->peer, lane->stream + lane->sent, left);
         break;
     }
     serve_check(serve);
@@ -199,28 +199,23 @@ static void finish(struct serve *serve, struct lane *lanes)
         for (int i = 0; i < LANES; i++) {
             struct lane *lane = &lanes[i];
             size_t left = lane->size - lane->sent;
-            lane->peer.takes = SIZE_MAX;
-            more |= lane->peer.queued > 0 || left > 0;
-            fake_take_all(&lane->peer);
-            lane->sent += fake_send(&lane->peer, lane->stream + lane->sent, left);
+            lane->peer->takes = SIZE_MAX;
+            more |= lane->peer->queued > 0 || left > 0;
+            fake_take_all(lane->peer);
+            lane->sent += fake_send(lane->peer, lane->stream + lane->sent, left);
             take_replies(lane);
         }
     }
 }
 
-Test(bulk_random, every_frame_gets_its_own_reply)
+LOOP_TEST_WITH(bulk_random, every_frame_gets_its_own_reply, serve->config.arena_bytes = 64 << 10;
+               serve->config.frame_ops_max = 64; serve->config.frames_in_flight_max = 6;
+               serve->config.output_bytes_pause = 4096)
 {
-    struct serve serve;
     struct random random = random_of(0);
     static struct lane lanes[LANES];
-    serve_init(&serve);
-    serve.config.arena_bytes = 64 << 10; /* frames wait for it */
-    serve.config.frame_ops_max = 64;
-    serve.config.frames_in_flight_max = 6;
-    serve.config.output_bytes_pause = 4096;
-    serve_start(&serve);
     for (unsigned i = 0; i < LANES; i++) {
-        serve_open(&serve, &lanes[i].peer);
+        lanes[i].peer = serve_open(serve);
         lanes[i].stream = malloc(STREAM_BYTES);
         cr_assert_not_null(lanes[i].stream);
         for (unsigned n = 0; n < FRAMES; n++) {
@@ -228,16 +223,14 @@ Test(bulk_random, every_frame_gets_its_own_reply)
         }
     }
     for (int n = 0; n < STEPS; n++) {
-        step(&serve, &lanes[random_below(&random, LANES)], &random);
+        step(serve, &lanes[random_below(&random, LANES)], &random);
     }
-    finish(&serve, lanes);
-    cr_assert_gt(serve.loop->counters.frames_in_flight_pauses, 0);
-    cr_assert_gt(serve.loop->counters.arena_pauses, 0);
+    finish(serve, lanes);
+    cr_assert_gt(serve->loop->counters.frames_in_flight_pauses, 0);
+    cr_assert_gt(serve->loop->counters.arena_pauses, 0);
     for (int i = 0; i < LANES; i++) {
         cr_assert_eq(lanes[i].replies, FRAMES, "connection %d", i);
-        cr_assert_eq(lanes[i].peer.out_bytes, 0);
-        serve_close(&serve, &lanes[i].peer);
+        cr_assert_eq(lanes[i].peer->out_bytes, 0);
         free(lanes[i].stream);
     }
-    serve_stop_loop(&serve);
 }

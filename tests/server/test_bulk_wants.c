@@ -40,42 +40,35 @@ static void exchange(struct serve *serve, struct fake *peer, struct sw_request r
     }
 }
 
-Test(bulk_conn, a_reply_has_what_was_asked_for_and_nothing_else)
+SERVE_TEST(bulk_conn, a_reply_has_what_was_asked_for_and_nothing_else)
 {
     enum { PRESENT = 90, COUNT = 100 };
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     for (int wants = 0; wants < 4; wants++) {
         struct sw_request request = {.request_id = 7,
                                      .operation = SW_OPERATION_SET,
                                      .count = PRESENT,
                                      .want_values = (wants & 1) != 0,
                                      .declines_found = (wants & 2) != 0};
-        exchange(&serve, &peer, request, 500, 0);
-        exchange(&serve, &peer, request, 500, PRESENT);
+        exchange(serve, peer, request, 500, 0);
+        exchange(serve, peer, request, 500, PRESENT);
         request.count = COUNT;
         request.operation = SW_OPERATION_GET;
-        exchange(&serve, &peer, request, 500, PRESENT);
+        exchange(serve, peer, request, 500, PRESENT);
         request.operation = SW_OPERATION_SET_PRESENT;
-        exchange(&serve, &peer, request, 500, PRESENT);
+        exchange(serve, peer, request, 500, PRESENT);
         request.operation = SW_OPERATION_DELETE;
-        exchange(&serve, &peer, request, 500, PRESENT);
-        exchange(&serve, &peer, request, 500, 0);
+        exchange(serve, peer, request, 500, PRESENT);
+        exchange(serve, peer, request, 500, 0);
     }
-    serve_end(&serve, &peer);
 }
 
 /* Frames that arrive together, some without the bitmap: each reply has the hits and overflows of
  * its own frame. */
-Test(bulk_conn, frames_without_the_bitmap_count_beside_those_with_it)
+SERVE_TEST(bulk_conn, frames_without_the_bitmap_count_beside_those_with_it)
 {
     enum { FRAMES = 6, COUNT = 70 };
     static struct stream stream;
-    struct serve serve;
-    struct fake peer;
     struct sw_reply reply;
-    serve_begin(&serve, &peer);
     stream.size = 0;
     add_frame(&stream, SW_OPERATION_SET, FRAMES, 1000, COUNT);
     for (uint64_t i = 0; i < FRAMES; i++) {
@@ -85,11 +78,11 @@ Test(bulk_conn, frames_without_the_bitmap_count_beside_those_with_it)
                                            .declines_found = i % 2 == 0};
         add_request(&stream, request, 1000 + 10 * i); /* the later, the fewer are there */
     }
-    send_all(&serve, &peer, stream.bytes, stream.size);
-    serve_until_idle(&serve);
-    expect_reply(&peer, FRAMES, SW_REPLY_OK);
+    send_all(serve, peer, stream.bytes, stream.size);
+    serve_until_idle(serve);
+    expect_reply(peer, FRAMES, SW_REPLY_OK);
     for (uint64_t i = 0; i < FRAMES; i++) {
-        cr_assert(take_reply(&peer, &reply));
+        cr_assert(take_reply(peer, &reply));
         cr_assert_eq(reply.request_id, i);
         cr_assert_eq(reply.lacks_found, i % 2 == 0);
         cr_assert_eq(reply.hits, COUNT - 10 * i, "%llu", (unsigned long long)reply.hits);
@@ -97,5 +90,4 @@ Test(bulk_conn, frames_without_the_bitmap_count_beside_those_with_it)
         cr_assert_eq(reply.overflows, i == 0 ? 0 : COUNT, "%llu",
                      (unsigned long long)reply.overflows);
     }
-    serve_end(&serve, &peer);
 }

@@ -7,55 +7,41 @@
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
-Test(conn, a_new_one_reads_and_is_counted)
+TOY_TEST(conn, a_new_one_reads_and_is_counted)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
-    cr_assert(peer.reading);
-    cr_assert_null(peer.conn->protocol);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
+    cr_assert(peer->reading);
+    cr_assert_null(peer->conn->protocol);
     cr_assert_eq(toy->net.connections, 1);
     cr_assert_eq(toy->counters.connections_accepted, 1);
     sw_net_check(&toy->net);
-    fake_fini(&peer);
+    fake_fini(peer);
     cr_assert_eq(toy->counters.connections_closed, 1);
-    toy_destroy(toy);
 }
 
 /* Numbers of connections are unique among the loops of a server. */
-Test(conn, ids_go_on_in_steps_of_the_loops)
+NET_TEST(conn, ids_go_on_in_steps_of_the_loops)
 {
-    struct toy *toy = toy_create();
-    struct fake peers[3];
+    struct fake *peers[3];
     toy->net.next_id = 2;
     toy->net.id_step = 4;
     for (uint64_t i = 0; i < 3; i++) {
-        fake_open(&peers[i], &toy->net, false);
-        cr_assert_eq(peers[i].conn->peer.id, 2 + 4 * i);
+        peers[i] = toy_peer(toy);
+        cr_assert_eq(peers[i]->conn->peer.id, 2 + 4 * i);
     }
-    for (int i = 0; i < 3; i++) {
-        fake_fini(&peers[i]);
-    }
-    toy_destroy(toy);
 }
 
-Test(conn, the_first_byte_chooses_the_protocol)
+NET_TEST(conn, the_first_byte_chooses_the_protocol)
 {
-    struct toy *toy = toy_create();
-    struct fake hash, lines;
-    fake_open(&hash, &toy->net, false);
-    fake_open(&lines, &toy->net, false);
-    fake_say(&hash, "#");
-    fake_say(&lines, "r");
-    cr_assert_eq(hash.conn->protocol, &toy_hash);
-    cr_assert_eq(lines.conn->protocol, &toy_lines);
-    fake_say(&lines, "#\n"); /* the choice stays */
-    cr_assert_eq(lines.conn->protocol, &toy_lines);
+    struct fake *hash = toy_peer(toy);
+    struct fake *lines = toy_peer(toy);
+    fake_say(hash, "#");
+    fake_say(lines, "r");
+    cr_assert_eq(hash->conn->protocol, &toy_hash);
+    cr_assert_eq(lines->conn->protocol, &toy_lines);
+    fake_say(lines, "#\n"); /* the choice stays */
+    cr_assert_eq(lines->conn->protocol, &toy_lines);
     cr_assert_eq(toy->opened, 2);
-    sw_conn_request_done(lines.conn, false);
-    fake_fini(&hash);
-    fake_fini(&lines);
-    toy_destroy(toy);
 }
 
 TOY_TEST(conn, one_that_says_nothing_has_no_protocol_to_close)
@@ -171,7 +157,6 @@ TOY_TEST(conn, a_draining_one_reads_no_more)
     sw_conn_drain(peer->conn, false);
     cr_assert_not(peer->reading);
     cr_assert_eq(fake_say(peer, "r\n"), 0);
-    sw_conn_request_done(peer->conn, false);
 }
 
 TOY_TEST(conn, a_lingering_one_drops_what_comes)
@@ -216,23 +201,18 @@ TOY_TEST(conn, draining_again_may_drop_the_input_that_was_kept)
     cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(conn, a_shutdown_drains_every_one)
+NET_TEST(conn, a_shutdown_drains_every_one)
 {
-    struct toy *toy = toy_create();
-    struct fake busy, idle;
-    fake_open(&busy, &toy->net, false);
-    fake_open(&idle, &toy->net, false);
-    fake_say(&busy, "r\n");
+    struct fake *busy = toy_peer(toy);
+    struct fake *idle = toy_peer(toy);
+    fake_say(busy, "r\n");
     sw_net_drain(&toy->net);
-    cr_assert_eq(idle.conn->state, SW_CONN_LINGERING);
-    cr_assert_eq(busy.conn->state, SW_CONN_DRAINING);
-    sw_conn_request_done(busy.conn, false);
+    cr_assert_eq(idle->conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(busy->conn->state, SW_CONN_DRAINING);
+    sw_conn_request_done(busy->conn, false);
     sw_net_sweep(&toy->net, true);
-    cr_assert_eq(idle.conn->state, SW_CONN_CLOSED);
-    cr_assert_eq(busy.conn->state, SW_CONN_CLOSED);
-    fake_fini(&busy);
-    fake_fini(&idle);
-    toy_destroy(toy);
+    cr_assert_eq(idle->conn->state, SW_CONN_CLOSED);
+    cr_assert_eq(busy->conn->state, SW_CONN_CLOSED);
 }
 
 /* --- abort ------------------------------------------------------------------------------------ */
@@ -256,7 +236,6 @@ TOY_TEST(conn, the_protocol_may_abort_while_it_is_fed)
     cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
     cr_assert_str_eq(toy->log, "r");
     cr_assert_eq(sw_input_held(&peer->conn->input), 0);
-    sw_conn_request_done(peer->conn, false);
 }
 
 TOY_TEST(conn, the_protocol_may_abort_while_held_input_is_fed)
@@ -267,23 +246,16 @@ TOY_TEST(conn, the_protocol_may_abort_while_held_input_is_fed)
     cr_assert_null(peer->conn->input.bytes);
 }
 
-Test(conn, the_protocol_may_abort_when_it_is_resumed)
+NET_TEST(conn, the_protocol_may_abort_when_it_is_resumed)
 {
-    struct toy *toy = toy_create();
-    struct fake peer, other;
-    fake_open(&peer, &toy->net, false);
-    fake_open(&other, &toy->net, false);
-    fake_say(&peer, "s1\na\n");
-    fake_say(&other, "s1\n");
+    struct fake *peer = toy_peer(toy);
+    struct fake *other = toy_peer(toy);
+    fake_say(peer, "s1\na\n");
+    fake_say(other, "s1\n");
     toy->has = toy->net.retry = true;
     toy_iteration(toy);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
     cr_assert_str_eq(toy->log, "ss", "the other one has its turn");
-    sw_conn_request_done(peer.conn, false);
-    sw_conn_request_done(other.conn, false);
-    fake_fini(&peer);
-    fake_fini(&other);
-    toy_destroy(toy);
 }
 
 TOY_TEST(conn, the_protocol_may_abort_when_a_body_comes)
@@ -295,95 +267,77 @@ TOY_TEST(conn, the_protocol_may_abort_when_a_body_comes)
     cr_assert_not(peer->conn->receives_body);
 }
 
-Test(conn, the_protocol_may_abort_when_bytes_have_left)
+TOY_TEST(conn, the_protocol_may_abort_when_bytes_have_left)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     static char reply[] = "reply";
     uv_buf_t buffer = uv_buf_init(reply, 5);
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
-    cr_assert_eq(sw_transport_write(peer.transport, &buffer, 1), 0);
+    fake_say(peer, "r\n");
+    cr_assert_eq(sw_transport_write(peer->transport, &buffer, 1), 0);
     toy->aborts_written = true;
-    fake_take_all(&peer);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    sw_conn_request_done(peer.conn, false);
-    toy_end(toy, &peer);
+    fake_take_all(peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
 }
 
 /* The transport has the bytes until it says so, and says so before it is closed. */
-Test(conn, closing_waits_for_bytes_that_are_being_written)
+TOY_TEST(conn, closing_waits_for_bytes_that_are_being_written)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     static char reply[] = "reply";
     uv_buf_t buffer = uv_buf_init(reply, 5);
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
-    struct sw_conn *conn = peer.conn;
-    cr_assert_eq(sw_transport_write(peer.transport, &buffer, 1), 0);
+    fake_say(peer, "r\n");
+    struct sw_conn *conn = peer->conn;
+    cr_assert_eq(sw_transport_write(peer->transport, &buffer, 1), 0);
     sw_conn_abort(conn);
     sw_conn_request_done(conn, false);
     cr_assert_eq(toy->closed, 0);
-    cr_assert(fake_deliver_closed(&peer));
+    cr_assert(fake_deliver_closed(peer));
     cr_assert_eq(toy->written, 1);
     cr_assert_eq(toy->written_status, UV_ECANCELED);
     cr_assert_eq(toy->closed, 1);
-    toy_end(toy, &peer);
 }
 
 /* --- a refused connection --------------------------------------------------------------------- */
 
-Test(conn, a_refused_one_is_told_in_its_protocol)
+NET_TEST(conn, a_refused_one_is_told_in_its_protocol)
 {
-    struct toy *toy = toy_create();
-    struct fake hash, lines;
-    fake_open(&hash, &toy->net, true);
-    fake_open(&lines, &toy->net, true);
+    struct fake *hash = fake_open(&toy->net, true);
+    struct fake *lines = fake_open(&toy->net, true);
     cr_assert_eq(toy->net.connections, 0);
     cr_assert_eq(toy->net.refused, 2);
-    fake_say(&hash, "#r\nr\n");
-    cr_assert_eq(hash.conn->protocol, &toy_hash);
+    fake_say(hash, "#r\nr\n");
+    cr_assert_eq(hash->conn->protocol, &toy_hash);
     cr_assert_eq(toy->refusal, SW_REFUSAL_TOO_MANY_CONNECTIONS);
-    cr_assert_eq(hash.conn->state, SW_CONN_LINGERING);
-    fake_say(&lines, "r");
-    cr_assert_eq(lines.conn->protocol, &toy_lines);
+    cr_assert_eq(hash->conn->state, SW_CONN_LINGERING);
+    fake_say(lines, "r");
+    cr_assert_eq(lines->conn->protocol, &toy_lines);
     cr_assert_eq(toy->refusals, 2);
     cr_assert_eq(toy->logged, 0, "the server executes no request of it");
     sw_net_check(&toy->net);
-    fake_fini(&hash);
-    fake_fini(&lines);
+    fake_fini(hash);
+    fake_fini(lines);
     cr_assert_eq(toy->counters.connections_accepted, 0);
     cr_assert_eq(toy->net.refused, 0);
-    toy_destroy(toy);
 }
 
-Test(conn, a_refused_one_that_keeps_silent_is_told_in_the_last_protocol)
+NET_TEST(conn, a_refused_one_that_keeps_silent_is_told_in_the_last_protocol)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, true);
+    struct fake *peer = fake_open(&toy->net, true);
     toy_pass(toy, SW_REFUSED_MS);
     cr_assert_eq(toy->refusals, 0);
     toy_pass(toy, 1);
     cr_assert_eq(toy->refusals, 1);
-    cr_assert_eq(peer.conn->protocol, &toy_lines);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->protocol, &toy_lines);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(conn, a_refused_one_is_told_later_if_there_is_no_room_now)
+NET_TEST(conn, a_refused_one_is_told_later_if_there_is_no_room_now)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, true);
+    struct fake *peer = fake_open(&toy->net, true);
     toy->cannot_refuse = true;
-    fake_say(&peer, "#r\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
+    fake_say(peer, "#r\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
     toy->cannot_refuse = false;
     toy_pass(toy, SW_REFUSED_MS + 1);
     cr_assert_eq(toy->refusals, 1);
-    cr_assert_eq(peer.conn->protocol, &toy_hash);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->protocol, &toy_hash);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }

@@ -4,287 +4,196 @@
  */
 #include "tests/server/toy_protocol.h"
 
-enum { REQUEST_MS = 30000, WRITE_MS = 60000 };
-
-static struct toy *create(void)
-{
-    struct toy *toy = toy_create();
-    toy->config.request_timeout_ms = REQUEST_MS;
-    toy->config.write_timeout_ms = WRITE_MS;
-    toy->config.idle_timeout_ms = 0;
-    return toy;
-}
-
-static void answer_all(struct fake *peer)
-{
-    while (peer->conn->in_flight > 0) {
-        sw_conn_request_done(peer->conn, false);
-    }
-}
+enum { REQUEST_MS = TOY_REQUEST_MS, WRITE_MS = TOY_WRITE_MS };
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-Test(conn_deadlines, half_a_request_times_out)
+TOY_TEST(conn_deadlines, half_a_request_times_out)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "=100\nabc");
+    fake_say(peer, "=100\nabc");
     toy_pass(toy, REQUEST_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
     toy_pass(toy, 1);
     cr_assert_eq(toy->refusal, SW_REFUSAL_TIMED_OUT);
     cr_assert_eq(toy->counters.request_timeouts, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(conn_deadlines, half_a_body_times_out)
+TOY_TEST(conn_deadlines, half_a_body_times_out)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "b100\nabc");
+    fake_say(peer, "b100\nabc");
     toy_pass(toy, REQUEST_MS + 1);
     cr_assert_eq(toy->counters.request_timeouts, 1);
-    cr_assert_not(peer.conn->receives_body);
-    toy_end(toy, &peer);
+    cr_assert_not(peer->conn->receives_body);
 }
 
-Test(conn_deadlines, whole_requests_do_not)
+TOY_TEST(conn_deadlines, whole_requests_do_not)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\nb3\nabc");
+    fake_say(peer, "r\nb3\nabc");
     toy_pass(toy, 100 * REQUEST_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
 }
 
 /* One byte now and then does not make a request arrive. */
-Test(conn_deadlines, more_bytes_of_the_same_request_win_no_time)
+TOY_TEST(conn_deadlines, more_bytes_of_the_same_request_win_no_time)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "=100\n");
+    fake_say(peer, "=100\n");
     for (int i = 0; i < 3; i++) {
         toy_pass(toy, REQUEST_MS / 3);
-        fake_say(&peer, "x");
+        fake_say(peer, "x");
     }
     toy_pass(toy, 1);
     cr_assert_eq(toy->counters.request_timeouts, 1);
-    toy_end(toy, &peer);
 }
 
-Test(conn_deadlines, the_next_request_has_its_own_time)
+TOY_TEST(conn_deadlines, the_next_request_has_its_own_time)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "=8\n");
+    fake_say(peer, "=8\n");
     toy_pass(toy, REQUEST_MS - 1);
-    fake_say(&peer, "abcd\n=8\n");
+    fake_say(peer, "abcd\n=8\n");
     toy_pass(toy, REQUEST_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
     toy_pass(toy, 1);
     cr_assert_eq(toy->counters.request_timeouts, 1);
-    answer_all(&peer);
-    toy_end(toy, &peer);
 }
 
-Test(conn_deadlines, a_timed_out_one_that_cannot_be_told_is_told_in_the_next_sweep)
+TOY_TEST(conn_deadlines, a_timed_out_one_that_cannot_be_told_is_told_in_the_next_sweep)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "=100\n");
+    fake_say(peer, "=100\n");
     toy->cannot_refuse = true;
     toy_pass(toy, REQUEST_MS + 1);
     cr_assert_eq(toy->counters.request_timeouts, 0);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
     toy->cannot_refuse = false;
     toy_pass(toy, SW_SWEEP_MS);
     cr_assert_eq(toy->counters.request_timeouts, 1);
-    toy_end(toy, &peer);
 }
 
-Test(conn_deadlines, a_stalled_one_has_all_the_time)
+TOY_TEST(conn_deadlines, a_stalled_one_has_all_the_time)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "s1\n=100\n");
+    fake_say(peer, "s1\n=100\n");
     toy_pass(toy, 100 * REQUEST_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
     toy->has = toy->net.retry = true;
     toy_iteration(toy);
     toy_pass(toy, REQUEST_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN, "its time began again");
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN, "its time began again");
 }
 
-Test(conn_deadlines, a_paused_one_is_not_to_blame_for_its_request)
+TOY_TEST(conn_deadlines, a_paused_one_is_not_to_blame_for_its_request)
 {
-    struct toy *toy = create();
-    struct fake peer;
     toy->config.write_timeout_ms = 0;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n=100\n");
-    toy_queue(peer.conn, toy->config.output_bytes_pause + 1);
+    fake_say(peer, "r\n=100\n");
+    toy_queue(peer->conn, toy->config.output_bytes_pause + 1);
     toy_pass(toy, 100 * REQUEST_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
 }
 
-Test(conn_deadlines, none_is_none)
+TOY_TEST(conn_deadlines, none_is_none)
 {
-    struct toy *toy = create();
-    struct fake peer;
     toy->config.request_timeout_ms = toy->config.write_timeout_ms = 0;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n=100\n");
-    toy_queue(peer.conn, 10);
+    fake_say(peer, "r\n=100\n");
+    toy_queue(peer->conn, 10);
     toy_pass(toy, 1);
     toy_pass(toy, 1000ULL * REQUEST_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
 }
 
 /* Where others wait for the memory that it lies in. */
-Test(conn_deadlines, half_a_body_has_less_time_when_memory_is_short)
+NET_TEST(conn_deadlines, half_a_body_has_less_time_when_memory_is_short)
 {
-    struct toy *toy = create();
-    struct fake slow, lines, waiting;
-    fake_open(&slow, &toy->net, false);
-    fake_open(&lines, &toy->net, false);
-    fake_say(&slow, "b100\nabc");
-    fake_say(&lines, "=100\n");
+    struct fake *slow = toy_peer(toy);
+    struct fake *lines = toy_peer(toy);
+    fake_say(slow, "b100\nabc");
+    fake_say(lines, "=100\n");
     toy_pass(toy, SW_FRAME_STALL_MS + 1);
-    cr_assert_eq(slow.conn->state, SW_CONN_OPEN);
-    fake_open(&waiting, &toy->net, false);
-    fake_say(&waiting, "s3\n"); /* SW_STALL_ARENA */
-    fake_say(&slow, "d");
+    cr_assert_eq(slow->conn->state, SW_CONN_OPEN);
+    struct fake *waiting = toy_peer(toy);
+    fake_say(waiting, "s3\n"); /* SW_STALL_ARENA */
+    fake_say(slow, "d");
     toy_pass(toy, SW_FRAME_STALL_MS);
-    cr_assert_eq(slow.conn->state, SW_CONN_OPEN, "it still sends");
+    cr_assert_eq(slow->conn->state, SW_CONN_OPEN, "it still sends");
     toy_pass(toy, 1);
-    cr_assert_eq(slow.conn->state, SW_CONN_LINGERING);
-    cr_assert_eq(lines.conn->state, SW_CONN_OPEN, "it has no such memory");
-    fake_fini(&slow);
-    fake_fini(&lines);
-    fake_fini(&waiting);
-    toy_destroy(toy);
+    cr_assert_eq(slow->conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(lines->conn->state, SW_CONN_OPEN, "it has no such memory");
 }
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
-Test(conn_deadlines, a_peer_that_takes_nothing_is_closed)
+TOY_TEST(conn_deadlines, a_peer_that_takes_nothing_is_closed)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
-    toy_queue(peer.conn, 100);
+    fake_say(peer, "r\n");
+    toy_queue(peer->conn, 100);
     toy_pass(toy, 1); /* noted */
     toy_pass(toy, WRITE_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
     toy_pass(toy, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
     cr_assert_eq(toy->counters.write_timeouts, 1);
-    answer_all(&peer);
-    toy_end(toy, &peer);
 }
 
-Test(conn_deadlines, a_peer_that_takes_little_is_not)
+TOY_TEST(conn_deadlines, a_peer_that_takes_little_is_not)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
-    toy_queue(peer.conn, 100);
+    fake_say(peer, "r\n");
+    toy_queue(peer->conn, 100);
     toy_pass(toy, 1);
     for (int i = 0; i < 10; i++) {
         toy_pass(toy, WRITE_MS);
-        toy_sent(peer.conn, 1);
+        toy_sent(peer->conn, 1);
         toy_pass(toy, 1);
     }
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
 }
 
-Test(conn_deadlines, a_draining_one_has_to_take_its_replies_too)
+TOY_TEST(conn_deadlines, a_draining_one_has_to_take_its_replies_too)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
-    toy_queue(peer.conn, 100);
-    answer_all(&peer);
-    sw_conn_drain(peer.conn, false);
+    fake_say(peer, "r\n");
+    toy_queue(peer->conn, 100);
+    toy_answer_all(peer);
+    sw_conn_drain(peer->conn, false);
     toy_pass(toy, 1);
     toy_pass(toy, WRITE_MS + 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
 }
 
-Test(conn_deadlines, replies_have_less_time_when_memory_is_short)
+NET_TEST(conn_deadlines, replies_have_less_time_when_memory_is_short)
 {
-    struct toy *toy = create();
-    struct fake peer, waiting;
-    fake_open(&peer, &toy->net, false);
-    fake_open(&waiting, &toy->net, false);
-    fake_say(&peer, "#r\n");
-    toy_queue(peer.conn, 100);
+    struct fake *peer = toy_peer(toy);
+    struct fake *waiting = toy_peer(toy);
+    fake_say(peer, "#r\n");
+    toy_queue(peer->conn, 100);
     toy_pass(toy, 1);
     toy_pass(toy, SW_FRAME_STALL_MS + 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
-    fake_say(&waiting, "s3\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
+    fake_say(waiting, "s3\n");
     toy_pass(toy, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    answer_all(&peer);
-    fake_fini(&peer);
-    fake_fini(&waiting);
-    toy_destroy(toy);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
 }
 
 /* --- idleness --------------------------------------------------------------------------------- */
 
-Test(conn_deadlines, an_idle_one_is_closed_in_an_orderly_way)
+TOY_TEST(conn_deadlines, an_idle_one_is_closed_in_an_orderly_way)
 {
-    struct toy *toy = create();
-    struct fake peer;
     toy->config.idle_timeout_ms = 700;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
+    fake_say(peer, "r\n");
     toy_pass(toy, 10000);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN, "a request is in flight");
-    answer_all(&peer);
-    fake_say(&peer, "r\n");
-    answer_all(&peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN, "a request is in flight");
+    toy_answer_all(peer);
+    fake_say(peer, "r\n");
+    toy_answer_all(peer);
     toy_pass(toy, 700);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
     toy_pass(toy, 1);
     cr_assert_eq(toy->counters.idle_timeouts, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(conn_deadlines, who_waits_is_not_idle)
+TOY_TEST(conn_deadlines, who_waits_is_not_idle)
 {
-    struct toy *toy = create();
-    struct fake peer;
     toy->config.idle_timeout_ms = 700;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "s1\n");
+    fake_say(peer, "s1\n");
     toy_pass(toy, 10000);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
 }
 
 /* --- time that was not the peers' ------------------------------------------------------------- */
@@ -298,61 +207,45 @@ static void look_away(struct toy *toy, uint64_t ms)
     sw_net_check(&toy->net);
 }
 
-Test(conn_deadlines, time_that_is_forgiven_does_not_count)
+NET_TEST(conn_deadlines, time_that_is_forgiven_does_not_count)
 {
-    struct toy *toy = create();
-    struct fake half, slow, idle, leaving;
-    fake_open(&half, &toy->net, false);
-    fake_open(&slow, &toy->net, false);
-    fake_open(&idle, &toy->net, false);
-    fake_open(&leaving, &toy->net, false);
-    fake_say(&half, "=100\n");
-    fake_say(&slow, "r\n");
-    fake_say(&leaving, "d\n");
-    toy_queue(slow.conn, 100);
+    struct fake *half = toy_peer(toy);
+    struct fake *slow = toy_peer(toy);
+    struct fake *idle = toy_peer(toy);
+    struct fake *leaving = toy_peer(toy);
+    fake_say(half, "=100\n");
+    fake_say(slow, "r\n");
+    fake_say(leaving, "d\n");
+    toy_queue(slow->conn, 100);
     toy_pass(toy, 1);
     toy->config.idle_timeout_ms = 700;
     look_away(toy, 10 * WRITE_MS);
-    cr_assert_eq(half.conn->state, SW_CONN_OPEN);
-    cr_assert_eq(slow.conn->state, SW_CONN_OPEN);
-    cr_assert_eq(idle.conn->state, SW_CONN_OPEN);
-    cr_assert_eq(leaving.conn->state, SW_CONN_LINGERING);
-    answer_all(&slow);
+    cr_assert_eq(half->conn->state, SW_CONN_OPEN);
+    cr_assert_eq(slow->conn->state, SW_CONN_OPEN);
+    cr_assert_eq(idle->conn->state, SW_CONN_OPEN);
+    cr_assert_eq(leaving->conn->state, SW_CONN_LINGERING);
+    toy_answer_all(slow);
     toy->config.idle_timeout_ms = 0;
     toy_pass(toy, WRITE_MS + 1);
-    cr_assert_eq(half.conn->state, SW_CONN_LINGERING, "the rest of its time is over");
-    cr_assert_eq(slow.conn->state, SW_CONN_CLOSED);
-    cr_assert_eq(leaving.conn->state, SW_CONN_CLOSED);
-    fake_fini(&half);
-    fake_fini(&slow);
-    fake_fini(&idle);
-    fake_fini(&leaving);
-    toy_destroy(toy);
+    cr_assert_eq(half->conn->state, SW_CONN_LINGERING, "the rest of its time is over");
+    cr_assert_eq(slow->conn->state, SW_CONN_CLOSED);
+    cr_assert_eq(leaving->conn->state, SW_CONN_CLOSED);
 }
 
-Test(conn_deadlines, nothing_is_moved_past_now)
+TOY_TEST(conn_deadlines, nothing_is_moved_past_now)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
     toy->uv.time += 100;
-    fake_say(&peer, "=100\n");
+    fake_say(peer, "=100\n");
     toy->uv.time += 5;
     sw_net_move_deadlines(&toy->net, 1000);
-    cr_assert_eq(peer.conn->times.request_since, toy->uv.time);
-    cr_assert_eq(peer.conn->times.input_at, toy->uv.time);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->times.request_since, toy->uv.time);
+    cr_assert_eq(peer->conn->times.input_at, toy->uv.time);
 }
 
-Test(conn_deadlines, what_did_not_happen_is_not_moved)
+TOY_TEST(conn_deadlines, what_did_not_happen_is_not_moved)
 {
-    struct toy *toy = create();
-    struct fake peer;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
+    fake_say(peer, "r\n");
     sw_net_move_deadlines(&toy->net, 1000);
-    cr_assert_eq(peer.conn->times.request_since, 0);
-    cr_assert_eq(peer.conn->times.linger_since, 0);
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->times.request_since, 0);
+    cr_assert_eq(peer->conn->times.linger_since, 0);
 }

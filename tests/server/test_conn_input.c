@@ -6,13 +6,6 @@
 
 enum { KIB = 1024 };
 
-static void answer_all(struct fake *peer)
-{
-    while (peer->conn->in_flight > 0) {
-        sw_conn_request_done(peer->conn, false);
-    }
-}
-
 /* The peer sends the first `size` bytes of a request of `whole`. */
 static size_t send_part(struct fake *peer, size_t whole, size_t size)
 {
@@ -24,43 +17,36 @@ static size_t send_part(struct fake *peer, size_t whole, size_t size)
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-Test(conn_input, requests_are_the_same_wherever_they_are_cut)
+NET_TEST(conn_input, requests_are_the_same_wherever_they_are_cut)
 {
     static const char stream[] = "r\n=20\nxxxxxxxxxxxxxxx\nb12\n0123456789abr\nb3\nxyz=7\nabc\nr\n";
-    struct toy *toy = toy_create();
     for (size_t cut = 0; cut <= sizeof(stream) - 1; cut++) {
         for (size_t other = cut; other <= sizeof(stream) - 1; other += 5) {
-            struct fake peer;
-            fake_open(&peer, &toy->net, false);
+            struct fake *peer = toy_peer(toy);
             toy->logged = 0;
-            fake_send(&peer, stream, cut);
+            fake_send(peer, stream, cut);
             sw_net_check(&toy->net);
-            fake_send(&peer, stream + cut, other - cut);
+            fake_send(peer, stream + cut, other - cut);
             sw_net_check(&toy->net);
-            fake_send(&peer, stream + other, sizeof(stream) - 1 - other);
+            fake_send(peer, stream + other, sizeof(stream) - 1 - other);
             sw_net_check(&toy->net);
             cr_assert_str_eq(toy->log, "r=brb=r", "cut at %zu and %zu", cut, other);
-            cr_assert_null(peer.conn->input.bytes, "nothing is left");
-            answer_all(&peer);
+            cr_assert_null(peer->conn->input.bytes, "nothing is left");
+            toy_answer_all(peer);
             toy_iteration(toy);
-            fake_fini(&peer);
+            fake_fini(peer);
         }
     }
-    toy_destroy(toy);
 }
 
-Test(conn_input, requests_are_the_same_byte_by_byte)
+TOY_TEST(conn_input, requests_are_the_same_byte_by_byte)
 {
     static const char stream[] = "r\n=20\nxxxxxxxxxxxxxxx\nb12\n0123456789abr\nb3\nxyz=7\nabc\nr\n";
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
     for (size_t i = 0; i < sizeof(stream) - 1; i++) {
-        cr_assert_eq(fake_send(&peer, stream + i, 1), 1);
+        cr_assert_eq(fake_send(peer, stream + i, 1), 1);
         sw_net_check(&toy->net);
     }
     cr_assert_str_eq(toy->log, "r=brb=r");
-    answer_all(&peer);
-    toy_end(toy, &peer);
 }
 
 /* The protocol says how much it needs, and is not asked before. */
@@ -75,7 +61,6 @@ TOY_TEST(conn_input, the_protocol_is_not_fed_in_vain)
     fake_say(peer, "x");
     cr_assert_eq(toy->feeds, feeds + 1);
     cr_assert_str_eq(toy->log, "=");
-    answer_all(peer);
 }
 
 /* A body goes where the protocol says, without a copy on the way. */
@@ -89,7 +74,6 @@ TOY_TEST(conn_input, a_body_is_received_where_it_belongs)
     fake_say(peer, "3456789");
     cr_assert_eq(memcmp(toy->body, "0123456789", 10), 0);
     cr_assert_str_eq(toy->log, "b");
-    answer_all(peer);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -98,7 +82,6 @@ TOY_TEST(conn_input, whole_requests_need_no_memory)
 {
     fake_say(peer, "r\nr\nr\n");
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
-    answer_all(peer);
 }
 
 TOY_TEST(conn_input, memory_is_given_back_with_the_end_of_the_request)
@@ -108,7 +91,7 @@ TOY_TEST(conn_input, memory_is_given_back_with_the_end_of_the_request)
     while (toy->logged == 0) {
         fake_say(peer, "xxxxxxxxxxxxxxxx");
     }
-    answer_all(peer);
+    toy_answer_all(peer);
     cr_assert_eq(sw_input_held(&peer->conn->input), 0);
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
 }
@@ -129,7 +112,6 @@ TOY_TEST(conn_input, a_request_cut_by_the_end_gives_its_memory_back_at_once)
     fake_end(peer, UV_EOF);
     cr_assert_eq(peer->conn->in_flight, 1);
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
-    answer_all(peer);
 }
 
 /* A peer that announces a large request has not sent it: what it costs goes by what has come. */
@@ -141,126 +123,97 @@ TOY_TEST(conn_input, what_is_announced_takes_no_memory)
 }
 
 /* The connection with most buffered input is closed, so that others have room. */
-Test(conn_input, the_largest_goes_when_the_budget_is_used_up)
+NET_TEST(conn_input, the_largest_goes_when_the_budget_is_used_up)
 {
-    struct toy *toy = toy_create();
-    struct fake large, middle, small;
-    fake_open(&large, &toy->net, false);
-    fake_open(&middle, &toy->net, false);
-    fake_open(&small, &toy->net, false);
+    struct fake *large = toy_peer(toy);
+    struct fake *middle = toy_peer(toy);
+    struct fake *small = toy_peer(toy);
     toy->budget.bytes_max = 600 * KIB;
-    send_part(&middle, 900 * KIB, 150 * KIB);
-    send_part(&large, 900 * KIB, 250 * KIB);
+    send_part(middle, 900 * KIB, 150 * KIB);
+    send_part(large, 900 * KIB, 250 * KIB);
     cr_assert_eq(toy->refusals, 0);
-    cr_assert_eq(send_part(&small, 900 * KIB, 140 * KIB), 140 * KIB);
+    cr_assert_eq(send_part(small, 900 * KIB, 140 * KIB), 140 * KIB);
     cr_assert_eq(toy->refusal, SW_REFUSAL_INPUT_MEMORY);
     cr_assert_eq(toy->counters.input_memory_closes, 1);
-    cr_assert_eq(large.conn->state, SW_CONN_LINGERING);
-    cr_assert_eq(middle.conn->state, SW_CONN_OPEN);
-    cr_assert_eq(small.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(large->conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(middle->conn->state, SW_CONN_OPEN);
+    cr_assert_eq(small->conn->state, SW_CONN_OPEN);
     cr_assert_leq(sw_input_budget_used(&toy->budget), 600 * KIB);
     sw_net_check(&toy->net);
-    fake_fini(&large);
-    fake_fini(&middle);
-    fake_fini(&small);
-    toy_destroy(toy);
 }
 
-Test(conn_input, one_that_is_the_largest_itself_goes)
+NET_TEST(conn_input, one_that_is_the_largest_itself_goes)
 {
-    struct toy *toy = toy_create();
-    struct fake large, small;
-    fake_open(&large, &toy->net, false);
-    fake_open(&small, &toy->net, false);
+    struct fake *large = toy_peer(toy);
+    struct fake *small = toy_peer(toy);
     toy->budget.bytes_max = 200 * KIB;
-    send_part(&small, 900 * KIB, 10 * KIB);
-    send_part(&large, 900 * KIB, 250 * KIB);
+    send_part(small, 900 * KIB, 10 * KIB);
+    send_part(large, 900 * KIB, 250 * KIB);
     cr_assert_eq(toy->refusals, 1);
-    cr_assert_eq(large.conn->state, SW_CONN_LINGERING);
-    cr_assert_eq(small.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(large->conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(small->conn->state, SW_CONN_OPEN);
     sw_net_check(&toy->net);
-    fake_fini(&large);
-    fake_fini(&small);
-    toy_destroy(toy);
 }
 
 /* Bytes come in small reads: memory is asked for before the read, not after it. */
-Test(conn_input, one_that_grows_by_little_goes_when_there_is_no_more)
+TOY_TEST(conn_input, one_that_grows_by_little_goes_when_there_is_no_more)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     static char bytes[1000];
-    fake_open(&peer, &toy->net, false);
     toy->budget.bytes_max = 100 * KIB;
-    send_part(&peer, 900 * KIB, 100);
+    send_part(peer, 900 * KIB, 100);
     memset(bytes, 'x', sizeof(bytes));
     size_t sent = 0;
-    while (peer.reading && peer.conn->state == SW_CONN_OPEN) {
-        sent += fake_send(&peer, bytes, sizeof(bytes));
+    while (peer->reading && peer->conn->state == SW_CONN_OPEN) {
+        sent += fake_send(peer, bytes, sizeof(bytes));
         sw_net_check(&toy->net);
         cr_assert_leq(sw_input_budget_used(&toy->budget), 100 * KIB);
     }
     cr_assert_gt(sent, 50 * KIB);
     cr_assert_eq(toy->counters.input_memory_closes, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(conn_input, one_that_cannot_be_told_is_closed_all_the_same)
+NET_TEST(conn_input, one_that_cannot_be_told_is_closed_all_the_same)
 {
-    struct toy *toy = toy_create();
-    struct fake large, small;
-    fake_open(&large, &toy->net, false);
-    fake_open(&small, &toy->net, false);
+    struct fake *large = toy_peer(toy);
+    struct fake *small = toy_peer(toy);
     toy->budget.bytes_max = 300 * KIB;
-    send_part(&large, 900 * KIB, 200 * KIB);
+    send_part(large, 900 * KIB, 200 * KIB);
     toy->cannot_refuse = true;
-    send_part(&small, 900 * KIB, 100 * KIB);
-    cr_assert_eq(large.conn->state, SW_CONN_CLOSED);
-    cr_assert_eq(small.conn->state, SW_CONN_OPEN);
+    send_part(small, 900 * KIB, 100 * KIB);
+    cr_assert_eq(large->conn->state, SW_CONN_CLOSED);
+    cr_assert_eq(small->conn->state, SW_CONN_OPEN);
     cr_assert_eq(toy->counters.input_memory_closes, 1);
     sw_net_check(&toy->net);
-    fake_fini(&large);
-    fake_fini(&small);
-    toy_destroy(toy);
 }
 
 /* A stalled connection is among those that hold input. */
-Test(conn_input, a_stalled_one_may_have_to_go)
+NET_TEST(conn_input, a_stalled_one_may_have_to_go)
 {
-    struct toy *toy = toy_create();
-    struct fake stalled, small;
     static char bytes[200 * KIB] = "s1\n";
-    fake_open(&stalled, &toy->net, false);
-    fake_open(&small, &toy->net, false);
+    struct fake *stalled = toy_peer(toy);
+    struct fake *small = toy_peer(toy);
     toy->budget.bytes_max = 300 * KIB;
     memset(bytes + 3, '\n', sizeof(bytes) - 3);
-    fake_send(&stalled, bytes, sizeof(bytes));
+    fake_send(stalled, bytes, sizeof(bytes));
     cr_assert_eq(toy->net.stalled_count, 1);
-    send_part(&small, 900 * KIB, 100 * KIB);
-    cr_assert_eq(stalled.conn->state, SW_CONN_LINGERING);
+    send_part(small, 900 * KIB, 100 * KIB);
+    cr_assert_eq(stalled->conn->state, SW_CONN_LINGERING);
     cr_assert_eq(toy->net.stalled_count, 0);
     sw_net_check(&toy->net);
-    fake_fini(&stalled);
-    fake_fini(&small);
-    toy_destroy(toy);
 }
 
 /* Large requests of others, on any loop, leave room for a small one. */
-Test(conn_input, a_small_request_goes_on_when_other_loops_hold_the_most)
+TOY_TEST(conn_input, a_small_request_goes_on_when_other_loops_hold_the_most)
 {
-    struct toy *toy = toy_create();
     struct sw_input other_loop = {0};
-    struct fake peer;
     toy->budget.bytes_max = 800 * KIB;
     while (sw_input_grow(&other_loop, &toy->budget, 4 * KIB) == SW_INPUT_OK) {
         other_loop.end = other_loop.capacity;
     }
-    fake_open(&peer, &toy->net, false);
-    cr_assert_eq(send_part(&peer, 30 * KIB, 20 * KIB), 20 * KIB);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
+    cr_assert_eq(send_part(peer, 30 * KIB, 20 * KIB), 20 * KIB);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN);
     cr_assert_eq(toy->refusals, 0);
-    fake_fini(&peer);
+    fake_fini(peer);
     sw_input_free(&other_loop, &toy->budget);
-    toy_destroy(toy);
 }

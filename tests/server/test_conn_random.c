@@ -9,7 +9,7 @@ enum { PEERS = 6, STEPS = 30000 };
 
 struct world {
     struct toy *toy;
-    struct fake peers[PEERS];
+    struct fake *peers[PEERS];
     struct sw_conn *freed_later[PEERS]; /* closed, with requests in flight */
     uint32_t left[PEERS];
     struct random random;
@@ -26,7 +26,7 @@ static void say_something(struct world *world, struct fake *peer)
 
 static void close_some(struct world *world, int i)
 {
-    struct fake *peer = &world->peers[i];
+    struct fake *peer = world->peers[i];
     if (peer->closes == 0 || world->left[i] > 0) {
         return;
     }
@@ -35,7 +35,7 @@ static void close_some(struct world *world, int i)
     world->freed_later[i] = conn;
     fake_deliver_closed(peer);
     fake_fini(peer);
-    fake_open(peer, &world->toy->net, random_below(&world->random, 10) == 0);
+    world->peers[i] = fake_open(&world->toy->net, random_below(&world->random, 10) == 0);
 }
 
 static void answer_one(struct world *world, int i)
@@ -43,8 +43,8 @@ static void answer_one(struct world *world, int i)
     if (world->left[i] > 0 && random_below(&world->random, 2) == 0) {
         world->left[i]--;
         sw_conn_request_done(world->freed_later[i], false);
-    } else if (world->peers[i].conn->in_flight > 0) {
-        sw_conn_request_done(world->peers[i].conn, false);
+    } else if (world->peers[i]->conn->in_flight > 0) {
+        sw_conn_request_done(world->peers[i]->conn, false);
     }
 }
 
@@ -52,7 +52,7 @@ static void step(struct world *world)
 {
     struct toy *toy = world->toy;
     int i = (int)random_below(&world->random, PEERS);
-    struct fake *peer = &world->peers[i];
+    struct fake *peer = world->peers[i];
     struct sw_conn *conn = peer->conn;
     toy->has = random_below(&world->random, 3) > 0;
     toy->cannot_refuse = random_below(&world->random, 4) == 0;
@@ -101,7 +101,7 @@ Test(conn_random, random_steps_keep_what_must_hold)
     world.toy->budget.bytes_max = 9000;
     world.toy->config.request_timeout_ms = 2000;
     for (int i = 0; i < PEERS; i++) {
-        fake_open(&world.peers[i], &world.toy->net, false);
+        world.peers[i] = toy_peer(world.toy);
     }
     for (int n = 0; n < STEPS; n++) {
         if (world.toy->logged + 4096 > TOY_LOG_BYTES) {
@@ -110,12 +110,12 @@ Test(conn_random, random_steps_keep_what_must_hold)
         step(&world);
     }
     for (int i = 0; i < PEERS; i++) {
-        struct sw_conn *conn = world.peers[i].conn;
+        struct sw_conn *conn = world.peers[i]->conn;
         uint32_t left = conn->in_flight;
         for (; world.left[i] > 0; world.left[i]--) {
             sw_conn_request_done(world.freed_later[i], false);
         }
-        fake_fini(&world.peers[i]);
+        fake_fini(world.peers[i]);
         while (left-- > 0) {
             sw_conn_request_done(conn, false);
         }

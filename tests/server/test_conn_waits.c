@@ -8,32 +8,23 @@
 /* --- stalls ----------------------------------------------------------------------------------- */
 
 /* A connection that has sent one request which stalls for this reason. */
-static void open_stalled(struct fake *peer, struct toy *toy, enum sw_stall reason)
+static struct fake *open_stalled(struct toy *toy, enum sw_stall reason)
 {
+    struct fake *peer = toy_peer(toy);
     char line[16];
     snprintf(line, sizeof(line), "s%d\n", reason);
-    fake_open(peer, &toy->net, false);
     fake_say(peer, line);
     cr_assert_eq(peer->conn->stall, reason);
     sw_net_check(&toy->net);
+    return peer;
 }
 
-static void answer_all(struct fake *peer)
+NET_TEST(conn_waits, a_stalled_one_is_not_read)
 {
-    while (peer->conn->in_flight > 0) {
-        sw_conn_request_done(peer->conn, false);
-    }
-}
-
-Test(conn_waits, a_stalled_one_is_not_read)
-{
-    struct toy *toy = toy_create();
-    struct fake peer;
-    open_stalled(&peer, toy, SW_STALL_BATCH_FULL);
-    cr_assert_not(peer.reading);
+    struct fake *peer = open_stalled(toy, SW_STALL_BATCH_FULL);
+    cr_assert_not(peer->reading);
     cr_assert_eq(toy->net.stalled_count, 1);
-    cr_assert_eq(peer.conn->times.request_since, 0, "this time is not the peer's");
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->times.request_since, 0, "this time is not the peer's");
 }
 
 TOY_TEST(conn_waits, a_retry_goes_on_where_it_stopped)
@@ -45,14 +36,11 @@ TOY_TEST(conn_waits, a_retry_goes_on_where_it_stopped)
     cr_assert_str_eq(toy->log, "rsr");
     cr_assert(peer->reading);
     cr_assert_eq(peer->conn->times.request_since, toy->uv.time, "half a request is left");
-    answer_all(peer);
 }
 
-Test(conn_waits, nobody_is_tried_before_something_changes)
+NET_TEST(conn_waits, nobody_is_tried_before_something_changes)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
-    open_stalled(&peer, toy, SW_STALL_BATCH_FULL);
+    struct fake *peer = open_stalled(toy, SW_STALL_BATCH_FULL);
     unsigned feeds = toy->feeds;
     toy->net.retry = false;
     cr_assert_not(sw_net_retry_stalled(&toy->net));
@@ -60,97 +48,67 @@ Test(conn_waits, nobody_is_tried_before_something_changes)
     toy->net.retry = true;
     cr_assert(sw_net_retry_stalled(&toy->net));
     cr_assert_eq(toy->feeds, feeds + 1);
-    cr_assert_eq(peer.conn->stall, SW_STALL_BATCH_FULL, "it waits again");
-    cr_assert_not(peer.conn->retried);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->stall, SW_STALL_BATCH_FULL, "it waits again");
+    cr_assert_not(peer->conn->retried);
 }
 
-Test(conn_waits, a_reply_wakes_who_waits_for_replies)
+NET_TEST(conn_waits, a_reply_wakes_who_waits_for_replies_and_nobody_else)
 {
-    static const enum sw_stall reasons[] = {SW_STALL_BARRIER, SW_STALL_IN_FLIGHT};
-    struct toy *toy = toy_create();
-    for (int i = 0; i < 2; i++) {
-        struct fake peer;
+    static const struct {
+        enum sw_stall reason;
+        bool wakes;
+    } rows[] = {{SW_STALL_BARRIER, true},
+                {SW_STALL_IN_FLIGHT, true},
+                {SW_STALL_BATCH_FULL, false},
+                {SW_STALL_ARENA, false}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct fake *peer = toy_peer(toy);
         char line[16];
-        fake_open(&peer, &toy->net, false);
-        snprintf(line, sizeof(line), "r\ns%d\n", reasons[i]);
-        fake_say(&peer, line);
+        snprintf(line, sizeof(line), "r\ns%d\n", rows[i].reason);
+        fake_say(peer, line);
         toy->net.retry = false;
-        sw_conn_request_done(peer.conn, false);
-        cr_assert(toy->net.retry, "reason %d", reasons[i]);
-        fake_fini(&peer);
+        sw_conn_request_done(peer->conn, false);
+        cr_assert_eq(toy->net.retry, rows[i].wakes, "reason %d", rows[i].reason);
+        fake_fini(peer);
     }
-    toy_destroy(toy);
-}
-
-Test(conn_waits, a_reply_wakes_nobody_else)
-{
-    static const enum sw_stall reasons[] = {SW_STALL_BATCH_FULL, SW_STALL_ARENA};
-    struct toy *toy = toy_create();
-    for (int i = 0; i < 2; i++) {
-        struct fake peer;
-        char line[16];
-        fake_open(&peer, &toy->net, false);
-        snprintf(line, sizeof(line), "r\ns%d\n", reasons[i]);
-        fake_say(&peer, line);
-        toy->net.retry = false;
-        sw_conn_request_done(peer.conn, false);
-        cr_assert_not(toy->net.retry, "reason %d", reasons[i]);
-        fake_fini(&peer);
-    }
-    toy_destroy(toy);
 }
 
 /* It needs nothing but the next iteration. */
-Test(conn_waits, who_waits_for_its_turn_is_tried_in_the_next)
+NET_TEST(conn_waits, who_waits_for_its_turn_is_tried_in_the_next)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     toy->net.retry = false;
-    open_stalled(&peer, toy, SW_STALL_YIELDED);
+    open_stalled(toy, SW_STALL_YIELDED);
     cr_assert(toy->net.retry);
     toy->has = true;
     toy_iteration(toy);
     cr_assert_str_eq(toy->log, "s");
-    answer_all(&peer);
-    toy_end(toy, &peer);
 }
 
-Test(conn_waits, the_oldest_is_tried_first)
+NET_TEST(conn_waits, the_oldest_is_tried_first)
 {
-    struct toy *toy = toy_create();
-    struct fake peers[3];
+    struct fake *peers[3];
     for (int i = 0; i < 3; i++) {
-        open_stalled(&peers[i], toy, SW_STALL_BATCH_FULL);
+        peers[i] = open_stalled(toy, SW_STALL_BATCH_FULL);
     }
     toy->net.retry = true;
     toy_iteration(toy); /* in vain: the order stays */
     for (int i = 0; i < 3; i++) {
         struct sw_list *link = toy->net.stalled.next;
-        cr_assert_eq(SW_CONTAINER(link, struct sw_conn, stalled), peers[i].conn, "%d", i);
-        sw_conn_abort(peers[i].conn);
+        cr_assert_eq(SW_CONTAINER(link, struct sw_conn, stalled), peers[i]->conn, "%d", i);
+        sw_conn_abort(peers[i]->conn);
     }
-    for (int i = 0; i < 3; i++) {
-        fake_fini(&peers[i]);
-    }
-    toy_destroy(toy);
 }
 
-Test(conn_waits, a_new_request_leaves_memory_to_who_waits_for_it)
+NET_TEST(conn_waits, a_new_request_leaves_memory_to_who_waits_for_it)
 {
-    struct toy *toy = toy_create();
-    struct fake waiting, other;
-    fake_open(&other, &toy->net, false);
-    cr_assert_not(sw_conn_arena_is_reserved(other.conn));
-    open_stalled(&waiting, toy, SW_STALL_ARENA);
+    struct fake *other = toy_peer(toy);
+    cr_assert_not(sw_conn_arena_is_reserved(other->conn));
+    struct fake *waiting = open_stalled(toy, SW_STALL_ARENA);
     cr_assert_eq(toy->net.arena_waiters, 1);
-    cr_assert(sw_conn_arena_is_reserved(other.conn));
-    sw_conn_abort(waiting.conn);
+    cr_assert(sw_conn_arena_is_reserved(other->conn));
+    sw_conn_abort(waiting->conn);
     cr_assert_eq(toy->net.arena_waiters, 0);
-    cr_assert_not(sw_conn_arena_is_reserved(other.conn));
-    fake_fini(&waiting);
-    fake_fini(&other);
-    toy_destroy(toy);
+    cr_assert_not(sw_conn_arena_is_reserved(other->conn));
 }
 
 /* What the retried connections saw of the memory, in order. */
@@ -172,15 +130,15 @@ static size_t feed_for_memory(struct sw_conn *conn, const uint8_t *bytes, size_t
     return size;
 }
 
-Test(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
+NET_TEST(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
 {
-    struct toy *toy = toy_create();
-    struct sw_protocol hungry = toy_lines;
-    struct fake peers[3];
+    static struct sw_protocol hungry; /* the fixture closes the connections after this function */
+    struct fake *peers[3];
+    hungry = toy_lines;
     hungry.feed = feed_for_memory;
     for (int i = 0; i < 3; i++) {
-        open_stalled(&peers[i], toy, SW_STALL_ARENA);
-        peers[i].conn->protocol = &hungry;
+        peers[i] = open_stalled(toy, SW_STALL_ARENA);
+        peers[i]->conn->protocol = &hungry;
     }
     toy->net.retry = true;
     toy_iteration(toy);
@@ -190,156 +148,119 @@ Test(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
     cr_assert(memory_seen[2]);
     cr_assert_eq(toy->net.arena_waiters, 2);
     cr_assert_not(toy->net.arena_closed, "for this iteration alone");
-    for (int i = 0; i < 3; i++) {
-        fake_fini(&peers[i]);
-    }
-    toy_destroy(toy);
 }
 
-Test(conn_waits, closing_a_stalled_one_leaves_no_trace)
+NET_TEST(conn_waits, closing_a_stalled_one_leaves_no_trace)
 {
-    struct toy *toy = toy_create();
     for (int reason = SW_STALL_BATCH_FULL; reason <= SW_STALL_YIELDED; reason++) {
-        struct fake peer;
-        open_stalled(&peer, toy, (enum sw_stall)reason);
-        sw_conn_abort(peer.conn);
+        struct fake *peer = open_stalled(toy, (enum sw_stall)reason);
+        sw_conn_abort(peer->conn);
         cr_assert_eq(toy->net.stalled_count, 0);
         cr_assert_eq(toy->net.arena_waiters, 0);
-        fake_fini(&peer);
+        fake_fini(peer);
     }
-    toy_destroy(toy);
 }
 
 /* --- a peer that does not read ---------------------------------------------------------------- */
 
-Test(conn_waits, unsent_replies_pause_reading)
+TOY_TEST(conn_waits, unsent_replies_pause_reading)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     uint64_t pause = toy->config.output_bytes_pause;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
-    toy_queue(peer.conn, pause);
-    cr_assert(peer.reading);
-    toy_queue(peer.conn, 1);
-    cr_assert_not(peer.reading);
+    fake_say(peer, "r\n");
+    toy_queue(peer->conn, pause);
+    cr_assert(peer->reading);
+    toy_queue(peer->conn, 1);
+    cr_assert_not(peer->reading);
     cr_assert_eq(toy->counters.output_pauses, 1);
-    toy_queue(peer.conn, 1);
+    toy_queue(peer->conn, 1);
     cr_assert_eq(toy->counters.output_pauses, 1, "the same pause");
-    answer_all(&peer);
-    toy_end(toy, &peer);
 }
 
-Test(conn_waits, reading_goes_on_at_half)
+TOY_TEST(conn_waits, reading_goes_on_at_half)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     uint64_t pause = toy->config.output_bytes_pause;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n=9\n");
-    toy_queue(peer.conn, pause + 2);
+    fake_say(peer, "r\n=9\n");
+    toy_queue(peer->conn, pause + 2);
     toy->uv.time += 500;
-    toy_sent(peer.conn, pause / 2 + 1);
-    cr_assert_not(peer.reading);
-    toy_sent(peer.conn, 1);
-    cr_assert(peer.reading);
-    cr_assert_eq(peer.conn->times.request_since, toy->uv.time, "the pause was not the peer's");
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    toy_sent(peer->conn, pause / 2 + 1);
+    cr_assert_not(peer->reading);
+    toy_sent(peer->conn, 1);
+    cr_assert(peer->reading);
+    cr_assert_eq(peer->conn->times.request_since, toy->uv.time, "the pause was not the peer's");
 }
 
 /* Where a protocol says so, few replies pause nobody, however large they are. */
-Test(conn_waits, few_replies_do_not_pause)
+TOY_TEST(conn_waits, few_replies_do_not_pause)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     uint64_t large = 2 * toy->config.output_bytes_pause;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "#r\n");
+    fake_say(peer, "#r\n");
     for (int i = 0; i < TOY_UNSENT_MIN; i++) {
-        toy_queue(peer.conn, large);
-        cr_assert(peer.reading);
+        toy_queue(peer->conn, large);
+        cr_assert(peer->reading);
     }
-    toy_queue(peer.conn, large);
-    cr_assert_not(peer.reading);
-    while (peer.conn->unsent_replies > TOY_UNSENT_MIN / 2 + 1) {
-        toy_sent(peer.conn, large);
-        cr_assert_not(peer.reading);
+    toy_queue(peer->conn, large);
+    cr_assert_not(peer->reading);
+    while (peer->conn->unsent_replies > TOY_UNSENT_MIN / 2 + 1) {
+        toy_sent(peer->conn, large);
+        cr_assert_not(peer->reading);
     }
-    toy_sent(peer.conn, large);
-    cr_assert(peer.reading, "half as many");
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    toy_sent(peer->conn, large);
+    cr_assert(peer->reading, "half as many");
 }
 
-Test(conn_waits, input_of_a_paused_one_goes_on_when_it_is_read)
+TOY_TEST(conn_waits, input_of_a_paused_one_goes_on_when_it_is_read)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     uint64_t pause = toy->config.output_bytes_pause;
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\ns1\nr\n");
-    toy_queue(peer.conn, pause + 1);
+    fake_say(peer, "r\ns1\nr\n");
+    toy_queue(peer->conn, pause + 1);
     toy->has = toy->net.retry = true;
     toy_iteration(toy);
-    cr_assert_eq(peer.conn->stall, SW_STALL_OUTPUT);
+    cr_assert_eq(peer->conn->stall, SW_STALL_OUTPUT);
     cr_assert_str_eq(toy->log, "r");
     toy->net.retry = false;
-    toy_sent(peer.conn, pause + 1);
+    toy_sent(peer->conn, pause + 1);
     cr_assert(toy->net.retry);
     toy_iteration(toy);
     cr_assert_str_eq(toy->log, "rsr");
-    answer_all(&peer);
-    toy_end(toy, &peer);
 }
 
 /* Bytes that the transport holds also count as unsent. */
-Test(conn_waits, bytes_that_are_being_written_count)
+TOY_TEST(conn_waits, bytes_that_are_being_written_count)
 {
-    struct toy *toy = toy_create();
-    struct fake peer;
     static char reply[4096];
     toy->config.output_bytes_pause = 4000;
     uv_buf_t buffer = uv_buf_init(reply, sizeof(reply));
-    fake_open(&peer, &toy->net, false);
-    fake_say(&peer, "r\n");
-    cr_assert_eq(sw_transport_write(peer.transport, &buffer, 1), 0);
-    sw_conn_output_changed(peer.conn);
-    cr_assert_eq(sw_conn_unsent_bytes(peer.conn), 4096);
-    cr_assert_not(peer.reading);
-    sw_conn_drain(peer.conn, false);
-    answer_all(&peer);
-    fake_take(&peer, 4000);
-    cr_assert_eq(peer.shutdowns, 0);
-    fake_take(&peer, 96);
-    cr_assert_eq(peer.shutdowns, 1);
-    toy_end(toy, &peer);
+    fake_say(peer, "r\n");
+    cr_assert_eq(sw_transport_write(peer->transport, &buffer, 1), 0);
+    sw_conn_output_changed(peer->conn);
+    cr_assert_eq(sw_conn_unsent_bytes(peer->conn), 4096);
+    cr_assert_not(peer->reading);
+    sw_conn_drain(peer->conn, false);
+    toy_answer_all(peer);
+    fake_take(peer, 4000);
+    cr_assert_eq(peer->shutdowns, 0);
+    fake_take(peer, 96);
+    cr_assert_eq(peer->shutdowns, 1);
 }
 
 /* --- iterations ------------------------------------------------------------------------------- */
 
-Test(conn_waits, an_iteration_has_an_end)
+TOY_TEST(conn_waits, an_iteration_has_an_end)
 {
     static char request[SW_ITERATION_BYTES_MIN] = "=65536\n";
-    struct toy *toy = toy_create();
-    struct fake peer;
     cr_assert_eq(sizeof(request), 65536);
-    fake_open(&peer, &toy->net, false);
     toy->net.iteration.bytes = SW_ITERATION_BYTES_MIN;
-    cr_assert_eq(fake_send(&peer, request, sizeof(request)), sizeof(request));
+    cr_assert_eq(fake_send(peer, request, sizeof(request)), sizeof(request));
     cr_assert_str_eq(toy->log, "=");
-    cr_assert_eq(fake_say(&peer, "r\n"), 0);
-    cr_assert_eq(peer.blocked, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_OPEN, "it only has to wait");
+    cr_assert_eq(fake_say(peer, "r\n"), 0);
+    cr_assert_eq(peer->blocked, 1);
+    cr_assert_eq(peer->conn->state, SW_CONN_OPEN, "it only has to wait");
     toy_iteration(toy);
-    cr_assert_eq(fake_say(&peer, "r\n"), 2);
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    cr_assert_eq(fake_say(peer, "r\n"), 2);
 }
 
-Test(conn_waits, an_iteration_is_long_when_nobody_shares_it)
+NET_TEST(conn_waits, an_iteration_is_long_when_nobody_shares_it)
 {
-    struct toy *toy = toy_create();
     toy_iteration(toy);
     cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_ALONE);
     toy->net.iteration.single_at_ms = toy->uv.time;
@@ -352,23 +273,17 @@ Test(conn_waits, an_iteration_is_long_when_nobody_shares_it)
     toy->uv.time += SW_ITERATION_SHARED_MS + 1;
     toy_iteration(toy);
     cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_ALONE);
-    toy_destroy(toy);
 }
 
-Test(conn_waits, who_shares_iterations_is_counted_once_each)
+NET_TEST(conn_waits, who_shares_iterations_is_counted_once_each)
 {
-    struct toy *toy = toy_create();
-    struct fake hash, lines;
-    fake_open(&hash, &toy->net, false);
-    fake_open(&lines, &toy->net, false);
-    fake_say(&hash, "#");
-    fake_say(&lines, "x");
+    struct fake *hash = toy_peer(toy);
+    struct fake *lines = toy_peer(toy);
+    fake_say(hash, "#");
+    fake_say(lines, "x");
     toy_iteration(toy);
-    fake_say(&hash, "x");
-    fake_say(&hash, "x");
-    fake_say(&lines, "x");
+    fake_say(hash, "x");
+    fake_say(hash, "x");
+    fake_say(lines, "x");
     cr_assert_eq(toy->net.iteration.sharers, 1);
-    fake_fini(&hash);
-    fake_fini(&lines);
-    toy_destroy(toy);
 }

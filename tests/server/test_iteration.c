@@ -23,14 +23,12 @@ static uint64_t slow_clock(void)
 
 static void begin(struct serve *serve)
 {
-    serve_init(serve);
-    serve_start(serve);
     serve->loop->net.iteration.clock_ns = passing_clock;
     sw_iteration_begin_phase(&serve->loop->net.iteration);
 }
 
-/* A connection that sends `count` requests of one kind at once. Returns the bytes read of them. */
-static size_t flood(struct serve *serve, struct fake *peer, const char *request, unsigned count)
+/* Returns a connection that has sent `count` requests of one kind at once. */
+static struct fake *flood(struct serve *serve, const char *request, unsigned count)
 {
     const size_t each = strlen(request);
     char *all = malloc(each * count);
@@ -38,10 +36,10 @@ static size_t flood(struct serve *serve, struct fake *peer, const char *request,
     for (unsigned i = 0; i < count; i++) {
         memcpy(all + i * each, request, each);
     }
-    serve_open(serve, peer);
-    const size_t sent = fake_send(peer, all, each * count);
+    struct fake *peer = serve_open(serve);
+    fake_send(peer, all, each * count);
     free(all);
-    return sent;
+    return peer;
 }
 
 static size_t replies_of(struct fake *peer, const char *reply)
@@ -58,96 +56,84 @@ static size_t replies_of(struct fake *peer, const char *reply)
 /* --- one connection that would keep the loop -------------------------------------------------- */
 
 /* Requests of a flood that begin before another connection is served. */
-static uint32_t begun_at_once(const char *request)
+static uint32_t begun_at_once(struct serve *serve, const char *request)
 {
-    struct serve serve;
-    struct fake hog, other;
-    begin(&serve);
-    flood(&serve, &hog, request, 4000);
-    cr_assert_eq(hog.conn->stall, SW_STALL_YIELDED, "%s", request);
-    const uint32_t begun = hog.conn->in_flight;
-    serve_open(&serve, &other);
-    cr_assert_eq(fake_say(&other, "PING\r\n"), 0, "the time of this phase is over");
-    cr_assert_eq(other.conn->stall, SW_STALL_NONE);
-    serve_iteration(&serve);
-    cr_assert_eq(fake_say(&other, "PING\r\n"), 6, "%s: it is served in the next", request);
-    serve_iteration(&serve);
-    fake_take_all(&other);
-    fake_expect(&other, "+PONG\r\n");
-    cr_assert_eq(hog.conn->stall, SW_STALL_YIELDED, "%s: it has not ended before", request);
-    cr_assert_gt(serve.loop->counters.turn_pauses, 0);
-    fake_fini(&other);
-    serve_end(&serve, &hog);
+    struct fake *hog = flood(serve, request, 4000);
+    cr_assert_eq(hog->conn->stall, SW_STALL_YIELDED, "%s", request);
+    const uint32_t begun = hog->conn->in_flight;
+    struct fake *other = serve_open(serve);
+    cr_assert_eq(fake_say(other, "PING\r\n"), 0, "the time of this phase is over");
+    cr_assert_eq(other->conn->stall, SW_STALL_NONE);
+    serve_iteration(serve);
+    cr_assert_eq(fake_say(other, "PING\r\n"), 6, "%s: it is served in the next", request);
+    serve_iteration(serve);
+    fake_take_all(other);
+    fake_expect(other, "+PONG\r\n");
+    cr_assert_eq(hog->conn->stall, SW_STALL_YIELDED, "%s: it has not ended before", request);
+    fake_fini(other);
+    serve_close(serve, hog);
+    sw_iteration_begin_phase(&serve->loop->net.iteration);
     return begun;
 }
 
-Test(iteration, no_flood_of_small_requests_keeps_the_loop)
+LOOP_TEST(iteration, no_flood_of_small_requests_keeps_the_loop)
 {
     const uint32_t looks = SW_ITERATION_NS / STEP_NS;
     static const char *const each[] = {"DBSIZE\r\n", "CONFIG SET slowlog-max-len 128\r\n",
                                        "ACL WHOAMI\r\n", "CLIENT ID\r\n", "SLOWLOG LEN\r\n"};
+    begin(serve);
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
-        cr_assert_leq(begun_at_once(each[i]), looks + 1, "%s", each[i]);
+        cr_assert_leq(begun_at_once(serve, each[i]), looks + 1, "%s", each[i]);
     }
-    cr_assert_leq(begun_at_once("PING\r\n"),
+    cr_assert_leq(begun_at_once(serve, "PING\r\n"),
                   (looks + 1) * SW_ITERATION_CLOCK_COST / SW_COST_SESSION);
+    cr_assert_gt(serve->loop->counters.turn_pauses, 0);
 }
 
-Test(iteration, requests_on_keys_yield)
+LOOP_TEST_WITH(iteration, requests_on_keys_yield, serve->config.round_ops_max = 128 * 1024)
 {
-    struct serve serve;
-    struct fake hog, other;
-    serve_init(&serve);
-    serve.config.round_ops_max = 128 * 1024;
-    serve_start(&serve);
-    serve.loop->net.iteration.clock_ns = passing_clock;
-    flood(&serve, &hog, "GET 1\r\n", 20000);
-    cr_assert_eq(hog.conn->stall, SW_STALL_YIELDED);
-    cr_assert_leq(hog.conn->in_flight, (SW_ITERATION_NS / STEP_NS + 2) * SW_ITERATION_CLOCK_COST);
-    serve_iteration(&serve);
-    serve_open(&serve, &other);
-    serve_ask(&serve, &other, "GET 1\r\n", "$-1\r\n");
-    cr_assert_eq(replies_of(&hog, "$-1\r\n"), 20000, "all are carried out in the end");
-    fake_fini(&other);
-    serve_end(&serve, &hog);
+    serve->loop->net.iteration.clock_ns = passing_clock;
+    struct fake *hog = flood(serve, "GET 1\r\n", 20000);
+    cr_assert_eq(hog->conn->stall, SW_STALL_YIELDED);
+    cr_assert_leq(hog->conn->in_flight, (SW_ITERATION_NS / STEP_NS + 2) * SW_ITERATION_CLOCK_COST);
+    serve_iteration(serve);
+    struct fake *other = serve_open(serve);
+    serve_ask(serve, other, "GET 1\r\n", "$-1\r\n");
+    cr_assert_eq(replies_of(hog, "$-1\r\n"), 20000, "all are carried out in the end");
 }
 
 /* A frame costs more than a command: the loop looks at the clock more often. */
-Test(iteration, frames_yield)
+LOOP_TEST(iteration, frames_yield)
 {
-    struct serve serve;
-    struct fake hog;
     uint8_t frame[256];
     const struct sw_request ping = {.operation = SW_OPERATION_PING, .request_id = 1};
     const size_t bytes = sw_request_encode(&ping, 0, frame, sizeof(frame));
     uint8_t *all = malloc(bytes * 400);
-    begin(&serve);
-    serve.loop->config = &serve.config;
-    serve.config.frames_in_flight_max = 65536;
+    begin(serve);
+    serve->loop->config = &serve->config;
+    serve->config.frames_in_flight_max = 65536;
     for (size_t i = 0; i < 400; i++) {
         memcpy(all + i * bytes, frame, bytes);
     }
-    serve_open(&serve, &hog);
-    fake_send(&hog, all, bytes * 400);
-    cr_assert_eq(hog.conn->stall, SW_STALL_YIELDED);
-    cr_assert_leq(hog.conn->unsent_replies, SW_ITERATION_NS / STEP_NS + 1);
+    struct fake *hog = serve_open(serve);
+    fake_send(hog, all, bytes * 400);
+    cr_assert_eq(hog->conn->stall, SW_STALL_YIELDED);
+    cr_assert_leq(hog->conn->unsent_replies, SW_ITERATION_NS / STEP_NS + 1);
     free(all);
-    serve_end(&serve, &hog);
 }
 
 /* --- commands that read the whole table ------------------------------------------------------- */
 
 static void fill(struct serve *serve, unsigned keys)
 {
-    struct fake peer;
+    struct fake *peer = serve_open(serve);
     char line[32];
-    serve_open(serve, &peer);
     for (unsigned i = 0; i < keys; i++) {
         snprintf(line, sizeof(line), "SET %u 1\r\n", i);
-        fake_say(&peer, line);
+        fake_say(peer, line);
         serve_until_idle(serve);
     }
-    fake_fini(&peer);
+    fake_fini(peer);
 }
 
 /* Entries that the first pass of the list has looked at. */
@@ -166,71 +152,61 @@ static unsigned keys_in(struct fake *peer)
     return keys;
 }
 
-Test(iteration, a_pass_looks_at_entries_in_portions)
+LOOP_TEST(iteration, a_pass_looks_at_entries_in_portions)
 {
     enum { KEYS = 2000, PASSES = 3 };
     static const char *const commands[PASSES] = {"KEYS *\r\n", "KEYS *\r\n",
                                                  "SCAN 0 COUNT 1000\r\n"};
     const uint32_t most = SW_ITERATION_CLOCK_COST / SW_COST_ENTRY; /* then the time is over */
-    struct serve serve;
-    struct fake peers[PASSES], other;
-    begin(&serve);
-    fill(&serve, KEYS);
+    struct fake *peers[PASSES];
+    begin(serve);
+    fill(serve, KEYS);
     for (int i = 0; i < PASSES; i++) {
-        sw_iteration_begin_phase(&serve.loop->net.iteration);
-        serve_open(&serve, &peers[i]);
-        fake_say(&peers[i], commands[i]);
+        sw_iteration_begin_phase(&serve->loop->net.iteration);
+        peers[i] = serve_open(serve);
+        fake_say(peers[i], commands[i]);
     }
-    serve_open(&serve, &other);
-    serve.loop->net.iteration.clock_ns = slow_clock;
+    struct fake *other = serve_open(serve);
+    serve->loop->net.iteration.clock_ns = slow_clock;
     for (int iterations = 0; iterations < 10; iterations++) {
-        serve_iteration(&serve);
-        cr_assert_not(sw_list_is_empty(&serve.loop->resp.passes));
-        cr_assert_leq(looked_at(&serve), (unsigned)(iterations + 1) * most);
-        cr_assert_eq(fake_say(&other, "PING\r\n"), 6, "it is served meanwhile");
+        serve_iteration(serve);
+        cr_assert_not(sw_list_is_empty(&serve->loop->resp.passes));
+        cr_assert_leq(looked_at(serve), (unsigned)(iterations + 1) * most);
+        cr_assert_eq(fake_say(other, "PING\r\n"), 6, "it is served meanwhile");
     }
-    serve.loop->net.iteration.clock_ns = passing_clock;
-    serve_until_idle(&serve);
-    cr_assert_eq(keys_in(&peers[0]), KEYS);
-    cr_assert_eq(keys_in(&peers[1]), KEYS);
-    cr_assert_geq(keys_in(&peers[2]), 1000);
-    for (int i = 0; i < PASSES; i++) {
-        fake_fini(&peers[i]);
-    }
-    serve_end(&serve, &other);
+    serve->loop->net.iteration.clock_ns = passing_clock;
+    serve_until_idle(serve);
+    cr_assert_eq(keys_in(peers[0]), KEYS);
+    cr_assert_eq(keys_in(peers[1]), KEYS);
+    cr_assert_geq(keys_in(peers[2]), 1000);
 }
 
 /* What is closed meanwhile ends, and gives its memory back. */
-Test(iteration, a_pass_ends_with_its_connection)
+SERVE_TEST(iteration, a_pass_ends_with_its_connection)
 {
-    struct serve serve;
-    struct fake peer;
-    begin(&serve);
-    fill(&serve, 2000);
-    serve_open(&serve, &peer);
-    serve.loop->net.iteration.clock_ns = slow_clock;
-    fake_say(&peer, "KEYS *\r\n");
-    serve_iteration(&serve);
-    cr_assert_not(sw_list_is_empty(&serve.loop->resp.passes));
-    serve_end(&serve, &peer);
+    begin(serve);
+    fill(serve, 2000);
+    serve->loop->net.iteration.clock_ns = slow_clock;
+    fake_say(peer, "KEYS *\r\n");
+    serve_iteration(serve);
+    cr_assert_not(sw_list_is_empty(&serve->loop->resp.passes));
 }
 
 /* --- several ---------------------------------------------------------------------------------- */
 
-Test(iteration, those_that_yielded_go_on_one_behind_the_other)
+LOOP_TEST(iteration, those_that_yielded_go_on_one_behind_the_other)
 {
     enum { PEERS = 5, REQUESTS = 300 };
-    struct serve serve;
-    struct fake peers[PEERS];
-    begin(&serve);
+    struct fake *peers[PEERS];
+    begin(serve);
     for (int i = 0; i < PEERS; i++) {
-        flood(&serve, &peers[i], "DBSIZE\r\n", REQUESTS);
-        sw_iteration_begin_phase(&serve.loop->net.iteration);
+        peers[i] = flood(serve, "DBSIZE\r\n", REQUESTS);
+        sw_iteration_begin_phase(&serve->loop->net.iteration);
     }
-    for (int iterations = 0; serve_iteration(&serve) && iterations < 10000; iterations++) {
+    for (int iterations = 0; serve_iteration(serve) && iterations < 10000; iterations++) {
         size_t least = SIZE_MAX, most = 0;
         for (int i = 0; i < PEERS; i++) {
-            const size_t left = sw_input_held(&peers[i].conn->input) / strlen("DBSIZE\r\n");
+            const size_t left = sw_input_held(&peers[i]->conn->input) / strlen("DBSIZE\r\n");
             least = left < least ? left : least;
             most = left > most ? left : most;
         }
@@ -240,34 +216,29 @@ Test(iteration, those_that_yielded_go_on_one_behind_the_other)
         }
     }
     for (int i = 0; i < PEERS; i++) {
-        cr_assert_eq(replies_of(&peers[i], ":0\r\n"), REQUESTS);
-        fake_fini(&peers[i]);
+        cr_assert_eq(replies_of(peers[i], ":0\r\n"), REQUESTS);
+        fake_fini(peers[i]);
     }
-    serve_stop_loop(&serve);
 }
 
 /* The first connections of the poll are not read a second time before the last ones were read once.
  */
-Test(iteration, each_socket_is_read_before_any_is_read_again)
+LOOP_TEST(iteration, each_socket_is_read_before_any_is_read_again)
 {
-    struct serve serve;
-    struct fake first, last;
-    begin(&serve);
-    serve_open(&serve, &first);
-    serve_open(&serve, &last);
-    cr_assert_eq(fake_say(&first, "PING\r\n"), 6);
-    serve.loop->net.iteration.is_spent = true;
-    cr_assert_eq(fake_say(&last, "PING\r\n"), 0);
-    serve_iteration(&serve);
-    cr_assert_eq(fake_say(&first, "PING\r\n"), 0, "the other is behind");
-    cr_assert_eq(fake_say(&last, "PING\r\n"), 6);
-    serve_iteration(&serve);
-    cr_assert_eq(fake_say(&first, "PING\r\n"), 6);
-    serve_until_idle(&serve);
-    cr_assert_eq(replies_of(&first, "+PONG\r\n"), 2);
-    cr_assert_eq(replies_of(&last, "+PONG\r\n"), 1);
-    fake_fini(&first);
-    serve_end(&serve, &last);
+    begin(serve);
+    struct fake *first = serve_open(serve);
+    struct fake *last = serve_open(serve);
+    cr_assert_eq(fake_say(first, "PING\r\n"), 6);
+    serve->loop->net.iteration.is_spent = true;
+    cr_assert_eq(fake_say(last, "PING\r\n"), 0);
+    serve_iteration(serve);
+    cr_assert_eq(fake_say(first, "PING\r\n"), 0, "the other is behind");
+    cr_assert_eq(fake_say(last, "PING\r\n"), 6);
+    serve_iteration(serve);
+    cr_assert_eq(fake_say(first, "PING\r\n"), 6);
+    serve_until_idle(serve);
+    cr_assert_eq(replies_of(first, "+PONG\r\n"), 2);
+    cr_assert_eq(replies_of(last, "+PONG\r\n"), 1);
 }
 
 /* A client with small requests waits for one iteration, however many heavy ones there are. */

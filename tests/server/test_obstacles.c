@@ -17,17 +17,21 @@ enum { REPLICA = 1, DOWN = 2, LACKS_DATA = 4, PAUSED = 8, WRITES_PAUSED = 16 };
 
 struct world {
     struct serve serve;
-    struct fake peer;
+    struct fake *peer;
     struct sw_repl repl;
 };
 
-static void begin(struct world *world)
+static struct world *begin(void)
 {
-    memset(world, 0, sizeof(*world));
+    struct world *world = calloc(1, sizeof(*world));
+    cr_assert_not_null(world);
     sw_repl_state_init(&world->repl.state);
-    serve_begin(&world->serve, &world->peer);
+    serve_init(&world->serve);
+    serve_start(&world->serve);
+    world->peer = serve_open(&world->serve);
     sw_batches_set_owner(&world->serve.loop->batches, NULL, &world->repl);
     world->serve.loop->bulk.owner.repl = &world->repl;
+    return world;
 }
 
 static void raise_obstacles(struct world *world, unsigned which)
@@ -44,8 +48,9 @@ static void raise_obstacles(struct world *world, unsigned which)
 static void end(struct world *world)
 {
     raise_obstacles(world, 0);
-    serve_end(&world->serve, &world->peer);
+    serve_end(&world->serve);
     sw_repl_state_fini(&world->repl.state);
+    free(world);
 }
 
 /* --- RESP ------------------------------------------------------------------------------------- */
@@ -90,37 +95,34 @@ static void ask(struct world *world, const struct row *row)
 {
     char line[64];
     const size_t reply_bytes = strlen(row->reply);
-    world->peer.out_bytes = 0;
+    world->peer->out_bytes = 0;
     raise_obstacles(world, row->raised);
     snprintf(line, sizeof(line), "%s\r\n", row->command);
-    fake_send(&world->peer, line, strlen(line));
+    fake_send(world->peer, line, strlen(line));
     serve_until_idle(&world->serve);
-    fake_take_all(&world->peer);
+    fake_take_all(world->peer);
     if (reply_bytes == 0) {
-        cr_assert_eq(world->peer.out_bytes, 0, "%s, %u: not held back", row->command, row->raised);
+        cr_assert_eq(world->peer->out_bytes, 0, "%s, %u: not held back", row->command, row->raised);
         cr_assert_eq(world->serve.loop->net.paused_count, 1);
         raise_obstacles(world, 0); /* then it is carried out */
         serve_until_idle(&world->serve);
-        fake_take_all(&world->peer);
-        cr_assert_gt(world->peer.out_bytes, 0, "%s, %u: never resumed", row->command, row->raised);
-        cr_assert_neq(world->peer.out[0], '-', "%s", row->command);
+        fake_take_all(world->peer);
+        cr_assert_gt(world->peer->out_bytes, 0, "%s, %u: never resumed", row->command, row->raised);
+        cr_assert_neq(world->peer->out[0], '-', "%s", row->command);
     } else {
-        cr_assert(world->peer.out_bytes >= reply_bytes &&
-                      strncmp(world->peer.out, row->reply, reply_bytes) == 0,
-                  "%s, %u: got %.*s", row->command, row->raised, (int)world->peer.out_bytes,
-                  world->peer.out);
+        cr_assert(world->peer->out_bytes >= reply_bytes &&
+                      strncmp(world->peer->out, row->reply, reply_bytes) == 0,
+                  "%s, %u: got %.*s", row->command, row->raised, (int)world->peer->out_bytes,
+                  world->peer->out);
     }
 }
 
 Test(obstacles, commands)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct world *world = malloc(sizeof(*world));
-        cr_assert_not_null(world);
-        begin(world);
+        struct world *world = begin();
         ask(world, &rows[i]);
         end(world);
-        free(world);
     }
 }
 
@@ -137,42 +139,33 @@ Test(obstacles, transactions)
         {"PING", DOWN | LACKS_DATA | REPLICA, "*1"},
     };
     for (size_t i = 0; i < sizeof(execs) / sizeof(execs[0]); i++) {
-        struct world *world = malloc(sizeof(*world));
-        cr_assert_not_null(world);
-        begin(world);
+        struct world *world = begin();
         ask(world, &(const struct row){"MULTI", 0, "+OK"});
         ask(world, &(const struct row){execs[i].command, 0, RUNS});
         ask(world, &(const struct row){"EXEC", execs[i].raised, execs[i].reply});
         end(world);
-        free(world);
     }
 }
 
 /* A command that is refused spoils the transaction. */
 Test(obstacles, spoil)
 {
-    struct world *world = malloc(sizeof(*world));
-    cr_assert_not_null(world);
-    begin(world);
+    struct world *world = begin();
     ask(world, &(const struct row){"MULTI", 0, "+OK"});
     ask(world, &(const struct row){"SET 1 2", REPLICA, "-READONLY"});
     ask(world, &(const struct row){"EXEC", 0, "-EXECABORT"});
     end(world);
-    free(world);
 }
 
 /* The EXEC of a spoiled transaction does not wait until writes may go on. */
 Test(obstacles, a_spoiled_transaction_does_not_wait)
 {
-    struct world *world = malloc(sizeof(*world));
-    cr_assert_not_null(world);
-    begin(world);
+    struct world *world = begin();
     ask(world, &(const struct row){"MULTI", 0, "+OK"});
     ask(world, &(const struct row){"SET 1 2", 0, RUNS});
     ask(world, &(const struct row){"GET", 0, "-ERR wrong number"});
     ask(world, &(const struct row){"EXEC", WRITES_PAUSED, "-EXECABORT"});
     end(world);
-    free(world);
 }
 
 /* Only a primary removes expired keys, and only while it may write. A replica sets its clock. */
@@ -191,16 +184,13 @@ Test(obstacles, sweeps)
         {PAUSED, SW_SWEEPING_NOTHING},
         {WRITES_PAUSED, SW_SWEEPING_NOTHING},
     };
-    struct world *world = malloc(sizeof(*world));
-    cr_assert_not_null(world);
-    begin(world);
+    struct world *world = begin();
     for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++) {
         raise_obstacles(world, sweeps[i].raised);
         cr_assert_eq(sw_loop_sweeping(world->serve.loop), sweeps[i].sweeping, "obstacles %u",
                      sweeps[i].raised);
     }
     end(world);
-    free(world);
 }
 
 /* --- cluster mode ----------------------------------------------------------------------------- */
@@ -236,9 +226,7 @@ Test(obstacles, a_transaction_of_several_slots_and_another_topology)
     const struct sw_cluster_choices choices = {.any_slots = true};
     struct sw_cluster_view *views[] = {view_of(PRIMARY_ID, &choices),
                                        view_of(PRIMARY_ID, &choices)};
-    struct world *world = malloc(sizeof(*world));
-    cr_assert_not_null(world);
-    begin(world);
+    struct world *world = begin();
     views[0]->number = 1;
     views[1]->number = 2;
     for (int keys = 1; keys <= 2; keys++) {
@@ -255,7 +243,6 @@ Test(obstacles, a_transaction_of_several_slots_and_another_topology)
     end(world);
     sw_cluster_view_destroy(views[0]);
     sw_cluster_view_destroy(views[1]);
-    free(world);
 }
 
 /* A replica serves reads after READONLY while it knows its primary and has the data. Otherwise it
@@ -275,16 +262,13 @@ Test(obstacles, reads_of_a_replica_in_a_cluster)
     };
     const struct sw_cluster_choices choices = {.any_slots = false};
     struct sw_cluster_view *view = view_of(REPLICA_ID, &choices);
-    struct world *world = malloc(sizeof(*world));
-    cr_assert_not_null(world);
-    begin(world);
+    struct world *world = begin();
     world->serve.loop->net.cluster.view = view;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         ask(world, &cases[i]);
     }
     end(world);
     sw_cluster_view_destroy(view);
-    free(world);
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */
@@ -314,18 +298,17 @@ Test(obstacles, frames)
         {SW_OPERATION_STATS, PAUSED, SW_REPLY_OK},
     };
     for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
-        struct world *world = malloc(sizeof(*world));
+        struct world *world = begin();
         struct stream *stream = calloc(1, sizeof(*stream));
         struct sw_reply reply = {0};
-        cr_assert(world != NULL && stream != NULL);
-        begin(world);
+        cr_assert_not_null(stream);
         raise_obstacles(world, frames[i].raised);
         add_frame(stream, frames[i].operation, 7, 1,
                   sw_operation_is_data(frames[i].operation) ? 1 : 0);
-        fake_send(&world->peer, stream->bytes, stream->size);
+        fake_send(world->peer, stream->bytes, stream->size);
         serve_until_idle(&world->serve);
-        fake_take_all(&world->peer);
-        const bool replied = take_reply(&world->peer, &reply);
+        fake_take_all(world->peer);
+        const bool replied = take_reply(world->peer, &reply);
         cr_assert_eq(replied, frames[i].status != HELD, "frame %zu", i);
         if (frames[i].status != HELD) {
             cr_assert_eq((int)reply.status, frames[i].status, "frame %zu: %d", i,
@@ -333,11 +316,10 @@ Test(obstacles, frames)
         } else {
             raise_obstacles(world, 0);
             serve_until_idle(&world->serve);
-            fake_take_all(&world->peer);
-            cr_assert(take_reply(&world->peer, &reply) && reply.status == SW_REPLY_OK);
+            fake_take_all(world->peer);
+            cr_assert(take_reply(world->peer, &reply) && reply.status == SW_REPLY_OK);
         }
         end(world);
         free(stream);
-        free(world);
     }
 }

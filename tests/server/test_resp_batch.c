@@ -9,28 +9,23 @@
 #include "tests/server/serve_fixture.h"
 #include "tests/support/random.h"
 
-static struct sw_resp_batch *start(struct serve *serve)
+static struct sw_resp_batch *filling(struct serve *serve)
 {
-    serve_init(serve);
-    serve_start(serve);
     return &serve->loop->resp.replies[0].batch;
 }
 
-Test(batch, a_new_one_is_empty_and_uniform)
+LOOP_TEST(batch, a_new_one_is_empty_and_uniform)
 {
-    struct serve serve;
-    struct sw_resp_batch *batch = start(&serve);
+    struct sw_resp_batch *batch = filling(serve);
     cr_assert_eq(batch->operations, 0);
     cr_assert(sw_resp_batch_is_uniform(batch));
     cr_assert(sw_resp_batch_has_room(batch, 1024));
     cr_assert_not(sw_resp_batch_has_room(batch, 1025));
-    serve_stop_loop(&serve);
 }
 
-Test(batch, another_operation_makes_it_mixed)
+LOOP_TEST(batch, another_operation_makes_it_mixed)
 {
-    struct serve serve;
-    struct sw_resp_batch *batch = start(&serve);
+    struct sw_resp_batch *batch = filling(serve);
     sw_resp_batch_add(batch, SW_GET, 1, 0);
     sw_resp_batch_add(batch, SW_GET, 2, 0);
     cr_assert(sw_resp_batch_is_uniform(batch));
@@ -39,14 +34,12 @@ Test(batch, another_operation_makes_it_mixed)
     cr_assert_not(sw_resp_batch_is_uniform(batch));
     sw_resp_batch_reset(batch);
     cr_assert(sw_resp_batch_is_uniform(batch));
-    serve_stop_loop(&serve);
 }
 
 /* A refused command leaves no trace: reads after it go the way of reads. */
-Test(batch, what_is_taken_back_mixes_nothing)
+LOOP_TEST(batch, what_is_taken_back_mixes_nothing)
 {
-    struct serve serve;
-    struct sw_resp_batch *batch = start(&serve);
+    struct sw_resp_batch *batch = filling(serve);
     sw_resp_batch_add(batch, SW_GET, 1, 0);
     cr_assert_eq(sw_resp_batch_end_group(batch), 0);
     sw_resp_batch_add(batch, SW_SET, 2, 5);
@@ -57,41 +50,33 @@ Test(batch, what_is_taken_back_mixes_nothing)
     cr_assert_eq(sw_resp_batch_end_group(batch), 1);
     cr_assert(sw_resp_batch_is_uniform(batch));
     sw_resp_batch_reset(batch);
-    serve_stop_loop(&serve);
 }
 
-Test(batch, the_first_one_may_be_taken_back)
+LOOP_TEST(batch, the_first_one_may_be_taken_back)
 {
-    struct serve serve;
-    struct sw_resp_batch *batch = start(&serve);
+    struct sw_resp_batch *batch = filling(serve);
     sw_resp_batch_add(batch, SW_SET, 1, 0);
     sw_resp_batch_rewind(batch, 0);
     sw_resp_batch_add(batch, SW_GET, 1, 0);
     cr_assert(sw_resp_batch_is_uniform(batch));
     sw_resp_batch_reset(batch);
-    serve_stop_loop(&serve);
 }
 
 /* By RESP: the GETs around a refused MSET are one batch of GETs. */
-Test(batch, reads_around_a_refused_write_are_reads)
+SERVE_TEST(batch, reads_around_a_refused_write_are_reads)
 {
-    struct serve serve;
-    struct fake peer;
-    struct sw_resp_batch *batch = start(&serve);
-    serve_open(&serve, &peer);
-    fake_say(&peer, "GET 1\r\nMSET 1 2 3 x\r\nGET 2\r\n");
+    struct sw_resp_batch *batch = filling(serve);
+    fake_say(peer, "GET 1\r\nMSET 1 2 3 x\r\nGET 2\r\n");
     cr_assert_eq(batch->operations, 2);
     cr_assert(sw_resp_batch_is_uniform(batch));
-    serve_ask(&serve, &peer, "",
+    serve_ask(serve, peer, "",
               "$-1\r\n-ERR value is not an unsigned integer or out of range; for strings start the "
               "server with --value-bytes N --value-type string\r\n$-1\r\n");
-    serve_end(&serve, &peer);
 }
 
-Test(batch, random_steps_are_those_of_an_array)
+LOOP_TEST(batch, random_steps_are_those_of_an_array)
 {
-    struct serve serve;
-    struct sw_resp_batch *batch = start(&serve);
+    struct sw_resp_batch *batch = filling(serve);
     struct random random = random_of(0);
     static uint8_t model[1024];
     for (int step = 0; step < 20000; step++) {
@@ -117,7 +102,6 @@ Test(batch, random_steps_are_those_of_an_array)
         cr_assert_eq(memcmp(model, batch->ops, batch->operations), 0);
     }
     sw_resp_batch_reset(batch);
-    serve_stop_loop(&serve);
 }
 
 /* --- several loops on one table --------------------------------------------------------------- */

@@ -55,26 +55,21 @@ static void send_all(struct serve *serve, struct fake *peer, const char *bytes, 
     }
 }
 
-Test(resp_conn, replies_are_the_same_wherever_requests_are_cut)
+LOOP_TEST(resp_conn, replies_are_the_same_wherever_requests_are_cut)
 {
-    struct serve serve;
-    serve_init(&serve);
-    serve_start(&serve);
     for (size_t cut = 0; cut < sizeof(pipeline); cut++) {
         for (int iterations = 0; iterations < 2; iterations++) {
-            struct fake peer;
-            serve_open(&serve, &peer);
-            send_all(&serve, &peer, pipeline, cut);
+            struct fake *peer = serve_open(serve);
+            send_all(serve, peer, pipeline, cut);
             if (iterations) {
-                serve_until_idle(&serve);
+                serve_until_idle(serve);
             }
-            send_all(&serve, &peer, pipeline + cut, sizeof(pipeline) - 1 - cut);
-            serve_until_idle(&serve);
-            expect_pipeline(&peer, iterations ? "cut with iterations at" : "cut at", cut);
-            serve_close(&serve, &peer);
+            send_all(serve, peer, pipeline + cut, sizeof(pipeline) - 1 - cut);
+            serve_until_idle(serve);
+            expect_pipeline(peer, iterations ? "cut with iterations at" : "cut at", cut);
+            serve_close(serve, peer);
         }
     }
-    serve_stop_loop(&serve);
 }
 
 SERVE_TEST(resp_conn, replies_are_the_same_byte_by_byte)
@@ -87,75 +82,59 @@ SERVE_TEST(resp_conn, replies_are_the_same_byte_by_byte)
     expect_pipeline(peer, "byte by byte", 0);
 }
 
-Test(resp_conn, replies_are_the_same_whatever_the_peer_takes)
+LOOP_TEST(resp_conn, replies_are_the_same_whatever_the_peer_takes)
 {
-    struct serve serve;
-    serve_init(&serve);
-    serve_start(&serve);
     for (size_t takes = 0; takes < 300; takes++) {
-        struct fake peer;
-        serve_open(&serve, &peer);
-        peer.takes = takes;
-        send_all(&serve, &peer, pipeline, sizeof(pipeline) - 1);
+        struct fake *peer = serve_open(serve);
+        peer->takes = takes;
+        send_all(serve, peer, pipeline, sizeof(pipeline) - 1);
         do {
-            fake_take(&peer, takes + 1);
-        } while (serve_iteration(&serve) || peer.queued > 0);
-        expect_pipeline(&peer, "taken at a time:", takes);
-        serve_close(&serve, &peer);
+            fake_take(peer, takes + 1);
+        } while (serve_iteration(serve) || peer->queued > 0);
+        expect_pipeline(peer, "taken at a time:", takes);
+        serve_close(serve, peer);
     }
-    serve_stop_loop(&serve);
 }
 
 /* --- what commands wait for ------------------------------------------------------------------- */
 
 /* The batch holds 1024 operations. */
-Test(resp_conn, commands_beyond_a_full_batch_wait_for_the_next)
+SERVE_TEST(resp_conn, commands_beyond_a_full_batch_wait_for_the_next)
 {
     enum { COUNT = 3000 };
-    struct serve serve;
-    struct fake peer;
     static char requests[COUNT * 16], wanted[COUNT * 16];
     size_t size = 0, wanted_size = 0;
     for (int i = 1; i <= COUNT; i++) {
         size += (size_t)sprintf(requests + size, "INCR 5\r\n");
         wanted_size += (size_t)sprintf(wanted + wanted_size, ":%d\r\n", i);
     }
-    serve_begin(&serve, &peer);
-    cr_assert_eq(fake_send(&peer, requests, size), size);
-    cr_assert_eq(peer.conn->stall, SW_STALL_BATCH_FULL);
-    uint32_t operations = serve.loop->resp.filling->batch.operations;
+    cr_assert_eq(fake_send(peer, requests, size), size);
+    cr_assert_eq(peer->conn->stall, SW_STALL_BATCH_FULL);
+    uint32_t operations = serve->loop->resp.filling->batch.operations;
     cr_assert(operations > 1000 && operations <= 1024, "%u", operations);
-    cr_assert_eq(serve.loop->counters.round_pauses, 1);
-    serve_until_idle(&serve);
-    fake_expect(&peer, wanted);
-    cr_assert_geq(serve.loop->counters.batches, 3);
-    serve_end(&serve, &peer);
+    cr_assert_eq(serve->loop->counters.round_pauses, 1);
+    serve_until_idle(serve);
+    fake_expect(peer, wanted);
+    cr_assert_geq(serve->loop->counters.batches, 3);
 }
 
-Test(resp_conn, a_command_of_many_keys_waits_for_a_batch_that_holds_them)
+LOOP_TEST(resp_conn, a_command_of_many_keys_waits_for_a_batch_that_holds_them)
 {
-    struct serve serve;
-    struct fake one, many;
     static char mget[1024 * 8] = "MGET";
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &one);
-    serve_open(&serve, &many);
+    struct fake *one = serve_open(serve);
+    struct fake *many = serve_open(serve);
     for (int i = 0; i < 1000; i++) {
         sprintf(mget + strlen(mget), " %d", i);
     }
     strcat(mget, "\r\n");
     for (int i = 0; i < 100; i++) {
-        fake_say(&one, "GET 1\r\n");
+        fake_say(one, "GET 1\r\n");
     }
-    fake_say(&many, mget);
-    cr_assert_eq(many.conn->stall, SW_STALL_BATCH_FULL);
-    serve_until_idle(&serve);
-    cr_assert_eq(many.conn->stall, SW_STALL_NONE);
-    cr_assert_eq(many.out_bytes, 7 + 1000 * 5, "*1000 and 1000 nulls");
-    serve_close(&serve, &one);
-    serve_close(&serve, &many);
-    serve_stop_loop(&serve);
+    fake_say(many, mget);
+    cr_assert_eq(many->conn->stall, SW_STALL_BATCH_FULL);
+    serve_until_idle(serve);
+    cr_assert_eq(many->conn->stall, SW_STALL_NONE);
+    cr_assert_eq(many->out_bytes, 7 + 1000 * 5, "*1000 and 1000 nulls");
 }
 
 /* What shows the table waits for what was asked for before it on the connection. */
@@ -203,162 +182,121 @@ static void send_reports(struct fake *peer, size_t count)
     cr_assert_eq(fake_send(peer, reports, count * 9), count * 9);
 }
 
-Test(resp_conn, reports_have_their_share_of_an_iteration)
+LOOP_TEST(resp_conn, reports_have_their_share_of_an_iteration)
 {
-    struct serve serve;
-    struct fake reporter, other;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &reporter);
-    serve_open(&serve, &other);
-    send_reports(&reporter, 1000);
-    cr_assert_eq(reporter.conn->stall, SW_STALL_YIELDED);
-    cr_assert_eq(serve.loop->counters.turn_pauses, 1);
-    size_t text = serve.loop->resp.filling->text.size;
+    struct fake *reporter = serve_open(serve);
+    struct fake *other = serve_open(serve);
+    send_reports(reporter, 1000);
+    cr_assert_eq(reporter->conn->stall, SW_STALL_YIELDED);
+    cr_assert_eq(serve->loop->counters.turn_pauses, 1);
+    size_t text = serve->loop->resp.filling->text.size;
     cr_assert(text >= SW_ITERATION_TEXT_BYTES && text < 2 * SW_ITERATION_TEXT_BYTES, "%zu", text);
-    fake_say(&other, "GET 1\r\n");
-    serve_iteration(&serve);
-    fake_expect(&other, "$-1\r\n");
-    cr_assert_lt(reporter.out_bytes, 4 * SW_ITERATION_TEXT_BYTES);
-    size_t each = reporter.out_bytes;
-    serve_until_idle(&serve);
-    cr_assert_gt(reporter.out_bytes, 10 * each, "it gets all of them in the end");
-    cr_assert_eq(reporter.conn->stall, SW_STALL_NONE);
-    cr_assert_eq(serve.loop->counters.commands[SW_COMMAND_COMMAND], 1000);
-    serve_close(&serve, &reporter);
-    serve_close(&serve, &other);
-    serve_stop_loop(&serve);
+    fake_say(other, "GET 1\r\n");
+    serve_iteration(serve);
+    fake_expect(other, "$-1\r\n");
+    cr_assert_lt(reporter->out_bytes, 4 * SW_ITERATION_TEXT_BYTES);
+    size_t each = reporter->out_bytes;
+    serve_until_idle(serve);
+    cr_assert_gt(reporter->out_bytes, 10 * each, "it gets all of them in the end");
+    cr_assert_eq(reporter->conn->stall, SW_STALL_NONE);
+    cr_assert_eq(serve->loop->counters.commands[SW_COMMAND_COMMAND], 1000);
 }
 
-Test(resp_conn, errors_have_their_share_of_an_iteration_too)
+SERVE_TEST(resp_conn, errors_have_their_share_of_an_iteration_too)
 {
-    struct serve serve;
-    struct fake peer;
     static char lines[3 * 20000 + 1];
-    serve_begin(&serve, &peer);
     for (int i = 0; i < 20000; i++) {
         memcpy(lines + (size_t)i * 3, "x\r\n", 3);
     }
-    fake_say(&peer, lines);
-    cr_assert_neq(peer.conn->stall, SW_STALL_NONE);
-    serve_until_idle(&serve);
-    cr_assert_eq(serve.loop->counters.command_errors, 20000);
-    serve_end(&serve, &peer);
+    fake_say(peer, lines);
+    cr_assert_neq(peer->conn->stall, SW_STALL_NONE);
+    serve_until_idle(serve);
+    cr_assert_eq(serve->loop->counters.command_errors, 20000);
 }
 
 /* Sixty connections have no more of an iteration than four. */
-Test(resp_conn, all_reports_together_have_their_share)
+LOOP_TEST(resp_conn, all_reports_together_have_their_share)
 {
     enum { COUNT = 60 };
-    struct serve serve;
-    static struct fake peers[COUNT];
+    static struct fake *peers[COUNT];
     size_t before = 0, most = 0;
-    serve_init(&serve);
-    serve_start(&serve);
     for (int i = 0; i < COUNT; i++) {
-        serve_open(&serve, &peers[i]);
-        send_reports(&peers[i], 20);
+        peers[i] = serve_open(serve);
+        send_reports(peers[i], 20);
     }
     bool moved = true;
     while (moved) {
         size_t out = 0;
-        moved = serve_iteration(&serve);
+        moved = serve_iteration(serve);
         for (int i = 0; i < COUNT; i++) {
-            out += peers[i].out_bytes;
+            out += peers[i]->out_bytes;
         }
         most = out - before > most ? out - before : most;
         before = out;
     }
-    cr_assert_eq(serve.loop->counters.commands[SW_COMMAND_COMMAND], COUNT * 20);
+    cr_assert_eq(serve->loop->counters.commands[SW_COMMAND_COMMAND], COUNT * 20);
     cr_assert_lt(most, 3 * SW_ITERATION_TEXT_BYTES_ALL, "%zu bytes in one iteration", most);
     for (int i = 0; i < COUNT; i++) {
-        cr_assert_eq(peers[i].out_bytes, peers[0].out_bytes, "everybody gets the same");
+        cr_assert_eq(peers[i]->out_bytes, peers[0]->out_bytes, "everybody gets the same");
     }
-    for (int i = 0; i < COUNT; i++) {
-        serve_close(&serve, &peers[i]);
-    }
-    serve_stop_loop(&serve);
 }
 
 /* Neither a request on a key nor a report starves behind connections that ask for many reports. */
-Test(resp_conn, nobody_starves_behind_reports)
+LOOP_TEST(resp_conn, nobody_starves_behind_reports)
 {
     enum { COUNT = 60 };
-    struct serve serve;
-    static struct fake peers[COUNT];
-    struct fake keys, report;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &keys);
-    serve_open(&serve, &report);
+    static struct fake *peers[COUNT];
+    struct fake *keys = serve_open(serve);
+    struct fake *report = serve_open(serve);
     for (int i = 0; i < COUNT; i++) {
-        serve_open(&serve, &peers[i]);
-        send_reports(&peers[i], 200);
+        peers[i] = serve_open(serve);
+        send_reports(peers[i], 200);
     }
-    fake_say(&keys, "GET 1\r\n");
-    fake_say(&report, "PING\r\n");
-    serve_iteration(&serve);
-    fake_expect(&keys, "$-1\r\n");
+    fake_say(keys, "GET 1\r\n");
+    fake_say(report, "PING\r\n");
+    serve_iteration(serve);
+    fake_expect(keys, "$-1\r\n");
     /* An iteration has room for the reports of four connections; the last of them lacks one report.
      */
     for (int iteration = 0; iteration < 2 * COUNT; iteration++) {
-        serve_iteration(&serve);
+        serve_iteration(serve);
     }
-    fake_expect(&report, "+PONG\r\n");
+    fake_expect(report, "+PONG\r\n");
     for (int i = 0; i < COUNT; i++) {
-        cr_assert_gt(peers[i].out_bytes, SW_ITERATION_TEXT_BYTES, "connection %d has had no share",
+        cr_assert_gt(peers[i]->out_bytes, SW_ITERATION_TEXT_BYTES, "connection %d has had no share",
                      i);
     }
-    for (int i = 0; i < COUNT; i++) {
-        serve_close(&serve, &peers[i]);
-    }
-    serve_close(&serve, &keys);
-    serve_close(&serve, &report);
-    serve_stop_loop(&serve);
 }
 
 /* --- errors of the connection, in order ------------------------------------------------------- */
 
-Test(resp_conn, the_time_out_comes_behind_earlier_replies)
+SERVE_TEST_WITH(resp_conn, the_time_out_comes_behind_earlier_replies,
+                serve->config.request_timeout_ms = 1000)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve.config.request_timeout_ms = 1000;
-    serve_start(&serve);
-    serve_open(&serve, &peer);
-    fake_say(&peer, "SET 1 1\r\nGET 1\r\n*2\r\n$3\r\nGE");
-    serve_pass(&serve, 1001); /* the batch has not even been submitted */
-    cr_assert_eq(serve.loop->counters.request_timeouts, 1);
-    cr_assert_eq(peer.out_bytes, 0);
-    serve_until_idle(&serve);
-    fake_expect(&peer, "+OK\r\n$1\r\n1\r\n" TIMED_OUT);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_end(&serve, &peer);
+    fake_say(peer, "SET 1 1\r\nGET 1\r\n*2\r\n$3\r\nGE");
+    serve_pass(serve, 1001); /* the batch has not even been submitted */
+    cr_assert_eq(serve->loop->counters.request_timeouts, 1);
+    cr_assert_eq(peer->out_bytes, 0);
+    serve_until_idle(serve);
+    fake_expect(peer, "+OK\r\n$1\r\n1\r\n" TIMED_OUT);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(resp_conn, the_time_out_waits_for_room)
+SERVE_TEST_WITH(resp_conn, the_time_out_waits_for_room, serve->config.request_timeout_ms = 1000)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve.config.request_timeout_ms = 1000;
-    serve_start(&serve);
-    serve_open(&serve, &peer);
     for (int i = 0; i < 1024; i++) {
-        fake_say(&peer, "PING\r\n"); /* the maximum of replies of a batch */
+        fake_say(peer, "PING\r\n"); /* the maximum of replies of a batch */
     }
-    fake_say(&peer, "*2\r\n$3\r\nGE");
-    serve_pass(&serve, 1001);
-    cr_assert_eq(serve.loop->counters.request_timeouts, 0);
-    serve_until_idle(&serve);
-    serve_pass(&serve, SW_SWEEP_MS);
-    cr_assert_eq(serve.loop->counters.request_timeouts, 1);
-    serve_until_idle(&serve);
+    fake_say(peer, "*2\r\n$3\r\nGE");
+    serve_pass(serve, 1001);
+    cr_assert_eq(serve->loop->counters.request_timeouts, 0);
+    serve_until_idle(serve);
+    serve_pass(serve, SW_SWEEP_MS);
+    cr_assert_eq(serve->loop->counters.request_timeouts, 1);
+    serve_until_idle(serve);
     size_t at = 1024 * 7;
-    cr_assert_eq(peer.out_bytes, at + strlen(TIMED_OUT));
-    cr_assert_eq(memcmp(peer.out + at, TIMED_OUT, strlen(TIMED_OUT)), 0);
-    serve_end(&serve, &peer);
+    cr_assert_eq(peer->out_bytes, at + strlen(TIMED_OUT));
+    cr_assert_eq(memcmp(peer->out + at, TIMED_OUT, strlen(TIMED_OUT)), 0);
 }
 
 SERVE_TEST(resp_conn, a_protocol_error_comes_behind_earlier_replies)
@@ -370,69 +308,48 @@ SERVE_TEST(resp_conn, a_protocol_error_comes_behind_earlier_replies)
     cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(resp_conn, one_that_passes_connections_max_is_told)
+LOOP_TEST(resp_conn, one_that_passes_connections_max_is_told)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    fake_open(&peer, &serve.loop->net, true);
-    fake_say(&peer, "PING\r\n");
-    serve_until_idle(&serve);
-    fake_expect(&peer, "-ERR max number of clients reached\r\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_end(&serve, &peer);
+    struct fake *peer = fake_open(&serve->loop->net, true);
+    fake_say(peer, "PING\r\n");
+    serve_until_idle(serve);
+    fake_expect(peer, "-ERR max number of clients reached\r\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(resp_conn, one_that_holds_too_much_input_is_told_behind_its_replies)
+SERVE_TEST_WITH(resp_conn, one_that_holds_too_much_input_is_told_behind_its_replies,
+                serve->budget.bytes_max = 128 << 10)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve.budget.bytes_max = 128 << 10;
-    serve_start(&serve);
-    serve_open(&serve, &peer);
     static char request[200 << 10] = "SET 1 1\r\n*2\r\n$4\r\nECHO\r\n$1000000\r\n";
     memset(request + strlen(request), 'x', sizeof(request) - strlen(request));
-    fake_send(&peer, request, sizeof(request));
-    serve_until_idle(&serve);
-    fake_expect(&peer,
+    fake_send(peer, request, sizeof(request));
+    serve_until_idle(serve);
+    fake_expect(peer,
                 "+OK\r\n-ERR the memory for incomplete requests is used up (input-bytes-max)\r\n");
-    cr_assert_eq(serve.loop->counters.input_memory_closes, 1);
-    serve_end(&serve, &peer);
+    cr_assert_eq(serve->loop->counters.input_memory_closes, 1);
 }
 
 /* The reply to a control command is not part of a batch, and must not be overtaken either. */
-Test(resp_conn, one_that_holds_too_much_input_is_told_behind_a_control_command)
+SERVE_TEST_WITH(resp_conn, one_that_holds_too_much_input_is_told_behind_a_control_command,
+                serve->budget.bytes_max = 128 << 10)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_init(&serve);
-    serve.budget.bytes_max = 128 << 10;
-    serve_start(&serve);
-    serve_open(&serve, &peer);
     static char request[200 << 10] = "FLUSHALL\r\n*2\r\n$4\r\nECHO\r\n$1000000\r\n";
     memset(request + strlen(request), 'x', sizeof(request) - strlen(request));
-    fake_send(&peer, request, sizeof(request));
-    serve_until_idle(&serve);
-    fake_expect(&peer,
+    fake_send(peer, request, sizeof(request));
+    serve_until_idle(serve);
+    fake_expect(peer,
                 "+OK\r\n-ERR the memory for incomplete requests is used up (input-bytes-max)\r\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    cr_assert_eq(serve.loop->counters.input_memory_closes, 1);
-    serve_end(&serve, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(serve->loop->counters.input_memory_closes, 1);
 }
 
-Test(resp_conn, http_is_closed_without_a_word)
+SERVE_TEST(resp_conn, http_is_closed_without_a_word)
 {
-    struct serve serve;
-    struct fake peer;
     sw_log_init(SW_LOG_ERROR);
-    serve_begin(&serve, &peer);
-    fake_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\n\r\n");
-    serve_until_idle(&serve);
-    fake_expect(&peer, "");
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    serve_end(&serve, &peer);
+    fake_say(peer, "POST / HTTP/1.1\r\nHost: x\r\n\r\n");
+    serve_until_idle(serve);
+    fake_expect(peer, "");
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
 }
 
 SERVE_TEST(resp_conn, quit_is_the_last_command)

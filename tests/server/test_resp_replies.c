@@ -13,19 +13,15 @@ SERVE_TEST(resp_replies, off_silences_replies_and_errors)
     serve_ask(serve, peer, "CLIENT REPLY ON\r\nGET 1\r\n", "+OK\r\n$1\r\n1\r\n");
 }
 
-Test(resp_replies, skip_silences_one)
+SERVE_TEST(resp_replies, skip_silences_one)
 {
     static const char *const silent[] = {"GET 1\r\n", "PING\r\n", "nothing\r\n", "GET\r\n",
                                          "DBSIZE\r\n"};
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
         char request[64];
         snprintf(request, sizeof(request), "CLIENT REPLY SKIP\r\n%sPING\r\n", silent[i]);
-        serve_ask(&serve, &peer, request, "+PONG\r\n");
+        serve_ask(serve, peer, request, "+PONG\r\n");
     }
-    serve_end(&serve, &peer);
 }
 
 /* A command that was sent before OFF gets its reply, even if the server writes it later. */
@@ -36,25 +32,18 @@ SERVE_TEST(resp_replies, off_begins_where_it_stands)
 }
 
 /* A connection that the server closes gets the reason, also with replies off. */
-Test(resp_replies, off_does_not_silence_the_last_words)
+LOOP_TEST_WITH(resp_replies, off_does_not_silence_the_last_words,
+               serve->config.request_timeout_ms = 1000)
 {
-    struct serve serve;
-    struct fake slow, wrong;
-    serve_init(&serve);
-    serve.config.request_timeout_ms = 1000;
-    serve_start(&serve);
-    serve_open(&serve, &slow);
-    serve_open(&serve, &wrong);
-    fake_say(&slow, "CLIENT REPLY OFF\r\nGET 1\r\n*2\r\n");
-    fake_say(&wrong, "CLIENT REPLY OFF\r\nGET 1\r\n*x\r\n");
-    serve_until_idle(&serve);
-    fake_expect(&wrong, "-ERR Protocol error: invalid multibulk length\r\n");
-    serve_pass(&serve, 1001);
-    serve_until_idle(&serve);
-    fake_expect(&slow, "-ERR Protocol error: the request did not arrive in time\r\n");
-    serve_close(&serve, &slow);
-    serve_close(&serve, &wrong);
-    serve_stop_loop(&serve);
+    struct fake *slow = serve_open(serve);
+    struct fake *wrong = serve_open(serve);
+    fake_say(slow, "CLIENT REPLY OFF\r\nGET 1\r\n*2\r\n");
+    fake_say(wrong, "CLIENT REPLY OFF\r\nGET 1\r\n*x\r\n");
+    serve_until_idle(serve);
+    fake_expect(wrong, "-ERR Protocol error: invalid multibulk length\r\n");
+    serve_pass(serve, 1001);
+    serve_until_idle(serve);
+    fake_expect(slow, "-ERR Protocol error: the request did not arrive in time\r\n");
 }
 
 /* --- everything at once ----------------------------------------------------------------------- */
@@ -63,7 +52,7 @@ enum { LANES = 5, STEPS = 6000, TEXT_BYTES = 1 << 20 };
 
 /* A connection, what it will send, and what it must be replied in the end. */
 struct lane {
-    struct fake peer;
+    struct fake *peer;
     uint64_t key, count;
     char *requests, *wanted;
     size_t size, sent, wanted_size;
@@ -120,14 +109,14 @@ static void step(struct serve *serve, struct lane *lane, struct random *random)
         serve_iteration(serve);
         break;
     case 1:
-        lane->peer.takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 200);
+        lane->peer->takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 200);
         break;
     case 2:
-        fake_take(&lane->peer, random_below(random, 3000));
+        fake_take(lane->peer, random_below(random, 3000));
         break;
     default:
         left = left > 0 ? random_below(random, left < 700 ? left + 1 : 700) : 0;
-        lane->sent += fake_send(&lane->peer, lane->requests + lane->sent, left);
+        lane->sent += fake_send(lane->peer, lane->requests + lane->sent, left);
         break;
     }
     serve_check(serve);
@@ -142,25 +131,22 @@ static void finish(struct serve *serve, struct lane *lanes)
         for (int i = 0; i < LANES; i++) {
             struct lane *lane = &lanes[i];
             size_t left = lane->size - lane->sent;
-            lane->peer.takes = SIZE_MAX;
-            more |= lane->peer.queued > 0 || left > 0;
-            fake_take_all(&lane->peer);
-            lane->sent += fake_send(&lane->peer, lane->requests + lane->sent, left);
+            lane->peer->takes = SIZE_MAX;
+            more |= lane->peer->queued > 0 || left > 0;
+            fake_take_all(lane->peer);
+            lane->sent += fake_send(lane->peer, lane->requests + lane->sent, left);
         }
     }
 }
 
-Test(resp_replies, every_connection_gets_its_own_in_order)
+LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_in_order,
+               serve->config.output_bytes_pause = 4096)
 {
-    struct serve serve;
     struct random random = random_of(0);
     static struct lane lanes[LANES];
-    serve_init(&serve);
-    serve.config.output_bytes_pause = 4096;
-    serve_start(&serve);
     for (int i = 0; i < LANES; i++) {
         struct lane *lane = &lanes[i];
-        serve_open(&serve, &lane->peer);
+        lane->peer = serve_open(serve);
         lane->requests = malloc(TEXT_BYTES);
         lane->wanted = malloc(TEXT_BYTES);
         cr_assert(lane->requests != NULL && lane->wanted != NULL);
@@ -174,17 +160,15 @@ Test(resp_replies, every_connection_gets_its_own_in_order)
         }
     }
     for (int n = 0; n < STEPS; n++) {
-        step(&serve, &lanes[random_below(&random, LANES)], &random);
+        step(serve, &lanes[random_below(&random, LANES)], &random);
     }
-    finish(&serve, lanes);
-    cr_assert_gt(serve.loop->counters.output_pauses, 0);
+    finish(serve, lanes);
+    cr_assert_gt(serve->loop->counters.output_pauses, 0);
     for (int i = 0; i < LANES; i++) {
         struct lane *lane = &lanes[i];
-        cr_assert_eq(lane->peer.out_bytes, lane->wanted_size, "connection %d", i);
-        cr_assert_eq(memcmp(lane->peer.out, lane->wanted, lane->wanted_size), 0, "%d", i);
-        serve_close(&serve, &lane->peer);
+        cr_assert_eq(lane->peer->out_bytes, lane->wanted_size, "connection %d", i);
+        cr_assert_eq(memcmp(lane->peer->out, lane->wanted, lane->wanted_size), 0, "%d", i);
         free(lane->requests);
         free(lane->wanted);
     }
-    serve_stop_loop(&serve);
 }

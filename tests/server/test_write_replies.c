@@ -8,116 +8,104 @@
 /* A connection in each of the two versions, on one table. */
 struct pair {
     struct serve serve;
-    struct fake resp2, resp3;
+    struct fake *resp2, *resp3;
 };
 
-static struct pair *create(enum sw_engine engine, unsigned key_bits)
+static void open_pair(struct pair *pair, enum sw_engine engine, unsigned key_bits)
 {
-    struct pair *pair = calloc(1, sizeof(*pair));
-    cr_assert_not_null(pair);
     serve_init(&pair->serve);
     pair->serve.config.engine = engine;
     pair->serve.config.key_bits = key_bits;
     sw_config_fit(&pair->serve.config);
     serve_start(&pair->serve);
-    serve_open(&pair->serve, &pair->resp2);
-    serve_open(&pair->serve, &pair->resp3);
-    fake_say(&pair->resp3, "HELLO 3\r\n");
+    pair->resp2 = serve_open(&pair->serve);
+    pair->resp3 = serve_open(&pair->serve);
+    fake_say(pair->resp3, "HELLO 3\r\n");
     serve_until_idle(&pair->serve);
-    cr_assert_gt(pair->resp3.out_bytes, 0);
-    pair->resp3.out_bytes = 0;
-    return pair;
+    cr_assert_gt(pair->resp3->out_bytes, 0);
+    pair->resp3->out_bytes = 0;
 }
 
-static struct pair *create_integers(void)
-{
-    return create(SW_ENGINE_ROBIN_HOOD, 64);
-}
-
-static void destroy(struct pair *pair)
-{
-    serve_close(&pair->serve, &pair->resp2);
-    serve_close(&pair->serve, &pair->resp3);
-    serve_stop_loop(&pair->serve);
-    free(pair);
-}
+/* A test of such connections: its body has `pair`. */
+#define PAIR_TEST(name, engine, key_bits)       \
+    static void test_##name(struct pair *pair); \
+    Test(write_replies, name)                   \
+    {                                           \
+        struct pair pair;                       \
+        open_pair(&pair, engine, key_bits);     \
+        test_##name(&pair);                     \
+        serve_end(&pair.serve);                 \
+    }                                           \
+    static void test_##name(struct pair *pair)
+#define INTEGERS_TEST(name) PAIR_TEST(name, SW_ENGINE_ROBIN_HOOD, 64)
 
 /* The replies where the two versions agree; `request` leaves the table as it was. */
 static void both(struct pair *pair, const char *request, const char *reply)
 {
-    serve_ask(&pair->serve, &pair->resp2, request, reply);
-    serve_ask(&pair->serve, &pair->resp3, request, reply);
+    serve_ask(&pair->serve, pair->resp2, request, reply);
+    serve_ask(&pair->serve, pair->resp3, request, reply);
 }
 
 static void each(struct pair *pair, const char *request, const char *resp2, const char *resp3)
 {
-    serve_ask(&pair->serve, &pair->resp2, request, resp2);
-    serve_ask(&pair->serve, &pair->resp3, request, resp3);
+    serve_ask(&pair->serve, pair->resp2, request, resp2);
+    serve_ask(&pair->serve, pair->resp3, request, resp3);
 }
 
 static void set(struct pair *pair, const char *key, const char *value)
 {
     char request[128];
     snprintf(request, sizeof(request), "SET %s %s\r\n", key, value);
-    serve_ask(&pair->serve, &pair->resp2, request, "+OK\r\n");
+    serve_ask(&pair->serve, pair->resp2, request, "+OK\r\n");
 }
 
 /* --- integers --------------------------------------------------------------------------------- */
 
-Test(write_replies, values)
+INTEGERS_TEST(values)
 {
-    struct pair *pair = create_integers();
     set(pair, "1", "0");
     set(pair, "2", "18446744073709551615");
     both(pair, "GET 1\r\n", "$1\r\n0\r\n");
     both(pair, "GET 2\r\n", "$20\r\n18446744073709551615\r\n");
     each(pair, "GET 3\r\n", "$-1\r\n", "_\r\n");
-    destroy(pair);
 }
 
-Test(write_replies, arrays_of_values)
+INTEGERS_TEST(arrays_of_values)
 {
-    struct pair *pair = create_integers();
     set(pair, "1", "10");
     set(pair, "2", "18446744073709551615");
     each(pair, "MGET 1 9 2 1\r\n",
          "*4\r\n$2\r\n10\r\n$-1\r\n$20\r\n18446744073709551615\r\n$2\r\n10\r\n",
          "*4\r\n$2\r\n10\r\n_\r\n$20\r\n18446744073709551615\r\n$2\r\n10\r\n");
-    destroy(pair);
 }
 
-Test(write_replies, ok_and_counts)
+INTEGERS_TEST(ok_and_counts)
 {
-    struct pair *pair = create_integers();
     both(pair, "SET 1 5\r\n", "+OK\r\n");
     both(pair, "MSET 1 5 2 6\r\n", "+OK\r\n");
     both(pair, "EXISTS 1 2 3 1\r\n", ":3\r\n");
     both(pair, "TOUCH 1 3\r\n", ":1\r\n");
-    serve_ask(&pair->serve, &pair->resp2, "DEL 1 3\r\n", ":1\r\n");
-    serve_ask(&pair->serve, &pair->resp3, "UNLINK 1 2\r\n", ":1\r\n");
-    destroy(pair);
+    serve_ask(&pair->serve, pair->resp2, "DEL 1 3\r\n", ":1\r\n");
+    serve_ask(&pair->serve, pair->resp3, "UNLINK 1 2\r\n", ":1\r\n");
 }
 
-Test(write_replies, conditions)
+INTEGERS_TEST(conditions)
 {
-    struct pair *pair = create_integers();
     each(pair, "SET 1 5 XX\r\n", "$-1\r\n", "_\r\n");
-    serve_ask(&pair->serve, &pair->resp2, "SET 1 5 NX\r\n", "+OK\r\n");
+    serve_ask(&pair->serve, pair->resp2, "SET 1 5 NX\r\n", "+OK\r\n");
     each(pair, "SET 1 6 NX\r\n", "$-1\r\n", "_\r\n");
     both(pair, "SET 1 7 XX\r\n", "+OK\r\n");
     both(pair, "GET 1\r\n", "$1\r\n7\r\n");
     both(pair, "SETNX 1 8\r\n", ":0\r\n");
-    serve_ask(&pair->serve, &pair->resp3, "SETNX 2 8\r\n", ":1\r\n");
+    serve_ask(&pair->serve, pair->resp3, "SETNX 2 8\r\n", ":1\r\n");
     both(pair, "SET 1 7 GET\r\n", "$1\r\n7\r\n");
     each(pair, "GETDEL 9\r\n", "$-1\r\n", "_\r\n");
-    destroy(pair);
 }
 
 /* An integer reply is signed: beyond it is a big number in RESP3, a string in RESP2. */
-Test(write_replies, sums_at_the_edges)
+INTEGERS_TEST(sums_at_the_edges)
 {
-    struct pair *pair = create_integers();
-    serve_ask(&pair->serve, &pair->resp2, "INCR 1\r\n", ":1\r\n");
+    serve_ask(&pair->serve, pair->resp2, "INCR 1\r\n", ":1\r\n");
     each(pair, "DEL 2\r\nINCRBY 2 9223372036854775807\r\n", ":0\r\n:9223372036854775807\r\n",
          ":1\r\n:9223372036854775807\r\n");
     each(pair, "SET 2 9223372036854775807\r\nINCR 2\r\n", "+OK\r\n$19\r\n9223372036854775808\r\n",
@@ -126,23 +114,19 @@ Test(write_replies, sums_at_the_edges)
          "+OK\r\n(18446744073709551615\r\n");
     both(pair, "INCR 2\r\n", "-ERR increment or decrement would overflow\r\n");
     both(pair, "GET 2\r\n", "$20\r\n18446744073709551615\r\n");
-    destroy(pair);
 }
 
-Test(write_replies, differences_at_the_edges)
+INTEGERS_TEST(differences_at_the_edges)
 {
-    struct pair *pair = create_integers();
     both(pair, "SET 1 5\r\nDECRBY 1 5\r\n", "+OK\r\n:0\r\n");
     both(pair, "DECR 1\r\n", "-ERR increment or decrement would overflow\r\n");
     both(pair, "DECR 9\r\n", "-ERR increment or decrement would overflow\r\n");
     each(pair, "SET 1 18446744073709551615\r\nDECR 1\r\n", "+OK\r\n$20\r\n18446744073709551614\r\n",
          "+OK\r\n(18446744073709551614\r\n");
-    destroy(pair);
 }
 
-Test(write_replies, what_a_key_is)
+INTEGERS_TEST(what_a_key_is)
 {
-    struct pair *pair = create_integers();
     set(pair, "1", "12345");
     both(pair, "STRLEN 1\r\n", ":5\r\n");
     both(pair, "STRLEN 2\r\n", ":0\r\n");
@@ -155,12 +139,10 @@ Test(write_replies, what_a_key_is)
     each(pair, "OBJECT ENCODING 2\r\n", "$-1\r\n", "_\r\n");
     both(pair, "MEMORY USAGE 1\r\n", ":16\r\n");
     each(pair, "MEMORY USAGE 2\r\n", "$-1\r\n", "_\r\n");
-    destroy(pair);
 }
 
-Test(write_replies, integers_of_32_bits_overflow_where_they_end)
+PAIR_TEST(integers_of_32_bits_overflow_where_they_end, SW_ENGINE_ROBIN_HOOD, 32)
 {
-    struct pair *pair = create(SW_ENGINE_ROBIN_HOOD, 32);
     both(pair, "SET 1 4294967294\r\nINCR 1\r\n", "+OK\r\n:4294967295\r\n");
     both(pair, "INCR 1\r\n", "-ERR increment or decrement would overflow\r\n");
     both(pair, "GET 1\r\n", "$10\r\n4294967295\r\n");
@@ -168,14 +150,12 @@ Test(write_replies, integers_of_32_bits_overflow_where_they_end)
          "-ERR value is not an unsigned integer or out of range; for strings start the server with "
          "--value-bytes N --value-type string\r\n");
     both(pair, "MEMORY USAGE 1\r\n", ":8\r\n");
-    destroy(pair);
 }
 
 /* More replies than the buffer they are formatted in. */
-Test(write_replies, long_arrays_leave_in_several_writes)
+INTEGERS_TEST(long_arrays_leave_in_several_writes)
 {
     enum { KEYS = 500, TIMES = 60 };
-    struct pair *pair = create_integers();
     static char mset[KEYS * 32] = "MSET", mget[KEYS * 8] = "MGET", all[TIMES * KEYS * 8];
     for (int i = 0; i < KEYS; i++) {
         sprintf(mset + strlen(mset), " %d 18446744073709551615", i);
@@ -183,22 +163,20 @@ Test(write_replies, long_arrays_leave_in_several_writes)
     }
     strcat(mset, "\r\n");
     strcat(mget, "\r\n");
-    serve_ask(&pair->serve, &pair->resp2, mset, "+OK\r\n");
+    serve_ask(&pair->serve, pair->resp2, mset, "+OK\r\n");
     for (int i = 0; i < TIMES; i++) {
         strcat(all, mget);
     }
-    fake_say(&pair->resp3, all);
+    fake_say(pair->resp3, all);
     serve_until_idle(&pair->serve);
-    cr_assert_eq(pair->resp3.out_bytes, (size_t)TIMES * (6 + KEYS * 27));
-    destroy(pair);
+    cr_assert_eq(pair->resp3->out_bytes, (size_t)TIMES * (6 + KEYS * 27));
 }
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
 /* What the table refused, in a batch of groups. */
-Test(write_replies, a_refused_command_is_refused_alone)
+INTEGERS_TEST(a_refused_command_is_refused_alone)
 {
-    struct pair *pair = create_integers();
     static char full[500 * 16];
     for (int at = 0; at < 8; at++) {
         strcpy(full, "MSET");
@@ -206,47 +184,43 @@ Test(write_replies, a_refused_command_is_refused_alone)
             sprintf(full + strlen(full), " %d 1", at * 500 + i);
         }
         strcat(full, "\r\n");
-        fake_say(&pair->resp2, full);
+        fake_say(pair->resp2, full);
         serve_until_idle(&pair->serve);
     }
-    cr_assert_not_null(memmem(pair->resp2.out, pair->resp2.out_bytes, "-OOM ", 5));
-    pair->resp2.out_bytes = 0;
+    cr_assert_not_null(memmem(pair->resp2->out, pair->resp2->out_bytes, "-OOM ", 5));
+    pair->resp2->out_bytes = 0;
     uint64_t errors = pair->serve.loop->counters.command_errors;
     static char more[500 * 16] = "SET 1 2\r\nMSET";
     for (int i = 0; i < 500; i++) {
         sprintf(more + strlen(more), " %d 1", 9000 + i);
     }
     strcat(more, "\r\nGET 1\r\nSET 1 3\r\n");
-    serve_ask(&pair->serve, &pair->resp3, more,
+    serve_ask(&pair->serve, pair->resp3, more,
               "+OK\r\n-OOM " SW_FULL_GROWS "\r\n$1\r\n2\r\n+OK\r\n");
     cr_assert_eq(pair->serve.loop->counters.command_errors, errors + 1);
-    destroy(pair);
 }
 
 /* After the device failed, every command of the batch gets the error. PING does not need the
  * device.
  */
-Test(write_replies, a_failed_batch_is_told_to_every_command_in_it)
+INTEGERS_TEST(a_failed_batch_is_told_to_every_command_in_it)
 {
-    struct pair *pair = create_integers();
     struct sw_replies *filling = pair->serve.loop->resp.filling;
-    fake_say(&pair->resp2, "GET 1\r\nPING\r\nSET 1 2\r\n");
+    fake_say(pair->resp2, "GET 1\r\nPING\r\nSET 1 2\r\n");
     filling->batch.flight.batch.status = SW_E_DEVICE;
     sw_replies_write(filling);
-    fake_expect(&pair->resp2,
+    fake_expect(pair->resp2,
                 "-ERR the table failed and the server stops: see its log\r\n+PONG\r\n-ERR the "
                 "table failed and the server stops: see its log\r\n");
     sw_resp_batch_reset(&filling->batch);
     filling->pendings = 0;
     sw_text_reset(&filling->text);
-    destroy(pair);
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-Test(write_replies, blobs)
+PAIR_TEST(blobs, SW_ENGINE_CACHE, 64)
 {
-    struct pair *pair = create(SW_ENGINE_CACHE, 64);
     static const char longest[] = "012345678901234567890123456789012345678901234567890123456789";
     char request[128], reply[128];
     both(pair, "*3\r\n$3\r\nSET\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n", "+OK\r\n");
@@ -262,12 +236,10 @@ Test(write_replies, blobs)
     each(pair, "GET 4\r\n", "$-1\r\n", "_\r\n");
     each(pair, "MGET 1 4 2\r\n", "*3\r\n$4\r\na\r\nb\r\n$-1\r\n$0\r\n\r\n",
          "*3\r\n$4\r\na\r\nb\r\n_\r\n$0\r\n\r\n");
-    destroy(pair);
 }
 
-Test(write_replies, what_a_blob_is)
+PAIR_TEST(what_a_blob_is, SW_ENGINE_CACHE, 64)
 {
-    struct pair *pair = create(SW_ENGINE_CACHE, 64);
     set(pair, "1", "hello");
     both(pair, "STRLEN 1\r\n", ":5\r\n");
     both(pair, "STRLEN 2\r\n", ":0\r\n");
@@ -275,7 +247,6 @@ Test(write_replies, what_a_blob_is)
     each(pair, "OBJECT ENCODING 2\r\n", "$-1\r\n", "_\r\n");
     both(pair, "TYPE 1\r\n", "+string\r\n");
     both(pair, "SETNX 1 x\r\n", ":0\r\n");
-    serve_ask(&pair->serve, &pair->resp2, "GETDEL 1\r\n", "$5\r\nhello\r\n");
+    serve_ask(&pair->serve, pair->resp2, "GETDEL 1\r\n", "$5\r\nhello\r\n");
     each(pair, "GETDEL 1\r\n", "$-1\r\n", "_\r\n");
-    destroy(pair);
 }

@@ -22,6 +22,7 @@
 #include "tests/server/fake_transport.h"
 
 enum { TOY_BODY_MAX = 1 << 20, TOY_LOG_BYTES = 1 << 16, TOY_UNSENT_MIN = 4 };
+enum { TOY_REQUEST_MS = 30000, TOY_WRITE_MS = 60000 }; /* timeouts; idle connections have none */
 
 struct toy {
     uv_loop_t uv;
@@ -253,6 +254,9 @@ static inline struct toy *toy_create(void)
     sw_log_init(SW_LOG_ERROR);
     sw_config_init(&toy->config);
     sw_config_fit(&toy->config);
+    toy->config.request_timeout_ms = TOY_REQUEST_MS;
+    toy->config.write_timeout_ms = TOY_WRITE_MS;
+    toy->config.idle_timeout_ms = 0;
     toy->budget.bytes_max = 1 << 20;
     cr_assert_eq(uv_loop_init(&toy->uv), 0);
     toy->uv.time = 1000;
@@ -263,9 +267,27 @@ static inline struct toy *toy_create(void)
     return toy;
 }
 
-/* Everything has been given back. */
+static inline struct fake *toy_peer(struct toy *toy)
+{
+    return fake_open(&toy->net, false);
+}
+
+static inline void toy_answer_all(struct fake *peer)
+{
+    while (peer->conn->in_flight > 0) {
+        sw_conn_request_done(peer->conn, false);
+    }
+}
+
+/* Answers and closes the connections of the test, and checks that everything was freed. */
 static inline void toy_destroy(struct toy *toy)
 {
+    for (struct fake *peer = fakes_opened; peer != NULL; peer = peer->opened_next) {
+        if (peer->conn != NULL) {
+            toy_answer_all(peer);
+        }
+    }
+    fake_fini_all();
     sw_net_check(&toy->net);
     cr_assert(sw_list_is_empty(&toy->net.conns));
     cr_assert_eq(toy->opened, toy->closed, "a protocol's state was not closed once");
@@ -277,29 +299,25 @@ static inline void toy_destroy(struct toy *toy)
     free(toy);
 }
 
-/* The same with one connection. */
-static inline struct toy *toy_begin(struct fake *peer)
-{
-    struct toy *toy = toy_create();
-    fake_open(peer, &toy->net, false);
-    return toy;
-}
+/* A test between these two: its body has `toy`. */
+#define NET_TEST(suite, name)                    \
+    static void suite##_##name(struct toy *toy); \
+    Test(suite, name)                            \
+    {                                            \
+        struct toy *toy = toy_create();          \
+        suite##_##name(toy);                     \
+        toy_destroy(toy);                        \
+    }                                            \
+    static void suite##_##name(struct toy *toy)
 
-static inline void toy_end(struct toy *toy, struct fake *peer)
-{
-    fake_fini(peer);
-    toy_destroy(toy);
-}
-
-/* A test between these two: its body has `toy` and `peer`. */
+/* The same with a connection: its body has `toy` and `peer`. */
 #define TOY_TEST(suite, name)                                           \
     static void suite##_##name(struct toy *toy, struct fake *peer);     \
     Test(suite, name)                                                   \
     {                                                                   \
-        struct fake peer;                                               \
-        struct toy *toy = toy_begin(&peer);                             \
-        suite##_##name(toy, &peer);                                     \
-        toy_end(toy, &peer);                                            \
+        struct toy *toy = toy_create();                                 \
+        suite##_##name(toy, toy_peer(toy));                             \
+        toy_destroy(toy);                                               \
     }                                                                   \
     static void suite##_##name(__attribute__((unused)) struct toy *toy, \
                                __attribute__((unused)) struct fake *peer)
