@@ -14,6 +14,8 @@
 
 TestSuite(cache_scores, .timeout = 120);
 
+#define BATCHES 240U
+
 /* Adds up what trials have tried. */
 static void add_seen(struct cache_scores_seen *all, const struct cache_scores_seen *seen)
 {
@@ -25,11 +27,11 @@ static void add_seen(struct cache_scores_seen *all, const struct cache_scores_se
     all->operations |= seen->operations;
 }
 
-/* Every policy and mode; together they must cover all events that they are about. If the engine may
- * process different keys in another order than the array's, the cache has room for all of them. One
- * operation in `hot_share` is on one key, unless that is 0. */
+/* Every policy and mode in `batches` batches each; together they must cover all events that they
+ * are about. If the engine may process different keys in another order than the array's, the cache
+ * has room for all of them. One operation in `hot_share` is on one key, unless that is 0. */
 static void compare_all_policies(uint32_t slot_bits, uint32_t value_bytes, bool floats,
-                                 uint32_t hot_share)
+                                 uint32_t hot_share, uint32_t batches)
 {
     const bool in_order = tested_backend() == SW_BACKEND_CPU;
     struct cache_scores_seen all = {0};
@@ -44,16 +46,15 @@ static void compare_all_policies(uint32_t slot_bits, uint32_t value_bytes, bool 
                 .config = cache_config(slot_bits, value_bytes, (enum sw_cache_mode)mode,
                                        (enum sw_cache_policy)policy),
                 .seed = random_seed(),
-                .batches = 240,
+                .batches = batches,
                 .ops_max = 400,
                 .key_count = 1500,
                 .hot_share = hot_share,
                 .floats = floats,
                 .reads_overlap = !in_order,
             };
-            trial.config.capacity_slots = !in_order       ? 8 * trial.key_count
-                                          : hot_share > 0 ? 256
-                                                          : 700;
+            const bool is_small = hot_share > 0 || batches < BATCHES; /* soon full */
+            trial.config.capacity_slots = !in_order ? 8 * trial.key_count : is_small ? 256 : 700;
             int failed = cache_scores_run(&trial, &seen, fault, sizeof(fault));
             cr_assert_eq(failed, 0, "seed %llu, policy %d, mode %d: %s",
                          (unsigned long long)trial.seed, policy, mode, fault);
@@ -61,14 +62,15 @@ static void compare_all_policies(uint32_t slot_bits, uint32_t value_bytes, bool 
             add_seen(&all, &seen);
         }
     }
-    if (tested_share() > 1) {
+    if (tested_share() > 1 || batches < BATCHES) {
         return; /* too few of them to be sure of anything */
     }
+    const uint32_t width = value_bytes > 0 ? value_bytes : slot_bits / 16;
     const uint64_t wide = SW_OPS_ONE(SW_ADD_U64) | SW_OPS_ONE(SW_ADD_PRESENT_U64);
     const uint64_t narrow = SW_OPS_ONE(SW_ADD_U32) | SW_OPS_ONE(SW_ADD_PRESENT_U32);
-    uint64_t own = floats                 ? SW_OPS_ONE(SW_ADD_F32) | SW_OPS_ONE(SW_ADD_PRESENT_F32)
-                   : value_bytes % 8 == 0 ? wide | narrow
-                                          : narrow;
+    uint64_t own = floats           ? SW_OPS_ONE(SW_ADD_F32) | SW_OPS_ONE(SW_ADD_PRESENT_F32)
+                   : width % 8 == 0 ? wide | narrow
+                                    : narrow;
     own |= SW_OPS_ONE(SW_PEEK) | SW_OPS_ONE(SW_FIND_OR_INSERT) | SW_OPS_ONE(SW_SET_SCORE) |
            SW_OPS_ONE(SW_SET_VALUE);
     cr_assert_eq(all.operations & own, own, "operations %" PRIx64, all.operations);
@@ -81,22 +83,32 @@ static void compare_all_policies(uint32_t slot_bits, uint32_t value_bytes, bool 
 
 Test(cache_scores, wide_keys)
 {
-    compare_all_policies(128, 64, false, 0);
+    compare_all_policies(128, 64, false, 0, BATCHES);
 }
 
 Test(cache_scores, wide_keys_and_floats)
 {
-    compare_all_policies(128, 32, true, 0);
+    compare_all_policies(128, 32, true, 0, BATCHES);
 }
 
 Test(cache_scores, narrow_keys)
 {
-    compare_all_policies(64, 20, false, 0);
+    compare_all_policies(64, 20, false, 0, BATCHES);
+}
+
+/* Values as wide as keys, and sizes for which the kernels have code of their own. */
+Test(cache_scores, other_sizes_of_values)
+{
+    compare_all_policies(128, 0, false, 0, BATCHES / 4);
+    compare_all_policies(128, 256, false, 0, BATCHES / 4);
+    compare_all_policies(128, 1024, false, 0, BATCHES / 4);
+    compare_all_policies(64, 0, false, 0, BATCHES / 4);
+    compare_all_policies(64, 32, false, 0, BATCHES / 4);
 }
 
 Test(cache_scores, a_hot_key)
 {
-    compare_all_policies(128, 256, false, 2);
+    compare_all_policies(128, 256, false, 2, BATCHES);
 }
 
 /* With one operation at a time the evicted key is known for every backend. */
