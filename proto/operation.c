@@ -156,6 +156,18 @@ uint32_t sw_request_answer_bytes(const struct sw_request *request)
 
 /* --- the rows --------------------------------------------------------------------------------- */
 
+uint8_t sw_operation_op(uint32_t operation)
+{
+#define OP(name, number, op, ...) OP_##name = (op),
+    enum { SW_DATA_OPERATION_MAP(OP) };
+#define OP_OF(name, number, op, ...) [number] = (op),
+#define OP_BEHIND(name, number, op, ...) [number] = OP_##op,
+    static const uint8_t ops[SW_OPERATION_NUMBERS] = {SW_DATA_OPERATION_MAP(OP_OF)
+                                                          SW_COMPOSED_OPERATION_MAP(OP_BEHIND)};
+    assert(sw_operation_is_data(operation));
+    return ops[operation];
+}
+
 uint32_t sw_operation_that_adds(uint32_t type, bool present_only)
 {
 #define ADDS(name, number, op, verb, guard, element, ...)                              \

@@ -23,6 +23,9 @@ enum sw_operation {
 bool sw_operation_is_known(uint32_t operation);
 /* "GET", "SCAN", ..; "?" if it is not known. */
 const char *sw_operation_name(uint32_t operation);
+/* Returns the number in the table (column `op`) of an operation on keys. A composed operation
+ * returns that of the operation that it is made from. */
+uint8_t sw_operation_op(uint32_t operation);
 /* Is the operation carried out on keys, so that the request has a body? */
 bool sw_operation_is_data(uint32_t operation);
 /* Is it a row of SW_COMPOSED_OPERATION_MAP? Is it a row of that map that reads and then writes? */

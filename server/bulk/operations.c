@@ -10,17 +10,6 @@
 #include "table/batch.h"
 #include "table/op.h"
 
-/* Operations of the protocol, translated to those of the table. */
-#define OP_OF(name, number, op, ...) [number] = (op),
-#define OP_BEHIND(name, number, op, ...) [number] = SW_##op,
-static const uint8_t table_ops[SW_OPERATION_NUMBERS] = {SW_DATA_OPERATION_MAP(OP_OF)
-                                                            SW_COMPOSED_OPERATION_MAP(OP_BEHIND)};
-
-enum sw_op sw_bulk_op(uint32_t operation)
-{
-    return (enum sw_op)table_ops[operation];
-}
-
 void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS])
 {
 #define SERVED_BY_SERVER(name) true

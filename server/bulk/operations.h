@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * operations.h - the operations of frames, and those of the table. Pure functions, for any thread.
+ * operations.h - the operations that an engine serves by frames. A pure function, for any thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_OPERATIONS_H
 #define SHERWOOD_SERVER_BULK_OPERATIONS_H
@@ -14,8 +14,5 @@
 
 /* Fills in which operations of the protocol the engine supports. */
 void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS]);
-
-/* The table's number of an operation on keys that is not read-modify-write. */
-enum sw_op sw_bulk_op(uint32_t operation);
 
 #endif

@@ -16,7 +16,6 @@
 #include "server/bulk/cluster.h"
 #include "server/bulk/complete.h"
 #include "server/bulk/expiry_times.h"
-#include "server/bulk/operations.h"
 #include "server/bulk/output.h"
 #include "server/bulk/set_keepttl.h"
 
@@ -205,7 +204,7 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     if (sw_operation_may_overflow(request->operation)) {
         /* The operation refuses either no absent key, or each one that it does not insert. */
         uint64_t after = 0;
-        const bool any = sw_op_after(sw_bulk_op(request->operation), sizeof(after), false, 0,
+        const bool any = sw_op_after(sw_operation_op(request->operation), sizeof(after), false, 0,
                                      UINT64_MAX, &after);
         reply->overflows =
             (any ? reply->hits : reply->count - counters->inserted) - counters->updated;

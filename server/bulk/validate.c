@@ -12,7 +12,6 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/expiry_times.h"
-#include "server/bulk/operations.h"
 #include "table/scale.h"
 
 /* Returns why the engine lacks an operation, for the end of the error; "": the name explains it. */
@@ -106,7 +105,7 @@ static bool sums_fit(const struct sw_request *request, char *message, size_t mes
                  "names the type of the operands",
                  sw_operation_name(request->operation));
     } else if (adds && request->scale_bits != 0 &&
-               !sw_scale_fits(sw_bulk_op(request->operation), is_wide, request->scale_bits)) {
+               !sw_scale_fits(sw_operation_op(request->operation), is_wide, request->scale_bits)) {
         snprintf(message, message_bytes,
                  "scale must be finite, and 1 or -1 unless the operands are f32 (operand_type)");
     } else {

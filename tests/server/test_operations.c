@@ -8,7 +8,6 @@
 #include <criterion/criterion.h>
 
 #include "proto/operation.h"
-#include "server/bulk/operations.h"
 #include "server/bulk/permit.h"
 #include "server/resp/acl_catalog.h"
 #include "server/resp/command.h"
@@ -72,7 +71,7 @@ Test(operations, need_the_rights_of_the_command_that_does_the_same)
         const struct sw_command *command = command_of(row->command);
         cr_assert_not_null(command, "%s: there is no command %s", row->name, row->command);
         cr_assert(is_named(row->name, row->command) ||
-                      (command->operations >> sw_bulk_op(row->number) & 1) != 0,
+                      (command->operations >> sw_operation_op(row->number) & 1) != 0,
                   "%s does not do what %s does: the command that does is the one whose rights it "
                   "needs",
                   row->name, row->command);
