@@ -28,7 +28,7 @@ void must_run_at(struct must_place place, struct sw_queue *queue, struct sw_batc
 
 #define must_clear(queue) must_run(queue, &(struct sw_batch){.kind = SW_BATCH_CLEAR})
 #define must_resize(queue, slots) \
-    must_run(queue, &(struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = (slots)})
+    must_run_at(MUST_PLACE, queue, &(struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = (slots)})
 
 /* The table's own audit must find no violation. */
 #define must_check(table) must_check_at(MUST_PLACE, table)

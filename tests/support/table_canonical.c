@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -24,8 +25,7 @@ static int by_m(const void *a, const void *b)
 /* All slots of a table; the main array's buckets, and the whole stash, sorted. */
 static struct entry *slots_of(struct sw_table *table, uint64_t *main_slots, uint64_t *stash_slots)
 {
-    struct sw_table_info info;
-    sw_table_info(table, &info);
+    const struct sw_table_info info = table_info(table);
     size_t bytes = sw_table_raw_bytes(table);
     uint64_t count = bytes / (info.slot_bits / 8);
     uint32_t *raw = malloc(bytes);
@@ -52,15 +52,13 @@ static struct entry *slots_of(struct sw_table *table, uint64_t *main_slots, uint
 static struct sw_table *table_of_contents(struct fixture *fixture)
 {
     struct sw_table_config config = fixture->config;
-    struct sw_table *table;
-    struct sw_queue *queue;
     uint64_t count = oracle_count(fixture->oracle);
     config.capacity_slots = fixture->info.capacity_slots;
     config.max_capacity_slots = 0;
     config.threads = 1;
     config.batch_ops_max = (uint32_t)count + 1;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    struct sw_table *table = must_create(&config);
+    struct sw_queue *queue = must_queue(table);
     void *memory[4]; /* keys, values, what is handed back */
     for (int i = 0; i < 4; i++) {
         memory[i] = sw_io_alloc(table, count * fixture->value_room + 8);
@@ -80,7 +78,7 @@ static struct sw_table *table_of_contents(struct fixture *fixture)
         fixture_store(fixture, memory[0], i, key);
         fixture_store_value(fixture, memory[1], i, value);
     }
-    cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+    must_run(queue, &batch);
     cr_assert_eq(batch.leftover_count, 0, "what the table holds does not fit at its capacity");
     for (int i = 0; i < 4; i++) {
         sw_io_free(table, memory[i], count * fixture->value_room + 8);

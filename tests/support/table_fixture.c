@@ -3,6 +3,7 @@
  * table_fixture.c - runs batches on a table and on the oracle, and compares.
  */
 #include "tests/support/table_fixture.h"
+#include "tests/support/must.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -64,15 +65,12 @@ static uint64_t limit_of(const struct fixture *fixture)
 
 static void *io(struct fixture *fixture, size_t element_bytes)
 {
-    void *memory = sw_io_alloc(fixture->table, fixture->ops_max * element_bytes + 8);
-    cr_assert_not_null(memory);
-    memset(memory, 0xA5, fixture->ops_max * element_bytes + 8);
-    return memory;
+    const size_t bytes = fixture->ops_max * element_bytes + 8;
+    return memset(io_array(&fixture->io, bytes), 0xA5, bytes);
 }
 
 void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
 {
-    char reason[512];
     memset(fixture, 0, sizeof(*fixture));
     fixture->config = *config;
     if (config->engine == SW_ENGINE_ROBIN_HOOD && config->stash_slots == 0) {
@@ -83,9 +81,9 @@ void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
     if (config->engine == SW_ENGINE_CACHE) {
         fixture->config.capacity_slots = (config->capacity_slots + 1) * CACHE_ROOM;
     }
-    int status = sw_table_create(&fixture->config, &fixture->table, reason, sizeof(reason));
-    cr_assert_eq(status, SW_OK, "create: %s: %s", sw_status_text(status), reason);
-    cr_assert_eq(sw_queue_create(fixture->table, &fixture->queue), SW_OK);
+    fixture->table = must_create(&fixture->config);
+    fixture->queue = must_queue(fixture->table);
+    fixture->io.table = fixture->table;
     sw_table_info(fixture->table, &fixture->info);
     fixture->ops_max = config->batch_ops_max;
     fixture->room =
@@ -114,25 +112,13 @@ bool fixture_open_growing(struct fixture *fixture, const struct sw_table_config 
         fixture_open(fixture, config);
         return true;
     }
-    char reason[512];
-    struct sw_table *table;
-    cr_assert_eq(sw_table_create(config, &table, reason, sizeof(reason)), SW_E_INVALID, "%s",
-                 reason);
+    must_refuse(config, SW_E_INVALID, "");
     return false;
 }
 
 void fixture_close(struct fixture *fixture)
 {
-    sw_io_free(fixture->table, fixture->ops, fixture->ops_max + 8);
-    sw_io_free(fixture->table, fixture->keys, fixture->ops_max * (size_t)8 + 8);
-    sw_io_free(fixture->table, fixture->values, fixture->ops_max * fixture->value_room + 8);
-    sw_io_free(fixture->table, fixture->previous, fixture->ops_max * fixture->value_room + 8);
-    sw_io_free(fixture->table, fixture->found, fixture->ops_max * (size_t)8 + 8);
-    sw_io_free(fixture->table, fixture->group_ends, fixture->ops_max * (size_t)4 + 8);
-    sw_io_free(fixture->table, fixture->group_refused, fixture->ops_max + 8);
-    sw_io_free(fixture->table, fixture->leftover_keys, fixture->ops_max * (size_t)8 + 8);
-    sw_io_free(fixture->table, fixture->leftover_values,
-               fixture->ops_max * fixture->value_room + 8);
+    io_free(&fixture->io);
     sw_queue_destroy(fixture->queue);
     sw_table_destroy(fixture->table);
     oracle_destroy(fixture->oracle);
@@ -369,7 +355,7 @@ void fixture_insert_range(struct fixture *fixture, uint64_t first, uint64_t coun
 void fixture_clear(struct fixture *fixture)
 {
     struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
-    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    must_run(fixture->queue, &batch);
     cr_assert_eq(batch.counters.deleted, oracle_count(fixture->oracle));
     fixture->expected.deleted += oracle_count(fixture->oracle);
     fixture->batches++;
@@ -452,8 +438,7 @@ void fixture_audit(struct fixture *fixture)
         fixture_run(fixture, n, 0);
     }
 
-    struct sw_table_stats stats;
-    sw_table_stats(fixture->table, &stats);
+    const struct sw_table_stats stats = table_stats(fixture->table);
     cr_assert_eq(stats.occupied, oracle_count(fixture->oracle), "occupied %llu, not %llu",
                  ULL(stats.occupied), ULL(oracle_count(fixture->oracle)));
     cr_assert_eq(stats.batches, fixture->batches);

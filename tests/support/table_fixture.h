@@ -8,6 +8,7 @@
 #define SHERWOOD_TESTS_SUPPORT_TABLE_FIXTURE_H
 
 #include "table/table.h"
+#include "tests/support/io_memory.h"
 #include "tests/support/oracle.h"
 #include "tests/support/random.h"
 
@@ -23,7 +24,8 @@ struct fixture {
     uint64_t key_max;   /* all ones in the table's width */
     uint64_t value_max; /* the largest value that is stored */
     size_t value_room;  /* bytes of I/O memory for a value */
-    /* I/O memory, room for ops_max each */
+    struct io_memory io;
+    /* room for ops_max each */
     uint8_t *ops;
     void *keys;
     void *values;

@@ -141,3 +141,13 @@ void tested_tune(struct sw_table_config *config)
         tuning->cache_writing = (enum sw_cache_writing)random_below(&random, last + 1);
     }
 }
+
+void tested_with_rows(void (*run)(uint32_t slot_bits, uint32_t value_bytes))
+{
+    for (uint32_t i = 0; i < TESTED_ROW_SIZES; i++) {
+        if (tested_now(i, TESTED_ROW_SIZES)) {
+            run(64, tested_row_sizes[i]);
+            run(128, tested_row_sizes[i]);
+        }
+    }
+}

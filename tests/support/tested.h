@@ -27,6 +27,8 @@ void tested_place(struct sw_table_config *config);
 /* The sizes that are drawn. */
 #define TESTED_ROW_SIZES 5
 extern const uint32_t tested_row_sizes[TESTED_ROW_SIZES];
+/* Calls the function for both widths of slots and each size that is run (tested_now). */
+void tested_with_rows(void (*run)(uint32_t slot_bits, uint32_t value_bytes));
 
 uint32_t tested_share(void);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "table/table.h"
+#include "tests/support/must.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 
@@ -57,11 +58,9 @@ static uint8_t *carve_array(uint8_t **next, uint64_t bytes)
 
 static void open_side(struct side *side, const struct sw_table_config *config)
 {
-    char reason[256];
     memset(side, 0, sizeof(*side));
-    cr_assert_eq(sw_table_create(config, &side->table, reason, sizeof(reason)), SW_OK, "%s",
-                 reason);
-    cr_assert_eq(sw_queue_create(side->table, &side->queue), SW_OK);
+    side->table = must_create(config);
+    side->queue = must_queue(side->table);
     side->memory = sw_io_alloc(side->table, IO_BYTES);
     uint8_t *next = side->memory;
     side->values = carve_array(&next, 64);
@@ -128,7 +127,7 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_byt
                                  .clock_ms = world->clock,
                                  .expire_at = world->clock + 1};
         put_key(world, &world->sides[s], 0, 0);
-        cr_assert_eq(sw_batch_run(world->sides[s].queue, &first), SW_OK);
+        must_run(world->sides[s].queue, &first);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "table/robin_hood/cpu/parallel.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(adversarial, .timeout = 120);
@@ -125,7 +126,6 @@ Test(adversarial, cap_with_stash)
 static void stash_fills_up(uint32_t slot_bits)
 {
     struct sw_table_config config = fixture_config(slot_bits);
-    struct sw_table_stats stats;
     struct fixture fixture;
     config.max_probe = 1;
     config.stash_slots = 10;
@@ -139,7 +139,7 @@ static void stash_fills_up(uint32_t slot_bits)
                      i < 19 ? SW_OK : SW_E_FULL);
     }
     fixture_audit(&fixture);
-    sw_table_stats(fixture.table, &stats);
+    const struct sw_table_stats stats = table_stats(fixture.table);
     cr_assert_eq(stats.stash_occupied, 11);
     cr_assert_eq(stats.counters.refused, 64 - 19);
     /* a batch of nothing is not refused; updates still work, and room comes back */
@@ -195,7 +195,6 @@ static void stash_limit_by_batch(uint32_t slot_bits, uint32_t groups, uint32_t t
     const uint32_t count = threads > 1 ? SW_PARALLEL_WRITES_MIN : 100;
     const uint32_t most = config.backend == SW_BACKEND_CUDA ? COLLIDING_MAX_CUDA : COLLIDING_MAX;
     const uint32_t colliding = count < most ? count : most;
-    struct sw_table_stats stats;
     struct fixture fixture;
     config.capacity_slots = 4 * SW_PARALLEL_WRITES_MIN;
     config.max_probe = 1;
@@ -205,7 +204,7 @@ static void stash_limit_by_batch(uint32_t slot_bits, uint32_t groups, uint32_t t
     fixture_open(&fixture, &config);
     set_colliding(&fixture, SW_SET, colliding, count);
     cr_assert_eq(fixture_run(&fixture, count, groups), SW_OK);
-    sw_table_stats(fixture.table, &stats);
+    const struct sw_table_stats stats = table_stats(fixture.table);
     cr_assert_eq(stats.stash_occupied, colliding - 8);
     fixture_audit(&fixture);
 
@@ -272,7 +271,6 @@ Test(adversarial, refused_groups_at_the_cap)
 static void cap_without_stash(uint32_t slot_bits, bool down)
 {
     struct sw_table_config config = fixture_config(slot_bits);
-    struct sw_table_stats stats;
     struct fixture fixture;
     config.max_probe = 2;
     config.stash_slots = 0;
@@ -283,7 +281,7 @@ static void cap_without_stash(uint32_t slot_bits, bool down)
         offered += 30;
         fixture_audit(&fixture);
     }
-    sw_table_stats(fixture.table, &stats);
+    const struct sw_table_stats stats = table_stats(fixture.table);
     cr_assert_eq(stats.occupied + stats.counters.failures, offered);
     cr_assert_gt(stats.counters.failures, 0);
     cr_assert_eq(stats.stash_occupied, 0);

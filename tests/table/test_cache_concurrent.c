@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "tests/support/cache_config.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/random.h"
 
 TestSuite(cache_concurrent, .timeout = 120);
@@ -46,15 +48,12 @@ static void *table_main(void *argument)
 {
     struct worker *me = argument;
     struct random random = random_of(me->number);
-    struct sw_queue *queue;
-    if (sw_queue_create(me->table, &queue) != SW_OK) {
-        me->errors++;
-        return NULL;
-    }
-    uint64_t *keys = sw_io_alloc(me->table, OPS * sizeof(*keys));
-    uint32_t(*values)[WORDS] = sw_io_alloc(me->table, OPS * sizeof(*values));
-    uint32_t(*previous)[WORDS] = sw_io_alloc(me->table, OPS * sizeof(*previous));
-    uint64_t *found = sw_io_alloc(me->table, (OPS + 63) / 64 * sizeof(*found));
+    struct sw_queue *queue = must_queue(me->table);
+    struct io_memory io = {.table = me->table};
+    uint64_t *keys = io_array(&io, OPS * sizeof(*keys));
+    uint32_t(*values)[WORDS] = io_array(&io, OPS * sizeof(*values));
+    uint32_t(*previous)[WORDS] = io_array(&io, OPS * sizeof(*previous));
+    uint64_t *found = io_array(&io, (OPS + 63) / 64 * sizeof(*found));
     static const enum sw_op ops[] = {SW_SET, SW_GET, SW_SET_ABSENT, SW_GET, SW_DELETE};
     for (uint32_t b = 0; b < BATCHES; b++) {
         for (uint32_t i = 0; i < OPS; i++) {
@@ -79,10 +78,7 @@ static void *table_main(void *argument)
             me->errors += !whole(previous[i], keys[i]);
         }
     }
-    sw_io_free(me->table, keys, OPS * sizeof(*keys));
-    sw_io_free(me->table, values, OPS * sizeof(*values));
-    sw_io_free(me->table, previous, OPS * sizeof(*previous));
-    sw_io_free(me->table, found, (OPS + 63) / 64 * sizeof(*found));
+    io_free(&io);
     sw_queue_destroy(queue);
     return NULL;
 }
@@ -105,16 +101,13 @@ static void run_policy(enum sw_cache_policy policy)
 {
     struct worker workers[THREADS] = {0};
     struct sw_table_config config = cache_config(128, 4 * WORDS, SW_CACHE_MEMORY, policy);
-    struct sw_table *table;
-    struct sw_table_stats stats;
-    char violation[256] = "";
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    struct sw_table *table = must_create(&config);
     for (uint32_t t = 0; t < THREADS; t++) {
         workers[t].table = table;
     }
     join_all(workers);
-    cr_assert_eq(sw_table_check(table, violation, sizeof(violation)), SW_OK, "%s", violation);
-    sw_table_stats(table, &stats);
+    must_check(table);
+    const struct sw_table_stats stats = table_stats(table);
     cr_assert_gt(stats.counters.evicted + stats.counters.not_admitted, 0);
     sw_table_destroy(table);
 }

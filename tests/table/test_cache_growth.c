@@ -8,6 +8,7 @@
 
 #include "table/cache/cache_backend.h"
 #include "table/mix.h"
+#include "tests/support/must.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 
@@ -46,13 +47,11 @@ static struct sw_table_config config_of(enum sw_cache_mode mode, uint64_t capaci
 
 static void open_trial(struct trial *trial, struct sw_table_config config)
 {
-    char reason[256] = "";
     memset(trial, 0, sizeof(*trial));
     trial->custom = config.cache_policy == SW_CACHE_CUSTOM;
     trial->seed = random_seed();
-    cr_assert_eq(sw_table_create(&config, &trial->table, reason, sizeof(reason)), SW_OK, "%s",
-                 reason);
-    cr_assert_eq(sw_queue_create(trial->table, &trial->queue), SW_OK);
+    trial->table = must_create(&config);
+    trial->queue = must_queue(trial->table);
     trial->io = sw_io_alloc(trial->table, sizeof(*trial->io));
     cr_assert_not_null(trial->io);
 }
@@ -90,7 +89,7 @@ static void insert(struct trial *trial, uint64_t first, uint32_t count)
                              .keys = trial->io->keys,
                              .values = trial->io->values,
                              .scores = trial->custom ? trial->io->scores : NULL};
-    cr_assert_eq(sw_batch_run(trial->queue, &batch), SW_OK);
+    must_run(trial->queue, &batch);
     trial->evicted += batch.counters.evicted;
 }
 
@@ -106,7 +105,7 @@ static uint64_t count_held(struct trial *trial, uint64_t first, uint32_t count, 
                              .previous = trial->io->previous,
                              .found = trial->io->found,
                              .scores_out = trial->io->scores_out};
-    cr_assert_eq(sw_batch_run(trial->queue, &batch), SW_OK);
+    must_run(trial->queue, &batch);
     for (uint32_t i = 0; i < count; i++) {
         if (trial->io->found[i / 64] >> (i % 64) & 1) {
             held++;
@@ -131,31 +130,17 @@ static int resize(struct trial *trial, uint64_t capacity, uint64_t *now)
     return status;
 }
 
-static struct sw_table_info info_of(const struct trial *trial)
-{
-    struct sw_table_info info;
-    sw_table_info(trial->table, &info);
-    return info;
-}
-
-static struct sw_table_stats stats_of(const struct trial *trial)
-{
-    struct sw_table_stats stats;
-    sw_table_stats(trial->table, &stats);
-    return stats;
-}
-
 Test(cache_growth, before_half_of_it_is_held)
 {
     for (int mode = SW_CACHE_MEMORY; mode <= SW_CACHE_THROUGHPUT; mode++) {
         struct trial trial;
         uint64_t lowest = UINT64_MAX;
         open_trial(&trial, config_of((enum sw_cache_mode)mode, 256, 20000));
-        cr_assert_eq(info_of(&trial).max_capacity_slots, 20096);
+        cr_assert_eq(table_info(trial.table).max_capacity_slots, 20096);
         for (uint64_t key = 0; key < 10000; key += OPS) {
-            uint64_t before = info_of(&trial).capacity_slots;
+            uint64_t before = table_info(trial.table).capacity_slots;
             insert(&trial, key, OPS);
-            uint64_t after = info_of(&trial).capacity_slots;
+            uint64_t after = table_info(trial.table).capacity_slots;
             cr_assert_geq(after, 2 * (key + OPS) < 20096 ? 2 * (key + OPS) : 20096);
             cr_assert(after == before || before < 2 * (key + OPS), "not before it must");
         }
@@ -163,13 +148,15 @@ Test(cache_growth, before_half_of_it_is_held)
         for (uint64_t key = 0; key < 10000; key += OPS) {
             cr_assert_eq(count_held(&trial, key, OPS, &lowest), OPS);
         }
-        cr_expect_eq(info_of(&trial).capacity_slots, 20096);
-        cr_expect_eq(stats_of(&trial).grown, 6, "to 1024, 2048, 4096, 8192, 16384, 20096");
+        cr_expect_eq(table_info(trial.table).capacity_slots, 20096);
+        cr_expect_eq(table_stats(trial.table).grown, 6, "to 1024, 2048, 4096, 8192, 16384, 20096");
         for (uint64_t key = 10000; key < 30000; key += OPS) { /* no further */
             insert(&trial, key, OPS);
         }
-        cr_expect_eq(info_of(&trial).capacity_slots, 20096);
-        cr_expect_gt(stats_of(&trial).counters.evicted + stats_of(&trial).counters.not_admitted, 0);
+        cr_expect_eq(table_info(trial.table).capacity_slots, 20096);
+        cr_expect_gt(table_stats(trial.table).counters.evicted +
+                         table_stats(trial.table).counters.not_admitted,
+                     0);
         close_trial(&trial);
     }
 }
@@ -181,8 +168,8 @@ Test(cache_growth, reads_and_deletes_do_not_make_it_grow)
     open_trial(&trial, config_of(SW_CACHE_MEMORY, 256, 4096));
     cr_assert_eq(count_held(&trial, 0, OPS, &lowest), 0);
     struct sw_batch batch = {.op = SW_DELETE, .count = OPS, .keys = trial.io->keys};
-    cr_assert_eq(sw_batch_run(trial.queue, &batch), SW_OK);
-    cr_expect_eq(info_of(&trial).capacity_slots, 256);
+    must_run(trial.queue, &batch);
+    cr_expect_eq(table_info(trial.table).capacity_slots, 256);
     close_trial(&trial);
 }
 
@@ -195,9 +182,9 @@ Test(cache_growth, a_smaller_one_keeps_the_highest_scores)
     insert(&trial, 0, OPS);
     cr_assert_eq(resize(&trial, 1, &now), SW_OK);
     cr_expect_eq(now, 128);
-    cr_expect_eq(info_of(&trial).capacity_slots, 128);
+    cr_expect_eq(table_info(trial.table).capacity_slots, 128);
     cr_expect_eq(trial.evicted, OPS - 128);
-    cr_expect_eq(stats_of(&trial).occupied, 128);
+    cr_expect_eq(table_stats(trial.table).occupied, 128);
     cr_assert_eq(count_held(&trial, 0, OPS, &lowest), 128);
     uint32_t higher = 0;
     for (uint64_t key = 0; key < OPS; key++) {
@@ -221,17 +208,17 @@ static void any_size(struct sw_table_config config)
         offered += OPS;
         cr_assert_eq(resize(&trial, wanted, &now), SW_OK);
         cr_assert(now >= wanted && now < wanted + 256);
-        cr_assert_eq(info_of(&trial).capacity_slots, now);
+        cr_assert_eq(table_info(trial.table).capacity_slots, now);
         if (i % 10 == 9) {
             for (uint64_t key = 0; key < offered; key += OPS) {
                 held += count_held(&trial, key, OPS, &lowest);
             }
-            turned_away = stats_of(&trial).counters.not_admitted;
+            turned_away = table_stats(trial.table).counters.not_admitted;
             cr_assert_eq(held + trial.evicted + turned_away, offered);
-            cr_assert_eq(stats_of(&trial).occupied, held);
+            cr_assert_eq(table_stats(trial.table).occupied, held);
         }
     }
-    cr_expect_eq(stats_of(&trial).resized, (uint64_t)rounds);
+    cr_expect_eq(table_stats(trial.table).resized, (uint64_t)rounds);
     close_trial(&trial);
 }
 
@@ -265,7 +252,7 @@ Test(cache_growth, scans_across_changes)
                             .scan.values = trial.io->values};
     unsigned calls = 0;
     do {
-        cr_assert_eq(sw_batch_run(trial.queue, &scan), SW_OK);
+        must_run(trial.queue, &scan);
         for (uint32_t i = 0; i < scan.scan.got; i++) {
             seen[trial.io->keys[i]] = 1;
         }
@@ -283,7 +270,7 @@ Test(cache_growth, scans_across_changes)
     for (uint64_t place = 0; place < 100000; place += 9999) {
         scan.scan.cursor = place;
         do { /* the slots that one call looks at may all be empty */
-            cr_assert_eq(sw_batch_run(trial.queue, &scan), SW_OK);
+            must_run(trial.queue, &scan);
         } while (scan.scan.got == 0 && scan.scan.cursor != 0);
         good += scan.scan.got > 0;
     }
@@ -307,7 +294,7 @@ Test(cache_growth, what_is_refused)
     config.max_capacity_slots = 1ULL << 46;
     open_trial(&trial, config);
     cr_expect_eq(resize(&trial, 1ULL << 45, &now), SW_E_NOMEM);
-    cr_expect_eq(stats_of(&trial).resize_failed, 1);
-    cr_expect_eq(info_of(&trial).capacity_slots, 1024);
+    cr_expect_eq(table_stats(trial.table).resize_failed, 1);
+    cr_expect_eq(table_info(trial.table).capacity_slots, 1024);
     close_trial(&trial);
 }

@@ -6,6 +6,8 @@
 #include <criterion/criterion.h>
 
 #include "tests/support/cache_config.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 
 TestSuite(cache_retention, .timeout = 120);
 
@@ -23,13 +25,11 @@ static struct outcome fill(enum sw_cache_mode mode, uint64_t seed)
     config.capacity_slots = CAPACITY;
     config.batch_ops_max = CAPACITY;
     config.seed = seed;
-    struct sw_table *table;
-    struct sw_queue *queue;
-    struct sw_table_stats stats;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
-    uint64_t *keys = sw_io_alloc(table, CAPACITY * sizeof(*keys));
-    uint64_t *scores = sw_io_alloc(table, CAPACITY * sizeof(*scores));
+    struct sw_table *table = must_create(&config);
+    struct sw_queue *queue = must_queue(table);
+    struct io_memory io = {.table = table};
+    uint64_t *keys = io_array(&io, CAPACITY * sizeof(*keys));
+    uint64_t *scores = io_array(&io, CAPACITY * sizeof(*scores));
     for (uint32_t i = 0; i < CAPACITY; i++) {
         keys[i] = i;
         scores[i] = (uint32_t)(i * 2654435761U);
@@ -41,13 +41,12 @@ static struct outcome fill(enum sw_cache_mode mode, uint64_t seed)
                                  .keys = keys + i,
                                  .values = scores, /* any bytes */
                                  .scores = scores + i};
-        cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+        must_run(queue, &batch);
         bool undisputed = batch.counters.evicted + batch.counters.not_admitted == 0;
         first = undisputed || i > first ? first : i;
     }
-    sw_table_stats(table, &stats);
-    sw_io_free(table, keys, CAPACITY * sizeof(*keys));
-    sw_io_free(table, scores, CAPACITY * sizeof(*scores));
+    const struct sw_table_stats stats = table_stats(table);
+    io_free(&io);
     sw_queue_destroy(queue);
     sw_table_destroy(table);
     return (struct outcome){(double)first / CAPACITY, (double)stats.occupied / CAPACITY};

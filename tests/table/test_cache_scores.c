@@ -9,6 +9,7 @@
 
 #include "tests/support/cache_config.h"
 #include "tests/support/cache_scores.h"
+#include "tests/support/must.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 
@@ -177,8 +178,8 @@ struct small {
 static void open_small(struct small *small, struct sw_table_config config)
 {
     memset(small, 0, sizeof(*small));
-    cr_assert_eq(sw_table_create(&config, &small->table, NULL, 0), SW_OK);
-    cr_assert_eq(sw_queue_create(small->table, &small->queue), SW_OK);
+    small->table = must_create(&config);
+    small->queue = must_queue(small->table);
     small->io = sw_io_alloc(small->table, sizeof(*small->io));
     memset(small->io, 0, sizeof(*small->io));
     small->io->keys[1] = 1;
@@ -234,9 +235,8 @@ Test(cache_scores, epochs)
 Test(cache_scores, numbers_wider_than_a_value)
 {
     struct small small;
-    struct sw_table_info info;
     open_small(&small, cache_config(64, 20, SW_CACHE_MEMORY, SW_CACHE_LRU));
-    sw_table_info(small.table, &info);
+    const struct sw_table_info info = table_info(small.table);
     cr_assert_eq(info.operations >> SW_ADD_U32 & 1, 1);
     cr_assert_eq(info.operations >> SW_ADD_U64 & 1, 0);
     small.batch.op = SW_ADD_U64;

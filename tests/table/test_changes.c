@@ -8,6 +8,8 @@
 
 #include "table/expiring.h"
 #include "tests/support/cache_config.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -18,18 +20,19 @@ TestSuite(changes, .timeout = 60);
 
 static struct sw_table *table;
 static struct sw_queue *queue;
+static struct io_memory io;
 static uint64_t now; /* the clock of batches */
 static uint64_t *keys, *values, *times, *found;
 
 static void open_table(const struct sw_table_config *config)
 {
-    char reason[256];
-    cr_assert_eq(sw_table_create(config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
-    keys = sw_io_alloc(table, 64 * KEYS);
-    values = sw_io_alloc(table, 64 * KEYS);
-    times = sw_io_alloc(table, 64 * KEYS);
-    found = sw_io_alloc(table, 64);
+    table = must_create(config);
+    queue = must_queue(table);
+    io = (struct io_memory){.table = table};
+    keys = io_array(&io, 64 * KEYS);
+    values = io_array(&io, 64 * KEYS);
+    times = io_array(&io, 64 * KEYS);
+    found = io_array(&io, 64);
     for (uint64_t i = 0; i < KEYS; i++) {
         keys[i] = i;
         times[i] = NOW + 1000 + i;
@@ -38,10 +41,7 @@ static void open_table(const struct sw_table_config *config)
 
 static void close_table(void)
 {
-    sw_io_free(table, keys, 64 * KEYS);
-    sw_io_free(table, values, 64 * KEYS);
-    sw_io_free(table, times, 64 * KEYS);
-    sw_io_free(table, found, 64);
+    io_free(&io);
     sw_queue_destroy(queue);
     sw_table_destroy(table);
 }
@@ -53,7 +53,7 @@ static uint64_t changes_of(struct sw_batch batch)
     sw_table_stats(table, &before);
     batch.keys = batch.kind == SW_BATCH_OPERATIONS ? keys : NULL;
     batch.values = batch.kind == SW_BATCH_OPERATIONS ? values : NULL;
-    cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+    must_run(queue, &batch);
     sw_table_stats(table, &after);
     return after.changes - before.changes;
 }

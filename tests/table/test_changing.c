@@ -15,6 +15,8 @@
 
 #include "table/mix.h"
 #include "table/robin_hood/cpu/parallel.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
@@ -64,7 +66,8 @@ struct trial {
     struct sw_table_info info;
     uint32_t count; /* operations of a batch */
     struct random random;
-    /* I/O memory, room for KEYS_MAX each; the first two are changed */
+    struct io_memory io;
+    /* room for KEYS_MAX each; the first two are changed */
     void *keys;
     void *values;
     void *still_keys;
@@ -85,22 +88,18 @@ struct trial {
     uint32_t stop;   /* atomic */
 };
 
-static void *io(const struct trial *trial, size_t element_bytes)
+static void *io(struct trial *trial, size_t element_bytes)
 {
-    void *memory = sw_io_alloc(trial->table, KEYS_MAX * element_bytes);
-    cr_assert_not_null(memory);
-    memset(memory, 0, KEYS_MAX * element_bytes);
-    return memory;
+    return io_array(&trial->io, KEYS_MAX * element_bytes);
 }
 
 static void trial_open(struct trial *trial, const struct sw_table_config *config, uint32_t count)
 {
-    char reason[256];
     memset(trial, 0, sizeof(*trial));
-    cr_assert_eq(sw_table_create(config, &trial->table, reason, sizeof(reason)), SW_OK, "%s",
-                 reason);
-    cr_assert_eq(sw_queue_create(trial->table, &trial->queue), SW_OK);
+    trial->table = must_create(config);
+    trial->queue = must_queue(trial->table);
     sw_table_info(trial->table, &trial->info);
+    trial->io.table = trial->table;
     trial->count = count;
     trial->random = random_of(1);
     trial->changes = random_of(2);
@@ -119,19 +118,7 @@ static void trial_open(struct trial *trial, const struct sw_table_config *config
 
 static void trial_close(struct trial *trial)
 {
-    size_t key = trial->info.key_bytes;
-    size_t value = trial->info.value_bytes;
-    sw_io_free(trial->table, trial->keys, KEYS_MAX * key);
-    sw_io_free(trial->table, trial->values, KEYS_MAX * value);
-    sw_io_free(trial->table, trial->still_keys, KEYS_MAX * key);
-    sw_io_free(trial->table, trial->still_values, KEYS_MAX * value);
-    sw_io_free(trial->table, trial->previous, KEYS_MAX * value);
-    sw_io_free(trial->table, trial->found, KEYS_MAX * sizeof(*trial->found));
-    sw_io_free(trial->table, trial->ops, KEYS_MAX * sizeof(*trial->ops));
-    sw_io_free(trial->table, trial->group_ends, KEYS_MAX * sizeof(*trial->group_ends));
-    sw_io_free(trial->table, trial->group_refused, KEYS_MAX * sizeof(*trial->group_refused));
-    sw_io_free(trial->table, trial->leftover_keys, KEYS_MAX * key);
-    sw_io_free(trial->table, trial->leftover_values, KEYS_MAX * value);
+    io_free(&trial->io);
     sw_queue_destroy(trial->queue);
     sw_table_destroy(trial->table);
 }
@@ -194,7 +181,7 @@ static struct sw_counters run_still(struct trial *trial, enum sw_op op, uint32_t
                              .keys = trial->still_keys,
                              .values = trial->still_values,
                              .previous = previous};
-    cr_assert_eq(sw_batch_run(trial->queue, &batch), SW_OK);
+    must_run(trial->queue, &batch);
     return batch.counters;
 }
 
@@ -202,11 +189,10 @@ static struct sw_counters run_still(struct trial *trial, enum sw_op op, uint32_t
 static uint64_t expect_whole(const struct trial *trial, const char *what)
 {
     char violation[256] = "";
-    struct sw_table_stats stats;
     struct sw_table_info info; /* it may have grown */
     int status = sw_table_check(trial->table, violation, sizeof(violation));
     cr_assert_eq(status, SW_OK, "after %s: %s", what, violation);
-    sw_table_stats(trial->table, &stats);
+    const struct sw_table_stats stats = table_stats(trial->table);
     sw_table_info(trial->table, &info);
     cr_assert_leq(stats.occupied, info.occupied_max, "after %s", what);
     return stats.occupied;
@@ -459,7 +445,7 @@ static void count_to_the_end(const struct sw_table_config *config, uint32_t coun
                                  .count = count,
                                  .keys = trial.keys,
                                  .values = trial.values};
-        cr_assert_eq(sw_batch_run(trial.queue, &batch), SW_OK);
+        must_run(trial.queue, &batch);
         run_still(&trial, SW_GET, 0, SMALL, 0, trial.previous);
         for (uint32_t i = 0; i < SMALL; i++) {
             uint64_t value = load(trial.previous, trial.info.value_bytes, i);

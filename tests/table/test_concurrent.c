@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "table/robin_hood/cpu/parallel.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
@@ -21,25 +23,25 @@ TestSuite(concurrent, .timeout = 120);
 
 struct submitter {
     struct sw_table *table;
+    struct sw_queue *queue;
+    struct io_memory io;
     uint32_t number;
     uint32_t ops;
     uint32_t batches;
     uint64_t errors; /* wrong answers: asserted by the main thread */
     uint64_t sum;    /* of what was added to the shared keys */
+    void (*submit)(struct submitter *me);
 };
 
 static struct sw_table *create_growing(uint32_t slot_bits, uint32_t threads, uint32_t ops,
                                        uint64_t capacity, uint64_t max_capacity)
 {
     struct sw_table_config config = fixture_config(slot_bits);
-    struct sw_table *table;
-    char reason[256];
     config.capacity_slots = capacity;
     config.max_capacity_slots = max_capacity;
     config.threads = threads;
     config.batch_ops_max = ops;
-    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
-    return table;
+    return must_create(&config);
 }
 
 static struct sw_table *create(uint32_t slot_bits, uint32_t threads, uint32_t ops,
@@ -51,16 +53,30 @@ static struct sw_table *create(uint32_t slot_bits, uint32_t threads, uint32_t op
 /* Not every engine has every operation and kind of batch. */
 static bool can(struct sw_table *table, enum sw_op op, enum sw_batch_kind kind)
 {
-    struct sw_table_info info;
-    sw_table_info(table, &info);
+    const struct sw_table_info info = table_info(table);
     return (info.operations >> op & 1) != 0 && (info.batch_kinds >> kind & 1) != 0;
 }
 
-static void join_all(struct submitter *submitters, void *(*main)(void *))
+static void *submitter_main(void *argument)
+{
+    struct submitter *me = argument;
+    me->queue = must_queue(me->table);
+    me->io.table = me->table;
+    me->submit(me);
+    io_free(&me->io);
+    sw_queue_destroy(me->queue);
+    return NULL;
+}
+
+/* Runs `submit` in a thread for each submitter, with a queue of its own, and waits for all. */
+static void run_threads(struct submitter *submitters, struct sw_table *table, uint32_t ops,
+                        uint32_t batches, void (*submit)(struct submitter *))
 {
     pthread_t threads[THREADS];
     for (uint32_t t = 0; t < THREADS; t++) {
-        cr_assert_eq(pthread_create(&threads[t], NULL, main, &submitters[t]), 0);
+        submitters[t] = (struct submitter){
+            .table = table, .number = t, .ops = ops, .batches = batches, .submit = submit};
+        cr_assert_eq(pthread_create(&threads[t], NULL, submitter_main, &submitters[t]), 0);
     }
     for (uint32_t t = 0; t < THREADS; t++) {
         pthread_join(threads[t], NULL);
@@ -69,26 +85,13 @@ static void join_all(struct submitter *submitters, void *(*main)(void *))
     }
 }
 
-static void check(struct sw_table *table)
-{
-    char violation[256];
-    int status = sw_table_check(table, violation, sizeof(violation));
-    cr_assert_eq(status, SW_OK, "%s", violation);
-}
-
 /* Own keys: sets, reads back, deletes every third, reads back. */
-static void *disjoint_main(void *argument)
+static void submit_disjoint(struct submitter *me)
 {
-    struct submitter *me = argument;
-    struct sw_queue *queue;
-    if (sw_queue_create(me->table, &queue) != SW_OK) {
-        me->errors++;
-        return NULL;
-    }
-    uint64_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
-    uint64_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
-    uint64_t *previous = sw_io_alloc(me->table, me->ops * sizeof(*previous));
-    uint64_t *found = sw_io_alloc(me->table, (me->ops + 63) / 64 * sizeof(*found));
+    uint64_t *keys = io_array(&me->io, me->ops * sizeof(*keys));
+    uint64_t *values = io_array(&me->io, me->ops * sizeof(*values));
+    uint64_t *previous = io_array(&me->io, me->ops * sizeof(*previous));
+    uint64_t *found = io_array(&me->io, (me->ops + 63) / 64 * sizeof(*found));
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .count = me->ops,
                              .keys = keys,
@@ -101,10 +104,10 @@ static void *disjoint_main(void *argument)
             values[i] = keys[i] * 3;
         }
         batch.op = SW_SET;
-        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
         me->errors += batch.counters.inserted != me->ops;
         batch.op = SW_GET;
-        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
         for (uint32_t i = 0; i < me->ops; i++) {
             me->errors += previous[i] != keys[i] * 3 || (found[i / 64] >> (i % 64) & 1) == 0;
         }
@@ -112,36 +115,26 @@ static void *disjoint_main(void *argument)
             keys[i] += i % 3 == 0 ? 0 : 1000000000; /* absent */
         }
         batch.op = SW_DELETE;
-        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
         me->errors += batch.counters.deleted != (me->ops + 2) / 3;
         batch.op = SW_GET;
-        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
         me->errors += batch.counters.by_class[SW_CLASS_GET].hits != 0;
     }
-    sw_io_free(me->table, keys, me->ops * sizeof(*keys));
-    sw_io_free(me->table, values, me->ops * sizeof(*values));
-    sw_io_free(me->table, previous, me->ops * sizeof(*previous));
-    sw_io_free(me->table, found, (me->ops + 63) / 64 * sizeof(*found));
-    sw_queue_destroy(queue);
-    return NULL;
 }
 
 static void disjoint(uint32_t threads, uint32_t ops, uint32_t batches)
 {
     struct sw_table *table = create(128, threads, ops, 1 << 19);
     struct submitter submitters[THREADS];
-    for (uint32_t t = 0; t < THREADS; t++) {
-        submitters[t] = (struct submitter){table, t, ops, batches, 0, 0};
-    }
-    join_all(submitters, disjoint_main);
-    struct sw_table_stats stats;
-    sw_table_stats(table, &stats);
+    run_threads(submitters, table, ops, batches, submit_disjoint);
+    const struct sw_table_stats stats = table_stats(table);
     uint64_t each = (uint64_t)THREADS * batches;
     cr_assert_eq(stats.batches, each * 4);
     cr_assert_eq(stats.counters.inserted, each * ops);
     cr_assert_eq(stats.counters.deleted, each * ((ops + 2) / 3));
     cr_assert_eq(stats.occupied, stats.counters.inserted - stats.counters.deleted);
-    check(table);
+    must_check(table);
     sw_table_destroy(table);
 }
 
@@ -162,15 +155,9 @@ Test(concurrent, disjoint_keys_in_parallel)
 #define SEQUENCES 200U
 
 /* Writes and reads; `sum` gets the sum of the writes' places, which must ascend. */
-static void *sequence_main(void *argument)
+static void submit_sequence(struct submitter *me)
 {
-    struct submitter *me = argument;
-    struct sw_queue *queue;
-    if (sw_queue_create(me->table, &queue) != SW_OK) {
-        me->errors++;
-        return NULL;
-    }
-    uint64_t *words = sw_io_alloc(me->table, 64);
+    uint64_t *words = io_array(&me->io, 64);
     uint64_t last = 0;
     words[0] = me->number;
     words[1] = 7;
@@ -184,15 +171,12 @@ static void *sequence_main(void *argument)
             batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
         }
         bool writes = batch.kind == SW_BATCH_CLEAR || batch.op != SW_GET;
-        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
         me->errors += writes ? batch.write_sequence <= last : batch.write_sequence != 0;
         last = writes ? batch.write_sequence : last;
         me->sum += batch.write_sequence;
         me->batches += writes;
     }
-    sw_io_free(me->table, words, 64);
-    sw_queue_destroy(queue);
-    return NULL;
 }
 
 /* The sequences have no gap and no repetition: their sum is that of 1, 2, .. n, and the largest is
@@ -201,18 +185,14 @@ Test(concurrent, each_write_has_its_place)
 {
     struct sw_table *table = create(128, 1, 4096, 1 << 12);
     struct submitter submitters[THREADS];
-    struct sw_table_stats stats;
     uint64_t writes = 0;
     uint64_t sum = 0;
-    for (uint32_t t = 0; t < THREADS; t++) {
-        submitters[t] = (struct submitter){.table = table, .number = t};
-    }
-    join_all(submitters, sequence_main);
+    run_threads(submitters, table, 1, 0, submit_sequence);
     for (uint32_t t = 0; t < THREADS; t++) {
         writes += submitters[t].batches;
         sum += submitters[t].sum;
     }
-    sw_table_stats(table, &stats);
+    const struct sw_table_stats stats = table_stats(table);
     cr_assert_eq(stats.writes, writes);
     cr_assert_gt(stats.write_launches, 0);
     cr_assert(tested_backend() == SW_BACKEND_CPU ? stats.write_launches == writes
@@ -224,20 +204,14 @@ Test(concurrent, each_write_has_its_place)
 }
 
 /* The same keys for all: what was added must be there, and what each read can only grow. */
-static void *sums_main(void *argument)
+static void submit_sums(struct submitter *me)
 {
-    struct submitter *me = argument;
-    struct sw_queue *queue;
     struct random random = random_of(me->number);
     uint64_t lowest[SHARED_KEYS] = {0};
     const enum sw_op add = can(me->table, SW_SUM, SW_BATCH_OPERATIONS) ? SW_SUM : SW_ADD_U32;
-    if (sw_queue_create(me->table, &queue) != SW_OK) {
-        me->errors++;
-        return NULL;
-    }
-    uint32_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
-    uint32_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
-    uint32_t *previous = sw_io_alloc(me->table, me->ops * sizeof(*previous));
+    uint32_t *keys = io_array(&me->io, me->ops * sizeof(*keys));
+    uint32_t *values = io_array(&me->io, me->ops * sizeof(*values));
+    uint32_t *previous = io_array(&me->io, me->ops * sizeof(*previous));
     for (uint32_t b = 0; b < me->batches; b++) {
         struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                                  .op = b % 3 == 2 ? SW_GET : add,
@@ -250,17 +224,12 @@ static void *sums_main(void *argument)
             values[i] = (uint32_t)random_below(&random, 10);
             me->sum += batch.op == add ? values[i] : 0;
         }
-        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
         for (uint32_t i = 0; i < me->ops; i++) {
             me->errors += previous[i] < lowest[keys[i]];
             lowest[keys[i]] = previous[i];
         }
     }
-    sw_io_free(me->table, keys, me->ops * sizeof(*keys));
-    sw_io_free(me->table, values, me->ops * sizeof(*values));
-    sw_io_free(me->table, previous, me->ops * sizeof(*previous));
-    sw_queue_destroy(queue);
-    return NULL;
 }
 
 static void sums(uint32_t threads, uint32_t ops, uint32_t batches)
@@ -269,30 +238,26 @@ static void sums(uint32_t threads, uint32_t ops, uint32_t batches)
     struct submitter submitters[THREADS];
     uint64_t offered = 0;
     uint64_t stored = 0;
-    for (uint32_t t = 0; t < THREADS; t++) {
-        submitters[t] = (struct submitter){table, t, ops, batches, 0, 0};
-    }
-    join_all(submitters, sums_main);
+    run_threads(submitters, table, ops, batches, submit_sums);
     for (uint32_t t = 0; t < THREADS; t++) {
         offered += submitters[t].sum;
     }
-    struct sw_queue *queue;
-    uint32_t *keys = sw_io_alloc(table, SHARED_KEYS * sizeof(*keys));
-    uint32_t *values = sw_io_alloc(table, SHARED_KEYS * sizeof(*values));
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    struct io_memory io = {.table = table};
+    uint32_t *keys = io_array(&io, SHARED_KEYS * sizeof(*keys));
+    uint32_t *values = io_array(&io, SHARED_KEYS * sizeof(*values));
+    struct sw_queue *queue = must_queue(table);
     struct sw_batch batch = {.op = SW_GET, .count = SHARED_KEYS, .keys = keys, .previous = values};
     for (uint32_t k = 0; k < SHARED_KEYS; k++) {
         keys[k] = k;
     }
-    cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+    must_run(queue, &batch);
     for (uint32_t k = 0; k < SHARED_KEYS; k++) {
         stored += values[k];
     }
     cr_assert_eq(stored, offered);
-    sw_io_free(table, keys, SHARED_KEYS * sizeof(*keys));
-    sw_io_free(table, values, SHARED_KEYS * sizeof(*values));
+    io_free(&io);
     sw_queue_destroy(queue);
-    check(table);
+    must_check(table);
     sw_table_destroy(table);
 }
 
@@ -308,18 +273,12 @@ Test(concurrent, sums_over_the_same_keys_in_parallel)
 }
 
 /* One thread clears while the others insert, scan and read the statistics. */
-static void *chaos_main(void *argument)
+static void submit_chaos(struct submitter *me)
 {
-    struct submitter *me = argument;
-    struct sw_queue *queue;
     const bool scans = me->number == 1 && can(me->table, SW_GET, SW_BATCH_SCAN);
     struct random random = random_of(me->number);
-    if (sw_queue_create(me->table, &queue) != SW_OK) {
-        me->errors++;
-        return NULL;
-    }
-    uint64_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
-    uint64_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
+    uint64_t *keys = io_array(&me->io, me->ops * sizeof(*keys));
+    uint64_t *values = io_array(&me->io, me->ops * sizeof(*values));
     for (uint32_t b = 0; b < me->batches; b++) {
         const enum sw_op op = (enum sw_op)ops_at(SW_OPS_INTEGERS, b % OPS_COUNT(SW_OPS_INTEGERS));
         struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
@@ -327,7 +286,6 @@ static void *chaos_main(void *argument)
                                  .count = me->ops,
                                  .keys = keys,
                                  .values = values};
-        struct sw_table_stats stats;
         if (me->number == 0 && b % 4 == 0) {
             batch.kind = SW_BATCH_CLEAR;
         } else if (scans) {
@@ -338,24 +296,17 @@ static void *chaos_main(void *argument)
             keys[i] = random_below(&random, 5000);
             values[i] = i;
         }
-        me->errors += sw_batch_run(queue, &batch) != SW_OK;
-        sw_table_stats(me->table, &stats);
+        me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
+        (void)table_stats(me->table);
     }
-    sw_io_free(me->table, keys, me->ops * sizeof(*keys));
-    sw_io_free(me->table, values, me->ops * sizeof(*values));
-    sw_queue_destroy(queue);
-    return NULL;
 }
 
 Test(concurrent, clear_and_scan_among_writes)
 {
     struct sw_table *table = create(128, 2, OPS, 1 << 15);
     struct submitter submitters[THREADS];
-    for (uint32_t t = 0; t < THREADS; t++) {
-        submitters[t] = (struct submitter){table, t, OPS, 3 * BATCHES, 0, 0};
-    }
-    join_all(submitters, chaos_main);
-    check(table);
+    run_threads(submitters, table, OPS, 3 * BATCHES, submit_chaos);
+    must_check(table);
     sw_table_destroy(table);
 }
 
@@ -363,23 +314,16 @@ Test(concurrent, clear_and_scan_among_writes)
 #define RESIZED_MAX (1U << 13)
 
 /* Resizes, scans and asks for facts while the others read and write. */
-static void *resize_main(void *argument)
+static void submit_resize(struct submitter *me)
 {
-    struct submitter *me = argument;
-    struct sw_queue *queue;
     struct random random = random_of(me->number);
-    if (sw_queue_create(me->table, &queue) != SW_OK) {
-        me->errors++;
-        return NULL;
-    }
-    uint64_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
-    uint64_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
+    uint64_t *keys = io_array(&me->io, me->ops * sizeof(*keys));
+    uint64_t *values = io_array(&me->io, me->ops * sizeof(*values));
     for (uint32_t b = 0; b < me->batches; b++) {
         struct sw_batch batch = {
             .kind = SW_BATCH_SCAN, .count = me->ops, .scan.keys = keys, .scan.values = values};
-        struct sw_table_info info;
         do {
-            me->errors += sw_batch_run(queue, &batch) != SW_OK;
+            me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
             for (uint32_t i = 0; i < batch.scan.got; i++) {
                 me->errors += values[i] != keys[i] * 3;
             }
@@ -387,40 +331,35 @@ static void *resize_main(void *argument)
         batch.kind = SW_BATCH_RESIZE;
         /* less than what is inserted in the end, so the rest is growth */
         batch.capacity = random_below(&random, RESIZED_MAX);
-        me->errors += sw_batch_run(queue, &batch) != SW_OK;
-        sw_table_info(me->table, &info);
+        me->errors += sw_batch_run(me->queue, &batch) != SW_OK;
+        const struct sw_table_info info = table_info(me->table);
         me->errors += info.capacity_slots > GROWN_MAX;
         me->errors += info.capacity_slots != info.buckets * info.bucket_slots;
     }
-    sw_io_free(me->table, keys, me->ops * sizeof(*keys));
-    sw_io_free(me->table, values, me->ops * sizeof(*values));
-    sw_queue_destroy(queue);
-    return NULL;
 }
 
-static void *disjoint_or_resize_main(void *argument)
+static void submit_disjoint_or_resize(struct submitter *me)
 {
-    const struct submitter *me = argument;
-    return me->number == 0 ? resize_main(argument) : disjoint_main(argument);
+    if (me->number == 0) {
+        submit_resize(me);
+    } else {
+        submit_disjoint(me);
+    }
 }
 
 static void among_resizes(uint32_t threads, uint32_t ops, uint32_t batches)
 {
     struct sw_table *table = create_growing(128, threads, ops, 64, GROWN_MAX);
     struct submitter submitters[THREADS];
-    for (uint32_t t = 0; t < THREADS; t++) {
-        submitters[t] = (struct submitter){table, t, ops, batches, 0, 0};
-    }
-    join_all(submitters, disjoint_or_resize_main);
-    struct sw_table_stats stats;
-    sw_table_stats(table, &stats);
+    run_threads(submitters, table, ops, batches, submit_disjoint_or_resize);
+    const struct sw_table_stats stats = table_stats(table);
     cr_assert_eq(stats.counters.inserted, (uint64_t)(THREADS - 1) * batches * ops);
     cr_assert_eq(stats.occupied, stats.counters.inserted - stats.counters.deleted);
     cr_assert_eq(stats.counters.refused, 0);
     cr_assert_gt(stats.grown, 0);
     cr_assert_eq(stats.resized, batches);
     cr_assert_eq(stats.resize_failed, 0);
-    check(table);
+    must_check(table);
     sw_table_destroy(table);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/cuckoo/cuckoo_backend.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 
@@ -92,13 +93,12 @@ Test(cuckoo_engine, random_batches_agree_with_the_oracle)
 Test(cuckoo_engine, a_full_stash_refuses_inserts_only)
 {
     struct fixture fixture;
-    struct sw_table_stats stats;
     struct sw_table_config config = config_of(64, 3, 3000);
     config.max_probe = 1; /* one exchange: half of what is inserted ends in the stash */
     config.stash_slots = 0;
     fixture_open(&fixture, &config);
     fixture_insert_range(&fixture, 1, 2000);
-    sw_table_stats(fixture.table, &stats);
+    const struct sw_table_stats stats = table_stats(fixture.table);
     cr_assert_gt(stats.stash_occupied, 0);
     cr_expect_gt(stats.counters.failures, 0);
     fixture_set(&fixture, 0, SW_SET, 900000, 1);

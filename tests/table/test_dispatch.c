@@ -10,6 +10,7 @@
 
 #include "table/engine.h"
 #include "table/table.h"
+#include "tests/support/must.h"
 
 TestSuite(dispatch, .timeout = 60);
 
@@ -181,10 +182,9 @@ static void takes(uint64_t seed, enum sw_backend_kind wanted, enum sw_backend_ki
                   const char *why)
 {
     struct sw_table *table;
-    struct sw_table_info info;
     char reason[512] = "";
     cr_assert_eq(create(seed, wanted, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
-    sw_table_info(table, &info);
+    const struct sw_table_info info = table_info(table);
     cr_assert_eq(info.backend, expected);
     cr_assert_str_eq(info.backend_name, expected == SW_BACKEND_CPU ? "cpu" : "cuda");
     cr_assert_str_eq(info.backend_reason, why);
@@ -219,9 +219,8 @@ Test(dispatch, choice_of_the_backend)
 Test(dispatch, info)
 {
     struct sw_table *table;
-    struct sw_table_info info;
     cr_assert_eq(create(NO_CUDA, SW_BACKEND_CPU, &table, NULL, 0), SW_OK);
-    sw_table_info(table, &info);
+    const struct sw_table_info info = table_info(table);
     cr_assert_eq(info.engine, SW_ENGINE_CACHE);
     cr_assert_str_eq(info.engine_name, "cache");
     cr_assert_eq(info.operations, SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET));
@@ -254,7 +253,6 @@ Test(dispatch, operations_the_engine_lacks)
 {
     struct sw_table *table;
     struct sw_queue *queue;
-    struct sw_table_stats stats;
     uint32_t good = 0;
     cr_assert_eq(create(NO_CUDA, SW_BACKEND_CPU, &table, NULL, 0), SW_OK);
     cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
@@ -284,7 +282,7 @@ Test(dispatch, operations_the_engine_lacks)
     cr_assert_eq(submit(queue, &unknown), SW_E_INVALID);
     unknown.kind = (enum sw_batch_kind)33; /* 33 mod 32 is a kind */
     cr_assert_eq(submit(queue, &unknown), SW_E_INVALID);
-    sw_table_stats(table, &stats);
+    const struct sw_table_stats stats = table_stats(table);
     cr_assert_eq(stats.batches, good);
     cr_assert_eq(stats.counters.inserted, 10 * (uint64_t)good, "what was refused reached no one");
     sw_queue_destroy(queue);
@@ -295,14 +293,13 @@ static void counts(uint64_t seed, uint64_t expected)
 {
     struct sw_table *table;
     struct sw_queue *queue;
-    struct sw_table_stats stats;
     cr_assert_eq(create(seed, SW_BACKEND_CPU, &table, NULL, 0), SW_OK);
     cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
     for (int i = 0; i < 3; i++) {
         struct sw_batch batch = {.op = SW_SET, .count = 100, .keys = keys, .values = values};
         cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
     }
-    sw_table_stats(table, &stats);
+    const struct sw_table_stats stats = table_stats(table);
     cr_assert_eq(stats.counters.evicted, 3);
     cr_assert_eq(stats.counters.not_admitted, 15);
     cr_assert_eq(stats.occupied, expected);

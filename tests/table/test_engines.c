@@ -7,6 +7,7 @@
 
 #include "table/config.h"
 #include "table/engine.h"
+#include "tests/support/must.h"
 
 TestSuite(engines, .timeout = 60);
 
@@ -146,14 +147,13 @@ Test(engines, of_this_build)
         struct sw_table_config config = config_of(engine);
         const struct sw_engine_parts *parts;
         struct sw_table *table;
-        struct sw_table_info info;
         char reason[512] = "";
         int found = sw_engine_find(&config, &parts, reason, sizeof(reason));
         int status = sw_table_create(&config, &table, reason, sizeof(reason));
         cr_assert_eq(found, status, "%s: %s", names[engine], reason);
         cr_assert_eq(status, SW_OK, "%s: %s", names[engine], reason);
         cr_assert_str_eq(parts->name, names[engine]);
-        sw_table_info(table, &info);
+        const struct sw_table_info info = table_info(table);
         cr_assert_eq(info.engine, config.engine);
         cr_assert_str_eq(info.engine_name, names[engine]);
         cr_assert_str_eq(info.backend_name, "cpu");
@@ -180,15 +180,12 @@ Test(engines, bytes)
         uint64_t said[2], reserved[2];
         for (int i = 0; i < 2; i++) {
             struct sw_table_config config = config_of(engine);
-            struct sw_table *table;
-            struct sw_table_info info;
             char reason[512] = "";
             config.capacity_slots <<= 4 * i;
             cr_assert_eq(sw_table_config_check(&config, reason, sizeof(reason)), SW_OK, "%s",
                          reason);
-            cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s",
-                         reason);
-            sw_table_info(table, &info);
+            struct sw_table *table = must_create(&config);
+            const struct sw_table_info info = table_info(table);
             sw_table_destroy(table);
             said[i] = sw_table_config_bytes(&config);
             reserved[i] = info.bytes_reserved;
@@ -220,16 +217,15 @@ Test(engines, check_refuses_as_create_does)
 Test(engines, robin_hood_does_everything)
 {
     struct sw_table_config config = config_of(SW_ENGINE_ROBIN_HOOD);
-    struct sw_table *table;
     struct sw_table_info info;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    struct sw_table *table = must_create(&config);
     sw_table_info(table, &info);
     const uint64_t expires = SW_OPS_EXPIRE;
     cr_assert_eq(info.operations, SW_OPS_INTEGERS | expires);
     cr_assert_eq(info.batch_kinds, 15 | 1U << SW_BATCH_SWEEP);
     sw_table_destroy(table);
     config.stash_slots = 0; /* what is handed back would leave its time */
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    table = must_create(&config);
     sw_table_info(table, &info);
     cr_assert_eq(info.operations, SW_OPS_INTEGERS);
     cr_assert_eq(info.batch_kinds, 15);

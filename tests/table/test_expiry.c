@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "table/expiring.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
@@ -230,14 +231,13 @@ static void look_at_all(struct world *world, uint64_t given, int step)
 
 static void check_figures(struct world *world, int step)
 {
-    struct sw_table_stats stats;
     char violation[256] = "";
     uint64_t expires = 0;
     const uint32_t i = 0;
     for (uint32_t k = 0; k < KEYS; k++) {
         expires += world->model.entries[k].held && world->model.entries[k].at != 0;
     }
-    sw_table_stats(world->fixture.table, &stats);
+    const struct sw_table_stats stats = table_stats(world->fixture.table);
     agree("entries held", world->model.held, stats.occupied);
     agree("entries that expire", expires, stats.expires);
     agree("entries expired", world->model.expired, stats.expired);

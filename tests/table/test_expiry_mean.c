@@ -7,6 +7,7 @@
 
 #include "table/expiring.h"
 #include "table/robin_hood/expiry_times.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -63,8 +64,7 @@ static void sweep_after(struct world *world, uint64_t ms)
 
 static uint64_t mean_of(const struct world *world)
 {
-    struct sw_table_stats stats;
-    sw_table_stats(world->fixture.table, &stats);
+    const struct sw_table_stats stats = table_stats(world->fixture.table);
     return stats.ttl_mean_ms;
 }
 

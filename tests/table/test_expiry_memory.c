@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "table/robin_hood/cpu/expiry.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -37,8 +38,7 @@ static void close_world(struct world *world)
 
 static uint64_t bytes_of(const struct world *world)
 {
-    struct sw_table_info info;
-    sw_table_info(world->fixture.table, &info);
+    const struct sw_table_info info = table_info(world->fixture.table);
     return info.bytes_reserved;
 }
 

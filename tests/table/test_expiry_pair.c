@@ -11,6 +11,7 @@
 
 #include "table/expiring.h"
 #include "table/image.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/table/expiry_pair.h"
 
@@ -296,9 +297,8 @@ static uint64_t slots_of(const struct side *side, struct entry *out, uint32_t bu
 {
     const size_t bytes = sw_table_raw_bytes(side->table);
     uint32_t *raw = malloc(bytes);
-    struct sw_table_info info;
     uint64_t count = 0;
-    sw_table_info(side->table, &info);
+    const struct sw_table_info info = table_info(side->table);
     cr_assert(raw != NULL && sw_table_raw_copy(side->table, raw) == SW_OK);
     for (uint64_t i = 0; i < bytes / (info.slot_bits / 8); i++) {
         const uint64_t m = info.slot_bits == 64 ? raw[2 * i + 1]

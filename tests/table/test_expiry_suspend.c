@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "table/expiring.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -80,8 +81,7 @@ static void give_times(struct fixture *fixture)
 
 static uint64_t left_in(const struct fixture *fixture)
 {
-    struct sw_table_stats stats;
-    sw_table_stats(fixture->table, &stats);
+    const struct sw_table_stats stats = table_stats(fixture->table);
     return stats.occupied;
 }
 

@@ -8,6 +8,7 @@
 
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/geometry.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
@@ -16,25 +17,11 @@ TestSuite(growth, .timeout = 120);
 
 #define ULL(x) ((unsigned long long)(x))
 
-static struct sw_table_stats stats_of(const struct fixture *fixture)
-{
-    struct sw_table_stats stats;
-    sw_table_stats(fixture->table, &stats);
-    return stats;
-}
-
 static double seconds_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void check(struct fixture *fixture)
-{
-    char violation[256];
-    int status = sw_table_check(fixture->table, violation, sizeof(violation));
-    cr_assert_eq(status, SW_OK, "seed %llu: %s", ULL(fixture->seed), violation);
 }
 
 static struct sw_table_config growing(uint32_t slot_bits, uint64_t from, uint64_t to)
@@ -103,11 +90,11 @@ static void random_batches(struct plan plan)
             fixture_audit(&fixture);
         }
         if (batch % 16 == 0) {
-            check(&fixture);
+            must_check(fixture.table);
         }
     }
-    cr_assert_gt(stats_of(&fixture).grown, 0);
-    cr_assert_eq(stats_of(&fixture).resize_failed, 0);
+    cr_assert_gt(table_stats(fixture.table).grown, 0);
+    cr_assert_eq(table_stats(fixture.table).resize_failed, 0);
     fixture_audit(&fixture);
     cr_assert_eq(fixture_resize(&fixture, 0), SW_OK);
     fixture_canonical(&fixture);
@@ -180,17 +167,17 @@ static void only_when_needed(uint32_t threads)
     }
     fixture_set(&fixture, 0, SW_DELETE, 3000000, 0);
     cr_assert_eq(fixture_run(&fixture, 1 << 15, 0), SW_OK, "present keys, and such as stay absent");
-    cr_assert_eq(stats_of(&fixture).occupied, most);
-    cr_assert_eq(stats_of(&fixture).grown, 0);
+    cr_assert_eq(table_stats(fixture.table).occupied, most);
+    cr_assert_eq(table_stats(fixture.table).grown, 0);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, fixture.key_max), 1),
                  SW_OK, "one more");
-    cr_assert_eq(stats_of(&fixture).grown, 1);
+    cr_assert_eq(table_stats(fixture.table).grown, 1);
     cr_assert_eq(fixture.info.capacity_slots, 8192, "twice as large");
     fixture_canonical(&fixture);
     fixture_audit(&fixture);
     fixture_insert_range(&fixture, 1 << 20, 1 << 15);
     uint64_t held = oracle_count(fixture.oracle);
-    cr_assert_eq(stats_of(&fixture).grown, 2);
+    cr_assert_eq(table_stats(fixture.table).grown, 2);
     cr_assert_eq(fixture.info.capacity_slots, sw_geometry_admitting(&config, 0, held),
                  "as large as they need");
     fixture_canonical(&fixture);
@@ -243,14 +230,15 @@ static void full_stash(uint32_t slot_bits)
         fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + i * step), i);
     }
     cr_assert_eq(fixture_run(&fixture, 16, 0), SW_OK);
-    cr_assert_eq(stats_of(&fixture).stash_occupied, 8);
+    cr_assert_eq(table_stats(fixture.table).stash_occupied, 8);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, first), 99), SW_OK);
     cr_assert_eq(fixture_run_one(&fixture, SW_DELETE, 12345, 0), SW_OK);
-    cr_assert_eq(stats_of(&fixture).grown, 0, "nothing was inserted");
+    cr_assert_eq(table_stats(fixture.table).grown, 0, "nothing was inserted");
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 12345, 1), SW_OK);
-    cr_assert_eq(stats_of(&fixture).grown, 1);
+    cr_assert_eq(table_stats(fixture.table).grown, 1);
     cr_assert_eq(fixture.info.capacity_slots, 2048);
-    cr_assert_eq(stats_of(&fixture).stash_occupied, 4, "16 entries of two homes, in three buckets");
+    cr_assert_eq(table_stats(fixture.table).stash_occupied, 4,
+                 "16 entries of two homes, in three buckets");
     fixture_canonical(&fixture);
     fixture_audit(&fixture);
     fixture_close(&fixture);
@@ -281,16 +269,16 @@ Test(growth, nothing_helps)
     oracle_limit(fixture.oracle, 20);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
-    cr_assert_eq(stats_of(&fixture).resize_failed, 1);
+    cr_assert_eq(table_stats(fixture.table).resize_failed, 1);
     cr_assert_eq(fixture.info.capacity_slots, 64);
     cr_assert_eq(fixture_resize(&fixture, 512), SW_OK, "the stash is no worse for it");
-    cr_assert_eq(stats_of(&fixture).stash_occupied, 12);
+    cr_assert_eq(table_stats(fixture.table).stash_occupied, 12);
     fixture_audit(&fixture);
     for (uint32_t i = 0; i < 8; i++) {
         fixture_set(&fixture, i, SW_DELETE, fixture_key_of(&fixture, first + 19 - i), 0);
     }
     fixture_run(&fixture, 8, 0);
-    cr_assert_eq(stats_of(&fixture).stash_occupied, 4);
+    cr_assert_eq(table_stats(fixture.table).stash_occupied, 4);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_OK);
     fixture_audit(&fixture);
     fixture_close(&fixture);
@@ -318,7 +306,7 @@ static void not_in_vain(uint32_t slot_bits, uint32_t threads)
     }
     cr_assert_eq(fixture_run(&fixture, 1 << 15, 0), SW_E_FULL);
     cr_assert_eq(fixture.info.capacity_slots, 64, "the same keys, repeated");
-    cr_assert_eq(stats_of(&fixture).grown + stats_of(&fixture).resize_failed, 0);
+    cr_assert_eq(table_stats(fixture.table).grown + table_stats(fixture.table).resize_failed, 0);
     for (uint32_t i = 0; i < most; i++) {
         fixture_set(&fixture, i, SW_SET, i, i);
     }
@@ -354,7 +342,7 @@ Test(growth, in_vain_only_if_sure)
         fixture_set(&fixture, i, i < 800 ? SW_SET : nothing, i, 1);
     }
     cr_assert_eq(fixture_run(&fixture, 1000, 0), SW_OK);
-    cr_assert_eq(stats_of(&fixture).occupied, 800);
+    cr_assert_eq(table_stats(fixture.table).occupied, 800);
     fixture_audit(&fixture);
     fixture_close(&fixture);
 }
@@ -385,29 +373,29 @@ Test(growth, full_is_not_repeated)
     cr_assert_eq(fixture_run(&fixture, 24, 0), SW_OK);
     oracle_limit(fixture.oracle, 24); /* what the stash above its limit amounts to */
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
-    cr_assert_eq(stats_of(&fixture).resize_failed, 1);
+    cr_assert_eq(table_stats(fixture.table).resize_failed, 1);
     usleep(1100 * 1000);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
-    cr_assert_eq(stats_of(&fixture).resize_failed, 1, "nothing is another");
+    cr_assert_eq(table_stats(fixture.table).resize_failed, 1, "nothing is another");
     cr_assert_eq(fixture_run_one(&fixture, SW_DELETE, fixture_key_of(&fixture, first), 0), SW_OK);
     oracle_limit(fixture.oracle, 23);
     double began = 0;
-    for (int i = 0; stats_of(&fixture).resize_failed < 2; i++) {
+    for (int i = 0; table_stats(fixture.table).resize_failed < 2; i++) {
         cr_assert_lt(i, 600, "there are fewer entries");
         usleep(i == 0 ? 0 : 100 * 1000); /* the pause is longer where the first try took long */
         began = seconds_now();
         cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
     }
-    cr_assert_eq(stats_of(&fixture).resize_failed, 2);
+    cr_assert_eq(table_stats(fixture.table).resize_failed, 2);
     cr_assert_eq(fixture_run_one(&fixture, SW_DELETE, fixture_key_of(&fixture, first + 23), 0),
                  SW_OK);
     oracle_limit(fixture.oracle, 22);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
-    uint64_t failed = stats_of(&fixture).resize_failed;
+    uint64_t failed = table_stats(fixture.table).resize_failed;
     cr_assert(failed == 2 || seconds_now() - began >= 1, "within a second");
     cr_assert_eq(fixture_resize(&fixture, 512), SW_OK);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
-    cr_assert_eq(stats_of(&fixture).resize_failed, failed + 1, "another capacity");
+    cr_assert_eq(table_stats(fixture.table).resize_failed, failed + 1, "another capacity");
     fixture_audit(&fixture);
     fixture_close(&fixture);
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "table/image.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/tested.h"
 
 TestSuite(image, .timeout = 120);
@@ -30,8 +32,6 @@ static bool are_rows(void)
 static struct sw_table *create(enum sw_engine engine, uint32_t slot_bits)
 {
     struct sw_table_config config;
-    struct sw_table *table = NULL;
-    char reason[256] = "";
     sw_table_config_init(&config);
     config.backend = tested_backend();
     config.engine = engine;
@@ -44,8 +44,7 @@ static struct sw_table *create(enum sw_engine engine, uint32_t slot_bits)
     if (engine != SW_ENGINE_CACHE) {
         config.value_bytes = engine == tested_engine() ? tested_value_bytes() : 0;
     }
-    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
-    return table;
+    return must_create(&config);
 }
 
 /* Keys of a table of either width: 0 and all ones are among them. */
@@ -58,6 +57,7 @@ struct writer {
     struct sw_table *table;
     struct sw_queue *queue;
     struct sw_table_info info;
+    struct io_memory io;
     uint8_t *keys;
     uint8_t *values;
 };
@@ -65,10 +65,11 @@ struct writer {
 static void open_writer(struct writer *writer, struct sw_table *table)
 {
     writer->table = table;
-    sw_table_info(table, &writer->info);
-    cr_assert_eq(sw_queue_create(table, &writer->queue), SW_OK);
-    writer->keys = sw_io_alloc(table, (size_t)KEYS * writer->info.key_bytes);
-    writer->values = sw_io_alloc(table, (size_t)KEYS * writer->info.value_bytes);
+    writer->info = table_info(table);
+    writer->io = (struct io_memory){.table = table};
+    writer->queue = must_queue(table);
+    writer->keys = io_array(&writer->io, (size_t)KEYS * writer->info.key_bytes);
+    writer->values = io_array(&writer->io, (size_t)KEYS * writer->info.value_bytes);
     for (uint32_t i = 0; i < KEYS; i++) {
         uint64_t key = key_of(i);
         memcpy(writer->keys + (size_t)i * writer->info.key_bytes, &key, writer->info.key_bytes);
@@ -77,8 +78,7 @@ static void open_writer(struct writer *writer, struct sw_table *table)
 
 static void close_writer(struct writer *writer)
 {
-    sw_io_free(writer->table, writer->keys, (size_t)KEYS * writer->info.key_bytes);
-    sw_io_free(writer->table, writer->values, (size_t)KEYS * writer->info.value_bytes);
+    io_free(&writer->io);
     sw_queue_destroy(writer->queue);
 }
 
@@ -100,7 +100,7 @@ static uint64_t set_all(struct writer *writer, uint32_t value)
     }
     struct sw_batch batch = {
         .op = SW_SET, .count = count, .keys = writer->keys, .values = writer->values};
-    cr_assert_eq(sw_batch_run(writer->queue, &batch), SW_OK);
+    must_run(writer->queue, &batch);
     return batch.write_sequence;
 }
 
@@ -160,13 +160,12 @@ static void check_engine(enum sw_engine engine, uint32_t slot_bits)
     cr_assert_eq(sw_image_sequence(image), 42);
     cr_assert_gt(sw_image_bytes(table), 0);
     cr_assert_eq(set_all(&writer, 2), 43, "an image takes no number");
-    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
     check_image(&writer, image, 777, 1);
     sw_image_drop(image);
     cr_assert_eq(sw_image_take(writer.queue, true, &own), SW_OK);
     check_image(&writer, own, 64, 2);
     sw_image_drop(own);
-    cr_assert_eq(sw_batch_run(writer.queue, &clear), SW_OK);
+    must_clear(writer.queue);
     cr_assert_eq(sw_image_take(writer.queue, false, &image), SW_OK);
     uint32_t got = 1;
     cr_assert_eq(sw_image_read(image, 8, writer.keys, writer.values, NULL, &got), SW_OK);
@@ -199,7 +198,7 @@ static void *write_on(void *context)
         struct sw_batch resize = {.kind = SW_BATCH_RESIZE,
                                   .capacity = value % 4 == 0 ? CAPACITY / 2 : CAPACITY};
         if (value % 2 == 0 && (busy->writer.info.batch_kinds >> SW_BATCH_RESIZE & 1) != 0) {
-            cr_assert_eq(sw_batch_run(busy->writer.queue, &resize), SW_OK);
+            must_run(busy->writer.queue, &resize);
             value++;
         }
     }
@@ -209,11 +208,10 @@ static void *write_on(void *context)
 static void check_beside_writes(enum sw_engine engine, uint32_t slot_bits)
 {
     struct busy busy = {.stop = false};
-    struct sw_queue *queue = NULL;
     pthread_t thread;
     struct sw_table *table = create(engine, slot_bits);
     open_writer(&busy.writer, table);
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    struct sw_queue *queue = must_queue(table);
     cr_assert_eq(set_all(&busy.writer, 1), 1);
     cr_assert_eq(pthread_create(&thread, NULL, write_on, &busy), 0);
     for (int i = 0; i < IMAGES; i++) {
@@ -259,20 +257,20 @@ static void check_scores(enum sw_cache_policy policy)
     config.cache_policy = policy;
     for (int i = 0; i < 2; i++) {
         config.seed = (uint64_t)i;
-        cr_assert_eq(sw_table_create(&config, &tables[i], NULL, 0), SW_OK);
-        cr_assert_eq(sw_queue_create(tables[i], &queues[i]), SW_OK);
+        tables[i] = must_create(&config);
+        queues[i] = must_queue(tables[i]);
     }
     uint64_t *keys = sw_io_alloc(tables[0], 32 * sizeof(*keys));
     uint64_t *values = keys + 8, *scores = keys + 16, *again = keys + 24;
     struct sw_batch epoch = {.kind = SW_BATCH_EPOCH, .epoch = 7};
     for (int i = 0; i < 2 && sw_cache_has_epochs(policy); i++) {
-        cr_assert_eq(sw_batch_run(queues[i], &epoch), SW_OK);
+        must_run(queues[i], &epoch);
     }
     for (uint64_t i = 0; i < 8; i++) {
         keys[0] = values[0] = i;
         struct sw_batch set = {.op = SW_SET, .count = 1, .keys = keys, .values = values};
         for (uint64_t times = 0; times <= i % 3; times++) {
-            cr_assert_eq(sw_batch_run(queues[0], &set), SW_OK);
+            must_run(queues[0], &set);
         }
     }
     cr_assert_eq(sw_image_take(queues[0], false, &image), SW_OK);
@@ -286,13 +284,13 @@ static void check_scores(enum sw_cache_policy policy)
                                .values = values,
                                .scores = scores,
                                .restores = true};
-    cr_assert_eq(sw_batch_run(queues[1], &restore), SW_OK);
+    must_run(queues[1], &restore);
     struct sw_batch peek = {.op = SW_PEEK, .count = 8, .keys = keys, .scores_out = again};
-    cr_assert_eq(sw_batch_run(queues[1], &peek), SW_OK);
+    must_run(queues[1], &peek);
     cr_assert_eq(memcmp(scores, again, 8 * sizeof(*scores)), 0, "policy %d", (int)policy);
     if (policy == SW_CACHE_LRU || policy == SW_CACHE_EPOCH_LRU) {
         struct sw_batch use = {.op = SW_GET, .count = 1, .keys = keys, .scores_out = again};
-        cr_assert_eq(sw_batch_run(queues[1], &use), SW_OK);
+        must_run(queues[1], &use);
         for (int i = 0; i < 8; i++) {
             cr_assert_gt(again[0], scores[i], "a use is later than what was restored");
         }
@@ -320,8 +318,6 @@ Test(image, keeps_the_arrays_that_its_table_leaves)
     struct sw_image *image = NULL, *second = NULL;
     struct writer writer;
     struct sw_table *table = create(SW_ENGINE_ROBIN_HOOD, 64);
-    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    struct sw_batch resize = {.kind = SW_BATCH_RESIZE, .capacity = CAPACITY / 2};
     const bool shares = tested_backend() == SW_BACKEND_CPU;
     open_writer(&writer, table);
     for (uint32_t value = 1; value < 7; value += 2) {
@@ -332,9 +328,11 @@ Test(image, keeps_the_arrays_that_its_table_leaves)
         sw_image_drop(second);
         if (value == 5) { /* deleted one by one */
             struct sw_batch erase = {.op = SW_DELETE, .count = KEYS, .keys = writer.keys};
-            cr_assert_eq(sw_batch_run(writer.queue, &erase), SW_OK);
+            must_run(writer.queue, &erase);
+        } else if (value == 1) {
+            must_clear(writer.queue);
         } else {
-            cr_assert_eq(sw_batch_run(writer.queue, value == 1 ? &clear : &resize), SW_OK);
+            must_resize(writer.queue, CAPACITY / 2);
         }
         set_all(&writer, value + 1);
         check_image(&writer, image, 500, value);
@@ -343,8 +341,7 @@ Test(image, keeps_the_arrays_that_its_table_leaves)
     cr_assert_eq(sw_image_take(writer.queue, false, &image), SW_OK);
     set_all(&writer, 9);
     sw_image_drop(image); /* unread, with copies */
-    char violation[256];
-    cr_assert_eq(sw_table_check(table, violation, sizeof(violation)), SW_OK, "%s", violation);
+    must_check(table);
     close_writer(&writer);
     sw_table_destroy(table);
 }
@@ -358,7 +355,7 @@ static void set_until(struct writer *writer, uint32_t first, uint32_t count, uin
                              .values = writer->values,
                              .expire_at = at,
                              .clock_ms = 1000};
-    cr_assert_eq(sw_batch_run(writer->queue, &batch), SW_OK);
+    must_run(writer->queue, &batch);
 }
 
 /* Counts the entries of an image that expire at `at`. */
@@ -382,10 +379,8 @@ Test(image, keeps_its_times_beside_a_second_image)
     enum { TIMED = 64 };
     for (int drops = 0; drops < 2; drops++) {
         struct sw_table_config config;
-        struct sw_table *table = NULL;
         struct sw_image *first = NULL, *second = NULL;
         struct writer writer;
-        char reason[256] = "";
         sw_table_config_init(&config);
         config.backend = tested_backend();
         config.slot_bits = 128;
@@ -393,7 +388,7 @@ Test(image, keeps_its_times_beside_a_second_image)
         config.capacity_slots = 128;
         config.max_capacity_slots = CAPACITY;
         config.batch_ops_max = KEYS;
-        cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
+        struct sw_table *table = must_create(&config);
         open_writer(&writer, table);
         set_until(&writer, 0, TIMED, 5000000);
         cr_assert_eq(sw_image_take(writer.queue, false, &first), SW_OK);

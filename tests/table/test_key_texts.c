@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "table/table.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 
@@ -83,17 +85,14 @@ static struct sw_table_config config_of(const struct shape *shape, uint64_t limi
 
 static void open_world(struct world *world, uint64_t number, uint64_t limit)
 {
-    char reason[256] = "";
-    struct sw_table_info info;
     memset(world, 0, sizeof(*world));
     world->random = random_of(number);
     world->limit = limit;
     world->shape = shapes[random_below(&world->random, sizeof(shapes) / sizeof(shapes[0]))];
     const struct sw_table_config config = config_of(&world->shape, limit);
-    cr_assert_eq(sw_table_create(&config, &world->table, reason, sizeof(reason)), SW_OK, "%s",
-                 reason);
-    cr_assert_eq(sw_queue_create(world->table, &world->queue), SW_OK);
-    sw_table_info(world->table, &info);
+    world->table = must_create(&config);
+    world->queue = must_queue(world->table);
+    const struct sw_table_info info = table_info(world->table);
     world->expires = (info.operations >> SW_EXPIRE & 1) != 0;
     world->io = sw_io_alloc(world->table, FLIGHT * sizeof(*world->io));
     for (uint32_t k = 0; k < KEYS; k++) { /* the last one lies in the side cell, maybe */
@@ -321,7 +320,6 @@ static void run_batches(struct world *world)
 /* Reads without texts show every row, its text included. */
 static void look_at_all(struct world *world)
 {
-    char violation[256] = "";
     struct arrays *io = world->io;
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = SW_GET,
@@ -330,13 +328,12 @@ static void look_at_all(struct world *world)
                              .previous = io->previous,
                              .found = io->found};
     memcpy(io->keys, world->keys, sizeof(world->keys));
-    cr_assert_eq(sw_batch_run(world->queue, &batch), SW_OK);
+    must_run(world->queue, &batch);
     for (uint32_t k = 0; k < KEYS; k++) {
         expect_row(world, &world->entries[k], io->previous + (size_t)k * row_bytes(&world->shape),
                    "a row");
     }
-    cr_assert_eq(sw_table_check(world->table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
+    must_check(world->table);
 }
 
 /* `limit` rows: room is certain, or not. Some histories, each with a table of its own. */
@@ -374,22 +371,20 @@ Test(key_texts, histories_at_the_limit)
 /* Reads many keys at once, some by another text: only their groups are refused. */
 Test(key_texts, reads_by_all_threads)
 {
-    struct sw_table *table = NULL;
-    struct sw_queue *queue = NULL;
     struct random random = random_of(3);
     const struct shape *shape = &shapes[0];
     const size_t row = row_bytes(shape);
     struct sw_table_config config = config_of(shape, 0);
-    char reason[256] = "";
     config.capacity_slots = 2 * MANY;
     config.batch_ops_max = MANY;
     config.threads = 4;
-    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
-    uint64_t *keys = sw_io_alloc(table, MANY * sizeof(*keys));
-    uint8_t *values = sw_io_alloc(table, MANY * row);
-    uint32_t *ends = sw_io_alloc(table, MANY * sizeof(*ends));
-    uint8_t *refused = sw_io_alloc(table, MANY);
+    struct sw_table *table = must_create(&config);
+    struct sw_queue *queue = must_queue(table);
+    struct io_memory io = {.table = table};
+    uint64_t *keys = io_array(&io, MANY * sizeof(*keys));
+    uint8_t *values = io_array(&io, MANY * row);
+    uint32_t *ends = io_array(&io, MANY * sizeof(*ends));
+    uint8_t *refused = io_array(&io, MANY);
     uint8_t wanted[MANY] = {0};
     memset(values, 7, MANY * row);
     for (uint32_t i = 0; i < MANY; i++) {
@@ -398,7 +393,7 @@ Test(key_texts, reads_by_all_threads)
     }
     struct sw_batch batch = {
         .kind = SW_BATCH_OPERATIONS, .op = SW_SET, .count = MANY, .keys = keys, .values = values};
-    cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+    must_run(queue, &batch);
     uint32_t groups = 0;
     for (uint32_t i = 0; i < MANY; i++) {
         if (random_below(&random, 100) == 0) {
@@ -415,23 +410,12 @@ Test(key_texts, reads_by_all_threads)
     batch.group_refused = refused;
     cr_assert_eq(sw_batch_run(queue, &batch), SW_E_FULL);
     cr_assert_arr_eq(refused, wanted, groups);
-    sw_io_free(table, keys, MANY * sizeof(*keys));
-    sw_io_free(table, values, MANY * row);
-    sw_io_free(table, ends, MANY * sizeof(*ends));
-    sw_io_free(table, refused, MANY);
+    io_free(&io);
     sw_queue_destroy(queue);
     sw_table_destroy(table);
 }
 
 /* --- what is refused -------------------------------------------------------------------------- */
-
-static void refused(const struct sw_table_config *config, const char *word)
-{
-    char reason[256] = "";
-    struct sw_table *table = NULL;
-    cr_assert_eq(sw_table_create(config, &table, reason, sizeof(reason)), SW_E_INVALID);
-    cr_assert_not_null(strstr(reason, word), "\"%s\" says nothing of \"%s\"", reason, word);
-}
 
 Test(key_texts, refused_in_words)
 {
@@ -440,14 +424,14 @@ Test(key_texts, refused_in_words)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct sw_table_config config = config_of(shape, 0);
         config.key_text_bytes = wrong[i];
-        refused(&config, "a multiple of 8 bytes of a row");
+        must_refuse(&config, SW_E_INVALID, "a multiple of 8 bytes of a row");
     }
     struct sw_table_config config = config_of(shape, 0);
     config.rows_in = SW_ROWS_IN_GPU;
     config.rows_gpu_bytes = 0;
     config.value_bytes = 0;
     config.rows_max = 0;
-    refused(&config, "does not support texts of keys");
+    must_refuse(&config, SW_E_INVALID, "does not support texts of keys");
     static struct world world;
     open_world(&world, 4, 4);
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "table/robin_hood/geometry.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 
@@ -22,13 +23,6 @@ static double seconds_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static struct sw_table_stats stats_of(const struct fixture *fixture)
-{
-    struct sw_table_stats stats;
-    sw_table_stats(fixture->table, &stats);
-    return stats;
 }
 
 /* Random operations on keys below `range`; the side cell's key is one of them. */
@@ -74,10 +68,10 @@ static void ratios(uint32_t slot_bits, double load, uint64_t stash_slots, uint64
                      ULL(seed), ULL(sizes[i]), ULL(held), ULL(fixture.info.capacity_slots));
         fixture_canonical(&fixture);
         fixture_audit(&fixture);
-        cr_assert_eq(stats_of(&fixture).resized, ++resized);
+        cr_assert_eq(table_stats(fixture.table).resized, ++resized);
         churn(&fixture, &random, 1 + (uint32_t)random_below(&random, 500), 2000);
     }
-    cr_assert_eq(stats_of(&fixture).resize_failed, 0);
+    cr_assert_eq(table_stats(fixture.table).resize_failed, 0);
     cr_assert_eq(fixture_resize(&fixture, 8193), SW_E_INVALID, "more than it may have");
     fixture_close(&fixture);
 }
@@ -121,9 +115,9 @@ static void through_the_stash(uint32_t slot_bits, uint64_t seed)
     for (int round = 0; round < 30 || (round < 300 && !(filled && emptied && doubled)); round++) {
         uint64_t wanted = random_below(&random, round % 3 == 0 ? 16384 : 2048);
         uint64_t least = sw_geometry_admitting(&config, wanted, oracle_count(fixture.oracle));
-        uint64_t before = stats_of(&fixture).stash_occupied;
+        uint64_t before = table_stats(fixture.table).stash_occupied;
         cr_assert_eq(fixture_resize(&fixture, wanted), SW_OK, "seed %llu", ULL(seed));
-        uint64_t after = stats_of(&fixture).stash_occupied;
+        uint64_t after = table_stats(fixture.table).stash_occupied;
         cr_assert_leq(after, before > 60 ? before : 60, "seed %llu", ULL(seed));
         filled |= after > before;
         emptied |= before > 0 && after == 0;
@@ -330,20 +324,20 @@ Test(resize, no_memory)
         cr_assert_eq(fixture_run_one(&fixture, SW_SET, key, 1), SW_E_FULL);
         cr_assert_eq(fixture_run_one(&fixture, SW_SUM, 7, 1), SW_OK);
     }
-    uint64_t failed = stats_of(&fixture).resize_failed;
+    uint64_t failed = table_stats(fixture.table).resize_failed;
     cr_assert_gt(failed, 0);
     cr_assert(failed == 1 || seconds_now() - began >= 1, "it is not tried again at once");
-    for (int i = 0; stats_of(&fixture).resize_failed == failed; i++) {
+    for (int i = 0; table_stats(fixture.table).resize_failed == failed; i++) {
         cr_assert_lt(i, 600, "but after a second");
         usleep(100 * 1000);
         cr_assert_eq(fixture_run_one(&fixture, SW_SET, 6, 1), SW_E_FULL);
     }
-    failed = stats_of(&fixture).resize_failed;
+    failed = table_stats(fixture.table).resize_failed;
     cr_assert_eq(fixture_resize(&fixture, 1ULL << 50), SW_E_NOMEM);
     cr_assert_eq(fixture.info.capacity_slots, 64);
-    cr_assert_eq(stats_of(&fixture).resize_failed, failed + 1);
-    cr_assert_eq(stats_of(&fixture).resized, 0);
-    cr_assert_eq(stats_of(&fixture).grown, 0);
+    cr_assert_eq(table_stats(fixture.table).resize_failed, failed + 1);
+    cr_assert_eq(table_stats(fixture.table).resized, 0);
+    cr_assert_eq(table_stats(fixture.table).grown, 0);
     fixture_audit(&fixture);
     fixture_close(&fixture);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "table/restore.h"
+#include "tests/support/must.h"
 #include "tests/support/tested.h"
 
 #define THREADS 4U
@@ -23,8 +24,6 @@ struct shape {
 static struct sw_table *create(const struct shape *shape)
 {
     struct sw_table_config config;
-    struct sw_table *table = NULL;
-    char reason[256] = "";
     sw_table_config_init(&config);
     config.backend = SW_BACKEND_CPU;
     config.slot_bits = shape->slot_bits;
@@ -35,7 +34,7 @@ static struct sw_table *create(const struct shape *shape)
     config.stash_slots = shape->stash;
     config.batch_ops_max = 1U << 16;
     config.threads = 2;
-    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
+    struct sw_table *table = must_create(&config);
     return table;
 }
 
@@ -89,11 +88,9 @@ static void add_all(struct adding *adding)
 static void set_all(struct sw_table *table, void *keys, void *values, uint32_t key_bytes,
                     uint64_t count)
 {
-    struct sw_queue *queue = NULL;
-    struct sw_table_info info;
     uint64_t left_keys[100], left_values[100];
-    sw_table_info(table, &info);
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    const struct sw_table_info info = table_info(table);
+    struct sw_queue *queue = must_queue(table);
     for (uint64_t at = 0; at < count; at += 1U << 16) {
         struct sw_batch batch = {.op = SW_SET,
                                  .count = (uint32_t)(count - at < 1U << 16 ? count - at : 1U << 16),
@@ -104,7 +101,7 @@ static void set_all(struct sw_table *table, void *keys, void *values, uint32_t k
             batch.leftover_keys = left_keys;
             batch.leftover_values = left_values;
         }
-        cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+        must_run(queue, &batch);
     }
     sw_queue_destroy(queue);
 }
@@ -120,8 +117,7 @@ static int compare_half_words(const void *a, const void *b)
 }
 static uint8_t *buckets_of(struct sw_table *table, uint32_t slot_bytes)
 {
-    struct sw_table_info info;
-    sw_table_info(table, &info);
+    const struct sw_table_info info = table_info(table);
     size_t bytes = sw_table_raw_bytes(table);
     uint8_t *slots = malloc(bytes);
     cr_assert_eq(sw_table_raw_copy(table, slots), SW_OK);
@@ -138,12 +134,11 @@ static void check_shape(const struct shape *shape, uint64_t count)
     struct sw_table *restored = create(shape), *batched = create(shape);
     void *keys = numbers(key_bytes, count, false), *values = numbers(key_bytes, count, true);
     struct adding adding = {.keys = keys, .values = values, .key_bytes = key_bytes, .count = count};
-    char violation[256] = "";
     struct sw_table_stats stats;
     cr_assert_eq(sw_restore_begin(restored, count, &adding.restore), SW_OK);
     add_all(&adding);
     cr_assert_eq(sw_restore_end(adding.restore, true), SW_OK);
-    cr_assert_eq(sw_table_check(restored, violation, sizeof(violation)), SW_OK, "%s", violation);
+    must_check(restored);
     sw_table_stats(restored, &stats);
     cr_assert_eq(stats.occupied, count);
     cr_assert_eq(stats.counters.inserted, count);
@@ -183,10 +178,9 @@ Test(restore, gives_the_table_that_batches_give)
 /* The table is empty, and works, afterwards. */
 static void check_refused(struct sw_table *table, uint64_t count, int status)
 {
-    struct sw_table_info info;
     struct sw_table_stats stats;
     struct sw_restore *restore = NULL;
-    sw_table_info(table, &info);
+    const struct sw_table_info info = table_info(table);
     void *keys = numbers(info.key_bytes, count, false);
     cr_assert_eq(sw_restore_begin(table, count, &restore), SW_OK);
     cr_assert_eq(sw_restore_add(restore, keys, keys, (uint32_t)count), SW_OK);
@@ -227,12 +221,11 @@ Test(restore, grows_a_table_that_may)
     struct shape shape = {64, 1 << 12, 1 << 18, 64, 0.9, 0};
     struct sw_table *table = create(&shape);
     struct adding adding = {.keys = numbers(4, 100000, false), .key_bytes = 4, .count = 100000};
-    struct sw_table_info info;
     adding.values = adding.keys;
     cr_assert_eq(sw_restore_begin(table, adding.count, &adding.restore), SW_OK);
     add_all(&adding);
     cr_assert_eq(sw_restore_end(adding.restore, true), SW_OK);
-    sw_table_info(table, &info);
+    const struct sw_table_info info = table_info(table);
     cr_assert_geq(info.capacity_slots, 100000);
     cr_assert_eq(sw_table_check(table, NULL, 0), SW_OK);
     free((void *)(uintptr_t)adding.keys);

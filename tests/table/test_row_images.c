@@ -10,6 +10,8 @@
 
 #include "table/image.h"
 #include "table/restore.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/random.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
@@ -25,6 +27,7 @@ TestSuite(row_images, .timeout = 120);
 struct world {
     struct sw_table *table;
     struct sw_queue *queue;
+    struct io_memory io;
     struct sw_table_info info;
     uint32_t words;
     struct random random;
@@ -60,7 +63,6 @@ static void put_row(const struct world *world, uint8_t *row, uint32_t seed)
 static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_bytes)
 {
     struct sw_table_config config;
-    char reason[256] = "";
     memset(world, 0, sizeof(*world));
     sw_table_config_init(&config);
     config.backend = tested_backend();
@@ -72,25 +74,21 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_b
     config.threads = 2;
     config.value_bytes = value_bytes;
     tested_place(&config);
-    cr_assert_eq(sw_table_create(&config, &world->table, reason, sizeof(reason)), SW_OK, "%s",
-                 reason);
-    cr_assert_eq(sw_queue_create(world->table, &world->queue), SW_OK);
+    world->table = must_create(&config);
+    world->queue = must_queue(world->table);
+    world->io.table = world->table;
     sw_table_info(world->table, &world->info);
     world->words = value_bytes / 4;
     world->random = random_of(slot_bits + value_bytes);
-    world->keys = sw_io_alloc(world->table, (size_t)KEYS * world->info.key_bytes);
-    world->values = sw_io_alloc(world->table, (size_t)KEYS * value_bytes);
-    world->ops = sw_io_alloc(world->table, OPS);
+    world->keys = io_array(&world->io, (size_t)KEYS * world->info.key_bytes);
+    world->values = io_array(&world->io, (size_t)KEYS * value_bytes);
+    world->ops = io_array(&world->io, OPS);
 }
 
 static void close_world(struct world *world)
 {
-    char violation[256] = "";
-    cr_assert_eq(sw_table_check(world->table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
-    sw_io_free(world->table, world->keys, (size_t)KEYS * world->info.key_bytes);
-    sw_io_free(world->table, world->values, (size_t)KEYS * world->info.value_bytes);
-    sw_io_free(world->table, world->ops, OPS);
+    must_check(world->table);
+    io_free(&world->io);
     sw_queue_destroy(world->queue);
     sw_table_destroy(world->table);
 }
@@ -128,27 +126,22 @@ static void write_some(struct world *world)
     }
     struct sw_batch batch = {
         .ops = world->ops, .count = count, .keys = world->keys, .values = world->values};
-    cr_assert_eq(sw_batch_run(world->queue, &batch), SW_OK);
+    must_run(world->queue, &batch);
 }
 
 /* One of what may happen to a table beside an image. */
 static void disturb(struct world *world)
 {
-    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    struct sw_batch resize = {.kind = SW_BATCH_RESIZE,
-                              .capacity = 64 + random_below(&world->random, 900)};
     const uint64_t what = random_below(&world->random, 12);
     if (what == 0) {
-        cr_assert_eq(sw_batch_run(world->queue, &clear), SW_OK);
+        must_clear(world->queue);
         memset(world->present, 0, sizeof(world->present));
     } else if (what < 4) {
-        cr_assert_eq(sw_batch_run(world->queue, &resize), SW_OK);
+        must_resize(world->queue, 64 + random_below(&world->random, 900));
     } else {
         write_some(world);
     }
-    char violation[256] = "";
-    cr_assert_eq(sw_table_check(world->table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
+    must_check(world->table);
 }
 
 /* Reads an image, in pieces of any size, of a table that is `model` at its instant; the table goes
@@ -216,12 +209,7 @@ static void histories(uint32_t slot_bits, uint32_t value_bytes)
 
 Test(row_images, hold_every_row_of_one_instant)
 {
-    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
-        if (tested_now((uint32_t)i, TESTED_ROW_SIZES)) {
-            histories(64, tested_row_sizes[i]);
-            histories(128, tested_row_sizes[i]);
-        }
-    }
+    tested_with_rows(histories);
 }
 
 /* A table that has grown, and then is cleared, has left arrays and rows at different times. */
@@ -230,14 +218,12 @@ Test(row_images, outlive_growth_and_clear)
     static struct world world, model;
     open_world(&world, 128, 60);
     struct sw_image *image = NULL;
-    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    struct sw_batch resize = {.kind = SW_BATCH_RESIZE, .capacity = 900};
     write_some(&world);
     model = world;
     cr_assert_eq(sw_image_take(world.queue, false, &image), SW_OK);
-    cr_assert_eq(sw_batch_run(world.queue, &resize), SW_OK);
+    must_resize(world.queue, 900);
     take_second(&world);
-    cr_assert_eq(sw_batch_run(world.queue, &clear), SW_OK);
+    must_clear(world.queue);
     memset(world.present, 0, sizeof(world.present));
     for (int i = 0; i < 10; i++) {
         write_some(&world);
@@ -301,8 +287,7 @@ static void restored(uint32_t slot_bits, uint32_t value_bytes)
     from.present[KEYS - 1] = true; /* the one without a slot is among them */
     from.seeds[KEYS - 1] = 7;
     write_some(&to); /* rows have been given back */
-    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    cr_assert_eq(sw_batch_run(to.queue, &clear), SW_OK);
+    must_clear(to.queue);
     memset(to.present, 0, sizeof(to.present));
     restore_model(&to, &from, false, SW_OK);
     restore_model(&to, &from, true, SW_E_INVALID);
@@ -310,9 +295,7 @@ static void restored(uint32_t slot_bits, uint32_t value_bytes)
     restore_model(&to, &from, true, SW_OK);
     cr_assert_eq(sw_restore_begin(to.table, 1, &none), SW_E_UNSUPPORTED, "it is not empty");
     for (int i = 0; i < 3; i++) {
-        char violation[256] = "";
-        cr_assert_eq(sw_table_check(to.table, violation, sizeof(violation)), SW_OK, "%s",
-                     violation);
+        must_check(to.table);
         model = to;
         cr_assert_eq(sw_image_take(to.queue, false, &image), SW_OK);
         read_image(&to, image, &model, false, false);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/ops/range_apply.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -221,20 +222,18 @@ static void check_rows(struct world *world)
                              .values = fixture->values,
                              .previous = fixture->previous,
                              .found = fixture->found};
-    char violation[256] = "";
     memset(fixture->values, 0, KEYS * (size_t)world->value_bytes);
     for (uint32_t k = 0; k < KEYS; k++) {
         fixture_store(fixture, fixture->keys, k, k);
     }
-    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    must_run(fixture->queue, &batch);
     for (uint32_t k = 0; k < KEYS; k++) {
         const uint8_t *row = (const uint8_t *)fixture->previous + (size_t)k * world->value_bytes;
         cr_assert_eq(fixture->found[0] >> k & 1, world->present[k], "key %u", k);
         cr_assert(!world->present[k] || memcmp(row, world->rows[k], world->value_bytes) == 0,
                   "the row of key %u", k);
     }
-    cr_assert_eq(sw_table_check(fixture->table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
+    must_check(fixture->table);
 }
 
 static struct sw_table_config config_of(uint32_t slot_bits, uint32_t value_bytes,
@@ -318,7 +317,7 @@ Test(row_parts, outside_of_a_row)
     *range = sw_range_of(4, 5, true);
     cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
     *range = sw_range_of(4, 8, false);
-    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    must_run(fixture.queue, &batch);
     sw_io_free(fixture.table, range, sizeof(*range));
     fixture_close(&fixture);
 }

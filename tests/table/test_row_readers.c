@@ -6,6 +6,8 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -25,15 +27,12 @@ struct client {
 static void *client_main(void *argument)
 {
     struct client *me = argument;
-    struct sw_queue *queue;
     struct random random = random_of(me->number);
-    if (sw_queue_create(me->table, &queue) != SW_OK) {
-        me->wrong++;
-        return NULL;
-    }
-    uint64_t *keys = sw_io_alloc(me->table, KEYS * sizeof(*keys));
-    uint32_t(*rows)[WORDS] = sw_io_alloc(me->table, KEYS * sizeof(*rows));
-    uint64_t *found = sw_io_alloc(me->table, sizeof(*found));
+    struct sw_queue *queue = must_queue(me->table);
+    struct io_memory io = {.table = me->table};
+    uint64_t *keys = io_array(&io, KEYS * sizeof(*keys));
+    uint32_t(*rows)[WORDS] = io_array(&io, KEYS * sizeof(*rows));
+    uint64_t *found = io_array(&io, sizeof(*found));
     for (uint32_t round = 0; round < ROUNDS; round += tested_share()) {
         const bool reads = random_below(&random, 2) == 0;
         const uint32_t mark = me->number << 16 | round;
@@ -60,9 +59,7 @@ static void *client_main(void *argument)
             me->wrong += (*found >> i & 1) == 0 && rows[i][0] != 0;
         }
     }
-    sw_io_free(me->table, keys, KEYS * sizeof(*keys));
-    sw_io_free(me->table, rows, KEYS * sizeof(*rows));
-    sw_io_free(me->table, found, sizeof(*found));
+    io_free(&io);
     sw_queue_destroy(queue);
     return NULL;
 }
@@ -70,17 +67,15 @@ static void *client_main(void *argument)
 Test(row_readers, read_whole_rows_beside_writers)
 {
     struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, 128);
-    struct sw_table *table;
     struct client clients[3];
     pthread_t threads[3];
-    char violation[256];
     config.value_bytes = WORDS * 4;
     tested_place(&config);
     config.capacity_slots = 16;
     config.max_capacity_slots = 1024;
     config.batch_ops_max = KEYS;
     config.threads = 2;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    struct sw_table *table = must_create(&config);
     for (uint32_t i = 0; i < 3; i++) {
         clients[i] = (struct client){table, i + 1, 0};
         cr_assert_eq(pthread_create(&threads[i], NULL, client_main, &clients[i]), 0);
@@ -89,6 +84,6 @@ Test(row_readers, read_whole_rows_beside_writers)
         pthread_join(threads[i], NULL);
         cr_assert_eq(clients[i].wrong, 0, "client %u", i);
     }
-    cr_assert_eq(sw_table_check(table, violation, sizeof(violation)), SW_OK, "%s", violation);
+    must_check(table);
     sw_table_destroy(table);
 }

@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -33,7 +34,7 @@ static void compare(struct fixture *fixture, const uint32_t *marks, uint32_t wor
     for (uint32_t k = 0; k < KEYS; k++) {
         fixture_store(fixture, fixture->keys, k, k);
     }
-    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    must_run(fixture->queue, &batch);
     for (uint32_t k = 0; k < KEYS; k++) {
         const uint32_t *row = (const uint32_t *)fixture->previous + (size_t)k * words;
         cr_assert_eq(fixture->found[k / 64] >> (k % 64) & 1, marks[k] != 0, "key %u", k);
@@ -52,7 +53,6 @@ static void sets(uint32_t slot_bits, uint32_t value_bytes)
     struct fixture fixture;
     const uint32_t words = value_bytes / 4;
     const uint32_t most = value_bytes < 1000 ? OPS : OPS / 8;
-    char violation[256];
     uint32_t mark = 0, keys = 1 + (uint32_t)random_below(&random, KEYS);
     config.value_bytes = value_bytes;
     config.batch_ops_max = OPS;
@@ -77,20 +77,14 @@ static void sets(uint32_t slot_bits, uint32_t value_bytes)
                 ((uint32_t *)fixture.values)[(size_t)i * words + w] = word_of(mark, w);
             }
         }
-        cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+        must_run(fixture.queue, &batch);
         compare(&fixture, marks, words);
     }
-    cr_assert_eq(sw_table_check(fixture.table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
+    must_check(fixture.table);
     fixture_close(&fixture);
 }
 
 Test(row_sets, the_last_one_stays)
 {
-    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
-        if (tested_now((uint32_t)i, TESTED_ROW_SIZES)) {
-            sets(64, tested_row_sizes[i]);
-            sets(128, tested_row_sizes[i]);
-        }
-    }
+    tested_with_rows(sets);
 }

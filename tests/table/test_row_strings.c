@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -183,7 +184,7 @@ static void run_batch(struct world *world)
         put_row(world, (uint8_t *)fixture->values + (size_t)i * world->value_bytes,
                 draw_operand(world, operands[i]), key);
     }
-    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    must_run(fixture->queue, &batch);
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t key = fixture_load(fixture, fixture->keys, i);
         const bool was = apply(world, fixture->ops[i], key, operands[i]);
@@ -206,19 +207,17 @@ static void check_rows(struct world *world)
                              .values = fixture->values,
                              .previous = fixture->previous,
                              .found = fixture->found};
-    char violation[256] = "";
     memset(fixture->values, 0, KEYS * (size_t)world->value_bytes);
     for (uint32_t k = 0; k < KEYS; k++) {
         fixture_store(fixture, fixture->keys, k, k);
     }
-    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    must_run(fixture->queue, &batch);
     for (uint32_t k = 0; k < KEYS; k++) {
         apply(world, SW_GET, k, "");
         cr_assert_arr_eq((const uint8_t *)fixture->previous + (size_t)k * world->value_bytes,
                          world->before, world->value_bytes, "key %u", k);
     }
-    cr_assert_eq(sw_table_check(fixture->table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
+    must_check(fixture->table);
 }
 
 static void run_world(uint32_t slot_bits, uint32_t value_bytes, uint32_t text_bytes)

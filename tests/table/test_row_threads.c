@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 
@@ -20,6 +22,7 @@ TestSuite(row_threads, .timeout = 120);
 struct side {
     struct sw_table *table;
     struct sw_queue *queue;
+    struct io_memory io;
     uint8_t *previous;
     uint64_t *found;
     uint8_t *refused;
@@ -55,37 +58,28 @@ static void open_both(struct both *both, uint32_t slot_bits, uint32_t value_byte
     both->random = random_of(slot_bits + value_bytes);
     for (int i = 0; i < 2; i++) {
         struct side *side = &both->sides[i];
-        char reason[256] = "";
         config.threads = i == 0 ? 1 : 3;
         config.backend = i == 0 ? SW_BACKEND_CPU : tested_backend();
-        cr_assert_eq(sw_table_create(&config, &side->table, reason, sizeof(reason)), SW_OK, "%s",
-                     reason);
-        cr_assert_eq(sw_queue_create(side->table, &side->queue), SW_OK);
-        side->previous = sw_io_alloc(side->table, (size_t)both->ops_max * value_bytes);
-        side->found = sw_io_alloc(side->table, found_bytes(both));
-        side->refused = sw_io_alloc(side->table, both->ops_max);
+        side->table = must_create(&config);
+        side->queue = must_queue(side->table);
+        side->io = (struct io_memory){.table = side->table};
+        side->previous = io_array(&side->io, (size_t)both->ops_max * value_bytes);
+        side->found = io_array(&side->io, found_bytes(both));
+        side->refused = io_array(&side->io, both->ops_max);
     }
-    struct sw_table *table = both->sides[1].table; /* its memory serves both */
-    both->keys = sw_io_alloc(table, (size_t)both->ops_max * both->key_bytes);
-    both->values = sw_io_alloc(table, (size_t)both->ops_max * value_bytes);
-    both->ops = sw_io_alloc(table, both->ops_max);
-    both->group_ends = sw_io_alloc(table, both->ops_max * sizeof(uint32_t));
+    struct io_memory *io = &both->sides[1].io; /* memory of its table serves both */
+    both->keys = io_array(io, (size_t)both->ops_max * both->key_bytes);
+    both->values = io_array(io, (size_t)both->ops_max * value_bytes);
+    both->ops = io_array(io, both->ops_max);
+    both->group_ends = io_array(io, both->ops_max * sizeof(uint32_t));
 }
 
 static void close_both(struct both *both)
 {
-    struct sw_table *table = both->sides[1].table;
-    sw_io_free(table, both->keys, (size_t)both->ops_max * both->key_bytes);
-    sw_io_free(table, both->values, (size_t)both->ops_max * both->value_bytes);
-    sw_io_free(table, both->ops, both->ops_max);
-    sw_io_free(table, both->group_ends, both->ops_max * sizeof(uint32_t));
     for (int i = 0; i < 2; i++) {
-        struct side *side = &both->sides[i];
-        sw_io_free(side->table, side->previous, (size_t)both->ops_max * both->value_bytes);
-        sw_io_free(side->table, side->found, found_bytes(both));
-        sw_io_free(side->table, side->refused, both->ops_max);
-        sw_queue_destroy(side->queue);
-        sw_table_destroy(side->table);
+        io_free(&both->sides[i].io);
+        sw_queue_destroy(both->sides[i].queue);
+        sw_table_destroy(both->sides[i].table);
     }
 }
 
@@ -120,21 +114,21 @@ static uint32_t draw(struct both *both, uint32_t *groups)
 static uint8_t *contents_of(const struct both *both, const struct side *side, uint32_t *got)
 {
     const size_t value_bytes = both->value_bytes, key_bytes = both->key_bytes;
+    struct io_memory io = {.table = side->table};
     uint8_t *all = malloc((size_t)both->ops_max * value_bytes);
-    uint8_t *values = sw_io_alloc(side->table, both->ops_max * value_bytes);
-    uint8_t *keys = sw_io_alloc(side->table, both->ops_max * key_bytes);
+    uint8_t *values = io_array(&io, both->ops_max * value_bytes);
+    uint8_t *keys = io_array(&io, both->ops_max * key_bytes);
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = both->ops_max, /* no fewer than there are keys */
                             .scan.keys = keys,
                             .scan.values = values};
     *got = 0;
     do {
-        cr_assert_eq(sw_batch_run(side->queue, &scan), SW_OK);
+        must_run(side->queue, &scan);
         memcpy(all + *got * value_bytes, values, scan.scan.got * value_bytes);
         *got += scan.scan.got;
     } while (scan.scan.cursor != 0);
-    sw_io_free(side->table, values, both->ops_max * value_bytes);
-    sw_io_free(side->table, keys, both->ops_max * key_bytes);
+    io_free(&io);
     return all;
 }
 
@@ -158,9 +152,7 @@ static void compare(struct both *both, uint32_t count, uint32_t groups, bool ans
     cr_assert_eq(memcmp(a, b, (size_t)entries[0] * both->value_bytes), 0, "contents");
     free(a);
     free(b);
-    char violation[256] = "";
-    cr_assert_eq(sw_table_check(several->table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
+    must_check(several->table);
 }
 
 static void histories(uint32_t slot_bits, uint32_t value_bytes)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "table/image.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 #include "tests/table/row_model.h"
@@ -23,47 +24,39 @@ static struct sw_table_config rows_config(uint32_t slot_bits, uint32_t value_byt
     return config;
 }
 
-static void refused(const struct sw_table_config *config, const char *word)
-{
-    char reason[256] = "";
-    struct sw_table *table = NULL;
-    cr_assert_eq(sw_table_create(config, &table, reason, sizeof(reason)), SW_E_INVALID);
-    cr_assert_not_null(strstr(reason, word), "\"%s\" says nothing of \"%s\"", reason, word);
-}
-
 Test(rows, refused_in_words)
 {
     static const uint32_t wrong[] = {1, 2, 5, 4098, 4100, UINT32_MAX - 3};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct sw_table_config config = rows_config(128, wrong[i]);
-        refused(&config, "4 to 4096");
+        must_refuse(&config, SW_E_INVALID, "4 to 4096");
     }
     struct sw_table_config config = rows_config(64, 8);
     config.rows_max = 1ULL << 31;
-    refused(&config, "at most 2147483647 rows");
+    must_refuse(&config, SW_E_INVALID, "at most 2147483647 rows");
     config.slot_bits = 128;
     cr_assert_eq(sw_table_config_check(&config, NULL, 0), SW_OK);
     config.rows_max = 1ULL << 32;
-    refused(&config, "at most 4294967295 rows");
+    must_refuse(&config, SW_E_INVALID, "at most 4294967295 rows");
     config = rows_config(64, 8);
     config.stash_slots = 0;
-    refused(&config, "stash");
+    must_refuse(&config, SW_E_INVALID, "stash");
     config = rows_config(64, 8);
     config.rows_in = (enum sw_rows_in)3;
-    refused(&config, "gpu or host memory, or both");
+    must_refuse(&config, SW_E_INVALID, "gpu or host memory, or both");
     for (int place = SW_ROWS_IN_GPU; place <= SW_ROWS_IN_HOST; place++) {
         config.rows_in = (enum sw_rows_in)place;
         config.rows_gpu_bytes = 1 << 20;
-        refused(&config, "gpu+host");
+        must_refuse(&config, SW_E_INVALID, "gpu+host");
     }
     config = rows_config(64, 0);
     config.rows_in = SW_ROWS_IN_GPU;
     config.rows_gpu_bytes = 0;
     config.rows_max = 5;
-    refused(&config, "rows");
+    must_refuse(&config, SW_E_INVALID, "rows");
     config = rows_config(64, 0);
     config.rows_in = SW_ROWS_IN_HOST;
-    refused(&config, "a place for rows");
+    must_refuse(&config, SW_E_INVALID, "a place for rows");
 }
 
 /* What only the CUDA backend refuses: it sets rows aside for the operations of a batch. */
@@ -74,10 +67,10 @@ Test(rows, refused_on_cuda)
         cr_skip_test("the CPU backend sets no rows aside");
     }
     config.batch_ops_max = (1U << 22) + 1;
-    refused(&config, "at most 4194304 operations");
+    must_refuse(&config, SW_E_INVALID, "at most 4194304 operations");
     config = rows_config(64, 8);
     config.capacity_slots = 1ULL << 32;
-    refused(&config, "set rows-max");
+    must_refuse(&config, SW_E_INVALID, "set rows-max");
 }
 
 Test(rows, what_they_can)
@@ -107,13 +100,6 @@ Test(rows, what_they_can)
     cr_assert(config.rows_in != SW_ROWS_IN_GPU ||
               fixture.info.bytes_reserved >= sw_table_config_bytes(&config));
     fixture_close(&fixture);
-}
-
-static void check(struct fixture *fixture)
-{
-    char violation[256];
-    cr_assert_eq(sw_table_check(fixture->table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
 }
 
 /* --- every small batch ------------------------------------------------------------------------ */
@@ -161,7 +147,7 @@ static void small_batches(uint32_t slot_bits, uint32_t value_bytes, uint64_t row
             rest /= SMALL_CHOICES;
         }
         fixture_run(&fixture, SMALL_OPS, groups);
-        check(&fixture);
+        must_check(fixture.table);
     }
     fixture_audit(&fixture);
     fixture_close(&fixture);
@@ -229,7 +215,7 @@ static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes)
                 ((uint32_t *)fixture.values)[i * sums.words + w] = draw_word(&random);
             }
         }
-        cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+        must_run(fixture.queue, &batch);
         for (uint32_t i = 0; i < count; i++) {
             const uint32_t *row = (const uint32_t *)fixture.previous + i * sums.words;
             bool was = model_apply(&sums, (enum sw_op)fixture.ops[i],
@@ -241,19 +227,14 @@ static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes)
                              fixture.ops[i], w, row[w], before[w]);
             }
         }
-        check(&fixture);
+        must_check(fixture.table);
     }
     fixture_close(&fixture);
 }
 
 Test(rows, sums_in_order)
 {
-    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
-        if (tested_now((uint32_t)i, TESTED_ROW_SIZES)) {
-            sums_in_order(64, tested_row_sizes[i]);
-            sums_in_order(128, tested_row_sizes[i]);
-        }
-    }
+    tested_with_rows(sums_in_order);
 }
 
 /* --- batches of one operation that want no answers -------------------------------------------- */
@@ -301,7 +282,7 @@ static void compare_rows(struct fixture *fixture, const struct sums *sums)
     for (uint32_t k = 0; k < SUM_KEYS; k++) {
         fixture_store(fixture, fixture->keys, k, k);
     }
-    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    must_run(fixture->queue, &batch);
     for (uint32_t k = 0; k < SUM_KEYS; k++) {
         cr_assert_eq(fixture->found[0] >> k & 1, sums->present[k], "key %u", k);
         cr_assert(!sums->present[k] || memcmp((const uint32_t *)fixture->previous + k * sums->words,
@@ -339,8 +320,7 @@ static void without_answers(uint32_t slot_bits, uint32_t value_bytes)
                                  .group_ends = fixture.group_ends,
                                  .group_refused = fixture.group_refused};
         if (random_below(&random, 8) == 0) {
-            struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-            cr_assert_eq(sw_batch_run(fixture.queue, &clear), SW_OK);
+            must_clear(fixture.queue);
             memset(sums.present, 0, sizeof(sums.present));
         }
         for (uint32_t i = 0; i < batch.count; i++) {
@@ -362,19 +342,14 @@ static void without_answers(uint32_t slot_bits, uint32_t value_bytes)
         }
         cr_assert_eq(status, any ? SW_E_FULL : SW_OK);
         compare_rows(&fixture, &sums);
-        check(&fixture);
+        must_check(fixture.table);
     }
     fixture_close(&fixture);
 }
 
 Test(rows, without_answers)
 {
-    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
-        if (tested_now((uint32_t)i, TESTED_ROW_SIZES)) {
-            without_answers(64, tested_row_sizes[i]);
-            without_answers(128, tested_row_sizes[i]);
-        }
-    }
+    tested_with_rows(without_answers);
 }
 
 /* --- larger ones ------------------------------------------------------------------------------ */
@@ -401,7 +376,7 @@ static void near_the_limit(uint32_t slot_bits, uint32_t value_bytes)
                         random_below(&random, 300), random_next(&random));
         }
         fixture_run(&fixture, count, (uint32_t)random_below(&random, count + 1));
-        check(&fixture);
+        must_check(fixture.table);
         if (random_below(&random, 20) == 0) {
             fixture_clear(&fixture);
         }
@@ -415,12 +390,7 @@ static void near_the_limit(uint32_t slot_bits, uint32_t value_bytes)
 
 Test(rows, near_the_limit)
 {
-    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
-        if (tested_now((uint32_t)i, TESTED_ROW_SIZES)) {
-            near_the_limit(64, tested_row_sizes[i]);
-            near_the_limit(128, tested_row_sizes[i]);
-        }
-    }
+    tested_with_rows(near_the_limit);
 }
 
 /* Grows, shrinks and is cleared among deletes; rows move only to lower places, and only by a
@@ -449,7 +419,7 @@ static void grows_and_shrinks(uint32_t slot_bits, uint32_t value_bytes)
             }
             fixture_run(&fixture, n, 0);
         }
-        check(&fixture);
+        must_check(fixture.table);
         cr_assert_eq(fixture_resize(&fixture, 64), SW_OK);
         cr_assert(on_cuda || fixture.info.rows_mapped == fixture.info.occupied_max);
         fixture_audit(&fixture);
@@ -458,7 +428,7 @@ static void grows_and_shrinks(uint32_t slot_bits, uint32_t value_bytes)
             fixture_clear(&fixture);
             cr_assert_eq(fixture_resize(&fixture, 64), SW_OK);
             cr_assert(on_cuda || fixture.info.rows_mapped == mapped);
-            check(&fixture);
+            must_check(fixture.table);
         }
     }
     fixture_close(&fixture);
@@ -477,14 +447,11 @@ Test(rows, grows_and_shrinks)
 Test(rows, too_large)
 {
     struct sw_table_config config = rows_config(128, 4096);
-    char reason[256] = "";
-    struct sw_table *table = NULL;
     config.capacity_slots = 1 << 20;
     config.max_capacity_slots = 1ULL << 32;
     config.max_load = 1;
     cr_assert_eq(sw_table_config_check(&config, NULL, 0), SW_OK);
     config.capacity_slots = 1ULL << 31; /* 8 TiB of rows */
     config.max_capacity_slots = 0;
-    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_E_NOMEM);
-    cr_assert_not_null(strstr(reason, "capacity"), "%s", reason);
+    must_refuse(&config, SW_E_NOMEM, "capacity");
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "table/robin_hood/robin_hood_backend.h"
+#include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -67,11 +68,9 @@ Test(table, cuda_without_a_device)
 Test(table, automatic_choice)
 {
     struct sw_table_config config = fixture_config(128);
-    struct sw_table *table;
-    struct sw_table_info info;
     config.backend = SW_BACKEND_AUTO;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
-    sw_table_info(table, &info);
+    struct sw_table *table = must_create(&config);
+    const struct sw_table_info info = table_info(table);
     cr_assert_neq(info.backend, SW_BACKEND_AUTO);
     if (info.backend == SW_BACKEND_CPU) {
         cr_assert_str_eq(info.backend_name, "cpu");
@@ -89,12 +88,10 @@ Test(table, automatic_choice)
 Test(table, info)
 {
     struct sw_table_config config = fixture_config(64);
-    struct sw_table_info info;
-    struct sw_table *table;
     config.capacity_slots = 4095;
     config.threads = 3;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
-    sw_table_info(table, &info);
+    struct sw_table *table = must_create(&config);
+    const struct sw_table_info info = table_info(table);
     cr_assert_eq(info.backend, config.backend);
     cr_assert_eq(info.slot_bits, 64);
     cr_assert_eq(info.key_bytes, 4);
@@ -118,8 +115,7 @@ Test(table, info)
 Test(table, io_memory)
 {
     struct sw_table_config config = fixture_config(64);
-    struct sw_table *table;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    struct sw_table *table = must_create(&config);
     for (size_t bytes = 0; bytes < 100000; bytes = bytes * 3 + 1) {
         uint8_t *memory = sw_io_alloc(table, bytes);
         cr_assert_not_null(memory);
@@ -213,8 +209,7 @@ Test(table, batches_that_are_not_valid)
     for (size_t i = 0; i < sizeof(spoilers) / sizeof(spoilers[0]); i++) {
         cr_assert_eq(submit(&fixture, spoilers[i]), SW_E_INVALID, "spoiler %zu", i);
     }
-    struct sw_table_stats stats;
-    sw_table_stats(fixture.table, &stats);
+    const struct sw_table_stats stats = table_stats(fixture.table);
     cr_assert_eq(stats.batches, 0);
     cr_assert_eq(stats.occupied, 0);
     cr_assert_eq(submit(&fixture, nothing), SW_OK);
