@@ -15,9 +15,7 @@
 #include "server/config/live.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
-#include "server/resp/control.h"
 #include "server/resp/monitor.h"
-#include "server/resp/output.h"
 #include "server/resp/rmw.h"
 
 /* --- iterations ------------------------------------------------------------------------------- */
@@ -31,12 +29,9 @@ static uint64_t now_ms(const struct sw_loop *loop)
 static void check(const struct sw_loop *loop)
 {
 #ifdef SHERWOOD_CHECKS
-    sw_flights_check(&loop->batches.flights);
-    sw_flights_check(&loop->batches.write_flights);
-    sw_flights_check(&loop->batches.resp_flights);
-    sw_io_arena_check(&loop->batches.arena);
+    sw_seats_check(&loop->seats);
+    sw_io_arena_check(&loop->first.batches.arena);
     sw_net_check(&loop->net);
-    sw_resp_check(&loop->resp);
     sw_bulk_check(&loop->bulk);
 #else
     (void)loop;
@@ -45,7 +40,7 @@ static void check(const struct sw_loop *loop)
 
 static void report_lost_device(struct sw_loop *loop)
 {
-    if (sw_batches_lost_device(&loop->batches)) {
+    if (sw_seats_lost_device(&loop->seats)) {
         loop->owner.device_lost(loop->owner.server);
     }
 }
@@ -75,28 +70,12 @@ static void sweep(struct sw_loop *loop)
     if (loop->watch != NULL) {
         sw_watch_check(loop->watch, now_ms(loop));
     }
-    sw_batches_note_growth(&loop->batches);
-    if (stopping_ms > SW_STOP_LOG_MS && sw_batches_are_held(&loop->batches)) {
-        sw_wal_abandon(loop->batches.wal); /* or the loop would never end */
+    if (stopping_ms > SW_STOP_LOG_MS && sw_seats_are_held(&loop->seats)) {
+        sw_wal_abandon(loop->owner.wal); /* or the loop would never end */
     }
     sw_net_sweep(&loop->net, expired);
     sw_bulk_pool_sweep(&loop->bulk.pool);
-    sw_sweeper_tick(&loop->sweeper);
-}
-
-/* Sends the replies that the log has released. `leaves`: see leaves_history. Returns true if any.
- */
-static bool follow_log(struct sw_loop *loop, bool leaves)
-{
-    struct sw_batches *batches = &loop->batches;
-    if (!sw_batches_are_held(batches) && sw_list_is_empty(&loop->resp.gated)) {
-        return false;
-    }
-    /* set before this loop reads the log's progress: the log reads it after it has moved */
-    __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
-    bool moved = sw_batches_release(batches, leaves);
-    moved |= sw_resp_open_gates(&loop->resp, leaves);
-    return moved;
+    sw_seats_sweep(&loop->seats);
 }
 
 /* Disconnects the clients of a primary whose lease has ended: it is no longer primary, and the next
@@ -118,7 +97,7 @@ static void check_lease(void *context)
 /* Is there a request, by either protocol, that waits for the gate or holds it? */
 static bool is_alone(const struct sw_loop *loop)
 {
-    return sw_rmw_is_busy(&loop->resp) || sw_bulk_rmw_is_busy(&loop->bulk);
+    return sw_seats_are_alone(&loop->seats) || sw_bulk_rmw_is_busy(&loop->bulk);
 }
 
 /* Has the server become a replica that waits until this loop is quiet? Then the log may get another
@@ -133,20 +112,18 @@ static bool leaves_history(const struct sw_loop *loop, uint64_t fence)
  * the server leaves its history, no reply may be held either. */
 static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
 {
-    if (fence != loop->quiet && !sw_batches_in_flight(&loop->batches) &&
-        !(leaves && sw_batches_are_held(&loop->batches)) && !sw_resp_is_busy(&loop->resp) &&
+    if (fence != loop->quiet && !sw_seats_in_flight(&loop->seats) &&
+        !(leaves && sw_seats_are_held(&loop->seats)) && !sw_seats_are_busy(&loop->seats) &&
         !is_alone(loop)) {
         __atomic_store_n(&loop->quiet, fence, __ATOMIC_RELEASE);
     }
 }
 
-/* Applies a change of CLIENT PAUSE: retries the paused connections, and notes how many RESP batches
- * have begun. When that many are done, the loop has finished all earlier batches. */
+/* Applies a change of CLIENT PAUSE, and retries the paused connections. */
 static void follow_pause(struct sw_loop *loop)
 {
-    loop->batches_before = sw_resp_batches_begun(&loop->resp);
-    sw_obstacles_pause(&loop->batches.obstacles, loop->net.pause.mode != SW_PAUSE_NONE,
-                       loop->net.pause.mode == SW_PAUSE_ALL);
+    sw_seats_pause(&loop->seats, loop->net.pause.mode != SW_PAUSE_NONE,
+                   loop->net.pause.mode == SW_PAUSE_ALL);
     sw_net_retry_paused(&loop->net);
 }
 
@@ -154,11 +131,8 @@ static void follow_pause(struct sw_loop *loop)
 static void note_pause(struct sw_loop *loop)
 {
     struct sw_pause_handle *handle = &loop->net.pause;
-    const struct sw_batches *batches = &loop->batches;
-    if (!sw_pause_is_settled(handle) && loop->resp.batches_done >= loop->batches_before &&
-        batches->write_flights.count == 0 && !is_alone(loop) &&
-        (handle->mode != SW_PAUSE_ALL ||
-         (batches->flights.count == 0 && sw_list_is_empty(&loop->resp.passes)))) {
+    if (!sw_pause_is_settled(handle) && !is_alone(loop) &&
+        sw_seats_have_paused(&loop->seats, handle->mode == SW_PAUSE_ALL)) {
         sw_pause_settle(handle);
     }
 }
@@ -211,38 +185,37 @@ static bool run_iteration(struct sw_loop *loop)
         check_lease(loop);
     }
     bool began = begin_requests(loop);
-    bool moved = sw_resp_submit(&loop->resp);
+    bool moved = sw_seats_submit(&loop->seats);
     if (moved) {
         loop->net.iteration.single_at_ms = now_ms(loop);
     }
-    if (loop->net.cluster.view != NULL && loop->resp.filling->pendings == 0 &&
-        sw_cluster_is_behind(&loop->net.cluster) && sw_batches_begin_generation(&loop->batches)) {
+    if (loop->net.cluster.view != NULL && loop->first.resp.filling->pendings == 0 &&
+        sw_cluster_is_behind(&loop->net.cluster) &&
+        sw_batches_begin_generation(&loop->first.batches)) {
         sw_cluster_follow(&loop->net.cluster); /* between two RESP batches */
         loop->net.retry = true;                /* for connections that wait for slots */
     }
     moved |= began;
-    moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
+    moved |= sw_seats_poll(&loop->seats, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
-    if (loop->net.cluster.view != NULL && loop->resp.running == NULL &&
-        !sw_rmw_is_of_older_view(&loop->resp) && !sw_bulk_rmw_is_of_older_view(&loop->bulk) &&
-        sw_batches_are_of_one_generation(&loop->batches)) {
+    if (loop->net.cluster.view != NULL && loop->first.resp.running == NULL &&
+        !sw_rmw_is_of_older_view(&loop->first.resp) && !sw_bulk_rmw_is_of_older_view(&loop->bulk) &&
+        sw_batches_are_of_one_generation(&loop->first.batches)) {
         sw_cluster_settle(&loop->net.cluster);
     }
-    moved |= sw_control_poll_waits(&loop->resp);
-    moved |= sw_control_poll_passes(&loop->resp);
-    moved |= sw_rmw_poll(&loop->resp);
+    moved |= sw_seats_poll_commands(&loop->seats);
     moved |= sw_bulk_rmw_poll(&loop->bulk);
     moved |= sw_bulk_poll_waits(&loop->bulk);
-    moved |= follow_log(loop, leaves);
+    moved |= sw_seats_follow_log(&loop->seats, leaves);
     moved |= sw_net_retry_stalled(&loop->net);
-    moved |= sw_monitor_send(&loop->resp);
+    moved |= sw_monitor_send(&loop->first.resp);
     sw_bulk_publish_rings(&loop->bulk);
     moved |= sw_bulk_flush(&loop->bulk);
     if (loop->sweep_due) {
         sweep(loop);
     }
     sw_net_end_iteration(&loop->net);
-    if (leaves && loop->batches.wal != NULL) { /* without a log no client has a number */
+    if (leaves && loop->owner.wal != NULL) { /* without a log no client has a number */
         sw_bulk_close_writers(&loop->bulk);
     }
     note_quiet(loop, fence, leaves);
@@ -257,9 +230,9 @@ static bool run_iteration(struct sw_loop *loop)
 static bool is_finished(const struct sw_loop *loop)
 {
     return loop->stopping && sw_list_is_empty(&loop->net.conns) &&
-           !sw_batches_in_flight(&loop->batches) && !sw_batches_are_held(&loop->batches) &&
-           sw_list_is_empty(&loop->resp.waits) && sw_list_is_empty(&loop->bulk.waits) &&
-           !sw_resp_is_busy(&loop->resp) && !is_alone(loop);
+           !sw_seats_in_flight(&loop->seats) && !sw_seats_are_held(&loop->seats) &&
+           !sw_seats_have_waits(&loop->seats) && sw_list_is_empty(&loop->bulk.waits) &&
+           !sw_seats_are_busy(&loop->seats) && !is_alone(loop);
 }
 
 /* Has the loop received or sent anything in the last busy-poll-us? */
@@ -294,8 +267,7 @@ static void run_loop(void *argument)
     struct sw_loop *loop = argument;
     bool moved = false;
     while (!is_finished(loop)) {
-        bool busy =
-            moved || sw_batches_in_flight(&loop->batches) || is_alone(loop) || is_awake(loop);
+        bool busy = moved || sw_seats_in_flight(&loop->seats) || is_alone(loop) || is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
         sw_iteration_begin_phase(&loop->net.iteration);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);
@@ -315,7 +287,7 @@ static void on_wake(uv_async_t *wake)
     struct sw_loop *loop = wake->data;
     loop->has_accepted = true;
     sw_net_kill(&loop->net);
-    loop->net.retry |= loop->batches.wal != NULL; /* connections may wait for room in the log */
+    loop->net.retry |= loop->owner.wal != NULL; /* connections may wait for room in the log */
     if (__atomic_load_n(&loop->stop_asked, __ATOMIC_ACQUIRE) && !loop->stopping) {
         loop->stopping = true;
         loop->stop_since_ms = now_ms(loop);
@@ -381,38 +353,34 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
     net->next_id = index + 1;
     net->id_step = loops;
     sw_net_add_protocol(net, 0, &sw_bulk_protocol, &loop->bulk);
-    sw_net_add_protocol(net, 1, &sw_resp_protocol, &loop->resp);
+    sw_net_add_protocol(net, 1, &sw_resp_protocol, &loop->first.resp);
     return 0;
 }
 
 static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t index, uint32_t loops)
 {
     const struct sw_loop_owner *owner = &loop->owner;
-    const struct sw_resp_owner resp_owner = {
-        owner->server, owner->snapshot, owner->stop,  owner->saver, owner->repl,
-        owner->ha,     owner->registry, owner->mover, owner->live,  owner->timings};
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
                                              owner->repl,   owner->timings,  owner->region_budget};
-    if (init_net(loop, index, loops) != 0 ||
-        sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||
-        sw_resp_init(&loop->resp, &loop->net, &loop->batches, &resp_owner, uv_hrtime() + index) !=
-            0) {
+    const struct sw_seat_parts parts = {
+        .net = &loop->net,
+        .table = table,
+        .config = loop->config,
+        .counters = &loop->counters,
+        .owner = {owner->server, owner->snapshot, owner->stop, owner->saver, owner->repl, owner->ha,
+                  owner->registry, owner->mover, owner->live, owner->timings},
+        .wal = owner->wal,
+        .gate = owner->gate,
+        .check_lease = owner->ha != NULL ? check_lease : NULL,
+        .may = index == 0 ? sw_loop_sweeping : NULL,
+        .context = loop,
+        .seed = uv_hrtime() + index,
+    };
+    if (init_net(loop, index, loops) != 0 || sw_seat_init(&loop->first, &parts, NULL) != 0) {
         return -1;
     }
-    sw_batches_set_log(&loop->batches, owner->wal,
-                       owner->wal != NULL && loop->config->read_durable != 0);
-    sw_batches_set_owner(&loop->batches, owner->saver, owner->repl);
-    if (owner->ha != NULL) {
-        sw_batches_set_lease(&loop->batches, check_lease, loop);
-    }
-    sw_batches_set_timings(&loop->batches, owner->timings);
-    if (owner->gate != NULL) {
-        sw_batches_set_gate(&loop->batches, owner->gate);
-    }
-    sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
-    if (index == 0) {
-        sw_sweeper_init(&loop->sweeper, &loop->batches, sw_loop_sweeping, loop);
-    }
+    sw_list_push(&loop->seats, &loop->first.link);
+    sw_bulk_init(&loop->bulk, &loop->net, &loop->first.batches, &bulk_owner);
     return 0;
 }
 
@@ -420,6 +388,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
                  const struct sw_loop_owner *owner, uint32_t index, uint32_t loops)
 {
     memset(loop, 0, sizeof(*loop));
+    sw_list_init(&loop->seats);
     loop->owner = *owner;
     loop->config = config;
     const int error = init_uv(loop);
@@ -453,8 +422,9 @@ void sw_loop_wake(struct sw_loop *loop)
 
 void sw_loop_log_moved(struct sw_loop *loop)
 {
-    if (__atomic_load_n(&loop->batches.waits_for_log, __ATOMIC_SEQ_CST) != 0 &&
-        __atomic_exchange_n(&loop->batches.waits_for_log, 0, __ATOMIC_SEQ_CST) != 0) {
+    uint64_t *waits = &loop->first.batches.waits_for_log;
+    if (__atomic_load_n(waits, __ATOMIC_SEQ_CST) != 0 &&
+        __atomic_exchange_n(waits, 0, __ATOMIC_SEQ_CST) != 0) {
         sw_loop_wake(loop);
     }
 }
@@ -482,8 +452,7 @@ void sw_loop_fini(struct sw_loop *loop)
         uv_loop_close(&loop->uv);
     }
     sw_bulk_fini(&loop->bulk);
-    sw_resp_fini(&loop->resp);
-    sw_batches_fini(&loop->batches);
+    sw_seat_fini(&loop->first);
     sw_net_fini(&loop->net);
     if (loop->has_lock) {
         uv_mutex_destroy(&loop->wake_lock);
@@ -494,7 +463,7 @@ void sw_loop_fini(struct sw_loop *loop)
 bool sw_loop_is_alive(struct sw_loop *loop)
 {
     uint64_t iterations = __atomic_load_n(&loop->iterations, __ATOMIC_RELAXED);
-    bool alive = iterations != loop->iterations_seen || sw_batches_is_submitting(&loop->batches);
+    bool alive = iterations != loop->iterations_seen || sw_seat_is_submitting(&loop->first);
     loop->iterations_seen = iterations;
     return alive;
 }

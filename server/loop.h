@@ -17,8 +17,6 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "server/batch/batches.h"
-#include "server/batch/sweeper.h"
 #include "server/bulk/bulk.h"
 #include "server/config/config.h"
 #include "server/move/move.h"
@@ -28,7 +26,7 @@
 #include "server/observe/timings.h"
 #include "server/observe/watch.h"
 #include "server/repl/repl.h"
-#include "server/resp/resp.h"
+#include "server/seat.h"
 #include "server/sweeping.h"
 
 /* The functions and shared objects of the server that a loop uses. The functions may be called from
@@ -72,10 +70,9 @@ struct sw_loop {
     struct sw_loop_owner owner;
     const struct sw_config *config;
 
-    struct sw_batches batches;
-    struct sw_sweeper sweeper;
+    struct sw_list seats; /* one for each table, `first` at the beginning */
+    struct sw_seat first;
     struct sw_net net;
-    struct sw_resp resp;
     struct sw_bulk bulk;
 
     struct sw_loop_activity activity;
@@ -85,12 +82,11 @@ struct sw_loop {
     bool sweep_due;         /* the timer has expired; the sweep runs after the sockets were read */
     bool has_accepted;      /* the inbox may have sockets */
     bool stopping;
-    uint64_t stop_since_ms;  /* when `stopping` was set */
-    uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
-    bool stop_asked;         /* atomic: set by any thread */
-    uv_mutex_t wake_lock;    /* held while the log wakes the loop, which may end meanwhile */
-    bool has_lock;           /* wake_lock is initialised */
-    bool has_ended;          /* under wake_lock: `wake` is being closed */
+    uint64_t stop_since_ms; /* when `stopping` was set */
+    bool stop_asked;        /* atomic: set by any thread */
+    uv_mutex_t wake_lock;   /* held while the log wakes the loop, which may end meanwhile */
+    bool has_lock;          /* wake_lock is initialised */
+    bool has_ended;         /* under wake_lock: `wake` is being closed */
 
     /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;

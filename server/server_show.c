@@ -17,7 +17,7 @@
 static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
 {
     sw_loop_counters_add(sum, &loop->counters);
-    const struct sw_io_arena *arena = &loop->batches.arena;
+    const struct sw_io_arena *arena = &loop->first.batches.arena;
     sum->connected_clients += __atomic_load_n(&loop->net.connections, __ATOMIC_RELAXED);
     sum->paused_clients += __atomic_load_n(&loop->net.stalled_count, __ATOMIC_RELAXED);
     sum->arena_bytes += arena->pages * SW_IO_PAGE;

@@ -13,11 +13,14 @@
 #include "table/info.h"
 
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
-                    const struct sw_config *config, struct sw_loop_counters *counters)
+                    const struct sw_config *config, struct sw_loop_counters *counters,
+                    struct sw_io_arena *io)
 {
     memset(batches, 0, sizeof(*batches));
     batches->table = table;
+    batches->config = config;
     batches->counters = counters;
+    batches->io = io != NULL ? io : &batches->arena;
     batches->shape = sw_table_shape_of(table, config);
     sw_submitter_init(&batches->submitter, NULL);
     sw_submitter_init(&batches->resp_submitter, NULL);
@@ -31,7 +34,7 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
         sw_queue_create(table, &batches->rmw_submitter.queue) != SW_OK) {
         return -1;
     }
-    return sw_io_arena_init(&batches->arena, table, config->arena_bytes);
+    return io != NULL ? 0 : sw_io_arena_init(&batches->arena, table, config->arena_bytes);
 }
 
 void sw_batches_fini(struct sw_batches *batches)

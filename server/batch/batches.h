@@ -23,6 +23,7 @@
 struct sw_batches {
     struct sw_table *table;
     struct sw_table_shape shape;
+    const struct sw_config *config; /* the options of the table, and the server's */
     struct sw_loop_counters *counters;
     struct sw_submitter submitter;   /* of frames and control commands */
     struct sw_flights flights;       /* batches of `submitter` that read: GET, SCAN */
@@ -38,13 +39,16 @@ struct sw_batches {
     struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
     bool reads_wait; /* reads are answered once the writes that they may show are answerable */
     uint64_t waits_for_log;   /* atomic: the log must wake the loop when it has advanced */
-    struct sw_io_arena arena; /* memory of frames: requests and replies */
+    struct sw_io_arena arena; /* memory of frames: requests and replies; used by `io` alone */
+    struct sw_io_arena *io;   /* `arena`, or that of the loop's first seat */
 };
 
-/* Borrows the table and the counters until sw_batches_fini. Returns 0, or -1 if there is no memory;
- * sw_batches_fini may be called after either, once no batch is in flight. */
+/* Borrows the table, the counters and `io` until sw_batches_fini. `io`: the arena of the loop's
+ * first seat; NULL: allocates an arena. Returns 0, or -1 if there is no memory; sw_batches_fini may
+ * be called after either, once no batch is in flight. */
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
-                    const struct sw_config *config, struct sw_loop_counters *counters);
+                    const struct sw_config *config, struct sw_loop_counters *counters,
+                    struct sw_io_arena *io);
 void sw_batches_fini(struct sw_batches *batches);
 
 /* Sends writes to this log from now on. A write is answered when the log reports it as answerable.

@@ -319,7 +319,7 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
     info->takes_times = bulk->batches->shape.expires;
     sw_bulk_cluster_info(bulk, info);
-    info->resp_keys = bulk->net->config->resp_keys;
+    info->resp_keys = bulk->batches->config->resp_keys;
     info->value_type = sw_config_value_type(bulk->net->config);
     info->dimension = sw_config_dimension(bulk->net->config);
     if (bulk->batches->wal != NULL) {

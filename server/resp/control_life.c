@@ -126,7 +126,7 @@ void sw_control_finish(struct sw_control *control)
     sw_text_fini(&text);
     sw_text_fini(&control->keys);
     if (control->memory != NULL) {
-        sw_io_arena_free(&batches->arena, control->memory, control->memory_bytes);
+        sw_io_arena_free(batches->io, control->memory, control->memory_bytes);
         conn->net->retry = true;
     }
     free(control);

@@ -76,7 +76,7 @@ bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32
     size_t keys_bytes = ((size_t)count * shape->key_bytes + 63) / 64 * 64;
     control->memory_bytes = keys_bytes + (size_t)count * shape->value_bytes;
     if (!sw_conn_arena_is_reserved(conn)) {
-        control->memory = sw_io_arena_alloc(&batches->arena, control->memory_bytes);
+        control->memory = sw_io_arena_alloc(batches->io, control->memory_bytes);
     }
     if (control->memory == NULL) {
         free(control);

@@ -18,7 +18,7 @@
 /* A connection that is a monitor. */
 struct sw_resp_monitor {
     struct sw_monitor shared;
-    struct sw_list link; /* of resp->monitors */
+    struct sw_list link; /* of resp->first->monitors */
     struct sw_conn *conn;
 };
 
@@ -58,7 +58,7 @@ void sw_call_monitor(struct sw_call *call)
     }
     monitor->conn = conn;
     sw_list_init(&monitor->link);
-    sw_list_push(&state->resp->monitors, &monitor->link);
+    sw_list_push(&state->resp->first->monitors, &monitor->link);
     state->monitor = monitor;
     conn->is_shown_commands = true;
     sw_call_ok(call);

@@ -256,6 +256,12 @@ static int init_buffers(struct sw_resp *resp)
         .inline_bytes_max = SW_LOGIN_REQUEST_BYTES_MAX,
         .request_bytes_max = SW_LOGIN_REQUEST_BYTES_MAX,
     };
+    if (resp->first != resp) {
+        resp->scratch = resp->first->scratch;
+        resp->unquoted = resp->first->unquoted;
+        resp->arguments = resp->first->arguments;
+        return 0;
+    }
     resp->scratch = malloc(SW_SCRATCH_BYTES);
     resp->unquoted = malloc(SW_RESP_INLINE_BYTES_MAX);
     resp->arguments = calloc(config->resp_arguments_max, sizeof(*resp->arguments));
@@ -263,12 +269,13 @@ static int init_buffers(struct sw_resp *resp)
 }
 
 int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *batches,
-                 const struct sw_resp_owner *owner, uint64_t seed)
+                 const struct sw_resp_owner *owner, uint64_t seed, struct sw_resp *first)
 {
     const struct sw_table_shape *shape = &batches->shape;
     memset(resp, 0, sizeof(*resp));
     resp->net = net;
     resp->batches = batches;
+    resp->first = first != NULL ? first : resp;
     resp->owner = *owner;
     resp->random_state = seed;
     resp->filling = &resp->replies[0];
@@ -278,9 +285,9 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     sw_list_init(&resp->monitors);
     resp->run_data =
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
-    resp->keys =
-        (struct sw_key_string){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes,
-                               net->config->resp_key_text_bytes, sw_config_in_cluster(net->config)};
+    resp->keys = (struct sw_key_string){(enum sw_resp_keys)batches->config->resp_keys,
+                                        shape->key_bytes, batches->config->resp_key_text_bytes,
+                                        sw_config_in_cluster(net->config)};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
     sw_commands_find_unsupported(&resp->unsupported, &resp->keys, &resp->unable);
     sw_heeded_init(&resp->heeded);
@@ -318,9 +325,11 @@ void sw_resp_fini(struct sw_resp *resp)
         }
     }
     sw_rmw_fini(&resp->rmw);
-    free(resp->scratch);
-    free(resp->unquoted);
-    free(resp->arguments);
+    if (resp->first == resp) {
+        free(resp->scratch);
+        free(resp->unquoted);
+        free(resp->arguments);
+    }
     memset(resp, 0, sizeof(*resp));
 }
 

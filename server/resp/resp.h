@@ -58,6 +58,7 @@ struct sw_resp_text_share {
 struct sw_resp {
     struct sw_net *net;
     struct sw_batches *batches;
+    struct sw_resp *first; /* that of the loop's first seat; this one if it is the first */
     struct sw_resp_owner owner;
 
     struct sw_replies replies[2];
@@ -65,7 +66,7 @@ struct sw_resp {
     struct sw_replies *running; /* the one that is in flight; NULL: none */
     uint64_t batches_done;      /* batches that are done, since the start */
     struct sw_rmw rmw;          /* the read-modify-write command */
-    struct sw_list monitors;    /* connections that MONITOR shows commands to */
+    struct sw_list monitors;    /* of `first` alone: connections that MONITOR shows commands to */
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
@@ -79,7 +80,7 @@ struct sw_resp {
     uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
 
-    /* Buffers that all connections share, one command at a time. */
+    /* Buffers that all connections of the loop share, one command at a time. `first` owns them. */
     char *scratch;                      /* SW_SCRATCH_BYTES, in which replies are formatted */
     struct sw_resp_argument *arguments; /* arguments of the command that is parsed */
     uint8_t *unquoted;                  /* arguments of an inline command, without quotes */
@@ -131,10 +132,11 @@ static inline struct sw_resp_conn *sw_resp_of(struct sw_conn *conn)
 
 extern const struct sw_protocol sw_resp_protocol;
 
-/* Borrows `net` and `batches` until sw_resp_fini; `owner` is copied. `seed` starts the random
- * numbers. Returns 0, or -1 if there is no memory; sw_resp_fini may be called after either. */
+/* Borrows `net`, `batches` and `first` until sw_resp_fini; `owner` is copied. `seed` starts the
+ * random numbers. `first`: that of the loop's first seat, whose buffers this one shares; NULL: this
+ * is the first. Returns 0, or -1 if there is no memory; sw_resp_fini may be called after either. */
 int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *batches,
-                 const struct sw_resp_owner *owner, uint64_t seed);
+                 const struct sw_resp_owner *owner, uint64_t seed, struct sw_resp *first);
 void sw_resp_fini(struct sw_resp *resp);
 
 /* Submits the batch that is being filled, if it has pending replies and the other one is not in

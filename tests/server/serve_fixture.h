@@ -66,21 +66,21 @@ static inline void serve_start(struct serve *serve)
 static inline void serve_check(const struct serve *serve)
 {
     sw_net_check(&serve->loop->net);
-    sw_resp_check(&serve->loop->resp);
+    sw_resp_check(&serve->loop->first.resp);
     sw_bulk_check(&serve->loop->bulk);
-    sw_flights_check(&serve->loop->batches.flights);
-    sw_flights_check(&serve->loop->batches.write_flights);
-    sw_flights_check(&serve->loop->batches.resp_flights);
-    sw_io_arena_check(&serve->loop->batches.arena);
+    sw_flights_check(&serve->loop->first.batches.flights);
+    sw_flights_check(&serve->loop->first.batches.write_flights);
+    sw_flights_check(&serve->loop->first.batches.resp_flights);
+    sw_io_arena_check(&serve->loop->first.batches.arena);
 }
 
 /* Everything but reading sockets, as in loop.c. Returns true if anything moved. */
 static inline bool serve_iteration(struct serve *serve)
 {
     struct sw_loop *loop = serve->loop;
-    bool moved = sw_resp_submit(&loop->resp);
-    moved |= sw_batches_poll(&loop->batches, true);
-    moved |= sw_control_poll_passes(&loop->resp);
+    bool moved = sw_resp_submit(&loop->first.resp);
+    moved |= sw_batches_poll(&loop->first.batches, true);
+    moved |= sw_control_poll_passes(&loop->first.resp);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
     sw_net_end_iteration(&loop->net);
@@ -124,7 +124,7 @@ static inline void serve_end(struct serve *serve)
     fake_fini_all();
     serve_until_idle(serve);
     cr_assert_eq(serve->loop->net.connections, 0);
-    cr_assert_eq(serve->loop->batches.arena.pages_used, 0, "I/O memory was not given back");
+    cr_assert_eq(serve->loop->first.batches.arena.pages_used, 0, "I/O memory was not given back");
     cr_assert_eq(sw_input_budget_used(&serve->budget), 0);
     cr_assert_eq(serve->budget.bytes_kept, 0);
     close_loop(serve->loop);

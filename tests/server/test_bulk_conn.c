@@ -216,9 +216,9 @@ SERVE_TEST(bulk_conn, closing_gives_the_memory_of_half_a_body_back)
     static struct stream stream;
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 1024);
     fake_send(peer, stream.bytes, stream.size / 2);
-    cr_assert_gt(serve->loop->batches.arena.pages_used, 0);
+    cr_assert_gt(serve->loop->first.batches.arena.pages_used, 0);
     serve_close(serve, peer);
-    cr_assert_eq(serve->loop->batches.arena.pages_used, 0);
+    cr_assert_eq(serve->loop->first.batches.arena.pages_used, 0);
 }
 
 SERVE_TEST(bulk_conn, closing_leaves_frames_to_the_transport_that_writes_them)
@@ -232,9 +232,9 @@ SERVE_TEST(bulk_conn, closing_leaves_frames_to_the_transport_that_writes_them)
     cr_assert_gt(peer->queued, 0);
     sw_conn_abort(peer->conn);
     serve_check(serve);
-    cr_assert_gt(serve->loop->batches.arena.pages_used, 0, "it is being written from there");
+    cr_assert_gt(serve->loop->first.batches.arena.pages_used, 0, "it is being written from there");
     cr_assert(fake_deliver_closed(peer));
-    cr_assert_eq(serve->loop->batches.arena.pages_used, 0);
+    cr_assert_eq(serve->loop->first.batches.arena.pages_used, 0);
 }
 
 SERVE_TEST(bulk_conn, closing_waits_for_frames_in_flight)
@@ -246,7 +246,7 @@ SERVE_TEST(bulk_conn, closing_waits_for_frames_in_flight)
     sw_conn_abort(peer->conn);
     cr_assert(fake_deliver_closed(peer));
     serve_until_idle(serve);
-    cr_assert_eq(serve->loop->batches.arena.pages_used, 0);
+    cr_assert_eq(serve->loop->first.batches.arena.pages_used, 0);
 }
 
 LOOP_TEST(bulk_conn, an_error_while_replies_are_sent_closes)

@@ -58,7 +58,7 @@ LOOP_TEST(bulk_frames, each_connection_is_a_stream_and_reads_have_a_list_of_thei
 {
     static struct stream stream;
     struct fake *peers[2];
-    struct sw_batches *batches = &serve->loop->batches;
+    struct sw_batches *batches = &serve->loop->first.batches;
     add_frame(&stream, SW_OPERATION_GET, 0, 1, 3);
     add_frame(&stream, SW_OPERATION_SET, 1, 1, 3);
     add_frame(&stream, SW_OPERATION_SCAN, 2, 0, 5);

@@ -139,7 +139,7 @@ static void fill(struct serve *serve, unsigned keys)
 /* Entries that the first pass of the list has looked at. */
 static uint32_t looked_at(const struct serve *serve)
 {
-    return SW_CONTAINER(serve->loop->resp.passes.next, struct sw_control, waits)->pass.next;
+    return SW_CONTAINER(serve->loop->first.resp.passes.next, struct sw_control, waits)->pass.next;
 }
 
 static unsigned keys_in(struct fake *peer)
@@ -170,7 +170,7 @@ LOOP_TEST(iteration, a_pass_looks_at_entries_in_portions)
     serve->loop->net.iteration.clock_ns = slow_clock;
     for (int iterations = 0; iterations < 10; iterations++) {
         serve_iteration(serve);
-        cr_assert_not(sw_list_is_empty(&serve->loop->resp.passes));
+        cr_assert_not(sw_list_is_empty(&serve->loop->first.resp.passes));
         cr_assert_leq(looked_at(serve), (unsigned)(iterations + 1) * most);
         cr_assert_eq(fake_say(other, "PING\r\n"), 6, "it is served meanwhile");
     }
@@ -189,7 +189,7 @@ SERVE_TEST(iteration, a_pass_ends_with_its_connection)
     serve->loop->net.iteration.clock_ns = slow_clock;
     fake_say(peer, "KEYS *\r\n");
     serve_iteration(serve);
-    cr_assert_not(sw_list_is_empty(&serve->loop->resp.passes));
+    cr_assert_not(sw_list_is_empty(&serve->loop->first.resp.passes));
 }
 
 /* --- several ---------------------------------------------------------------------------------- */

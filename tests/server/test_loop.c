@@ -81,9 +81,9 @@ static void expect_lacking(const struct sw_loop *loop, uint64_t operations,
         wanted.has[commands[i]] = true;
     }
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
-        cr_assert_eq(loop->resp.unsupported.has[id], wanted.has[id],
+        cr_assert_eq(loop->first.resp.unsupported.has[id], wanted.has[id],
                      "the engine %s %s, against the list in the test",
-                     loop->resp.unsupported.has[id] ? "lacks" : "has",
+                     loop->first.resp.unsupported.has[id] ? "lacks" : "has",
                      sw_command_at((enum sw_command_id)id)->name);
     }
 }
@@ -111,16 +111,16 @@ Test(loop, knows_what_never_changes_of_the_table)
 {
     struct fixture fixture;
     set_up(&fixture);
-    cr_assert_eq(fixture.loop->batches.shape.slot_bits, 128);
-    cr_assert_eq(fixture.loop->batches.shape.key_bytes, 8);
-    cr_assert_eq(fixture.loop->batches.shape.value_bytes, 8);
-    cr_assert_eq(fixture.loop->batches.shape.batch_ops_max, 1024);
-    cr_assert_eq(fixture.loop->batches.shape.max_capacity_slots, 4096);
-    cr_assert_eq(fixture.loop->batches.shape.value_format, SW_VALUE_INTEGER);
-    cr_assert_eq(fixture.loop->batches.shape.blob_bytes_max, 0);
+    cr_assert_eq(fixture.loop->first.batches.shape.slot_bits, 128);
+    cr_assert_eq(fixture.loop->first.batches.shape.key_bytes, 8);
+    cr_assert_eq(fixture.loop->first.batches.shape.value_bytes, 8);
+    cr_assert_eq(fixture.loop->first.batches.shape.batch_ops_max, 1024);
+    cr_assert_eq(fixture.loop->first.batches.shape.max_capacity_slots, 4096);
+    cr_assert_eq(fixture.loop->first.batches.shape.value_format, SW_VALUE_INTEGER);
+    cr_assert_eq(fixture.loop->first.batches.shape.blob_bytes_max, 0);
     const uint64_t others = ~(SW_OPS_INTEGERS | SW_OPS_EXPIRE);
     expect_lacking(fixture.loop, others, NULL, 0);
-    cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_integers);
+    cr_assert_eq(fixture.loop->first.resp.run_data, sw_data_run_integers);
     static const enum sw_operation of_caches[] = {SW_OPERATION_COUNT_SCORES,
                                                   SW_OPERATION_ERASE_SCORES, SW_OPERATION_EPOCH};
     /* bulk/validate.c refuses SETRANGE, with a sentence about rows */
@@ -133,12 +133,12 @@ Test(loop, knows_what_a_cache_has)
 {
     struct fixture fixture;
     set_up_engine(&fixture, SW_ENGINE_CACHE);
-    const struct sw_table_shape *shape = &fixture.loop->batches.shape;
+    const struct sw_table_shape *shape = &fixture.loop->first.batches.shape;
     cr_assert_eq(shape->value_bytes, 64);
     cr_assert_eq(shape->blob_bytes_max, 60);
     cr_assert_eq(shape->value_format, SW_VALUE_STRING);
     cr_assert_eq(shape->scan_ops_max, 1024, "the operations of a batch");
-    cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_blobs);
+    cr_assert_eq(fixture.loop->first.resp.run_data, sw_data_run_blobs);
     static const enum sw_command_id commands[] = {
         SW_COMMAND_MSETNX, SW_COMMAND_RENAME,  SW_COMMAND_RENAMENX, SW_COMMAND_COPY,
         SW_COMMAND_WATCH,  SW_COMMAND_CAS,     SW_COMMAND_SETRANGE, SW_COMMAND_INCRBYFLOAT,
@@ -156,7 +156,7 @@ Test(loop, knows_what_a_cuckoo_table_has)
 {
     struct fixture fixture;
     set_up_engine(&fixture, SW_ENGINE_CUCKOO);
-    cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_integers);
+    cr_assert_eq(fixture.loop->first.resp.run_data, sw_data_run_integers);
     static const enum sw_command_id commands[] = {
         SW_COMMAND_SCAN,     SW_COMMAND_KEYS,     SW_COMMAND_RANDOMKEY, SW_COMMAND_RESIZE,
         SW_COMMAND_SETEX,    SW_COMMAND_PSETEX,   SW_COMMAND_EXPIRE,    SW_COMMAND_PEXPIRE,
@@ -176,7 +176,7 @@ static void lose_device(unsigned which)
 {
     struct fixture fixture;
     set_up(&fixture);
-    struct sw_batches *batches = &fixture.loop->batches;
+    struct sw_batches *batches = &fixture.loop->first.batches;
     struct sw_flights *const lists[] = {&batches->flights, &batches->write_flights,
                                         &batches->resp_flights};
     lists[which]->device_lost = true; /* as sw_flights_poll leaves it */

@@ -29,7 +29,7 @@ static struct world *begin(void)
     serve_init(&world->serve);
     serve_start(&world->serve);
     world->peer = serve_open(&world->serve);
-    sw_batches_set_owner(&world->serve.loop->batches, NULL, &world->repl);
+    sw_batches_set_owner(&world->serve.loop->first.batches, NULL, &world->repl);
     world->serve.loop->bulk.owner.repl = &world->repl;
     return world;
 }
@@ -40,7 +40,7 @@ static void raise_obstacles(struct world *world, unsigned which)
     world->repl.state.is_replica = (which & REPLICA) != 0;
     world->repl.state.is_down = (which & DOWN) != 0;
     world->repl.state.lacks_data = (which & LACKS_DATA) != 0;
-    sw_obstacles_pause(&world->serve.loop->batches.obstacles,
+    sw_obstacles_pause(&world->serve.loop->first.batches.obstacles,
                        (which & (PAUSED | WRITES_PAUSED)) != 0, (which & PAUSED) != 0);
     sw_net_retry_paused(net);
 }

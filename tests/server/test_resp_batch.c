@@ -11,7 +11,7 @@
 
 static struct sw_resp_batch *filling(struct serve *serve)
 {
-    return &serve->loop->resp.replies[0].batch;
+    return &serve->loop->first.resp.replies[0].batch;
 }
 
 LOOP_TEST(batch, a_new_one_is_empty_and_uniform)
@@ -128,7 +128,7 @@ static struct fleet *fleet; /* of the test that runs: `done` has no argument for
 
 static struct sw_resp_batch *batch_of(int i)
 {
-    return &fleet->loops[i]->resp.replies[0].batch;
+    return &fleet->loops[i]->first.resp.replies[0].batch;
 }
 
 static void on_done(struct sw_resp_batch *batch)
@@ -160,7 +160,7 @@ static void set_up_fleet(uint64_t capacity)
 static void tear_down_fleet(void)
 {
     for (int i = 0; i < LOOPS; i++) {
-        cr_assert_eq(fleet->loops[i]->batches.resp_flights.count, 0);
+        cr_assert_eq(fleet->loops[i]->first.batches.resp_flights.count, 0);
         close_loop(fleet->loops[i]);
     }
     sw_table_destroy(fleet->table);
@@ -169,7 +169,7 @@ static void tear_down_fleet(void)
 
 static void poll_loop(int i)
 {
-    sw_flights_poll(&fleet->loops[i]->batches.resp_flights);
+    sw_flights_poll(&fleet->loops[i]->first.batches.resp_flights);
 }
 
 static void submit(int i)
@@ -285,7 +285,7 @@ Test(batch, keys_of_which_nobody_says_when_have_the_default_time)
     struct sw_resp_batch *batch = batch_of(0);
     const struct sw_batch *result = &batch->flight.batch;
     for (int i = 0; i < 3; i++) {
-        fleet->loops[0]->batches.shape.default_ttl_ms = i < 2 ? 500000 : 0;
+        fleet->loops[0]->first.batches.shape.default_ttl_ms = i < 2 ? 500000 : 0;
         const uint64_t from = sw_flight_wall_ms();
         sw_resp_batch_add(batch, SW_SET, 1, 5);
         sw_resp_batch_add(batch, SW_GET, 1, 0);
@@ -311,7 +311,7 @@ Test(batch, keys_of_which_nobody_says_when_have_the_default_time)
         sw_resp_batch_reset(batch);
     }
     sw_resp_batch_add(batch, SW_GET, 1, 0); /* what only reads says nothing of times */
-    fleet->loops[0]->batches.shape.default_ttl_ms = 500000;
+    fleet->loops[0]->first.batches.shape.default_ttl_ms = 500000;
     sw_resp_batch_end_group(batch);
     submit(0);
     while (!fleet->expected[0].done) {

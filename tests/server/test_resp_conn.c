@@ -110,7 +110,7 @@ SERVE_TEST(resp_conn, commands_beyond_a_full_batch_wait_for_the_next)
     }
     cr_assert_eq(fake_send(peer, requests, size), size);
     cr_assert_eq(peer->conn->stall, SW_STALL_BATCH_FULL);
-    uint32_t operations = serve->loop->resp.filling->batch.operations;
+    uint32_t operations = serve->loop->first.resp.filling->batch.operations;
     cr_assert(operations > 1000 && operations <= 1024, "%u", operations);
     cr_assert_eq(serve->loop->counters.round_pauses, 1);
     serve_until_idle(serve);
@@ -189,7 +189,7 @@ LOOP_TEST(resp_conn, reports_have_their_share_of_an_iteration)
     send_reports(reporter, 1000);
     cr_assert_eq(reporter->conn->stall, SW_STALL_YIELDED);
     cr_assert_eq(serve->loop->counters.turn_pauses, 1);
-    size_t text = serve->loop->resp.filling->text.size;
+    size_t text = serve->loop->first.resp.filling->text.size;
     cr_assert(text >= SW_ITERATION_TEXT_BYTES && text < 2 * SW_ITERATION_TEXT_BYTES, "%zu", text);
     fake_say(other, "GET 1\r\n");
     serve_iteration(serve);

@@ -205,7 +205,7 @@ INTEGERS_TEST(a_refused_command_is_refused_alone)
  */
 INTEGERS_TEST(a_failed_batch_is_told_to_every_command_in_it)
 {
-    struct sw_replies *filling = pair->serve.loop->resp.filling;
+    struct sw_replies *filling = pair->serve.loop->first.resp.filling;
     fake_say(pair->resp2, "GET 1\r\nPING\r\nSET 1 2\r\n");
     filling->batch.flight.batch.status = SW_E_DEVICE;
     sw_replies_write(filling);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * seat.c - opens and closes seats, and does the work of an iteration for each of them.
+ */
+#include "server/seat.h"
+
+#include <string.h>
+
+#include "server/limits.h"
+#include "server/resp/control.h"
+#include "server/resp/output.h"
+#include "server/resp/rmw.h"
+
+#define SEAT(at) SW_CONTAINER(at, struct sw_seat, link)
+#define EACH(seats, seat)                                                      \
+    for (struct sw_seat *seat = SEAT((seats)->next); &(seat)->link != (seats); \
+         (seat) = SEAT((seat)->link.next))
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct sw_seat *first)
+{
+    struct sw_batches *batches = &seat->batches;
+    memset(seat, 0, sizeof(*seat));
+    sw_list_init(&seat->link);
+    if (sw_batches_init(batches, parts->table, parts->config, parts->counters,
+                        first == NULL ? NULL : first->batches.io) != 0 ||
+        sw_resp_init(&seat->resp, parts->net, batches, &parts->owner, parts->seed,
+                     first == NULL ? NULL : &first->resp) != 0) {
+        return -1;
+    }
+    sw_batches_set_log(batches, parts->wal, parts->wal != NULL && parts->config->read_durable != 0);
+    sw_batches_set_owner(batches, parts->owner.saver, parts->owner.repl);
+    if (parts->check_lease != NULL) {
+        sw_batches_set_lease(batches, parts->check_lease, parts->context);
+    }
+    sw_batches_set_timings(batches, parts->owner.timings);
+    if (parts->gate != NULL) {
+        sw_batches_set_gate(batches, parts->gate);
+    }
+    if (parts->may != NULL) {
+        sw_sweeper_init(&seat->sweeper, batches, parts->may, parts->context);
+    }
+    return 0;
+}
+
+void sw_seat_fini(struct sw_seat *seat)
+{
+    sw_resp_fini(&seat->resp);
+    sw_batches_fini(&seat->batches);
+}
+
+/* --- questions -------------------------------------------------------------------------------- */
+
+bool sw_seats_in_flight(const struct sw_list *seats)
+{
+    bool any = false;
+    EACH(seats, seat)
+    {
+        any |= sw_batches_in_flight(&seat->batches);
+    }
+    return any;
+}
+
+bool sw_seats_are_held(const struct sw_list *seats)
+{
+    bool any = false;
+    EACH(seats, seat)
+    {
+        any |= sw_batches_are_held(&seat->batches);
+    }
+    return any;
+}
+
+bool sw_seats_are_busy(const struct sw_list *seats)
+{
+    bool any = false;
+    EACH(seats, seat)
+    {
+        any |= sw_resp_is_busy(&seat->resp);
+    }
+    return any;
+}
+
+bool sw_seats_are_alone(const struct sw_list *seats)
+{
+    bool any = false;
+    EACH(seats, seat)
+    {
+        any |= sw_rmw_is_busy(&seat->resp);
+    }
+    return any;
+}
+
+bool sw_seats_have_waits(const struct sw_list *seats)
+{
+    bool any = false;
+    EACH(seats, seat)
+    {
+        any |= !sw_list_is_empty(&seat->resp.waits);
+    }
+    return any;
+}
+
+bool sw_seat_is_submitting(const struct sw_seat *seat)
+{
+    return sw_batches_is_submitting(&seat->batches);
+}
+
+/* --- an iteration ----------------------------------------------------------------------------- */
+
+bool sw_seats_submit(struct sw_list *seats)
+{
+    bool moved = false;
+    EACH(seats, seat)
+    {
+        moved |= sw_resp_submit(&seat->resp);
+    }
+    return moved;
+}
+
+bool sw_seats_poll(struct sw_list *seats, bool waits)
+{
+    const bool is_only = seats->next == seats->previous;
+    bool moved = false;
+    EACH(seats, seat)
+    {
+        moved |= sw_batches_poll(&seat->batches, waits && is_only);
+    }
+    return moved;
+}
+
+bool sw_seats_poll_commands(struct sw_list *seats)
+{
+    bool moved = false;
+    EACH(seats, seat)
+    {
+        moved |= sw_control_poll_waits(&seat->resp);
+        moved |= sw_control_poll_passes(&seat->resp);
+        moved |= sw_rmw_poll(&seat->resp);
+    }
+    return moved;
+}
+
+bool sw_seats_follow_log(struct sw_list *seats, bool leaves)
+{
+    bool moved = false;
+    EACH(seats, seat)
+    {
+        struct sw_batches *batches = &seat->batches;
+        if (!sw_batches_are_held(batches) && sw_list_is_empty(&seat->resp.gated)) {
+            continue;
+        }
+        /* set before this loop reads the log's progress: the log reads it after it has moved */
+        __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+        moved |= sw_batches_release(batches, leaves);
+        moved |= sw_resp_open_gates(&seat->resp, leaves);
+    }
+    return moved;
+}
+
+bool sw_seats_lost_device(struct sw_list *seats)
+{
+    bool lost = false;
+    EACH(seats, seat)
+    {
+        lost |= sw_batches_lost_device(&seat->batches);
+    }
+    return lost;
+}
+
+void sw_seats_sweep(struct sw_list *seats)
+{
+    EACH(seats, seat)
+    {
+        sw_batches_note_growth(&seat->batches);
+        sw_sweeper_tick(&seat->sweeper);
+    }
+}
+
+/* --- CLIENT PAUSE ----------------------------------------------------------------------------- */
+
+void sw_seats_pause(struct sw_list *seats, bool writes, bool all)
+{
+    EACH(seats, seat)
+    {
+        seat->batches_before = sw_resp_batches_begun(&seat->resp);
+        sw_obstacles_pause(&seat->batches.obstacles, writes, all);
+    }
+}
+
+bool sw_seats_have_paused(const struct sw_list *seats, bool all)
+{
+    bool over = true;
+    EACH(seats, seat)
+    {
+        const struct sw_batches *batches = &seat->batches;
+        over &= seat->resp.batches_done >= seat->batches_before &&
+                batches->write_flights.count == 0 &&
+                (!all || (batches->flights.count == 0 && sw_list_is_empty(&seat->resp.passes)));
+    }
+    return over;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+void sw_seats_check(const struct sw_list *seats)
+{
+    EACH(seats, seat)
+    {
+        sw_flights_check(&seat->batches.flights);
+        sw_flights_check(&seat->batches.write_flights);
+        sw_flights_check(&seat->batches.resp_flights);
+        sw_resp_check(&seat->resp);
+    }
+}

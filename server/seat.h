@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * seat.h - what a loop has of one table: its batches, the RESP commands on it, its sweeps.
+ *
+ * A loop has one seat for each table. The first seat exists as long as the loop. It owns what the
+ * seats of a loop share: the I/O memory of frames, the buffers of RESP, the connections of MONITOR.
+ * Functions whose names begin with sw_seats do their work for every seat of a list, the first seat
+ * first. Everything belongs to the loop's thread, except sw_seat_init and sw_seat_fini of a seat
+ * that is in no list.
+ */
+#ifndef SHERWOOD_SERVER_SEAT_H
+#define SHERWOOD_SERVER_SEAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/batch/batches.h"
+#include "server/batch/sweeper.h"
+#include "server/list.h"
+#include "server/resp/resp.h"
+
+struct sw_seat {
+    struct sw_list link; /* in the loop's list of seats */
+    struct sw_batches batches;
+    struct sw_resp resp;
+    struct sw_sweeper sweeper;
+    uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
+};
+
+/* The parts of a loop, and of the server, that a seat uses. Borrowed, except `owner`, which is
+ * copied. */
+struct sw_seat_parts {
+    struct sw_net *net;
+    struct sw_table *table;
+    const struct sw_config *config; /* the options of the table, and the server's */
+    struct sw_loop_counters *counters;
+    struct sw_resp_owner owner;
+    struct sw_wal *wal;                  /* NULL: writes are not logged */
+    struct sw_gate *gate;                /* of the table; NULL: no command needs one (in tests) */
+    void (*check_lease)(void *context);  /* NULL: there is no lease */
+    enum sw_sweeping (*may)(void *loop); /* NULL: another loop removes expired keys */
+    void *context;                       /* argument of both */
+    uint64_t seed;                       /* starts the random numbers of RANDOMKEY */
+};
+
+/* Opens a seat, which must not move afterwards. `first`: the first seat of the loop, which must
+ * outlive this one; NULL: this is the first. Returns 0, or -1 if there is no memory; sw_seat_fini
+ * may be called after either. */
+int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct sw_seat *first);
+/* Closes a seat that has nothing in flight. May also be called for a seat that is all zeros. */
+void sw_seat_fini(struct sw_seat *seat);
+
+/* Return whether some seat has batches to poll, flights that wait for the log, RESP requests that
+ * run or wait in a RESP batch, commands that wait for a gate or hold one, commands that wait for
+ * something else. */
+bool sw_seats_in_flight(const struct sw_list *seats);
+bool sw_seats_are_held(const struct sw_list *seats);
+bool sw_seats_are_busy(const struct sw_list *seats);
+bool sw_seats_are_alone(const struct sw_list *seats);
+bool sw_seats_have_waits(const struct sw_list *seats);
+
+/* The parts of an iteration. They return true if there was anything to do. */
+bool sw_seats_submit(struct sw_list *seats);
+bool sw_seats_poll(struct sw_list *seats, bool waits);
+bool sw_seats_poll_commands(struct sw_list *seats);
+/* Sends the replies that the log has released. `leaves`: see sw_flights_release. */
+bool sw_seats_follow_log(struct sw_list *seats, bool leaves);
+/* Has a batch failed because the device failed? Returns true only once. */
+bool sw_seats_lost_device(struct sw_list *seats);
+/* Is the loop inside a submit, which may take long? Threads: any, for the first seat alone. */
+bool sw_seat_is_submitting(const struct sw_seat *seat);
+/* Searches for expired keys and records growth of the tables. The loop calls it every SW_SWEEP_MS.
+ */
+void sw_seats_sweep(struct sw_list *seats);
+
+/* Notes what CLIENT PAUSE holds back from now on, and how many RESP batches have begun. */
+void sw_seats_pause(struct sw_list *seats, bool writes, bool all);
+/* Are all requests over that the pause holds back and that began before? `all`: also reads. */
+bool sw_seats_have_paused(const struct sw_list *seats, bool all);
+
+/* Asserts the invariants that hold between two iterations. */
+void sw_seats_check(const struct sw_list *seats);
+
+#endif
