@@ -4,6 +4,7 @@
  * gets its own replies, in order where the table decides them, and all memory comes back.
  */
 #include "tests/server/serve_fixture.h"
+#include "tests/support/oracle.h"
 #include "tests/support/random.h"
 
 enum { LANES = 5, FRAMES = 120, KEYS = 40, STEPS = 8000, STREAM_BYTES = 1 << 20 };
@@ -33,34 +34,15 @@ struct lane {
 /* Carries out an operation on key `k` of the lane. Returns false if it would overflow. */
 static bool apply(struct lane *lane, enum sw_operation operation, uint64_t k, uint64_t operand)
 {
-    uint64_t old = lane->present[k] ? lane->value[k] : 0;
-    uint64_t now = operand;
-    switch (operation) {
-    case SW_OPERATION_GET:
-        return true;
-    case SW_OPERATION_DELETE:
+    const bool found = lane->present[k];
+    const uint8_t op = sw_operation_op(operation);
+    uint64_t now = 0;
+    if (op == SW_DELETE) {
         lane->present[k] = false;
-        return true;
-    case SW_OPERATION_SUM:
-        now = old + operand;
-        break;
-    case SW_OPERATION_SET_ABSENT:
-        now = lane->present[k] ? old : operand;
-        break;
-    case SW_OPERATION_INCREMENT:
-        now = old + operand;
-        if (now < old) {
-            return false;
-        }
-        break;
-    case SW_OPERATION_DECREMENT:
-        now = old - operand;
-        if (now > old) {
-            return false;
-        }
-        break;
-    default: /* SET */
-        break;
+    }
+    if (!oracle_writes(op, found, found ? lane->value[k] : 0, operand, UINT64_MAX, &now)) {
+        return !sw_operation_may_overflow(operation) ||
+               (!found && !sw_operation_inserts(operation));
     }
     lane->value[k] = now;
     lane->present[k] = true;
@@ -70,12 +52,12 @@ static bool apply(struct lane *lane, enum sw_operation operation, uint64_t k, ui
 /* Carries the frame out in the model and writes it. */
 static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct random *random)
 {
-    static const enum sw_operation operations[] = {SW_OPERATION_GET,       SW_OPERATION_SET,
-                                                   SW_OPERATION_SUM,       SW_OPERATION_SET_ABSENT,
-                                                   SW_OPERATION_INCREMENT, SW_OPERATION_DECREMENT,
-                                                   SW_OPERATION_DELETE,    SW_OPERATION_PING};
+#define ROW(name, number, ...) SW_OPERATION_##name,
+    static const enum sw_operation operations[] = {SW_INTEGER_OPERATION_MAP(ROW) SW_OPERATION_PING};
+#undef ROW
     struct expected *expected = &lane->expected[number];
-    enum sw_operation operation = operations[random_below(random, 8)];
+    enum sw_operation operation =
+        operations[random_below(random, sizeof(operations) / sizeof(operations[0]))];
     struct sw_request request = {.request_id = number,
                                  .operation = operation,
                                  .count = 1 + (uint32_t)random_below(random, KEYS),

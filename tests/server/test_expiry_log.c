@@ -156,20 +156,12 @@ static uint64_t draw_time(struct world *world)
 
 static uint32_t draw_op(struct world *world)
 {
-    const uint64_t chance = random_below(&world->random, 4);
-    if (chance == 0) {
-        return SW_EXPIRE + (uint32_t)random_below(&world->random, 6);
-    }
-    if (world->wide) {
-        const uint32_t ops[] = {SW_ADD_F16, SW_ADD_PRESENT_F16, SW_DELETE, SW_GET};
-        return ops[random_below(&world->random, 4)];
-    }
-    if (world->primary.info.value_bytes > 8) {
-        const uint32_t ops[] = {SW_SET,    SW_SET_ABSENT, SW_SET_PRESENT, SW_ADD_F16,
-                                SW_DELETE, SW_SETRANGE,   SW_SETRANGE,    SW_INCREMENT_F32};
-        return ops[random_below(&world->random, 8)];
-    }
-    return (uint32_t)ops_draw(&world->random, SW_OPS_INTEGERS);
+    const uint64_t wide =
+        SW_OPS_F16 | SW_OPS_BF16 | ~SW_OPS_OPERAND; /* operands of 32 bits, or none */
+    const uint64_t all = world->primary.info.operations & ~SW_OPS_EXPIRE;
+    return random_below(&world->random, 4) == 0
+               ? ops_draw(&world->random, SW_OPS_EXPIRE)
+               : ops_draw(&world->random, world->wide ? all & wide : all);
 }
 
 static void draw_operands(struct world *world, uint32_t count)

@@ -7,7 +7,8 @@
 
 #include "table/table.h"
 #include "tests/server/serve_fixture.h"
-#include "tests/support/random.h"
+#include "tests/support/ops.h"
+#include "tests/support/oracle.h"
 
 static struct sw_resp_batch *filling(struct serve *serve)
 {
@@ -184,26 +185,27 @@ static void add_operation(int i, enum sw_op op, uint64_t key, uint64_t value)
     struct expected *expected = &fleet->expected[i];
     uint32_t at = batch_of(i)->operations;
     uint64_t old = fleet->present[key] ? fleet->value[key] : 0;
+    uint64_t after = 0;
     expected->found[at] = fleet->present[key];
     expected->previous[at] = old;
     sw_resp_batch_add(batch_of(i), op, key, value);
     sw_resp_batch_end_group(batch_of(i));
-    if (op == SW_SET || op == SW_SUM || (op == SW_SET_ABSENT && !fleet->present[key])) {
-        fleet->value[key] = op == SW_SUM ? old + value : value;
+    if (oracle_writes(op, fleet->present[key], old, value, UINT64_MAX, &after)) {
+        fleet->value[key] = after;
+        fleet->present[key] = true;
     }
-    fleet->present[key] = op != SW_DELETE && (op != SW_GET || fleet->present[key]);
+    fleet->present[key] = fleet->present[key] && op != SW_DELETE;
 }
 
 /* A batch that writes: batches of writes take effect in the order of their submission. */
 static void submit_random(int i, struct random *random)
 {
-    static const enum sw_op ops[] = {SW_SET, SW_SUM, SW_GET, SW_DELETE, SW_SET_ABSENT};
     uint64_t count = random_below(random, BATCH_MAX);
     bool mixed = random_below(random, 2) == 0;
     sw_resp_batch_reset(batch_of(i));
     add_operation(i, SW_SUM, random_below(random, KEYS), 1);
     for (uint64_t k = 1; k < count; k++) {
-        enum sw_op op = mixed ? ops[random_below(random, 5)] : SW_SUM;
+        enum sw_op op = mixed ? (enum sw_op)ops_draw(random, SW_OPS_INTEGERS) : SW_SUM;
         add_operation(i, op, random_below(random, KEYS), random_next(random));
     }
     submit(i);

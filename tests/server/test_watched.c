@@ -49,16 +49,16 @@ static bool marks(enum sw_op op, bool was_present, uint64_t operand)
 
 Test(watched, what_is_a_change)
 {
-    static const enum sw_op always[] = {SW_SET, SW_SUM,     SW_MIN,     SW_MAX,    SW_OR,
-                                        SW_XOR, SW_ADD_F32, SW_ADD_U32, SW_ADD_U64};
-    static const enum sw_op of_present[] = {
-        SW_SET_PRESENT,     SW_DELETE, SW_ADD_PRESENT_F32, SW_ADD_PRESENT_U32,
-        SW_ADD_PRESENT_U64, SW_AND,    SW_ANDNOT};
-    for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
-        cr_expect(marks(always[i], true, 1) && marks(always[i], false, 1), "%zu", i);
+    const uint64_t always =
+        SW_OPS_INSERT & ~(SW_OPS_REFUSE | SW_OPS_ABSENT | SW_OPS_STRING | SW_OPS_FITTING);
+    const uint64_t of_present = SW_OPS_PRESENT | SW_OPS_DELETE;
+    for (uint32_t i = 0; i < OPS_COUNT(always); i++) {
+        const enum sw_op op = (enum sw_op)ops_at(always, i);
+        cr_expect(marks(op, true, 1) && marks(op, false, 1), "operation %u", op);
     }
-    for (size_t i = 0; i < sizeof(of_present) / sizeof(of_present[0]); i++) {
-        cr_expect(marks(of_present[i], true, 1) && !marks(of_present[i], false, 1), "%zu", i);
+    for (uint32_t i = 0; i < OPS_COUNT(of_present); i++) {
+        const enum sw_op op = (enum sw_op)ops_at(of_present, i);
+        cr_expect(marks(op, true, 1) && !marks(op, false, 1), "operation %u", op);
     }
     for (uint32_t i = 0; i < OPS_COUNT(SW_OPS_INTEGERS & ~SW_OPS_INSERT); i++) {
         const uint32_t op = ops_at(SW_OPS_INTEGERS & ~SW_OPS_INSERT, i);

@@ -76,14 +76,15 @@ static bool model_apply(struct model *model, enum sw_op op, uint32_t k, uint64_t
     *before = was;
     if (op == SW_DELETE && was.held) {
         model_drop(model, k);
-    } else if (op >= SW_EXPIRE && was.held && at != SW_EXPIRE_KEEP && model_holds(op, was.at, at)) {
+    } else if (SW_OPS_HAS(SW_OPS_EXPIRE, op) && was.held && at != SW_EXPIRE_KEEP &&
+               model_holds(op, was.at, at)) {
         if (at != 0 && at <= past) {
             model_expire(model, k);
         } else {
             entry->at = at;
         }
     }
-    if (op >= SW_EXPIRE && op <= SW_EXPIRE_SHORTEN) {
+    if (SW_OPS_HAS(SW_OPS_EXPIRE, op)) {
         return true;
     }
     if (!oracle_writes(op, was.held, was.value, operand, model->value_max, &next.value)) {

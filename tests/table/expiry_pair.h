@@ -33,7 +33,8 @@ struct world {
     struct random random;
     uint32_t key_bytes, value_bytes;
     uint32_t text_bytes; /* of a row, the last ones: 0, or TEXT_BYTES */
-    bool rows, replays;
+    bool replays;
+    uint64_t operations; /* that are drawn: of no parts, and not of times */
     uint64_t clock;
     uint64_t held; /* a bit for each remainder of keys by 64 */
     int step;
@@ -91,6 +92,7 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_byt
                        bool grows, bool replays)
 {
     struct sw_table_config config;
+    struct sw_table_info info;
     sw_table_config_init(&config);
     memset(world, 0, sizeof(*world));
     config.backend = SW_BACKEND_CPU;
@@ -105,7 +107,6 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_byt
     world->key_bytes = slot_bits / 16;
     world->value_bytes = row_bytes > 0 ? row_bytes : world->key_bytes;
     world->text_bytes = config.key_text_bytes;
-    world->rows = row_bytes > 0;
     world->replays = replays;
     world->random =
         random_of(slot_bits + row_bytes + (grows ? 1 : 0) + (replays ? 2 : 0) + (texts ? 4096 : 0));
@@ -119,6 +120,8 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_byt
     }
     tested_tune(&config);
     open_side(&world->sides[SECOND], &config);
+    sw_table_info(world->sides[SECOND].table, &info);
+    world->operations = info.operations & ~(SW_OPS_EXPIRE | SW_OPS_PART);
     for (int s = 0; s < 2; s++) { /* no key is there: this begins the clock */
         struct sw_batch first = {.kind = SW_BATCH_OPERATIONS,
                                  .op = SW_EXPIRE,

@@ -255,9 +255,9 @@ static void draw_batch(struct world *world, struct sw_batch *batch, bool one_tim
     for (uint32_t i = 0; i < count; i++) {
         enum sw_op op = SW_GET;
         do {
-            op = (enum sw_op)(random_below(&world->random, 3) == 0
-                                  ? SW_EXPIRE + random_below(&world->random, 6)
-                                  : ops_draw(&world->random, SW_OPS_INTEGERS));
+            op = (enum sw_op)ops_draw(&world->random, random_below(&world->random, 3) == 0
+                                                          ? SW_OPS_EXPIRE
+                                                          : SW_OPS_INTEGERS);
         } while (!fixture_can(fixture, op));
         fixture->ops[i] = (uint8_t)op;
         fixture_store(fixture, fixture->keys, i,

@@ -7,6 +7,7 @@
 
 #include "table/robin_hood/cpu/expiry.h"
 #include "tests/support/must.h"
+#include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -90,7 +91,8 @@ static void ask_for_none(uint32_t slot_bits, uint32_t value_bytes)
     const uint64_t bytes = bytes_of(&world);
     cr_assert_eq(run(&world, SW_SET, 0, 100, 0, 0), 0);
     cr_assert_eq(run(&world, SW_GET, 50, 100, 0, 0), 50);
-    for (enum sw_op op = SW_EXPIRE; op <= SW_EXPIRE_SHORTEN; op++) {
+    for (uint32_t i = 0; i < OPS_COUNT(SW_OPS_EXPIRE); i++) {
+        const enum sw_op op = (enum sw_op)ops_at(SW_OPS_EXPIRE, i);
         cr_assert_eq(run(&world, op, 50, 100, 0, 0), 50);
         cr_assert_eq(run(&world, op, 50, 100, SW_EXPIRE_KEEP, 0), 50);
     }

@@ -33,13 +33,8 @@ static uint64_t draw_time(struct world *world)
 
 static uint8_t draw_op(struct world *world)
 {
-    static const uint8_t of_rows[] = {SW_GET,         SW_SET,     SW_SET,    SW_SET_ABSENT,
-                                      SW_SET_PRESENT, SW_ADD_U32, SW_DELETE, SW_ADD_PRESENT_U32};
-    if (random_below(&world->random, 3) == 0) {
-        return (uint8_t)(SW_EXPIRE + random_below(&world->random, 6));
-    }
-    return world->rows ? of_rows[random_below(&world->random, sizeof(of_rows))]
-                       : (uint8_t)ops_draw(&world->random, SW_OPS_INTEGERS);
+    const bool of_times = random_below(&world->random, 3) == 0;
+    return (uint8_t)ops_draw(&world->random, of_times ? SW_OPS_EXPIRE : world->operations);
 }
 
 /* Draws the row, or the integer, of operation i. The text of its key is the usual one. With a

@@ -15,6 +15,7 @@
 TestSuite(parallel, .timeout = 120);
 
 #define OPS (SW_PARALLEL_WRITES_MIN + 1000)
+#define UPSERTS (SW_OPS_INTEGERS & ~SW_OPS_DELETE)
 
 static struct sw_table_config config_of(uint32_t slot_bits, uint32_t threads)
 {
@@ -100,7 +101,7 @@ static void upserts(uint32_t slot_bits, uint32_t threads, uint64_t keys, uint64_
     for (int step = 0; step < 4; step++) {
         uint32_t count = OPS - (uint32_t)random_below(&random, 500);
         for (uint32_t i = 0; i < count; i++) {
-            enum sw_op op = (enum sw_op)random_below(&random, SW_DELETE);
+            enum sw_op op = (enum sw_op)ops_draw(&random, UPSERTS);
             uint64_t key = random_below(&random, keys);
             if (random_below(&random, 1000) == 0) {
                 key = fixture_key_of(&pair.alone, pair.alone.key_max);
@@ -145,7 +146,7 @@ static void cap(uint32_t slot_bits, uint64_t stash_slots, bool repeated)
     for (uint32_t i = 0; i < count; i++) {
         bool again = repeated && i % 8 == 7;
         uint64_t key = again ? random_below(&random, i) : i;
-        fixture_set(&pair.alone, i, again ? (enum sw_op)random_below(&random, SW_DELETE) : SW_SET,
+        fixture_set(&pair.alone, i, again ? (enum sw_op)ops_draw(&random, UPSERTS) : SW_SET,
                     key * 3, random_next(&random));
     }
     pair_run(&pair, count, 0);
