@@ -11,7 +11,7 @@
 #   client/cuda/*.c                           -> libsherwood-cuda.so
 #   client/cli/*.c                            -> sherwood-cli
 #   bench/load/*.c                            -> sherwood-load
-#   tests/<folder>/test_*.c                   -> tests/<folder>/test_*  (Criterion)
+#   tests/<folder>/test_*.c                   -> tests/<folder>/test_*
 #   tests/fuzz/fuzz_*.c                       -> fuzz/fuzz_*            (libFuzzer, clang)
 # SAN=address|thread builds everything again under build/address, build/thread, without CUDA;
 # BUCKET_SLOTS=2|8 builds tables of another shape under build/spb2, build/spb8.

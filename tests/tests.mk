@@ -1,10 +1,10 @@
 # Tests: what is linked with what, and the targets. tests/run runs them; tests/README.md explains.
-#   tests/{table,proto,tls,cluster,client,server,load,bench}/test_*.c  Criterion, one program a file
+#   tests/{table,proto,tls,cluster,client,server,load,bench}/test_*.c  one program a file
 #   tests/integration/test_*.py                      the daemon and its peers, TAP
 #   tests/integration/peer_*.c                       C programs those start
 #   tests/fuzz/fuzz_*.c                              libFuzzer
 #   tests/lint/                                      rules of the source tree
-# The tests use the headers of Criterion. A small runner, tests/support/inproc.c, replaces its library.
+# The tests are written for Criterion. tests/support/criterion/criterion.h and the runner tests/support/inproc.c replace it.
 
 .PHONY: test-deps test lint check hook tests
 test-deps: ## install the Debian packages that STAGES of the tests need, if any is missing
@@ -56,6 +56,10 @@ $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildca
 # The cuckoo study without its device.
 $(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
 $(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost cuckoobench study table)
+
+# <criterion/criterion.h> is ours.
+$(call obj,$(TEST_SRC) $(SUPPORT_SRC)): REAL_CPPFLAGS += -Itests/support
+$(call obj,$(TEST_SRC) $(SUPPORT_SRC)): tests/support/criterion/criterion.h
 
 # Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower:
 # what they test is optimised. SLOW_TESTS do much themselves, most of them in the inline functions of the table.

@@ -8,8 +8,7 @@
 GPU_OUT := $(BUILD)/tests/gpu
 GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(wildcard tests/gpu/*.c)) tests/support/random.c)
 
-# The programs of tests/table that are not about the CPU backend alone. To run on CUDA they are linked with a runner
-# that replaces Criterion's.
+# The programs of tests/table that are not about the CPU backend alone. To run on CUDA they are linked a second time.
 CUDA_SUITE := operations adversarial groups growth resize scan table concurrent cuckoo_engine cache_engine \
   cache_growth cache_scores cache_concurrent image slot_filter rows row_sums row_sets row_strings row_parts row_numbers row_images row_threads row_readers \
   key_texts expiry expiry_pair expiry_suspend expiry_mean expiry_memory
@@ -80,12 +79,9 @@ $(BUNDLE)/%:
 	@mkdir -p $(@D)
 	$(CC) $(BUNDLE_LDFLAGS) -o $@ $^ $(BUNDLE_LIBS)
 
-# The tests of the table are Criterion's. That it is there is looked at before anything is compiled.
 .PHONY: bundle-deps bundle-files
 bundle-deps:
 	@deploy/deps bundle
-	@echo '#include <criterion/criterion.h>' | $(CC) -E -o /dev/null - 2>/dev/null || { \
-	  echo "make bundle: criterion/criterion.h was not found: install libcriterion-dev (or Criterion's headers)" >&2; exit 1; }
 
 bundle: bundle-deps ## build/bundle: what a GPU machine needs to run the tests
 	@$(MAKE) --no-print-directory bundle-files

@@ -4,8 +4,7 @@
  *
  * ThreadSanitizer cannot follow the tests that Criterion's own runner starts. That runner ignores
  * the exit status of LeakSanitizer, and runs several tests at once, which exceeds the memory of a
- * device. Its library also loads others that work at the start of each program. So programs do not
- * link it: this file defines everything that the headers of Criterion call.
+ * device. Its library also loads others that work at the start of each program.
  *
  *   test_x [--filter SUITE/TEST] [--one-of N]
  *
@@ -15,18 +14,9 @@
  * Prints one TAP line a test, and how long it took. Exits with 1 if a test failed or there was
  * none.
  */
-#include <stdint.h>
-
 #include <criterion/criterion.h>
-#include <criterion/internal/asprintf-compat.h>
-#include <criterion/options.h>
-#include <criterion/parameterized.h>
 #include <fnmatch.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -35,19 +25,16 @@
 #include "tests/support/random.h"
 
 /* Exit statuses of a child; a test that wants one of its own uses others. */
-enum { EXIT_ABORTED = 90, EXIT_SKIPPED = 91, EXIT_DIED = 92, EXIT_FAILED = 93 };
+enum { EXIT_ABORTED = 90, EXIT_SKIPPED = 91, EXIT_FAILED = 92 };
 
 #define TIMEOUT_SECONDS 60
 #define WHY_SIZE 256
 #define SLOWDOWN 5 /* of a sanitizer, or of a busy machine */
 
-/* Required by the headers of Criterion; all zero. */
-struct criterion_options criterion_options;
-
-extern struct criterion_test *__start_cr_tst[];
-extern struct criterion_test *__stop_cr_tst[];
-extern struct criterion_suite *__start_cr_sts[] __attribute__((weak));
-extern struct criterion_suite *__stop_cr_sts[] __attribute__((weak));
+extern const struct cr_test *__start_cr_tests[];
+extern const struct cr_test *__stop_cr_tests[];
+extern const struct cr_suite *__start_cr_suites[] __attribute__((weak));
+extern const struct cr_suite *__stop_cr_suites[] __attribute__((weak));
 
 /* What the process of a test tells its parent: memory of both. */
 struct told {
@@ -55,148 +42,88 @@ struct told {
     char why_skipped[WHY_SIZE];
 };
 
-/* The test this child runs. Criterion's hooks have no context argument. */
+/* The test this child runs. Assertions have no context argument. */
 static struct {
-    const struct criterion_test *test;
-    const struct criterion_test_extra_data *suite; /* NULL if not declared */
-    void *parameter;
     int failed; /* set by any thread of the test */
     struct told *told;
 } current;
 
-static void mark_failed(void)
+static int exit_code(void)
 {
+    return __atomic_load_n(&current.failed, __ATOMIC_RELAXED) ? EXIT_FAILED : 0;
+}
+
+static void report(const char *file, int line, const char *expression, const char *format,
+                   va_list arguments)
+{
+    char why[1024];
+    vsnprintf(why, sizeof(why), format, arguments);
     __atomic_store_n(&current.failed, 1, __ATOMIC_RELAXED);
+    const bool has_why = why[1] != '\0'; /* behind a space */
+    fprintf(stderr, "%s:%d: Assertion failed: %s%s%s\n", file, line, expression, has_why ? ":" : "",
+            has_why ? why : "");
 }
 
-void criterion_internal_test_setup(void)
-{
-    if (current.suite != NULL && current.suite->init != NULL) {
-        current.suite->init();
-    }
-    if (current.test->data->init != NULL) {
-        current.test->data->init();
-    }
-}
-
-void criterion_internal_test_main(void (*test)(void))
-{
-    if (current.parameter != NULL) {
-        ((void (*)(void *))test)(current.parameter);
-    } else {
-        test();
-    }
-}
-
-void criterion_internal_test_teardown(void)
-{
-    if (current.test->data->fini != NULL) {
-        current.test->data->fini();
-    }
-    if (current.suite != NULL && current.suite->fini != NULL) {
-        current.suite->fini();
-    }
-}
-
-void criterion_send_assert(struct criterion_assert_stats *stats)
-{
-    if (!stats->passed) {
-        mark_failed();
-        fprintf(stderr, "%s:%u: Assertion failed: %s\n", stats->file, stats->line,
-                stats->message != NULL ? stats->message : "");
-    }
-}
-
-void cri_asserts_passed_incr(void)
-{
-}
-
-/* Returns the text of a failed assertion without a text of its own: its expression, and the values
- * of strings. */
-char *cr_translate_assert_msg(int kind, ...)
-{
-    char *text = NULL;
-    int length = 0;
-    va_list arguments;
-    va_start(arguments, kind);
-    const char *expression = va_arg(arguments, const char *);
-    if (kind == CRITERION_ASSERT_MSG_EXPR_AS_STRINGS_FALSE) {
-        const char *actual = va_arg(arguments, const char *);
-        const char *expected = va_arg(arguments, const char *);
-        length = asprintf(&text, "%s is false: \"%s\", \"%s\"", expression, actual, expected);
-    } else {
-        length = asprintf(&text, "%s is false", expression);
-    }
-    va_end(arguments);
-    return length >= 0 ? text : NULL;
-}
-
-int cr_asprintf(char **text, const char *format, ...)
+void cr_note_failed(const char *file, int line, const char *expression, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(text, format, arguments);
+    report(file, line, expression, format, arguments);
     va_end(arguments);
-    if (length < 0) {
-        *text = NULL;
-    }
-    return length;
 }
 
-void cr_asprintf_free(char *text)
+void cr_end_failed(const char *file, int line, const char *expression, const char *format, ...)
 {
-    free(text);
-}
-
-void criterion_abort_test(void)
-{
+    va_list arguments;
+    va_start(arguments, format);
+    report(file, line, expression, format, arguments);
+    va_end(arguments);
     fflush(NULL);
     _exit(EXIT_ABORTED);
 }
 
-void criterion_continue_test(void)
+bool cr_compare_texts(const char *a, const char *b, bool equal)
 {
+    const bool is_right = (strcmp(a, b) == 0) == equal;
+    if (!is_right) {
+        fprintf(stderr, "compared: \"%s\", \"%s\"\n", a, b);
+    }
+    return is_right;
 }
 
-void criterion_skip_test(const char *format, ...)
+void cr_skip_test(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(current.told->why_skipped, WHY_SIZE, format, arguments);
     va_end(arguments);
-    exit(__atomic_load_n(&current.failed, __ATOMIC_RELAXED) ? EXIT_FAILED : EXIT_SKIPPED);
+    exit(exit_code() != 0 ? EXIT_FAILED : EXIT_SKIPPED);
 }
 
-void criterion_test_die(const char *format, ...)
+static const struct cr_options *suite_of(const struct cr_test *test)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(EXIT_DIED);
-}
-
-static const struct criterion_test_extra_data *suite_of(const struct criterion_test *test)
-{
-    for (struct criterion_suite **suite = __start_cr_sts; suite < __stop_cr_sts; suite++) {
-        if (*suite != NULL && strcmp((*suite)->name, test->category) == 0) {
-            return (*suite)->data;
+    static const struct cr_options none;
+    for (const struct cr_suite **suite = __start_cr_suites; suite < __stop_cr_suites; suite++) {
+        if (strcmp((*suite)->name, test->suite) == 0) {
+            return &(*suite)->options;
         }
     }
-    return NULL;
+    return &none;
 }
 
-static unsigned timeout_of(const struct criterion_test_extra_data *test,
-                           const struct criterion_test_extra_data *suite)
+static unsigned timeout_of(const struct cr_test *test, const struct cr_options *suite)
 {
-    double seconds = TIMEOUT_SECONDS;
-    if (test->timeout > 0) {
-        seconds = test->timeout;
-    } else if (suite != NULL && suite->timeout > 0) {
-        seconds = suite->timeout;
-    }
+    const double seconds = test->options.timeout > 0 ? test->options.timeout
+                           : suite->timeout > 0      ? suite->timeout
+                                                     : TIMEOUT_SECONDS;
     return ((unsigned)seconds + 1) * SLOWDOWN;
+}
+
+static void call(void (*function)(void))
+{
+    if (function != NULL) {
+        function();
+    }
 }
 
 static double seconds(void)
@@ -206,12 +133,10 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Runs one test, or one case of a parameterized one. Returns whether it did what it should. */
-static bool run_test(const struct criterion_test *test, void *parameter)
+/* Runs a test. Returns whether it did what it should. */
+static bool run_test(const struct cr_test *test)
 {
-    current.test = test;
-    current.suite = suite_of(test);
-    current.parameter = parameter;
+    const struct cr_options *suite = suite_of(test);
     current.told->is_over = false;
     double start = seconds();
     fflush(NULL);
@@ -221,11 +146,15 @@ static bool run_test(const struct criterion_test *test, void *parameter)
         return false;
     }
     if (child == 0) {
-        alarm(timeout_of(test->data, current.suite));
-        test->test();
+        alarm(timeout_of(test, suite));
+        call(suite->init);
+        call(test->options.init);
+        test->run();
+        call(test->options.fini);
+        call(suite->fini);
         current.told->is_over = true;
         fflush(NULL);
-        exit(__atomic_load_n(&current.failed, __ATOMIC_RELAXED) ? EXIT_FAILED : 0);
+        exit(exit_code());
     }
     int status = 0;
     if (waitpid(child, &status, 0) != child) {
@@ -235,12 +164,12 @@ static bool run_test(const struct criterion_test *test, void *parameter)
     bool skipped = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED;
     bool fled = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !current.told->is_over;
     bool passed = skipped;
-    if (test->data->signal != 0) {
-        passed |= WIFSIGNALED(status) && WTERMSIG(status) == test->data->signal;
+    if (test->options.signal != 0) {
+        passed |= WIFSIGNALED(status) && WTERMSIG(status) == test->options.signal;
     } else {
-        passed |= WIFEXITED(status) && WEXITSTATUS(status) == test->data->exit_code && !fled;
+        passed |= WIFEXITED(status) && WEXITSTATUS(status) == test->options.exit_code && !fled;
     }
-    printf("%sok %s::%s", passed ? "" : "not ", test->category, test->name);
+    printf("%sok %s::%s", passed ? "" : "not ", test->suite, test->name);
     if (skipped) {
         printf(" # SKIP %s\n", current.told->why_skipped);
     } else {
@@ -253,22 +182,6 @@ static bool run_test(const struct criterion_test *test, void *parameter)
         printf("# exited before the end of the test\n");
     }
     return passed;
-}
-
-static unsigned run_cases(const struct criterion_test *test, unsigned *failed)
-{
-    if (test->data->param_ == NULL) {
-        *failed += !run_test(test, NULL);
-        return 1;
-    }
-    struct criterion_test_params cases = test->data->param_();
-    for (size_t i = 0; i < cases.length; i++) {
-        *failed += !run_test(test, (char *)cases.params + i * cases.size);
-    }
-    if (cases.cleanup != NULL) {
-        cases.cleanup(&cases);
-    }
-    return (unsigned)cases.length;
 }
 
 static struct {
@@ -294,10 +207,10 @@ static bool read_options(int argc, char **argv)
     return choice.one_of > 0;
 }
 
-static bool is_chosen(const struct criterion_test *test)
+static bool is_chosen(const struct cr_test *test)
 {
     char name[256];
-    snprintf(name, sizeof(name), "%s/%s", test->category, test->name);
+    snprintf(name, sizeof(name), "%s/%s", test->suite, test->name);
     if (choice.filter != NULL && fnmatch(choice.filter, name, 0) != 0) {
         return false;
     }
@@ -318,9 +231,10 @@ int main(int argc, char **argv)
         perror("mmap");
         return 2;
     }
-    for (struct criterion_test **test = __start_cr_tst; test < __stop_cr_tst; test++) {
-        if (*test != NULL && !(*test)->data->disabled && is_chosen(*test)) {
-            count += run_cases(*test, &failed);
+    for (const struct cr_test **test = __start_cr_tests; test < __stop_cr_tests; test++) {
+        if (is_chosen(*test)) {
+            count++;
+            failed += !run_test(*test);
         }
     }
     printf("1..%u\n# %u failed\n", count, failed);
