@@ -9,32 +9,15 @@
 
 #include "bench/cache/draw.h"
 #include "bench/study/lists.h"
-#include "bench/study/report.h"
 
 #define FIELD(name) SW_STUDY_FIELD(struct sw_cachebench_options, name)
 #define LIST(name) SW_STUDY_LIST(struct sw_cachebench_options, name)
 
-static const char *const experiment_names[] = {
-#define SW_CACHEBENCH_EXPERIMENT_NAME(name, text, what) text,
-    SW_CACHEBENCH_EXPERIMENT_MAP(SW_CACHEBENCH_EXPERIMENT_NAME)
-#undef SW_CACHEBENCH_EXPERIMENT_NAME
-        NULL};
-static const char *const experiment_abouts[] = {
-#define SW_CACHEBENCH_EXPERIMENT_ABOUT(name, text, what) what,
-    SW_CACHEBENCH_EXPERIMENT_MAP(SW_CACHEBENCH_EXPERIMENT_ABOUT)
-#undef SW_CACHEBENCH_EXPERIMENT_ABOUT
-};
-static const char *const operation_names[] = {
-#define SW_CACHEBENCH_OPERATION_NAME(name, text, what) text,
-    SW_CACHEBENCH_OPERATION_MAP(SW_CACHEBENCH_OPERATION_NAME)
-#undef SW_CACHEBENCH_OPERATION_NAME
-        NULL};
-static const char *const operation_abouts[] = {
-#define SW_CACHEBENCH_OPERATION_ABOUT(name, text, what) what,
-    SW_CACHEBENCH_OPERATION_MAP(SW_CACHEBENCH_OPERATION_ABOUT)
-#undef SW_CACHEBENCH_OPERATION_ABOUT
-};
-static const char *const backends[] = {"cuda", "cpu", NULL};
+static const char *const experiment_names[] = {SW_CACHEBENCH_EXPERIMENT_MAP(SW_STUDY_MAP_TEXT)
+                                                   NULL};
+static const char *const experiment_abouts[] = {SW_CACHEBENCH_EXPERIMENT_MAP(SW_STUDY_MAP_WHAT)};
+static const char *const operation_names[] = {SW_CACHEBENCH_OPERATION_MAP(SW_STUDY_MAP_TEXT) NULL};
+static const char *const operation_abouts[] = {SW_CACHEBENCH_OPERATION_MAP(SW_STUDY_MAP_WHAT)};
 static const char *const modes[] = {"memory", "throughput", NULL};
 
 const char *sw_cachebench_experiment_name(enum sw_cachebench_experiment experiment)
@@ -122,15 +105,13 @@ static const struct sw_study_option rows[] = {
      .quick = "2", .help = "timed repetitions, after one that warms up"},
     {"seconds", SW_STUDY_REAL, FIELD(seconds), .most = 1e6, .usual = "4",
      .help = "a series that takes longer ends after its second repetition"},
-    {"backend", SW_STUDY_WORD, FIELD(on_host), .words = backends, .usual = "cuda",
-     .value = "cpu|cuda", .help = "where the caches lie"},
-    {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
-    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
+    SW_STUDY_BACKEND_ROW("where the caches lie"),
+    SW_STUDY_DEVICE_ROW,
+    SW_STUDY_SEED_ROW,
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: dims 64, loads 0.50,1.00, capacity 8M,\n2 repetitions"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
-    {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
-     .help = "where the files go (output/<time>/cache)"},
+    SW_STUDY_COMMIT_ROW,
+    SW_STUDY_OUTPUT_ROW("cache"),
     {"list-libraries", SW_STUDY_FLAG, FIELD(lists_libraries),
      .help = "prints the libraries that this program has, one a line"},
 };
@@ -195,9 +176,6 @@ enum sw_study_parsed sw_cachebench_options_parse(struct sw_cachebench_options *o
     if (wrong != NULL) {
         fprintf(stderr, "cache: %s; see --help\n", wrong);
         return SW_STUDY_WRONG;
-    }
-    if (options->output[0] == '\0') {
-        sw_study_name_folder(options->output, sizeof(options->output), "cache");
     }
     return options->lists_libraries ? SW_STUDY_DONE : SW_STUDY_RUN;
 }

@@ -4,26 +4,15 @@
  */
 #include "bench/cuckoo/options.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "bench/cuckoo/library.h"
 #include "bench/study/lists.h"
-#include "bench/study/report.h"
 
 #define FIELD(name) SW_STUDY_FIELD(struct sw_cbench_options, name)
 
-static const char *const experiment_names[] = {
-#define SW_CBENCH_EXPERIMENT_NAME(name, text, what) text,
-    SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_NAME)
-#undef SW_CBENCH_EXPERIMENT_NAME
-        NULL};
-static const char *const experiment_abouts[] = {
-#define SW_CBENCH_EXPERIMENT_ABOUT(name, text, what) what,
-    SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_ABOUT)
-#undef SW_CBENCH_EXPERIMENT_ABOUT
-};
-static const char *const backends[] = {"cuda", "cpu", NULL};
+static const char *const experiment_names[] = {SW_CBENCH_EXPERIMENT_MAP(SW_STUDY_MAP_TEXT) NULL};
+static const char *const experiment_abouts[] = {SW_CBENCH_EXPERIMENT_MAP(SW_STUDY_MAP_WHAT)};
 static const char *const sizes[] = {"each", "total", NULL};
 
 const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment)
@@ -61,9 +50,8 @@ static const struct sw_study_option rows[] = {
     {"tables", SW_STUDY_OTHER, .take = take_tables, .usual = "all",
      .help = "tables to measure: cuckoo2, cuckoo3, robin_hood, and peers' that\n"
              "are built in: bght_cht, bght_b16"},
-    {"backend", SW_STUDY_WORD, FIELD(on_host), .words = backends, .usual = "cuda",
-     .value = "cpu|cuda", .help = "where the tables lie"},
-    {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
+    SW_STUDY_BACKEND_ROW("where the tables lie"),
+    SW_STUDY_DEVICE_ROW,
     {"keys-log2", SW_STUDY_U32, FIELD(keys_log2), .min = 4, .max = 28, .usual = "24", .quick = "20",
      .help = "n = 2^N keys, and the largest s"},
     {"first-log2", SW_STUDY_U32, FIELD(first_log2), .min = 1, .max = 28, .usual = "10",
@@ -78,14 +66,23 @@ static const struct sw_study_option rows[] = {
      .help = "chains of at most N log2 n exchanges, but in experiment bound"},
     {"reps", SW_STUDY_U32, FIELD(reps), .min = 1, .max = SW_CBENCH_REPS_MAX, .usual = "5",
      .quick = "2", .help = "timed repetitions, after one that warms up"},
-    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
+    SW_STUDY_SEED_ROW,
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: n = 2^20, table of 2^21, s from 16,\n"
              "2 repetitions; for a first look, not for results"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
-    {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
-     .help = "where the files go (output/<time>/cuckoo)"},
+    SW_STUDY_COMMIT_ROW,
+    SW_STUDY_OUTPUT_ROW("cuckoo"),
 };
+
+/* Returns an error text if valid options contradict each other, else NULL. */
+static const char *contradiction(const void *parsed)
+{
+    const struct sw_cbench_options *options = parsed;
+    if (options->keys_log2 > options->table_log2 || options->first_log2 > options->keys_log2) {
+        return "--first-log2 <= --keys-log2 <= --table-log2 must hold";
+    }
+    return NULL;
+}
 
 static const struct sw_study_command command = {
     .name = "cuckoo",
@@ -94,30 +91,13 @@ static const struct sw_study_command command = {
              "the four experiments of the cuckoo report. Every answer is checked.\n",
     .options = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
+    .contradiction = contradiction,
 };
-
-/* Returns an error text if valid options contradict each other, else NULL. */
-static const char *contradiction(const struct sw_cbench_options *options)
-{
-    if (options->keys_log2 > options->table_log2 || options->first_log2 > options->keys_log2) {
-        return "--first-log2 <= --keys-log2 <= --table-log2 must hold";
-    }
-    return NULL;
-}
 
 enum sw_study_parsed sw_cbench_options_parse(struct sw_cbench_options *options, int argc,
                                              char **argv)
 {
     memset(options, 0, sizeof(*options));
     memset(options->experiments, true, sizeof(options->experiments));
-    enum sw_study_parsed parsed = sw_study_options(&command, options, argc, argv);
-    const char *wrong = parsed == SW_STUDY_RUN ? contradiction(options) : NULL;
-    if (wrong != NULL) {
-        fprintf(stderr, "cuckoo: %s; see --help\n", wrong);
-        return SW_STUDY_WRONG;
-    }
-    if (options->output[0] == '\0') {
-        sw_study_name_folder(options->output, sizeof(options->output), "cuckoo");
-    }
-    return parsed;
+    return sw_study_options(&command, options, argc, argv);
 }

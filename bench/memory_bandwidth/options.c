@@ -4,10 +4,7 @@
  */
 #include "bench/memory_bandwidth/options.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "bench/study/report.h"
 
 #define FIELD(name) SW_STUDY_FIELD(struct sw_bandwidth_options, name)
 #define LIST(name) SW_STUDY_LIST(struct sw_bandwidth_options, name)
@@ -46,15 +43,30 @@ static const struct sw_study_option rows[] = {
              "the buckets, and probes do not count them"},
     {"l2-fetch", SW_STUDY_U32, FIELD(l2_fetch), .min = 32, .max = 128, .value = "BYTES",
      .help = "asks the device to fetch 32, 64 or 128 bytes into L2 at a time"},
-    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
-    {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
-    {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
-     .help = "where the files go (output/<time>/memory_bandwidth)"},
+    SW_STUDY_SEED_ROW,
+    SW_STUDY_DEVICE_ROW,
+    SW_STUDY_COMMIT_ROW,
+    SW_STUDY_OUTPUT_ROW("memory_bandwidth"),
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: F 0.5,0.95,2, 4 repetitions, 1 of insert,\n"
              "no block sizes"},
 };
+
+/* Returns an error text if valid options contradict each other, else NULL. */
+static const char *contradiction(const void *parsed)
+{
+    const struct sw_bandwidth_options *options = parsed;
+    if ((options->l2_fetch & (options->l2_fetch - 1)) != 0) {
+        return "--l2-fetch is 32, 64 or 128";
+    }
+    for (uint32_t l = 0; l < options->loads_count; l++) {
+        /* the study counts keys in 32 bits */
+        if (options->loads[l] * (double)(1ULL << options->capacity_log2) >= 4294967295.0) {
+            return "F times the slots must be below 2^32 keys";
+        }
+    }
+    return NULL;
+}
 
 static const struct sw_study_command command = {
     .name = "memory_bandwidth",
@@ -68,6 +80,7 @@ static const struct sw_study_command command = {
            "that an operand was lost; 2 if the command line is wrong.\n",
     .options = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
+    .contradiction = contradiction,
 };
 
 const char *sw_bandwidth_choice_name(enum sw_choice choice)
@@ -75,33 +88,9 @@ const char *sw_bandwidth_choice_name(enum sw_choice choice)
     return choices[choice];
 }
 
-/* Returns an error text if valid options contradict each other, else NULL. */
-static const char *contradiction(const struct sw_bandwidth_options *options)
-{
-    if ((options->l2_fetch & (options->l2_fetch - 1)) != 0) {
-        return "--l2-fetch is 32, 64 or 128";
-    }
-    for (uint32_t l = 0; l < options->loads_count; l++) {
-        /* the study counts keys in 32 bits */
-        if (options->loads[l] * (double)(1ULL << options->capacity_log2) >= 4294967295.0) {
-            return "F times the slots must be below 2^32 keys";
-        }
-    }
-    return NULL;
-}
-
 enum sw_study_parsed sw_bandwidth_options_parse(struct sw_bandwidth_options *options, int argc,
                                                 char **argv)
 {
     memset(options, 0, sizeof(*options));
-    enum sw_study_parsed parsed = sw_study_options(&command, options, argc, argv);
-    const char *wrong = parsed == SW_STUDY_RUN ? contradiction(options) : NULL;
-    if (wrong != NULL) {
-        fprintf(stderr, "memory_bandwidth: %s; see --help\n", wrong);
-        return SW_STUDY_WRONG;
-    }
-    if (options->output[0] == '\0') {
-        sw_study_name_folder(options->output, sizeof(options->output), "memory_bandwidth");
-    }
-    return parsed;
+    return sw_study_options(&command, options, argc, argv);
 }

@@ -4,26 +4,14 @@
  */
 #include "bench/rows/options.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "bench/study/report.h"
 
 #define SLOT_BYTES 16
 #define FIELD(name) SW_STUDY_FIELD(struct sw_rowbench_options, name)
 #define LIST(name) SW_STUDY_LIST(struct sw_rowbench_options, name)
 
-static const char *const operation_names[] = {
-#define SW_ROWBENCH_OPERATION_NAME(name, text, what) text,
-    SW_ROWBENCH_OPERATION_MAP(SW_ROWBENCH_OPERATION_NAME)
-#undef SW_ROWBENCH_OPERATION_NAME
-        NULL};
-static const char *const operation_abouts[] = {
-#define SW_ROWBENCH_OPERATION_ABOUT(name, text, what) what,
-    SW_ROWBENCH_OPERATION_MAP(SW_ROWBENCH_OPERATION_ABOUT)
-#undef SW_ROWBENCH_OPERATION_ABOUT
-};
-static const char *const backends[] = {"cuda", "cpu", NULL};
+static const char *const operation_names[] = {SW_ROWBENCH_OPERATION_MAP(SW_STUDY_MAP_TEXT) NULL};
+static const char *const operation_abouts[] = {SW_ROWBENCH_OPERATION_MAP(SW_STUDY_MAP_WHAT)};
 static const char *const places[] = {"gpu", "host", "gpu+host", NULL}; /* as enum sw_rows_in */
 
 const char *sw_rowbench_operation_name(enum sw_rowbench_operation operation)
@@ -63,35 +51,25 @@ static const struct sw_study_option rows[] = {
      .quick = "2", .help = "timed repetitions, after one that warms up"},
     {"seconds", SW_STUDY_REAL, FIELD(seconds), .most = 1e6, .usual = "4",
      .help = "a series that takes longer ends after its second repetition"},
-    {"backend", SW_STUDY_WORD, FIELD(on_host), .words = backends, .usual = "cuda",
-     .value = "cpu|cuda", .help = "where table, operands and answers lie"},
+    SW_STUDY_BACKEND_ROW("where table, operands and answers lie"),
     {"rows-in", SW_STUDY_WORD, FIELD(rows_in), .words = places, .usual = "gpu",
      .value = "gpu|host|gpu+host",
      .help =
          "memory of the rows (CUDA) and of the ceilings' arena\n(gpu+host: arena in host memory)"},
     {"rows-gpu-bytes", SW_STUDY_U64, FIELD(rows_gpu_bytes), .max = 1ULL << 42, .usual = "0",
      .help = "bytes of rows on the GPU with gpu+host; 0: all that fit"},
-    {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
-    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
+    SW_STUDY_DEVICE_ROW,
+    SW_STUDY_SEED_ROW,
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: rows of 256 bytes, load 0.85, 2 repetitions"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
-    {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
-     .help = "where the files go (output/<time>/rows)"},
-};
-
-static const struct sw_study_command command = {
-    .name = "rows",
-    .usage = "[options]",
-    .about = "Measures tables of rows of floats, and HierarchicalKV where it was built in. Every\n"
-             "answer is checked.\n",
-    .options = rows,
-    .count = sizeof(rows) / sizeof(rows[0]),
+    SW_STUDY_COMMIT_ROW,
+    SW_STUDY_OUTPUT_ROW("rows"),
 };
 
 /* Returns an error text if valid options contradict each other, else NULL. */
-static const char *contradiction(const struct sw_rowbench_options *options)
+static const char *contradiction(const void *parsed)
 {
+    const struct sw_rowbench_options *options = parsed;
     if (options->on_host && options->rows_in != 0) {
         return "--rows-in is of --backend cuda";
     }
@@ -111,19 +89,20 @@ static const char *contradiction(const struct sw_rowbench_options *options)
     return NULL;
 }
 
+static const struct sw_study_command command = {
+    .name = "rows",
+    .usage = "[options]",
+    .about = "Measures tables of rows of floats, and HierarchicalKV where it was built in. Every\n"
+             "answer is checked.\n",
+    .options = rows,
+    .count = sizeof(rows) / sizeof(rows[0]),
+    .contradiction = contradiction,
+};
+
 enum sw_study_parsed sw_rowbench_options_parse(struct sw_rowbench_options *options, int argc,
                                                char **argv)
 {
     memset(options, 0, sizeof(*options));
     memset(options->operations, true, sizeof(options->operations));
-    enum sw_study_parsed parsed = sw_study_options(&command, options, argc, argv);
-    const char *wrong = parsed == SW_STUDY_RUN ? contradiction(options) : NULL;
-    if (wrong != NULL) {
-        fprintf(stderr, "rows: %s; see --help\n", wrong);
-        return SW_STUDY_WRONG;
-    }
-    if (options->output[0] == '\0') {
-        sw_study_name_folder(options->output, sizeof(options->output), "rows");
-    }
-    return parsed;
+    return sw_study_options(&command, options, argc, argv);
 }

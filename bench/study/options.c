@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/study/lists.h"
 #include "proto/whole_option.h"
@@ -15,6 +16,8 @@
 /* getopt's values: a letter is its own character, rows without a letter begin here. */
 #define ROWS 256
 #define HELP 'h'
+
+const char *const sw_study_backends[] = {"cuda", "cpu", NULL};
 
 static void *field_of(const struct sw_study_option *row, void *options)
 {
@@ -185,12 +188,31 @@ static void list_options(const struct sw_study_command *command, struct option *
     *letters = '\0';
 }
 
+/* Replaces <time> in a usual value by the local time. */
+static const char *expand_time(const char *usual, char *text, size_t size)
+{
+    static const char mark[] = "<time>";
+    const char *at = usual == NULL ? NULL : strstr(usual, mark);
+    char date[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    if (at == NULL) {
+        return usual;
+    }
+    localtime_r(&now, &parts);
+    strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &parts);
+    snprintf(text, size, "%.*s%s%s", (int)(at - usual), usual, date, at + strlen(mark));
+    return text;
+}
+
 static bool set_usual(const struct sw_study_command *command, void *options, const bool *given,
                       bool quick, char *why, size_t why_size)
 {
     for (size_t r = 0; r < command->count; r++) {
         const struct sw_study_option *row = &command->options[r];
-        const char *usual = quick && row->quick != NULL ? row->quick : row->usual;
+        char text[256];
+        const char *usual =
+            expand_time(quick && row->quick != NULL ? row->quick : row->usual, text, sizeof(text));
         if (!given[r] && row->kind != SW_STUDY_TITLE && usual != NULL &&
             !sw_study_set(command, r, options, usual, why, why_size)) {
             return false;
@@ -260,6 +282,11 @@ enum sw_study_parsed sw_study_options(const struct sw_study_command *command, vo
     char why[512] = "";
     enum sw_study_parsed parsed =
         sw_study_parse(command, options, argc, argv, NULL, NULL, why, sizeof(why));
+    if (parsed == SW_STUDY_RUN && command->contradiction != NULL) {
+        const char *wrong = command->contradiction(options);
+        parsed = wrong == NULL ? SW_STUDY_RUN : SW_STUDY_WRONG;
+        snprintf(why, sizeof(why), "%s", wrong == NULL ? "" : wrong);
+    }
     if (parsed == SW_STUDY_WRONG) {
         fprintf(stderr, "%s: %s; see --help\n", command->name, why);
     }

@@ -58,7 +58,8 @@ struct sw_study_option {
     bool is_filled;           /* the list may not be empty */
     const char *const *words; /* ends with NULL */
     const char *const *about; /* of each word, for --help; or NULL */
-    const char *usual;        /* the value where the option is not given; NULL: the field is left */
+    const char *usual;        /* the value where the option is not given; "<time>" in it becomes the
+                                 local time; NULL: the field is left */
     const char *quick;        /* the same with --quick, where that differs */
     const char *value;        /* what --help calls the value; NULL: N, LIST or what the kind says */
     const char *help;         /* may have newlines */
@@ -72,6 +73,35 @@ struct sw_study_option {
     .room = sizeof(((type *)NULL)->name) / sizeof(((type *)NULL)->name[0]), \
     .count_offset = offsetof(type, name##_count)
 
+/* Rows of every study, and of those that run on either backend. They use the file's FIELD. */
+#define SW_STUDY_DEVICE_ROW                                                                     \
+    {                                                                                           \
+        "device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device" \
+    }
+#define SW_STUDY_SEED_ROW                                                      \
+    {                                                                          \
+        "seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys" \
+    }
+#define SW_STUDY_COMMIT_ROW                                                                      \
+    {                                                                                            \
+        "commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt" \
+    }
+#define SW_STUDY_OUTPUT_ROW(study)                                                           \
+    {                                                                                        \
+        "output", SW_STUDY_TEXT, FIELD(output),                                              \
+            .value = "FOLDER", .usual = "output/<time>/" study, .help = "where the files go" \
+    }
+#define SW_STUDY_BACKEND_ROW(what)                                                             \
+    {                                                                                          \
+        "backend", SW_STUDY_WORD, FIELD(on_host), .words = sw_study_backends, .usual = "cuda", \
+                                                  .value = "cpu|cuda", .help = (what)          \
+    }
+extern const char *const sw_study_backends[]; /* "cuda", "cpu" */
+
+/* The columns of a map X(NAME, text, what): SW_X_MAP(SW_STUDY_MAP_TEXT) NULL is a list of words. */
+#define SW_STUDY_MAP_TEXT(name, text, what) text,
+#define SW_STUDY_MAP_WHAT(name, text, what) what,
+
 struct sw_study_command {
     const char *name;  /* of the program */
     const char *usage; /* what follows the name, "[options]" */
@@ -81,6 +111,8 @@ struct sw_study_command {
     const struct sw_study_option *options;
     size_t count;
     bool takes_arguments; /* besides options */
+    /* Returns an error text if valid options contradict each other, else NULL; or NULL. */
+    const char *(*contradiction)(const void *options);
     /* Reads a number; NULL: sw_study_parse_u64. */
     bool (*number)(const char *text, uint64_t max, uint64_t *out);
 };
@@ -94,7 +126,8 @@ enum sw_study_parsed sw_study_parse(const struct sw_study_command *command, void
                                     char **argv, bool *given, int *rest, char *why,
                                     size_t why_size);
 
-/* The same for programs that have no arguments: on WRONG the sentence is on stderr. */
+/* The same for programs that have no arguments. A contradiction is WRONG. On WRONG the sentence is
+ * on stderr. */
 enum sw_study_parsed sw_study_options(const struct sw_study_command *command, void *options,
                                       int argc, char **argv);
 

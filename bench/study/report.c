@@ -48,16 +48,6 @@ bool sw_study_make_folder(const char *folder)
     return true;
 }
 
-void sw_study_name_folder(char *folder, size_t size, const char *study)
-{
-    char date[32];
-    time_t now = time(NULL);
-    struct tm parts;
-    localtime_r(&now, &parts);
-    strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &parts);
-    snprintf(folder, size, "output/%s/%s", date, study);
-}
-
 static FILE **file_of(void *report, const struct sw_study_file *file)
 {
     return (FILE **)((char *)report + file->offset);

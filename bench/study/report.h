@@ -36,8 +36,6 @@ bool sw_study_files_open(void *report, const struct sw_study_file *files, const 
  * write failed. */
 bool sw_study_files_close(void *report, const struct sw_study_file *files, const char *study);
 
-/* Writes the name of a study's default folder: output/<local time>/<study>. */
-void sw_study_name_folder(char *folder, size_t size, const char *study);
 /* Makes a folder and those above it, as mkdir -p does. On false errno says why. */
 bool sw_study_make_folder(const char *folder);
 

@@ -8,23 +8,14 @@
 #include <string.h>
 
 #include "bench/study/lists.h"
-#include "bench/study/report.h"
 
 #define BATCH_MAX (1ULL << 28)
 #define FIELD(name) SW_STUDY_FIELD(struct sw_timing_options, name)
 #define LIST(name) SW_STUDY_LIST(struct sw_timing_options, name)
 
-static const char *const operation_names[] = {
-#define SW_TIMING_OPERATION_NAME(name, text, what) text,
-    SW_TIMING_OPERATION_MAP(SW_TIMING_OPERATION_NAME)
-#undef SW_TIMING_OPERATION_NAME
-        NULL};
+static const char *const operation_names[] = {SW_TIMING_OPERATION_MAP(SW_STUDY_MAP_TEXT) NULL};
 
-static const char *const operation_abouts[] = {
-#define SW_TIMING_OPERATION_ABOUT(name, text, what) what,
-    SW_TIMING_OPERATION_MAP(SW_TIMING_OPERATION_ABOUT)
-#undef SW_TIMING_OPERATION_ABOUT
-};
+static const char *const operation_abouts[] = {SW_TIMING_OPERATION_MAP(SW_STUDY_MAP_WHAT)};
 
 const char *sw_timing_operation_name(enum sw_timing_operation operation)
 {
@@ -85,11 +76,10 @@ static const struct sw_study_option rows[] = {
     {SECONDS("peer-seconds", peer_seconds), .usual = "1", .help = "the same for other libraries"},
     {SECONDS("library-seconds", library_seconds), .usual = "400",
      .help = "a library that takes longer is stopped"},
-    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
-    {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
-    {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
-     .help = "where the files go (output/<time>/timing)"},
+    SW_STUDY_SEED_ROW,
+    SW_STUDY_DEVICE_ROW,
+    SW_STUDY_COMMIT_ROW,
+    SW_STUDY_OUTPUT_ROW("timing"),
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: slot bits 64, F 0.5,0.85, miss 0,100,\n"
              "batches 2^8,2^16,2^24, no block sizes, 4 repetitions"},
@@ -115,11 +105,7 @@ enum sw_study_parsed sw_timing_options_parse(struct sw_timing_options *options, 
 {
     memset(options, 0, sizeof(*options));
     memset(options->operations, true, sizeof(options->operations));
-    enum sw_study_parsed parsed = sw_study_options(&command, options, argc, argv);
-    if (options->output[0] == '\0') {
-        sw_study_name_folder(options->output, sizeof(options->output), "timing");
-    }
-    return parsed;
+    return sw_study_options(&command, options, argc, argv);
 }
 
 bool sw_timing_library_wanted(const struct sw_timing_options *options, const char *name)

@@ -18,6 +18,7 @@ struct options {
     char name[8];
     bool quick;
     char seen[32];
+    char folder[64];
 };
 
 static bool take_seen(void *context, const char *text, char *why, size_t why_size)
@@ -42,14 +43,23 @@ static const struct sw_study_option rows[] = {
     {"place", SW_STUDY_WORD, SW_STUDY_FIELD(struct options, place), .words = places,
      .usual = "there", .help = "where"},
     {"name", SW_STUDY_TEXT, SW_STUDY_FIELD(struct options, name), .help = "a name"},
+    {"folder", SW_STUDY_TEXT, SW_STUDY_FIELD(struct options, folder), .usual = "output/<time>/test",
+     .help = "where the files go"},
     {"seen", SW_STUDY_OTHER, .take = take_seen, .help = "anything"},
     {"quick", SW_STUDY_FLAG, SW_STUDY_FIELD(struct options, quick), .help = "less"},
 };
+static const char *contradiction(const void *parsed)
+{
+    const struct options *options = parsed;
+    return options->quick && options->reps > 5 ? "--quick has at most 5 --reps" : NULL;
+}
+
 static const struct sw_study_command command = {.name = "test",
                                                 .usage = "[options]",
                                                 .about = "Tests.\n",
                                                 .options = rows,
-                                                .count = sizeof(rows) / sizeof(rows[0])};
+                                                .count = sizeof(rows) / sizeof(rows[0]),
+                                                .contradiction = contradiction};
 
 static enum sw_study_parsed parse(const char *arguments, struct options *options, char why[256])
 {
@@ -63,6 +73,28 @@ static enum sw_study_parsed parse(const char *arguments, struct options *options
     }
     why[0] = '\0';
     return sw_study_parse(&command, options, count, words, NULL, NULL, why, 256);
+}
+
+Test(study_options, a_usual_folder_has_the_time_in_its_name)
+{
+    struct options options;
+    char why[256];
+    int day = 0, second = 0, used = 0;
+    cr_assert_eq(parse("", &options, why), SW_STUDY_RUN, "%s", why);
+    cr_assert_eq(sscanf(options.folder, "output/%8d-%6d/test%n", &day, &second, &used), 2, "%s",
+                 options.folder);
+    cr_assert_eq(used, (int)strlen(options.folder), "%s", options.folder);
+    cr_assert_eq(parse("--folder a/<time>", &options, why), SW_STUDY_RUN, "%s", why);
+    cr_assert_str_eq(options.folder, "a/<time>", "a value that is given stays as it is");
+}
+
+Test(study_options, valid_options_may_contradict_each_other)
+{
+    struct options options;
+    char *words[] = {(char *)"test", (char *)"--reps=6", (char *)"--quick", NULL};
+    memset(&options, 0, sizeof(options));
+    cr_assert_eq(sw_study_options(&command, &options, 2, words), SW_STUDY_RUN);
+    cr_assert_eq(sw_study_options(&command, &options, 3, words), SW_STUDY_WRONG);
 }
 
 Test(study_options, usual_values_yield_to_what_is_given)
