@@ -194,7 +194,7 @@ $(BUILD)/tests/bench/test_cache_study: $(BUILD)/libcachebench.a \
 
 # --- the study of rows (bench/rows/README.md) --------------------------------------------------------
 # Without nvcc it has the CPU backend only.
-ROWS_BENCH_HOST_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/rows/*.c)) bench/load/zipf.c)
+ROWS_BENCH_HOST_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/rows/*.c)) bench/cache/sherwood.c bench/load/zipf.c)
 ifneq ($(NVCC),)
 ROWS_BENCH_OBJ := $(ROWS_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(patsubst %,$(BUILD)/obj/%.o,$(wildcard bench/rows/*.cu))
 else

@@ -6,7 +6,7 @@
 #include "bench/rows/libraries.h"
 
 const struct sw_cachebench_library *const sw_rowbench_libraries[] = {
-    &sw_rowbench_sherwood,
+    &sw_cachebench_sherwood_rows,
 #ifdef SW_PEER_HKV
     &sw_cachebench_hkv,
 #endif

@@ -11,9 +11,4 @@
 /* Ends with NULL. Static storage. */
 extern const struct sw_cachebench_library *const sw_rowbench_libraries[];
 
-extern const struct sw_cachebench_library sw_rowbench_sherwood;
-
-/* Writes fail above a load of 1 - 1/64. No load of the study is near it. */
-#define SW_ROWBENCH_MAX_LOAD 0.984375
-
 #endif

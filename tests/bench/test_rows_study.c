@@ -75,9 +75,9 @@ static bool faulty_call(void *table, enum sw_cachebench_operation operation,
         (fault == KEEPS_DELETED && operation == SW_CACHEBENCH_ERASE)) {
         return true;
     }
-    bool done = sw_rowbench_sherwood.call(table, operation, arrays, count);
+    bool done = sw_cachebench_sherwood_rows.call(table, operation, arrays, count);
     if (fault == ADDS_TWICE && operation == SW_CACHEBENCH_ACCUM_OR_ASSIGN) {
-        done = done && sw_rowbench_sherwood.call(table, operation, arrays, 1);
+        done = done && sw_cachebench_sherwood_rows.call(table, operation, arrays, 1);
     }
     for (uint64_t j = 0; operation == SW_CACHEBENCH_FIND && j < count; j++) {
         bool found = (arrays->bits[j / 64] >> (j % 64) & 1) != 0;
@@ -99,7 +99,7 @@ static void run_study(struct sw_rowbench *bench, struct sw_rowbench_options *opt
 {
     static struct sw_cachebench_library library;
     static const struct sw_cachebench_library *libraries[] = {&library, NULL};
-    library = sw_rowbench_sherwood;
+    library = sw_cachebench_sherwood_rows;
     library.call = faulty_call;
     cr_assert_eq(parse(options, "--backend=cpu", "--batch=128"), SW_STUDY_RUN);
     cr_assert_not_null(mkdtemp(folder));
