@@ -48,7 +48,7 @@ unsigned sw_obstacles_met(struct sw_batches *batches, unsigned heeded)
     if (obstacles->role != NULL && (heeded & OF_ROLE) != 0) {
         met |= met_in_role(obstacles->role);
     }
-    if ((heeded & SW_OBSTACLES_OF_LOG) != 0) {
+    if (batches->wal != NULL && (heeded & SW_OBSTACLES_OF_LOG) != 0) {
         met |= met_at_log(batches);
     }
     return met & heeded;

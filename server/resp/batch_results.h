@@ -24,6 +24,28 @@ static inline bool sw_result_found(const struct sw_resp_batch *batch, uint32_t i
     return sw_result_bit(batch->found, i);
 }
 
+/* Counts the operations, of `count` from `first` on, whose keys were present. */
+static inline uint64_t sw_result_count_found(const struct sw_resp_batch *batch, uint32_t first,
+                                             uint32_t count)
+{
+    uint64_t found = 0;
+    for (uint32_t i = first; i < first + count; i++) {
+        found += sw_result_found(batch, i);
+    }
+    return found;
+}
+
+/* The same, but only before the first operation whose key was absent. */
+static inline uint64_t sw_result_prefix(const struct sw_resp_batch *batch, uint32_t first,
+                                        uint32_t count)
+{
+    uint32_t found = 0;
+    while (found < count && sw_result_found(batch, first + found)) {
+        found++;
+    }
+    return found;
+}
+
 /* Did operation `i`, SW_SET_ABSENT or SW_FIND_OR_INSERT, insert its key? */
 static inline bool sw_result_entered(const struct sw_resp_batch *batch, uint32_t i)
 {

@@ -13,12 +13,6 @@
 #include "server/batch/blob.h"
 #include "server/resp/batch_results.h"
 
-bool sw_string_reply_is(const struct sw_pending *pending)
-{
-    return pending->kind == SW_REPLY_KIND_COUNTED || pending->kind == SW_REPLY_KIND_FLOAT ||
-           pending->kind == SW_REPLY_KIND_APPENDED;
-}
-
 static struct sw_string string_at(const struct sw_resp_batch *batch, const void *array, uint32_t i)
 {
     struct sw_string string = {NULL, 0};

@@ -14,7 +14,11 @@
 #include "server/resp/writer.h"
 
 /* Is the reply of one of these kinds? */
-bool sw_string_reply_is(const struct sw_pending *pending);
+static inline bool sw_string_reply_is(const struct sw_pending *pending)
+{
+    return pending->kind == SW_REPLY_KIND_COUNTED || pending->kind == SW_REPLY_KIND_FLOAT ||
+           pending->kind == SW_REPLY_KIND_APPENDED;
+}
 
 /* The value after an operation, as text; of APPEND and SETRANGE only its size. */
 struct sw_string_result {

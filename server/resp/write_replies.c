@@ -26,18 +26,11 @@
 
 static const char collision[] = "-" SW_COLLISION_LINE "\r\n";
 
-static void put_value(struct sw_writer *writer, bool found, uint64_t value, bool resp3)
-{
-    sw_writer_reserve(writer);
-    writer->at =
-        found ? sw_resp_put_bulk_integer(writer->at, value) : sw_resp_put_null(writer->at, resp3);
-}
-
 static void put_blob(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
                      bool found, bool resp3)
 {
     if (!found) {
-        put_value(writer, false, 0, resp3);
+        sw_writer_value(writer, false, 0, resp3);
         return;
     }
     uint32_t size;
@@ -45,30 +38,13 @@ static void put_blob(struct sw_writer *writer, const struct sw_resp_batch *batch
     sw_writer_bulk(writer, blob, size);
 }
 
-static uint64_t count_found(const struct sw_resp_batch *batch, const struct sw_pending *pending)
-{
-    uint64_t count = 0;
-    for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
-        count += sw_result_found(batch, i);
-    }
-    return count;
-}
-
-/* Counts the operations before the first one whose key was absent. */
-static uint64_t count_prefix(const struct sw_resp_batch *batch, const struct sw_pending *pending)
-{
-    uint32_t count = 0;
-    while (count < pending->count && sw_result_found(batch, pending->first + count)) {
-        count++;
-    }
-    return count;
-}
-
 static uint64_t count_of(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
-    return pending->kind == SW_REPLY_KIND_COUNT_PRESENT ? count_found(batch, pending)
-           : pending->kind == SW_REPLY_KIND_PREFIX      ? count_prefix(batch, pending)
-                                                        : sw_result_entered(batch, pending->first);
+    const uint32_t first = pending->first;
+    return pending->kind == SW_REPLY_KIND_COUNT_PRESENT
+               ? sw_result_count_found(batch, first, pending->count)
+           : pending->kind == SW_REPLY_KIND_PREFIX ? sw_result_prefix(batch, first, pending->count)
+                                                   : sw_result_entered(batch, first);
 }
 
 static bool overflowed(const struct sw_resp_batch *batch, const struct sw_pending *pending)
@@ -114,7 +90,7 @@ static void put_entry_bytes(struct sw_writer *writer, const struct sw_resp_batch
     if (sw_result_found(batch, i)) {
         sw_writer_unsigned(writer, batch->batches->shape.entry_bytes, resp3);
     } else {
-        put_value(writer, false, 0, resp3);
+        sw_writer_value(writer, false, 0, resp3);
     }
 }
 
@@ -159,27 +135,17 @@ static bool changed_time(const struct sw_resp_batch *batch, const struct sw_pend
                 : sw_expire_holds(batch->ops[i], before, batch->expires[i]));
 }
 
-static void put_word(struct sw_writer *writer, bool found, const char *bulk, bool resp3)
-{
-    sw_writer_line(writer, found ? bulk : resp3 ? "_\r\n" : "$-1\r\n");
-}
-
-static void put_head(struct sw_writer *writer, uint32_t count)
-{
-    sw_writer_reserve(writer);
-    writer->at = sw_resp_put_array(writer->at, count);
-}
-
 /* Writes an array of the values of all keys. */
 static void put_all(struct sw_writer *writer, const struct sw_resp_batch *batch,
                     const struct sw_pending *pending)
 {
-    put_head(writer, pending->count);
+    sw_writer_array(writer, pending->count);
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
         if (pending->kind == SW_REPLY_KIND_BLOBS) {
             put_blob(writer, batch, i, sw_result_found(batch, i), pending->resp3);
         } else {
-            put_value(writer, sw_result_found(batch, i), sw_result_value(batch, i), pending->resp3);
+            sw_writer_value(writer, sw_result_found(batch, i), sw_result_value(batch, i),
+                            pending->resp3);
         }
     }
 }
@@ -191,7 +157,7 @@ static void put_blob_after(struct sw_writer *writer, const struct sw_resp_batch 
     if (sw_result_present_after(batch, i)) {
         sw_writer_bulk(writer, row, sw_result_row_after(batch, i, row));
     } else {
-        put_value(writer, false, 0, resp3);
+        sw_writer_value(writer, false, 0, resp3);
     }
 }
 
@@ -243,7 +209,7 @@ static void put_blob_reply(struct sw_writer *writer, const struct sw_resp_batch 
         put_blob_bytes(writer, batch, i, resp3);
         break;
     case SW_REPLY_KIND_BLOB_ENCODING:
-        put_word(writer, sw_result_found(batch, i), "$3\r\nraw\r\n", resp3);
+        sw_writer_word(writer, sw_result_found(batch, i), "$3\r\nraw\r\n", resp3);
         break;
     case SW_REPLY_KIND_RANGE:
         put_range(writer, batch, i);
@@ -292,7 +258,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
         sw_writer_text(writer, replies->text.data, replies->text.size);
         break;
     case SW_REPLY_KIND_ARRAY:
-        put_head(writer, pending->count);
+        sw_writer_array(writer, pending->count);
         break;
     case SW_REPLY_KIND_OK_IF_ABSENT:
     case SW_REPLY_KIND_OK_IF_PRESENT:
@@ -307,7 +273,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_APPENDED:
         break; /* refusal() has the error, or string_replies.c the reply */
     case SW_REPLY_KIND_VALUE:
-        put_value(writer, sw_result_found(batch, i), sw_result_value(batch, i), resp3);
+        sw_writer_value(writer, sw_result_found(batch, i), sw_result_value(batch, i), resp3);
         break;
     case SW_REPLY_KIND_VALUES:
     case SW_REPLY_KIND_BLOBS:
@@ -338,7 +304,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
         put_entry_bytes(writer, batch, i, resp3);
         break;
     case SW_REPLY_KIND_ENCODING:
-        put_word(writer, sw_result_found(batch, i), "$3\r\nint\r\n", resp3);
+        sw_writer_word(writer, sw_result_found(batch, i), "$3\r\nint\r\n", resp3);
         break;
     case SW_REPLY_KIND_AFTER:
     case SW_REPLY_KIND_BLOB:
@@ -369,17 +335,9 @@ static const char *group_refusal(const struct sw_resp_batch *batch,
                : sw_table_full_line(&batch->batches->shape);
 }
 
-/* Returns the error of the command, or NULL. Sets `string` for an operation on strings. */
-static const char *refusal(const struct sw_resp_batch *batch, const struct sw_pending *pending,
-                           struct sw_string_result *string)
+/* Returns the error of the command alone, or NULL. The command is not an operation on strings. */
+static const char *refusal(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
-    const char *error = group_refusal(batch, pending);
-    if (error != NULL) {
-        return error;
-    }
-    if (sw_string_reply_is(pending)) {
-        return sw_string_reply_error(batch, pending, string);
-    }
     if (overflowed(batch, pending)) {
         return SW_OPS_HAS(SW_OPS_INSERT, batch->ops[pending->first])
                    ? "-ERR increment or decrement would overflow\r\n"
@@ -411,32 +369,66 @@ static const char *error_text(const struct sw_replies *replies, const struct sw_
     return *text == '-' ? text : NULL;
 }
 
+/* Counts the command of a reply. */
+static void count_command(struct sw_loop_counters *counters, const struct sw_pending *pending,
+                          uint64_t share_ns)
+{
+    const bool is_carried_out = pending->kind != SW_REPLY_KIND_QUEUED;
+    SW_COUNT(counters, commands_processed, is_carried_out);
+    if (is_carried_out && pending->command < SW_COMMAND_COUNT) {
+        SW_COUNT(counters, commands[pending->command], 1);
+        SW_COUNT(counters, command_ns[pending->command], share_ns);
+    }
+}
+
+/* Counts and writes an error. */
+static void write_error(struct sw_writer *writer, struct sw_loop_counters *counters,
+                        const struct sw_pending *pending, const char *error)
+{
+    sw_error_reply_count(counters, error);
+    SW_COUNT(counters, key_collisions, error == collision);
+    if (!pending->silent) {
+        sw_writer_line(writer, error);
+    }
+}
+
+/* Writes the reply to an operation on strings whose group was not refused. Apart from write_one, so
+ * that other replies need no stack for the large result. */
+static void write_string(struct sw_writer *writer, const struct sw_replies *replies,
+                         const struct sw_pending *pending)
+{
+    struct sw_string_result string;
+    const char *error = sw_string_reply_error(&replies->batch, pending, &string);
+    if (error != NULL) {
+        write_error(writer, replies->resp->net->counters, pending, error);
+    } else if (!pending->silent) {
+        sw_string_reply_put(writer, pending, &string);
+    }
+}
+
 static void write_one(struct sw_writer *writer, const struct sw_replies *replies,
                       const struct sw_pending *pending, uint64_t share_ns)
 {
     struct sw_loop_counters *counters = replies->resp->net->counters;
-    if (pending->element &&
-        (replies->is_aborted || group_refusal(&replies->batch, pending) != NULL)) {
+    const char *error = group_refusal(&replies->batch, pending);
+    if (pending->element && (replies->is_aborted || error != NULL)) {
         return; /* the array's head is the error: no command was executed */
     }
-    struct sw_string_result string; /* set by refusal() for operations on strings */
-    const char *error = refusal(&replies->batch, pending, &string);
-    const char *shown = error != NULL ? error : error_text(replies, pending);
-    bool is_carried_out = pending->kind != SW_REPLY_KIND_QUEUED;
-    SW_COUNT(counters, commands_processed, is_carried_out);
-    if (shown != NULL) {
-        sw_error_reply_count(counters, shown);
+    count_command(counters, pending, share_ns);
+    if (error == NULL && sw_string_reply_is(pending)) {
+        write_string(writer, replies, pending);
+        return;
     }
-    SW_COUNT(counters, key_collisions, error == collision);
-    if (pending->command < SW_COMMAND_COUNT) {
-        SW_COUNT(counters, commands[pending->command], is_carried_out);
-        SW_COUNT(counters, command_ns[pending->command], is_carried_out ? share_ns : 0);
+    error = error != NULL ? error : refusal(&replies->batch, pending);
+    if (error != NULL) {
+        write_error(writer, counters, pending, error);
+        return;
     }
-    if (!pending->silent && error != NULL) {
-        sw_writer_line(writer, error);
-    } else if (!pending->silent && sw_string_reply_is(pending)) {
-        sw_string_reply_put(writer, pending, &string);
-    } else if (!pending->silent) {
+    const char *text = error_text(replies, pending);
+    if (text != NULL) {
+        sw_error_reply_count(counters, text);
+    }
+    if (!pending->silent) {
         put_reply(writer, replies, pending);
     }
 }

@@ -79,6 +79,28 @@ static inline void sw_writer_unsigned(struct sw_writer *writer, uint64_t value, 
     }
 }
 
+/* Writes an integer as a bulk string, or null unless it was found. */
+static inline void sw_writer_value(struct sw_writer *writer, bool found, uint64_t value, bool resp3)
+{
+    sw_writer_reserve(writer);
+    writer->at =
+        found ? sw_resp_put_bulk_integer(writer->at, value) : sw_resp_put_null(writer->at, resp3);
+}
+
+/* Writes the line `bulk`, or null unless its key was found. */
+static inline void sw_writer_word(struct sw_writer *writer, bool found, const char *bulk,
+                                  bool resp3)
+{
+    sw_writer_line(writer, found ? bulk : resp3 ? "_\r\n" : "$-1\r\n");
+}
+
+/* Writes the head of an array of `count` elements. */
+static inline void sw_writer_array(struct sw_writer *writer, uint32_t count)
+{
+    sw_writer_reserve(writer);
+    writer->at = sw_resp_put_array(writer->at, count);
+}
+
 /* Writes `size` bytes of a value as a bulk string. */
 static inline void sw_writer_bulk(struct sw_writer *writer, const uint8_t *bytes, uint32_t size)
 {
