@@ -40,7 +40,7 @@ enum {
     HAS_OPERANDS = 4,
     IS_COMPOSED = 8,
     IS_OF_PARTS = 16,
-    RETIMES = 32,
+    SETS_TIMES = 32,
     NEEDS_EXPIRY = 64,
     TAKES_TIMES = 128,
     WRITES = 256,
@@ -56,7 +56,8 @@ enum {
     ANSWERS_TIMES = 262144,
     OF_PRESENT = 524288,
     INSERTS = 1048576,
-    KEEPS_MISFITS = 2097152
+    KEEPS_MISFITS = 2097152,
+    RETIMES = 4194304
 };
 #define IF(condition, fact) ((condition) ? (fact) : 0)
 #define IS_BITS(verb)                                                 \
@@ -67,7 +68,8 @@ enum {
         IS_KNOWN | IS_DATA | NEEDS_TABLE | IF(SW_HAS_OPERAND(verb), HAS_OPERANDS) |             \
         IF(SW_VERB_##verb == SW_VERB_GETRANGE || SW_VERB_##verb == SW_VERB_SETRANGE,            \
            IS_OF_PARTS) |                                                                       \
-        IF(SW_VERB_##verb == SW_VERB_EXPIRE, RETIMES) |                                         \
+        IF(SW_VERB_##verb == SW_VERB_EXPIRE, SETS_TIMES) |                                      \
+        IF((int)SW_VERB_DOES_##verb == (int)SW_DOES_RETIMES, RETIMES) |                         \
         IF(SW_ON_##on == SW_ON_EXPIRY, NEEDS_EXPIRY) | IF(SW_IS_##times, TAKES_TIMES) |         \
         IF((int)SW_VERB_DOES_##verb != (int)SW_DOES_READS, WRITES) |                            \
         IF(SW_WHEN_##guard == SW_WHEN_FITS, MAY_REFUSE) |                                       \
@@ -104,7 +106,8 @@ PREDICATE(is_known, IS_KNOWN)
 PREDICATE(is_data, IS_DATA)
 PREDICATE(is_composed, IS_COMPOSED)
 PREDICATE(has_range, IS_OF_PARTS)
-PREDICATE(expires, RETIMES)
+PREDICATE(expires, SETS_TIMES)
+PREDICATE(retimes, RETIMES)
 PREDICATE(needs_expiry, NEEDS_EXPIRY)
 PREDICATE(takes_times, TAKES_TIMES)
 PREDICATE(writes, WRITES)
@@ -118,12 +121,18 @@ PREDICATE(of_bits, OF_BITS)
 PREDICATE(of_integers, OF_INTEGERS)
 PREDICATE(has_pairs, HAS_PAIRS)
 PREDICATE(answers_parts, ANSWERS_PARTS)
+PREDICATE(answers_times, ANSWERS_TIMES)
 PREDICATE(of_present, OF_PRESENT)
 PREDICATE(inserts, INSERTS)
 
 bool sw_operation_is_rmw(uint32_t operation)
 {
     return is(operation, IS_COMPOSED) && is(operation, HAS_OPERANDS);
+}
+
+bool sw_operation_writes_parts(uint32_t operation)
+{
+    return is(operation, IS_OF_PARTS) && is(operation, HAS_OPERANDS);
 }
 
 /* --- the widths of a request: each frame asks for them several times -------------------------- */

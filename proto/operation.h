@@ -37,6 +37,8 @@ bool sw_operation_has_range(uint32_t operation);
  * one of these, PERSIST or TTL? */
 bool sw_operation_expires(uint32_t operation);
 bool sw_operation_needs_expiry(uint32_t operation);
+/* Does it change expiry times alone: EXPIRE, one of its kinds, or PERSIST? */
+bool sw_operation_retimes(uint32_t operation);
 /* Does it insert or replace values, so that it may set the expiry times of its keys? */
 bool sw_operation_takes_times(uint32_t operation);
 /* May it change the table? */
@@ -47,6 +49,10 @@ bool sw_operation_has_operands(uint32_t operation);
 bool sw_operation_has_pairs(uint32_t operation);
 /* Does it reply with a part of each value instead of values? */
 bool sw_operation_answers_parts(uint32_t operation);
+/* Does it replace a part of each value? */
+bool sw_operation_writes_parts(uint32_t operation);
+/* Does it reply with expiry times instead of values? */
+bool sw_operation_answers_times(uint32_t operation);
 /* Does it change present keys only, whatever their values are? */
 bool sw_operation_of_present(uint32_t operation);
 /* May it insert an absent key? */

@@ -31,7 +31,7 @@ bool sw_flight_reads(const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES ||
            (batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL &&
-            (batch->op == SW_GET || batch->op == SW_PEEK));
+            SW_OPS_HAS(SW_OPS_READ, batch->op));
 }
 
 void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue)

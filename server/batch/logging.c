@@ -226,7 +226,7 @@ static bool has_written(const struct sw_batch *batch, uint32_t i)
 {
     enum sw_op op = op_at(batch, i);
     const bool is_present = has_result(batch, op) && !SW_OPS_HAS(SW_OPS_INSERT, (uint32_t)op);
-    return op != SW_GET && op != SW_PEEK && !left_time(batch, op, i) &&
+    return !SW_OPS_HAS(SW_OPS_READ, op) && !left_time(batch, op, i) &&
            (!is_present || was_found(batch, i));
 }
 

@@ -201,7 +201,7 @@ void sw_resp_batch_submit(struct sw_resp_batch *batch)
         .expires_out = batch->shows_times ? batch->expires_out : NULL,
     };
     give_default_time(batch, table_batch);
-    if (!uniform || (batch->ops[0] != SW_GET && batch->ops[0] != SW_PEEK) ||
+    if (!uniform || !SW_OPS_HAS(SW_OPS_READ, batch->ops[0]) ||
         batch->batches->shape.key_text_bytes > 0) {
         table_batch->not_admitted = batch->not_admitted;
         table_batch->group_count = batch->groups;

@@ -54,10 +54,10 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
-    if (request->operation == SW_OPERATION_GETRANGE) {
+    if (sw_operation_answers_parts(request->operation)) {
         return request->want_values ? values : 0;
     }
-    if (request->operation == SW_OPERATION_SETRANGE) {
+    if (sw_operation_writes_parts(request->operation)) {
         return sw_bulk_set_range_bytes(request);
     }
     if (sw_bulk_shows_expiry(request)) {

@@ -104,7 +104,7 @@ static bool is_filtered(const struct sw_bulk_frame *frame, const struct sw_clust
 {
     const struct sw_batches *batches = frame->bulk->batches;
     return batches->shape.filters_slots && !batches->reads_wait && !view->has_frozen &&
-           frame->flight.batch.op == SW_GET;
+           SW_OPS_HAS(SW_OPS_READ, frame->flight.batch.op);
 }
 
 bool sw_bulk_owns_keys(struct sw_bulk_frame *frame)

@@ -134,17 +134,23 @@ static bool set_batch_times(struct sw_bulk_frame *frame, struct sw_batch *batch,
     return true;
 }
 
+/* Does the operation remove expiry times, as PERSIST does? */
+static bool persists(const struct sw_request *request)
+{
+    return sw_operation_retimes(request->operation) && !sw_operation_expires(request->operation);
+}
+
 /* Sets up the batch. `some`: a key may have an expiry time. Otherwise KEEP and PERSIST change
  * nothing, so the batch is no write of times that the log and the replicas record. */
 static void place(struct sw_bulk_frame *frame, bool some)
 {
     const struct sw_request *request = &frame->request;
     struct sw_batch *batch = &frame->flight.batch;
-    if (request->operation == SW_OPERATION_TTL) {
+    if (sw_operation_answers_times(request->operation)) {
         batch->expires_out = batch->previous;
         batch->previous = NULL;
     }
-    if (request->operation == SW_OPERATION_PERSIST) {
+    if (persists(request)) {
         batch->op = some ? SW_EXPIRE : SW_GET;
         batch->expire_at = 0; /* never */
     }
@@ -177,14 +183,14 @@ bool sw_bulk_expiry_begin(struct sw_bulk_frame *frame, char *message, size_t mes
 uint64_t sw_bulk_expiry_end(const struct sw_bulk_frame *frame)
 {
     const struct sw_batch *batch = &frame->flight.batch;
-    const bool persists = frame->request.operation == SW_OPERATION_PERSIST;
+    const bool removes = persists(&frame->request);
     uint64_t hits = 0;
     for (uint32_t i = 0; i < batch->count; i += 64) {
         uint64_t word = batch->found[i / 64];
         for (uint32_t b = 0; b < 64 && i + b < batch->count; b++) {
             const uint64_t before = batch->expires_out[i + b];
             const uint64_t at = batch->expires != NULL ? batch->expires[i + b] : batch->expire_at;
-            const bool holds = persists ? before != 0 : sw_expire_holds(batch->op, before, at);
+            const bool holds = removes ? before != 0 : sw_expire_holds(batch->op, before, at);
             word &= ~((uint64_t)!holds << b);
         }
         batch->found[i / 64] = word;

@@ -25,7 +25,7 @@ bool sw_bulk_expiry_fit(const struct sw_table_shape *shape, const struct sw_requ
 /* EXPIRE, its kinds and PERSIST. The bits of the reply mark the keys whose time they changed. */
 static inline bool sw_bulk_shows_expiry(const struct sw_request *request)
 {
-    return sw_operation_expires(request->operation) || request->operation == SW_OPERATION_PERSIST;
+    return sw_operation_retimes(request->operation);
 }
 /* Returns the bytes that these need besides the two bodies. */
 uint64_t sw_bulk_expiry_bytes(const struct sw_request *request);

@@ -198,7 +198,7 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
         reply->hits = sw_bulk_expiry_end(frame);
     } else if (sw_bulk_is_set_keepttl(&frame->bulk->batches->shape, request)) {
         reply->hits = sw_bulk_keepttl_end(frame);
-    } else if (request->operation == SW_OPERATION_GETRANGE && request->want_values) {
+    } else if (sw_operation_answers_parts(request->operation) && request->want_values) {
         cut_parts(frame);
     }
     if (sw_operation_may_overflow(request->operation)) {

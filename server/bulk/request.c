@@ -41,10 +41,10 @@ static bool check_values(struct sw_bulk_frame *frame)
     void *values = frame->arrays[SW_RING_OPERANDS];
     const struct sw_table_shape *shape = &frame->bulk->batches->shape;
     uint32_t first, length;
-    const uint32_t each = frame->request.operation == SW_OPERATION_CAS ? 2 : 1;
+    const uint32_t each = sw_operation_has_pairs(frame->request.operation) ? 2 : 1;
     const uint32_t count = frame->request.count * each;
     if (values == NULL || shape->value_format != SW_VALUE_STRING ||
-        frame->request.operation == SW_OPERATION_SETRANGE) {
+        sw_operation_has_range(frame->request.operation)) {
         return true;
     }
     assert(frame->memory != NULL);
@@ -128,7 +128,7 @@ static void place_arrays(struct sw_bulk_frame *frame)
         scratch += sw_frame_align((uint64_t)request->count * request->value_bytes);
         arrays[SW_RING_FOUND] = request->declines_found ? scratch : arrays[SW_RING_FOUND];
     }
-    if (request->operation == SW_OPERATION_GETRANGE && request->want_values) {
+    if (sw_operation_answers_parts(request->operation) && request->want_values) {
         arrays[SW_RING_VALUES] = frame->reply + reply->bytes; /* the parts go to the reply */
     }
     arrays[SW_RING_NOT_ADMITTED] = wanted(frame, request->want_not_admitted, reply->not_admitted);
@@ -210,7 +210,7 @@ __attribute__((noinline)) static void start_data(struct sw_bulk_frame *frame)
         if (frame->request.times == SW_FRAME_TIMES_KEEP &&
             sw_bulk_is_set_keepttl(&frame->bulk->batches->shape, &frame->request)) {
             sw_bulk_keepttl_begin(frame);
-        } else if (frame->request.operation == SW_OPERATION_SETRANGE) {
+        } else if (sw_operation_writes_parts(frame->request.operation)) {
             sw_bulk_set_range_begin(frame);
         }
         launch(frame);
