@@ -73,13 +73,6 @@ class Node(Server):
         super().__init__("--cluster-node-id", name or node_id(number), *flags, **{"ready": 503, **options})
         self.flags += ["--cluster-state", str(self.directory / "cluster.json")]
 
-    def replies(self):
-        return Replies(self.connect())
-
-    def ask(self, *arguments):
-        with contextlib.closing(self.connect()) as connection:
-            return Replies(connection).ask(*arguments)
-
     def set_topology(self, text):
         equal(self.ask("CLUSTER", "SETTOPOLOGY", text), "OK", "SETTOPOLOGY")
 

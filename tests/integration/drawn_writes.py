@@ -141,6 +141,4 @@ class Client(threading.Thread):
 def held(server, number):
     """Returns what the daemon holds of the keys of a client."""
     keys = range(number * 1000, number * 1000 + KEYS)
-    with server.connect() as connection:
-        values = wire.Replies(connection).ask("MGET", *keys)
-    return {key: int(value) for key, value in zip(keys, values) if value is not None}
+    return {key: int(value) for key, value in zip(keys, server.ask("MGET", *keys)) if value is not None}

@@ -285,6 +285,11 @@ class Server:
             self.process.kill()
             self.process.wait()
 
+    def end_by_kill(self):
+        """Kills the daemon. The end of the block expects that."""
+        self.kill()
+        self.stop_rc = -signal.SIGKILL
+
     def stop(self, how=signal.SIGTERM):
         """Stops the daemon, waits for it, and checks how it went."""
         if self.process.poll() is None and how is not None:
@@ -319,6 +324,15 @@ class Server:
         connection = socket.create_connection((self.host, self.port), timeout=timeout * SLOWER)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
+
+    def replies(self):
+        """Returns a connection by RESP."""
+        return wire.Replies(self.connect())
+
+    def ask(self, *words):
+        """Returns the reply to a command on a connection of its own."""
+        with self.replies() as replies:
+            return replies.ask(*words)
 
     def address(self):
         return f"{self.host}:{self.port}"

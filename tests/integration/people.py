@@ -65,8 +65,7 @@ class Frames:
             equal(self.ask(hello(*login)).status, wire.OK, f"HELLO {login}")
 
     def ask(self, data):
-        self.socket.sendall(data)
-        return wire.read_frame(self.socket)
+        return wire.exchange(self.socket, data)
 
 
 class Redis:

@@ -29,19 +29,8 @@ def to_be_killed(server):
         server.kill()
 
 
-@contextlib.contextmanager
-def session(server):
-    with server.connect() as connection:
-        yield wire.Replies(connection)
-
-
-def ask(server, *words):
-    with session(server) as replies:
-        return replies.ask(*words)
-
-
 def info(server):
-    text = ask(server, "INFO", "replication")
+    text = server.ask("INFO", "replication")
     text = text.decode() if isinstance(text, bytes) else text
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
@@ -49,7 +38,7 @@ def info(server):
 def caught_up(primary, replica):
     """Waits until both digests are equal, and returns them. No client writes meanwhile. The primary may remove expired
     keys, which are writes."""
-    return eventually(lambda: (got := ask(replica, "DIGEST")) == ask(primary, "DIGEST") and got, "equal digests", 30)
+    return eventually(lambda: (got := replica.ask("DIGEST")) == primary.ask("DIGEST") and got, "equal digests", 30)
 
 
 class Load(threading.Thread):

@@ -246,12 +246,6 @@ class Shard:
         self.end()
 
 
-@contextlib.contextmanager
-def session_of(member):
-    with member.server.connect() as connection:
-        yield wire.Replies(connection)
-
-
 def agree(shard):
     """Waits until all members have the same contents. No client writes meanwhile."""
     primary = shard.whole()

@@ -65,8 +65,7 @@ class Faulty:
         """Runs until the alerts fire."""
 
     def ask(self, *words):
-        with self.server.connect() as connection:
-            return wire.Replies(connection).ask(*words)
+        return self.server.ask(*words)
 
     def fired(self, names):
         """Runs with the alerts that fire now."""

@@ -106,8 +106,7 @@ def huge_count_fits_nothing():
     with Server(*FLAGS) as server, Bystander(server), server.connect() as connection:
         before = server.resident_bytes()
         for count in (1 << 24, (1 << 29) + 1, 0x20000000, 0xFFFFFFFF):
-            connection.sendall(wire.frame(wire.GET, KEYS, count=count))
-            equal(wire.read_frame(connection).status, wire.BAD_REQUEST, f"count {count}")
+            equal(wire.call(connection, wire.GET, KEYS, count=count).status, wire.BAD_REQUEST, f"count {count}")
         check(server.resident_bytes() < before + (1 << 20), "resident memory")
 
 
@@ -141,8 +140,7 @@ def half_a_frame_then_gone():
                 connection.sendall(big[:len(big) * (i % 10) // 10 + 1])
         eventually(lambda: server.connections() == bystander.before, "connections closed")
         with server.connect() as connection:
-            connection.sendall(wire.frame(wire.STATS))
-            equal(wire.read_frame(connection).figures()["keys"], 1, "the bystander's key only")
+            equal(wire.call(connection, wire.STATS).figures()["keys"], 1, "the bystander's key only")
             connection.sendall(big)
             equal(wire.read_frame(connection).status, wire.OK, "a whole frame")
 
@@ -184,8 +182,7 @@ def small_arena():
             for connection in sockets:
                 equal(wire.read_frame(connection).status, wire.OK, "status")
         with server.connect() as connection:
-            connection.sendall(wire.frame(wire.GET, keys, want_values=True))
-            equal(wire.read_frame(connection).values(), [100] * len(keys), "sums")
+            equal(wire.call(connection, wire.GET, keys, want_values=True).values(), [100] * len(keys), "sums")
         for connection in sockets:
             connection.close()
         check(server.metrics()["sherwood_arena_pauses_total"] > 0, "nobody was ever paused")

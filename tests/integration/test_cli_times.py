@@ -8,7 +8,6 @@ import random
 import subprocess
 
 from harness import BUILD, Server, case, check, drawn_seed, equal, eventually, main
-from replication import session
 
 CPU = ("--backend", "cpu", "--capacity", "4K")
 FAR = 4000000000  # seconds since 1970
@@ -41,7 +40,7 @@ def as_by_resp():
     """random commands on a key print the replies that a second daemon gives by RESP"""
     seed = drawn_seed()
     rng = random.Random(seed)
-    with Server(*CPU) as server, Server(*CPU) as other, session(other) as replies:
+    with Server(*CPU) as server, Server(*CPU) as other, other.replies() as replies:
         ask = asker(server)
         for step in range(200):
             words = drawn(rng)
@@ -54,7 +53,7 @@ def as_by_resp():
 @case
 def until_they_expire():
     """TTL and PTTL count down, and the server computes relative times"""
-    with Server(*CPU) as server, session(server) as replies:
+    with Server(*CPU) as server, server.replies() as replies:
         ask = asker(server)
         equal([ask("TTL", 1), ask("SET", 1, 5), ask("TTL", 1), ask("SET", 1, 5, "EX", 100), ask("PEXPIRE", 2, 100)],
               ["-2", "OK", "-1", "OK", "0"], "before")

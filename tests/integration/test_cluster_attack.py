@@ -199,8 +199,7 @@ def half_replicas():
 
 
 def replicas_of(server):
-    with contextlib.closing(server.connect()) as connection:
-        return int(wire.Replies(connection).ask("INFO", "replication").split(b"connected_slaves:")[1].split(b"\r\n")[0])
+    return int(server.ask("INFO", "replication").split(b"connected_slaves:")[1].split(b"\r\n")[0])
 
 
 def ended(connection):

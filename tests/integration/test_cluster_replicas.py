@@ -13,7 +13,7 @@ import redis
 import wire
 from cluster import Node, key_in, node_id, topology
 from harness import check, case, drawn_seed, equal, eventually, main
-from replication import SMALL, Load, ask, caught_up, info, session
+from replication import SMALL, Load, caught_up, info
 
 HALVES = ([[0, 8191]], [[8192, 16383]])
 
@@ -48,10 +48,10 @@ def reads_by_word():
     with two_shards() as servers:
         primary, replica = servers[0], servers[2]
         key, foreign = keys_of(0, 1)[0], keys_of(1, 1)[0]
-        equal(ask(primary, "SET", key, 7), "OK", "SET")
+        equal(primary.ask("SET", key, 7), "OK", "SET")
         caught_up(primary, replica)
         moved = f"MOVED {wire_slot(key)} 127.0.0.1:{primary.port}"
-        with session(replica) as replies:
+        with replica.replies() as replies:
             equal(str(replies.ask("GET", key)), moved, "before READONLY")
             for end in (("READWRITE",), ("RESET",)):
                 equal(replies.ask("READONLY"), "OK", "READONLY")
@@ -66,10 +66,9 @@ def reads_by_word():
                 equal(str(replies.ask("GET", key)), moved, end)
             check(str(replies.ask("REPLICAOF", "NO", "ONE")).startswith("ERR REPLICAOF not allowed"), "REPLICAOF")
         with replica.connect() as connection:
-            connection.sendall(wire.frame(wire.GET, (key,)))
-            equal(wire.read_frame(connection).status, wire.WRONG_SHARD, "a frame")
+            equal(wire.call(connection, wire.GET, (key,)).status, wire.WRONG_SHARD, "a frame")
         equal(redis.Redis(port=replica.port).role()[:3], [b"slave", b"127.0.0.1", primary.port], "ROLE")
-        shards = ask(replica, "CLUSTER", "SHARDS")
+        shards = replica.ask("CLUSTER", "SHARDS")
         equal([len(shard[3]) for shard in shards], [2, 2], "each shard shows its replica")
 
 
@@ -127,9 +126,9 @@ def takes_over_under_load():
             for n in primaries:
                 other, key = servers[(n + 2) % 4], keys_of(n % 2, 1)[0]
                 eventually(lambda s=servers[n]: info(s)["role"] == "master", "a primary")
-                equal(ask(servers[n], "SET", key, epoch, "PXAT", 4 * 10**12 + epoch), "OK", "it writes")
-                eventually(lambda s=servers[n], o=other: ask(s, "DIGEST") == ask(o, "DIGEST"), "equal tables, once all is swept", 30)
-                with session(other) as replies:
+                equal(servers[n].ask("SET", key, epoch, "PXAT", 4 * 10**12 + epoch), "OK", "it writes")
+                eventually(lambda s=servers[n], o=other: s.ask("DIGEST") == o.ask("DIGEST"), "equal tables, once all is swept", 30)
+                with other.replies() as replies:
                     equal([replies.ask("READONLY"), replies.ask("PEXPIRETIME", key)], ["OK", 4 * 10**12 + epoch], "with times")
 
 
@@ -159,7 +158,7 @@ def primary_moves():
         nodes[0]["port"] = primary.port
         primary.set_topology(topology(2, nodes))
         replica.set_topology(topology(2, nodes))
-        equal(ask(primary, "SET", 1, 1), "OK", "SET")
+        equal(primary.ask("SET", 1, 1), "OK", "SET")
         caught_up(primary, replica)
         equal(info(replica)["master_link_status"], "up", "it follows the next topology")
 

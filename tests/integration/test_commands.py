@@ -131,8 +131,7 @@ def client_list():
         for i, connection in enumerate(clients):
             equal(ask(connection, "CLIENT", "SETNAME", f"number-{i}"), b"OK", "SETNAME")
         with server.connect() as bulk:
-            bulk.sendall(wire.frame(wire.PING))
-            wire.read_frame(bulk)
+            wire.call(bulk, wire.PING)
             rows = listed(clients[5])
             equal({row["name"] for row in rows}, {"", *(f"number-{i}" for i in range(12))}, "names")
             equal(len(rows), 13, "and the one of bulk frames, which has no name")

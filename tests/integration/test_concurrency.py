@@ -77,8 +77,7 @@ def every_frame_counts():
                     equal(wire.read_frame(connection).status, wire.OK, f"frame {i}")
             for sender in senders:
                 sender.join()
-            one.sendall(wire.frame(wire.GET, keys, want_values=True))
-            equal(wire.read_frame(one).values(), [2 * frames] * len(keys), "sums")
+            equal(wire.call(one, wire.GET, keys, want_values=True).values(), [2 * frames] * len(keys), "sums")
 
 
 @case
@@ -122,8 +121,7 @@ def sends_before_it_reads():
     with Server("--output-bytes-pause", "64K") as server:
         with Moves(server, frames_processed=40, output_limit_closes=0), \
                 server.connect() as connection:
-            connection.sendall(wire.frame(wire.SET, keys, keys))
-            equal(wire.read_frame(connection).status, wire.OK, "SET")
+            equal(wire.call(connection, wire.SET, keys, keys).status, wire.OK, "SET")
             for _ in range(13):
                 sender = send_beside(connection, frame * 3)
                 time.sleep(0.02)
@@ -176,8 +174,7 @@ def pour(connections, data, offsets):
 @case
 def reports_leave_others_their_turn():
     """another client is served while 60 connections request INFO, COMMAND and CONFIG GET in bursts"""
-    with Server("--loops", "1") as server, server.connect() as other:
-        replies = wire.Replies(other)
+    with Server("--loops", "1") as server, server.replies() as replies:
         for line in (b"INFO all\r\n", b"COMMAND\r\n", b"CONFIG GET *\r\n", b"nothing\r\n"):
             connections = [server.connect() for _ in range(60)]
             for connection in connections:

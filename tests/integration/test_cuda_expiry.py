@@ -11,7 +11,7 @@ import time
 import wire
 from collisions import other
 from harness import BUILD, Server, case, check, equal, eventually, main
-from replication import ask, caught_up, replica_of
+from replication import caught_up, replica_of
 
 EMULATED = BUILD / "emulator" / "sherwoodd"
 CUDA = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
@@ -23,8 +23,7 @@ COLLISION = wire.Error("COLLISION an existing key has the same hash (--resp-keys
 @case
 def commands():
     """commands set, read, keep and remove expiry times"""
-    with Server(*CUDA, program=EMULATED) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CUDA, program=EMULATED) as server, server.replies() as replies:
 
         def says(*words_and_reply):
             *words, reply = words_and_reply
@@ -57,8 +56,7 @@ def commands():
 @case
 def times_come():
     """a key is absent for reads and writes from its expiry time on; the sweep removes and counts it"""
-    with Server(*CUDA, program=EMULATED) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CUDA, program=EMULATED) as server, server.replies() as replies:
         for key in range(40):
             equal(replies.ask("SET", key, key, "PX", 4000), "OK", "SET")
         equal(replies.ask("SET", 100, 1), "OK", "one that stays")
@@ -78,8 +76,7 @@ def files():
     """the log and snapshots have expiry times, which the CPU backend also reads"""
     with tempfile.TemporaryDirectory() as directory:
         kept = ("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "no")
-        with Server(*CUDA, *kept, program=EMULATED, stop_rc=-9) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*CUDA, *kept, program=EMULATED, stop_rc=-9) as server, server.replies() as replies:
             for key in range(30):
                 equal(replies.ask("SET", key, key, "PXAT", FAR + key), "OK", "SET")
             equal(replies.ask("SET", 50, 1, "PX", 100), "OK", "one that ends")
@@ -88,8 +85,7 @@ def files():
             server.kill()
         for program, flags in ((EMULATED, CUDA), (None, ("--backend", "cpu", "--capacity", "512"))):
             program_of = {} if program is None else {"program": program}
-            with Server(*flags, *kept, **program_of) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with Server(*flags, *kept, **program_of) as server, server.replies() as replies:
                 equal([replies.ask("PEXPIRETIME", key) for key in (0, 29, 50)], [FAR, FAR + 29, -1], "times")
                 equal(replies.ask("GET", 50), b"2", "a value")
                 equal(replies.ask("DBSIZE"), 31, "DBSIZE")
@@ -104,22 +100,21 @@ def a_replica():
     """a CPU replica of a CUDA primary has its keys and times, and loses the keys that the primary removes"""
     with Server(*CUDA, program=EMULATED) as primary:
         for key in range(20):
-            equal(ask(primary, "SET", key, key, "PXAT", FAR + key), "OK", "SET")
+            equal(primary.ask("SET", key, key, "PXAT", FAR + key), "OK", "SET")
         with replica_of(primary.port, "--backend", "cpu", "--capacity", "4K") as replica:
             caught_up(primary, replica)
-            equal(ask(primary, "SET", 30, 1, "PX", 200), "OK", "SET")
-            equal(ask(primary, "PEXPIREAT", 5, FAR + 100), 1, "PEXPIREAT")
-            eventually(lambda: ask(replica, "DBSIZE") == 20 and ask(primary, "DBSIZE") == 20, "removed", 30)
+            equal(primary.ask("SET", 30, 1, "PX", 200), "OK", "SET")
+            equal(primary.ask("PEXPIREAT", 5, FAR + 100), 1, "PEXPIREAT")
+            eventually(lambda: replica.ask("DBSIZE") == 20 and primary.ask("DBSIZE") == 20, "removed", 30)
             caught_up(primary, replica)
-            equal([ask(replica, "PEXPIRETIME", key) for key in (4, 5, 19, 30)], [FAR + 4, FAR + 100, FAR + 19, -2], "times")
-            equal(ask(primary, "DIGEST"), ask(replica, "DIGEST"), "DIGEST")
+            equal([replica.ask("PEXPIRETIME", key) for key in (4, 5, 19, 30)], [FAR + 4, FAR + 100, FAR + 19, -2], "times")
+            equal(primary.ask("DIGEST"), replica.ask("DIGEST"), "DIGEST")
 
 
 @case
 def rows():
     """rows expire, and their memory is reused"""
-    with Server(*CUDA, "--value-bytes", "64", program=EMULATED) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CUDA, "--value-bytes", "64", program=EMULATED) as server, server.replies() as replies:
         row = bytes(range(64))
         for life in range(3):
             for key in range(20):
@@ -139,8 +134,7 @@ def texts_of_keys():
     twin = other(key)
     with tempfile.TemporaryDirectory() as directory:
         kept = ("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "no")
-        with Server(*texts, *kept, program=EMULATED, stop_rc=-9) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*texts, *kept, program=EMULATED, stop_rc=-9) as server, server.replies() as replies:
             equal(replies.ask("SET", key, "one", "EX", 1000), "OK", "SET")
             equal([replies.ask(*words) for words in (("GET", twin), ("SET", twin, 2, "EX", 9), ("EXPIRE", twin, 9), ("TTL", twin), ("DEL", twin))],
                   [COLLISION] * 5, "while it lives")
@@ -155,8 +149,7 @@ def texts_of_keys():
             eventually(lambda: replies.ask("DBSIZE") == len(keys), "it is swept", 30)
             server.kill()
         for life in range(2):
-            with Server(*texts, *kept, program=EMULATED) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with Server(*texts, *kept, program=EMULATED) as server, server.replies() as replies:
                 equal(sorted(replies.ask("KEYS", "*")), sorted([twin, *keys[1:]]), f"KEYS, life {life}")
                 equal([replies.ask("PEXPIRETIME", each) for each in (twin, keys[1], keys[19])], [FAR, FAR + 1, FAR + 19], "times")
                 equal(replies.ask("GET", key), COLLISION, "its text")
@@ -166,8 +159,7 @@ def texts_of_keys():
 @case
 def by_default():
     """--default-ttl gives keys a time"""
-    with Server(*CUDA, "--default-ttl", "500", program=EMULATED) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CUDA, "--default-ttl", "500", program=EMULATED) as server, server.replies() as replies:
         equal(replies.ask("SET", 1, 2), "OK", "SET")
         check(490 <= replies.ask("TTL", 1) <= 500, "TTL")
 

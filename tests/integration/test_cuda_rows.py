@@ -37,8 +37,7 @@ def in_both_memories():
         samples = server.metrics()
         gpu, host = (samples[f'sherwood_table_row_bytes{{memory="{where}"}}'] for where in ("gpu", "host"))
         equal((gpu, host > 64 * 1400), (32768, True), "row_bytes")
-        with server.connect() as other:
-            text = wire.Replies(other).ask("INFO", "sherwood").decode()
+        text = server.ask("INFO", "sherwood").decode()
         info = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
         equal((int(info["row_bytes_gpu"]), int(info["row_bytes_host"])), (gpu, host), "INFO")
 
@@ -99,8 +98,7 @@ def texts_are_kept():
     with tempfile.TemporaryDirectory() as folder:
         flags = (*TEXTS, "--data-dir", folder, "--appendonly", "yes", "--appendfsync", "no")
         for life, by_kill in enumerate((True, True, False)):
-            with Server(*flags, program=EMULATED, stop_rc=-9 if by_kill else 0) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with Server(*flags, program=EMULATED, stop_rc=-9 if by_kill else 0) as server, server.replies() as replies:
                 for key in keys:
                     equal(replies.ask("GET", key), b"v%d" % (life - 1) if life > 0 else None, "what was there")
                     equal(replies.ask("SET", other(key), "x"), COLLISION if life > 0 else "OK", "its twin")

@@ -44,8 +44,7 @@ class Work:
 
     def once(self):
         """Runs what the generator does not: commands, errors, short connections."""
-        with self.server.connect() as connection:
-            replies = wire.Replies(connection)
+        with self.server.replies() as replies:
             equal(replies.ask("SET", 1, 2), "OK", "SET")
             equal(replies.ask("PING"), "PONG", "PING")
             check(isinstance(replies.ask("NOSUCH"), wire.Error), "NOSUCH")

@@ -4,12 +4,10 @@
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 
 import cluster
-import wire
 from certificates import Authority
 from data_directory import SMALL, Directory, does_not_start, durable
 from harness import BUILD, Server, Skip, case, check, equal, eventually, free_port, main
@@ -26,8 +24,7 @@ def cli(*words):
 
 
 def end_by_kill(server):
-    server.kill()
-    server.stop_rc = -signal.SIGKILL
+    server.end_by_kill()
 
 
 def put(path, kind):
@@ -111,8 +108,7 @@ def a_last_record_that_is_damaged():
     """a start never cuts a damaged last record: the error has file and offset, and names the tool that cuts it"""
     for value, place in (("222", 128), ("0", 64), ("222", 8), ("222", 0), ("222", 60)):
         with Directory() as path:
-            with durable(path, "always") as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with durable(path, "always") as server, server.replies() as replies:
                 equal([replies.ask("SET", 1, 111), replies.ask("SET", 2, value)], ["OK", "OK"], "set")
                 end_by_kill(server)
             segment = path / "log-0000000000000001"
@@ -371,8 +367,7 @@ def fixed_by_root():
         inner.mkdir()
         os.chown(inner, NOBODY, NOBODY)
         with durable(inner, "always", wrapper=as_nobody) as server:
-            with server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server.replies() as replies:
                 for i in range(20):
                     equal(replies.ask("SET", i, i), "OK", "set")
             end_by_kill(server)

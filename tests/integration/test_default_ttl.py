@@ -12,7 +12,7 @@ import time
 
 import wire
 from harness import BUILD, DAEMON, Server, case, check, drawn_seed, equal, eventually, main
-from replication import SMALL, ask, caught_up, replica_of, session, to_be_killed
+from replication import SMALL, caught_up, replica_of, to_be_killed
 
 TTL = 100000 # seconds; no test is as long
 DEFAULT = ("--default-ttl", str(TTL))
@@ -130,7 +130,7 @@ def commands():
 @case
 def none_without():
     """without --default-ttl a key has an expiry time only if a command gives it one"""
-    with Server(*CPU) as server, session(server) as replies:
+    with Server(*CPU) as server, server.replies() as replies:
         equal([replies.ask("SET", 1, 5), replies.ask("INCR", 2), replies.ask("MSET", 3, 4, 5, 6), replies.ask("SET", 7, 1, "KEEPTTL")],
               ["OK", 1, "OK", "OK"], "writes")
         equal([replies.ask("TTL", key) for key in (1, 2, 3, 5, 7)], [-1] * 5, "TTL")
@@ -138,8 +138,7 @@ def none_without():
 
 
 def answered(connection, request):
-    connection.sendall(request)
-    reply = wire.read_frame(connection)
+    reply = wire.exchange(connection, request)
     equal(reply.status, wire.OK, reply.message)
     return reply
 
@@ -147,7 +146,7 @@ def answered(connection, request):
 @case
 def frames():
     """SET gives the default time, other frames give it to new keys only; a refused frame gives none"""
-    with Server(*CPU, *DEFAULT, "--max-capacity", "64K") as server, session(server) as replies, server.connect() as frames_of:
+    with Server(*CPU, *DEFAULT, "--max-capacity", "64K") as server, server.replies() as replies, server.connect() as frames_of:
         clock = Clock()
 
         def kinds(*keys):
@@ -179,7 +178,7 @@ def frames():
 @case
 def time_comes():
     """a key expires and is swept after the default time; one with a longer time of its own stays"""
-    with Server(*CPU, "--default-ttl", "1") as server, session(server) as replies, server.connect() as frames_of:
+    with Server(*CPU, "--default-ttl", "1") as server, server.replies() as replies, server.connect() as frames_of:
         began = time.monotonic()
         equal([replies.ask("SET", 1, 5), replies.ask("SET", 2, 5, "EX", TTL)], ["OK", "OK"], "SET")
         answered(frames_of, wire.frame(wire.SET, [3, 4], [5, 5]))
@@ -205,7 +204,7 @@ def write_everything(server):
 
 
 def times(server, keys):
-    with session(server) as replies:
+    with server.replies() as replies:
         return [replies.ask("PEXPIRETIME", key) for key in keys]
 
 
@@ -223,12 +222,12 @@ def files_and_replicas():
                                                      FRESH, FRESH, FRESH, FRESH, FRESH], "given")
             caught_up(server, replica)
             equal(times(replica, keys), given, "the replica's")
-            equal([ask(replica, "REPLICAOF", "NO", "ONE"), ask(replica, "SET", 20, 1)], ["OK", "OK"], "it takes over")
-            check(0 < ask(replica, "TTL", 20) <= 7, "now its own default holds")
+            equal([replica.ask("REPLICAOF", "NO", "ONE"), replica.ask("SET", 20, 1)], ["OK", "OK"], "it takes over")
+            check(0 < replica.ask("TTL", 20) <= 7, "now its own default holds")
             equal(times(replica, keys), given, "those that there are stay")
         with to_be_killed(Server(*files)) as server: # from the log
             equal(times(server, keys), given, "after a kill")
-            equal([ask(server, "SET", 20, 1), ask(server, "TTL", 20), ask(server, "DEL", 20), ask(server, "SAVE")],
+            equal([server.ask("SET", 20, 1), server.ask("TTL", 20), server.ask("DEL", 20), server.ask("SAVE")],
                   ["OK", -1, 1, "OK"], "without a default")
         with Server(*files, "--default-ttl", "9") as server: # from the snapshot
             equal(times(server, keys), given, "after a snapshot")
@@ -238,7 +237,7 @@ def files_and_replicas():
 def rows():
     """sums with operands of another type, and writes of parts, keep the times of rows, also at a replica"""
     with Server(*SMALL, "--backend", "cpu", "--value-bytes", "8", "--value-type", "f16", *DEFAULT) as server, \
-            session(server) as replies, server.connect() as frames_of, \
+            server.replies() as replies, server.connect() as frames_of, \
             replica_of(server.port, "--backend", "cpu", "--value-bytes", "8", "--value-type", "f16") as replica:
         clock = Clock()
         equal([replies.ask("SET", 1, bytes(8)), replies.ask("SET", 2, bytes(8)), replies.ask("PERSIST", 2),

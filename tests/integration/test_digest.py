@@ -11,7 +11,7 @@ import wire
 from data_directory import Directory, durable
 from faults import Faults
 from harness import BUILD, Server, case, check, drawn_seed, equal, eventually, main, run
-from replication import SMALL, Relay, ask, info
+from replication import SMALL, Relay, info
 
 CLI = BUILD / "sherwood-cli"
 
@@ -46,8 +46,7 @@ def tables_agree():
     entries.update({0: 0, 2**32 - 1: 2**32 - 1})
     for flags in ((), ("--capacity", "64K", "--seed", "7", "--max-capacity", "1M"), ("--engine", "cuckoo"),
                   ("--key-bits", "32")):
-        with Server(*flags) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*flags) as server, server.replies() as replies:
             equal(digest(replies), (0, [0, b"0" * 32]), "an empty table")
             order = list(entries)
             draw.shuffle(order)
@@ -93,13 +92,11 @@ def at_one_instant():
 def survives():
     """after a restart from the log or a snapshot the digest and the sequence are the same"""
     with Directory() as path:
-        with durable(path, "no") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with durable(path, "no") as server, server.replies() as replies:
             for key in range(100):
                 replies.ask("SET", key, key * key)
             before = digest(replies)
-        with durable(path, "no") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with durable(path, "no") as server, server.replies() as replies:
             equal(digest(replies), before, "by the log")
             equal(replies.ask("SAVE"), "OK", "SAVE")
         with durable(path, "no") as server, server.connect() as connection:
@@ -109,8 +106,7 @@ def survives():
 @case
 def beside_saves():
     """DIGEST and BGSAVE wait for each other, and a connection that closes during DIGEST breaks neither"""
-    with Directory() as path, Server("--data-dir", str(path)) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Directory() as path, Server("--data-dir", str(path)) as server, server.replies() as replies:
         for i in range(0, 100000, 1000):
             replies.ask("MSET", *(x for key in range(i, i + 1000) for x in (key, key)))
         _, wanted = digest(replies)
@@ -128,15 +124,13 @@ def program_compares():
     """sherwood-cli digest names servers with other entries, and those that it cannot ask"""
     with Server("--capacity", "1K") as one, Server("--capacity", "64K", "--seed", "7") as two:
         for server in (one, two):
-            with server.connect() as connection:
-                equal(wire.Replies(connection).ask("MSET", 1, 2, 3, 4), "OK", "MSET")
+            equal(server.ask("MSET", 1, 2, 3, 4), "OK", "MSET")
         _, (count, text) = told(one)
         line = f"write 1, {count} keys, {text.decode()}"
         equal(run(CLI, "-p", one.port, "digest"), f"127.0.0.1:{one.port}: {line}\n", "one")
         equal(run(CLI, "-p", one.port, "digest", f"127.0.0.1:{two.port}"),
               f"127.0.0.1:{one.port}: {line}\n127.0.0.1:{two.port}: {line}\n", "equal ones")
-        with two.connect() as connection:
-            equal(wire.Replies(connection).ask("SET", 3, 5), "OK", "SET")
+        equal(two.ask("SET", 3, 5), "OK", "SET")
         said = run(CLI, "-p", one.port, "digest", f"127.0.0.1:{two.port}", f"127.0.0.1:{one.port}", rc=1)
         equal([": not the same" in each for each in said.splitlines()], [False, True, False], said)
         said = run(CLI, "digest", f"127.0.0.1:{two.port}", f"127.0.0.1:{one.port}", rc=1)
@@ -172,9 +166,9 @@ def while_a_snapshot_comes():
             connection.sendall(b"".join(wire.frame(wire.SET, range(at, at + 4000), range(4000)) for at in range(0, keys, 4000)))
             for _ in range(0, keys, 4000):
                 equal(wire.read_frame(connection).status, wire.OK, "a SET")
-        ask(server, "SET", keys, 1)
+        server.ask("SET", keys, 1)
         relay.hold()
-        equal(ask(server, "REPLICAOF", "127.0.0.1", relay.port), "OK", "it follows, and hears nothing")
+        equal(server.ask("REPLICAOF", "127.0.0.1", relay.port), "OK", "it follows, and hears nothing")
         plain, framed = digests()
         relay.spoil = spoil
         relay.held.clear()
@@ -186,16 +180,16 @@ def while_a_snapshot_comes():
         relay.held.clear()
         eventually(lambda: info(server)["master_link_status"] == "up", "a replica")
         # once more, and the table is whole when the threads begin
-        ask(server, "REPLICAOF", "NO", "ONE")
-        ask(server, "SET", keys, 1)
+        server.ask("REPLICAOF", "NO", "ONE")
+        server.ask("SET", keys, 1)
         relay.hold()
-        equal(ask(server, "REPLICAOF", "127.0.0.1", relay.port), "OK", "it follows again")
+        equal(server.ask("REPLICAOF", "127.0.0.1", relay.port), "OK", "it follows again")
         again, framed_again = digests()
         relay.held.clear()
         eventually(lambda: info(server)["master_link_status"] == "up", "a replica")
         equal(info(server)["sherwood_resyncs"], "2", "snapshots")
         faults.words.work_held = 0
-        wanted = ask(primary, "DIGEST")
+        wanted = primary.ask("DIGEST")
         equal(wire.Replies(again).read(), wanted, "by RESP")
         got = wire.read_frame(framed_again).digest
         equal([got[1], got[2], b"%016x%016x" % struct.unpack("<2Q", got[3])], wanted, "by a frame")
@@ -204,8 +198,8 @@ def while_a_snapshot_comes():
 
 
 def told(server):
-    with server.connect() as connection:
-        return digest(wire.Replies(connection))
+    with server.replies() as replies:
+        return digest(replies)
 
 
 if __name__ == "__main__":

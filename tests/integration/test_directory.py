@@ -207,8 +207,7 @@ def replaced_by_data_of_others():
             (empty / "role").unlink()
             with serve(empty) as holder:
                 check(f"another sherwoodd (pid {holder.process.pid})" in refused(r), refused(r))
-                holder.kill()
-                holder.stop_rc = -9
+                holder.end_by_kill()
             equal(refused(r), "+OK", "nobody has it")
         with serve(path) as server:
             equal(client(server).get(1), b"2", "the other one")
@@ -238,8 +237,7 @@ def a_log_goes_on_in_the_new_one():
             path.unlink()
             path.mkdir()
             eventually(lambda: answer(r, 5) == "OK", "service returns", 40)
-            server.kill()
-            server.stop_rc = -9
+            server.end_by_kill()
         with serve(path, *log, errors=errors) as server:
             r = client(server)
             equal(r.mget(1, 3, 5), [b"2", b"4", b"5"], "all of it")
@@ -309,8 +307,7 @@ def a_mend_goes_first():
                 check("the snapshot that repairs the log comes before" in server.log(), "why the replica went")
                 digests = [wire.Replies(reader).read() for _ in range(1)]
                 check(all(not str(each).startswith("ERR") for each in digests), f"DIGEST began anew: {digests}")
-            server.kill()
-            server.stop_rc = -9
+            server.end_by_kill()
         with serve(path, "--capacity", "512K", "--appendonly", "yes") as server:
             equal(server.redis_cli("MGET", "1", "2", "299999").split(), ["5", "5", "299999"], "all of it")
 

@@ -30,8 +30,7 @@ def commands_of(replies):
 @case
 def robin_hood_is_named():
     """robin_hood is the default engine, and every report names it"""
-    with Server() as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server() as server, server.replies() as replies:
         check(f"robin_hood engine, {BACKEND} backend" in server.line, server.line)
         check(b"\nengine:robin_hood\r\n" in replies.ask("INFO", "sherwood"), "INFO")
         hello = replies.ask("HELLO")
@@ -45,8 +44,7 @@ def robin_hood_is_named():
 @case
 def cuckoo_over_resp():
     """cuckoo over RESP: operations on keys work; SCAN, RANDOMKEY and RESIZE are refused with a reason"""
-    with start(*CUCKOO) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with start(*CUCKOO) as server, server.replies() as replies:
         check("cuckoo engine" in server.line, server.line)
         equal(replies.ask("MSET", *range(2000)), "OK", "MSET")
         equal(replies.ask("MGET", *range(0, 2000, 2)), [b"%d" % i for i in range(1, 2000, 2)], "MGET")
@@ -93,8 +91,7 @@ def cuckoo_in_frames():
         equal((reply.status, reply.message), (wire.UNKNOWN_OPERATION,
                                               "the cuckoo engine has no SCAN"), "SCAN")
         equal(wire.read_frame(connection).status, wire.OK, "PING behind it")
-        connection.sendall(wire.frame(wire.HELLO))
-        info = wire.read_frame(connection).info
+        info = wire.call(connection, wire.HELLO).info
         equal((info[10], info.get(11, 0)), (b"cuckoo", 0), "greeting")
 
 
@@ -121,10 +118,8 @@ def overflows_are_counted():
     for engine in ("robin_hood", "cuckoo"):
         with start("--engine", engine, "--capacity", "64K") as server, \
                 server.connect() as connection:
-            connection.sendall(wire.frame(wire.SET, [5, 6], [top, 1]))
-            wire.read_frame(connection)
-            connection.sendall(wire.frame(wire.INCREMENT, [6, 5], [1, 1]))
-            reply = wire.read_frame(connection)
+            wire.call(connection, wire.SET, [5, 6], [top, 1])
+            reply = wire.call(connection, wire.INCREMENT, [6, 5], [1, 1])
             equal((reply.status, reply.hits, reply.overflows), (wire.OK, 2, 1), "one of two")
             # Frames that arrive together: each reply has the answers of its frame.
             frames = b"".join(wire.frame(wire.INCREMENT, [6] * n + [5] * n, [1] * 2 * n)
@@ -137,8 +132,7 @@ def overflows_are_counted():
                                           want_values=True))
             reply = wire.read_frame(connection)
             equal(reply.overflows, count + count - (2 + sum(range(1, 40))), "a large frame")
-            connection.sendall(wire.frame(wire.SUM, [5], [1]))
-            equal(wire.read_frame(connection).overflows, 0, "SUM goes round")
+            equal(wire.call(connection, wire.SUM, [5], [1]).overflows, 0, "SUM goes round")
     with_value = wire.frame(wire.INCREMENT, [1], [2 ** 32 - 1], width=4)
     with start("--key-bits", "32", "--capacity", "1K") as server, server.connect() as connection:
         connection.sendall(with_value * 3)
@@ -150,8 +144,7 @@ def cache_takes_long_commands():
     """cache: commands of megabytes work up to resp-request-bytes-max, with large values and small ones"""
     for size, count in ((1020, 3800), (200, 8000), (60, 8000)):
         with start(*CACHE, "--capacity", "128K", "--value-bytes", "1020", "--frame-ops-max",
-                   "0") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+                   "0") as server, server.replies() as replies:
             words = [word for i in range(count) for word in (i, b"v" * size)]
             equal(replies.ask("MSET", *words), "OK", f"MSET of values of {size} bytes")
             equal(replies.ask("GET", len(words) // 2 - 1), b"v" * size, "the last one")
@@ -160,8 +153,7 @@ def cache_takes_long_commands():
 @case
 def cache_over_resp():
     """cache over RESP: strings of every length are read back unchanged, and absent ones are nil"""
-    with start(*CACHE, "--value-bytes", "64") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with start(*CACHE, "--value-bytes", "64") as server, server.replies() as replies:
         values = [bytes((i * 7 + k) % 256 for k in range(i)) for i in range(65)]
         for i, value in enumerate(values):
             equal(replies.ask("SET", i, value), "OK", f"SET of {i} bytes")
@@ -200,12 +192,10 @@ def cache_over_resp():
 @case
 def cache_refusals():
     """cache: too long values, and arithmetic, are refused with a reason and change nothing"""
-    with start(*CACHE, "--resp-keys", "decimal") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with start(*CACHE, "--resp-keys", "decimal") as server, server.replies() as replies:
         check(error_of(replies, "SET", "abc", "x").startswith("ERR key is not"), "a key that is none")
         check(error_of(replies, "SET", 2**64, "x").startswith("ERR key is not"), "a key too large")
-    with start(*CACHE, "--value-bytes", "8") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with start(*CACHE, "--value-bytes", "8") as server, server.replies() as replies:
         equal(replies.ask("SET", 1, "12345678"), "OK", "as long as can be")
         long = "ERR value is longer than 8 bytes (--value-bytes)"
         for command in (("SET", 1, "123456789"), ("SETNX", 2, "123456789"),
@@ -261,8 +251,7 @@ def cache_rounds_together():
 def cache_with_fixed_values():
     """cache, value-format fixed: values of one size only, in frames as they are"""
     flags = (*CACHE, "--value-bytes", "16", "--value-format", "fixed")
-    with start(*flags) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with start(*flags) as server, server.replies() as replies:
         equal(replies.ask("SET", 1, bytes(range(16))), "OK", "SET")
         equal(replies.ask("GET", 1), bytes(range(16)), "GET")
         for value in (b"", b"x" * 15, b"x" * 17):
@@ -270,8 +259,7 @@ def cache_with_fixed_values():
                   "(--value-bytes, --value-format fixed)", "another size")
         equal(replies.ask("STRLEN", 1), 16, "STRLEN")
         with server.connect() as frames:
-            frames.sendall(wire.frame(wire.GET, [1, 2], value_bytes=16, want_values=True))
-            reply = wire.read_frame(frames)
+            reply = wire.call(frames, wire.GET, [1, 2], value_bytes=16, want_values=True)
             equal(reply.body[:32], bytes(range(16)) + bytes(16), "values in a frame")
             equal(reply.body[64] & 3, 1, "found")
         relay(PEER, server.address(), "cache")
@@ -281,16 +269,13 @@ def cache_with_fixed_values():
 def cache_in_frames():
     """cache in frames: RESP and frames read the same strings; a wrong width is refused"""
     with start(*CACHE, "--value-bytes", "12") as server, server.connect() as connection, \
-            server.connect() as resp:
-        replies = wire.Replies(resp)
-        connection.sendall(wire.frame(wire.HELLO))
-        info = wire.read_frame(connection).info
+            server.replies() as replies:
+        info = wire.call(connection, wire.HELLO).info
         equal((info[10], info[11], info[2], info[3]), (b"cache", 1, 8, 16), "greeting")
         def store(*pairs):
             body = wire.array([key for key, _, _ in pairs], 8) + wire.padded(
                 b"".join(struct.pack("<I12s", length, text) for _, length, text in pairs))
-            connection.sendall(wire.envelope(wire.header_of(wire.SET, len(pairs), 8, 16), body))
-            reply = wire.read_frame(connection)
+            reply = wire.exchange(connection, wire.envelope(wire.header_of(wire.SET, len(pairs), 8, 16), body))
             return reply.status, reply.message
         equal(store((7, 5, b"hello"), (8, 12, b"as long as 12")), (wire.OK, ""), "SET in a frame")
         for length in (13, 16, 0xffffffff):
@@ -299,19 +284,15 @@ def cache_in_frames():
                 "changed"), "a length beyond the value")
         equal(replies.ask("MGET", 7, 8, 9), [b"hello", b"as long as 1", None], "as they were")
         equal(replies.ask("SET", 9, "resp"), "OK", "SET")
-        connection.sendall(wire.frame(wire.GET, [9], value_bytes=16, want_values=True))
-        equal(wire.read_frame(connection).body[:16], struct.pack("<I12s", 4, b"resp"), "GET")
-        connection.sendall(wire.frame(wire.SET, [1], [2]))
-        reply = wire.read_frame(connection)
+        equal(wire.call(connection, wire.GET, [9], value_bytes=16, want_values=True).body[:16], struct.pack("<I12s", 4, b"resp"), "GET")
+        reply = wire.call(connection, wire.SET, [1], [2])
         equal((reply.status, reply.message), (
             wire.BAD_REQUEST, "key or value width differs from the table's: the request has keys of 8 and "
             "values of 8 bytes, the table 8 and 16"), "a wrong width")
-        connection.sendall(wire.frame(wire.INCREMENT, [1], [2, 2], value_bytes=16))
-        reply = wire.read_frame(connection)
+        reply = wire.call(connection, wire.INCREMENT, [1], [2, 2], value_bytes=16)
         equal((reply.status, reply.message),
               (wire.UNKNOWN_OPERATION, "the cache engine has no INCREMENT: values are not integers; " + wire.INTEGERS), "INCREMENT")
-        connection.sendall(wire.frame(wire.PING))
-        equal(wire.read_frame(connection).status, wire.OK, "the connection goes on")
+        equal(wire.call(connection, wire.PING).status, wire.OK, "the connection goes on")
 
 
 @case
@@ -328,8 +309,7 @@ def cache_with_libsherwood():
 def cache_never_full():
     """cache: ten times as many keys as slots are stored without an error, and the counters are consistent"""
     with start(*CACHE, "--value-bytes", "32", "--policy", "lru") as server, \
-            server.connect() as connection:
-        replies = wire.Replies(connection)
+            server.replies() as replies:
         for first in range(0, 40960, 1024):
             pairs = [p for i in range(first, first + 1024) for p in (i, f"value {i}")]
             equal(replies.ask("MSET", *pairs), "OK", "MSET")
@@ -359,8 +339,7 @@ def cache_never_full():
 def cache_keeps_what_is_used():
     """cache, lfu: new keys do not evict keys that are used more often; refused keys are counted, not errors"""
     with start("--engine", "cache", "--capacity", "256", "--policy", "lfu", "--value-bytes", "8",
-               "--cache-mode", "throughput") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+               "--cache-mode", "throughput") as server, server.replies() as replies:
         for i in range(2000):  # both buckets are full before long
             equal(replies.ask("SET", i, i), "OK", "SET")
         held = [int(k) for k in replies.ask("SCAN", 0, "COUNT", 1000)[1]]

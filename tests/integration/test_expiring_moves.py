@@ -45,8 +45,7 @@ def commands():
             equal(one.ask(words[0], foreign, *words[1:]), moved_there, words)
         crossed = one.ask("RENAME", key, foreign)
         check(crossed.startswith("CROSSSLOT"), crossed)
-        with one.connect() as connection:
-            replies = Replies(connection)
+        with one.replies() as replies:
             equal([replies.ask("SET", key, 1, "PXAT", FAR), replies.ask("TTL", key) > 10**8, replies.ask("PERSIST", key),
                    replies.ask("PTTL", key), replies.ask("GETEX", key, "PXAT", FAR), replies.ask("PEXPIRETIME", key)],
                   ["OK", True, 1, -1, b"1", FAR], "at home")

@@ -18,7 +18,7 @@ import wire
 from beside import Both
 from data_directory import durable
 from harness import (BUILD, DAEMON, Server, case, check, drawn_seed, equal, eventually, main, redis_server, run)
-from replication import SMALL, ask, caught_up, info, replica_of, to_be_killed
+from replication import SMALL, caught_up, info, replica_of, to_be_killed
 
 KEYS = 12
 CPU = ("--backend", "cpu", "--capacity", "64K")
@@ -97,8 +97,7 @@ def dead_before_watch():
 @case
 def slow_ones():
     """SLOWLOG shows relative expiry times as absolute ones"""
-    with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.replies() as replies:
         for words in (("SET", 1, 5), ("EXPIREAT", 1, 4000000000, "NX"), ("GETEX", 1, "PXAT", 4000000000001), ("PSETEX", 2, 10**6, 5),
                       ("PERSIST", 1), ("GETEX", 1)):
             replies.ask(*words)
@@ -134,8 +133,7 @@ def memory_of_times():
 @case
 def times_come():
     """a key exists before its time and is absent after it, for GET, SCAN, KEYS and the counters"""
-    with Server(*CPU) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CPU) as server, server.replies() as replies:
         for n, words in enumerate((("SET", 1, 5, "PX", 700), ("PSETEX", 2, 700, 5), ("SET", 3, 5))):
             equal(replies.ask(*words), "OK", str(n))
         equal(replies.ask("PEXPIRE", 3, 700), 1, "PEXPIRE")
@@ -161,8 +159,7 @@ def times_come():
 @case
 def mean_time_to_live():
     """avg_ttl of INFO is known before any key expires, decreases with time, and includes new keys"""
-    with Server(*CPU) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CPU) as server, server.replies() as replies:
         mean = lambda: int(replies.ask("INFO", "keyspace").decode().partition("avg_ttl=")[2].split()[0])
         equal(replies.ask("SET", 1, 5, "EX", 1000), "OK", "SET")
         eventually(lambda: 990000 < mean() <= 1000000, "the mean of one key", 20)
@@ -207,19 +204,18 @@ def refuses_to_start(*flags):
 def where_keys_do_not_expire():
     """other engines refuse EXPIRE, and refuse a primary, a log or a snapshot with expiring keys"""
     cuckoo = ("--engine", "cuckoo", *CPU)
-    with Server(*cuckoo) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*cuckoo) as server, server.replies() as replies:
         equal(replies.ask("EXPIRE", 1, 5), wire.Error("ERR the cuckoo engine has no EXPIRE"), "cuckoo")
         equal([replies.ask("SET", 1, 5, "KEEPTTL"), replies.ask("TTL", 1), replies.ask("PERSIST", 1)], ["OK", -1, 0], "of none")
     with tempfile.TemporaryDirectory() as directory:
         files = ("--data-dir", directory, "--appendonly", "yes")
         with to_be_killed(Server(*CPU, *files)) as server, Server(*cuckoo, "--replicaof", f"127.0.0.1 {server.port}") as replica:
-            equal(ask(server, "SET", 1, 5, "EX", 500), "OK", "SET")
+            equal(server.ask("SET", 1, 5, "EX", 500), "OK", "SET")
             eventually(lambda: "this table has no expiry" in replica.log(), "the replica says why", 30)
         said = refuses_to_start(*cuckoo, *files)
         check("of another width, format, type or engine" in said, said)
         with Server(*CPU, *files) as server:
-            equal(ask(server, "SAVE"), "OK", "SAVE")
+            equal(server.ask("SAVE"), "OK", "SAVE")
         snapshot = str(next(pathlib.Path(directory).glob("snapshot-*")))
         said = refuses_to_start(*cuckoo, *files)
         check("this table has no expiry" in said, said)
@@ -329,25 +325,25 @@ def killed_at_any_moment():
                     with server.connect() as connection:
                         for keeper in keepers:
                             keeper.check(wire.Replies(connection))
-                    equal(ask(server, "FLUSHALL"), "OK", "FLUSHALL")
+                    equal(server.ask("FLUSHALL"), "OK", "FLUSHALL")
                 keepers = [Keeper(server, rng.randrange(2**32)) for _ in range(2)]
                 for keeper in keepers:
                     keeper.start()
                 eventually(lambda: all(keeper.acked > 50 for keeper in keepers), "they are answered", 30)
                 eventually(lambda: info(replica)["master_link_status"] == "up", "the replica follows", 30)
                 if rng.random() < 0.5:
-                    ask(server, "BGSAVE")
+                    server.ask("BGSAVE")
                 time.sleep(rng.random() * 0.2)
                 server.kill()
                 for keeper in keepers:
                     keeper.join()
                 wanted = eventually(lambda: (int(got["slave_repl_offset"]) if (got := info(replica))["master_link_status"] ==
                                              "down" else None), "the replica sees it", 30)
-                digest = ask(replica, "DIGEST")
+                digest = replica.ask("DIGEST")
                 equal(digest[0], wanted, "sequence")
             with durable(other, "no", "--backend", "cpu", "--frame-ops-max", "4096", "--round-ops-max", "4096",
                          "--max-capacity", "1M") as server:
-                got = ask(server, "DIGEST")
+                got = server.ask("DIGEST")
                 if got[0] == wanted: # nothing was removed before the look
                     equal(got, digest, "the replica's files have the same times")
 
@@ -356,12 +352,10 @@ def killed_at_any_moment():
 def replicas_have_times():
     """a replica hides expired keys by its own clock, removes none by itself, and has the same digest.
     It keeps the times when it becomes the primary."""
-    with Server(*SMALL, "--backend", "cpu") as primary, primary.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*SMALL, "--backend", "cpu") as primary, primary.replies() as replies:
         equal([replies.ask("SET", 1, 5, "EXAT", 4000000000), replies.ask("SET", 2, 5), replies.ask("EXPIRE", "9", 5)],
               ["OK", "OK", 0], "before there is a replica")
-        with replica_of(primary.port, "--backend", "cpu") as replica, replica.connect() as second:
-            others = wire.Replies(second)
+        with replica_of(primary.port, "--backend", "cpu") as replica, replica.replies() as others:
             caught_up(primary, replica)
             plain = replies.ask("DIGEST")
             equal([replies.ask("EXPIREAT", 2, 4000000001), replies.ask("SET", 3, 6, "PX", 300), replies.ask("WAIT", 1, 20000)],
@@ -425,8 +419,7 @@ def readers_end_no_key():
 def rows_expire():
     """rows: SETRANGE and COPY keep times, SET ends them"""
     with Server("--backend", "cpu", "--capacity", "64K", "--value-bytes", "8", "--value-type", "string") as server, \
-            server.connect() as connection:
-        replies = wire.Replies(connection)
+            server.replies() as replies:
         equal(replies.ask("SET", 1, "abc", "EXAT", 4000000000), "OK", "SET")
         equal([replies.ask("SETRANGE", 1, 1, "x"), replies.ask("COPY", 1, 2), replies.ask("EXPIRETIME", 1),
                replies.ask("EXPIRETIME", 2)], [3, 1, 4000000000, 4000000000], "kept")

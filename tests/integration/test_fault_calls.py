@@ -35,8 +35,7 @@ def some(rng, plans):
 
 
 def kill(server):
-    server.kill()
-    server.stop_rc = -signal.SIGKILL
+    server.end_by_kill()
 
 
 class Filler(threading.Thread):
@@ -71,8 +70,7 @@ class Filler(threading.Thread):
 
     def check(self, server):
         check(self.error is None, self.error)
-        with server.connect() as connection:
-            values = {int(value or 0) for value in wire.Replies(connection).ask("MGET", *FILLED)}
+        values = {int(value or 0) for value in server.ask("MGET", *FILLED)}
         check(len(values) == 1 and values <= {self.stored} | self.open, f"{values}, not {self.stored} or of {self.open}")
 
 
@@ -154,8 +152,7 @@ class Load:
         for number, client in enumerate(self.clients):
             client.check(held(server, number), "after the kill", may_refuse=True)
         self.filler.check(server)
-        with server.connect() as connection:
-            equal(wire.Replies(connection).ask("MGET", PROBE, PROBE_FRAME), [b"7", b"7"], "what was refused was not done")
+        equal(server.ask("MGET", PROBE, PROBE_FRAME), [b"7", b"7"], "what was refused was not done")
 
 
 def persistence(server, name):
@@ -169,8 +166,7 @@ def is_degraded(server, words):
 
 def poke(server):
     """A snapshot makes files, names and removes them."""
-    with server.connect() as connection:
-        wire.Replies(connection).ask("BGREWRITEAOF")
+    server.ask("BGREWRITEAOF")
     return False
 
 
@@ -281,11 +277,9 @@ def answers(server, connections):
     for each, frames in zip(replies, connections[1::2]):
         equal(each.ask("PING"), "PONG", "PING")
         check(b"aof_enabled" in each.ask("INFO", "persistence"), "INFO")
-        frames.sendall(wire.frame(wire.GET, [PROBE_FRAME], want_values=True))
-        equal(wire.read_frame(frames).values(), [7], "a frame")
+        equal(wire.call(frames, wire.GET, [PROBE_FRAME], want_values=True).values(), [7], "a frame")
     equal((server.http("/healthz")[0], server.http("/metrics")[0]), (200, 200), "pages")
-    with server.connect() as other:
-        equal(wire.Replies(other).ask("GET", PROBE), b"7", "of a new connection")
+    equal(server.ask("GET", PROBE), b"7", "of a new connection")
 
 
 def is_held(level, kind):
@@ -401,8 +395,7 @@ class Starting(Server):
 def lived(path, rng):
     """A snapshot and a log behind it, left by kill -9; what was answered."""
     with durable(path, "always") as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             for n in range(1, 61):
                 equal(replies.ask("MSET", *(word for key in range(100) for word in (key, n))), "OK", "set")
                 if n == 20:
@@ -422,8 +415,7 @@ def start_once(original, flags, faults, number, error):
         server = Starting("--data-dir", str(copy), *flags, *SMALL, errors=".", environment=faults.environment())
         try:
             with server:
-                with server.connect() as connection:
-                    replies = wire.Replies(connection)
+                with server.replies() as replies:
                     equal(set(replies.ask("MGET", *range(100))), {b"%d" % number}, "all is there")
                     eventually(lambda: replies.ask("SET", 1000, 1) == "OK", "writes are taken")
                 kill(server)

@@ -4,7 +4,6 @@
 failed sync is never repeated, and that reads do not wait for the disk."""
 
 import json
-import signal
 import subprocess
 import threading
 import time
@@ -24,8 +23,7 @@ def persistence(server, name):
 
 
 def killed(server):
-    server.kill()
-    server.stop_rc = -signal.SIGKILL
+    server.end_by_kill()
 
 
 @case
@@ -44,8 +42,7 @@ def writes_that_fail():
                     eventually(lambda: persistence(server, "log_broken") == 1, "broken")
                     refused = replies.ask("SET", 3, 3)
                     check(refused.startswith("MISCONF Errors writing to the append only file"), refused)
-                    three.sendall(wire.frame(wire.SET, [3], [3]))
-                    equal(wire.read_frame(three).status, wire.NOT_DURABLE, "a frame")
+                    equal(wire.call(three, wire.SET, [3], [3]).status, wire.NOT_DURABLE, "a frame")
                     equal(replies.ask("GET", 2), b"2", "reads go on")
                     faults.end()
                     equal(waiting.read(), "OK", "the write that waited")
@@ -63,8 +60,7 @@ def syncs_that_fail():
     for level in ("always", "everysec", "no"):
         faults = Faults()
         with Directory() as path:
-            with durable(path, level, errors=LOST, environment=faults.environment()) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with durable(path, level, errors=LOST, environment=faults.environment()) as server, server.replies() as replies:
                 equal(replies.ask("SET", 1, 1), "OK", "set")
                 equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "on storage")
                 eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
@@ -88,8 +84,7 @@ def snapshots_that_fail():
     faults = Faults()
     with Directory() as path:
         with Server("--data-dir", str(path), errors="no snapshot was written", environment=faults.environment()) as server:
-            with server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server.replies() as replies:
                 replies.ask("MSET", *range(2000))
                 equal(replies.ask("SAVE"), "OK", "the first")
                 for number, fault in enumerate((faults.write, faults.sync, faults.folder)):

@@ -8,7 +8,7 @@ import random
 import wire
 from data_directory import Directory
 from harness import Server, case, check, drawn_seed, equal, main
-from replication import caught_up, session, to_be_killed
+from replication import caught_up, to_be_killed
 
 SEED = drawn_seed()
 CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
@@ -111,8 +111,7 @@ class Table:
 
     def compare(self, connection, keys):
         """Checks that the rows of these keys equal the model's."""
-        connection.sendall(self.frame(wire.GET, list(keys), want_values=True))
-        arrays = wire.read_frame(connection).arrays()
+        arrays = wire.exchange(connection, self.frame(wire.GET, list(keys), want_values=True)).arrays()
         equal(arrays["found"], [int(key in self.rows) for key in keys], f"seed {SEED}: keys")
         equal(arrays["values"], [self.stored(self.rows[key]) if key in self.rows else bytes(self.value_bytes)
                                  for key in keys], f"seed {SEED}: values")
@@ -141,8 +140,7 @@ def long_frames():
     table = Table(8, 8, "")
     keys = [rng.randrange(count) for _ in range(count)]
     operands = [rng.randbytes(8) for _ in keys]
-    with Server(*CPU, "--loops", "2", "--capacity", "256K") as server, server.connect() as one, server.connect() as other:
-        replies = wire.Replies(other)
+    with Server(*CPU, "--loops", "2", "--capacity", "256K") as server, server.connect() as one, server.replies() as replies:
         for operation in (wire.XOR, wire.ANDNOT):
             one.sendall(table.frame(operation, keys, operands, want_values=True))
             check(isinstance(replies.ask("INCR", count + 1), int), "another client is served")
@@ -163,15 +161,12 @@ def none_is_lost():
         with server.connect() as connection, server.connect() as other:
             replies, done = wire.Replies(other), 0
             while done < times:
-                connection.sendall(table.frame(wire.GET, [1], want_values=True))
-                value = int.from_bytes(wire.read_frame(connection).body[:8], "little")
+                value = int.from_bytes(wire.exchange(connection, table.frame(wire.GET, [1], want_values=True)).body[:8], "little")
                 pair = [value.to_bytes(8, "little"), (value + 1).to_bytes(8, "little")]
-                connection.sendall(table.frame(wire.CAS, [1], pair))
-                done += wire.read_frame(connection).hits
+                done += wire.exchange(connection, table.frame(wire.CAS, [1], pair)).hits
                 replies.ask("INCRBY", 1, 1 << 32)
                 replies.ask("OR", 2, 1 << number)
-    with Server(*CPU, "--loops", "4") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CPU, "--loops", "4") as server, server.replies() as replies:
         replies.ask("SET", 1, 0)
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             list(pool.map(lambda n: add(server, n), range(workers)))
@@ -190,11 +185,9 @@ def what_is_refused():
             for operation, header, status, message in rows:
                 size = {wire.GETRANGE: 0, wire.CAS: 2 * value_bytes,
                         wire.SETRANGE: header.get("range_bytes", 0)}.get(operation, value_bytes)
-                connection.sendall(table.frame(operation, [7], [bytes(size)] if size else (), **header))
-                reply = wire.read_frame(connection)
+                reply = wire.exchange(connection, table.frame(operation, [7], [bytes(size)] if size else (), **header))
                 equal((reply.status, reply.message), (status, message), (options, NAMES.get(operation, operation)))
-            connection.sendall(table.frame(wire.GET, [7]))
-            equal(wire.read_frame(connection).hits, 0, "nothing was changed")
+            equal(wire.exchange(connection, table.frame(wire.GET, [7])).hits, 0, "nothing was changed")
     def part(size, at, whole):
         return (f"cannot read or write {size} byte{'s' * (size != 1)} from byte {at} on: values have {whole} bytes, "
                 "and range_bytes must be at least 1")
@@ -227,8 +220,7 @@ def parts_in_a_cache():
             server.connect() as connection:
         table = Table(8, 64, "row")
         row = bytes(range(64))
-        connection.sendall(table.frame(wire.SET, [7], [row]))
-        equal(wire.read_frame(connection).status, wire.OK, "SET")
+        equal(wire.exchange(connection, table.frame(wire.SET, [7], [row])).status, wire.OK, "SET")
         connection.sendall(table.frame(wire.GETRANGE, [7, 8, 7], want_values=True, range_offset=5, range_bytes=9))
         equal(wire.read_frame(connection).arrays(), {"values": [row[5:14], bytes(9), row[5:14]], "found": [1, 0, 1]}, "parts")
 
@@ -237,7 +229,7 @@ def parts_in_a_cache():
 def a_full_table():
     """A frame that has no room for one of its keys changes nothing"""
     table = Table(8, 8, "")
-    with Server(*CPU, "--capacity", "64", "--max-load", "0.5") as server, server.connect() as connection, session(server) as replies:
+    with Server(*CPU, "--capacity", "64", "--max-load", "0.5") as server, server.connect() as connection, server.replies() as replies:
         replies.ask("SET", 1, 6)
         connection.sendall(table.frame(wire.OR, [1] + list(range(1000, 1064)), [b"\1" + bytes(7)] * 65))
         equal(wire.read_frame(connection).status, wire.OUT_OF_MEMORY, "OR")
@@ -257,7 +249,7 @@ def times_stay():
         check(all(0 < ms <= 10**7 for ms in left[:3]) and left[3:] == [-1, -1], left)
     with Directory() as directory:
         flags = (*CPU, "--data-dir", str(directory), "--appendonly", "yes")
-        with to_be_killed(Server(*flags)) as server, server.connect() as connection, session(server) as replies:
+        with to_be_killed(Server(*flags)) as server, server.connect() as connection, server.replies() as replies:
             for key in (1, 2, 3):
                 replies.ask("SET", key, 12, "PX", 10**7)
             replies.ask("SET", 4, 12)
@@ -266,7 +258,7 @@ def times_stay():
             equal([wire.read_frame(connection).hits, wire.read_frame(connection).hits], [3, 2], "frames")
             look(replies)
             server.kill()
-        with Server(*flags) as server, server.connect() as connection, session(server) as replies:
+        with Server(*flags) as server, server.connect() as connection, server.replies() as replies:
             look(replies)
             replies.ask("PEXPIREAT", 1, 1)
             connection.sendall(table.frame(wire.AND, [1], [b"\xff" * 8]))
@@ -283,12 +275,11 @@ def what_others_see():
         flags = (*CPU, "--value-bytes", "20", "--data-dir", str(directory), "--appendonly", "yes",
                  "--appendfsync", "always", "--read-durable", rng.choice(("yes", "no")))
         with to_be_killed(Server(*flags)) as server, server.connect() as connection, \
-                Server(*CPU, "--value-bytes", "20", "--replicaof", f"127.0.0.1 {server.port}") as replica, session(server) as replies:
+                Server(*CPU, "--value-bytes", "20", "--replicaof", f"127.0.0.1 {server.port}") as replica, server.replies() as replies:
             for old, expected in ((row, None), (bytes(20), ["OK"])):
                 replies.ask("SET", 50, row)
                 replies.ask("WATCH", 50)
-                connection.sendall(table.frame(wire.CAS, [50], [old, bytes(20)]))
-                equal(wire.read_frame(connection).hits, int(old == row), "CAS")
+                equal(wire.exchange(connection, table.frame(wire.CAS, [50], [old, bytes(20)])).hits, int(old == row), "CAS")
                 replies.ask("MULTI")
                 replies.ask("SET", 51, row)
                 equal(replies.ask("EXEC"), expected, "EXEC")
@@ -299,8 +290,7 @@ def what_others_see():
                 compare(wire.read_frame(connection))
             caught_up(server, replica)
             with replica.connect() as other:
-                other.sendall(table.frame(wire.OR, [1], [row]))
-                equal(wire.read_frame(other).status, wire.NOT_PRIMARY, "OR at a replica")
+                equal(wire.exchange(other, table.frame(wire.OR, [1], [row])).status, wire.NOT_PRIMARY, "OR at a replica")
                 table.compare(other, range(53))
             server.kill()
         with Server(*flags) as server, server.connect() as connection:
@@ -311,7 +301,7 @@ def what_others_see():
 def who_may():
     """Frames need the rights of the command of the same name, for each of their keys"""
     table = Table(8, 8, "row")
-    with Server(*CPU, "--value-bytes", "8") as server, server.connect() as connection, session(server) as replies:
+    with Server(*CPU, "--value-bytes", "8") as server, server.connect() as connection, server.replies() as replies:
         equal(replies.ask("ACL", "SETUSER", "default", "resetkeys", "~1000-1999", "-setrange"),
               "OK", "SETUSER")
         part = {"range_offset": 1, "range_bytes": 1}
@@ -323,8 +313,7 @@ def who_may():
                 (wire.GETRANGE, [7], [], part, wire.NO_PERMISSION,
                  "a key is outside the key ranges of the user; nothing was changed"),
                 (wire.OR, [1000, 1999], [bytes(8)] * 2, {}, wire.OK, "")):
-            connection.sendall(table.frame(operation, keys, operands, **header))
-            reply = wire.read_frame(connection)
+            reply = wire.exchange(connection, table.frame(operation, keys, operands, **header))
             equal((reply.status, reply.message), (status, message), NAMES[operation])
 
 

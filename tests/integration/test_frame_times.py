@@ -11,7 +11,7 @@ import time
 import wire
 from data_directory import Directory, durable
 from harness import Server, case, check, drawn_seed, equal, eventually, main
-from replication import SMALL, ask, caught_up, replica_of, session
+from replication import SMALL, caught_up, replica_of
 
 CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
 KEYS = 14
@@ -126,10 +126,8 @@ class Model:
     def look(self, rng, connection, replies, what):
         """Compares every key, by either protocol."""
         keys = list(range(KEYS))
-        connection.sendall(self.frame(wire.GET, keys, want_values=True))
-        values = wire.read_frame(connection).arrays()
-        connection.sendall(self.frame(wire.TTL, keys, want_values=True))
-        times = wire.read_frame(connection).arrays()
+        values = wire.exchange(connection, self.frame(wire.GET, keys, want_values=True)).arrays()
+        times = wire.exchange(connection, self.frame(wire.TTL, keys, want_values=True)).arrays()
         there = [int(key in self.keys) for key in keys]
         equal([values["found"], times["found"]], [there, there], f"{what}: keys")
         for key in keys:
@@ -236,14 +234,13 @@ def refused(rng, model, connection, what):
     each = [FAR if times == wire.AT else 1000] * 5
     each[rng.randrange(5)] = bad
     how = {"each": each} if rng.random() < .5 else {"time_ms": bad}
-    connection.sendall(model.frame(operation, keys, operands, times=times, **how))
-    reply = wire.read_frame(connection)
+    reply = wire.exchange(connection, model.frame(operation, keys, operands, times=times, **how))
     check(reply.status == wire.BAD_REQUEST and "2^63 - 1" in reply.message, f"{what}: {bad}: {reply.message}")
     equal(reply.body, b"", what)
 
 
 def steps(rng, seed, model, server, count):
-    with server.connect() as connection, session(server) as replies:
+    with server.connect() as connection, server.replies() as replies:
         for step in range(count):
             what = f"seed {seed}, step {step}"
             if rng.random() < .3:
@@ -278,27 +275,26 @@ def files_and_replicas():
                         replica_of(server.port, "--backend", "cpu", *flags) as replica:
                     steps(rng, seed, model, server, 30)
                     caught_up(server, replica)
-                    with replica.connect() as connection, session(replica) as replies:
+                    with replica.connect() as connection, replica.replies() as replies:
                         model.look(rng, connection, replies, f"seed {seed}: replica")
                     if rng.random() < .5:
-                        ask(server, "SAVE")
-                    equal(ask(replica, "REPLICAOF", "NO", "ONE"), "OK", "it takes over")
-                    with replica.connect() as connection, session(replica) as replies:
+                        server.ask("SAVE")
+                    equal(replica.ask("REPLICAOF", "NO", "ONE"), "OK", "it takes over")
+                    with replica.connect() as connection, replica.replies() as replies:
                         model.look(rng, connection, replies, f"seed {seed}: new primary")
             with durable(directory, "everysec", *flags, "--backend", "cpu") as server, server.connect() as connection, \
-                    session(server) as replies:
+                    server.replies() as replies:
                 model.look(rng, connection, replies, f"seed {seed}: restarted")
 
 
 def asked(connection, *frame, **header):
-    connection.sendall(wire.frame(*frame, **header))
-    return wire.read_frame(connection)
+    return wire.call(connection, *frame, **header)
 
 
 @case
 def by_the_clock():
     """relative times start when the server executes the frame; an expired key is absent and counted"""
-    with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
+    with Server(*CPU) as server, server.connect() as connection, server.replies() as replies:
         def before_its_time():
             """Returns the replies while the keys exist; none if this program was delayed for longer than their
             lifetime."""
@@ -326,7 +322,7 @@ def by_the_clock():
 @case
 def what_is_refused():
     """contradictory fields, operations without times and wrong lengths get one error each, without effect"""
-    with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
+    with Server(*CPU) as server, server.connect() as connection, server.replies() as replies:
         equal(replies.ask("SET", 1, 5), "OK", "SET")
         rows = ((wire.SET, {"times": 4, "time_ms": 5}, "times must be UNSAID, AT, IN or KEEP"), (wire.SET, {"time_ms": 5}, "need times AT or IN"),
                 (wire.SET, {"times": wire.KEEP, "time_ms": 5}, "need times AT or IN"), (wire.SET, {"times": wire.AT}, "an expiry time must be from 1"),
@@ -357,7 +353,7 @@ def what_is_refused():
 @case
 def of_defaults():
     """--default-ttl applies to frames without a time; KEEP affects only present keys; PERSIST and EXPIRE ignore it"""
-    with Server(*CPU, "--default-ttl", "100000") as server, server.connect() as connection, session(server) as replies:
+    with Server(*CPU, "--default-ttl", "100000") as server, server.connect() as connection, server.replies() as replies:
         asked(connection, wire.SET, (1, 2), (5, 5))
         asked(connection, wire.SET, (3,), (5,), times=wire.AT, time_ms=FAR)
         check(0 < replies.ask("TTL", 1) <= 100000, "the default")
@@ -385,13 +381,13 @@ def defaults_in_a_log():
     for level in ("always", "everysec"):
         with Directory() as directory:
             flags = ("--backend", "cpu", "--default-ttl", "100000")
-            with durable(directory, level, *flags) as server, server.connect() as connection, session(server) as replies:
+            with durable(directory, level, *flags) as server, server.connect() as connection, server.replies() as replies:
                 asked(connection, wire.SET, (1,), (5,), times=wire.AT, time_ms=FAR)
                 asked(connection, wire.SET, (1, 2, 2), (6, 7, 8), times=wire.KEEP)
                 replies.ask("SET", 3, 9, "KEEPTTL")
                 wanted = [replies.ask("MGET", 1, 2, 3)] + [replies.ask("PEXPIRETIME", key) for key in (1, 2, 3)]
                 equal([wanted[0], wanted[1], abs(wanted[2] - wanted[3]) < 10000], [[b"6", b"8", b"9"], FAR, True], "before")
-            with durable(directory, level, *flags) as server, session(server) as replies:
+            with durable(directory, level, *flags) as server, server.replies() as replies:
                 equal([replies.ask("MGET", 1, 2, 3)] + [replies.ask("PEXPIRETIME", key) for key in (1, 2, 3)], wanted, level)
 
 
@@ -401,7 +397,7 @@ def sums_of_rows():
     for kind, operation, wide in (("f32", wire.ADD_F32, False), ("f16", wire.ADD_F16, False), ("f16", wire.ADD_F16, True)):
         with Directory() as directory:
             flags = ("--backend", "cpu", "--value-bytes", "8", "--value-type", kind)
-            with durable(directory, "always", *flags) as server, server.connect() as connection, session(server) as replies:
+            with durable(directory, "always", *flags) as server, server.connect() as connection, server.replies() as replies:
                 operand = struct.pack("<2f" if kind == "f32" else "<4f" if wide else "<4e", *[1] * (2 if kind == "f32" else 4))
                 for keys, at in (((1,), 0), ((1, 2, 2), FAR), ((3,), 1)):
                     header = {"times": wire.AT, "time_ms": at} if at else {}
@@ -412,14 +408,14 @@ def sums_of_rows():
                     equal([reply.status, reply.message], [wire.OK, ""], "ADD")
                 wanted = [replies.ask("PEXPIRETIME", key) for key in (1, 2, 3)] + [replies.ask("MGET", 1, 2)]
                 equal(wanted[:3], [-1, FAR, -2], f"{kind} {wide}")
-            with durable(directory, "everysec", *flags) as server, session(server) as replies:
+            with durable(directory, "everysec", *flags) as server, server.replies() as replies:
                 equal([replies.ask("PEXPIRETIME", key) for key in (1, 2, 3)] + [replies.ask("MGET", 1, 2)], wanted, "restarted")
 
 
 @case
 def rights_and_pauses_and_watchers():
     """frames need the rights of RESP commands, EXPIRE with values also GET; they obey PAUSE and mark watchers"""
-    with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
+    with Server(*CPU) as server, server.connect() as connection, server.replies() as replies:
         equal(asked(connection, wire.SET, (1,), (5,)).status, wire.OK, "SET")
         for name, rules in (("timer", "+expire +hello"), ("reader", "+@read"), ("both", "+expire +get")):
             equal(replies.ask("ACL", "SETUSER", name, "on", ">word", "~*", *rules.split()), "OK", name)
@@ -432,7 +428,7 @@ def rights_and_pauses_and_watchers():
                 got = (asked(other, wire.EXPIRE, (1,), **given), asked(other, wire.EXPIRE, (1,), want_values=True, **given),
                        asked(other, wire.PERSIST, (1,)), asked(other, wire.TTL, (1,)))
                 equal(tuple(reply.status == wire.OK for reply in got), wanted, name)
-        with session(server) as watcher:
+        with server.replies() as watcher:
             for frame, changes in (((wire.TTL, (1,)), False), ((wire.PERSIST, (2,)), False), ((wire.PERSIST, (1,)), True)):
                 equal([watcher.ask("WATCH", 1), asked(connection, *frame).status, watcher.ask("MULTI"), watcher.ask("PING")],
                       ["OK", wire.OK, "OK", "QUEUED"], "WATCH")

@@ -28,8 +28,7 @@ def info(replies):
 def put_by_frames(connection, keys):
     for at in range(0, len(keys), FRAME):
         part = keys[at:at + FRAME]
-        connection.sendall(wire.frame(wire.SET, part, [value_of(k) for k in part]))
-        equal(wire.read_frame(connection).status, wire.OK, f"frame at {at}")
+        equal(wire.call(connection, wire.SET, part, [value_of(k) for k in part]).status, wire.OK, f"frame at {at}")
 
 
 def put_by_resp(replies, keys, step=500):
@@ -48,12 +47,10 @@ def read_all(server, keys):
     with server.connect() as connection:
         for at in range(0, len(keys), FRAME):
             part = keys[at:at + FRAME]
-            connection.sendall(wire.frame(wire.GET, part, want_values=True))
-            reply = wire.read_frame(connection)
+            reply = wire.call(connection, wire.GET, part, want_values=True)
             equal(reply.found(), [1] * len(part), f"found at {at}")
             equal(reply.values(), [value_of(k) for k in part], f"values at {at}")
-    with server.connect() as connection:
-        replies = wire.Replies(connection)
+    with server.replies() as replies:
         for at in range(0, len(keys), FRAME):
             part = keys[at:at + FRAME]
             equal(replies.ask("MGET", *part), [b"%d" % value_of(k) for k in part], f"MGET at {at}")
@@ -62,8 +59,7 @@ def read_all(server, keys):
 @case
 def grows():
     """a table of 1,024 slots takes 50,000 keys over RESP and frames; all are read back"""
-    with Server(*SMALL) as server, server.connect() as one, server.connect() as two:
-        replies = wire.Replies(one)
+    with Server(*SMALL) as server, server.replies() as replies, server.connect() as two:
         keys = list(range(10**12, 10**12 + KEYS))
         equal(server.metrics()["sherwood_table_capacity_slots"], 1024, "capacity at start")
         equal(server.metrics()["sherwood_table_growths_total"], 0, "growths at start")
@@ -121,8 +117,7 @@ def full_at_the_maximum():
         equal(replies.ask("SET", most, 1), wire.FULL, "what to do")
         refused = replies.ask("MSET", 1, 500, 90001, 1)
         check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
-        two.sendall(wire.frame(wire.SET, [2, 91000], [9, 9]))
-        reply = wire.read_frame(two)
+        reply = wire.call(two, wire.SET, [2, 91000], [9, 9])
         equal((reply.status, "OOM " + reply.message), (wire.OUT_OF_MEMORY, wire.FULL), "a frame")
         read_all(server, list(range(most)))
         equal(replies.ask("MGET", most, 90001, 91000), [None] * 3, "what was refused")
@@ -148,11 +143,9 @@ def resize_on_request():
         equal(replies.ask("RESIZE", 2047), 2048, "whole buckets")
         read_all(server, keys[:1000])
         equal(replies.ask("MGET", *keys[1000:1100]), [None] * 100, "deleted keys")
-        two.sendall(wire.frame(wire.RESIZE, capacity=8192))
-        reply = wire.read_frame(two)
+        reply = wire.call(two, wire.RESIZE, capacity=8192)
         equal((reply.status, reply.capacity), (wire.OK, 8192), "a frame")
-        two.sendall(wire.frame(wire.STATS))
-        stats = wire.read_frame(two).figures()
+        stats = wire.call(two, wire.STATS).figures()
         equal((stats["capacity_slots"], stats["max_capacity_slots"], stats["resizes"]),
               (8192, MAX, 5), "STATS")
         cli = BUILD / "sherwood-cli"
@@ -171,8 +164,7 @@ def resize_on_request():
 @case
 def resize_refused():
     """RESIZE to 0, garbage or above the maximum is an error and changes nothing"""
-    with Server(*SMALL) as server, server.connect() as one, server.connect() as two:
-        replies = wire.Replies(one)
+    with Server(*SMALL) as server, server.replies() as replies, server.connect() as two:
         put_by_frames(two, list(range(500)))
         with Moves(server, table_resizes=0, table_growths=0, table_resize_failures=0,
                    command_errors=11, frame_errors=3):
@@ -184,8 +176,7 @@ def resize_refused():
                 equal(replies.ask("RESIZE", word), f"ERR cannot resize to {slots} slots: choose "
                       "1 to 65536, the larger of capacity and max-capacity", word)
             for slots in (0, 65537, (1 << 64) - 1):
-                two.sendall(wire.frame(wire.RESIZE, capacity=slots))
-                reply = wire.read_frame(two)
+                reply = wire.call(two, wire.RESIZE, capacity=slots)
                 equal(reply.status, wire.BAD_REQUEST, f"a frame to {slots}")
                 check("choose 1 to 65536" in reply.message, reply.message)
         for words in ((), ("1", "2")):
@@ -275,8 +266,7 @@ def no_growth_in_vain():
     with Server("--capacity", "64", "--max-capacity", "1024", "--backend", "cpu") as server, \
             server.connect() as one, server.connect() as two:
         replies, keys = wire.Replies(one), list(range(871))  # floor(1024 * 0.85) + 1
-        two.sendall(wire.frame(wire.SET, keys, keys))
-        equal(wire.read_frame(two).status, wire.OUT_OF_MEMORY, "a frame")
+        equal(wire.call(two, wire.SET, keys, keys).status, wire.OUT_OF_MEMORY, "a frame")
         refused = replies.ask("MSET", *[word for k in keys for word in (k, k)])
         check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
         now = server.metrics()
@@ -307,8 +297,7 @@ def no_memory():
         refused = replies.ask("RESIZE", "512M")
         equal(refused, "OOM cannot resize: no memory for the old and the new table at once, or too many "
               "keys would meet the probe cap; nothing was changed", "RESIZE")
-        two.sendall(wire.frame(wire.RESIZE, capacity=1 << 29))
-        reply = wire.read_frame(two)
+        reply = wire.call(two, wire.RESIZE, capacity=1 << 29)
         equal(reply.status, wire.OUT_OF_MEMORY, "a frame")
         equal(reply.message, refused[4:], "its message")
         equal(server.metrics()["sherwood_table_resize_failures_total"], 2, "failures")
@@ -317,8 +306,7 @@ def no_memory():
         first = at = 10**9
         while True:
             part = list(range(at, at + 50000))
-            two.sendall(wire.frame(wire.SET, part, [value_of(k) for k in part]))
-            reply = wire.read_frame(two)
+            reply = wire.call(two, wire.SET, part, [value_of(k) for k in part])
             if reply.status != wire.OK:
                 break
             at += 50000

@@ -12,7 +12,7 @@ import statistics
 import wire
 from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main, run, DAEMON
 from replication import SMALL
-from shard import Etcd, MemberServer, Shard, Wired, needs_etcd, session_of
+from shard import Etcd, MemberServer, Shard, Wired, needs_etcd
 from shard_chaos import Chaos, fail_over
 from shard_history import Client, Counter, Key, Wrong, end_load
 
@@ -67,8 +67,7 @@ def checker():
 def without_etcd():
     """a member that cannot reach etcd serves nothing; both protocols and /readyz say so"""
     url = f"etcd://127.0.0.1:{free_port()}/sherwood?shard=a&ttl=1"
-    with MemberServer("--ha", url, "--port", str(free_port()), *SMALL) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with MemberServer("--ha", url, "--port", str(free_port()), *SMALL) as server, server.replies() as replies:
         equal(server.http("/readyz")[0::2], (503, "not ready: this member of the shard knows no primary\n"), "/readyz")
         equal(server.http("/healthz")[0::2], (200, "ok\n"), "/healthz")
         for words in (("GET", 1), ("SET", 1, 1), ("DBSIZE",)):
@@ -82,8 +81,7 @@ def without_etcd():
         check(0 < server.log().count("etcd did not answer") < failures(), "ten are logged in a minute")
         check("server: check etcd and the address in --ha\n" in server.log(), "what to check")
         with server.connect() as other:
-            other.sendall(wire.frame(wire.GET, (1,)))
-            reply = wire.read_frame(other)
+            reply = wire.call(other, wire.GET, (1,))
             equal((reply.status, reply.message), (wire.NOT_PRIMARY, ""), "a frame")
 
 
@@ -184,7 +182,7 @@ def cuts():
         primary = eventually(lambda: alone(shard), "a primary alone", 120)
 
         def serves():
-            with contextlib.suppress(OSError, wire.Closed), session_of(primary) as replies:
+            with contextlib.suppress(OSError, wire.Closed), primary.server.replies() as replies:
                 return (replies.ask("SET", 2, 3), replies.ask("WAIT", 1, 50)) == ("OK", 0)
         eventually(serves, "it serves, and WAIT counts nobody")
         for member in shard.others(primary):

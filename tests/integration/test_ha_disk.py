@@ -11,7 +11,7 @@ import shutil
 
 from data_directory import Directory
 from harness import Server, case, check, drawn_seed, equal, eventually, main
-from replication import SMALL, ask, info
+from replication import SMALL, info
 from shard import Etcd, Shard, agree, needs_etcd
 from shard_chaos import Chaos, fail_over
 from shard_history import Client, end_load
@@ -121,7 +121,7 @@ def discarded():
         with Directory() as copy:
             shutil.copytree(kept[0], copy / "data")
             with Server("--data-dir", str(copy / "data"), *LOGGED, *SMALL) as server:
-                equal(ask(server, "GET", 4711), b"1", "it is a data directory")
+                equal(server.ask("GET", 4711), b"1", "it is a data directory")
 
 
 main()

@@ -128,8 +128,7 @@ def told_in_a_frame():
             equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
         with Moves(server, connections_rejected=3):
             with server.connect() as third:
-                third.sendall(wire.frame(wire.HELLO))
-                reply = wire.read_frame(third)
+                reply = wire.call(third, wire.HELLO)
                 equal((reply.status, reply.request_id), (wire.TOO_MANY_CONNECTIONS, 0), "status")
                 equal(third.recv(100), b"", "closed")
             with server.connect() as third:

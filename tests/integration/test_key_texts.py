@@ -13,7 +13,7 @@ import wire
 from collisions import other
 from data_directory import Directory
 from harness import BUILD, DAEMON, SANITIZED, Server, case, check, drawn_seed, equal, eventually, main, run
-from replication import ask, caught_up, info, to_be_killed
+from replication import caught_up, info, to_be_killed
 
 COLLISION = wire.Error("COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed")
 ONE = b"user:1000:name"
@@ -62,8 +62,7 @@ def refused(replies, value, *commands):
 @case
 def every_command():
     """a command on a key whose hash an existing key has is refused and changes nothing, for every command"""
-    with Server(*STRING) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*STRING) as server, server.replies() as replies:
         known = {entry[0].upper().decode() for entry in replies.ask("COMMAND") if entry[3] > 0}
         equal(known, COMMANDS.keys() | OF_FLOATS.keys(), "every command of strings is here")
         equal(replies.ask("SET", ONE, "was"), "OK", "SET")
@@ -77,8 +76,7 @@ def every_command():
         equal([replies.ask("DEL", ONE), replies.ask("SET", TWIN, "now"), replies.ask("GET", TWIN), replies.ask("GET", ONE)],
               [1, "OK", b"now", COLLISION], "once the one is gone, the other comes")
     for size, kind, commands, value in ((4, "bytes", OF_BITS, b"\1\1\1\1"), (4, "f32", OF_FLOATS, struct.pack("<f", 2))):
-        with Server(*texts(size, kind)) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*texts(size, kind)) as server, server.replies() as replies:
             listed = {entry[0].upper().decode() for entry in replies.ask("COMMAND") if entry[3] > 0}
             equal(listed - known, commands.keys() - known, "every command of such rows is here")
             equal(replies.ask("SET", ONE, value), "OK", "SET")
@@ -175,8 +173,7 @@ def histories():
 def listed():
     """SCAN, KEYS, RANDOMKEY and SLOWLOG show key strings, and match patterns with them; the start line says so"""
     rng = random.Random(drawn_seed())
-    with Server(*STRING, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*STRING, "--slowlog-log-slower-than", "0") as server, server.replies() as replies:
         check("RESP keys are hashes of texts, which are kept and compared, of up to 30 bytes" in server.line, server.line)
         equal(info_of(replies)["resp_key_text_bytes"], "30", "INFO")
         keys = {b"", b"\0\r\n", b"x" * 30} | {b"key:%d" % i for i in range(500)}
@@ -204,8 +201,7 @@ def listed():
 @case
 def long_patterns():
     """patterns match keys of 1,024 bytes; a costly one is compared with few keys at a time, and SCAN goes on"""
-    with Server(*texts(8, most=1024)) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*texts(8, most=1024)) as server, server.replies() as replies:
         keys = [b"%04d" % i * 256 for i in range(300)]
         for key in keys:
             equal(replies.ask("SET", key, b"8" * 8), "OK", "SET")
@@ -273,8 +269,7 @@ def kept_on_disk():
     for log in ((), ("--appendonly", "yes", "--appendfsync", "always", "--log-segment-bytes", "1M")):
         with Directory() as place:
             how = ("--data-dir", str(place), *log)
-            with Server(*texts(16), *how, stop_rc=-signal.SIGKILL if log else 0) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with Server(*texts(16), *how, stop_rc=-signal.SIGKILL if log else 0) as server, server.replies() as replies:
                 equal(replies.ask("MSET", *(word for n, key in enumerate(keys) for word in (key, row_of(key, n)))),
                       "OK", "MSET")
                 equal([replies.ask("SET", other(keys[0]), row_of(b"", 0)), replies.ask("DEL", *keys[:100])], [COLLISION, 100],
@@ -284,8 +279,7 @@ def kept_on_disk():
                       "EXPIREAT")
                 if log:
                     server.kill()
-            with Server(*texts(16, most=28), *how) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with Server(*texts(16, most=28), *how) as server, server.replies() as replies:
                 now = [b"renamed", *keys[101:]]
                 equal(sorted(replies.ask("KEYS", "*")), sorted(now), "texts are there")
                 equal(replies.ask("MGET", *keys[101:]), [row_of(key, n) for n, key in enumerate(keys) if n > 100], "rows")
@@ -376,23 +370,23 @@ def replicas_have_them():
     with Server(*texts(16)) as primary:
         keys = [b"key:%d" % i for i in range(200)]
         for n, key in enumerate(keys[:100]):
-            equal(ask(primary, "SET", key, row_of(key, n)), "OK", key)
+            equal(primary.ask("SET", key, row_of(key, n)), "OK", key)
         with Server("--replicaof", f"127.0.0.1 {primary.port}", *texts(16)) as replica, \
                 Server("--replicaof", f"127.0.0.1 {primary.port}", *texts(16, most=62)) as wrong:
             eventually(lambda: info(replica).get("master_link_status") == "up", "the link", 30)
             for n, key in enumerate(keys[100:]):
-                equal(ask(primary, "SET", key, row_of(key, n)), "OK", key)
-            equal(ask(primary, "SET", other(keys[3]), row_of(b"", 1)), COLLISION, "a refusal is not sent on")
-            equal(ask(primary, "DEL", keys[5]), 1, "DEL")
-            equal(ask(primary, "SET", other(keys[5]), row_of(b"", 2)), "OK", "its place is taken")
+                equal(primary.ask("SET", key, row_of(key, n)), "OK", key)
+            equal(primary.ask("SET", other(keys[3]), row_of(b"", 1)), COLLISION, "a refusal is not sent on")
+            equal(primary.ask("DEL", keys[5]), 1, "DEL")
+            equal(primary.ask("SET", other(keys[5]), row_of(b"", 2)), "OK", "its place is taken")
             caught_up(primary, replica)
-            equal([ask(replica, "GET", other(keys[3])), ask(replica, "GET", keys[5]), ask(replica, "GET", other(keys[5]))],
+            equal([replica.ask("GET", other(keys[3])), replica.ask("GET", keys[5]), replica.ask("GET", other(keys[5]))],
                   [COLLISION, COLLISION, row_of(b"", 2)], "reads of a replica")
-            equal(sorted(ask(replica, "KEYS", "*")), sorted(set(keys) - {keys[5]} | {other(keys[5])}), "KEYS")
+            equal(sorted(replica.ask("KEYS", "*")), sorted(set(keys) - {keys[5]} | {other(keys[5])}), "KEYS")
             eventually(lambda: "the bytes of a key's text: the replica has 64, the primary 32" in wrong.log(), "a refusal", 30)
-            ask(replica, "REPLICAOF", "NO", "ONE")
+            replica.ask("REPLICAOF", "NO", "ONE")
             eventually(lambda: info(replica)["role"] == "master", "promoted", 20)
-            equal(ask(replica, "SET", other(keys[7]), row_of(b"", 3)), COLLISION, "and then refuses writes")
+            equal(replica.ask("SET", other(keys[7]), row_of(b"", 3)), COLLISION, "and then refuses writes")
 
 
 if __name__ == "__main__":

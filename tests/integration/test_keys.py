@@ -33,8 +33,7 @@ def told():
                                 " n^2 / 2^65)"),
                        ("auto", "RESP keys are integers or texts, which are hashed (two of n keys are one with a chance"
                                 " of at most n^2 / 2^65)")):
-        with Server(*(() if form == "auto" else ("--resp-keys", form))) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*(() if form == "auto" else ("--resp-keys", form))) as server, server.replies() as replies:
             equal("RESP keys" in server.line, said is not None, server.line)
             check(said is None or said in server.line, server.line)
             hello = replies.ask("HELLO", "3")
@@ -51,8 +50,7 @@ def raw():
     rng = random.Random(drawn_seed())
     for width in (8, 4):
         top = 2 ** (8 * width)
-        with Server(*RAW, "--key-bits", str(8 * width)) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*RAW, "--key-bits", str(8 * width)) as server, server.replies() as replies:
             model = {}
             numbers = [0, 1, 10, 13, top - 1, top // 2] + [rng.randrange(top) for _ in range(200)]
             for number in numbers:
@@ -109,8 +107,7 @@ def patterns():
 def hashes():
     """hash: any string of any length is a key; commands that list keys are refused with a reason"""
     rng = random.Random(drawn_seed())
-    with Server(*HASH) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*HASH) as server, server.replies() as replies:
         model = {}
         texts = [b"", b"user:1000:name", b"\0", b"\r\n", b"1", b"01", b" 1", b"x" * 100000]
         texts += [rng.randbytes(rng.randrange(1, 300)) for _ in range(200)]
@@ -191,8 +188,7 @@ def auto():
         equal([replies.ask("EXPIRE", b"page:home", 1000), replies.ask("TTL", by_number)], [1, 1000], "EXPIRE")
         equal([replies.ask("WATCH", b"page:home"), replies.ask("MULTI"), replies.ask("GET", b"page:home")],
               ["OK", "OK", "QUEUED"], "WATCH")
-        with server.connect() as second:
-            equal(wire.Replies(second).ask("SET", by_number, 1), "OK", "by the integer")
+        equal(server.ask("SET", by_number, 1), "OK", "by the integer")
         equal(replies.ask("EXEC"), None, "the watched text has changed")
         equal([replies.ask("OBJECT", "ENCODING", b"page:home"), replies.ask("TYPE", b"page:home")], [b"int", "string"], "OBJECT")
         equal(replies.ask("DEL", *model), len(model), "DEL")
@@ -208,8 +204,7 @@ def errors_of_decimal():
     refused = "ERR key is not an unsigned integer or out of range; "
     for flags, cure in ((("--resp-keys", "decimal"), "for string keys start the server with --resp-keys auto"),
                         (("--key-bits", "32"), "for string keys start the server with --key-bits 64")):
-        with Server(*flags, "--capacity", "1K") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*flags, "--capacity", "1K") as server, server.replies() as replies:
             equal(info(replies)["resp_keys"], "decimal", "the form")
             shown = run(BUILD / "sherwood-cli", "-a", server.address(), "GET", "page:home", rc=1)
             check('ERR key "page:home" is not an unsigned integer' in shown, shown)
@@ -286,8 +281,7 @@ def ranges():
     """key ranges of users are numbers with raw and auto; with hash a range is refused, also from a file"""
     inside, outside = b"page:home", b"page:news"
     equal([key_of(inside) >> 63, key_of(outside) >> 63], [0, 1], "one hash in each half")
-    with Server("--capacity", "1K") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "1K") as server, server.replies() as replies:
         equal(replies.ask("ACL", "SETUSER", "ann", "on", ">secret", f"~0-{2**63 - 1}", "+@all"), "OK", "SETUSER")
         equal(replies.ask("ACL", "SETUSER", "bob", "on", ">secret", "~1-100", "+@all"), "OK", "SETUSER")
         equal([replies.ask("ACL", "DRYRUN", "bob", "GET", key) == "OK" for key in (b"1", b"100", b"101", b"01", inside)],
@@ -300,8 +294,7 @@ def ranges():
         equal(replies.ask("AUTH", "bob", "secret"), "OK", "AUTH")
         for key in (inside, outside, b"01", b"+1", b"101"):
             check(str(replies.ask("MGET", 1, key)).startswith("NOPERM"), key)
-    with Server(*RAW) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*RAW) as server, server.replies() as replies:
         equal(replies.ask("ACL", "SETUSER", "ann", "on", ">secret", "~1000-1999", "+@all"), "OK", "SETUSER")
         for number, allowed in ((999, False), (1000, True), (1999, True), (2000, False)):
             got = replies.ask("ACL", "DRYRUN", "ann", "GET", packed(number))
@@ -316,8 +309,7 @@ def ranges():
                "".join(f"\\x{byte:02x}" for byte in packed(256 << 8)).encode(),
                b"\\xc4\\x09" + b"\\x00" * 6], "ACL LOG shows every byte")
         check(b"the '\\xc4\\x09\\x00" in replies.ask("ACL", "DRYRUN", "ann", "GET", packed(2500)), "DRYRUN")
-    with Server(*HASH) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*HASH) as server, server.replies() as replies:
         got = replies.ask("ACL", "SETUSER", "ann", "on", ">secret", "~1000-1999", "+@all")
         check(isinstance(got, wire.Error) and "a range of hashes has no meaning" in got, got)
         equal(replies.ask("ACL", "GETUSER", "ann"), None, "nothing was made")

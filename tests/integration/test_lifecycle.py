@@ -279,8 +279,7 @@ def port_in_use():
         for option, port in (("port", server.port), ("http-port", server.http_port)):
             refused(*flags_with(**{option.replace("-", "_"): str(port)}),
                     words=[f"port {port} (--{option})", f"in use; another process has the port: choose another --{option}"])
-        with server.connect() as connection:
-            equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
+        equal(server.ask("PING"), "PONG", "PING")
 
 
 @case
@@ -452,8 +451,7 @@ def not_ready_before_listening():
     manager = Manager()
     with Server(environment={"NOTIFY_SOCKET": manager.path}) as server:
         eventually(lambda: manager.said("READY=1"), "READY=1")
-        with server.connect() as connection:
-            equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
+        equal(server.ask("PING"), "PONG", "PING")
         check(not any("WATCHDOG" in m for m in manager.messages), "no watchdog was asked for")
 
 

@@ -186,16 +186,14 @@ def connections_max():
             equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
         with Moves(server, connections_rejected=3):
             for _ in range(3):
-                with server.connect() as extra:
-                    replies = wire.Replies(extra)
+                with server.replies() as replies:
                     equal(replies.read(), "ERR max number of clients reached", "the eleventh")
                     check(replies.closed(), "not closed")
         for connection in sockets:
             equal(wire.Replies(connection).ask("PING"), "PONG", "PING of the ten")
         sockets.pop().close()
         def served():
-            with server.connect() as again:
-                return wire.Replies(again).ask("PING") == "PONG"
+            return server.ask("PING") == "PONG"
         eventually(served, "a place that became free is given away")
         for connection in sockets:
             connection.close()
@@ -225,8 +223,7 @@ def idle_timeout():
 @case
 def table_full():
     """a full table: OOM; the refused command or frame changes nothing; reads and updates work"""
-    with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "4K", "--max-load", "0.5") as server, server.replies() as replies:
         most, key = 0, 0
         while True:
             reply = replies.ask("SET", key, key + 1)
@@ -245,10 +242,8 @@ def table_full():
         check(isinstance(reply, wire.Error) and reply.startswith("OOM "), reply)
         equal(replies.ask("MGET", 0, 1, 90001, 90002), [b"77", b"2", None, None], "after it")
         with server.connect() as bulk:
-            bulk.sendall(wire.frame(wire.SET, [2, 91000, 91001], [9, 9, 9]))
-            equal(wire.read_frame(bulk).status, wire.OUT_OF_MEMORY, "a frame")
-            bulk.sendall(wire.frame(wire.GET, list(range(most)), want_values=True))
-            reply = wire.read_frame(bulk)
+            equal(wire.call(bulk, wire.SET, [2, 91000, 91001], [9, 9, 9]).status, wire.OUT_OF_MEMORY, "a frame")
+            reply = wire.call(bulk, wire.GET, list(range(most)), want_values=True)
             equal(reply.values(), [77] + [k + 1 for k in range(1, most)], "all values")
             equal(reply.found(), [1] * most, "all found")
         equal(replies.ask("DEL", *range(100)), 100, "DEL makes room")
@@ -260,11 +255,9 @@ def table_full():
 def table_full_refused_counter():
     """operations refused for lack of room are counted as refused, and as nothing else"""
     with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
-        connection.sendall(wire.frame(wire.SET, list(range(2000)), list(range(2000))))
-        equal(wire.read_frame(connection).status, wire.OK, "2,000 keys")
+        equal(wire.call(connection, wire.SET, list(range(2000)), list(range(2000))).status, wire.OK, "2,000 keys")
         with Moves(server, refused_operations=1000, inserted=0, updated=0, frame_errors=1):
-            connection.sendall(wire.frame(wire.SET, list(range(5000, 6000)), [1] * 1000))
-            equal(wire.read_frame(connection).status, wire.OUT_OF_MEMORY, "1,000 more")
+            equal(wire.call(connection, wire.SET, list(range(5000, 6000)), [1] * 1000).status, wire.OUT_OF_MEMORY, "1,000 more")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import io
 import os
 import random
 import shutil
-import signal
 import subprocess
 import time
 
@@ -132,8 +131,7 @@ def one_life(path, number, rng, known):
     level = rng.choice(["always", "everysec", "no"])
     from_files = from_log(path) if known else None
     with durable(path, level) as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             for writer in known:
                 state = held(replies, writer.keys())
                 if writer.known is None:
@@ -156,9 +154,7 @@ def one_life(path, number, rng, known):
         if rng.random() < 0.15:
             server.stop()
         else:
-            server.kill()
-            server.process.wait()
-            server.stop_rc = -signal.SIGKILL
+            server.end_by_kill()
     for writer in writers:
         writer.join(20)
         check(not writer.is_alive(), "a client ends when its server does")
@@ -199,15 +195,13 @@ def large_frames():
 
                 def store(numbers):
                     for n in numbers:
-                        connection.sendall(wire.frame(wire.SET, range(frame), [n] * frame, request_id=n))
-                        equal(wire.read_frame(connection).status, wire.OK, "set")
+                        equal(wire.call(connection, wire.SET, range(frame), [n] * frame, request_id=n).status, wire.OK, "set")
 
                 store(range(1, count))
                 before = written()
                 store(range(count, 2 * count))
                 check(written() - before < 1.6 * count * frame * 16, f"{written() - before} bytes were written for {count} MiB")
-            server.kill()
-            server.stop_rc = -signal.SIGKILL
+            server.end_by_kill()
         check(len(list(path.glob("log-*"))) > count // 4, "segments")
         run(CLI, "log", "check", str(path))
         with Server("--data-dir", str(path), *flags) as server, server.connect() as connection:
@@ -230,12 +224,10 @@ def torn_and_damaged():
     """a torn end is cut and logged, or refused; damage before it is refused, with file and offset"""
     with Directory() as path:
         with durable(path, "always") as server:
-            with server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server.replies() as replies:
                 for i in range(20):
                     equal(replies.ask("SET", i, i), "OK", "set")
-            server.kill()
-            server.stop_rc = -signal.SIGKILL
+            server.end_by_kill()
         segment = path / "log-0000000000000001"
         whole = segment.read_bytes()
         end = max(i for i in range(4096, len(whole), 64) if whole[i:i + 4] == b"SWR1")
@@ -295,8 +287,7 @@ def wait_and_rewrite():
                   [b"appendonly", b"yes", b"appendfsync", b"no"], "config")
             info = replies.ask("INFO", "persistence").decode()
             check("aof_enabled:1" in info and "aof_last_write_status:ok" in info, info)
-            server.kill()
-            server.stop_rc = -signal.SIGKILL
+            server.end_by_kill()
         with durable(path, "no") as server:
             equal(server.redis_cli("GET", "38").strip(), "11999", "get")
     with Server() as server, server.connect() as connection:
@@ -309,8 +300,7 @@ def a_log_that_grows():
     """a snapshot starts once the log exceeds auto-aof-rewrite-percentage and auto-aof-rewrite-min-size"""
     with Directory() as path:
         with durable(path, "no", "--auto-aof-rewrite-percentage", "100", "--auto-aof-rewrite-min-size", "100K") as server:
-            with server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server.replies() as replies:
 
                 def write(bytes_of_log):
                     words = [word for key in range(100) for word in (key, 1)]
@@ -331,8 +321,7 @@ def a_log_that_grows():
                 equal(replies.ask("CONFIG", "SET", "auto-aof-rewrite-percentage", "100"), "OK", "config")
                 eventually(lambda: server.metrics()["sherwood_persistence_saves_total"] == 2, "the second")
                 write(20_000)
-            server.kill()
-            server.stop_rc = -signal.SIGKILL
+            server.end_by_kill()
         with durable(path, "no") as server:
             equal(server.redis_cli("DBSIZE").strip(), "100", "keys")
 
@@ -342,15 +331,12 @@ def replies_tell_sequences():
     """bulk replies contain the sequence of their write, and the last sequence on storage"""
     with Directory() as path, durable(path, "always") as server, server.connect() as connection:
         for i in range(1, 4):
-            connection.sendall(wire.frame(wire.SET, [i], [i]))
-            reply = wire.read_frame(connection)
+            reply = wire.call(connection, wire.SET, [i], [i])
             equal((reply.write_sequence, reply.durable_through), (i, i), "a write")
-        connection.sendall(wire.frame(wire.GET, [1]))
-        reply = wire.read_frame(connection)
+        reply = wire.call(connection, wire.GET, [1])
         equal((reply.write_sequence, reply.durable_through), (0, 3), "a read")
     with Server() as server, server.connect() as connection:
-        connection.sendall(wire.frame(wire.SET, [1], [1]))
-        reply = wire.read_frame(connection)
+        reply = wire.call(connection, wire.SET, [1], [1])
         equal((reply.write_sequence, reply.durable_through), (0, 0), "without a log")
 
 
@@ -358,17 +344,14 @@ def replies_tell_sequences():
 def wait_durable():
     """WAIT_DURABLE starts a sync, and refuses sequences of an earlier run"""
     with Directory() as path, durable(path, "no") as server, server.connect() as connection:
-        connection.sendall(wire.frame(wire.HELLO))
-        incarnation = wire.read_frame(connection).info[14]
+        incarnation = wire.call(connection, wire.HELLO).info[14]
 
         def ask(sequence, life, timeout=5000):
             header = wire.field(1, 1) + wire.field(2, 41) + b"".join(
                 wire.field(n, v) for n, v in ((18, sequence), (19, life), (20, timeout)) if v)
-            connection.sendall(wire.envelope(header))
-            return wire.read_frame(connection)
+            return wire.exchange(connection, wire.envelope(header))
 
-        connection.sendall(wire.frame(wire.SET, [1], [1]))
-        equal(wire.read_frame(connection).write_sequence, 1, "a write")
+        equal(wire.call(connection, wire.SET, [1], [1]).write_sequence, 1, "a write")
         equal(ask(1, incarnation).durable_through, 1, "synced")
         equal(ask(9, incarnation, 30).durable_through, 1, "its time is over")
         equal(ask(1, incarnation + 2).status, wire.BAD_REQUEST, "another life")

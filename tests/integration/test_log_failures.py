@@ -22,8 +22,7 @@ OUTCOME_UNKNOWN = 9  # enum Status
 def a_disk_that_is_full():
     """on a full disk both protocols refuse writes and serve reads; with space they serve writes again"""
     with Directory() as path, small_disk(path, "8M"):
-        with durable(path, "always", errors="cannot (be )?ma[dk]e") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with durable(path, "always", errors="cannot (be )?ma[dk]e") as server, server.replies() as replies:
             equal(replies.ask("SET", 1, 1), "OK", "set")
             eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
             ballast = path / "ballast"
@@ -38,8 +37,7 @@ def a_disk_that_is_full():
                 check(refused.startswith("MISCONF Errors writing to the append only file"), refused)
                 equal(replies.ask("GET", 1), b"1", "reads go on")
                 with server.connect() as other:
-                    other.sendall(wire.frame(wire.SET, [7], [7]))
-                    equal(wire.read_frame(other).status, wire.NOT_DURABLE, "a frame")
+                    equal(wire.call(other, wire.SET, [7], [7]).status, wire.NOT_DURABLE, "a frame")
                 status, _, text = server.http("/healthz")
                 check(status == 200 and "degraded: The log cannot be written" in text, text)
                 status, _, text = server.http("/readyz")
@@ -68,23 +66,20 @@ def a_write_that_fails():
                 eventually(lambda: server.metrics()["sherwood_persistence_log_broken"] == 1, "the gauge")
                 refused = others.ask("SET", 1, 2)
                 check(refused.startswith("MISCONF"), refused)
-                frames.sendall(wire.frame(wire.SET, [7], [7]))
-                equal(wire.read_frame(frames).status, wire.NOT_DURABLE, "a frame")
+                equal(wire.call(frames, wire.SET, [7], [7]).status, wire.NOT_DURABLE, "a frame")
                 equal(others.ask("GET", 10), b"11", "it was applied")
                 eventually(lambda: "no snapshot was written" in server.log(), "a try fails")
                 limit.end()
                 equal(replies.read(), "OK", "the write that waited")
                 eventually(lambda: others.ask("SET", 1, 5) == "OK", "service returns")
                 equal(server.http("/healthz")[2], "ok\n", "as before")
-                frames.sendall(wire.frame(wire.SET, [7], [8]))
-                equal(wire.read_frame(frames).status, wire.OK, "by frames, too")
+                equal(wire.call(frames, wire.SET, [7], [8]).status, wire.OK, "by frames, too")
                 metrics = server.metrics()
                 equal(metrics["sherwood_persistence_log_broken"], 0, "the gauge")
                 equal((metrics["sherwood_persistence_log_breaks_total"],
                        metrics["sherwood_persistence_log_mends_total"]), (1, 1), "counted")
                 check(metrics["sherwood_persistence_save_failures_total"] >= 1, "tries that failed")
-            server.kill()
-            server.stop_rc = -signal.SIGKILL
+            server.end_by_kill()
         with durable(path, "always") as server:
             equal(server.redis_cli("MGET", "0", "10", "998", "1", "7").split(), ["1", "11", "999", "5", "8"], "all")
 
@@ -161,8 +156,7 @@ def reads_that_wait():
                 replies, reads, scans = wire.Replies(writer), wire.Replies(reader), wire.Replies(scanner)
                 equal(replies.ask("SET", 1, 1), "OK", "set")
                 equal(reads.ask("GET", 1), b"1", "all is on storage")
-                frames.sendall(wire.frame(wire.GET, [1]))
-                equal(wire.read_frame(frames).status, wire.OK, "a frame")
+                equal(wire.call(frames, wire.GET, [1]).status, wire.OK, "a frame")
                 limit = FilesLimited(server)
                 writer.sendall(wire.command("MSET", *range(1000)))
                 eventually(lambda: server.metrics()["sherwood_persistence_log_broken"] == 1, "broken")
@@ -211,8 +205,7 @@ def a_start_on_a_full_disk():
                 for i in range(20):
                     equal(server.redis_cli("SET", str(i), "7").strip(), "OK", "set")
                 if is_killed:
-                    server.kill()
-                    server.stop_rc = -signal.SIGKILL
+                    server.end_by_kill()
             ballast = path / "ballast"
             with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
                 while file.write(bytes(1 << 12)) == 1 << 12:
@@ -223,8 +216,7 @@ def a_start_on_a_full_disk():
                 check("MISCONF" in refused, refused)
                 ballast.unlink()
                 eventually(lambda: server.redis_cli("SET", "1", "8").strip() == "OK", "service returns")
-                server.kill()
-                server.stop_rc = -signal.SIGKILL
+                server.end_by_kill()
             with durable(path, "always") as server:
                 equal(server.redis_cli("MGET", "0", "1", "19").split(), ["7", "8", "7"], "all")
 
@@ -244,8 +236,7 @@ def a_directory_that_is_removed():
                 if is_made_again:
                     path.mkdir()
                     eventually(lambda: server.redis_cli("SET", "2", "4").strip() == "OK", "service returns")
-                    server.kill()
-                    server.stop_rc = -signal.SIGKILL
+                    server.end_by_kill()
             if is_made_again:
                 with durable(path, "always") as server:
                     equal(server.redis_cli("MGET", "1", "2").split(), ["2", "4"], "all")

@@ -10,10 +10,8 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 
-import wire
 from data_directory import SMALL, Directory, durable
 from harness import BUILD, SANITIZED, Server, case, check, equal, main, run
 
@@ -32,20 +30,18 @@ def cli(*words):
 def write_lives(path, lives, writes=12, ends=lambda life: "kill", snapshot_in=None):
     """Each run writes SET n n; the last write of all is number lives * writes."""
     for life in range(lives):
-        with durable(path, "always") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with durable(path, "always") as server, server.replies() as replies:
             for n in range(life * writes + 1, (life + 1) * writes + 1):
                 equal(replies.ask("SET", n, n), "OK", "set")
                 if n == snapshot_in:
                     equal(replies.ask("SAVE"), "OK", "save")
             if ends(life) == "kill":
-                server.kill()
-                server.stop_rc = -signal.SIGKILL
+                server.end_by_kill()
 
 
 def exported(path):
-    """Returns the sequences of the log's writes, as export prints them."""
-    return [int(line.split(",")[0]) for line in run(CLI, "log", "export", str(path)).splitlines()[1:]]
+    """Returns the sequences of the log's writes, as export prints them. A message may precede the heads of the columns."""
+    return [int(line.split(",")[0]) for line in run(CLI, "log", "export", str(path)).splitlines() if line[:1].isdigit()]
 
 
 def contents(path):

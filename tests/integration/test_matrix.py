@@ -319,8 +319,7 @@ def compare(server, table, what):
 def session(server, table, what, interfaces):
     """Uses every interface in turn, in a random order."""
     rng = random.Random(SEED)
-    with server.connect() as connection:
-        replies = wire.Replies(connection)
+    with server.replies() as replies:
         calls = [lambda: by_resp(rng, replies, table, what), lambda: by_multi(rng, replies, table, what)]
         if table.shape.numbers not in ("f16", "bf16", "bytes"):
             calls.append(lambda: by_cli(rng, server, table, what))
@@ -380,8 +379,7 @@ def rights():
             for rules, may in ((("+@all", "-" + row.command), False), (("-@all", "+" + row.command), True)):
                 equal(admin.ask("ACL", "SETUSER", "peer", "reset", "on", "nopass", "~*", *rules), "OK", row.name)
                 with server.connect() as other:
-                    other.sendall(hello(b"peer", b"x"))
-                    equal(wire.read_frame(other).status, wire.OK, "HELLO")
+                    equal(wire.exchange(other, hello(b"peer", b"x")).status, wire.OK, "HELLO")
                     part = {"range_bytes": 1} if "RANGE" in row.verb else {}
                     other.sendall(wire.envelope(wire.header_of(row.number, count=0, key_bytes=8, value_bytes=8, **part)))
                     refused = wire.read_frame(other).status == wire.NO_PERMISSION
@@ -389,8 +387,7 @@ def rights():
                 operand = {"NONE": None, "PAIR": (1, 2), "PART": (0, b"x")}.get(columns(row.verb)[0], 1)
                 words = words_of(row, shape, 1, operand, 10**13)
                 if words and words[0].lower() == row.command:
-                    with server.connect() as other:
-                        replies = wire.Replies(other)
+                    with server.replies() as replies:
                         equal(replies.ask("AUTH", "peer", "x"), "OK", "AUTH")
                         refused = str(replies.ask(*words)).startswith("NOPERM")
                         equal(refused, not may, f"RESP: {words}: {rules}")

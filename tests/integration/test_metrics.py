@@ -165,8 +165,7 @@ def documented():
 def resp_counters():
     """counters increase by exactly what RESP commands did"""
     with Server() as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             before = operations(server)
             for key in range(100):
                 equal(replies.ask("SET", key, key), "OK", "SET")
@@ -198,24 +197,21 @@ def resp_counters():
 def frame_counters():
     """counters increase by exactly what bulk frames did"""
     with Server() as server, server.connect() as connection:
-        def send(frame):
-            connection.sendall(frame)
-            return wire.read_frame(connection)
         before = operations(server)
         keys = list(range(1000))
-        equal(send(wire.frame(wire.SET, keys, keys)).status, wire.OK, "SET")
+        equal(wire.exchange(connection, wire.frame(wire.SET, keys, keys)).status, wire.OK, "SET")
         moved(server, before, upsert=1000, upsert_misses=1000, inserted=1000, frames=1)
         before = operations(server)
-        reply = send(wire.frame(wire.GET, list(range(500, 1500)), want_values=True))
+        reply = wire.exchange(connection, wire.frame(wire.GET, list(range(500, 1500)), want_values=True))
         equal((reply.hits, reply.values()), (500, keys[500:] + [0] * 500), "GET")
         moved(server, before, get=1000, get_hits=500, get_misses=500, frames=1,
               get_probes_min=1000)
         before = operations(server)
-        equal(send(wire.frame(wire.DELETE, [1, 1, 5000])).hits, 1, "DELETE")
+        equal(wire.exchange(connection, wire.frame(wire.DELETE, [1, 1, 5000])).hits, 1, "DELETE")
         moved(server, before, delete=3, delete_hits=1, delete_misses=2, deleted=1, frames=1)
         before = operations(server)
-        equal(send(wire.frame(wire.PING)).status, wire.OK, "PING")
-        equal(send(wire.frame(99)).status, wire.UNKNOWN_OPERATION, "unknown operation")
+        equal(wire.exchange(connection, wire.frame(wire.PING)).status, wire.OK, "PING")
+        equal(wire.exchange(connection, wire.frame(99)).status, wire.UNKNOWN_OPERATION, "unknown operation")
         moved(server, before, frames=2, frame_errors=1)
 
 

@@ -83,8 +83,7 @@ def all_loops():
             thread.start()
         for thread in threads:
             thread.join()
-        with server.connect() as connection:
-            wire.Replies(connection).ask("ECHO", "over")
+        server.ask("ECHO", "over")
         for monitor in monitors:
             seen = {}
             for line in without_times(monitor.until("over"))[:-1]:

@@ -14,7 +14,7 @@ from cluster import topology
 from harness import Server, case, check, drawn_seed, equal, eventually, main
 from moving import Keeper, Load, check_nodes, moved, mover
 from network import PORT, Network, enter
-from replication import SMALL, ask, caught_up, info
+from replication import SMALL, caught_up, info
 from shard import Etcd, Member, Shard, needs_etcd
 from shard_history import Client, end_load
 
@@ -38,9 +38,8 @@ def replicas():
         primary, *others = servers
         net.rules(**BAD)
         for replica in others:
-            equal(ask(replica, "REPLICAOF", hosts[0].address, PORT), "OK", "REPLICAOF")
-        with primary.connect() as connection:
-            replies = wire.Replies(connection)
+            equal(replica.ask("REPLICAOF", hosts[0].address, PORT), "OK", "REPLICAOF")
+        with primary.replies() as replies:
 
             def counted(at_least):
                 def look():

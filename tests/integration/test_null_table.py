@@ -14,8 +14,7 @@ GET, SET = 1, 2 # operations of frames
 @case
 def commands():
     """every key is found and writes are accepted; INFO and the metrics name the null backend"""
-    with Server(program=NULL) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(program=NULL) as server, server.replies() as replies:
         check("robin_hood engine, null backend (stores nothing)" in server.line, server.line)
         equal(replies.ask("PING"), "PONG", "PING")
         equal(replies.ask("SET", "1", "2"), "OK", "SET")
@@ -34,10 +33,8 @@ def frames():
     """bulk frames get whole replies"""
     keys = list(range(10000))
     with Server(program=NULL) as server, server.connect() as connection:
-        connection.sendall(wire.frame(SET, keys, keys))
-        equal(wire.read_frame(connection).status, 0, "UPSERT")
-        connection.sendall(wire.frame(GET, keys, want_values=True))
-        reply = wire.read_frame(connection)
+        equal(wire.call(connection, SET, keys, keys).status, 0, "UPSERT")
+        reply = wire.call(connection, GET, keys, want_values=True)
         equal(reply.status, 0, "GET")
         equal(len(reply.values()), len(keys), "values")
         check(all(reply.found()), "found")

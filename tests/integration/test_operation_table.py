@@ -82,8 +82,7 @@ def sentence(text):
 
 def by_resp(server, size, command):
     """Returns "yes", or the text of the error."""
-    with server.connect() as connection:
-        replies = wire.Replies(connection)
+    with server.replies() as replies:
         value = b"2" if size == 8 or "string" in server.flags else bytes([2]) + bytes(size - 1)
         parts = [value if part == "{v}" else part for part in COMMANDS[command].split()]
         for key in (1, 2):

@@ -47,8 +47,7 @@ def error_of(reply, *words):
 def sighup_takes_over_what_is_live():
     """SIGHUP applies live options, names the others, and logs a line for each"""
     with Configured("[limits]", "connections-max = 50", "[server]", "loops = 2") as server, \
-            server.connect() as connection:
-        replies = wire.Replies(connection)
+            server.replies() as replies:
         equal(setting(replies, "connections-max"), "50", "connections-max")
         equal(replies.ask("CONFIG", "SET", "write-timeout-ms", 5000), "OK", "CONFIG SET")
         check("CONFIG SET from 127.0.0.1:" in server.log(), server.log())
@@ -68,8 +67,7 @@ def sighup_takes_over_what_is_live():
 def a_bad_file_changes_nothing():
     """SIGHUP with a wrong or missing file logs an error and changes nothing"""
     with Configured("[limits]", "connections-max = 50", errors="nothing has changed") as server, \
-            server.connect() as connection:
-        replies = wire.Replies(connection)
+            server.replies() as replies:
         for lines, why in ((("[limits]", "connections-max = 60", "connections-mux = 1"), "did you mean"),
                            (("[limits]", "connections-max = 0"), "whole number"),
                            (("[limits]", "connections-max = 60", "output-bytes-pause = 1G"), "more than"),
@@ -86,8 +84,7 @@ def a_bad_file_changes_nothing():
 @case
 def limits_hold_at_once():
     """a limit changed by CONFIG SET applies to the next connection; a changed timeout to all"""
-    with Server() as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server() as server, server.replies() as replies:
         equal(replies.ask("CONFIG", "SET", "maxclients", 1), "OK", "maxclients 1")
         with server.connect() as second:
             second.sendall(b"PING\r\n")
@@ -106,8 +103,7 @@ def limits_hold_at_once():
 @case
 def config_set_is_all_or_nothing():
     """CONFIG SET sets all of several pairs or none, with the errors of redis"""
-    with Server() as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server() as server, server.replies() as replies:
         for arguments, words in (
                 (("connections-max", 9, "nosuch", 1), ("Unknown option or number of arguments", "nosuch")),
                 (("connections-max", 9, "port", 1), ("argument 'port'", "immutable")),
@@ -126,8 +122,7 @@ def config_rewrite():
     """CONFIG REWRITE keeps comments and order, and the next start has the values"""
     lines = ("# mine", "[limits]", "connections-max = 50 ; seats", "", "[server]", "# last")
     with Configured(*lines, flags=("--loops", "1")) as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             equal(replies.ask("CONFIG", "SET", "connections-max", 70, "idle-timeout-ms", 90000), "OK", "SET")
             equal(replies.ask("CONFIG", "REWRITE"), "OK", "REWRITE")
             text = server.path.read_text(encoding="utf-8")
@@ -146,8 +141,7 @@ def config_rewrite():
                 os.chmod(server.directory, 0o700)
         server.stop()
         server.start()
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             check(setting(replies, "connections-max") in ("70", "71"), "after a restart")
             equal(setting(replies, "idle-timeout-ms"), "90000", "after a restart")
     with Server() as server, server.connect() as connection:
@@ -179,8 +173,7 @@ def changes_under_load():
         until, bad = time.monotonic() + 1.5, []
 
         def change(number):
-            with server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server.replies() as replies:
                 while time.monotonic() < until:
                     for value in (400 + number, 500):
                         if replies.ask("CONFIG", "SET", "connections-max", value, "output-bytes-pause",
@@ -221,8 +214,7 @@ def slowlog():
                           ("HELLO", 2, "AUTH", "default", "hidden-3", "SETNAME", "me"),
                           ("CONFIG", "SET", "slowlog-max-len", "41"), ("DBSIZE",), ("FLUSHALL",)):
             replies.ask(*arguments)
-        bulk.sendall(wire.frame(wire.SET, range(1000), range(1000)))
-        wire.read_frame(bulk)
+        wire.call(bulk, wire.SET, range(1000), range(1000))
         found = entries(replies, -1)
         text = [" ".join(e[0]) for e in found]
         for wanted in ("set 5 7", "PING " + "x" * 128 + "... (72 more bytes)", "incrby 5 3", "mset 1 2 3 4",
@@ -264,8 +256,7 @@ def latency():
     with tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
             Server("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "always",
                    "--capacity", "1K", "--max-capacity", "4M", "--latency-monitor-threshold", "1") as server, \
-            server.connect() as connection, server.connect() as bulk:
-        replies = wire.Replies(connection)
+            server.replies() as replies, server.connect() as bulk:
         for i in range(20):
             replies.ask("SET", i, i)
         histogram = replies.ask("LATENCY", "HISTOGRAM", "set", "GET", "nosuch")
@@ -274,8 +265,7 @@ def latency():
         equal(histogram[1][3][-1], 20, "the last bucket has all")
         check(histogram[1][3][::2] == sorted(histogram[1][3][::2]), "buckets")
         for first in range(0, 2000000, 60000):
-            bulk.sendall(wire.frame(wire.SET, range(first, first + 60000), range(60000)))
-            wire.read_frame(bulk)
+            wire.call(bulk, wire.SET, range(first, first + 60000), range(60000))
         latest = {e[0].decode(): e[1:] for e in replies.ask("LATENCY", "LATEST")}
         check("frame" in latest and "table-growth" in latest, latest)  # a sync may take less than 1 ms
         check(all(now <= worst and worst >= 1 for _, now, worst in latest.values()), latest)
@@ -321,8 +311,7 @@ def client_list():
         second.ask("HELLO", 3)
         for arguments in (("MULTI",), ("SET", 1, 2), ("GET", 1)):
             second.ask(*arguments)
-        bulk.sendall(wire.frame(wire.SET, range(10), range(10)))
-        wire.read_frame(bulk)
+        wire.call(bulk, wire.SET, range(10), range(10))
         own = replies.ask("CLIENT", "ID")
 
         def row_of(**wanted):
@@ -385,8 +374,7 @@ def client_kill():
         equal(replies.ask("CLIENT", "KILL", "MAXAGE", 3600), 0, "MAXAGE")
         many = [opened()[0] for _ in range(20)]
         bulk = server.connect()
-        bulk.sendall(wire.frame(wire.GET, range(10)))
-        wire.read_frame(bulk)
+        wire.call(bulk, wire.GET, range(10))
         with Moves(server, connections_killed=22):
             with server.connect() as silent:
                 eventually(lambda: len(clients(replies)) == 23, "all are there")
@@ -411,8 +399,7 @@ def client_kill_under_load():
                     with server.connect() as other:
                         for _ in range(50):
                             if number % 2:
-                                other.sendall(wire.frame(wire.SET, range(500), range(500)))
-                                equal(wire.read_frame(other).status, wire.OK, "SET")
+                                equal(wire.call(other, wire.SET, range(500), range(500)).status, wire.OK, "SET")
                             else:
                                 other.sendall(wire.command("SET", number, 1) * 50)
                                 if not other.recv(4096):

@@ -144,8 +144,7 @@ def stop_behind(server, requests):
     """Returns a connection whose `requests` arrive just before the stop, while the loop is busy."""
     busy, asked = server.connect(), server.connect()
     for connection in (busy, asked):
-        connection.sendall(wire.frame(wire.PING))
-        wire.read_frame(connection)
+        wire.call(connection, wire.PING)
     count = 1 << 20
     body = struct.pack(f"<{count}Q", *range(count))
     work = wire.envelope(wire.header_of(wire.GET, count=count, key_bytes=8, value_bytes=8), body)
@@ -185,8 +184,7 @@ def small_answers_take_little_memory():
     requests = (wire.frame(wire.PING) + wire.envelope(wire.header_of(99))) * (count // 2)
     with Server("--loops", "1") as server:
         with server.connect() as before:
-            before.sendall(wire.frame(wire.PING))
-            wire.read_frame(before)
+            wire.call(before, wire.PING)
         resident = server.resident_bytes()
         connections = [narrow(server) for _ in range(lanes)]
         senders = [send_beside(connection, requests) for connection in connections]

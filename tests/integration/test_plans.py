@@ -9,10 +9,8 @@ SHERWOOD_PLANS=N sets the number of plans; SHERWOOD_SEED=N repeats a run that fa
 
 import os
 import random
-import signal
 import time
 
-import wire
 from data_directory import Directory
 from drawn_writes import Client, held
 from faults import ERRORS, RUNNING, Faults
@@ -38,8 +36,7 @@ def disturb(rng, server, faults):
     """Disturbs the server once during the writes. Returns whether it may refuse writes then."""
     what = rng.choice(["SAVE", "BGSAVE", "BGREWRITEAOF", "slow", "part", "wait", *RUNNING])
     if what in ("SAVE", "BGSAVE", "BGREWRITEAOF"):
-        with server.connect() as connection:
-            wire.Replies(connection).ask(what)  # it may be refused, where one is written
+        server.ask(what)  # it may be refused, where one is written
     elif what == "slow":
         faults.sync.us = rng.choice([0, 2000, 20000])
     elif what == "part":
@@ -53,8 +50,7 @@ def disturb(rng, server, faults):
 def clear(rng, server, states):
     """FLUSHALL, when nobody writes."""
     if rng.random() < 0.2:
-        with server.connect() as connection:
-            equal(wire.Replies(connection).ask("FLUSHALL"), "OK", "FLUSHALL")
+        equal(server.ask("FLUSHALL"), "OK", "FLUSHALL")
         for state in states:
             state.clear()
 
@@ -62,9 +58,7 @@ def clear(rng, server, states):
 def end_of_life(rng, server, clients, faults):
     """Ends the run by kill -9 during the writes, or by a stop after them. Returns how it ended."""
     if rng.random() < 0.75:
-        server.kill()
-        server.process.wait()
-        server.stop_rc = -signal.SIGKILL
+        server.end_by_kill()
         ended = "killed"
     else:
         faults.end()

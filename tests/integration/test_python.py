@@ -79,8 +79,7 @@ def texts():
     """strings as keys reach the entries of redis clients, by the form of keys; with integer keys they are refused"""
     words = ["page:home", b"\0\xff", "42", "042", "", "ü", "18446744073709551616"]
     for form in ("auto", "hash"):
-        with Server("--resp-keys", form) as server, sherwood.connect(server.address()) as c, server.connect() as connection:
-            replies = Replies(connection)
+        with Server("--resp-keys", form) as server, sherwood.connect(server.address()) as c, server.replies() as replies:
             for i, word in enumerate(words):
                 equal(replies.ask("SET", word, i + 1), "OK", word)
             values, found = c.get_many(words)

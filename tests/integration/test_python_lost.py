@@ -13,8 +13,7 @@ import threading
 
 from harness import Server, case, equal, eventually, main
 from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
-from replication import SMALL, ask, caught_up, info, replica_of, to_be_killed
-from wire import Replies
+from replication import SMALL, caught_up, info, replica_of, to_be_killed
 
 U8 = np.uint64
 CACHE = ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "--policy", "custom", "--capacity", "64K")
@@ -22,8 +21,7 @@ CACHE = ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "
 
 def cut(server):
     """Ends every connection that uses frames."""
-    with server.connect() as connection:
-        Replies(connection).ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    server.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
 
 def begun(c, **options):
@@ -165,8 +163,8 @@ except KeyboardInterrupt:
 def swap(old, new):
     """The replica and the primary exchange their roles."""
     caught_up(old, new)
-    equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "a primary")
-    equal(ask(old, "REPLICAOF", "127.0.0.1", new.port), "OK", "a replica")
+    equal(new.ask("REPLICAOF", "NO", "ONE"), "OK", "a primary")
+    equal(old.ask("REPLICAOF", "127.0.0.1", new.port), "OK", "a replica")
 
 
 @case
@@ -225,7 +223,7 @@ def follows():
             raises(sherwood.Lost, "", c.wait_durable)
             c.set_many([1], 1)
             caught_up(one, two)
-            equal(ask(two, "REPLICAOF", "NO", "ONE"), "OK", "a primary")
+            equal(two.ask("REPLICAOF", "NO", "ONE"), "OK", "a primary")
             one.kill()
             raises(sherwood.Lost, "", c.set_many, [1], 2)
             c.set_many([1], 3)

@@ -123,8 +123,7 @@ def errorstats():
 @case
 def timeout():
     """CONFIG SET timeout: a wrong value changes nothing; the error for the range is that of redis"""
-    with Server("--capacity", "1K") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "1K") as server, server.replies() as replies:
         equal(replies.ask("CONFIG", "SET", "timeout", "7"), "OK", "CONFIG SET")
         for bad in ("", "abc", "01", "7.0", "-1", "86401", "9" * 30):
             check(isinstance(replies.ask("CONFIG", "SET", "timeout", bad), wire.Error), bad)

@@ -69,8 +69,7 @@ def keys():
     rng = random.Random(drawn_seed())
     for flags in (("--capacity", "1M"), ("--capacity", "256K", "--engine", "cache")):
         names = {rng.randbytes(8) for _ in range(100000)}
-        with Server("--resp-keys", "raw", *flags, "--frame-ops-max", "16K") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server("--resp-keys", "raw", *flags, "--frame-ops-max", "16K") as server, server.replies() as replies:
             for at in range(0, len(names), 5000):
                 some = list(names)[at:at + 5000]
                 equal(replies.ask("MSET", *[word for name in some for word in (name, 1)]), "OK", "MSET")
@@ -81,8 +80,7 @@ def keys():
             equal(sorted(replies.ask("KEYS", b"[" + b"\\\0" * 1000 + b"]*" + b"*" * 2000)), sorted(n for n in names if n[0] == 0),
                   "a long pattern")
     with Server("--output-bytes-max", "64K", "--output-bytes-pause", "64K", "--resp-arguments-max", "1000",
-                "--capacity", "64K") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+                "--capacity", "64K") as server, server.replies() as replies:
         for at in range(0, 10000, 400):
             replies.ask("MSET", *[word for key in range(at, at + 400) for word in (key, 1)])
         got = replies.ask("KEYS", "*")
@@ -96,8 +94,7 @@ def numbers():
     rng = random.Random(drawn_seed())
     for width in (64, 32):
         top = 2**width - 1
-        with Server("--capacity", "64K", "--key-bits", str(width)) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server("--capacity", "64K", "--key-bits", str(width)) as server, server.replies() as replies:
             model = {}
 
             def expected(name, key, n):
@@ -144,8 +141,7 @@ def numbers():
             logged = [entry[3] for entry in replies.ask("SLOWLOG", "GET", 10)]
             check([b"incrby", b"3", b"-7"] in logged and [b"incrby", b"3", b"9"] in logged, logged)
             equal(replies.ask("GETEX", 3, "EX", 0), wire.Error("ERR invalid expire time in 'getex' command"), "GETEX")
-    with Server("--capacity", "64K", "--engine", "cache") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "64K", "--engine", "cache") as server, server.replies() as replies:
         replies.ask("MSET", 1, "a", 2, "b")
         equal([replies.ask("PREFIXLEN", 1, 2, 3, 1), replies.ask("GETEX", 2)], [2, b"b"], "of a cache")
         equal(replies.ask("SUM", 1, 1), wire.Error("ERR the cache engine has no SUM: values are not integers; " + wire.INTEGERS), "SUM")
@@ -182,8 +178,7 @@ def conditional():
 def if_equal():
     """SET IFEQ, with and without GET, equals a dict's; its errors change nothing"""
     rng = random.Random(drawn_seed())
-    with Server("--capacity", "64K") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "64K") as server, server.replies() as replies:
         model = {}
         for _ in range(2000):
             key, value, old = rng.randrange(3), rng.randrange(4), rng.randrange(4)
@@ -209,8 +204,7 @@ def if_equal():
             replies.ask("MULTI")
             equal(replies.ask(*words), wire.Error("ERR Command not allowed inside a transaction"), words)
             check(replies.ask("EXEC").startswith("EXECABORT"), "EXEC")
-    with Server("--capacity", "64K", "--engine", "cache") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "64K", "--engine", "cache") as server, server.replies() as replies:
         for name, words in (("MSETNX", (1, 2)), ("RENAME", (1, 2)), ("RENAMENX", (1, 2)), ("COPY", (1, 2)),
                             ("SET IFEQ", None)):
             words = ("SET", 1, 2, "IFEQ", 3) if words is None else (name, *words)

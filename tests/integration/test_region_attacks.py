@@ -67,8 +67,7 @@ def refused_memory():
         check(reply.status == wire.BAD_REQUEST and reply.message, "CUDA memory on a CPU")
         equal(own.run(wire.PING).status, wire.OK, "the ring goes on")
     with serving() as server, server.connect() as connection:
-        connection.sendall(wire.frame(ring.ATTACH))
-        reply = wire.read_frame(connection)
+        reply = wire.call(connection, ring.ATTACH)
         check("by Unix socket" in reply.message, reply.message)
         connection.sendall(ring.region_frame(ring.REGION, kind=ring.MEMFD, bytes=MIB))
         check("send ATTACH before" in wire.read_frame(connection).message, "REGION before ATTACH")
@@ -157,8 +156,7 @@ def bad_records():
                 check(done.status in (wire.BAD_REQUEST, wire.UNKNOWN_OPERATION), what)
                 equal(done.id, number, what)
                 check(done.message, f"no reason for {what}")
-        with server.connect() as connection:
-            equal(wire.Replies(connection).ask("DBSIZE"), 1, "nothing but the bystander's key")
+        equal(server.ask("DBSIZE"), 1, "nothing but the bystander's key")
         equal(own.run(wire.SET, 512, good).status, wire.OK, "the next one")
 
 
@@ -396,8 +394,7 @@ def two_clients():
         equal(failures, [], "clients")
         entries = everything(server)
         equal(len({key for key, _ in entries}), len(entries), "no key is there twice")
-        with server.connect() as connection:
-            equal(wire.Replies(connection).ask("DBSIZE"), len(entries), "DBSIZE")
+        equal(server.ask("DBSIZE"), len(entries), "DBSIZE")
 
 
 if __name__ == "__main__":

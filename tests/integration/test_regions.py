@@ -133,8 +133,7 @@ def cache():
                           if operation == wire.SET_SCORE or rng.random() < .5 else None)
                 wants = {"want_values": rng.random() < .5, "want_scores": rng.random() < .5,
                          "want_not_admitted": rng.random() < .5, "want_evicted": rng.choice((0, 7))}
-                frames.sendall(wire.cache_frame(operation, keys, values, scores, WIDE, **wants))
-                reply = wire.read_frame(frames)
+                reply = wire.exchange(frames, wire.cache_frame(operation, keys, values, scores, WIDE, **wants))
                 equal(reply.status, wire.OK, reply.message)
                 told = reply.arrays()
                 own.put(AT[KEYS], numbers(keys, 8))
@@ -166,8 +165,7 @@ def cache():
                         bits = own.get(AT[i], -(-count // 64) * 8)
                         equal([bits[k // 8] >> k % 8 & 1 for k in range(count)], told[name], what)
             for operation in (wire.COUNT_SCORES, wire.ERASE_SCORES, wire.COUNT_SCORES):
-                frames.sendall(wire.frame(operation, score_min=10, score_max=50))
-                same(wire.read_frame(frames), own.run(operation, arguments=(0, 10, 50)), operation)
+                same(wire.call(frames, operation, score_min=10, score_max=50), own.run(operation, arguments=(0, 10, 50)), operation)
 
 
 @case
@@ -207,8 +205,7 @@ def users():
 
 def rights(server):
     with contextlib.ExitStack():
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             replies.ask("AUTH", "secret")
             equal(replies.ask("ACL", "SETUSER", "bounded", "on", ">x", "+get", "+set", "+ping",
                               "~1-100"), "OK", "SETUSER")
@@ -243,8 +240,7 @@ def rights(server):
             stop.set()
             thread.join()
         own.close()
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             replies.ask("AUTH", "secret")
             equal(replies.ask("EXISTS", 500), 0, "a key outside of the range")
         all_gone(server)
@@ -256,8 +252,7 @@ def slow_log():
     with serving("--slowlog-log-slower-than", "0") as server, Ring(server) as own:
         own.put(0, numbers(range(100), 8))
         own.run(wire.SET, 77, {KEYS: place(0, 0), OPERANDS: place(0, 0)})
-        with server.connect() as connection:
-            entries = wire.Replies(connection).ask("SLOWLOG", "GET", 10)
+        entries = server.ask("SLOWLOG", "GET", 10)
         check(any(e[3] == [b"frame", b"SET", b"77 keys"] for e in entries), f"{entries}")
 
 

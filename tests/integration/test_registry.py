@@ -368,8 +368,7 @@ def fail_overs():
                            "libsherwood follows", 20)
                 replica = shard.others(new)[0]
                 shard.whole()
-                with replica.server.connect() as connection:
-                    replies = wire.Replies(connection)
+                with replica.server.replies() as replies:
                     key = keys[0] if shard is one else keys[-1]
                     equal(replies.ask("READONLY"), "OK", "READONLY")
                     check(int(replies.ask("GET", key)) > 0, "a replica serves reads")

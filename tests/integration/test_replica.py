@@ -15,7 +15,7 @@ import redis
 
 import wire
 from harness import BUILD, SANITIZED, Moves, Server, Skip, case, check, drawn_seed, equal, eventually, main, run
-from replication import SMALL, Load, Relay, ask, caught_up, info, replica_of, session, to_be_killed
+from replication import SMALL, Load, Relay, caught_up, info, replica_of, to_be_killed
 
 
 @case
@@ -33,29 +33,27 @@ def joins_under_load():
                 load.end()
             check(sum(load.written for load in loads) > 100, "too little was written")
             equal(caught_up(primary, one), caught_up(primary, two), "both")
-            equal(ask(one, "DBSIZE"), ask(primary, "DBSIZE"), "keys")
+            equal(one.ask("DBSIZE"), primary.ask("DBSIZE"), "keys")
 
 
 @case
 def refuses_and_tells():
     """a replica refuses writes by both protocols and serves reads; ROLE and INFO are those of redis"""
     with Server(*SMALL) as primary, replica_of(primary.port) as replica:
-        ask(primary, "MSET", 1, 10, 2, 20)
+        primary.ask("MSET", 1, 10, 2, 20)
         caught_up(primary, replica)
-        equal(ask(replica, "MGET", 1, 2, 3), [b"10", b"20", None], "reads")
+        equal(replica.ask("MGET", 1, 2, 3), [b"10", b"20", None], "reads")
         for words in (("SET", 1, 1), ("DEL", 1), ("FLUSHALL",), ("RESIZE", "64K")):
-            check(str(ask(replica, *words)).startswith("READONLY You can't write against a read only replica."),
+            check(str(replica.ask(*words)).startswith("READONLY You can't write against a read only replica."),
                   words)
-        with session(replica) as replies:
+        with replica.replies() as replies:
             replies.ask("MULTI")
             check("READONLY" in str(replies.ask("SET", 1, 1)), "in MULTI")
             check("EXECABORT" in str(replies.ask("EXEC")), "EXEC")
         with replica.connect() as connection:
-            connection.sendall(wire.frame(wire.SET, (1,), (1,)))
-            reply = wire.read_frame(connection)
+            reply = wire.call(connection, wire.SET, (1,), (1,))
             equal((reply.status, reply.message), (wire.NOT_PRIMARY, f"127.0.0.1:{primary.port}"), "a frame")
-            connection.sendall(wire.frame(wire.GET, (1,)))
-            equal(wire.read_frame(connection).status, wire.OK, "a GET")
+            equal(wire.call(connection, wire.GET, (1,)).status, wire.OK, "a GET")
         client = redis.Redis(port=replica.port)
         equal(client.role()[:4], [b"slave", b"127.0.0.1", primary.port, b"connected"], "ROLE of a replica")
         fields = client.info("replication")
@@ -66,7 +64,7 @@ def refuses_and_tells():
         equal(redis.Redis(port=primary.port).role()[0], b"master", "ROLE of a primary")
         status, *_, text = replica.http("/metrics")
         check(status == 200 and "sherwood_replication_is_replica 1" in str(text).replace("\\n", "\n"), "metrics")
-        check("is a replica: replicate its primary" in str(ask(replica, "REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 20)), "no chains")
+        check("is a replica: replicate its primary" in str(replica.ask("REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 20)), "no chains")
 
 
 @case
@@ -88,14 +86,14 @@ def clients_follow():
                 return prompt.stdout.readline()
             equal(ask_prompt("set 2 20"), "OK\n", "before")
             caught_up(one, two)
-            equal(ask(two, "REPLICAOF", "NO", "ONE"), "OK", "two is a primary")
-            equal(ask(one, "REPLICAOF", "127.0.0.1", two.port), "OK", "one is a replica")
+            equal(two.ask("REPLICAOF", "NO", "ONE"), "OK", "two is a primary")
+            equal(one.ask("REPLICAOF", "127.0.0.1", two.port), "OK", "one is a replica")
             equal(ask_prompt("set 3 30"), "OK\n", "a write that was refused is sent to the primary")
-            equal(ask(two, "MGET", 1, 2, 3), [b"10", b"20", b"30"], "two")
+            equal(two.ask("MGET", 1, 2, 3), [b"10", b"20", b"30"], "two")
             prompt.stdin.close()
         caught_up(two, one)
         equal(run(cli, *both, "-q", "load", "--format", "csv", "-", stdin="4,40\n"), "", "load")
-        equal(ask(two, "GET", 4), b"40", "two")
+        equal(two.ask("GET", 4), b"40", "two")
         one.kill()
         equal(run(cli, *both, "set", 5, 50), "OK\n", "one of them is gone")
 
@@ -106,7 +104,7 @@ def wait_counts():
     with to_be_killed(Server(*SMALL)) as primary, replica_of(primary.port) as replica, \
             to_be_killed(replica_of(primary.port)) as other:
         eventually(lambda: info(primary).get("connected_slaves") == "2", "both are there")
-        with session(primary) as replies:
+        with primary.replies() as replies:
             for i in range(50):
                 replies.ask("SET", i, i + 1)
             equal(replies.ask("WAIT", 2, 20000), 2, "both have it")
@@ -114,14 +112,14 @@ def wait_counts():
             replies.ask("SET", 50, 51)
             equal(replies.ask("WAIT", 1, 20000), 1, "one")
             check(replies.ask("WAIT", 2, 50) < 2, "not two any more")
-        before = ask(primary, "DIGEST")
+        before = primary.ask("DIGEST")
         history = info(primary)["master_replid"]
-        check("WAIT cannot be used" in str(ask(replica, "WAIT", 0, 0)), "at a replica")
+        check("WAIT cannot be used" in str(replica.ask("WAIT", 0, 0)), "at a replica")
         primary.kill()
-        equal(ask(replica, "MGET", *range(51)), [b"%d" % (i + 1) for i in range(51)], "WAITed writes")
-        equal(ask(replica, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
-        equal(ask(replica, "DIGEST"), before, "the same table")
-        equal(ask(replica, "SET", 51, 52), "OK", "it writes")
+        equal(replica.ask("MGET", *range(51)), [b"%d" % (i + 1) for i in range(51)], "WAITed writes")
+        equal(replica.ask("REPLICAOF", "NO", "ONE"), "OK", "promoted")
+        equal(replica.ask("DIGEST"), before, "the same table")
+        equal(replica.ask("SET", 51, 52), "OK", "it writes")
         fields = info(replica)
         equal((fields["role"], fields["master_replid2"]), ("master", history), "a new history behind the old one")
         check(fields["master_replid"] != history, "a new one")
@@ -138,7 +136,7 @@ def frames_of(connection):
 
 
 def wait_of(server):
-    return ask(server, "WAIT", 0, 0)
+    return server.ask("WAIT", 0, 0)
 
 
 def wait_frame(count, ms, number=1):
@@ -159,9 +157,9 @@ def wait_by_frames():
         equal(asks(wire.frame(wire.SET, (1,), (2,)), wait_frame(1, 600_000, 2))[1].count, 1, "one")
         with Moves(primary, replica_waits=2, replica_waits_short=2):
             check(asks(wait_frame(2, 30))[0].count < 2, "not two any more")
-            check(ask(primary, "WAIT", 2, 30) < 2, "by RESP")
+            check(primary.ask("WAIT", 2, 30) < 2, "by RESP")
         first, second = asks(wire.frame(wire.SET, (2,), (3,)), wire.frame(wire.DIGEST, request_id=2))
-        sequence, entries, sums = ask(primary, "DIGEST")
+        sequence, entries, sums = primary.ask("DIGEST")
         equal((first.status, second.digest[1], second.digest[2]), (wire.OK, sequence, entries), "with what was sent before")
         equal("%016x%016x" % struct.unpack("<QQ", second.digest[3]), sums.decode(), "sums")
         said = run(BUILD / "sherwood-cli", "-p", primary.port, stdin="SET 3 4\nWAIT 1 20000\nWAIT x 1\n", rc=1)
@@ -172,7 +170,7 @@ def wait_by_frames():
             equal((refused.status, refused.message), (wire.NOT_PRIMARY, f"127.0.0.1:{primary.port}"), "at a replica")
             equal(digest.status, wire.OK, "which has a digest")
         primary.kill()
-        equal(ask(replica, "MGET", 1, 2, 3, 2999), [b"2", b"3", b"4", b"2999"], "WAITed writes")
+        equal(replica.ask("MGET", 1, 2, 3, 2999), [b"2", b"3", b"4", b"2999"], "WAITed writes")
 
 
 @case
@@ -182,10 +180,10 @@ def wait_by_frames_ends():
         asks = frames_of(connection)
         equal(asks(wire.frame(wire.SET, (1,), (1,)))[0].status, wire.OK, "SET")
         connection.sendall(wait_frame(1, 600_000))
-        equal(ask(one, "REPLICAOF", "127.0.0.1", two.port), "OK", "follows")
+        equal(one.ask("REPLICAOF", "127.0.0.1", two.port), "OK", "follows")
         equal(wire.read_frame(connection).status, wire.NOT_PRIMARY, "the wait is over")
         eventually(lambda: info(one)["master_link_status"] == "up", "it has its copy")
-        equal(ask(one, "REPLICAOF", "NO", "ONE"), "OK", "leads again")
+        equal(one.ask("REPLICAOF", "NO", "ONE"), "OK", "leads again")
         with replica_of(one.port) as replica:
             caught_up(one, replica)
             equal(asks(wait_frame(1, 50))[0].count, 0, "nobody has the write of then")
@@ -219,10 +217,10 @@ def wait_by_the_library():
             write()
         equal(wait(1, 20000), (0, 1), "it has them")
         equal(library.sherwood_digest(handle, digest), 0, library.sherwood_error(handle))
-        equal([digest[0], digest[1], b"%016x%016x" % (digest[2], digest[3])], ask(replica, "DIGEST"), "of the replica")
+        equal([digest[0], digest[1], b"%016x%016x" % (digest[2], digest[3])], replica.ask("DIGEST"), "of the replica")
         equal(wait(2, 30), (0, 1), "and one only")
         equal(library.sherwood_wait_replicas(handle, 1, 0, None), -1, "no place for the number")
-        with session(primary) as replies:
+        with primary.replies() as replies:
             own = replies.ask("CLIENT", "ID")
             ids = re.findall(r"^id=(\d+) .*cmd=frame", replies.ask("CLIENT", "LIST").decode(), flags=re.M)
             equal(replies.ask("CLIENT", "KILL", "ID", min(int(each) for each in ids if int(each) != own)), 1, "a stripe")
@@ -238,14 +236,14 @@ def siblings_resume():
     """after one of two replicas takes over, the other and the old primary follow it without a snapshot"""
     with Server(*SMALL) as old, replica_of(old.port) as new, replica_of(old.port) as other:
         for i in range(30):
-            ask(old, "SET", i, i)
+            old.ask("SET", i, i)
         caught_up(old, new)
         caught_up(old, other)
-        equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
-        equal(ask(other, "REPLICAOF", "127.0.0.1", new.port), "OK", "follows the other")
-        equal(ask(old, "REPLICAOF", "127.0.0.1", new.port), "OK", "the old primary follows")
+        equal(new.ask("REPLICAOF", "NO", "ONE"), "OK", "promoted")
+        equal(other.ask("REPLICAOF", "127.0.0.1", new.port), "OK", "follows the other")
+        equal(old.ask("REPLICAOF", "127.0.0.1", new.port), "OK", "the old primary follows")
         for i in range(30):
-            ask(new, "SET", i, i * 2)
+            new.ask("SET", i, i * 2)
         for server in (other, old):
             caught_up(new, server)
             fields = info(server)
@@ -257,15 +255,15 @@ def siblings_resume():
 def diverged():
     """a former primary with writes that the new one lacks gets a snapshot, and loses those writes"""
     with Server(*SMALL) as old, replica_of(old.port) as new:
-        ask(old, "SET", 1, 1)
+        old.ask("SET", 1, 1)
         caught_up(old, new)
-        equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+        equal(new.ask("REPLICAOF", "NO", "ONE"), "OK", "promoted")
         for i in range(5):
-            ask(old, "SET", 100 + i, 1)
-            ask(new, "SET", 200 + i, 1)
-        ask(old, "REPLICAOF", "127.0.0.1", new.port)
+            old.ask("SET", 100 + i, 1)
+            new.ask("SET", 200 + i, 1)
+        old.ask("REPLICAOF", "127.0.0.1", new.port)
         caught_up(new, old)
-        equal((ask(old, "EXISTS", 100), info(old)["sherwood_resyncs"]), (0, "1"), "undone")
+        equal((old.ask("EXISTS", 100), info(old)["sherwood_resyncs"]), (0, "1"), "undone")
 
 
 @case
@@ -273,19 +271,19 @@ def wait_for_an_undone_write():
     """WAIT counts no replica for a write that its server lost when it followed a server with higher sequences"""
     with Server(*SMALL) as old, Server(*SMALL) as new:
         for i in range(10):
-            ask(new, "SET", i, i)
-        with session(old) as replies:
+            new.ask("SET", i, i)
+        with old.replies() as replies:
             replies.ask("SET", 100, 1)
-            ask(old, "REPLICAOF", "127.0.0.1", new.port)
+            old.ask("REPLICAOF", "127.0.0.1", new.port)
             caught_up(new, old)
-            equal(ask(old, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+            equal(old.ask("REPLICAOF", "NO", "ONE"), "OK", "promoted")
             with replica_of(old.port) as replica:
                 caught_up(old, replica)
                 equal(replies.ask("EXISTS", 100), 0, "undone")
                 equal(replies.ask("WAIT", 1, 100), 0, "nobody has it")
                 replies.ask("SET", 101, 1)
                 equal(replies.ask("WAIT", 1, 20000), 1, "a later one")
-                equal(ask(old, "WAIT", 1, 20000), 1, "a connection that wrote nothing")
+                equal(old.ask("WAIT", 1, 20000), 1, "a connection that wrote nothing")
 
 
 @case
@@ -333,15 +331,15 @@ def another_write():
         return b"+RESUME %s %d " % (match[1], int(match[2]) + 1) + data[match.end():]
 
     with Server(*SMALL, errors="replica") as primary, Relay(primary.port) as relay, replica_of(relay.port) as replica:
-        equal(ask(primary, "SET", 1, 1), "OK", "SET")
+        equal(primary.ask("SET", 1, 1), "OK", "SET")
         caught_up(primary, replica)
         relay.spoil = add_one
         relay.cut()
         eventually(lambda: "the primary continues at another write" in replica.log(), lambda: f"refused: {changed}", 60)
-        equal(ask(primary, "SET", 2, 2), "OK", "SET")
+        equal(primary.ask("SET", 2, 2), "OK", "SET")
         relay.spoil = None
         caught_up(primary, replica)
-        equal(ask(replica, "GET", 2), b"2", "GET")
+        equal(replica.ask("GET", 2), b"2", "GET")
 
 
 @case
@@ -352,7 +350,7 @@ def falls_behind():
         eventually(lambda: info(replica)["master_link_status"] == "up", "connected")
         resyncs = int(info(replica)["sherwood_resyncs"])
         relay.held.set()
-        with session(primary) as replies:
+        with primary.replies() as replies:
             for i in range(400):
                 replies.ask("MSET", *(x for k in range(2000) for x in (k, i)))
         check(int(info(primary)["repl_backlog_histlen"]) <= 1 << 20, "the backlog is bounded")
@@ -365,26 +363,26 @@ def falls_behind():
 def refusals():
     """different widths, engines, versions and files are refused with one sentence that names both sides"""
     with Server(*SMALL, "--key-bits", "32") as narrow, Server(*SMALL) as server:
-        equal(ask(server, "SET", 1, 1), "OK", "SET")
+        equal(server.ask("SET", 1, 1), "OK", "SET")
         for words, said in (((2, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 2, the primary 1"),
                             ((1, "0" * 40, 0, 4, 4, 0, 0, 1 << 28), "the replica has 4, the primary 8"),
                             ((1, "0" * 40, 0, 8, 8, 0, 0, 1), "operations of a batch"),
                             ((1, "0" * 39, 0, 8, 8, 0, 0, 1), "is sent by a replica"),
                             ((1, "0" * 40, "x", 8, 8, 0, 0, 1), "is sent by a replica")):
-            check(said in str(ask(server, "REPLICATE", *words)), words)
+            check(said in str(server.ask("REPLICATE", *words)), words)
         for words, said in (((0, 0), 0), ((-1, 0), 0), ((1, 20), 0), (("a", 0), "value is not an integer"),
                             ((0, "a"), "timeout is not an integer"), ((0, -1), "timeout is negative")):
-            reply = ask(server, "WAIT", *words)
+            reply = server.ask("WAIT", *words)
             check(reply == said or str(said) in str(reply), (words, reply))
-        check("Invalid master port" in str(ask(server, "REPLICAOF", "a", "b")), "a port")
+        check("Invalid master port" in str(server.ask("REPLICAOF", "a", "b")), "a port")
         for host, port in (("h\r\nrole:master", 1), ("h\x1b[2J", 1), ("h h", 1), ("h\0h", 1), ("unix:/a\nb", 0), ("", 1)):
-            check("ERR" in str(ask(server, "REPLICAOF", host, port)), (host, port))
+            check("ERR" in str(server.ask("REPLICAOF", host, port)), (host, port))
             equal(info(server)["role"], "master", host)
-        equal(ask(narrow, "REPLICAOF", "127.0.0.1", server.port), "OK", "begins")
+        equal(narrow.ask("REPLICAOF", "127.0.0.1", server.port), "OK", "begins")
         eventually(lambda: "the replica has 4, the primary 8" in narrow.log(), "both sides are said")
-        equal((ask(narrow, "REPLICAOF", "NO", "ONE"), ask(narrow, "SET", 1, 1)), ("OK", "OK"), "goes back")
+        equal((narrow.ask("REPLICAOF", "NO", "ONE"), narrow.ask("SET", 1, 1)), ("OK", "OK"), "goes back")
     with Server("--engine", "cache") as cache:
-        check("the engine is cache" in str(ask(cache, "REPLICAOF", "127.0.0.1", 1)), "the cache engine")
+        check("the engine is cache" in str(cache.ask("REPLICAOF", "127.0.0.1", 1)), "the cache engine")
 
 
 @case
@@ -393,32 +391,32 @@ def lying_primaries():
     lies = [b"", b"-ERR no\r\n", b"+RESUME\r\n", b"+SNAPSHOT " + b"0" * 40 + b" 0 1\r\n" + b"x" * 9000,
             b"+RESUME " + b"0" * 40 + b" 77 1\r\n", b"+" * 9000, b"\xff" * 5000]
     with Server(*SMALL) as server, socket.create_server(("127.0.0.1", 0)) as liar:
-        ask(server, "SET", 1, 1)
+        server.ask("SET", 1, 1)
         liar.settimeout(20)
-        ask(server, "REPLICAOF", "127.0.0.1", liar.getsockname()[1])
+        server.ask("REPLICAOF", "127.0.0.1", liar.getsockname()[1])
         for lie in lies:
             connection, _ = liar.accept()
             with connection:
                 connection.recv(4096)
                 connection.sendall(lie)
-        if ask(server, "EXISTS", 1) == 1:
-            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "a primary again")
+        if server.ask("EXISTS", 1) == 1:
+            equal(server.ask("REPLICAOF", "NO", "ONE"), "OK", "a primary again")
         else:  # the second lie but two was a snapshot: it came for the table's place
-            check("not received" in str(ask(server, "REPLICAOF", "NO", "ONE")), "this replica cannot become a primary")
+            check("not received" in str(server.ask("REPLICAOF", "NO", "ONE")), "this replica cannot become a primary")
 
 
 @case
 def transactions_wait_for_the_table():
     """EXEC of a transaction queued before a replica got a new table fails while that table arrives"""
     with Server(*SMALL) as server, socket.create_server(("127.0.0.1", 0)) as liar:
-        ask(server, "SET", 1, 1)
+        server.ask("SET", 1, 1)
         liar.settimeout(20)
-        with session(server) as replies, session(server) as empty:
+        with server.replies() as replies, server.replies() as empty:
             for one in (replies, empty):
                 equal(one.ask("MULTI"), "OK", "MULTI")
             replies.ask("GET", 1)
             empty.ask("PING")
-            ask(server, "REPLICAOF", "127.0.0.1", liar.getsockname()[1])
+            server.ask("REPLICAOF", "127.0.0.1", liar.getsockname()[1])
             connection, _ = liar.accept()
             with connection:
                 connection.recv(4096)
@@ -442,8 +440,7 @@ def stuck_replica(server):
     """Yields a replica that says hello and reads nothing, at a primary with more data than the sockets hold."""
     with server.connect() as connection:
         for first in range(0, 400_000, 4000):
-            connection.sendall(wire.frame(wire.SET, range(first, first + 4000), range(4000)))
-            equal(wire.read_frame(connection).status, wire.OK, "SET")
+            equal(wire.call(connection, wire.SET, range(first, first + 4000), range(4000)).status, wire.OK, "SET")
     replica = silent_replica(server)
     sent = [0]
 
@@ -463,7 +460,7 @@ def reads_nothing():
         stuck = stuck_replica(primary)
     stuck.close()  # only now: the server has ended within the harness's time
     with Server(*flags) as primary, stuck_replica(primary), socket.create_server(("127.0.0.1", 0)) as other:
-        ask(primary, "REPLICAOF", "127.0.0.1", other.getsockname()[1])
+        primary.ask("REPLICAOF", "127.0.0.1", other.getsockname()[1])
         eventually(lambda: info(primary)["connected_slaves"] == "0", "who replicates from it is told", 20)
 
 
@@ -472,7 +469,7 @@ def slow_snapshot():
     """a replica that reads its snapshot too slowly is disconnected, and DIGEST then gets the table's image"""
     flags = ("--capacity", "1M", *SMALL[2:-2], "--repl-timeout", "600", "--repl-snapshot-timeout", "1")
     with Server(*flags) as primary, stuck_replica(primary):
-        equal(ask(primary, "DIGEST")[1], 400_000, "it waited, and is there")
+        equal(primary.ask("DIGEST")[1], 400_000, "it waited, and is there")
         eventually(lambda: "longer than repl-snapshot-timeout" in primary.log(), "the log says why", 20)
         eventually(lambda: info(primary)["connected_slaves"] == "0", "it is gone", 20)
 

@@ -10,7 +10,7 @@ import time
 from data_directory import Directory, durable
 from faults import Faults
 from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main
-from replication import SMALL, Load, ask, caught_up, info, replica_of, session, to_be_killed
+from replication import SMALL, Load, caught_up, info, replica_of, to_be_killed
 
 FILES = (*SMALL, "--log-segment-bytes", "1M")
 
@@ -30,18 +30,18 @@ def primary_with_a_log():
         with to_be_killed(logged(directory, level, "--port", port)) as primary, replica_of(port) as replica:
             load = Load(primary, draw.randrange(2**32), flushes=False)
             eventually(lambda: info(replica)["master_link_status"] == "up" and load.written > 30, "the load goes on")
-            ask(primary, "BGSAVE")
-            with session(primary) as replies:
+            primary.ask("BGSAVE")
+            with primary.replies() as replies:
                 replies.ask("SET", 5000, 1)
                 equal(replies.ask("WAIT", 1, 20000), 1, "the replica has it")
-            eventually(lambda: ask(primary, "LASTSAVE") > 0, "a snapshot")
+            eventually(lambda: primary.ask("LASTSAVE") > 0, "a snapshot")
             history = info(primary)["master_replid"]
             primary.kill()
             load.end()
             with logged(directory, level, "--port", port) as again:
-                equal(ask(again, "GET", 5000), b"1", "what WAIT counted is in the files")
+                equal(again.ask("GET", 5000), b"1", "what WAIT counted is in the files")
                 eventually(lambda: info(replica)["master_replid"] not in (history, "0" * 40), "another history")
-                ask(again, "SET", 5001, 2)
+                again.ask("SET", 5001, 2)
                 check(caught_up(again, replica)[1] > 1, "all of it")
 
 
@@ -67,17 +67,17 @@ def replica_with_a_log():
         for turn in range(2):
             with to_be_killed(follower(directory, primary)) as replica:
                 eventually(lambda r=replica: info(r)["master_link_status"] == "up", "connected")
-                with session(primary) as replies:
+                with primary.replies() as replies:
                     replies.ask("SET", 5000 + turn, turn)
                     equal(replies.ask("WAIT", 1, 20000), 1, "it is acknowledged")
                 written = load.written
                 eventually(lambda w=written: load.written > w + 20, "the load goes on")
                 equal(resyncs(replica), int(turn == 0), "snapshots")
                 if draw.randrange(2):
-                    ask(replica, "BGSAVE")
+                    replica.ask("BGSAVE")
                 replica.kill()
             with logged(directory, "no", "--replicaof", "127.0.0.1 1", errors="replica") as alone:
-                equal(ask(alone, "GET", 5000 + turn), b"%d" % turn, "what it had acknowledged")
+                equal(alone.ask("GET", 5000 + turn), b"%d" % turn, "what it had acknowledged")
         with follower(directory, primary) as replica:
             load.end()
             caught_up(primary, replica)
@@ -94,7 +94,7 @@ def not_acknowledged_before_it_is_safe():
     with Directory() as directory, Server(*SMALL) as primary:
         with logged(directory, "always", "--replicaof", f"127.0.0.1 {primary.port}", environment=faults.environment()) as replica:
             caught_up(primary, replica)
-            with session(primary) as replies:
+            with primary.replies() as replies:
                 replies.ask("SET", 1, 10)
                 equal(replies.ask("WAIT", 1, 20000), 1, "its log syncs")
                 faults.sync.held = 1
@@ -111,19 +111,19 @@ def other_history():
     with Directory() as directory, Server(*SMALL) as primary:
         with logged(directory, "everysec") as server:
             for i in range(40):
-                ask(server, "SET", 7000 + i, i)
-            ask(server, "SAVE")
-            ask(server, "SET", 7100, 1)
-        ask(primary, "MSET", 1, 10, 2, 20)
+                server.ask("SET", 7000 + i, i)
+            server.ask("SAVE")
+            server.ask("SET", 7100, 1)
+        primary.ask("MSET", 1, 10, 2, 20)
         with to_be_killed(follower(directory, primary)) as replica:
-            eventually(lambda: ask(replica, "MGET", 1, 2, 7000) == [b"10", b"20", None], "the primary's")
-            with session(primary) as replies:
+            eventually(lambda: replica.ask("MGET", 1, 2, 7000) == [b"10", b"20", None], "the primary's")
+            with primary.replies() as replies:
                 replies.ask("SET", 3, 30)
                 equal(replies.ask("WAIT", 1, 20000), 1, "acknowledged")
             replica.kill()
         with follower(directory, primary) as replica:
             caught_up(primary, replica)
-            equal((resyncs(replica), ask(replica, "DBSIZE")), (0, 3), "warm")
+            equal((resyncs(replica), replica.ask("DBSIZE")), (0, 3), "warm")
 
 
 @case
@@ -133,9 +133,9 @@ def killed_while_it_is_filled():
     with Directory() as directory, Server(*SMALL) as primary:
         with logged(directory, "no") as server:
             for i in range(20):
-                ask(server, "SET", 9000 + i, i)
+                server.ask("SET", 9000 + i, i)
         for first in range(0, 40_000 if SANITIZED else 200_000, 2000):  # to fill it takes as long
-            ask(primary, "MSET", *(x for k in range(first, first + 2000) for x in (k * 7 + 100_000, k)))
+            primary.ask("MSET", *(x for k in range(first, first + 2000) for x in (k * 7 + 100_000, k)))
         for _ in range(5):
             server = follower(directory, primary)
             with to_be_killed(server):
@@ -143,7 +143,7 @@ def killed_while_it_is_filled():
                 server.kill()
         with follower(directory, primary) as replica:
             caught_up(primary, replica)
-            equal(ask(replica, "EXISTS", *range(9000, 9020)), 0, "nothing of the other history")
+            equal(replica.ask("EXISTS", *range(9000, 9020)), 0, "nothing of the other history")
         with follower(directory, primary) as replica:
             caught_up(primary, replica)
             equal(resyncs(replica), 0, "and its files are whole")
@@ -154,27 +154,27 @@ def promoted_and_back():
     """a replica that wrote as a primary, after REPLICAOF NO ONE or a restart, has its own history from then on"""
     for by_command in (True, False):
         with Directory() as directory, Server(*SMALL) as old:
-            ask(old, "SET", 1, 1)
+            old.ask("SET", 1, 1)
             with follower(directory, old) as replica:
                 caught_up(old, replica)
                 history = info(old)["master_replid"]
                 if by_command:
-                    equal(ask(replica, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
-                    equal(ask(replica, "SET", 2, 2), "OK", "it writes")
+                    equal(replica.ask("REPLICAOF", "NO", "ONE"), "OK", "promoted")
+                    equal(replica.ask("SET", 2, 2), "OK", "it writes")
             with logged(directory, "always") as primary:
-                equal(ask(primary, "SET", 3, 3), "OK", "it writes after a start")
-                equal(ask(primary, "GET", 1), b"1", "the data of before")
+                equal(primary.ask("SET", 3, 3), "OK", "it writes after a start")
+                equal(primary.ask("GET", 1), b"1", "the data of before")
                 check(info(primary)["master_replid"] != history, "a history of its own")
-                ask(old, "REPLICAOF", "127.0.0.1", primary.port)
+                old.ask("REPLICAOF", "127.0.0.1", primary.port)
                 caught_up(primary, old)
-                ask(old, "REPLICAOF", "NO", "ONE")
-            ask(old, "SET", 4, 4)
-            ask(old, "SET", 5, 5)
+                old.ask("REPLICAOF", "NO", "ONE")
+            old.ask("SET", 4, 4)
+            old.ask("SET", 5, 5)
             with logged(directory, "always") as primary:
-                ask(primary, "SET", 6, 6)
+                primary.ask("SET", 6, 6)
             with follower(directory, old) as replica:
                 caught_up(old, replica)
-                equal((resyncs(replica), ask(replica, "EXISTS", 6)), (1, 0), "what the other one lacks is undone")
+                equal((resyncs(replica), replica.ask("EXISTS", 6)), (1, 0), "what the other one lacks is undone")
 
 
 @case
@@ -182,16 +182,16 @@ def snapshots_only():
     """a replica without a log resumes after its last snapshot"""
     with Directory() as directory, Server(*SMALL) as primary:
         flags = ("--data-dir", str(directory))
-        ask(primary, "SET", 1, 1)
+        primary.ask("SET", 1, 1)
         with replica_of(primary.port, *flags) as replica:
             caught_up(primary, replica)
-            ask(primary, "SET", 2, 2)
+            primary.ask("SET", 2, 2)
             caught_up(primary, replica)
         with to_be_killed(replica_of(primary.port, *flags)) as replica:
             caught_up(primary, replica)
             equal(resyncs(replica), 0, "the stop wrote a snapshot")
-            equal(ask(replica, "SAVE"), "OK", "SAVE")
-            ask(primary, "SET", 3, 3)
+            equal(replica.ask("SAVE"), "OK", "SAVE")
+            primary.ask("SET", 3, 3)
             caught_up(primary, replica)
             replica.kill()
         with replica_of(primary.port, *flags) as replica:

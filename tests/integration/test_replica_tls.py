@@ -9,7 +9,7 @@ import random
 
 from certificates import Authority
 from harness import Server, case, check, drawn_seed, equal, eventually, free_port, main
-from replication import SMALL, Load, Relay, caught_up, info, session
+from replication import SMALL, Load, Relay, caught_up, info
 
 
 def primary_by_tls(authority, *more, **how):
@@ -38,7 +38,7 @@ def by_tls():
                 eventually(lambda t=turn: int(info(replica)["sherwood_resumes"]) > t, "it comes back")
             load.end()
             caught_up(primary, replica)
-            with session(primary) as replies:
+            with primary.replies() as replies:
                 replies.ask("SET", 5000, 1)
                 equal(replies.ask("WAIT", 1, 20000), 1, "it acknowledges")
 

@@ -10,7 +10,7 @@ import tempfile
 
 import wire
 from harness import Server, case, check, drawn_seed, equal, main
-from replication import SMALL, ask, caught_up, replica_of, session
+from replication import SMALL, caught_up, replica_of
 
 
 def beside(server, workers):
@@ -26,8 +26,7 @@ def frames_add(key, times):
     """Returns a worker that adds 1 to the key `times` times, by frames."""
     def worker(connection):
         for _ in range(times):
-            connection.sendall(wire.frame(wire.INCREMENT, [key], [1]))
-            equal(wire.read_frame(connection).status, wire.OK, "INCREMENT")
+            equal(wire.call(connection, wire.INCREMENT, [key], [1]).status, wire.OK, "INCREMENT")
         return times
     return worker
 
@@ -73,15 +72,13 @@ def nobody_in_between():
         return worker
 
     with Server("--capacity", "64K", "--loops", "4") as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             replies.ask("SET", 1, 0)
             for token in range(tokens):
                 replies.ask("SET", 200 + token, 1000 + token)
         counted = beside(server, [compare_and_set] * 4 + [increment] * 2 + [frames_add(1, times)] * 2
                           + [own_two(number) for number in range(3)] + [move(number) for number in range(3)])
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             equal(int(replies.ask("GET", 1)), sum(counted), "every success counts once")
             left = replies.ask("MGET", *range(200, 200 + slots))
             equal(sorted(int(one) for one in left if one is not None), [1000 + t for t in range(tokens)], "tokens")
@@ -109,8 +106,7 @@ def full_and_logged():
     with tempfile.TemporaryDirectory(prefix="sherwood-words-") as directory:
         flags = ("--capacity", "1K", "--max-load", "0.5", "--data-dir", directory, "--appendonly", "yes",
                  "--log-segment-bytes", "1M")
-        with Server(*flags, stop_rc=-9) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*flags, stop_rc=-9) as server, server.replies() as replies:
             key = 0
             while replies.ask("SET", key, key) == "OK":
                 key += 1
@@ -121,16 +117,14 @@ def full_and_logged():
             equal(replies.ask("COPY", 6, 7, "REPLACE"), 1, "COPY REPLACE")
             equal(replies.ask("MGET", 5, 2000, 7, 3000), [None, b"5", b"6", None], "now")
             server.stop(signal.SIGKILL)
-        with Server(*flags) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*flags) as server, server.replies() as replies:
             equal(replies.ask("MGET", 5, 2000, 7, 3000), [None, b"5", b"6", None], "after a kill")
 
 
 @case
 def slow_log():
     """SLOWLOG shows each key of a read-modify-write command once, as the client sent it"""
-    with Server("--capacity", "1K") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "1K") as server, server.replies() as replies:
         equal(replies.ask("MSETNX", 1, 11, 2, 12), 1, "MSETNX")
         equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "CONFIG SET")
         equal(replies.ask("COPY", 1, 2, "REPLACE"), 1, "COPY")
@@ -148,24 +142,23 @@ def replicated():
     """a replica has the writes of these commands in their order among others, and refuses the commands itself"""
     rng = random.Random(drawn_seed())
     with Server(*SMALL) as primary, replica_of(primary.port) as replica:
-        with session(primary) as replies:
+        with primary.replies() as replies:
             for _ in range(1000):
                 a, b = rng.sample(range(20), 2)
                 replies.ask(*rng.choice([("MSETNX", a, 1, b, 2), ("RENAME", a, b), ("COPY", a, b), ("INCR", a),
                                          ("SET", a, 5, "IFEQ", 1), ("DEL", a), ("RENAMENX", a, b)]))
             wanted = replies.ask("MGET", *range(20))
         caught_up(primary, replica) # compares the digests
-        equal(ask(replica, "MGET", *range(20)), wanted, "values")
+        equal(replica.ask("MGET", *range(20)), wanted, "values")
         for words in (("MSETNX", 1, 1), ("RENAME", 1, 2), ("COPY", 1, 2), ("SET", 1, 2, "IFEQ", 1)):
-            check(str(ask(replica, *words)).startswith("READONLY"), words)
+            check(str(replica.ask(*words)).startswith("READONLY"), words)
 
 
 @case
 def counters_that_expire():
     """INCREX replies the value and what was added; EX sets the time to live, ENX keeps one that exists, PERSIST removes it"""
     for flags in ((), ("--value-bytes", "20", "--value-type", "string")):
-        with Server(*flags) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*flags) as server, server.replies() as replies:
             equal(replies.ask("INCREX", 1, "UBOUND", 2, "EX", 1000, "ENX"), [1, 1], flags)
             first = replies.ask("PEXPIRETIME", 1)
             check(first > 0, "a time to live")

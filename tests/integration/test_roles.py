@@ -9,7 +9,7 @@ from cluster import Node, node_id, topology
 from data_directory import Directory, durable
 from faults import Faults
 from harness import Server, case, check, equal, eventually, main
-from replication import SMALL, ask, caught_up, info, session, to_be_killed
+from replication import SMALL, caught_up, info, to_be_killed
 
 
 def number(server):
@@ -58,11 +58,11 @@ def held_answers(own, other):
     with Directory() as path, Server(*SMALL) as primary, \
             durable(path, "always", *SMALL[4:], environment=faults.environment()) as server:
         for key in range(own):
-            ask(server, "SET", key, key)
+            server.ask("SET", key, key)
         for key in range(other):
-            ask(primary, "SET", 1000 + key, key)
+            primary.ask("SET", 1000 + key, key)
         plain, framed = waiting(server, faults, 5000)
-        with session(server) as reader:
+        with server.replies() as reader:
             equal(reader.ask("REPLICAOF", "127.0.0.1", primary.port), "OK", "it follows")
             closed(plain, framed, faults)
             caught_up(primary, server)
@@ -108,8 +108,8 @@ def undone_is_not_durable():
     """WAITAOF of a write that REPLICAOF has undone replies 0, also after NO ONE; a later write is durable"""
     with Directory() as path, Server(*SMALL) as other, durable(path, "no", *SMALL[4:]) as server:
         for key in range(50):
-            ask(other, "SET", key, 1)
-        with session(server) as replies, session(server) as reader:
+            other.ask("SET", key, 1)
+        with server.replies() as replies, server.replies() as reader:
             replies.ask("SET", 1000, 7)
             equal(replies.ask("WAITAOF", 1, 0, 20000), [1, 0], "durable")
             reader.ask("REPLICAOF", "127.0.0.1", other.port)
@@ -129,14 +129,14 @@ def waitaof_ends():
     """a pending WAITAOF ends with an error when its server becomes a replica, as in redis"""
     faults = Faults()
     with Directory() as path, Server(*SMALL) as other, \
-            durable(path, "no", *SMALL[4:], environment=faults.environment()) as server, session(server) as replies:
+            durable(path, "no", *SMALL[4:], environment=faults.environment()) as server, server.replies() as replies:
         faults.words.spare_small = 1
         faults.sync.held = 1
         replies.ask("SET", 1, 7)
         replies.socket.sendall(wire.command("WAITAOF", 1, 0, 0))
         eventually(lambda: faults.sync.waiting > 0, "a sync")
         eventually(lambda: server.metrics()["sherwood_blocked_clients"] == 1, "WAITAOF waits")
-        ask(server, "REPLICAOF", "127.0.0.1", other.port)
+        server.ask("REPLICAOF", "127.0.0.1", other.port)
         reply = str(replies.read())
         check("UNBLOCKED force unblock" in reply, f"it ends: {reply}")
         equal(server.metrics()["sherwood_blocked_clients"], 0, "nobody waits")
@@ -149,28 +149,25 @@ def numbers_of_another_log():
     Clients that wrote by frames are disconnected."""
     with Directory() as path, Server(*SMALL) as other, durable(path, "no", *SMALL[4:]) as server:
         for key in range(50):
-            ask(other, "SET", key, 1)
+            other.ask("SET", key, 1)
 
         def hello(connection):
-            connection.sendall(wire.frame(wire.HELLO))
-            return wire.read_frame(connection).info[14]
+            return wire.call(connection, wire.HELLO).info[14]
 
         def wait(connection, sequence, life):
             header = wire.field(1, 1) + wire.field(2, 41) + b"".join(
                 wire.field(n, v) for n, v in ((18, sequence), (19, life), (20, 20000)))
-            connection.sendall(wire.envelope(header))
-            return wire.read_frame(connection)
+            return wire.exchange(connection, wire.envelope(header))
 
         with server.connect() as writer, server.connect() as reader:
             life = hello(writer)
             equal(hello(reader), life, "one log")
-            writer.sendall(wire.frame(wire.SET, [1000], [1]))
-            equal(wire.read_frame(writer).write_sequence, 1, "a write")
+            equal(wire.call(writer, wire.SET, [1000], [1]).write_sequence, 1, "a write")
             equal(wait(reader, 1, life).durable_through, 1, "durable")
-            ask(server, "REPLICAOF", "127.0.0.1", other.port)
+            server.ask("REPLICAOF", "127.0.0.1", other.port)
             equal(outcome(writer), b"", "who wrote is disconnected")
             caught_up(other, server)
-            ask(server, "REPLICAOF", "NO", "ONE")
+            server.ask("REPLICAOF", "NO", "ONE")
             reply = wait(reader, 1, life)
             equal(reply.status, wire.BAD_REQUEST, "a number of before")
             equal(outcome(reader), b"", "and the end: HELLO tells the new log")
@@ -185,16 +182,16 @@ def silent_resolver():
     """a resolver without a reply blocks neither REPLICAOF NO ONE, nor another primary, nor the stop"""
     faults = Faults()
     with Server(*SMALL) as primary, Server(*SMALL, environment=faults.environment()) as server:
-        ask(primary, "SET", 1, 1)
+        primary.ask("SET", 1, 1)
         faults.words.silent = 1
         for turn in range(20): # no more threads than there may be
-            equal(ask(server, "REPLICAOF", f"host{turn}.example", 1), "OK", "it follows a name")
+            equal(server.ask("REPLICAOF", f"host{turn}.example", 1), "OK", "it follows a name")
             eventually(lambda t=turn: faults.asking >= min(t + 1, 16), "the resolver is asked")
-            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "a primary again")
+            equal(server.ask("REPLICAOF", "NO", "ONE"), "OK", "a primary again")
         check(faults.asking <= 16, "look-ups at a time")
-        equal(ask(server, "REPLICAOF", "127.0.0.1", primary.port), "OK", "an address needs no resolver")
+        equal(server.ask("REPLICAOF", "127.0.0.1", primary.port), "OK", "an address needs no resolver")
         caught_up(primary, server)
-        ask(server, "REPLICAOF", "other.example", 1)
+        server.ask("REPLICAOF", "other.example", 1)
         server.stop()
         faults.words.silent = 0
 
@@ -207,8 +204,7 @@ def large_frames():
             primary.connect() as connection:
         caught_up(primary, replica)
         for turn in range(5):
-            connection.sendall(wire.frame(wire.SET, range(1, 120_001), [turn] * 120_000))
-            equal(wire.read_frame(connection).status, wire.OK, "written")
+            equal(wire.call(connection, wire.SET, range(1, 120_001), [turn] * 120_000).status, wire.OK, "written")
             caught_up(primary, replica)
         equal(info(replica)["sherwood_resyncs"], "1", "snapshots")
 
@@ -220,12 +216,12 @@ def node(path, *flags, **how):
 
 
 def role_of(server):
-    words = ask(server, "ROLE")
+    words = server.ask("ROLE")
     return words[0] if words[0] == b"master" else (words[0], words[2])
 
 
 def replicaof(server):
-    return ask(server, "CONFIG", "GET", "replicaof")[1].decode()
+    return server.ask("CONFIG", "GET", "replicaof")[1].decode()
 
 
 def asides(path):
@@ -237,21 +233,21 @@ def promoted_and_killed():
     """after REPLICAOF NO ONE, writes and kill -9, the same command line starts a primary with its writes"""
     with Directory() as path, Server(*SMALL) as primary:
         same = ("--replicaof", f"127.0.0.1 {primary.port}")
-        ask(primary, "SET", 1, 1)
+        primary.ask("SET", 1, 1)
         with to_be_killed(node(path, *same)) as server:
             caught_up(primary, server)
             equal(replicaof(server), same[1], "CONFIG GET of a replica")
-            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+            equal(server.ask("REPLICAOF", "NO", "ONE"), "OK", "promoted")
             equal(replicaof(server), "", "CONFIG GET of a primary")
-            with session(server) as replies:
+            with server.replies() as replies:
                 replies.ask("MSET", 10, 1, 11, 1)
                 equal(replies.ask("WAITAOF", 1, 0, 20000), [1, 0], "durable")
             server.kill()
         for _ in range(2):
             with to_be_killed(node(path, *same)) as server:
-                equal((role_of(server), ask(server, "MGET", 1, 10, 11)), (b"master", [b"1"] * 3), "a primary")
+                equal((role_of(server), server.ask("MGET", 1, 10, 11)), (b"master", [b"1"] * 3), "a primary")
                 check("though replicaof is 127.0.0.1" in server.log(), "in words")
-                equal(ask(server, "SET", 12, 1), "OK", "it takes writes")
+                equal(server.ask("SET", 12, 1), "OK", "it takes writes")
                 server.kill()
         with node(path, "--replicaof", f"localhost {primary.port}") as server: # another option is a newer decision
             caught_up(primary, server)
@@ -259,7 +255,7 @@ def promoted_and_killed():
             check("the option is newer" in server.log(), "in words")
         (kept,) = asides(path)
         with node(path / kept, errors="x") as server:
-            equal(ask(server, "MGET", 1, 10, 11, 12), [b"1"] * 4, "the writes that the other primary lacks are aside")
+            equal(server.ask("MGET", 1, 10, 11, 12), [b"1"] * 4, "the writes that the other primary lacks are aside")
         with node(path, *same) as server:
             equal(role_of(server), (b"slave", primary.port), "the role of before is forgotten")
 
@@ -268,29 +264,29 @@ def promoted_and_killed():
 def replica_by_command():
     """a server that REPLICAOF made a replica stays one after kill -9 and a stop; its own writes are archived"""
     with Directory() as path, Server(*SMALL) as primary:
-        ask(primary, "MSET", 1, 1, 2, 2)
+        primary.ask("MSET", 1, 1, 2, 2)
         with to_be_killed(node(path)) as server:
-            ask(server, "SET", 100, 7)
-            equal(ask(server, "REPLICAOF", "127.0.0.1", primary.port), "OK", "it follows")
+            server.ask("SET", 100, 7)
+            equal(server.ask("REPLICAOF", "127.0.0.1", primary.port), "OK", "it follows")
             equal(replicaof(server), f"127.0.0.1 {primary.port}", "CONFIG GET")
             server.kill()
         with to_be_killed(node(path)) as server:
             caught_up(primary, server)
             equal(role_of(server), (b"slave", primary.port), "after kill -9")
-            answer = str(ask(server, "SET", 1, 2))
+            answer = str(server.ask("SET", 1, 2))
             check("READONLY" in answer, f"it takes no writes: {answer}")
         with node(path) as server:
             equal(role_of(server), (b"slave", primary.port), "after another")
             equal(info(server)["sherwood_resyncs"], "0", "resumed")
         (kept,) = asides(path)
         with node(path / kept) as server:
-            equal((role_of(server), ask(server, "GET", 100)), (b"master", b"7"), "what it had is aside")
+            equal((role_of(server), server.ask("GET", 100)), (b"master", b"7"), "what it had is aside")
         with node(path) as server:
-            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "promoted again")
+            equal(server.ask("REPLICAOF", "NO", "ONE"), "OK", "promoted again")
         with node(path) as server:
             equal(role_of(server), b"master", "a primary")
-            equal(ask(server, "MGET", 1, 2), [b"1", b"2"], "with the data of the other")
-            equal(ask(server, "REPLICAOF", "127.0.0.1", primary.port), "OK", "back, with no write of its own")
+            equal(server.ask("MGET", 1, 2), [b"1", b"2"], "with the data of the other")
+            equal(server.ask("REPLICAOF", "127.0.0.1", primary.port), "OK", "back, with no write of its own")
             caught_up(primary, server)
         equal(asides(path), [kept], "nothing more is kept aside")
 
@@ -299,40 +295,40 @@ def replica_by_command():
 def started_as_a_replica():
     """a start with replicaof on a primary's data archives them; if it cannot, it follows nobody and says why"""
     with Directory() as path, Server(*SMALL) as primary:
-        ask(primary, "SET", 1, 1)
+        primary.ask("SET", 1, 1)
         with node(path) as server:
-            ask(server, "SET", 100, 7)
+            server.ask("SET", 100, 7)
         (path / "discarded-other").mkdir()
         flags = ("--replicaof", f"127.0.0.1 {primary.port}", "--ha-discarded-max")
         with node(path, *flags, "1") as server:
             eventually(lambda: "cannot be archived, so the server keeps them" in server.log(), "in words")
             check("raise --ha-discarded-max" in server.log(), "what to do")
-            equal(ask(server, "MGET", 100, 1), [b"7", None], "it has its own data, and serves them")
+            equal(server.ask("MGET", 100, 1), [b"7", None], "it has its own data, and serves them")
         with node(path, *flags, "2") as server:
             caught_up(primary, server)
         (kept, _) = asides(path)
         with node(path / kept) as server:
-            equal(ask(server, "GET", 100), b"7", "aside")
+            equal(server.ask("GET", 100), b"7", "aside")
 
 
 @case
 def aside_without_a_log():
     """without a log, REPLICAOF first writes a snapshot, so that the archived files have every write"""
     with Directory() as path, Server(*SMALL) as primary, Server(*SMALL, "--data-dir", str(path)) as server:
-        ask(primary, "SET", 1, 1)
-        ask(server, "SET", 100, 7)
-        ask(server, "REPLICAOF", "127.0.0.1", primary.port)
+        primary.ask("SET", 1, 1)
+        server.ask("SET", 100, 7)
+        server.ask("REPLICAOF", "127.0.0.1", primary.port)
         caught_up(primary, server)
         (kept,) = asides(path)
         with Server(*SMALL, "--data-dir", str(path / kept)) as other:
-            equal(ask(other, "GET", 100), b"7", "aside")
+            equal(other.ask("GET", 100), b"7", "aside")
 
 
 @case
 def rewritten():
     """CONFIG REWRITE writes the current role, and the next start has it, also without a data directory"""
     with Directory() as path, Server(*SMALL) as primary:
-        ask(primary, "SET", 1, 1)
+        primary.ask("SET", 1, 1)
         file, data = path / "conf", path / "data"
         data.mkdir()
         here = f"127.0.0.1 {primary.port}"
@@ -341,22 +337,22 @@ def rewritten():
             lines = lambda: [l.strip() for l in file.read_text(encoding="ascii").splitlines() if l.startswith("replicaof")]
             flags = ("--config", str(file), *SMALL, *flags)
             with Server(*flags) as server:
-                ask(server, "REPLICAOF", "127.0.0.1", primary.port)
-                equal(ask(server, "CONFIG", "REWRITE"), "OK", "a replica")
+                server.ask("REPLICAOF", "127.0.0.1", primary.port)
+                equal(server.ask("CONFIG", "REWRITE"), "OK", "a replica")
                 equal(lines(), [f"replicaof = {here}"], "the line")
             with Server(*flags) as server:
                 caught_up(primary, server)
                 equal((role_of(server), replicaof(server)), ((b"slave", primary.port), here), "a replica")
-                ask(server, "REPLICAOF", "NO", "ONE")
-                equal(ask(server, "CONFIG", "REWRITE"), "OK", "a primary")
+                server.ask("REPLICAOF", "NO", "ONE")
+                equal(server.ask("CONFIG", "REWRITE"), "OK", "a primary")
                 equal(lines(), ["replicaof ="], "the line")
-                ask(server, "SET", 2, 2)
+                server.ask("SET", 2, 2)
             with Server(*flags) as server:
                 equal((role_of(server), replicaof(server)), (b"master", ""), "a primary")
-                ask(server, "REPLICAOF", "127.0.0.1", primary.port)
-                equal(ask(server, "CONFIG", "REWRITE"), "OK", "a replica")
+                server.ask("REPLICAOF", "127.0.0.1", primary.port)
+                equal(server.ask("CONFIG", "REWRITE"), "OK", "a replica")
                 caught_up(primary, server)
-                equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "a primary") # and not written: the data directory has it
+                equal(server.ask("REPLICAOF", "NO", "ONE"), "OK", "a primary") # and not written: the data directory has it
             with Server(*flags) as server:
                 equal(role_of(server), b"master" if "--data-dir" in flags else (b"slave", primary.port), "as redis")
             with Server(*flags, "--replicaof", here) as server: # a flag says the same as the file
@@ -367,22 +363,22 @@ def rewritten():
 def role_file():
     """a role that cannot be written is refused without a change; an invalid role file ends the start with the reason"""
     with Directory() as path, Server(*SMALL) as primary:
-        ask(primary, "SET", 1, 1)
+        primary.ask("SET", 1, 1)
         follow = ("REPLICAOF", "127.0.0.1", primary.port)
         with node(path) as server:
             (path / "new-role").mkdir() # no file can be written there
-            check("role cannot be written" in str(ask(server, *follow)), "refused")
-            equal((role_of(server), ask(server, "SET", 2, 2)), (b"master", "OK"), "nothing has changed")
+            check("role cannot be written" in str(server.ask(*follow)), "refused")
+            equal((role_of(server), server.ask("SET", 2, 2)), (b"master", "OK"), "nothing has changed")
             (path / "new-role").rmdir()
-            equal(ask(server, *follow), "OK", "once more")
+            equal(server.ask(*follow), "OK", "once more")
             caught_up(primary, server)
             (path / "new-role").mkdir()
-            check("role cannot be written" in str(ask(server, "REPLICAOF", "NO", "ONE")), "refused")
+            check("role cannot be written" in str(server.ask("REPLICAOF", "NO", "ONE")), "refused")
             equal(role_of(server)[0], b"slave", "nothing has changed")
-            ask(primary, "SET", 3, 3)
+            primary.ask("SET", 3, 3)
             caught_up(primary, server)
             (path / "new-role").rmdir()
-            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "once more")
+            equal(server.ask("REPLICAOF", "NO", "ONE"), "OK", "once more")
         for text in ("", "sherwood-role 1\n", "sherwood-role 1\nprimary\nreplicaof x", "sherwood-role 1\nreplica of \nreplicaof \n",
                      "sherwood-role 2\nprimary\nreplicaof \n", "sherwood-role 1\nprimary\nreplicaof \n\n"):
             (path / "role").write_text(text, encoding="ascii")

@@ -59,8 +59,7 @@ def parts_of_rows():
                 equal(replies.ask("GET", key), model.get(key), (key, at))
                 equal(replies.ask("GETRANGE", key, at, at + 5), model.get(key, b"")[at:at + 6], (key, at))
             equal(replies.ask("SETRANGE", 1, size - 1, "xx"), wire.Error("ERR offset is out of range"), "past the row")
-    with Server(*CPU, "--key-bits", "32") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CPU, "--key-bits", "32") as server, server.replies() as replies:
         replies.ask("SET", 1, 4294967295)
         equal([replies.ask("GETRANGE", 1, 2, -3), replies.ask("GETRANGE", 2, 0, -1)], [b"949672", b""], "digits")
         equal(replies.ask("SETRANGE", 1, 0, "7"), wire.Error("ERR SETRANGE needs rows: start the server with --value-bytes"), "SETRANGE")
@@ -98,8 +97,7 @@ def bits_in_transactions():
 @case
 def slow_ones():
     """SLOWLOG shows a command's key and operand as sent"""
-    with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.replies() as replies:
         for words in (("SET", 1, 12), ("OR", 1, 3), ("SUM", 1, 2)):
             replies.ask(*words)
         logged = [entry[3] for entry in replies.ask("SLOWLOG", "GET", -1)]
@@ -182,8 +180,7 @@ def none_is_lost():
     times, workers = 100, 4
 
     def work(server, number, add):
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             for i in range(times):
                 add(replies, number, i)
     with Server(*CPU, "--value-bytes", "4", "--value-type", "f32", "--loops", "4") as server:
@@ -199,8 +196,7 @@ def none_is_lost():
             equal(replies.ask("SETRANGE", 1, 16 * number, bytes([i]) * 16), 64, "a part")
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             list(pool.map(lambda n: work(server, n, put), range(workers)))
-        with server.connect() as connection:
-            equal(wire.Replies(connection).ask("GET", 1), bytes([times - 1]) * 64, "each part")
+        equal(server.ask("GET", 1), bytes([times - 1]) * 64, "each part")
 
 
 @case
@@ -208,8 +204,7 @@ def a_batch_of_an_embedding_cache():
     """MSET, MGET and DEL of 16,384 raw keys with rows of 512 bytes, 8.8 MB, as the README's options allow"""
     count = 16384
     with Server(*CPU, "--value-bytes", "512", "--value-type", "f32", "--resp-keys", "raw", "--arena-bytes", "64M",
-                "--resp-request-bytes-max", "16M", "--round-ops-max", "64K") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+                "--resp-request-bytes-max", "16M", "--round-ops-max", "64K") as server, server.replies() as replies:
         keys = [struct.pack("<Q", 7 * i) for i in range(count)]
         rows = [struct.pack("<I", i) * 128 for i in range(count)]
         equal(replies.ask("MSET", *[word for pair in zip(keys, rows) for word in pair]), "OK", "MSET")

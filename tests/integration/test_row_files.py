@@ -45,8 +45,7 @@ def rows_are_saved():
         flags = rows(size, "--value-type", kind)
         pairs = {key: row(key, size) for key in (*range(600), 2**64 - 1)}
         with Directory() as place:
-            with server_of(place, *flags, stop_rc=-signal.SIGKILL) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server_of(place, *flags, stop_rc=-signal.SIGKILL) as server, server.replies() as replies:
                 fill(replies, pairs, size)
                 equal(replies.ask("SAVE"), "OK", "SAVE")
                 replies.ask("SET", 1, row(999, size))
@@ -57,13 +56,11 @@ def rows_are_saved():
             equal([facts[name] for name in ("value_bytes", "value_format", "value_type", "engine")],
                   [size, 2, TYPES[kind], 0], "header")
             with server_of(place, *flags, "--capacity", "64", "--max-capacity", "8192") as server, \
-                    server.connect() as connection:
-                replies = wire.Replies(connection)
+                    server.replies() as replies:
                 equal(replies.ask("MGET", *pairs), list(pairs.values()), f"{size}: loaded")
                 equal(replies.ask("DEL", *range(300)), 300, "DEL")
                 fill(replies, range(10_000, 10_100), size)
-            with server_of(place, *flags) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server_of(place, *flags) as server, server.replies() as replies:
                 equal(replies.ask("DBSIZE"), 401, "SIGTERM saves")
                 equal(replies.ask("MGET", 0, 300, 10_000, 10_099),
                       [None, row(300, size), row(10_000, size), row(10_099, size)], "loaded again")

@@ -7,7 +7,6 @@ SHERWOOD_KILLS=N sets the number of kills; SHERWOOD_SEED=N repeats a run that fa
 
 import os
 import random
-import signal
 import struct
 import time
 
@@ -107,8 +106,7 @@ def one_life(path, size, number, rng, known):
     """Starts the daemon, checks its contents, writes, and kills it. Returns the writers."""
     level = rng.choice(["always", "everysec", "no"])
     with daemon(path, size, level) as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             for writer in known:
                 held = held_by(replies, writer.writes.keys())
                 if writer.known is None:
@@ -121,9 +119,7 @@ def one_life(path, size, number, rng, known):
         time.sleep(rng.uniform(0.01, 0.2))
         if rng.random() < 0.3:
             server.redis_cli("BGREWRITEAOF")
-        server.kill()
-        server.process.wait()
-        server.stop_rc = -signal.SIGKILL
+        server.end_by_kill()
     for writer in writers:
         writer.join(20)
         check(not writer.is_alive(), "a client ends when its server does")
@@ -153,10 +149,8 @@ def a_torn_row_is_cut():
     with Directory() as path:
         with daemon(path, size, "always") as server, server.connect() as connection:
             for n in range(1, 12):
-                connection.sendall(writes.as_frame(n))
-                equal(wire.read_frame(connection).status, wire.OK, "a write")
-            server.kill()
-            server.stop_rc = -signal.SIGKILL
+                equal(wire.exchange(connection, writes.as_frame(n)).status, wire.OK, "a write")
+            server.end_by_kill()
         state = {}
         for n in range(1, 11):
             writes.apply(state, n)
@@ -177,8 +171,7 @@ def a_torn_row_is_cut():
             with daemon(path, size, None, "--save", "") as server, server.connect() as connection:
                 equal(held_by(wire.Replies(connection), writes.keys()),
                       {key: writes.packed(row) for key, row in state.items()}, f"cut at {at - end} of the record")
-                server.kill()
-                server.stop_rc = -signal.SIGKILL
+                server.end_by_kill()
 
 
 @case
@@ -186,10 +179,8 @@ def another_shape_is_refused():
     """a log of rows is not replayed into rows of another size or type, or into integers"""
     with Directory() as path:
         with daemon(path, 60, "no") as server, server.connect() as connection:
-            connection.sendall(Writes(0, 60, True).as_frame(1))
-            equal(wire.read_frame(connection).status, wire.OK, "a write")
-            server.kill()
-            server.stop_rc = -signal.SIGKILL
+            equal(wire.exchange(connection, Writes(0, 60, True).as_frame(1)).status, wire.OK, "a write")
+            server.end_by_kill()
         for flags in (("--value-bytes", "64"), ("--value-bytes", "60", "--value-type", "u32"), ()):
             out = run(BUILD / "sherwoodd", "--port", "0", "--http-port", "0", "--backend", "cpu", "--data-dir", path,
                       *flags, rc=1)

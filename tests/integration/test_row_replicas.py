@@ -12,7 +12,7 @@ import xxhash
 import wire
 from data_directory import Directory
 from harness import Server, case, check, drawn_seed, equal, eventually, main
-from replication import Load, Relay, ask, caught_up, info, to_be_killed
+from replication import Load, Relay, caught_up, info, to_be_killed
 
 KEYS = 600
 WORD = 2**64 - 1
@@ -76,16 +76,16 @@ def rows_follow():
             killed.kill()
             for load in loads:
                 load.end()
-            equal(ask(primary, "SET", 0, loads[0].row()), "OK", "the load may have ended with FLUSHALL")
+            equal(primary.ask("SET", 0, loads[0].row()), "OK", "the load may have ended with FLUSHALL")
             equal(caught_up(primary, cut), caught_up(primary, other), "digests")
-            wanted = ask(primary, "MGET", *range(KEYS))
+            wanted = primary.ask("MGET", *range(KEYS))
             check(any(row is not None for row in wanted), "nothing is there")
             for replica in (cut, other):
-                equal(ask(replica, "MGET", *range(KEYS)), wanted, "rows, bit for bit")
-                check("READONLY" in str(ask(replica, "SET", 1, b"x" * size)), "a replica refuses writes")
-            ask(other, "REPLICAOF", "NO", "ONE")
+                equal(replica.ask("MGET", *range(KEYS)), wanted, "rows, bit for bit")
+                check("READONLY" in str(replica.ask("SET", 1, b"x" * size)), "a replica refuses writes")
+            other.ask("REPLICAOF", "NO", "ONE")
             eventually(lambda: info(other)["role"] == "master", "promoted", 20)
-            equal(ask(other, "SET", 1, b"x" * size), "OK", "and then takes them")
+            equal(other.ask("SET", 1, b"x" * size), "OK", "and then takes them")
 
 
 def mix(z):
@@ -120,7 +120,7 @@ def rows_follow_to_files():
         load.end()
         with replica_of(primary.port, *flags(size, "f32", *files)) as replica:
             caught_up(primary, replica)
-            equal(ask(replica, "MGET", *range(KEYS)), ask(primary, "MGET", *range(KEYS)), "rows, bit for bit")
+            equal(replica.ask("MGET", *range(KEYS)), primary.ask("MGET", *range(KEYS)), "rows, bit for bit")
 
 
 @case
@@ -130,8 +130,7 @@ def digests_of_rows():
     for size in (4, 8, 60, 1028, 4096):
         entries = {draw.randrange(2**64): draw.randbytes(size) for _ in range(300)}
         for more in ((), ("--seed", "9", "--capacity", "4K")):
-            with Server(*flags(size, "bytes", *more)) as server, server.connect() as connection:
-                replies = wire.Replies(connection)
+            with Server(*flags(size, "bytes", *more)) as server, server.replies() as replies:
                 replies.ask("MSET", *(word for pair in entries.items() for word in pair))
                 equal(replies.ask("DIGEST")[1:], digest_of(entries), f"{size} bytes")
                 key = draw.choice(list(entries))
@@ -147,12 +146,12 @@ def other_rows_are_refused():
     def words(size, kind):
         return ("REPLICATE", 1, "0" * 40, 0, 8, size, 2 + 16 * kind, 0, 1 << 28)
     with Server(*flags(64)) as primary:
-        check("the bytes of a value: the replica has 60, the primary 64" in str(ask(primary, *words(60, 4))), "size")
-        check("the type of values: the replica has 2, the primary 4" in str(ask(primary, *words(64, 2))), "type")
-        equal(ask(primary, "SET", 1, b"r" * 64), "OK", "SET")
+        check("the bytes of a value: the replica has 60, the primary 64" in str(primary.ask(*words(60, 4))), "size")
+        check("the type of values: the replica has 2, the primary 4" in str(primary.ask(*words(64, 2))), "type")
+        equal(primary.ask("SET", 1, b"r" * 64), "OK", "SET")
         with replica_of(primary.port, *flags(64, "bytes")) as replica:
             caught_up(primary, replica)
-            equal(ask(replica, "GET", 1), b"r" * 64, "bytes follow")
+            equal(replica.ask("GET", 1), b"r" * 64, "bytes follow")
 
 
 if __name__ == "__main__":

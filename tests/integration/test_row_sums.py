@@ -75,8 +75,7 @@ class Model:
 
 
 def rows_of(connection, keys, size):
-    connection.sendall(wire.cache_frame(wire.GET, keys, value_bytes=size, want_values=True))
-    body = wire.read_frame(connection).body
+    body = wire.exchange(connection, wire.cache_frame(wire.GET, keys, value_bytes=size, want_values=True)).body
     return [body[i * size:(i + 1) * size] for i in range(len(keys))]
 
 
@@ -173,8 +172,7 @@ def wrong_scales():
                 equal((reply.status, words in reply.message), (wire.BAD_REQUEST, True), reply.message)
             connection.sendall(wire.cache_frame(wire.SET, [1], [bytes(8)], value_bytes=8, scale=bits_of(2.0)))
             equal(wire.read_frame(connection).message, "only ADD has the fields scale and operand_type: leave them out", "SET")
-            with server.connect() as other:
-                equal(wire.Replies(other).ask("DBSIZE"), 0, "entries")
+            equal(server.ask("DBSIZE"), 0, "entries")
 
 
 @case
@@ -229,8 +227,7 @@ def by_resp():
             ((), (((1,), "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric --value-type"),)),
             (("--engine", "cuckoo"), (((1,), "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric --value-type"),)),
             (("--engine", "cache"), (((row,), "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric --value-type"),))):
-        with Server(*CPU, *flags) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*CPU, *flags) as server, server.replies() as replies:
             for words, error in cases:
                 equal(replies.ask("ADD", 1, *words), wire.Error(error), (flags, words))
             equal(replies.ask("DBSIZE"), 0, "DBSIZE")
@@ -249,8 +246,7 @@ def other_numbers():
     """sums of another type than the rows' are refused with a reason; rows of bytes take every type that fits"""
     with Server(*CPU, "--value-bytes", "20", "--value-type", "f16") as server, server.connect() as connection:
         for name in ("F32", "U32", "BF16", "PRESENT_BF16", "U64"):
-            connection.sendall(wire.cache_frame(getattr(wire, f"ADD_{name}"), [1], [bytes(20)], value_bytes=20))
-            reply = wire.read_frame(connection)
+            reply = wire.exchange(connection, wire.cache_frame(getattr(wire, f"ADD_{name}"), [1], [bytes(20)], value_bytes=20))
             equal((reply.status, reply.message), (
                 wire.UNKNOWN_OPERATION, f"the robin_hood engine has no ADD_{name} for rows: values are not rows of this number type (see --value-type)"), name)
     with Server(*CPU, "--value-bytes", "4") as server, server.connect() as connection:

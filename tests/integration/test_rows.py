@@ -23,8 +23,7 @@ def rows_over_resp():
     """rows: values of every size are stored, counted, scanned, deleted and survive growth and RESIZE"""
     for size in (4, 60, 256, 1028, 4096):
         with Server(*ROWS, str(size), "--capacity", "64", "--max-capacity", "4096") as server, \
-                server.connect() as connection:
-            replies = wire.Replies(connection)
+                server.replies() as replies:
             row = lambda i: struct.pack("<I", i) * (size // 4)
             pairs = [word for i in range(500) for word in (i, row(i))]
             equal(replies.ask("MSET", *pairs), "OK", "MSET")
@@ -76,8 +75,7 @@ def rows_by_sherwood_load():
 @case
 def rows_are_limited():
     """a command that would exceed rows-max is refused whole, and nothing is evicted"""
-    with Server(*ROWS, "16", "--rows-max", "100") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server(*ROWS, "16", "--rows-max", "100") as server, server.replies() as replies:
         row = b"0123456789abcdef"
         for first in (0, 50):
             equal(replies.ask("MSET", *[w for i in range(first, first + 50) for w in (i, row)]), "OK", "MSET")
@@ -97,8 +95,7 @@ def rows_in_frames():
                         (("60", "--value-type", "string"), (1, 1, 1, 64)),
                         (("64", "--value-type", "bf16"), (2, 6, 32, 64))):
         with Server(*ROWS, *flags) as server, server.connect() as connection:
-            connection.sendall(wire.frame(wire.HELLO))
-            info = wire.read_frame(connection).info
+            info = wire.call(connection, wire.HELLO).info
             equal((info[11], info.get(32, 0), info[33], info[3]), told, f"{flags}: greeting")
             if told[0] == 2:
                 relay(PEER, server.address(), "rows")
@@ -116,8 +113,7 @@ def rows_are_added_up():
                                 value_bytes=16, want_values=True)
     with Server(*ROWS, "16", "--value-type", "f32") as server, server.connect() as connection:
         def run(*what, **how):
-            connection.sendall(frame(*what, **how))
-            return wire.read_frame(connection)
+            return wire.exchange(connection, frame(*what, **how))
         equal(run(wire.ADD_F32, (1, 2, 3, 4), (.5, 0, 0, -4), (1e30, 0, 0, 0)).body[32:48],
               struct.pack("<4f", 1.5, 2, 3, 0), "before the third")
         equal(run(wire.ADD_PRESENT_F32, (-1e30, 1, 1, 1)).body[:16], struct.pack("<4f", 1e30, 2, 3, 0), "sums")

@@ -50,8 +50,7 @@ def cursors_are_small():
     rng = random.Random(drawn_seed())
     keys = [0, 1, 2**63, MASK] + [rng.randrange(2**64) for _ in range(30000)]
     for capacity, count in (("64K", 1), ("64K", 10), ("1M", 7), ("16M", 1000), ("64K", 100000)):
-        with Server("--capacity", capacity) as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server("--capacity", capacity) as server, server.replies() as replies:
             some = keys[:3000] if count == 1 else keys
             put(replies, some)
             seen = scan(replies, "COUNT", count)
@@ -63,8 +62,7 @@ def cursors_are_small():
 @case
 def few_keys_of_a_large_table():
     """a scan of three keys in a large table ends"""
-    with Server("--capacity", "16M") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "16M") as server, server.replies() as replies:
         put(replies, [1, 4, 2**64 - 3])
         equal(set(scan(replies, calls_max=2000)), {1, 4, 2**64 - 3}, "keys")
         equal(scan(replies, "MATCH", "9*", calls_max=2000), [], "no key matches")
@@ -79,8 +77,7 @@ def keys_of_one_range():
     mixed |= {place + step for place in places for step in (-1, 1 << shift, 1 << 40)
               if 0 <= place + step <= MASK}
     keys = [unmix(m) for m in mixed]
-    with Server("--capacity", "64K") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "64K") as server, server.replies() as replies:
         put(replies, keys)
         for count in (1, 10, 2047, 2048, 2049, 5000, 100000):
             seen = scan(replies, "COUNT", count, calls_max=len(keys))
@@ -92,8 +89,7 @@ def least_output_limit():
     """the lowest output-bytes-max is enough for a reply that must hold a whole range"""
     keys = [unmix((77 << 11) + low) for low in range(2**11)]
     with Server("--capacity", "64K", "--output-bytes-max", "64K", "--output-bytes-pause", "64K",
-                "--resp-arguments-max", "1000") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+                "--resp-arguments-max", "1000") as server, server.replies() as replies:
         for at in range(0, len(keys), 400):
             put(replies, keys[at:at + 400])
         equal(len(replies.ask("SCAN", 77, "COUNT", 10)[1]), len(keys), "they are of one range")
@@ -103,15 +99,13 @@ def least_output_limit():
 @case
 def other_cursors():
     """a cursor of 2^53 or more is invalid; tables of 32-bit keys and caches keep whole cursors"""
-    with Server() as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server() as server, server.replies() as replies:
         for cursor in (LIMIT, 2**63, MASK, 2**64, "-1", "x"):
             equal(replies.ask("SCAN", cursor), wire.Error("ERR invalid cursor"), cursor)
         equal(replies.ask("SCAN", LIMIT - 1), [b"0", []], "the last cursor")
     for flags in (("--key-bits", "32"), ("--engine", "cache", "--key-bits", "32"),
                   ("--engine", "cache")):
-        with Server(*flags, "--capacity", "64K") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
+        with Server(*flags, "--capacity", "64K") as server, server.replies() as replies:
             put(replies, list(range(1, 2000)))
             equal(set(scan(replies, "COUNT", 9)), set(range(1, 2000)), flags)
 

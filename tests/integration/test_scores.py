@@ -15,11 +15,6 @@ FLAGS = ("--backend", "cpu", "--engine", "cache", "--cache-mode", "throughput", 
          "--value-format", "fixed")
 
 
-def ask(connection, frame):
-    connection.sendall(frame)
-    return wire.read_frame(connection)
-
-
 class Model:
     """A bucket with the policy custom, written from the documentation."""
 
@@ -80,7 +75,7 @@ def one_frame(connection, model, draw, unused):
              "want_evicted": draw.choice([0, 1, 2, 3, 4, 5, 7])}
     model.evicted, model.turned_away, model.found, model.values, model.scores = [], [], [], [], []
     model.apply(operation, keys, values, scores)
-    reply = ask(connection, wire.cache_frame(operation, keys, values, scores, VALUE, **wants))
+    reply = wire.exchange(connection, wire.cache_frame(operation, keys, values, scores, VALUE, **wants))
     what = f"operation {operation} on {len(keys)} keys, {wants}"
     equal(reply.status, wire.OK, what + ": " + reply.message)
     expected = {
@@ -119,15 +114,15 @@ def ranges(connection, model):
     matching = sorted((k, v, s) for k, (v, s) in model.held.items() if low <= s <= high)
     bounds = {"score_min": low, "score_max": high}
     widths = {"key_bytes": 8, "value_bytes": VALUE}
-    reply = ask(connection, wire.envelope(wire.header_of(wire.COUNT_SCORES, **bounds)))
+    reply = wire.exchange(connection, wire.envelope(wire.header_of(wire.COUNT_SCORES, **bounds)))
     equal((reply.status, reply.matched), (wire.OK, len(matching)), "count")
-    reply = ask(connection, wire.envelope(wire.header_of(
+    reply = wire.exchange(connection, wire.envelope(wire.header_of(
         wire.SCAN, count=SLOTS, by_score=True, want_scores=True, **bounds, **widths)))
     equal((reply.status, reply.cursor), (wire.OK, 0), reply.message)
     equal(sorted(reply.entries()), matching, "scan of a range")
-    reply = ask(connection, wire.envelope(wire.header_of(wire.ERASE_SCORES, **bounds)))
+    reply = wire.exchange(connection, wire.envelope(wire.header_of(wire.ERASE_SCORES, **bounds)))
     equal((reply.status, reply.matched), (wire.OK, len(matching)), "erase")
-    reply = ask(connection, wire.envelope(wire.header_of(
+    reply = wire.exchange(connection, wire.envelope(wire.header_of(
         wire.SCAN, count=SLOTS, want_scores=True, **widths)))
     rest = sorted((k, v, s) for k, (v, s) in model.held.items() if not low <= s <= high)
     equal(sorted(reply.entries()), rest, "what is left")
@@ -143,9 +138,9 @@ def floats_are_added():
             for operation, keys in ((wire.ADD_F32, [1, 2]), (wire.ADD_F32, [1, 1]),
                                     (wire.ADD_PRESENT_F32, [2, 3])):
                 values = [first if operation == wire.ADD_F32 and keys == [1, 2] else second] * 2
-                reply = ask(connection, wire.cache_frame(operation, keys, values, value_bytes=16))
+                reply = wire.exchange(connection, wire.cache_frame(operation, keys, values, value_bytes=16))
                 equal(reply.status, wire.OK, reply.message)
-            reply = ask(connection, wire.cache_frame(wire.PEEK, [1, 2, 3], value_bytes=16,
+            reply = wire.exchange(connection, wire.cache_frame(wire.PEEK, [1, 2, 3], value_bytes=16,
                                                      want_values=True, want_scores=True))
             arrays = reply.arrays()
             equal([numbers.unpack(v) for v in arrays["values"]],
@@ -166,7 +161,7 @@ def uses_by_resp():
             for line, uses in lines:
                 reply = replies.ask(*line.split())
                 check(not isinstance(reply, wire.Error), f"{line}: {reply}")
-                peek = ask(frames, wire.cache_frame(wire.PEEK, [1], want_scores=True))
+                peek = wire.exchange(frames, wire.cache_frame(wire.PEEK, [1], want_scores=True))
                 equal(peek.arrays()["scores"], [uses], f"uses after {line}")
             equal(replies.ask("SET", "9", "dddddddd", "NX", "GET"), None, "an absent key")
             equal(replies.ask("GET", "9"), b"dddddddd", "it was set")
@@ -181,12 +176,12 @@ def epochs():
         with server.connect() as connection:
             for asked, status, epoch in ((0, wire.OK, 0), (7, wire.OK, 7), (0, wire.OK, 7),
                                          (6, wire.BAD_REQUEST, None), (2**32, wire.BAD_REQUEST, None)):
-                reply = ask(connection, wire.envelope(wire.header_of(wire.EPOCH, epoch=asked)))
+                reply = wire.exchange(connection, wire.envelope(wire.header_of(wire.EPOCH, epoch=asked)))
                 equal(reply.status, status, f"epoch {asked}: {reply.message}")
                 check(epoch is None or reply.epoch == epoch, f"epoch {reply.epoch}, not {epoch}")
-            reply = ask(connection, wire.cache_frame(wire.SET, [1], [bytes(8)], [5], want_scores=True))
+            reply = wire.exchange(connection, wire.cache_frame(wire.SET, [1], [bytes(8)], [5], want_scores=True))
             equal(reply.arrays()["scores"], [(7 << 32) + 5], "a score of epoch 7")
-            check("epoch 6 has passed: the current epoch is 7" in ask(connection, wire.envelope(
+            check("epoch 6 has passed: the current epoch is 7" in wire.exchange(connection, wire.envelope(
                 wire.header_of(wire.EPOCH, epoch=6))).message, "what is wrong")
 
 
@@ -218,10 +213,10 @@ def refusals():
 
 
 def refused(connection, frame, sentence):
-    reply = ask(connection, frame)
+    reply = wire.exchange(connection, frame)
     check(sentence in reply.message, f"{sentence!r}, not {reply.message!r}")
     check(reply.status in (wire.BAD_REQUEST, wire.UNKNOWN_OPERATION), f"status {reply.status}")
-    equal(ask(connection, wire.envelope(wire.header_of(wire.PING))).status, wire.OK, "the next frame")
+    equal(wire.exchange(connection, wire.envelope(wire.header_of(wire.PING))).status, wire.OK, "the next frame")
 
 
 @case
@@ -231,7 +226,7 @@ def frames_that_do_not_fit():
     with start(*FLAGS, *small, "--policy", "custom") as server, server.connect() as connection:
         for count, status in ((7680, wire.BAD_REQUEST), (4800, wire.OK)):
             keys, values = list(range(count)), [bytes(1024)] * count
-            reply = ask(connection, wire.cache_frame(wire.SET, keys, values, value_bytes=1024,
+            reply = wire.exchange(connection, wire.cache_frame(wire.SET, keys, values, value_bytes=1024,
                                                      want_evicted=7, want_values=True))
             equal(reply.status, status, reply.message)
         equal(reply.evicted_count, 4800 - SLOTS, "evicted")
@@ -245,7 +240,7 @@ def other_sizes():
     with start(*flags) as server, server.connect() as connection:
         replies = wire.Replies(server.connect())
         keys = list(range(5000))
-        reply = ask(connection, wire.cache_frame(wire.SET, keys, [bytes(8)] * 5000,
+        reply = wire.exchange(connection, wire.cache_frame(wire.SET, keys, [bytes(8)] * 5000,
                                                  [k + 1 for k in keys], want_evicted=1))
         equal((reply.status, reply.evicted_count), (wire.OK, 0), reply.message)
         equal(replies.ask("DBSIZE"), 5000, "keys")
@@ -253,10 +248,10 @@ def other_sizes():
         equal(replies.ask("RESIZE", 2048), 2048, "RESIZE")
         held = replies.ask("DBSIZE")
         check(1900 < held <= 2048, f"{held} keys are held")
-        reply = ask(connection, wire.envelope(wire.header_of(wire.COUNT_SCORES, score_min=3500,
+        reply = wire.exchange(connection, wire.envelope(wire.header_of(wire.COUNT_SCORES, score_min=3500,
                                                              score_max=2**64 - 1)))
         check(reply.matched > 1400, f"of the 1501 highest {reply.matched} are there")
-        reply = ask(connection, wire.envelope(wire.header_of(wire.RESIZE, capacity=30000)))
+        reply = wire.exchange(connection, wire.envelope(wire.header_of(wire.RESIZE, capacity=30000)))
         equal(reply.status, wire.BAD_REQUEST, "more than max-capacity")
 
 

@@ -52,8 +52,7 @@ def client(server, **more):
 
 
 def call(connection, operation, keys, values=None, **header):
-    connection.sendall(wire.frame(operation, keys, values, **header))
-    return wire.read_frame(connection)
+    return wire.call(connection, operation, keys, values, **header)
 
 
 def try_save(r):

@@ -244,8 +244,7 @@ def alerts():
 def problems():
     """/status.json reports a full table as a problem while it refuses writes"""
     with Server("--capacity", "4096") as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             refused = 0
             for key in range(0, 4096, 64):
                 said = replies.ask("MSET", *[n for k in range(key, key + 64) for n in (k, 1)])

@@ -11,7 +11,6 @@ import re
 import threading
 
 import browser
-import wire
 from harness import ROOT, Server, Skip, case, check, equal, eventually, main, run
 
 HTML = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -123,8 +122,7 @@ class Load(threading.Thread):
         self.server, self.running = server, True
 
     def run(self):
-        with self.server.connect() as connection:
-            replies = wire.Replies(connection)
+        with self.server.replies() as replies:
             first = 0
             while self.running:
                 keys = range(first, first + 100)

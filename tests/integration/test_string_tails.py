@@ -75,18 +75,15 @@ def frames_and_rings(flags):
         own = stack.enter_context(Ring(rings))
         for without, (operation, keys, operands, fields) in zip(writes(flags, 0), writes(flags, SECRET)):
             what = f"operation {operation} {fields}"
-            zeros.sendall(request(without[0], keys, without[2], **fields))
-            wanted = wire.read_frame(zeros)
+            wanted = wire.exchange(zeros, request(without[0], keys, without[2], **fields))
             check_clean(wanted, what)
-            dirty.sendall(request(operation, keys, operands, **fields))
-            reply = wire.read_frame(dirty)
+            reply = wire.exchange(dirty, request(operation, keys, operands, **fields))
             check_clean(reply, what)
             equal(reply.body, wanted.body, what)
             own.put(0, struct.pack(f"<{len(keys)}Q", *keys))
             own.put(4096, operands)
             if fields or operation in (wire.CAS, wire.APPEND, wire.INCRBY, wire.INCRBYFLOAT):  # no records of a ring
-                reader.sendall(request(operation, keys, operands, **fields))
-                check_clean(wire.read_frame(reader), what)
+                check_clean(wire.exchange(reader, request(operation, keys, operands, **fields)), what)
             else:
                 done = own.run(operation, len(keys), {KEYS: place(0, 0), OPERANDS: place(0, 4096), VALUES: place(0, 8192)})
                 equal(done.status, wire.OK, done.message)
@@ -148,12 +145,10 @@ def log_and_snapshot():
         flags = (*ROWS, "--data-dir", directory, "--appendonly", "yes", "--appendfsync", "always")
         with serving(*flags) as server, by_socket(server) as frames:
             for operation, keys, operands, fields in writes(ROWS, SECRET):
-                frames.sendall(request(operation, keys, operands, **fields))
-                check_clean(wire.read_frame(frames), operation)
+                check_clean(wire.exchange(frames, request(operation, keys, operands, **fields)), operation)
             before = digest(server)
             equal(session(server).ask("SAVE"), "OK", "SAVE")
-            frames.sendall(request(wire.SET, range(5), strings(TEXTS, SECRET)))
-            check_clean(wire.read_frame(frames), "SET")
+            check_clean(wire.exchange(frames, request(wire.SET, range(5), strings(TEXTS, SECRET))), "SET")
             last = digest(server)
             check(before != last, "what is in the log")
             for name in os.listdir(directory):

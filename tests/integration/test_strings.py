@@ -13,7 +13,7 @@ import threading
 import wire
 from data_directory import Directory
 from harness import Server, case, check, equal, main, redis_server, run
-from replication import ask, caught_up
+from replication import caught_up
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "strings.txt"
 FLAGS = ("--backend", "cpu", "--capacity", "1K", "--resp-keys", "hash", "--resp-key-text-bytes", "30", "--value-bytes", "64",
@@ -223,10 +223,10 @@ def logs_and_replicas():
                               ("INCRBYFLOAT", f"n{i % 5}", "1e-17")):
                     replies.ask(*words)
             digest = caught_up(primary, replica)
-            equal([ask(replica, "GET", key) for key in ("n0", "c", "t39")], [replies.ask("GET", key) for key in ("n0", "c", "t39")], "values")
-            equal(ask(replica, "EXPIRETIME", "c"), FAR, "the time of a counter")
+            equal([replica.ask("GET", key) for key in ("n0", "c", "t39")], [replies.ask("GET", key) for key in ("n0", "c", "t39")], "values")
+            equal(replica.ask("EXPIRETIME", "c"), FAR, "the time of a counter")
         with Server(*FLAGS, *logged) as again:
-            equal(ask(again, "DIGEST")[1:], digest[1:], "the digest after a restart")
+            equal(again.ask("DIGEST")[1:], digest[1:], "the digest after a restart")
 
 
 @case
@@ -260,7 +260,7 @@ def other_values():
             (("--engine", "cache", "--value-bytes", "8"), ("INCRBYFLOAT", 1, 1),
              "ERR the cache engine has no INCRBYFLOAT: a write may evict the entry between the read and the write")):
         with Server("--backend", "cpu", "--capacity", "1K", *flags) as server:
-            equal(str(ask(server, *words)), error, words)
+            equal(str(server.ask(*words)), error, words)
 
 
 @case

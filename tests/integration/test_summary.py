@@ -60,8 +60,7 @@ def numbers_as_they_are():
     keys = list(pairs)
     with Server() as server:
         with server.connect() as connection:
-            connection.sendall(wire.frame(wire.SET, keys, [pairs[key] for key in keys]))
-            equal(wire.read_frame(connection).status, 0, "SET")
+            equal(wire.call(connection, wire.SET, keys, [pairs[key] for key in keys]).status, 0, "SET")
         text = summary(server)
         zeros = sum(value == 0 for value in pairs.values())
         check(text.startswith(f"{len(pairs)} keys; {zeros} values are 0\n"), text)

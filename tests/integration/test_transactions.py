@@ -52,8 +52,7 @@ def as_redis_has_it():
     """MULTI, EXEC and DISCARD, in and out of order, give the replies of redis"""
     with Server() as server, server.connect() as connection:
         talk(wire.Replies(connection), *AS_REDIS)
-        with server.connect() as other:
-            equal(wire.Replies(other).ask("GET", 1), b"11", "after QUIT")
+        equal(server.ask("GET", 1), b"11", "after QUIT")
 
 
 @case
@@ -104,8 +103,7 @@ def what_may_not_be_queued():
     refused = ("SCAN 0", "FLUSHALL", "FLUSHDB ASYNC", "RESIZE 1000", "RANDOMKEY", "DBSIZE", "INFO",
                "SHUTDOWN", "SAVE", "BGSAVE", "HELLO 3", "CLIENT REPLY OFF", "CONFIG GET *",
                "COMMAND", "SLOWLOG GET")
-    with Server("--resp-keys", "decimal") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--resp-keys", "decimal") as server, server.replies() as replies:
         equal(replies.ask("SET", 1, 1), "OK", "SET")
         for words in refused:
             talk(replies, ("MULTI", "OK"), ("SET 1 2", "QUEUED"), (words, NOT_ALLOWED),
@@ -120,8 +118,7 @@ def what_may_not_be_queued():
 @case
 def overflow_is_one_elements_error():
     """INCRBY past the largest value is an error in EXEC's array, as in redis; the rest is executed"""
-    with Server() as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server() as server, server.replies() as replies:
         talk(replies, ("SET 1 18446744073709551615", "OK"), ("MULTI", "OK"), ("SET 2 5", "QUEUED"),
              ("INCR 1", "QUEUED"), ("INCR 2", "QUEUED"),
              ("EXEC", ["OK", wire.Error("ERR increment or decrement would overflow"), 6]))
@@ -130,8 +127,7 @@ def overflow_is_one_elements_error():
 @case
 def a_full_table_refuses_all_of_it():
     """EXEC on a full table: an OOM error, and the transaction changes nothing"""
-    with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--capacity", "4K", "--max-load", "0.5") as server, server.replies() as replies:
         key = 0
         while replies.ask("SET", key, 1) == "OK":
             key += 1
@@ -165,8 +161,7 @@ def in_one_pipeline():
 def limits():
     """a transaction that could never run is refused while it is queued, and its memory is freed"""
     with Server("--round-ops-max", "64", "--resp-arguments-max", "64", "--resp-request-bytes-max",
-                "64K") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+                "64K") as server, server.replies() as replies:
         too_many = wire.Error("ERR the transaction has more commands or arguments than "
                               "round-ops-max: split it, or raise the limit")
         equal(replies.ask("MULTI"), "OK", "MULTI")
@@ -205,8 +200,7 @@ def memory_of_all_connections():
         equal(replies[0].ask("EXEC"), [b"x" * 15000] * 250, "the first one is")
         for connection in connections:
             connection.close()
-        with server.connect() as connection:
-            one = wire.Replies(connection)
+        with server.replies() as one:
             equal(one.ask("MULTI"), "OK", "MULTI")
             equal([one.ask("ECHO", "x" * 15000) for _ in range(250)], ["QUEUED"] * 250, "room again")
 
@@ -221,8 +215,7 @@ def large_requests_leave_room():
                 connection.sendall(b"*2\r\n$4\r\nECHO\r\n$2000000\r\n" + b"x" * 600000)
         eventually(lambda: server.metrics()["sherwood_input_memory_bytes"] > 5 << 20, "received")
         for i in range(20):
-            with server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server.replies() as replies:
                 talk(replies, ("MULTI", "OK"), (f"SET {i} 5", "QUEUED"), (f"INCR {i}", "QUEUED"))
                 equal(replies.ask("ECHO", "x" * 10000), "QUEUED", "a long one")
                 talk(replies, ("EXEC", ["OK", 6, b"x" * 10000]))
@@ -250,8 +243,7 @@ def not_a_reply_too_many():
 def resp3_and_bytes():
     """RESP3's null inside EXEC's array; a cache of byte strings"""
     with Server("--engine", "cache", "--value-bytes", "60") as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             check(replies.ask("HELLO", 3), "HELLO")
             talk(replies, ("MULTI", "OK"), ("SET 1 abc", "QUEUED"), ("GET 1", "QUEUED"),
                  ("GET 2", "QUEUED"), ("MGET 1 2", "QUEUED"), ("STRLEN 1", "QUEUED"),
@@ -270,13 +262,11 @@ def left_open():
     with Server() as server:
         before = server.resident_bytes()
         for _ in range(200):
-            with server.connect() as connection:
-                replies = wire.Replies(connection)
+            with server.replies() as replies:
                 talk(replies, ("MULTI", "OK"), ("SET 1 1", "QUEUED"))
                 equal(replies.ask("ECHO", "x" * 1000000), "QUEUED", "a long one")
         eventually(lambda: server.connections() == 0, "all are closed")
-        with server.connect() as connection:
-            equal(wire.Replies(connection).ask("GET", 1), None, "not done")
+        equal(server.ask("GET", 1), None, "not done")
         grown = server.resident_bytes() - before
         check(grown < 16 << 20, f"resident memory grew by {grown}")
 
@@ -284,8 +274,7 @@ def left_open():
 @case
 def counted_once():
     """a queued command counts as processed only when EXEC runs it"""
-    with Server() as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server() as server, server.replies() as replies:
         talk(replies, ("MULTI", "OK"), ("SET 1 1", "QUEUED"), ("GET 1", "QUEUED"), ("DISCARD", "OK"),
              ("MULTI", "OK"), ("SET 1 1", "QUEUED"), ("GET 1", "QUEUED"), ("EXEC", ["OK", b"1"]))
         info = replies.ask("INFO", "commandstats").decode()

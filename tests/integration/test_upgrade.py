@@ -16,7 +16,7 @@ import subprocess
 from cluster import Node, cut, key_in, node_id
 from data_directory import Directory
 from harness import DAEMON, ROOT, SANITIZED, Server, Skip, case, check, drawn_seed, equal, eventually, free_port, main, run
-from replication import SMALL, Load, ask, caught_up, info, session
+from replication import SMALL, Load, caught_up, info
 from shard import Etcd, Member, Shard, agree, needs_etcd
 
 FIRST = "7a447696ecbf8244e41eedc11b20314f84067792"
@@ -58,13 +58,13 @@ def old(program="sherwoodd"):
 
 
 def put(server, make, numbers):
-    with session(server) as replies:
+    with server.replies() as replies:
         for i in numbers:
             equal(replies.ask("SET", *make(i)), "OK", f"SET {i}")
 
 
 def has(server, make, numbers):
-    with session(server) as replies:
+    with server.replies() as replies:
         for i in numbers:
             key, value = make(i)
             value = value if isinstance(value, bytes) else str(value).encode()
@@ -79,17 +79,17 @@ def files():
             more = ("--data-dir", str(path), *LOGGED, *SMALL, *flags)
             with Server(*more, program=old(), stop_rc=-signal.SIGKILL) as server:
                 put(server, make, range(200))
-                equal(ask(server, "SAVE"), "OK", name)
+                equal(server.ask("SAVE"), "OK", name)
                 put(server, make, range(200, 400))
-                equal(ask(server, "PEXPIREAT", make(0)[0], 4000000000000), 1, name)
+                equal(server.ask("PEXPIREAT", make(0)[0], 4000000000000), 1, name)
                 server.kill()
             with Server(*more) as server:
                 has(server, make, range(400))
-                equal(ask(server, "PEXPIRETIME", make(0)[0]), 4000000000000, name)
+                equal(server.ask("PEXPIRETIME", make(0)[0]), 4000000000000, name)
                 put(server, make, range(400, 500))
             with Server(*more) as server:
                 has(server, make, range(500))
-                equal(ask(server, "DBSIZE"), 500, name)
+                equal(server.ask("DBSIZE"), 500, name)
 
 
 @case
@@ -100,7 +100,7 @@ def back():
         more = ("--data-dir", str(path), *SMALL, *flags)
         with Server(*more) as server:
             put(server, make, range(300))
-            with session(server) as replies:
+            with server.replies() as replies:
                 equal(replies.ask("SAVE"), "OK", "SAVE")
         with Server(*more, program=old()) as server:
             has(server, make, range(300))
@@ -117,13 +117,13 @@ def replicas():
         load = Load(primary, draw.randrange(2**32), flushes=False)
         new = stack.enter_context(Server(*SMALL, "--replicaof", f"127.0.0.1 {primary.port}", errors="replica"))
         eventually(lambda: info(new)["master_link_status"] == "up" and load.written > 100, "a new replica follows the old primary")
-        with session(primary) as replies:
+        with primary.replies() as replies:
             equal(replies.ask("SET", 5000, 77), "OK", "SET")
             equal(replies.ask("WAIT", 1, 20000), 1, "the new replica has it")
         load.end()
         caught_up(primary, new)
-        equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "the new one is primary")
-        equal(ask(new, "GET", 5000), b"77", "what WAIT counted")
+        equal(new.ask("REPLICAOF", "NO", "ONE"), "OK", "the new one is primary")
+        equal(new.ask("GET", 5000), b"77", "what WAIT counted")
         again = stack.enter_context(Server(*SMALL, "--replicaof", f"127.0.0.1 {new.port}", errors="replica"))
         load = Load(new, draw.randrange(2**32), flushes=False)
         eventually(lambda: info(again)["master_link_status"] == "up" and load.written > 100, "the other one follows it")

@@ -381,8 +381,7 @@ def protected_mode():
             if not served:
                 check("--requirepass-file" in reply and "--protected-mode no" in reply, reply)
                 frames = socket.create_connection((address, server.port), timeout=30 * SLOWER)
-                frames.sendall(hello())
-                equal(wire.read_frame(frames).status, wire.NO_AUTH, "by frames")
+                equal(wire.exchange(frames, hello()).status, wire.NO_AUTH, "by frames")
 
 
 @case

@@ -12,7 +12,7 @@ import time
 
 import wire
 from harness import Server, case, check, drawn_seed, equal, eventually, main
-from replication import SMALL, ask, caught_up, replica_of
+from replication import SMALL, caught_up, replica_of
 from shard import TTL, Etcd, Member, Shard, needs_etcd
 from shard_history import Client, end_load
 from wall_clock import WallClock
@@ -22,7 +22,7 @@ RANDOM = random.Random(drawn_seed())
 
 
 def uptime(server):
-    return int(re.search(rb"uptime_in_seconds:(-?\d+)", ask(server, "INFO", "server"))[1])
+    return int(re.search(rb"uptime_in_seconds:(-?\d+)", server.ask("INFO", "server"))[1])
 
 
 def serves(replies, key):
@@ -47,7 +47,7 @@ def one_server():
                 for step, seconds in enumerate((HOUR, -HOUR, 24 * HOUR, 0)):
                     clock.set(seconds)
                     other.set(-seconds)
-                    said = ask(server, "TIME")
+                    said = server.ask("TIME")
                     check(abs(int(said[0]) - seconds - time.time()) < 600, f"the time of day is set: {said}")
                     serves(replies, step)
                     check(0 <= uptime(server) < 600 and 0 <= uptime(replica) < 600, "uptime")
@@ -60,15 +60,14 @@ def one_server():
                 caught_up(server, replica)
             server.kill()
             server.start()
-            equal(ask(server, "MGET", 0, 1, 2, 3), [b"0", b"1", b"2", b"3"], "the log is replayed, whatever its times")
+            equal(server.ask("MGET", 0, 1, 2, 3), [b"0", b"1", b"2", b"3"], "the log is replayed, whatever its times")
 
 
 @case
 def keys_that_expire():
     """after a clock a day ahead is set back, a new key gets no longer time than the command says"""
     clock = WallClock()
-    with Server("--backend", "cpu", *SMALL, environment=clock.environment) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
+    with Server("--backend", "cpu", *SMALL, environment=clock.environment) as server, server.replies() as replies:
         clock.set(24 * HOUR)
         equal([replies.ask("SET", 1, 5, "EX", 100), replies.ask("DEL", 1)], ["OK", 1], "a key by the clock that is ahead")
         clock.set(0)

@@ -23,8 +23,7 @@ def cli_stat_and_latency():
     with Server() as server:
         with server.connect() as connection:
             for first in range(5):
-                connection.sendall(wire.frame(wire.SET, range(first * 1000, first * 1000 + 1000), range(1000)))
-                wire.read_frame(connection)
+                wire.call(connection, wire.SET, range(first * 1000, first * 1000 + 1000), range(1000))
         lines = run(CLI, "-p", server.port, "stat", "2").splitlines()
         equal(lines[0].split(), ["keys", "load", "ops/s", "batches/s", "in", "B/s", "out", "B/s", "clients"], "head")
         equal([line.split()[0] for line in lines[1:]], ["5000", "5000"], "keys")

@@ -8,7 +8,7 @@ import socket
 
 import wire
 from harness import Server, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
-from replication import SMALL, caught_up, replica_of, session
+from replication import SMALL, caught_up, replica_of
 from ring import KEYS, OPERANDS, VALUES, Ring, numbers, place, serving
 
 SEED = drawn_seed()
@@ -130,8 +130,7 @@ def none_is_lost():
 
     def by_frames(connection):
         for _ in range(times):
-            connection.sendall(wire.frame(wire.INCREMENT, [1], [1]))
-            equal(wire.read_frame(connection).status, wire.OK, "INCREMENT")
+            equal(wire.call(connection, wire.INCREMENT, [1], [1]).status, wire.OK, "INCREMENT")
         return times
 
     def elsewhere(connection):
@@ -141,8 +140,7 @@ def none_is_lost():
         return 0
 
     with Server(*CPU, "--loops", "4") as server:
-        with server.connect() as connection:
-            replies = wire.Replies(connection)
+        with server.replies() as replies:
             replies.ask("MSET", 1, 0, 2, 0)
             workers = [by_watching] * 4 + [by_incr, by_frames, elsewhere]
 
@@ -190,8 +188,7 @@ def whatever_writes():
         replies, writer = wire.Replies(connection), wire.Replies(other)
 
         def frame(*words, **named):
-            third.sendall(wire.frame(*words, **named))
-            equal(wire.read_frame(third).status, wire.OK, "a frame")
+            equal(wire.call(third, *words, **named).status, wire.OK, "a frame")
         talk(writer, ("MSET 1 1 2 2", "OK"))
         refused(replies, 1, lambda: frame(wire.SET, [5, 1], [1, 1]))
         refused(replies, 1, lambda: frame(wire.SET, [5, 6], [1, 1]), ["PONG"])
@@ -252,8 +249,7 @@ def where_nothing_fits():
     """on a full table EXEC gives OOM if it would write a new key, and nil if a watched key was changed"""
     full = wire.Error(wire.FULL)
     with Server("--backend", "cpu", "--capacity", "1K", "--max-capacity", "1K", "--loops", "1") as server, \
-            server.connect() as connection:
-        replies = wire.Replies(connection)
+            server.replies() as replies:
         key = 1
         while (said := replies.ask("SET", key, key)) == "OK":
             key += 1
@@ -268,8 +264,8 @@ def where_nothing_fits():
 @case
 def of_a_replica():
     """a replica refuses WATCH; EXEC fails if the server became or was a replica after WATCH"""
-    with Server(*SMALL) as primary, replica_of(primary.port) as replica, session(primary) as first, \
-            session(replica) as second:
+    with Server(*SMALL) as primary, replica_of(primary.port) as replica, primary.replies() as first, \
+            replica.replies() as second:
         first.ask("SET", 1, 1)
         caught_up(primary, replica)
         equal(second.ask("WATCH", 1), wire.Error(

@@ -51,6 +51,12 @@ class Replies:
         self.socket = connection
         self.buffer = b""
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        self.socket.close()
+
     def fill(self):
         try:
             data = self.socket.recv(1 << 16)
@@ -308,3 +314,13 @@ def read_frame(connection):
     head = -(-(16 + header_bytes) // 64) * 64
     header = receive_exactly(connection, head - 16)[:header_bytes]
     return Reply(header, receive_exactly(connection, body_bytes))
+
+
+def exchange(connection, request):
+    """Sends the bytes of a frame, and returns the reply to it."""
+    connection.sendall(request)
+    return read_frame(connection)
+
+
+def call(connection, operation, *arguments, **named):
+    return exchange(connection, frame(operation, *arguments, **named))
