@@ -23,6 +23,27 @@ static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_
                   ARENA_BYTES / 4,
               "known fields take a small part of the arena");
 
+/* The fields that a message has under the same name and type as its struct, which each direction
+ * copies. Enums, texts and fields that mean something else on the wire are beside them. */
+/* clang-format off */
+#define REQUEST_FIELDS(COPY) \
+    COPY(request_id) COPY(count) COPY(key_bytes) COPY(value_bytes) COPY(want_values) \
+    COPY(cursor) COPY(capacity_slots) COPY(has_scores) COPY(want_scores) \
+    COPY(want_not_admitted) COPY(by_score) COPY(score_min) COPY(score_max) COPY(epoch) \
+    COPY(sequence) COPY(incarnation) COPY(timeout_ms) COPY(scale_bits) COPY(range_offset) \
+    COPY(range_bytes) COPY(time_ms) COPY(has_times) COPY(map_epoch) COPY(frozen_seen)
+#define REPLY_FIELDS(COPY) \
+    COPY(request_id) COPY(count) COPY(key_bytes) COPY(value_bytes) COPY(has_values) \
+    COPY(hits) COPY(overflows) COPY(cursor) COPY(capacity_slots) COPY(has_scores) \
+    COPY(has_not_admitted) COPY(has_evicted) COPY(evicted_count) COPY(not_admitted) \
+    COPY(matched) COPY(epoch) COPY(write_sequence) COPY(durable_through) \
+    COPY(first_bad_index) COPY(slot) COPY(map_epoch)
+#define INFO_FIELDS(COPY) \
+    COPY(key_bytes) COPY(value_bytes) COPY(frame_ops_max) COPY(requests_in_flight_max) \
+    COPY(capacity_slots) COPY(occupied_max) COPY(frame_bytes_max) COPY(incarnation) \
+    COPY(dimension) COPY(is_cluster) COPY(map_epoch) COPY(takes_times)
+/* clang-format on */
+
 /* Copies a text up to its first NUL, cuts it to fit, and pads it with NULs. */
 static void copy_text(char *out, size_t out_bytes, ProtobufCBinaryData text)
 {
@@ -61,36 +82,15 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         return SW_FRAME_E_HEADER;
     }
     *request = (struct sw_request){
-        .request_id = in->request_id,
         .operation = (uint32_t)in->operation,
-        .count = in->count,
-        .key_bytes = in->key_bytes,
-        .value_bytes = in->value_bytes,
-        .want_values = in->want_values,
         .declines_found =
             in->found_wish_case == SHERWOOD__REQUEST__FOUND_WISH_WANT_FOUND && !in->want_found,
-        .cursor = in->cursor,
-        .capacity_slots = in->capacity_slots,
-        .has_scores = in->has_scores,
-        .want_scores = in->want_scores,
-        .want_not_admitted = in->want_not_admitted,
         .want_evicted = in->want_evicted & SW_FRAME_EVICTED_ALL,
-        .by_score = in->by_score,
-        .score_min = in->score_min,
-        .score_max = in->score_max,
-        .epoch = in->epoch,
-        .sequence = in->sequence,
-        .incarnation = in->incarnation,
-        .timeout_ms = in->timeout_ms,
-        .scale_bits = in->scale_bits,
         .operand_type = (uint32_t)in->operand_type,
-        .range_offset = in->range_offset,
-        .range_bytes = in->range_bytes,
         .times = (uint32_t)in->times,
-        .time_ms = in->time_ms,
-        .has_times = in->has_times,
-        .map_epoch = in->map_epoch,
-        .frozen_seen = in->frozen_seen,
+#define COPY(field) .field = in->field,
+        REQUEST_FIELDS(COPY)
+#undef COPY
     };
     if (request->want_evicted != 0) {
         request->want_evicted |= SW_FRAME_EVICTED_KEYS;
@@ -162,26 +162,17 @@ int sw_region_request_decode(const uint8_t *header, size_t size, struct sw_regio
 
 static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out)
 {
+#define COPY(field) out->field = in->field;
+    INFO_FIELDS(COPY)
+#undef COPY
     copy_text(out->version, sizeof(out->version), in->version);
     copy_text(out->backend, sizeof(out->backend), in->backend);
     copy_text(out->backend_reason, sizeof(out->backend_reason), in->backend_reason);
-    out->key_bytes = in->key_bytes;
-    out->value_bytes = in->value_bytes;
-    out->frame_ops_max = in->frame_ops_max;
-    out->requests_in_flight_max = in->requests_in_flight_max;
-    out->capacity_slots = in->capacity_slots;
-    out->occupied_max = in->occupied_max;
     copy_text(out->engine, sizeof(out->engine), in->engine);
     out->value_format = (uint32_t)in->value_format;
     copy_text(out->policy, sizeof(out->policy), in->policy);
-    out->frame_bytes_max = in->frame_bytes_max;
-    out->incarnation = in->incarnation;
     out->resp_keys = (uint32_t)in->resp_keys;
     out->value_type = (uint32_t)in->value_type;
-    out->dimension = in->dimension;
-    out->is_cluster = in->is_cluster;
-    out->map_epoch = in->map_epoch;
-    out->takes_times = in->takes_times;
 }
 
 static void read_sharing(const Sherwood__Sharing *in, struct sw_sharing *out)
@@ -209,33 +200,15 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         return SW_FRAME_E_HEADER;
     }
     *reply = (struct sw_reply){
-        .request_id = in->request_id,
         .status = (uint32_t)in->status,
-        .count = in->count,
-        .key_bytes = in->key_bytes,
-        .value_bytes = in->value_bytes,
-        .has_values = in->has_values,
         .lacks_found =
             in->found_presence_case == SHERWOOD__REPLY__FOUND_PRESENCE_HAS_FOUND && !in->has_found,
-        .hits = in->hits,
-        .overflows = in->overflows,
-        .cursor = in->cursor,
-        .capacity_slots = in->capacity_slots,
-        .has_scores = in->has_scores,
-        .has_not_admitted = in->has_not_admitted,
-        .has_evicted = in->has_evicted,
-        .evicted_count = in->evicted_count,
-        .not_admitted = in->not_admitted,
-        .matched = in->matched,
-        .epoch = in->epoch,
-        .write_sequence = in->write_sequence,
-        .durable_through = in->durable_through,
-        .first_bad_index = in->first_bad_index,
-        .slot = in->slot,
-        .map_epoch = in->map_epoch,
         .has_info = in->info != NULL,
         .has_sharing = in->sharing != NULL,
         .has_digest = in->digest != NULL && in->digest->n_sums == DIGEST_SUMS,
+#define COPY(field) .field = in->field,
+        REPLY_FIELDS(COPY)
+#undef COPY
     };
     copy_text(reply->message, sizeof(reply->message), in->message);
     if (in->info != NULL) {
@@ -292,38 +265,17 @@ static Sherwood__Request message_of(const struct sw_request *request)
     Sherwood__Request message;
 
     sherwood__request__init(&message);
-    message.request_id = request->request_id;
+#define COPY(field) message.field = request->field;
+    REQUEST_FIELDS(COPY)
+#undef COPY
     message.operation = (Sherwood__Operation)request->operation;
-    message.count = request->count;
-    message.key_bytes = request->key_bytes;
-    message.value_bytes = request->value_bytes;
-    message.want_values = request->want_values;
     if (request->declines_found) {
         message.found_wish_case = SHERWOOD__REQUEST__FOUND_WISH_WANT_FOUND;
         message.want_found = false;
     }
-    message.cursor = request->cursor;
-    message.capacity_slots = request->capacity_slots;
-    message.has_scores = request->has_scores;
-    message.want_scores = request->want_scores;
-    message.want_not_admitted = request->want_not_admitted;
     message.want_evicted = request->want_evicted;
-    message.by_score = request->by_score;
-    message.score_min = request->score_min;
-    message.score_max = request->score_max;
-    message.epoch = request->epoch;
-    message.sequence = request->sequence;
-    message.incarnation = request->incarnation;
-    message.timeout_ms = request->timeout_ms;
-    message.scale_bits = request->scale_bits;
     message.operand_type = (Sherwood__ValueType)request->operand_type;
-    message.range_offset = request->range_offset;
-    message.range_bytes = request->range_bytes;
     message.times = (Sherwood__Times)request->times;
-    message.time_ms = request->time_ms;
-    message.has_times = request->has_times;
-    message.map_epoch = request->map_epoch;
-    message.frozen_seen = request->frozen_seen;
     return message;
 }
 
@@ -380,26 +332,17 @@ static void write_sharing(const struct sw_sharing *in, Sherwood__Sharing *out)
 static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *out)
 {
     sherwood__server_info__init(out);
+#define COPY(field) out->field = in->field;
+    INFO_FIELDS(COPY)
+#undef COPY
     out->version = borrow_text(in->version, sizeof(in->version));
     out->backend = borrow_text(in->backend, sizeof(in->backend));
     out->backend_reason = borrow_text(in->backend_reason, sizeof(in->backend_reason));
-    out->key_bytes = in->key_bytes;
-    out->value_bytes = in->value_bytes;
-    out->frame_ops_max = in->frame_ops_max;
-    out->requests_in_flight_max = in->requests_in_flight_max;
-    out->capacity_slots = in->capacity_slots;
-    out->occupied_max = in->occupied_max;
     out->engine = borrow_text(in->engine, sizeof(in->engine));
     out->value_format = (Sherwood__ValueFormat)in->value_format;
     out->policy = borrow_text(in->policy, sizeof(in->policy));
-    out->frame_bytes_max = in->frame_bytes_max;
-    out->incarnation = in->incarnation;
     out->resp_keys = (Sherwood__RespKeys)in->resp_keys;
     out->value_type = (Sherwood__ValueType)in->value_type;
-    out->dimension = in->dimension;
-    out->is_cluster = in->is_cluster;
-    out->map_epoch = in->map_epoch;
-    out->takes_times = in->takes_times;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,
@@ -412,33 +355,15 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     uint64_t sums[DIGEST_SUMS] = {reply->digest.sums[0], reply->digest.sums[1]};
 
     sherwood__reply__init(&message);
-    message.request_id = reply->request_id;
+#define COPY(field) message.field = reply->field;
+    REPLY_FIELDS(COPY)
+#undef COPY
     message.status = (Sherwood__Status)reply->status;
     message.message = borrow_text(reply->message, sizeof(reply->message));
-    message.count = reply->count;
-    message.key_bytes = reply->key_bytes;
-    message.value_bytes = reply->value_bytes;
-    message.has_values = reply->has_values;
     if (reply->lacks_found) {
         message.found_presence_case = SHERWOOD__REPLY__FOUND_PRESENCE_HAS_FOUND;
         message.has_found = false;
     }
-    message.hits = reply->hits;
-    message.overflows = reply->overflows;
-    message.cursor = reply->cursor;
-    message.capacity_slots = reply->capacity_slots;
-    message.has_scores = reply->has_scores;
-    message.has_not_admitted = reply->has_not_admitted;
-    message.has_evicted = reply->has_evicted;
-    message.evicted_count = reply->evicted_count;
-    message.not_admitted = reply->not_admitted;
-    message.matched = reply->matched;
-    message.epoch = reply->epoch;
-    message.write_sequence = reply->write_sequence;
-    message.durable_through = reply->durable_through;
-    message.first_bad_index = reply->first_bad_index;
-    message.slot = reply->slot;
-    message.map_epoch = reply->map_epoch;
     if (reply->has_info) {
         write_info(&reply->info, &info);
         message.info = &info;
