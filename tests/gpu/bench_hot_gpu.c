@@ -14,9 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "table/table.h"
+#include "tests/gpu/failure.h"
+#include "tests/support/io_memory.h"
 #include "tests/support/random.h"
 
 #define RUNS 5
@@ -40,6 +41,7 @@ static const double shares[] = {0, 0.1, 0.5, 1}; /* of the operations, on one ke
 struct bench {
     struct sw_table *table;
     struct sw_queue *queue;
+    struct io_memory io;
     uint32_t slot_bits;
     const char *library;
     uint64_t entries;
@@ -51,13 +53,6 @@ struct bench {
     void *previous;
     uint64_t *found;
 };
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static int report_failure(const char *what, int status)
 {
@@ -131,9 +126,9 @@ static double measure(struct bench *bench, size_t operation, double share, bool 
                                  .values = bench->values,
                                  .previous = answers ? bench->previous : NULL,
                                  .found = answers ? bench->found : NULL};
-        double begin = seconds();
+        double begin = seconds_now();
         int status = sw_batch_run(bench->queue, &batch);
-        times[r] = seconds() - begin;
+        times[r] = seconds_now() - begin;
         if (status != SW_OK) {
             report_failure(operations[operation].name, status);
             return 0;
@@ -167,24 +162,19 @@ static bool measure_all(struct bench *bench)
     return true;
 }
 
-static bool allocate_arrays(struct bench *bench)
+static void allocate_arrays(struct bench *bench)
 {
-    bench->keys = sw_io_alloc(bench->table, bench->count * 8UL);
-    bench->values = sw_io_alloc(bench->table, bench->count * 8UL);
-    bench->ops = sw_io_alloc(bench->table, bench->count);
-    bench->previous = sw_io_alloc(bench->table, bench->count * 8UL);
-    bench->found = sw_io_alloc(bench->table, bench->count / 8UL + 8);
-    return bench->keys != NULL && bench->values != NULL && bench->ops != NULL &&
-           bench->previous != NULL && bench->found != NULL;
+    bench->io.table = bench->table;
+    bench->keys = io_array(&bench->io, bench->count * 8UL);
+    bench->values = io_array(&bench->io, bench->count * 8UL);
+    bench->ops = io_array(&bench->io, bench->count);
+    bench->previous = io_array(&bench->io, bench->count * 8UL);
+    bench->found = io_array(&bench->io, bench->count / 8UL + 8);
 }
 
 static void close_bench(struct bench *bench)
 {
-    sw_io_free(bench->table, bench->keys, bench->count * 8UL);
-    sw_io_free(bench->table, bench->values, bench->count * 8UL);
-    sw_io_free(bench->table, bench->ops, bench->count);
-    sw_io_free(bench->table, bench->previous, bench->count * 8UL);
-    sw_io_free(bench->table, bench->found, bench->count / 8UL + 8);
+    io_free(&bench->io);
     sw_queue_destroy(bench->queue);
     sw_table_destroy(bench->table);
 }
@@ -204,8 +194,9 @@ static bool run_config(const struct sw_table_config *config)
     }
     bench.entries = (uint64_t)(LOAD * (double)config->capacity_slots) / bench.count * bench.count;
     status = sw_queue_create(bench.table, &bench.queue);
-    bool measured = status == SW_OK && allocate_arrays(&bench) && bench.entries > 0 &&
-                    fill_table(&bench) == SW_OK && measure_all(&bench);
+    allocate_arrays(&bench);
+    bool measured =
+        status == SW_OK && bench.entries > 0 && fill_table(&bench) == SW_OK && measure_all(&bench);
     close_bench(&bench);
     return measured;
 }

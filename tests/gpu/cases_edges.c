@@ -272,6 +272,7 @@ bool case_resize_cannot(struct pair *pair, const struct scale *scale, double loa
 struct unpolled {
     struct sw_batch batches[2][DEPTH];
     struct sw_batch resize[2];
+    struct io_memory io[2];
     void *keys[2][DEPTH];
     void *values[2][DEPTH];
 };
@@ -314,25 +315,17 @@ static bool submit_unpolled(struct pair *pair, struct unpolled *unpolled, int s)
     return pair->failure[0] == '\0';
 }
 
-/* Allocates I/O memory for the batches, or gives it back. */
-static bool unpolled_memory(struct pair *pair, struct unpolled *unpolled, bool give_back)
+static void unpolled_open(struct pair *pair, struct unpolled *unpolled)
 {
-    size_t bytes = pair->n_max * sizeof(uint64_t);
-    bool good = true;
-    for (int i = 0; i < 2 * DEPTH; i++) {
-        struct sw_table *table = pair->side[i % 2].table;
-        void **keys = &unpolled->keys[i % 2][i / 2];
-        void **values = &unpolled->values[i % 2][i / 2];
-        if (give_back) {
-            sw_io_free(table, *keys, bytes);
-            sw_io_free(table, *values, bytes);
-        } else {
-            *keys = sw_io_alloc(table, bytes);
-            *values = sw_io_alloc(table, bytes);
-            good = good && *keys != NULL && *values != NULL;
+    const size_t bytes = pair->n_max * sizeof(uint64_t);
+    memset(unpolled, 0, sizeof(*unpolled));
+    for (int s = 0; s < 2; s++) {
+        unpolled->io[s].table = pair->side[s].table;
+        for (int b = 0; b < DEPTH; b++) {
+            unpolled->keys[s][b] = io_array(&unpolled->io[s], bytes);
+            unpolled->values[s][b] = io_array(&unpolled->io[s], bytes);
         }
     }
-    return good || pair_fail(pair, "no I/O memory for the batches");
 }
 
 /* Batches of upserts: each inserts `fresh` keys and updates keys [0, end). Then a resize to the
@@ -386,8 +379,8 @@ bool case_resize_unpolled(struct pair *pair, const struct scale *scale, double l
     uint32_t fresh = (uint32_t)smaller(pair->n_max / 2, limit / 4 / DEPTH);
     struct unpolled unpolled;
     struct known known;
-    memset(&unpolled, 0, sizeof(unpolled));
-    bool good = known_open(&known, pair, limit) && unpolled_memory(pair, &unpolled, false);
+    bool good = known_open(&known, pair, limit);
+    unpolled_open(pair, &unpolled);
     (void)scale;
     (void)load;
     for (int round = 0; good && round < 2; round++) {
@@ -399,7 +392,8 @@ bool case_resize_unpolled(struct pair *pair, const struct scale *scale, double l
                unpolled_step(&known, &unpolled, limit - (uint64_t)DEPTH * fresh, 0) &&
                known_clear(&known) && pair_resize(pair, info.capacity_slots, SW_OK);
     }
-    unpolled_memory(pair, &unpolled, true);
+    io_free(&unpolled.io[0]);
+    io_free(&unpolled.io[1]);
     known_close(&known);
     return good;
 }

@@ -19,39 +19,22 @@ struct flight {
 
 struct pipeline {
     struct flight flights[DEPTH];
-    size_t bytes; /* of an array */
+    struct io_memory io[2];
 };
 
-static bool pipeline_open(struct pair *pair, struct pipeline *pipeline)
+static void pipeline_open(struct pair *pair, struct pipeline *pipeline)
 {
-    bool good = true;
+    const size_t bytes = ((size_t)pair->n_max + 64) * sizeof(uint64_t);
     memset(pipeline, 0, sizeof(*pipeline));
-    pipeline->bytes = ((size_t)pair->n_max + 64) * sizeof(uint64_t);
-    for (int f = 0; f < DEPTH; f++) {
-        for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < 2; s++) {
+        struct io_memory *io = &pipeline->io[s];
+        io->table = pair->side[s].table;
+        for (int f = 0; f < DEPTH; f++) {
             struct flight *flight = &pipeline->flights[f];
-            struct sw_table *table = pair->side[s].table;
-            flight->keys[s] = sw_io_alloc(table, pipeline->bytes);
-            flight->values[s] = sw_io_alloc(table, pipeline->bytes);
-            flight->previous[s] = sw_io_alloc(table, pipeline->bytes);
-            flight->found[s] = sw_io_alloc(table, pipeline->bytes);
-            good = good && flight->keys[s] != NULL && flight->values[s] != NULL &&
-                   flight->previous[s] != NULL && flight->found[s] != NULL;
-        }
-    }
-    return good || pair_fail(pair, "no I/O memory for the batches in flight");
-}
-
-static void pipeline_close(struct pair *pair, struct pipeline *pipeline)
-{
-    for (int f = 0; f < DEPTH; f++) {
-        for (int s = 0; s < 2; s++) {
-            struct flight *flight = &pipeline->flights[f];
-            struct sw_table *table = pair->side[s].table;
-            sw_io_free(table, flight->keys[s], pipeline->bytes);
-            sw_io_free(table, flight->values[s], pipeline->bytes);
-            sw_io_free(table, flight->previous[s], pipeline->bytes);
-            sw_io_free(table, flight->found[s], pipeline->bytes);
+            flight->keys[s] = io_array(io, bytes);
+            flight->values[s] = io_array(io, bytes);
+            flight->previous[s] = io_array(io, bytes);
+            flight->found[s] = io_array(io, bytes);
         }
     }
 }
@@ -157,7 +140,8 @@ bool case_pipeline(struct pair *pair, const struct scale *scale, double load)
     sw_table_info(pair->side[0].table, &info);
     bool grows = info.max_capacity_slots > info.capacity_slots;
     uint64_t most = (uint64_t)((double)info.max_capacity_slots * load);
-    bool good = pipeline_open(pair, &pipeline);
+    bool good = true;
+    pipeline_open(pair, &pipeline);
     for (uint32_t round = 0; good && round < scale->rounds; round++) {
         uint64_t universe = 1 + most * (round + 1) / scale->rounds;
         universe = universe < most ? universe : most;
@@ -178,7 +162,8 @@ bool case_pipeline(struct pair *pair, const struct scale *scale, double load)
         }
         good = good && (grows ? pair_compare_contents(pair) : pair_compare(pair, false));
     }
-    pipeline_close(pair, &pipeline);
+    io_free(&pipeline.io[0]);
+    io_free(&pipeline.io[1]);
     return good && pair_lookup(pair, 0, most) &&
            pair_resize(pair, info.max_capacity_slots, SW_OK) && pair_compare(pair, false);
 }

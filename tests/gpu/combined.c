@@ -5,22 +5,12 @@
 #include "tests/gpu/combined.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-__attribute__((format(printf, 2, 3))) static bool fail_round(struct combined *combined,
-                                                             const char *format, ...)
-{
-    if (combined->failure[0] == '\0') {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(combined->failure, sizeof(combined->failure), format, arguments);
-        va_end(arguments);
-    }
-    return false;
-}
+#define fail_round(combined, ...) \
+    keep_failure((combined)->failure, sizeof((combined)->failure), __VA_ARGS__)
 
 /* --- open and close --------------------------------------------------------------------------- */
 
@@ -44,8 +34,8 @@ bool combined_open(struct combined *combined, struct sw_table *oracle, struct sw
         good = sw_queue_create(tested, &combined->queues[q]) == SW_OK;
     }
     for (int s = 0; good && s < 2; s++) {
-        combined->memory[s] = sw_io_alloc(combined->tables[s], combined->memory_bytes);
-        good = combined->memory[s] != NULL;
+        combined->io[s].table = combined->tables[s];
+        combined->memory[s] = io_array(&combined->io[s], combined->memory_bytes);
     }
     return good || fail_round(combined, "no memory for the batches of a round");
 }
@@ -57,7 +47,7 @@ void combined_close(struct combined *combined)
         sw_queue_destroy(combined->queues[q]);
     }
     for (int s = 0; s < 2; s++) {
-        sw_io_free(combined->tables[s], combined->memory[s], combined->memory_bytes);
+        io_free(&combined->io[s]);
     }
     free(combined->parts);
 }

@@ -13,6 +13,8 @@
 #define SHERWOOD_TESTS_GPU_COMBINED_H
 
 #include "table/table.h"
+#include "tests/gpu/failure.h"
+#include "tests/support/io_memory.h"
 #include "tests/support/random.h"
 
 #define COMBINED_QUEUES 3
@@ -57,6 +59,7 @@ struct combined {
     uint64_t operations_max; /* of a round */
     uint64_t operations;     /* of all rounds so far */
     uint64_t round_operations;
+    struct io_memory io[2];
     uint8_t *memory[2]; /* I/O memory of each table, laid out alike */
     size_t memory_bytes;
     size_t used;

@@ -7,10 +7,8 @@
  */
 #include "tests/gpu/cases.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* Parts of the slots: how many keys are stored, and what the table is resized to. With 5 * 2^30
  * slots these are 2^28 keys in 16 batches, and 2^31 slots. */
@@ -21,6 +19,7 @@
 struct huge {
     struct sw_table *table;
     struct sw_queue *queue;
+    struct io_memory io;
     uint32_t *keys;
     uint32_t *values;
     uint32_t *previous;
@@ -47,17 +46,7 @@ static bool is_deleted(uint64_t i)
     return i % 7 == 3;
 }
 
-__attribute__((format(printf, 2, 3))) static bool fail_huge(struct huge *huge, const char *format,
-                                                            ...)
-{
-    if (huge->failure[0] == '\0') {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(huge->failure, sizeof(huge->failure), format, arguments);
-        va_end(arguments);
-    }
-    return false;
-}
+#define fail_huge(huge, ...) keep_failure((huge)->failure, sizeof((huge)->failure), __VA_ARGS__)
 
 static size_t array_bytes(const struct huge *huge)
 {
@@ -71,26 +60,19 @@ static bool huge_open(struct huge *huge, const struct sw_table_config *config)
     if (status != SW_OK) {
         return fail_huge(huge, "create: %s", reason);
     }
-    huge->keys = sw_io_alloc(huge->table, array_bytes(huge));
-    huge->values = sw_io_alloc(huge->table, array_bytes(huge));
-    huge->previous = sw_io_alloc(huge->table, array_bytes(huge));
-    huge->found = sw_io_alloc(huge->table, array_bytes(huge));
-    if (huge->keys == NULL || huge->values == NULL || huge->previous == NULL ||
-        huge->found == NULL || sw_queue_create(huge->table, &huge->queue) != SW_OK) {
-        return fail_huge(huge, "no memory for a batch of %u", huge->batch_ops);
-    }
-    return true;
+    huge->io.table = huge->table;
+    huge->keys = io_array(&huge->io, array_bytes(huge));
+    huge->values = io_array(&huge->io, array_bytes(huge));
+    huge->previous = io_array(&huge->io, array_bytes(huge));
+    huge->found = io_array(&huge->io, array_bytes(huge));
+    return sw_queue_create(huge->table, &huge->queue) == SW_OK ||
+           fail_huge(huge, "no memory for a queue");
 }
 
 static void huge_close(struct huge *huge)
 {
     sw_queue_destroy(huge->queue);
-    if (huge->table != NULL) {
-        sw_io_free(huge->table, huge->keys, array_bytes(huge));
-        sw_io_free(huge->table, huge->values, array_bytes(huge));
-        sw_io_free(huge->table, huge->previous, array_bytes(huge));
-        sw_io_free(huge->table, huge->found, array_bytes(huge));
-    }
+    io_free(&huge->io);
     sw_table_destroy(huge->table);
 }
 
@@ -218,13 +200,6 @@ static bool run_all(struct huge *huge, uint64_t slots, uint32_t batches)
            resize(huge, slots) && lookup(huge, huge->keys_all, true);
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Tables whose batches stream the whole table get two: one into an empty table, one merged. */
 bool run_huge(enum sw_backend_kind tested, uint64_t slots, uint64_t seed)
 {
@@ -232,7 +207,7 @@ bool run_huge(enum sw_backend_kind tested, uint64_t slots, uint64_t seed)
     for (int bulk = 0; bulk < 2; bulk++) {
         struct huge huge;
         struct sw_table_config config;
-        double start = seconds();
+        double start = seconds_now();
         memset(&huge, 0, sizeof(huge));
         huge.batch_ops = (uint32_t)(slots / SLOTS_PER_KEY / BATCHES);
         sw_table_config_init(&config);
@@ -245,8 +220,8 @@ bool run_huge(enum sw_backend_kind tested, uint64_t slots, uint64_t seed)
         bool passed = huge_open(&huge, &config) && run_all(&huge, slots, bulk == 1 ? 2 : BATCHES);
         printf("%s huge, %llu 64-bit slots, bulk %s (%llu keys, %.2f s)%s%s\n",
                passed ? "ok    " : "FAILED", (unsigned long long)slots,
-               bulk == 1 ? "always" : "never", (unsigned long long)huge.keys_all, seconds() - start,
-               passed ? "" : ": ", huge.failure);
+               bulk == 1 ? "always" : "never", (unsigned long long)huge.keys_all,
+               seconds_now() - start, passed ? "" : ": ", huge.failure);
         fflush(stdout);
         huge_close(&huge);
         good = good && passed;

@@ -5,7 +5,6 @@
 #include "tests/gpu/pair.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,31 +12,6 @@
 #include "table/mix.h"
 
 static const char *const SIDE_NAMES[2] = {"cpu", "tested"};
-
-bool pair_fail(struct pair *pair, const char *format, ...)
-{
-    if (pair->failure[0] == '\0') {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(pair->failure, sizeof(pair->failure), format, arguments);
-        va_end(arguments);
-    }
-    return false;
-}
-
-/* splitmix64 (Sebastiano Vigna, public domain) */
-uint64_t pair_random(struct pair *pair)
-{
-    uint64_t z = pair->random += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
-uint64_t pair_below(struct pair *pair, uint64_t bound)
-{
-    return pair_random(pair) % bound;
-}
 
 uint64_t pair_key(const struct pair *pair, uint64_t i)
 {
@@ -83,39 +57,30 @@ static size_t array_bytes(const struct pair *pair)
 static int side_open(const struct pair *pair, struct side *side)
 {
     size_t bytes = array_bytes(pair);
-    void **arrays[] = {&side->keys,
-                       &side->values,
-                       (void **)&side->ops,
-                       &side->previous,
-                       (void **)&side->found,
-                       (void **)&side->group_ends,
-                       (void **)&side->group_refused,
-                       &side->leftover_keys,
-                       &side->leftover_values};
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
-        *arrays[i] = sw_io_alloc(side->table, bytes);
-        if (*arrays[i] == NULL) {
-            return SW_E_NOMEM;
-        }
-    }
+    struct io_memory *io = &side->io;
+    io->table = side->table;
+    side->keys = io_array(io, bytes);
+    side->values = io_array(io, bytes);
+    side->ops = io_array(io, bytes);
+    side->previous = io_array(io, bytes);
+    side->found = io_array(io, bytes);
+    side->group_ends = io_array(io, bytes);
+    side->group_refused = io_array(io, bytes);
+    side->leftover_keys = io_array(io, bytes);
+    side->leftover_values = io_array(io, bytes);
     return sw_queue_create(side->table, &side->queue);
 }
 
-static void side_close(const struct pair *pair, struct side *side)
+static void side_close(struct side *side)
 {
-    void *arrays[] = {side->keys,          side->values,        side->ops,
-                      side->previous,      side->found,         side->group_ends,
-                      side->group_refused, side->leftover_keys, side->leftover_values};
     sw_queue_destroy(side->queue);
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
-        sw_io_free(side->table, arrays[i], array_bytes(pair));
-    }
+    io_free(&side->io);
     sw_table_destroy(side->table);
 }
 
 static int open_arrays(struct pair *pair, uint64_t random_seed)
 {
-    pair->random = random_seed;
+    pair->random.state = random_seed;
     pair->in.keys = calloc(pair->n_max, sizeof(uint64_t));
     pair->in.values = calloc(pair->n_max, sizeof(uint64_t));
     pair->in.ops = calloc(pair->n_max, 1);
@@ -156,7 +121,7 @@ void pair_close(struct pair *pair)
 {
     for (int s = 0; s < 2; s++) {
         if (pair->side[s].table != NULL) {
-            side_close(pair, &pair->side[s]);
+            side_close(&pair->side[s]);
         }
     }
     free(pair->in.keys);

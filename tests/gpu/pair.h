@@ -14,11 +14,15 @@
 #include <stdint.h>
 
 #include "table/table.h"
+#include "tests/gpu/failure.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/random.h"
 
 /* One table's end: a queue and I/O memory for one batch. */
 struct side {
     struct sw_table *table;
     struct sw_queue *queue;
+    struct io_memory io;
     void *keys;
     void *values;
     uint8_t *ops;
@@ -49,7 +53,7 @@ struct pair {
     enum sw_choice bulk; /* the tables' tuning of it */
     enum sw_choice ranges;
     uint64_t seed; /* of the tables */
-    uint64_t random;
+    struct random random;
     uint64_t operations;       /* compared so far */
     enum pair_answers answers; /* of the batches to come */
 
@@ -80,8 +84,14 @@ int pair_open(struct pair *pair, const struct sw_table_config *config, enum sw_b
               uint64_t random_seed);
 void pair_close(struct pair *pair);
 
-uint64_t pair_random(struct pair *pair);
-uint64_t pair_below(struct pair *pair, uint64_t bound);
+static inline uint64_t pair_random(struct pair *pair)
+{
+    return random_next(&pair->random);
+}
+static inline uint64_t pair_below(struct pair *pair, uint64_t bound)
+{
+    return random_below(&pair->random, bound);
+}
 /* The i-th of distinct, scattered keys of the width. */
 uint64_t pair_key(const struct pair *pair, uint64_t i);
 /* The key whose mixed value is m. */
@@ -93,7 +103,7 @@ uint64_t pair_word(const struct pair *pair, const void *array, uint64_t i);
 void pair_word_set(const struct pair *pair, void *array, uint64_t i, uint64_t word);
 
 /* Keeps the first failure of the pair. Returns false. */
-__attribute__((format(printf, 2, 3))) bool pair_fail(struct pair *pair, const char *format, ...);
+#define pair_fail(pair, ...) keep_failure((pair)->failure, sizeof((pair)->failure), __VA_ARGS__)
 
 /* Runs `in` on both sides and compares status, answers, refusals, counters (probes apart) and
  * left-overs. loose: entries met the probe cap while keys were also deleted or repeated, so which

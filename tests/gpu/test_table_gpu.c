@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/gpu/cases.h"
 #include "tests/support/random.h"
@@ -104,24 +103,17 @@ static void configure(struct sw_table_config *config, const struct test_case *te
     config->threads = 2;
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Returns whether the case passed; prints its line. */
 static bool run_case(const struct test_case *test, const struct options *options,
                      const struct sw_table_config *config, const char *title)
 {
     const struct scale *scale = &options->scale;
     struct pair pair;
-    double start = seconds();
+    double start = seconds_now();
     bool good = pair_open(&pair, config, scale->tested, options->seed) == SW_OK &&
                 test->run(&pair, scale, test->load);
     printf("%s %s (%llu operations, %.2f s)%s%s\n", good ? "ok    " : "FAILED", title,
-           (unsigned long long)pair.operations, seconds() - start, good ? "" : ": ",
+           (unsigned long long)pair.operations, seconds_now() - start, good ? "" : ": ",
            good ? "" : pair.failure);
     fflush(stdout);
     pair_close(&pair);

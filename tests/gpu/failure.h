@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * failure.h - the first failure of a case, kept as text, and the clock for its line.
+ */
+#ifndef SHERWOOD_TESTS_GPU_FAILURE_H
+#define SHERWOOD_TESTS_GPU_FAILURE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+/* Writes the text of a failure unless `failure` has one. Returns false. */
+__attribute__((format(printf, 3, 4))) static inline bool keep_failure(char *failure, size_t size,
+                                                                      const char *format, ...)
+{
+    if (failure[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(failure, size, format, arguments);
+        va_end(arguments);
+    }
+    return false;
+}
+
+static inline double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+#endif
