@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * peer_sherwood.c - drives the daemon with libsherwood, both widths: every operation against an
- * array that says what must be true, requests in flight, scan, several connections.
+ * peer_sherwood.c - drives the daemon with libsherwood, both widths: calls longer than a frame,
+ * scan, requests in flight, several connections. test_matrix.py carries out every operation.
  *   peer_sherwood ADDRESS
  */
 #include <pthread.h>
@@ -10,8 +10,6 @@
 #include "client/sherwood.h"
 #include "tests/integration/peer.h"
 
-#define KEYS 4096
-#define ROUNDS 300
 #define THREADS 4
 #define THREAD_KEYS 20000
 
@@ -46,11 +44,6 @@ static void column_put(struct column *column, size_t i, uint64_t value)
     }
 }
 
-static uint64_t top_of(uint32_t width)
-{
-    return width == 4 ? UINT32_MAX : UINT64_MAX;
-}
-
 static struct sherwood *open_client(const char *address)
 {
     struct sherwood *client = NULL;
@@ -66,164 +59,6 @@ static struct sherwood *open_client(const char *address)
         PEER_CHECK(must_status == SHERWOOD_OK, "%s: %d %s", #call, must_status, \
                    sherwood_error(client));                                     \
     } while (0)
-
-/* What must be true: value and presence of key number i. */
-struct oracle {
-    uint64_t value[KEYS];
-    bool present[KEYS];
-};
-
-/* The i-th key of the model: the extremes among them. */
-static uint64_t model_key(uint32_t width, size_t i)
-{
-    if (i < 2) {
-        return i == 0 ? 0 : top_of(width);
-    }
-    return width == 4 ? (uint32_t)(i * 2654435761U) : peer_key(i);
-}
-
-static void apply(struct oracle *oracle, enum sherwood_operation operation, size_t i,
-                  uint64_t operand, uint64_t top)
-{
-    bool was = oracle->present[i];
-    uint64_t old = was ? oracle->value[i] : 0;
-    uint64_t new_value = operand;
-    bool present = true;
-    switch (operation) {
-    case SHERWOOD_GET:
-        new_value = old;
-        present = was;
-        break;
-    case SHERWOOD_SET:
-        break;
-    case SHERWOOD_SUM:
-        new_value = (old + operand) & top;
-        break;
-    case SHERWOOD_MIN:
-        new_value = was && old < operand ? old : operand;
-        break;
-    case SHERWOOD_MAX:
-        new_value = was && old > operand ? old : operand;
-        break;
-    case SHERWOOD_SET_ABSENT:
-        new_value = was ? old : operand;
-        break;
-    case SHERWOOD_SET_PRESENT:
-        present = was;
-        break;
-    case SHERWOOD_INCREMENT:
-        present = was || operand <= top - old;
-        new_value = operand <= top - old ? old + operand : old;
-        break;
-    case SHERWOOD_DECREMENT:
-        present = was || operand <= old;
-        new_value = operand <= old ? old - operand : old;
-        break;
-    case SHERWOOD_DELETE:
-        present = false;
-        break;
-    default: /* a table of integers has no others */
-        abort();
-    }
-    oracle->present[i] = present;
-    oracle->value[i] = present ? new_value : 0;
-}
-
-static void check_all(struct sherwood *client, const struct oracle *oracle)
-{
-    uint32_t width = sherwood_server(client)->key_bytes;
-    struct column keys = column_create(width, KEYS);
-    struct column values = column_create(width, KEYS);
-    uint64_t found[KEYS / 64];
-    for (size_t i = 0; i < KEYS; i++) {
-        column_put(&keys, i, model_key(width, i));
-    }
-    MUST(client, sherwood_get(client, keys.any, KEYS, values.any, found));
-    for (size_t i = 0; i < KEYS; i++) {
-        PEER_CHECK(sherwood_found(found, i) == oracle->present[i], "presence of key %zu", i);
-        PEER_CHECK(!oracle->present[i] || column_get(&values, i) == oracle->value[i],
-                   "value of key %zu: %llu, wanted %llu", i,
-                   (unsigned long long)column_get(&values, i),
-                   (unsigned long long)oracle->value[i]);
-    }
-    free(keys.any);
-    free(values.any);
-}
-
-/* The length of the reply to a frame of `count` keys. */
-static uint64_t reply_bytes(uint32_t width, size_t count, bool has_previous, bool has_found)
-{
-    uint64_t bytes = 64;
-    bytes += has_previous ? (count * width + 63) / 64 * 64 : 0;
-    bytes += has_found ? (count + 511) / 512 * 64 : 0;
-    return bytes;
-}
-
-/* One batch of a random operation with repeated keys; previous values and found bits compared,
- * where they were asked for, and nothing else is received. */
-static void one_round(struct sherwood *client, struct oracle *oracle, uint64_t random)
-{
-    uint32_t width = sherwood_server(client)->key_bytes;
-    size_t count = 1 + random % 700;
-    enum sherwood_operation operation = (enum sherwood_operation)(1 + random / 700 % 10);
-    struct column keys = column_create(width, count);
-    struct column operands = column_create(width, count);
-    struct column previous = column_create(width, count);
-    uint64_t found[700 / 64 + 1];
-    size_t chosen[700];
-    bool wants_previous = random / 7000 % 4 != 0, wants_found = random / 28000 % 3 != 0;
-    struct sherwood_traffic before, after;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t draw = peer_key(random + i);
-        chosen[i] = draw % (random % 3 == 0 ? 16 : KEYS);
-        column_put(&keys, i, model_key(width, chosen[i]));
-        column_put(&operands, i, draw % 5 == 0 ? top_of(width) : (draw >> 20) % 1000);
-    }
-    sherwood_traffic(client, &before, sizeof(before));
-    MUST(client,
-         sherwood_run(client, operation, keys.any,
-                      operation == SHERWOOD_GET || operation == SHERWOOD_DELETE ? NULL
-                                                                                : operands.any,
-                      count, wants_previous ? previous.any : NULL, wants_found ? found : NULL));
-    sherwood_traffic(client, &after, sizeof(after));
-    PEER_CHECK(after.bytes_received - before.bytes_received ==
-                   reply_bytes(width, count, wants_previous, wants_found),
-               "operation %d of %zu keys, previous %d, found %d: %llu bytes received",
-               (int)operation, count, wants_previous, wants_found,
-               (unsigned long long)(after.bytes_received - before.bytes_received));
-    for (size_t i = 0; i < count; i++) {
-        PEER_CHECK(!wants_found || sherwood_found(found, i) == oracle->present[chosen[i]],
-                   "operation %d, found bit of %zu of %zu", (int)operation, i, count);
-        PEER_CHECK(!wants_previous || column_get(&previous, i) == oracle->value[chosen[i]],
-                   "operation %d, previous value of %zu of %zu: %llu, wanted %llu", (int)operation,
-                   i, count, (unsigned long long)column_get(&previous, i),
-                   (unsigned long long)oracle->value[chosen[i]]);
-        apply(oracle, operation, chosen[i], column_get(&operands, i), top_of(width));
-    }
-    free(keys.any);
-    free(operands.any);
-    free(previous.any);
-}
-
-static void every_operation(const char *address)
-{
-    struct sherwood *client = open_client(address);
-    struct oracle *oracle = calloc(1, sizeof(*oracle));
-    PEER_CHECK(oracle != NULL, "memory");
-    MUST(client, sherwood_clear(client));
-    uint64_t random = 12345;
-    for (int round = 0; round < ROUNDS; round++) {
-        random = peer_key(random);
-        one_round(client, oracle, random % 1000000);
-        if (round % 50 == 49) {
-            check_all(client, oracle);
-        }
-    }
-    check_all(client, oracle);
-    free(oracle);
-    sherwood_close(client);
-    peer_ok("300 batches of every operation, against an array");
-}
 
 /* More keys than a frame holds: split by the library; then everything comes back by scan. */
 static void long_calls(const char *address)
@@ -405,33 +240,12 @@ static void several_connections(const char *address)
     peer_ok("four connections at once");
 }
 
-static void wrong_use(const char *address)
-{
-    struct sherwood *client = NULL;
-    PEER_CHECK(sherwood_connect("nonsense", NULL, &client) == SHERWOOD_E_ADDRESS, "address");
-    PEER_CHECK(client == NULL, "no handle");
-    PEER_CHECK(sherwood_connect("127.0.0.1:1", NULL, &client) == SHERWOOD_E_CONNECTION, "refused");
-    client = open_client(address);
-    uint64_t key = 1;
-    struct sherwood_request request = {.size = sizeof(struct sherwood_request),
-                                       .operation = SHERWOOD_GET,
-                                       .count = sherwood_server(client)->frame_ops_max + 1,
-                                       .keys = &key};
-    PEER_CHECK(sherwood_submit(client, &request) == SHERWOOD_E_INVALID, "a frame too long");
-    MUST(client, sherwood_ping(client));
-    sherwood_close(client);
-    sherwood_close(NULL);
-    peer_ok("wrong use is refused");
-}
-
 int main(int count, char **arguments)
 {
     PEER_CHECK(count == 2, "usage: peer_sherwood ADDRESS");
-    every_operation(arguments[1]);
     long_calls(arguments[1]);
     in_flight(arguments[1]);
     several_connections(arguments[1]);
-    wrong_use(arguments[1]);
     peer_ok("all");
     return 0;
 }

@@ -28,7 +28,7 @@ def hiredis():
 
 @case
 def libsherwood_64():
-    """libsherwood: every operation, long calls, requests in flight, connections (64 bits)"""
+    """libsherwood: long calls, requests in flight, connections (64 bits)"""
     with Server() as server:
         relay(PEERS / "peer_sherwood", server.address())
 
