@@ -3,7 +3,6 @@
 """The daemon driven by redis-py, with a dictionary as the model."""
 
 import random
-import threading
 
 import redis
 
@@ -154,83 +153,6 @@ def random_model():
                 equal(read(reply), want, f"seed {SEED}, command {done + i}")
             done += depth
         compare(server, model, f"seed {SEED}, at the end")
-
-
-@case
-def many_keys():
-    """redis-py: MSET and MGET of 10,000 keys, 10 times; every key is compared"""
-    rng = random.Random(SEED + 1)
-    with Server() as server:
-        connection, model = client(server), Model()
-        for _ in range(10):
-            pairs = {rng.randrange(TOP): rng.randrange(TOP) for _ in range(10000)}
-            check(connection.mset(pairs), "MSET")
-            model.mset(pairs)
-            equal([number(v) for v in connection.mget(list(pairs))], list(pairs.values()), "MGET")
-        compare(server, model, "after MSET")
-        gone = sorted(model.data)[::2]
-        equal(connection.delete(*gone), len(gone), "DEL of half")
-        model.delete(gone)
-        compare(server, model, "after DEL")
-
-
-@case
-def shared_counters():
-    """redis-py: 8 connections increment the same keys; nothing is lost"""
-    rounds, depth, keys = 20, 250, 10
-    with Server() as server:
-        failures = []
-        def work():
-            try:
-                connection = client(server)
-                for _ in range(rounds):
-                    pipe = connection.pipeline(transaction=False)
-                    for i in range(depth):
-                        pipe.incrby(i % keys, 3)
-                    pipe.execute()
-            except Exception as error:  # pylint: disable=broad-except
-                failures.append(error)
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        check(not failures, failures)
-        equal([int(v) for v in client(server).mget(range(keys))],
-              [8 * rounds * depth // keys * 3] * keys, "sums")
-
-
-@case
-def own_keys():
-    """redis-py: 6 connections with keys of their own each read what they wrote last"""
-    with Server() as server:
-        failures = []
-        def work(which):
-            rng = random.Random(SEED + which)
-            try:
-                connection, mine = client(server), {}
-                for _ in range(60 // min(SLOWER, 4)):
-                    pipe = connection.pipeline(transaction=False)
-                    wanted = []
-                    for _ in range(200):
-                        key = which << 40 | rng.randrange(50)
-                        if rng.random() < 0.5:
-                            mine[key] = rng.randrange(TOP)
-                            pipe.set(key, mine[key])
-                            wanted.append(True)
-                        else:
-                            pipe.get(key)
-                            wanted.append(mine.get(key))
-                    got = [r if r is True else number(r) for r in pipe.execute()]
-                    equal(got, wanted, f"seed {SEED}, connection {which}")
-            except BaseException as error:  # pylint: disable=broad-except
-                failures.append(error)
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        check(not failures, failures)
 
 
 @case
