@@ -15,6 +15,7 @@
 #include "client/send.h"
 #include "client/step.h"
 #include "client/transport_tls.h"
+#include "proto/value_type.h"
 
 /* --- a connection ----------------------------------------------------------------------------- */
 
@@ -198,7 +199,7 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->capacity_slots = info->capacity_slots;
     server->occupied_max = info->occupied_max;
     server->value_type =
-        info->value_type <= SHERWOOD_BF16 ? (enum sherwood_type)info->value_type : SHERWOOD_BYTES;
+        info->value_type < SW_TYPE_COUNT ? (enum sherwood_type)info->value_type : SHERWOOD_BYTES;
     server->dimension = info->dimension;
     server->takes_times = info->takes_times;
 }

@@ -74,8 +74,8 @@ enum {
         IF((int)SW_VERB_DOES_##verb != (int)SW_DOES_READS, WRITES) |                            \
         IF(SW_WHEN_##guard == SW_WHEN_FITS, MAY_REFUSE) |                                       \
         IF(SW_VERB_##verb == SW_VERB_ADD_ROW, ADDS_ROWS) |                                      \
-        IF(SW_ELEMENT_##element >= SW_ELEMENT_F16, IS_OF_16_BITS) |                             \
-        IF(SW_IS_##device, TAKES_DEVICE) | IF(IS_BITS(verb), OF_BITS) |                         \
+        IF(SW_BYTES_OF_##element == 2, IS_OF_16_BITS) | IF(SW_IS_##device, TAKES_DEVICE) |      \
+        IF(IS_BITS(verb), OF_BITS) |                                                            \
         IF((int)SW_VERB_OPERAND_##verb == (int)SW_OPERAND_PAIR, HAS_PAIRS) |                    \
         IF(SW_VERB_##verb == SW_VERB_GETRANGE, ANSWERS_PARTS) |                                 \
         IF(SW_VERB_##verb == SW_VERB_TTL, ANSWERS_TIMES) |                                      \
@@ -179,8 +179,9 @@ uint8_t sw_operation_op(uint32_t operation)
 
 uint32_t sw_operation_that_adds(uint32_t type, bool present_only)
 {
+    const uint32_t adds = sw_value_type_adds(type);
 #define ADDS(name, number, op, verb, guard, element, ...)                              \
-    if (SW_VERB_##verb == SW_VERB_ADD_ROW && (uint32_t)SW_ELEMENT_##element == type && \
+    if (SW_VERB_##verb == SW_VERB_ADD_ROW && (uint32_t)SW_ELEMENT_##element == adds && \
         (SW_WHEN_##guard == SW_WHEN_PRESENT) == present_only) {                        \
         return (number);                                                               \
     }

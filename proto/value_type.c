@@ -9,10 +9,14 @@
 static const struct {
     const char *name;
     uint32_t bytes;
+    enum sw_number_kind kind;
+    uint32_t adds;
 } types[SW_TYPE_COUNT] = {
-    [SW_TYPE_BYTES] = {"bytes", 0}, [SW_TYPE_STRING] = {"string", 0}, [SW_TYPE_U32] = {"u32", 4},
-    [SW_TYPE_U64] = {"u64", 8},     [SW_TYPE_F32] = {"f32", 4},       [SW_TYPE_F16] = {"f16", 2},
-    [SW_TYPE_BF16] = {"bf16", 2}};
+#define TYPE(name, number, word, bytes, kind, adds) \
+    [number] = {(word), (bytes), SW_NUMBER_##kind, SW_ELEMENT_##adds},
+    SW_ELEMENT_MAP(TYPE)
+#undef TYPE
+};
 
 const char *sw_value_type_name(uint32_t type)
 {
@@ -22,6 +26,16 @@ const char *sw_value_type_name(uint32_t type)
 uint32_t sw_value_type_bytes(uint32_t type)
 {
     return type < SW_TYPE_COUNT ? types[type].bytes : 0;
+}
+
+enum sw_number_kind sw_value_type_kind(uint32_t type)
+{
+    return type < SW_TYPE_COUNT ? types[type].kind : SW_NUMBER_NONE;
+}
+
+uint32_t sw_value_type_adds(uint32_t type)
+{
+    return type < SW_TYPE_COUNT ? types[type].adds : (uint32_t)SW_TYPE_BYTES;
 }
 
 static bool are_bytes(uint32_t type)

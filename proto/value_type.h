@@ -11,21 +11,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/ops/operations.h"
+
+/* SW_TYPE_BYTES, ..: the elements of SW_ELEMENT_MAP. */
 enum sw_value_type {
-    SW_TYPE_BYTES,
-    SW_TYPE_STRING,
-    SW_TYPE_U32,
-    SW_TYPE_U64,
-    SW_TYPE_F32,
-    SW_TYPE_F16,
-    SW_TYPE_BF16,
-    SW_TYPE_COUNT
+#define SW_TYPE_ENUM(name, number, ...) SW_TYPE_##name = (number),
+    SW_ELEMENT_MAP(SW_TYPE_ENUM)
+#undef SW_TYPE_ENUM
+        SW_TYPE_COUNT
 };
 
 /* "bytes", ..; "?" if it is not known. */
 const char *sw_value_type_name(uint32_t type);
 /* Returns the bytes of a number of this type; 0 for bytes and strings. */
 uint32_t sw_value_type_bytes(uint32_t type);
+enum sw_number_kind sw_value_type_kind(uint32_t type);
+/* Returns the type whose ADD adds numbers of this type; SW_TYPE_BYTES: none. */
+uint32_t sw_value_type_adds(uint32_t type);
 /* Returns whether values written as one type may be read as the other: bytes fit every type,
  * numbers only their own type, known here or not. */
 bool sw_value_types_fit(uint32_t one, uint32_t other);

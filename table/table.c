@@ -106,11 +106,10 @@ static bool may_keep_times(const struct sw_table *table, const struct sw_backend
 /* Limits the operations and kinds of batch to those that this configuration supports. */
 static void limit_operations(struct sw_table *table, const struct sw_backend_facts *facts)
 {
-    const uint64_t wide = SW_OPS_U64;
     table->operations = table->backend->operations;
     table->batch_kinds = table->backend->batch_kinds;
     if (sw_config_value_bytes(&table->config) % sizeof(uint64_t) != 0) {
-        table->operations &= ~wide;
+        table->operations &= ~SW_OPS_PAIRS;
     }
     if (!may_keep_times(table, facts)) {
         table->operations &= ~SW_BACKEND_EXPIRES;

@@ -93,8 +93,6 @@ static bool parts_are_valid(const struct sw_table *table, const struct sw_batch 
     return true;
 }
 
-#define OF_16_BITS (SW_OPS_F16 | SW_OPS_BF16)
-
 /* Returns whether a batch that concerns times can be launched. If writes are combined, such a batch
  * is always gathered, even if it hands entries back, so it must have no more groups than
  * operations. */
@@ -133,7 +131,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
     if (gathered && !sw_batch_loads_once(table, batch)) {
         return SW_E_INVALID;
     }
-    if (batch->wide_operands && (seen & ~OF_16_BITS & ~WITHOUT_OPERANDS) != 0) {
+    if (batch->wide_operands && (seen & ~SW_OPS_16_BITS & ~WITHOUT_OPERANDS) != 0) {
         return SW_E_INVALID;
     }
     if (table->config.key_text_bytes > 0 && (batch->shared || batch->wide_operands)) {

@@ -60,7 +60,7 @@
  *
  * number    on the wire (sherwood.proto); never another.
  * op        number in the table and in the log; never changes.
- * element   type of the row's numbers: U32, U64, F32, F16, BF16; STRING. OWN: the table's own type.
+ * element   what the row consists of, in SW_ELEMENT_MAP. OWN: the table's own type.
  * on        tables that support it: INTEGERS, ROWS, PLAIN (both), CACHE, BLOBS (rows and caches),
  *           ANY, EXPIRY (tables whose keys expire).
  * use       USE if it counts as a use of a cache entry, otherwise NO_USE.
@@ -206,6 +206,22 @@
       "return a Digest: checksums of all entries") \
     X(TOPOLOGY, 90, SERVER, NOTHING, READS, LIKE, "ping", \
       "clusters: return at most `count` bytes of a Topology, from byte `cursor` on")
+
+/* What a value that is not an integer consists of. X(name, number, word, bytes, kind, adds)
+ *
+ * number    in frames, snapshots and the log (enum sw_value_type); never changes.
+ * word      of --value-type.
+ * bytes     of one number; 0: the value has no numbers.
+ * kind      NONE, UNSIGNED, SIGNED or FLOAT.
+ * adds      element of the ADD for these numbers; OWN: none. */
+#define SW_ELEMENT_MAP(X)                   \
+    X(BYTES,  0, "bytes",  0, NONE,     OWN) \
+    X(STRING, 1, "string", 0, NONE,     OWN) \
+    X(U32,    2, "u32",    4, UNSIGNED, U32) \
+    X(U64,    3, "u64",    8, UNSIGNED, U64) \
+    X(F32,    4, "f32",    4, FLOAT,    F32) \
+    X(F16,    5, "f16",    2, FLOAT,    F16) \
+    X(BF16,   6, "bf16",   2, FLOAT,    BF16)
 /* clang-format on */
 
 #define SW_OPERATION_MAP(X) \
@@ -230,15 +246,20 @@ enum sw_repeated {
     SW_REPEATED_BITS,
     SW_REPEATED_ORDER
 };
-/* The numbers of enum sw_value_type. */
+enum sw_number_kind { SW_NUMBER_NONE, SW_NUMBER_UNSIGNED, SW_NUMBER_SIGNED, SW_NUMBER_FLOAT };
 enum sw_element {
-    SW_ELEMENT_OWN = 0,
-    SW_ELEMENT_STRING = 1,
-    SW_ELEMENT_U32 = 2,
-    SW_ELEMENT_U64 = 3,
-    SW_ELEMENT_F32 = 4,
-    SW_ELEMENT_F16 = 5,
-    SW_ELEMENT_BF16 = 6
+#define SW_ROW(name, number, ...) SW_ELEMENT_##name = (number),
+    SW_ELEMENT_MAP(SW_ROW)
+#undef SW_ROW
+        SW_ELEMENT_COUNT,
+    SW_ELEMENT_OWN = SW_ELEMENT_BYTES
+};
+/* The bytes of a number of each element as constants: SW_BYTES_OF_U32, .. */
+enum sw_element_bytes {
+#define SW_ROW(name, number, word, bytes, ...) SW_BYTES_OF_##name = (bytes),
+    SW_ELEMENT_MAP(SW_ROW)
+#undef SW_ROW
+        SW_BYTES_OF_OWN = 0
 };
 enum sw_verb {
 #define SW_ROW(verb, ...) SW_VERB_##verb,
@@ -325,6 +346,8 @@ enum sw_yes {
     SW_OP_BIT(op, (int)SW_VERB_OPERAND_##v == (int)SW_OPERAND_PART)
 #define SW_MASK_ROW_FITTING(n, w, op, v, ...) \
     SW_OP_BIT(op, SW_VERB_##v == SW_VERB_ADD_FITTING || SW_VERB_##v == SW_VERB_SUBTRACT_FITTING)
+#define SW_MASK_ROW_PAIRS(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_BYTES_OF_##e == 8)
+#define SW_MASK_ROW_16_BITS(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_BYTES_OF_##e == 2)
 #define SW_MASK_ROW_U32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U32)
 #define SW_MASK_ROW_U64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U64)
 #define SW_MASK_ROW_F32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F32)
@@ -349,7 +372,9 @@ enum sw_yes {
 #define SW_OPS_STRING SW_OPS_OF(SW_MASK_ROW_STRING)   /* work on rows that are strings */
 #define SW_OPS_PART SW_OPS_OF(SW_MASK_ROW_PART)       /* replace part of a row: range_apply.h */
 #define SW_OPS_FITTING SW_OPS_OF(SW_MASK_ROW_FITTING) /* keep numbers whose result does not fit */
-#define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32)         /* work on rows of this type: */
+#define SW_OPS_PAIRS SW_OPS_OF(SW_MASK_ROW_PAIRS)     /* on numbers of 8 bytes, two words each */
+#define SW_OPS_16_BITS SW_OPS_OF(SW_MASK_ROW_16_BITS)
+#define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32) /* work on rows of this type: */
 #define SW_OPS_U64 SW_OPS_OF(SW_MASK_ROW_U64)
 #define SW_OPS_F32 SW_OPS_OF(SW_MASK_ROW_F32)
 #define SW_OPS_F16 SW_OPS_OF(SW_MASK_ROW_F16)

@@ -8,18 +8,26 @@
 #include "server/limits.h"
 #include "table/info.h"
 
+/* Returns the operations on rows of one element. */
+static uint64_t operations_on(uint32_t element)
+{
+    uint64_t operations = 0;
+#define ON(name, number, op, verb, guard, its_element, ...)                          \
+    if ((uint32_t)SW_ELEMENT_##its_element == element && element != SW_TYPE_BYTES) { \
+        operations |= SW_OPS_ONE(op);                                                \
+    }
+    SW_DATA_OPERATION_MAP(ON)
+#undef ON
+    return operations;
+}
+
 /* Returns the engine's operations without those that the type of the rows excludes. Rows of numbers
  * only have the sums of their type. Rows of bytes have all sums: the client chooses the type. Only
- * rows of strings have the operations on strings. Only rows of u64 and f32 have the operations that
- * keep a number whose result does not fit. Rows of strings and of floats have no operations
- * on bits. */
+ * rows of strings have the operations on strings. Only rows of the element of an operation have
+ * those that keep a number whose result does not fit. Rows of strings and of floats have no
+ * operations on bits. */
 static uint64_t without_those_of_others(uint64_t operations, const struct sw_config *config)
 {
-    static const uint64_t sums[SW_TYPE_COUNT] = {[SW_TYPE_U32] = SW_OPS_U32,
-                                                 [SW_TYPE_U64] = SW_OPS_U64,
-                                                 [SW_TYPE_F32] = SW_OPS_F32,
-                                                 [SW_TYPE_F16] = SW_OPS_F16,
-                                                 [SW_TYPE_BF16] = SW_OPS_BF16};
     if (!sw_config_has_rows(config)) {
         return operations;
     }
@@ -27,11 +35,12 @@ static uint64_t without_those_of_others(uint64_t operations, const struct sw_con
     if (type != SW_TYPE_STRING) {
         operations &= ~SW_OPS_STRING;
     }
-    if (type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64) {
+    if (type == SW_TYPE_STRING || sw_value_type_kind(type) == SW_NUMBER_FLOAT) {
         operations &= ~SW_OPS_BITS;
     }
-    operations &= ~SW_OPS_ADD | (type == SW_TYPE_BYTES ? UINT64_MAX : sums[type]);
-    return operations & (~SW_OPS_FITTING | sums[type]);
+    operations &= ~SW_OPS_ADD |
+                  (type == SW_TYPE_BYTES ? UINT64_MAX : operations_on(sw_value_type_adds(type)));
+    return operations & (~SW_OPS_FITTING | operations_on(type));
 }
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,

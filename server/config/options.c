@@ -29,10 +29,10 @@ static const struct sw_option_choice region_users[] = {
 static const struct sw_option_choice formats[] = {
     {"string", SW_VALUE_STRING}, {"fixed", SW_VALUE_FIXED}, {NULL, 0}};
 static const struct sw_option_choice types[] = {
-    {"bytes", SW_TYPE_BYTES}, {"string", SW_TYPE_STRING},
-    {"u32", SW_TYPE_U32},     {"u64", SW_TYPE_U64},
-    {"f32", SW_TYPE_F32},     {"f16", SW_TYPE_F16},
-    {"bf16", SW_TYPE_BF16},   {NULL, 0}};
+#define TYPE(name, number, word, ...) {(word), (number)},
+    SW_ELEMENT_MAP(TYPE)
+#undef TYPE
+        {NULL, 0}};
 static const struct sw_option_choice policies[] = {{"lru", SW_CACHE_LRU},
                                                    {"lfu", SW_CACHE_LFU},
                                                    {"epoch-lru", SW_CACHE_EPOCH_LRU},

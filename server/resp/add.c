@@ -12,8 +12,9 @@
 /* The operation that adds to rows of this type: to all keys, or to present keys only. */
 static enum sw_op op_that_adds(uint32_t type, bool present)
 {
+    const uint32_t adds = sw_value_type_adds(type);
 #define ADDS(name, number, op, verb, guard, element, ...)                              \
-    if (SW_VERB_##verb == SW_VERB_ADD_ROW && (uint32_t)SW_ELEMENT_##element == type && \
+    if (SW_VERB_##verb == SW_VERB_ADD_ROW && (uint32_t)SW_ELEMENT_##element == adds && \
         (SW_WHEN_##guard == SW_WHEN_PRESENT) == present) {                             \
         return SW_##name;                                                              \
     }
