@@ -149,7 +149,8 @@ enum sherwood_type {
     SHERWOOD_U64 = 3,
     SHERWOOD_F32 = 4,
     SHERWOOD_F16 = 5,
-    SHERWOOD_BF16 = 6
+    SHERWOOD_BF16 = 6,
+    SHERWOOD_I64 = 7
 };
 
 struct sherwood_server {
@@ -234,20 +235,18 @@ enum sherwood_operation {
     SHERWOOD_MUL = 73,  /* multiply a present key; one whose value would overflow keeps its value */
     SHERWOOD_PEEK = 11, /* cache: read; does not count as a use */
     SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read and count a use */
-    /* cache: if present, record a use with the score of the request; takes no values */
+    /* cache: if present, record a use with the request's score; takes no values */
     SHERWOOD_SET_SCORE = 13,
     SHERWOOD_SET_VALUE = 14, /* cache: replace if present; does not count as a use */
     SHERWOOD_ADD_F32 = 15,   /* insert, or add number by number: 32-bit floats */
-    /* insert, or add number by number: unsigned 32-bit integers, which wrap around */
-    SHERWOOD_ADD_U32 = 16,
-    /* insert, or add number by number: unsigned 64-bit integers; value_bytes is a multiple of 8 */
+    SHERWOOD_ADD_U32 = 16,   /* insert, or add number by number: 32-bit integers, modulo 2^32 */
+    /* as ADD_U32 with 64 bits, unsigned or signed; value_bytes is a multiple of 8 */
     SHERWOOD_ADD_U64 = 17,
     SHERWOOD_ADD_PRESENT_F32 = 18, /* add if present */
     SHERWOOD_ADD_PRESENT_U32 = 19,
     SHERWOOD_ADD_PRESENT_U64 = 20,
-    SHERWOOD_ADD_F16 = 21, /* rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754 */
-    /* rows: as ADD_F32, each sum rounded to 16 bits, the high half of a 32-bit float (bfloat16) */
-    SHERWOOD_ADD_BF16 = 22,
+    SHERWOOD_ADD_F16 = 21,  /* rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754 */
+    SHERWOOD_ADD_BF16 = 22, /* rows: as ADD_F16, in bfloat16: the high half of a 32-bit float */
     SHERWOOD_ADD_PRESENT_F16 = 23,
     SHERWOOD_ADD_PRESENT_BF16 = 24,
     SHERWOOD_EXPIRE = 25,         /* set the expiry time of a present key */
@@ -257,14 +256,14 @@ enum sherwood_operation {
     SHERWOOD_EXPIRE_EARLIER = 29, /* as EXPIRE, if the key has a later expiry time or none */
     SHERWOOD_EXPIRE_SHORTEN = 30, /* as EXPIRE, if the key has a later expiry time */
     SHERWOOD_INCRBY = 77,         /* rows of strings: add an integer, a decimal text, as in redis */
-    /* rows of strings: add the decimal number in the operand; the value stays if it is not a */
-    /* number or the result is too long */
+    /* rows of strings: add a decimal number; a value that is no number stays */
     SHERWOOD_INCRBYFLOAT = 78,
     SHERWOOD_APPEND = 79,        /* rows of strings: append; an absent key counts as empty */
     SHERWOOD_SETRANGE = 69,      /* rows: replace part; an absent key counts as zeros */
     SHERWOOD_INCREMENT_F32 = 80, /* rows of f32: add; a number stays if its sum is not finite */
     SHERWOOD_INCREMENT_U64 = 81, /* rows of u64: add; a number stays if its sum would overflow */
     SHERWOOD_DECREMENT_U64 = 82, /* rows of u64: subtract if present; a smaller number stays */
+    SHERWOOD_INCREMENT_I64 = 83, /* rows of i64: add; a number stays if its sum would overflow */
     SHERWOOD_CAS = 68,      /* if the value equals the operand's first value, store the second */
     SHERWOOD_GETRANGE = 70, /* rows, also of a cache: read part of the value */
     SHERWOOD_PERSIST = 71,  /* remove the expiry time of a present key */

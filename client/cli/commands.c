@@ -17,7 +17,7 @@ static void list_commands(struct sw_cli *cli, int code, int count, char **words)
 static void help(struct sw_cli *cli, int code, int count, char **words);
 
 static const char of_bits[] = "  Shows the new value, or nil if the key is absent. For integers, "
-                              "and rows of bytes, u32 or u64.\n";
+                              "and rows of bytes, u32, u64 or i64.\n";
 
 /* Decides whether an operation has a row here: its RESP command has a name of the same length, it
  * is no SET, its operand is one value, and tables of integers have it. The other commands have rows

@@ -54,6 +54,9 @@ static void put_number(FILE *out, uint32_t type, const uint8_t *at)
     case SW_TYPE_BF16:
         fprintf(out, "%.4g", sw_cli_float_of(type, (uint32_t)bits));
         break;
+    case SW_TYPE_I64:
+        fprintf(out, "%" PRId64, (int64_t)bits);
+        break;
     default:
         fprintf(out, "%" PRIu64, bits);
         break;

@@ -137,25 +137,34 @@ static const char *read_float(uint32_t type, const char *text, uint8_t *out)
     return wrong;
 }
 
+/* Reads an integer of `bytes` bytes: unsigned, or signed with 8 bytes. */
+static const char *read_integer(uint32_t type, const uint8_t *text, size_t size, uint8_t *out)
+{
+    const uint32_t bytes = sw_value_type_bytes(type);
+    const bool is_signed = sw_value_type_kind(type) == SW_NUMBER_SIGNED;
+    const bool is_negative = is_signed && size > 0 && text[0] == '-';
+    const uint64_t max = is_signed ? (uint64_t)INT64_MAX + is_negative : sw_cli_width_max(bytes);
+    uint64_t number = 0;
+    if (!sw_decimal_parse(text + is_negative, size - is_negative, max, &number)) {
+        return NO_NUMBER;
+    }
+    number = is_negative ? 0 - number : number;
+    memcpy(out, &number, bytes); /* the low bytes come first */
+    return NULL;
+}
+
 static const char *read_number(uint32_t type, const uint8_t *text, size_t size, uint8_t *out)
 {
     char word[NUMBER_BYTES_MAX + 1];
-    const uint32_t bytes = sw_value_type_bytes(type);
-    uint64_t number = 0;
-    if (type != SW_TYPE_U32 && type != SW_TYPE_U64) {
-        if (size > NUMBER_BYTES_MAX || memchr(text, '\0', size) != NULL) {
-            return size > NUMBER_BYTES_MAX ? NO_NUMBER ": it has more than 64 characters"
-                                           : NO_NUMBER;
-        }
-        memcpy(word, text, size);
-        word[size] = '\0';
-        return read_float(type, word, out);
+    if (sw_value_type_kind(type) != SW_NUMBER_FLOAT) {
+        return read_integer(type, text, size, out);
     }
-    if (!sw_decimal_parse(text, size, sw_cli_width_max(bytes), &number)) {
-        return NO_NUMBER;
+    if (size > NUMBER_BYTES_MAX || memchr(text, '\0', size) != NULL) {
+        return size > NUMBER_BYTES_MAX ? NO_NUMBER ": it has more than 64 characters" : NO_NUMBER;
     }
-    memcpy(out, &number, bytes);
-    return NULL;
+    memcpy(word, text, size);
+    word[size] = '\0';
+    return read_float(type, word, out);
 }
 
 /* Returns an error text with the number of numbers in a row of the wrong length; valid until the

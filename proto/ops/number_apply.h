@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * number_apply.h - the effect of INCREMENT_F32, INCREMENT_U64 and DECREMENT_U64 on a row of
- * numbers, for host and device. A number whose result does not fit keeps its value.
+ * number_apply.h - the effect of the operations of SW_OPS_FITTING (INCREMENT_F32, DECREMENT_U64 and
+ * the like) on a row of numbers, for host and device. A number whose result does not fit keeps its
+ * value.
  *
  * Threads: pure functions of their arguments. The threads of a warp may share one call.
  */
@@ -47,6 +48,23 @@ SW_HD static inline bool sw_u64_after(uint32_t op, uint64_t before, uint64_t ope
     return fits;
 }
 
+/* The same for signed numbers, as their bits. */
+SW_HD static inline bool sw_i64_after(uint64_t before, uint64_t operand, uint64_t *after)
+{
+    const uint64_t sum = before + operand;
+    const bool fits = ((before ^ sum) & (operand ^ sum)) >> 63 == 0; /* it has the sign of one */
+    *after = fits ? sum : before;
+    return fits;
+}
+
+/* The same for a number of 8 bytes: of the element of the operation. */
+SW_HD static inline bool sw_pair_after(uint32_t op, uint64_t before, uint64_t operand,
+                                       uint64_t *after)
+{
+    return SW_OPS_HAS(SW_OPS_I64, op) ? sw_i64_after(before, operand, after)
+                                      : sw_u64_after(op, before, operand, after);
+}
+
 /* Carries out an operation of SW_OPS_FITTING on each `step`-th number of a row, from number `first`
  * on. The row has `bytes` bytes, without its key string; the row of an absent key is zeros. Row and
  * operand are aligned to 4 bytes. Returns whether the result of some number fits. */
@@ -55,15 +73,15 @@ SW_HD static inline bool sw_numbers_apply(uint32_t op, void *row, const void *op
 {
     uint32_t *to = (uint32_t *)row;
     const uint32_t *from = (const uint32_t *)operand;
-    const uint32_t words = SW_OPS_HAS(SW_OPS_U64, op) ? 2 : 1;
+    const uint32_t words = SW_OPS_HAS(SW_OPS_PAIRS, op) ? 2 : 1;
     bool some = false;
     for (uint32_t k = first * words; k + words <= bytes / 4; k += step * words) {
         if (words == 1) {
             some |= sw_f32_after(to[k], from[k], &to[k]);
         } else {
             uint64_t after = 0;
-            some |= sw_u64_after(op, (uint64_t)to[k + 1] << 32 | to[k],
-                                 (uint64_t)from[k + 1] << 32 | from[k], &after);
+            some |= sw_pair_after(op, (uint64_t)to[k + 1] << 32 | to[k],
+                                  (uint64_t)from[k + 1] << 32 | from[k], &after);
             to[k] = (uint32_t)after;
             to[k + 1] = (uint32_t)(after >> 32);
         }

@@ -60,7 +60,7 @@
  *
  * number    on the wire (sherwood.proto); never another.
  * op        number in the table and in the log; never changes.
- * element   what the row consists of, in SW_ELEMENT_MAP. OWN: the table's own type.
+ * element   of the row, in SW_ELEMENT_MAP. OWN: the table's own type.
  * on        tables that support it: INTEGERS, ROWS, PLAIN (both), CACHE, BLOBS (rows and caches),
  *           ANY, EXPIRY (tables whose keys expire).
  * use       USE if it counts as a use of a cache entry, otherwise NO_USE.
@@ -108,15 +108,15 @@
     X(FIND_OR_INSERT, 12, 11, FIND, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
       "cache: insert if absent; otherwise read and count a use") \
     X(SET_SCORE, 13, 12, USE, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
-      "cache: if present, record a use with the score of the request; takes no values") \
+      "cache: if present, record a use with the request's score; takes no values") \
     X(SET_VALUE, 14, 13, SET, PRESENT, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "set", \
       "cache: replace if present; does not count as a use") \
     X(ADD_F32, 15, 14, ADD_ROW, ALWAYS, F32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
       "insert, or add number by number: 32-bit floats") \
     X(ADD_U32, 16, 15, ADD_ROW, ALWAYS, U32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
-      "insert, or add number by number: unsigned 32-bit integers, which wrap around") \
+      "insert, or add number by number: 32-bit integers, modulo 2^32") \
     X(ADD_U64, 17, 16, ADD_ROW, ALWAYS, U64, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
-      "insert, or add number by number: unsigned 64-bit integers; value_bytes is a multiple of 8") \
+      "as ADD_U32 with 64 bits, unsigned or signed; value_bytes is a multiple of 8") \
     X(ADD_PRESENT_F32, 18, 17, ADD_ROW, PRESENT, F32, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", \
       "add if present") \
     X(ADD_PRESENT_U32, 19, 18, ADD_ROW, PRESENT, U32, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
@@ -124,7 +124,7 @@
     X(ADD_F16, 21, 20, ADD_ROW, ALWAYS, F16, ROWS, USE, TIMES, DEVICE, SAME, "add", \
       "rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754") \
     X(ADD_BF16, 22, 21, ADD_ROW, ALWAYS, BF16, ROWS, USE, TIMES, DEVICE, SAME, "add", \
-      "rows: as ADD_F32, each sum rounded to 16 bits, the high half of a 32-bit float (bfloat16)") \
+      "rows: as ADD_F16, in bfloat16: the high half of a 32-bit float") \
     X(ADD_PRESENT_F16, 23, 22, ADD_ROW, PRESENT, F16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
     X(ADD_PRESENT_BF16, 24, 23, ADD_ROW, PRESENT, BF16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
     X(EXPIRE, 25, 24, EXPIRE, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
@@ -142,7 +142,7 @@
     X(INCRBY, 77, 30, INCRBY, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrby", \
       "rows of strings: add an integer, a decimal text, as in redis") \
     X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrbyfloat", \
-      "rows of strings: add the decimal number in the operand; the value stays if it is not a number or the result is too long") \
+      "rows of strings: add a decimal number; a value that is no number stays") \
     X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "append", \
       "rows of strings: append; an absent key counts as empty") \
     X(SETRANGE, 69, 38, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
@@ -152,10 +152,12 @@
     X(INCREMENT_U64, 81, 40, ADD_FITTING, ALWAYS, U64, ROWS, USE, TIMES, HOST, LIKE, "incrby", \
       "rows of u64: add; a number stays if its sum would overflow") \
     X(DECREMENT_U64, 82, 41, SUBTRACT_FITTING, ALWAYS, U64, ROWS, USE, NO_TIMES, HOST, LIKE, "decrby", \
-      "rows of u64: subtract if present; a smaller number stays")
+      "rows of u64: subtract if present; a smaller number stays") \
+    X(INCREMENT_I64, 83, 42, ADD_FITTING, ALWAYS, I64, ROWS, USE, TIMES, HOST, LIKE, "incrby", \
+      "rows of i64: add; a number stays if its sum would overflow")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
-#define SW_OPS_END 42
+#define SW_OPS_END 43
 
 /* Operations on keys that the server composes from operations of the table: from `op` alone, or
  * from a read and a write between which no other write runs. The columns are the same. */
@@ -207,21 +209,23 @@
     X(TOPOLOGY, 90, SERVER, NOTHING, READS, LIKE, "ping", \
       "clusters: return at most `count` bytes of a Topology, from byte `cursor` on")
 
-/* What a value that is not an integer consists of. X(name, number, word, bytes, kind, adds)
+/* Elements of the values that are not integers. X(name, number, word, bytes, kind, adds)
  *
  * number    in frames, snapshots and the log (enum sw_value_type); never changes.
  * word      of --value-type.
  * bytes     of one number; 0: the value has no numbers.
  * kind      NONE, UNSIGNED, SIGNED or FLOAT.
- * adds      element of the ADD for these numbers; OWN: none. */
-#define SW_ELEMENT_MAP(X)                   \
+ * adds      element of the ADD for these numbers; OWN: none. The sum modulo 2^64 of two signed
+ *           numbers has the bits of the sum of two unsigned ones. */
+#define SW_ELEMENT_MAP(X)                    \
     X(BYTES,  0, "bytes",  0, NONE,     OWN) \
     X(STRING, 1, "string", 0, NONE,     OWN) \
     X(U32,    2, "u32",    4, UNSIGNED, U32) \
     X(U64,    3, "u64",    8, UNSIGNED, U64) \
     X(F32,    4, "f32",    4, FLOAT,    F32) \
     X(F16,    5, "f16",    2, FLOAT,    F16) \
-    X(BF16,   6, "bf16",   2, FLOAT,    BF16)
+    X(BF16,   6, "bf16",   2, FLOAT,    BF16) \
+    X(I64,    7, "i64",    8, SIGNED,   U64)
 /* clang-format on */
 
 #define SW_OPERATION_MAP(X) \
@@ -350,6 +354,7 @@ enum sw_yes {
 #define SW_MASK_ROW_16_BITS(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_BYTES_OF_##e == 2)
 #define SW_MASK_ROW_U32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U32)
 #define SW_MASK_ROW_U64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U64)
+#define SW_MASK_ROW_I64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_I64)
 #define SW_MASK_ROW_F32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F32)
 #define SW_MASK_ROW_F16(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F16)
 #define SW_MASK_ROW_BF16(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_BF16)
@@ -376,6 +381,7 @@ enum sw_yes {
 #define SW_OPS_16_BITS SW_OPS_OF(SW_MASK_ROW_16_BITS)
 #define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32) /* work on rows of this type: */
 #define SW_OPS_U64 SW_OPS_OF(SW_MASK_ROW_U64)
+#define SW_OPS_I64 SW_OPS_OF(SW_MASK_ROW_I64)
 #define SW_OPS_F32 SW_OPS_OF(SW_MASK_ROW_F32)
 #define SW_OPS_F16 SW_OPS_OF(SW_MASK_ROW_F16)
 #define SW_OPS_BF16 SW_OPS_OF(SW_MASK_ROW_BF16)

@@ -42,8 +42,9 @@
 #define SW_NEEDS_STRINGS                                                                        \
     "needs values that are strings: start the server with --engine robin_hood --value-bytes N " \
     "--value-type string"
-#define SW_NO_BITS \
-    "bit operations need values that are integers, or rows of bytes, u32 or u64 (--value-type)"
+#define SW_NO_BITS                                                                     \
+    "bit operations need values that are integers, or rows of bytes, u32, u64 or i64 " \
+    "(--value-type)"
 #define SW_WHY_NO_SUCH_ROWS ": values are not rows of this number type (see --value-type)"
 
 #define SW_NO_CLEAR                                                                                \

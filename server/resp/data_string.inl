@@ -75,22 +75,25 @@ static bool is_one_number(const struct data *data, enum sw_op op, uint32_t size)
     return SW_OPS_HAS(shape->operations, op) && shape->blob_bytes_max == size;
 }
 
-/* INCR, DECR, INCRBY and DECRBY of rows of one u64. */
-FOR_EACH_KIND void run_by_u64(const struct data *data, const struct values *values)
+/* INCR, DECR, INCRBY and DECRBY of rows of one u64 or i64. */
+FOR_EACH_KIND void run_by_number(const struct data *data, const struct values *values)
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;
     char name[SW_COMMAND_NAME_BYTES];
     int64_t amount = 0;
     const char *error = sw_counter_amount(data->command, data->arguments, &amount);
-    const uint64_t size = amount < 0 ? 0 - (uint64_t)amount : (uint64_t)amount;
-    if (!is_one_number(data, SW_INCREMENT_U64, sizeof(size))) {
+    const bool is_signed = is_one_number(data, SW_INCREMENT_I64, sizeof(amount));
+    const uint64_t size = amount < 0 && !is_signed ? 0 - (uint64_t)amount : (uint64_t)amount;
+    const enum sw_op op = is_signed    ? SW_INCREMENT_I64
+                          : amount < 0 ? SW_DECREMENT_U64
+                                       : SW_INCREMENT_U64;
+    if (!is_signed && !is_one_number(data, SW_INCREMENT_U64, sizeof(size))) {
         sw_command_upper(data->command, name);
         refuse(data, "ERR the %s engine has no %s%s" SW_WHY_NO_COUNTERS, shape->engine_name, name,
                shape->of_rows);
     } else if (error != NULL) {
         refuse(data, "%s", error);
-    } else if (add_operand(data, values, amount < 0 ? SW_DECREMENT_U64 : SW_INCREMENT_U64, &size,
-                           sizeof(size))) {
+    } else if (add_operand(data, values, op, &size, sizeof(size))) {
         add_reply(data, SW_REPLY_KIND_COUNTED);
     }
 }
@@ -98,7 +101,7 @@ FOR_EACH_KIND void run_by_u64(const struct data *data, const struct values *valu
 FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
 {
     if (values->are_bytes && !SW_OPS_HAS(data->resp->batches->shape.operations, SW_INCRBY)) {
-        run_by_u64(data, values);
+        run_by_number(data, values);
     } else if (values->are_bytes) {
         run_by_string(data, values);
     } else if (data->arguments->count == 2) {

@@ -46,7 +46,8 @@ enum sw_reply_kind {
     SW_REPLY_KIND_BLOB_BYTES,    /* the length of the value; 0 if the key was absent */
     SW_REPLY_KIND_BLOB_ENCODING, /* "raw"; null if the key was absent */
     SW_REPLY_KIND_RANGE,   /* part of a value, also of an integer; the operand has its bounds */
-    SW_REPLY_KIND_COUNTED, /* the integer after INCRBY of a string or a row of one u64, or an error
+    SW_REPLY_KIND_COUNTED, /* the integer after INCRBY of a string or a row of one integer, or an
+                            * error
                             */
     SW_REPLY_KIND_FLOAT, /* the text after INCRBYFLOAT of a string or a row of one f32, likewise */
     SW_REPLY_KIND_APPENDED /* the length after APPEND or SETRANGE, likewise */

@@ -80,10 +80,14 @@ static enum sw_string_fault number_after(const struct sw_resp_batch *batch,
     }
     memcpy(&amount, operand, sizeof(amount));
     memcpy(&before, previous, sw_result_found(batch, i) ? sizeof(before) : 0);
-    return sw_result_present_after(batch, i) &&
-                   sw_u64_after(batch->ops[i], before, amount, &result->number)
-               ? SW_STRING_DONE
-               : SW_STRING_OVERFLOWS;
+    if (!sw_result_present_after(batch, i) ||
+        !sw_pair_after(batch->ops[i], before, amount, &result->number)) {
+        return SW_STRING_OVERFLOWS;
+    }
+    if (SW_OPS_HAS(SW_OPS_I64, batch->ops[i])) {
+        result->size = sw_string_put_integer((int64_t)result->number, result->space.text);
+    }
+    return SW_STRING_DONE;
 }
 
 /* Returns the result of the one operation of a reply, as sw_string_after does. */

@@ -51,6 +51,9 @@ Test(cli_numbers, that_are_taken)
         {SW_TYPE_BF16, "256", 0x4380},
         {SW_TYPE_U32, "4294967295", 0xFFFFFFFF},
         {SW_TYPE_U64, " 18446744073709551615\t", UINT64_MAX},
+        {SW_TYPE_I64, "-9223372036854775808", 1ULL << 63},
+        {SW_TYPE_I64, "9223372036854775807", INT64_MAX},
+        {SW_TYPE_I64, " -1", UINT64_MAX},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t bits = 0;
@@ -95,6 +98,10 @@ Test(cli_numbers, that_are_refused)
         {SW_TYPE_U32, "-1", "not a number"},
         {SW_TYPE_U32, "1.0", "not a number"},
         {SW_TYPE_U64, "18446744073709551616", "not a number"},
+        {SW_TYPE_I64, "9223372036854775808", "not a number"},
+        {SW_TYPE_I64, "-9223372036854775809", "not a number"},
+        {SW_TYPE_I64, "--1", "not a number"},
+        {SW_TYPE_I64, "-", "not a number"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t bits = 0;

@@ -151,7 +151,8 @@ def letters(rng, size):  # bytes that no number has
     return bytes(rng.choices(b"gkqz\0\xff", k=size))
 
 
-WIDTHS = {"u32": 4, "u64": 8, "f32": 4, "f16": 2, "bf16": 2}
+WIDTHS = {"u32": 4, "u64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8}
+ADDS = {"i64": "u64"}  # ADD_U64 adds signed integers
 FLOATS = ("f32", "f16", "bf16")
 
 
@@ -170,14 +171,14 @@ def pack(numbers, values):
         return b"".join(struct.pack("<H", (w + 0x7fff + (w >> 16 & 1)) >> 16 & 0xffff) for w in words)
     if numbers == "f32":
         return b"".join(rounded(value) for value in values)
-    letter = {"u32": "I", "u64": "Q", "f16": "e"}[numbers]
+    letter = {"u32": "I", "u64": "Q", "f16": "e", "i64": "q"}[numbers]
     return struct.pack(f"<{len(values)}{letter}", *values)
 
 
 def unpack(numbers, data):
     if numbers == "bf16":
         return struct.unpack(f"<{len(data) // 2}f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2)))
-    letter = {"u32": "I", "u64": "Q", "f32": "f", "f16": "e"}[numbers]
+    letter = {"u32": "I", "u64": "Q", "f32": "f", "f16": "e", "i64": "q"}[numbers]
     return struct.unpack(f"<{len(data) // WIDTHS[numbers]}{letter}", data)
 
 
@@ -213,7 +214,8 @@ def fitting(change):
     def apply(_shape, row, before, operand):
         numbers = row.element.lower()
         def fits(number):
-            return math.isfinite(unpack("f32", rounded(number))[0]) if numbers == "f32" else 0 <= number < 2**64
+            low = -2**63 if numbers == "i64" else 0
+            return math.isfinite(unpack("f32", rounded(number))[0]) if numbers == "f32" else low <= number < low + 2**64
         old = unpack(numbers, before or bytes(len(operand)))
         return pack(numbers, [new if fits(new := change(a, b)) else a for a, b in zip(old, unpack(numbers, operand))])
     return apply
@@ -336,13 +338,13 @@ def has(row, shape):
         return False
     if row.verb == "ADD_ROW":
         numbers = row.element.lower()
-        return shape.numbers in (numbers, "bytes") and shape.value_bytes % WIDTHS[numbers] == 0
+        return ADDS.get(shape.numbers, shape.numbers) in (numbers, "bytes") and shape.value_bytes % WIDTHS[numbers] == 0
     if row.verb.endswith("_FITTING"):
         return shape.numbers == row.element.lower()
     if row.element == "STRING":
         return shape.numbers == "string"
     if columns(row.verb)[3] == "BITS":
-        return shape.numbers in ("integer", "bytes", "u32", "u64")
+        return shape.numbers in ("integer", "bytes", "u32", "u64", "i64")
     return True
 
 

@@ -22,6 +22,7 @@ static size_t put(void *out, enum sherwood_type type, int number)
     memcpy(&bits, &f32, sizeof(bits));
     switch (type) {
     case SHERWOOD_U64:
+    case SHERWOOD_I64:
         memcpy(out, &u64, 8);
         return 8;
     case SHERWOOD_U32:
@@ -62,7 +63,7 @@ int main(int argc, char **argv)
                "connect %s: %s", argv[1], text);
     const struct sherwood_server *server = sherwood_server(client);
     const enum sherwood_type type = server->value_type;
-    const bool is_float = type >= SHERWOOD_F32;
+    const bool is_float = type >= SHERWOOD_F32 && type <= SHERWOOD_BF16;
     uint64_t *keys = malloc(KEYS * sizeof(*keys));
     uint64_t *found = calloc(sherwood_found_words(KEYS), sizeof(*found));
     for (uint64_t i = 0; i < KEYS; i++) {

@@ -10,7 +10,7 @@ import harness
 from harness import case, check, equal, main
 
 CLI = harness.BUILD / "sherwood-cli"
-FORMATS = {"u32": ("I", 32), "u64": ("Q", 64), "f32": ("I", 32), "f16": ("H", 16), "bf16": ("H", 16)}
+FORMATS = {"u32": ("I", 32), "u64": ("Q", 64), "i64": ("Q", 64), "f32": ("I", 32), "f16": ("H", 16), "bf16": ("H", 16)}
 SEED = int(os.environ.get("SW_TEST_SEED", random.randrange(2**32)))
 
 

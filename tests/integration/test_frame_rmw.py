@@ -191,7 +191,7 @@ def what_is_refused():
     def part(size, at, whole):
         return (f"cannot read or write {size} byte{'s' * (size != 1)} from byte {at} on: values have {whole} bytes, "
                 "and range_bytes must be at least 1")
-    numbers = "bit operations need values that are integers, or rows of bytes, u32 or u64 (--value-type)"
+    numbers = "bit operations need values that are integers, or rows of bytes, u32, u64 or i64 (--value-type)"
     refusals((), 8, 8,
              (wire.GETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "GETRANGE needs rows: start the server with --value-bytes"),
              (wire.SETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "SETRANGE needs rows: start the server with --value-bytes"),

@@ -17,7 +17,7 @@ import wire
 from data_directory import Directory
 from interfaces import Frames, Library, Python, Rings
 from harness import BUILD, ROOT, Server, Skip, case, check, drawn_seed, equal, main
-from matrix import FLOATS, RELEASED, VERBS, WIDTHS, Ask, Shape, Table, columns, draw, has, pack, rows, unpack
+from matrix import ADDS, FLOATS, RELEASED, VERBS, WIDTHS, Ask, Shape, Table, columns, draw, has, pack, rows, unpack
 from people import hello
 from replication import caught_up, replica_of
 
@@ -31,6 +31,7 @@ SHAPES = (
     Shape("integers of cuckoo", ("--engine", "cuckoo"), 8, 8, "integer", "cuckoo"),
     Shape("rows of u32", ("--value-bytes", "8", "--value-type", "u32"), 8, 8, "u32"),
     Shape("rows of u64", ("--value-bytes", "16", "--value-type", "u64"), 8, 16, "u64"),
+    Shape("rows of i64", ("--value-bytes", "16", "--value-type", "i64"), 8, 16, "i64"),
     Shape("rows of f32", ("--value-bytes", "8", "--value-type", "f32"), 8, 8, "f32"),
     Shape("rows of f16", ("--value-bytes", "8", "--value-type", "f16"), 8, 8, "f16"),
     Shape("rows of bf16", ("--value-bytes", "8", "--value-type", "bf16"), 8, 8, "bf16"),
@@ -142,7 +143,7 @@ def words_of(row, shape, key, operand, at, by_cli=False):
             other.command == row.command and has(other, shape) for other in ROWS)):
         return None  # on this table the command is another row's
     if row.verb == "ADD_ROW":
-        own = shape.engine != "cache" and row.element.lower() == shape.numbers
+        own = shape.engine != "cache" and row.element.lower() == ADDS.get(shape.numbers, shape.numbers)
         return ["ADD", key, text(operand), *(["XX"] if row.guard == "PRESENT" else [])] if own else None
     if row.verb == "SET" and row.guard != "ABSENT":
         expires = ["PXAT", at] if at is not None else []

@@ -190,6 +190,13 @@ def scaled_sums():
             if kind != "f32":
                 raises(ValueError, "scale must be finite", c.add_rows, [1], np.zeros((1, width), c.value_dtype), scale=.5)
             raises(ValueError, "only", c.add_rows, [1], rows[:1], only="absent")
+    for kind, dtype in (("i64", np.int64),):
+        with daemon("--backend", "cpu", "--value-bytes", "24", "--value-type", kind) as server, sherwood.connect(server.unix) as c:
+            rows = np.array([[-1, 2, 1 << 52], [5, -6, 7]], dtype)
+            c.add_rows([1, 2, 9], -rows[[0, 1, 0]], scale=-1)
+            c.add_many([2], rows[:1])
+            c.set_range_many([9], 1, rows[:1, :2])
+            same(c.get_many([1, 2, 3, 9])[0], np.stack([rows[0], rows[0] + rows[1], 0 * rows[0], rows[0, [0, 0, 1]]]), kind)
     with daemon("--backend", "cpu") as server, sherwood.connect(server.unix) as c:
         raises(ValueError, "this server's values are integers: use add_many", c.add_rows, [1], [1])
 

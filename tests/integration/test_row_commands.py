@@ -137,7 +137,7 @@ def bits_and_compare():
                 equal(value if row or value is None else int(value), shown(model.get(key)), (name, key))
     with Server(*CPU, "--value-bytes", "8", "--value-type", "f32") as server, server.connect() as connection:
         equal(wire.Replies(connection).ask("OR", 1, "12345678"), wire.Error(
-            "ERR bit operations need values that are integers, or rows of bytes, u32 or u64 (--value-type)"), "floats")
+            "ERR bit operations need values that are integers, or rows of bytes, u32, u64 or i64 (--value-type)"), "floats")
 
 
 def f32(number):

@@ -14,7 +14,8 @@ from harness import BUILD, Server, case, drawn_seed, equal, main, relay
 SEED = drawn_seed()
 PEER = BUILD / "tests" / "integration" / "peer_sums"
 CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
-NUMBERS = {"f32": np.uint32, "f16": np.uint16, "bf16": np.uint16, "u32": np.uint32, "u64": np.uint64}
+NUMBERS = {"f32": np.uint32, "f16": np.uint16, "bf16": np.uint16, "u32": np.uint32, "u64": np.uint64, "i64": np.uint64}
+ADDS = {"i64": "U64"}  # the element of the ADD, if it is another
 HARD = {"f32": (0, 0x80000000, 1, 0x807fffff, 0x00800000, 0x3f800000, 0x33800000, 0x33800001, 0x7f7fffff, 0x7f800000,
                 0xff800000, 0x7fc00001, 0xff812345),
         "f16": (0, 0x8000, 1, 0x83ff, 0x0400, 0x3c00, 0x1000, 0x1001, 0x7bff, 0x7c00, 0xfc00, 0x7e01, 0xfd23),
@@ -42,7 +43,7 @@ def narrow(kind, sums):
 
 def added(kind, row, operand):
     """Returns row + operand as bits. Operands of another bit type are float32."""
-    if kind[0] == "u":
+    if kind[0] in "ui":
         return row + operand
     other = operand.view(np.float32) if operand.dtype == np.uint32 else wide(kind, operand)
     with np.errstate(all="ignore"):
@@ -83,8 +84,8 @@ def rows_of(connection, keys, size):
 def by_frames():
     """ADD frames with repeated keys on rows of each type: the values before and after equal numpy's, bit by bit"""
     rng = random.Random(SEED)
-    for kind, size in (("f16", 60), ("bf16", 4), ("bf16", 256), ("f16", 1028), ("f32", 60), ("u32", 20), ("u64", 64)):
-        add, present = (getattr(wire, f"ADD_{p}{kind.upper()}") for p in ("", "PRESENT_"))
+    for kind, size in (("f16", 60), ("bf16", 4), ("bf16", 256), ("f16", 1028), ("f32", 60), ("u32", 20), ("u64", 64), ("i64", 24)):
+        add, present = (getattr(wire, f"ADD_{p}{ADDS.get(kind, kind.upper())}") for p in ("", "PRESENT_"))
         with Server(*CPU, "--value-bytes", str(size), "--value-type", kind) as server, server.connect() as connection:
             model = Model(kind, size // np.dtype(NUMBERS[kind]).itemsize)
             for _ in range(8):
@@ -115,8 +116,8 @@ def bits_of(number):
 def scales_and_wide_operands():
     """ADD with a scale, and float32 operands on 16-bit rows: every rounding equals numpy's, also after a restart"""
     rng = random.Random(SEED)
-    for kind, size in (("f32", 60), ("f16", 20), ("bf16", 256), ("u32", 20), ("u64", 64), ("f16", 4)):
-        add, present = (getattr(wire, f"ADD_{p}{kind.upper()}") for p in ("", "PRESENT_"))
+    for kind, size in (("f32", 60), ("f16", 20), ("bf16", 256), ("u32", 20), ("u64", 64), ("i64", 40), ("f16", 4)):
+        add, present = (getattr(wire, f"ADD_{p}{ADDS.get(kind, kind.upper())}") for p in ("", "PRESENT_"))
         numbers = size // np.dtype(NUMBERS[kind]).itemsize
         model = Model(kind, numbers)
         with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +141,7 @@ def scales_and_wide_operands():
                         if wants:
                             equal(reply.body[i * size:(i + 1) * size], model.row(key).tobytes(), f"{kind}: before {i}")
                         with np.errstate(all="ignore"):
-                            if kind[0] == "u":
+                            if kind[0] in "ui":
                                 operand = operand if scale == 1 else 0 - operand
                             elif of == "f32":
                                 operand = narrow("f32", scale * wide("f32", operand))
@@ -179,7 +180,7 @@ def wrong_scales():
 def by_resp():
     """ADD key row [SCALE s] [XX], also in MULTI: replies and rows are right; an error changes nothing"""
     rng = random.Random(SEED)
-    for kind, size in (("f32", 60), ("f16", 20), ("bf16", 64), ("u32", 4), ("u64", 64)):
+    for kind, size in (("f32", 60), ("f16", 20), ("bf16", 64), ("u32", 4), ("u64", 64), ("i64", 16)):
         numbers = size // np.dtype(NUMBERS[kind]).itemsize
         model = Model(kind, numbers)
         with Server(*CPU, "--value-bytes", str(size), "--value-type", kind) as server, server.connect() as connection:
@@ -202,7 +203,7 @@ def by_resp():
                         if kind == "f32":
                             operand = narrow("f32", np.float32(scale) * wide("f32", operand))
                         elif scale == -1:
-                            operand = 0 - operand if kind[0] == "u" else operand ^ np.uint16(0x8000)
+                            operand = 0 - operand if kind[0] in "ui" else operand ^ np.uint16(0x8000)
                     model.add(key, operand, present)
                 reply = replies.ask(*words)
                 if queued is None:
@@ -236,7 +237,7 @@ def by_resp():
 @case
 def by_the_library():
     """sherwood_add on rows of every type; rows of bytes are refused"""
-    for kind in ("f32", "f16", "bf16", "u32", "u64", "bytes"):
+    for kind in ("f32", "f16", "bf16", "u32", "u64", "i64", "bytes"):
         with Server(*CPU, "--value-bytes", "64", "--value-type", kind, "--frame-ops-max", "4096") as server:
             relay(PEER, server.address())
 

@@ -284,6 +284,32 @@ def rows_of_one_number():
 
 
 @case
+def rows_of_one_signed_number():
+    """rows of one i64 count as redis does: negative numbers, the ends of 64 bits, and the same errors"""
+    flags = dict(zip(FLAGS[::2], FLAGS[1::2]), **{"--value-bytes": "8", "--value-type": "i64"})
+    with Server(*(part for pair in flags.items() for part in pair)) as server:
+        replies = wire.Replies(server.connect())
+        over = "ERR increment or decrement would overflow"
+        equal([replies.ask("DECR", "n"), replies.ask("INCRBY", "n", 43), replies.ask("DECRBY", "n", 50), replies.ask("INCRBY", "n", -1),
+               replies.ask("GET", "n")], [-1, 42, -8, -9, struct.pack("<q", -9)], "counts")
+        replies.ask("SET", "n", struct.pack("<q", 2**63 - 2), "PXAT", FAR * 1000)
+        equal([replies.ask("INCR", "n"), str(replies.ask("INCR", "n")), replies.ask("EXPIRETIME", "n"), replies.ask("GET", "n")],
+              [2**63 - 1, over, FAR, struct.pack("<q", 2**63 - 1)], "the largest; the time is kept")
+        equal([replies.ask("INCRBY", "m", -2**63), str(replies.ask("DECR", "m")), replies.ask("INCRBY", "m", 2**63 - 1)],
+              [-2**63, over, -1], "the smallest")
+        equal(str(replies.ask("DECRBY", "m", -2**63)), "ERR decrement would overflow", "the amount")
+        equal([str(replies.ask("INCRBY", "n", word)) for word in ("x", "1.5", "+1", "-0", 2**63)],
+              ["ERR value is not an integer or out of range"] * 5, "amounts")
+        equal([replies.ask("MULTI"), replies.ask("DECR", "t"), replies.ask("INCRBY", "t", 3), replies.ask("EXEC")],
+              ["OK", "QUEUED", "QUEUED", [-1, 2]], "a transaction")
+        with server.connect() as other:
+            equal([replies.ask("WATCH", "n", "t"), str(wire.Replies(other).ask("INCR", "n")), replies.ask("MULTI"),
+                   replies.ask("INCR", "t"), replies.ask("EXEC")], ["OK", over, "OK", "QUEUED", [3]], "a refused INCR changes no watched key")
+        got = add_from_all(server, 8, 20, ("DECR", "shared"))
+        equal(sorted(got), list(range(-160, 0)), "each value once")
+
+
+@case
 def redis_py():
     """redis-py counts, appends and locks by string keys; its Lock, which sends scripts, gets an error with advice"""
     import redis # pylint: disable=import-outside-toplevel

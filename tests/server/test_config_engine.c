@@ -51,11 +51,10 @@ Test(config_engine, rows)
         const char *bytes, *type;
         enum sw_value_format format;
         uint32_t stored, dimension;
-    } rows[] = {{"4096", "bytes", SW_VALUE_FIXED, 4096, 1},
-                {"60", "string", SW_VALUE_STRING, 64, 1},
-                {"256", "f32", SW_VALUE_FIXED, 256, 64},
-                {"256", "bf16", SW_VALUE_FIXED, 256, 128},
-                {"16", "u64", SW_VALUE_FIXED, 16, 2}};
+    } rows[] = {
+        {"4096", "bytes", SW_VALUE_FIXED, 4096, 1}, {"60", "string", SW_VALUE_STRING, 64, 1},
+        {"256", "f32", SW_VALUE_FIXED, 256, 64},    {"256", "bf16", SW_VALUE_FIXED, 256, 128},
+        {"16", "u64", SW_VALUE_FIXED, 16, 2},       {"24", "i64", SW_VALUE_FIXED, 24, 3}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;
         struct sw_table_config table;
@@ -232,6 +231,8 @@ Test(config_engine, rows_that_are_refused)
          "(value-type bytes has 4096)"},
         {{"--value-bytes", "12", "--value-type", "u64"},
          "value-bytes 12 is not a multiple of the 8 bytes of a u64"},
+        {{"--value-bytes", "20", "--value-type", "i64"},
+         "value-bytes 20 is not a multiple of the 8 bytes of a i64"},
         {{"--value-type", "f32"}, "value-type needs rows"},
         {{"--rows-max", "9"}, "rows-max needs rows"},
         {{"--rows-in", "host"}, "rows-in needs rows"},

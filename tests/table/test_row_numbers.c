@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_row_numbers.c - INCREMENT_F32, INCREMENT_U64 and DECREMENT_U64 in batches that repeat keys
- * and mix them with other writes, beside a model that goes number by number.
+ * test_row_numbers.c - INCREMENT_F32, INCREMENT_U64, DECREMENT_U64 and the like in batches that
+ * repeat keys and mix them with other writes, beside a model that goes number by number.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,7 +18,7 @@ struct world {
     struct fixture fixture;
     struct random random;
     uint32_t words, text_words; /* of 32 bits; of the numbers, and of the key string behind them */
-    bool floats;
+    enum sw_element element;
     bool present[KEYS];
     uint32_t rows[KEYS][WORDS_MAX];
 };
@@ -49,6 +49,16 @@ static void model_float(uint32_t *number, uint32_t operand)
     const float rounded = (float)sum;
     if (isfinite(rounded)) {
         memcpy(number, &rounded, sizeof(rounded));
+    }
+}
+
+static void model_signed(uint32_t *number, const uint32_t *operand)
+{
+    long long a, b, after;
+    memcpy(&a, number, sizeof(a));
+    memcpy(&b, operand, sizeof(b));
+    if (!__builtin_saddll_overflow(a, b, &after)) {
+        memcpy(number, &after, sizeof(after));
     }
 }
 
@@ -83,6 +93,8 @@ static void apply(struct world *world, uint32_t op, uint64_t key, const uint32_t
     for (uint32_t w = 0; w < world->words; w += 2) {
         if (op == SW_INCREMENT_U64 || op == SW_DECREMENT_U64) {
             model_integer(op, &row[w], &operand[w]);
+        } else if (op == SW_INCREMENT_I64) {
+            model_signed(&row[w], &operand[w]);
         } else if (op == SW_ADD_U64) {
             uint64_t a, b;
             memcpy(&a, &row[w], sizeof(a));
@@ -103,9 +115,14 @@ static uint32_t draw_word(struct world *world, uint32_t w)
     static const uint32_t floats[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7f7fffff,
                                       0xff7fffff, 0x3f800000, 0x00000001, 0x7fc00001, 0x4b800000};
     const uint64_t chance = random_below(&world->random, 16);
-    if (world->floats) {
+    if (world->element == SW_ELEMENT_F32) {
         return chance < 10 ? floats[chance]
                            : 0x3f000000 + (uint32_t)random_below(&world->random, 1 << 24);
+    }
+    if (world->element ==
+        SW_ELEMENT_I64) { /* the high word of half of the numbers is near an end */
+        return w % 2 == 0 || chance < 8 ? (uint32_t)random_next(&world->random)
+                                        : 0x7ffffffe + (uint32_t)chance % 4;
     }
     return chance < 4 ? UINT32_MAX : w % 2 == 1 && chance < 12 ? 0 : (uint32_t)chance;
 }
@@ -118,7 +135,13 @@ static uint32_t draw_op(struct world *world)
     static const uint8_t integers[] = {SW_GET,           SW_SET,     SW_INCREMENT_U64,
                                        SW_DECREMENT_U64, SW_ADD_U64, SW_INCREMENT_U64,
                                        SW_DECREMENT_U64, SW_DELETE};
-    return (world->floats ? floats : integers)[random_below(&world->random, 8)];
+    static const uint8_t signed_ones[] = {SW_GET,           SW_SET,     SW_INCREMENT_I64,
+                                          SW_INCREMENT_I64, SW_ADD_U64, SW_INCREMENT_I64,
+                                          SW_SET_PRESENT,   SW_DELETE};
+    const uint8_t *ops = world->element == SW_ELEMENT_F32   ? floats
+                         : world->element == SW_ELEMENT_I64 ? signed_ones
+                                                            : integers;
+    return ops[random_below(&world->random, 8)];
 }
 
 static void draw_batch(struct world *world, struct sw_batch *batch)
@@ -188,7 +211,8 @@ static void check_rows(struct world *world)
     }
 }
 
-static void run_world(uint32_t slot_bits, uint32_t words, uint32_t text_words, bool floats)
+static void run_world(uint32_t slot_bits, uint32_t words, uint32_t text_words,
+                      enum sw_element element)
 {
     static struct world world;
     struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, slot_bits);
@@ -199,8 +223,8 @@ static void run_world(uint32_t slot_bits, uint32_t words, uint32_t text_words, b
     tested_place(&config);
     world.words = words;
     world.text_words = text_words;
-    world.floats = floats;
-    world.random = random_of(slot_bits + words + text_words + floats);
+    world.element = element;
+    world.random = random_of(slot_bits + words + text_words + element);
     fixture_open(&world.fixture, &config);
     for (uint32_t step = 0; step < 40; step += tested_share()) {
         run_batch(&world);
@@ -211,16 +235,23 @@ static void run_world(uint32_t slot_bits, uint32_t words, uint32_t text_words, b
 
 Test(row_numbers, of_floats)
 {
-    run_world(64, 1, 0, true);
-    run_world(128, 3, 0, true);
-    run_world(128, 20, 0, true);
-    run_world(128, 1, 4, true);
+    run_world(64, 1, 0, SW_ELEMENT_F32);
+    run_world(128, 3, 0, SW_ELEMENT_F32);
+    run_world(128, 20, 0, SW_ELEMENT_F32);
+    run_world(128, 1, 4, SW_ELEMENT_F32);
 }
 
 Test(row_numbers, of_integers)
 {
-    run_world(64, 2, 0, false);
-    run_world(128, 4, 0, false);
-    run_world(128, 22, 0, false);
-    run_world(128, 2, 2, false);
+    run_world(64, 2, 0, SW_ELEMENT_U64);
+    run_world(128, 4, 0, SW_ELEMENT_U64);
+    run_world(128, 22, 0, SW_ELEMENT_U64);
+    run_world(128, 2, 2, SW_ELEMENT_U64);
+}
+
+Test(row_numbers, of_signed_integers)
+{
+    run_world(64, 2, 0, SW_ELEMENT_I64);
+    run_world(128, 22, 0, SW_ELEMENT_I64);
+    run_world(128, 2, 2, SW_ELEMENT_I64);
 }

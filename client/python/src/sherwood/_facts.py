@@ -14,8 +14,9 @@ from ._regions import Regions
 
 _FORMATS = {lib.SHERWOOD_VALUES_INTEGER: "integer", lib.SHERWOOD_VALUES_STRING: "string",
             lib.SHERWOOD_VALUES_FIXED: "fixed"}
-_TYPES = ("bytes", "string", "u32", "u64", "f32", "f16", "bf16")  # by enum sherwood_type
-_NUMBERS = {"u32": "u4", "u64": "u8", "f32": "f4", "f16": "f2", "bf16": "u2"}  # numpy has no bfloat16
+# The dtype of each value_type, in the order of enum sherwood_type. numpy has no bfloat16.
+_NUMBERS = {"bytes": "u1", "string": "u1", "u32": "u4", "u64": "u8", "f32": "f4", "f16": "f2", "bf16": "u2", "i64": "i8"}
+_TYPES = tuple(_NUMBERS)
 _RESP_KEYS = ("decimal", "raw", "hash", "auto")  # by enum sherwood_resp_keys
 
 
@@ -31,7 +32,7 @@ class Server:
     key_bytes: int  # 4 or 8
     value_bytes: int
     value_format: str  # "integer", "string" or "fixed"
-    value_type: str  # "bytes", "string", or the numbers of a row: "u32", "u64", "f32", "f16", "bf16"
+    value_type: str  # "bytes", "string", or the numbers of a row: "u32", "u64", "f32", "f16", "bf16", "i64"
     frame_ops_max: int  # the most keys of a frame
     requests_in_flight_max: int  # of a handle, over all its stripes
     capacity_slots: int
@@ -101,7 +102,7 @@ def string_dtype(value_bytes: int) -> np.dtype[Any]:
 def layout_of(server: Server, wanted: Any, regions: Regions) -> Layout:
     """Returns the arrays of a server. `wanted`: the dtype of the caller's values, or None."""
     integer = server.value_format == "integer"
-    natural = np.dtype(f"u{server.value_bytes}" if integer else _NUMBERS.get(server.value_type, "u1"))
+    natural = np.dtype(f"u{server.value_bytes}" if integer else _NUMBERS[server.value_type])
     if server.value_format == "string":
         natural = string_dtype(server.value_bytes)
     dtype = natural if wanted is None else np.dtype(wanted)
