@@ -57,12 +57,12 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 /* Returns a sentence about the last call of this thread that failed on any handle. */
 const char *sherwood_cuda_error(void);
 
-/* Does what sherwood_run does, with arrays on the device, and waits on the host. The operations are
- * GET to ADD_PRESENT_BF16 of enum sherwood_operation; those listed behind them end with
- * SHERWOOD_E_INVALID (EXPIRE and its kinds, PERSIST, TTL, OR, CAS and other operations that read
- * before they write, parts of rows): copy their arrays to the host and call sherwood_run. Keys and
- * values must be in memory when the call begins: synchronise their stream before. When it returns,
- * every stream sees the answers. */
+/* Does what sherwood_run does, with arrays on the device, and waits on the host. These operations
+ * end with SHERWOOD_E_INVALID: EXPIRE and its kinds, PERSIST, TTL, OR and the others on bits, CAS,
+ * parts of rows, operations on strings, INCREMENT_F32 and the like. Copy their arrays to the host
+ * and call sherwood_run. The manual page libsherwood-cuda(3) lists them. Keys and values must be in
+ * memory when the call begins: synchronise their stream before. When it returns, every stream sees
+ * the answers. */
 SHERWOOD_MUST_CHECK int sherwood_cuda_run(struct sherwood_cuda *cuda,
                                           enum sherwood_operation operation, const void *keys,
                                           const void *values, size_t count, void *previous,

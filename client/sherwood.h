@@ -150,7 +150,8 @@ enum sherwood_type {
     SHERWOOD_F32 = 4,
     SHERWOOD_F16 = 5,
     SHERWOOD_BF16 = 6,
-    SHERWOOD_I64 = 7
+    SHERWOOD_I64 = 7,
+    SHERWOOD_F64 = 8
 };
 
 struct sherwood_server {
@@ -235,13 +236,11 @@ enum sherwood_operation {
     SHERWOOD_MUL = 73,  /* multiply a present key; one whose value would overflow keeps its value */
     SHERWOOD_PEEK = 11, /* cache: read; does not count as a use */
     SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read and count a use */
-    /* cache: if present, record a use with the request's score; takes no values */
-    SHERWOOD_SET_SCORE = 13,
-    SHERWOOD_SET_VALUE = 14, /* cache: replace if present; does not count as a use */
-    SHERWOOD_ADD_F32 = 15,   /* insert, or add number by number: 32-bit floats */
-    SHERWOOD_ADD_U32 = 16,   /* insert, or add number by number: 32-bit integers, modulo 2^32 */
-    /* as ADD_U32 with 64 bits, unsigned or signed; value_bytes is a multiple of 8 */
-    SHERWOOD_ADD_U64 = 17,
+    SHERWOOD_SET_SCORE = 13,      /* cache: if present, record a use with the request's score */
+    SHERWOOD_SET_VALUE = 14,      /* cache: replace if present; does not count as a use */
+    SHERWOOD_ADD_F32 = 15,        /* insert, or add number by number: 32-bit floats */
+    SHERWOOD_ADD_U32 = 16, /* insert, or add number by number: 32-bit integers, modulo 2^32 */
+    SHERWOOD_ADD_U64 = 17, /* as ADD_U32, of u64 and i64; value_bytes is a multiple of 8 */
     SHERWOOD_ADD_PRESENT_F32 = 18, /* add if present */
     SHERWOOD_ADD_PRESENT_U32 = 19,
     SHERWOOD_ADD_PRESENT_U64 = 20,
@@ -256,14 +255,16 @@ enum sherwood_operation {
     SHERWOOD_EXPIRE_EARLIER = 29, /* as EXPIRE, if the key has a later expiry time or none */
     SHERWOOD_EXPIRE_SHORTEN = 30, /* as EXPIRE, if the key has a later expiry time */
     SHERWOOD_INCRBY = 77,         /* rows of strings: add an integer, a decimal text, as in redis */
-    /* rows of strings: add a decimal number; a value that is no number stays */
-    SHERWOOD_INCRBYFLOAT = 78,
-    SHERWOOD_APPEND = 79,        /* rows of strings: append; an absent key counts as empty */
-    SHERWOOD_SETRANGE = 69,      /* rows: replace part; an absent key counts as zeros */
-    SHERWOOD_INCREMENT_F32 = 80, /* rows of f32: add; a number stays if its sum is not finite */
-    SHERWOOD_INCREMENT_U64 = 81, /* rows of u64: add; a number stays if its sum would overflow */
-    SHERWOOD_DECREMENT_U64 = 82, /* rows of u64: subtract if present; a smaller number stays */
-    SHERWOOD_INCREMENT_I64 = 83, /* rows of i64: add; a number stays if its sum would overflow */
+    SHERWOOD_INCRBYFLOAT = 78,    /* rows of strings: add a decimal number; other values stay */
+    SHERWOOD_APPEND = 79,         /* rows of strings: append; an absent key counts as empty */
+    SHERWOOD_SETRANGE = 69,       /* rows: replace part; an absent key counts as zeros */
+    SHERWOOD_INCREMENT_F32 = 80,  /* rows of f32: add; a number stays if its sum is not finite */
+    SHERWOOD_INCREMENT_U64 = 81,  /* rows of u64: add; a number stays if its sum would overflow */
+    SHERWOOD_DECREMENT_U64 = 82,  /* rows of u64: subtract if present; a smaller number stays */
+    SHERWOOD_INCREMENT_I64 = 83,  /* rows of i64: add; a number stays if its sum would overflow */
+    SHERWOOD_ADD_F64 = 84, /* rows: as ADD_F32, 64-bit floats; value_bytes is a multiple of 8 */
+    SHERWOOD_ADD_PRESENT_F64 = 85,
+    SHERWOOD_INCREMENT_F64 = 86, /* rows of f64: add; a number stays if its sum is not finite */
     SHERWOOD_CAS = 68,      /* if the value equals the operand's first value, store the second */
     SHERWOOD_GETRANGE = 70, /* rows, also of a cache: read part of the value */
     SHERWOOD_PERSIST = 71,  /* remove the expiry time of a present key */

@@ -14,6 +14,13 @@
 
 #define LENGTH_BYTES ((uint32_t)sizeof(uint32_t))
 
+static double double_of(uint64_t bits)
+{
+    double number;
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
 static double float_of(uint32_t bits)
 {
     float number;
@@ -33,11 +40,13 @@ static double half_of(uint32_t bits)
     return sign * (exponent == 0 ? ldexp(mantissa, -24) : ldexp(1024 + mantissa, exponent - 25));
 }
 
-double sw_cli_float_of(uint32_t type, uint32_t bits)
+double sw_cli_float_of(uint32_t type, uint64_t bits)
 {
-    return type == SW_TYPE_F16    ? half_of(bits)
-           : type == SW_TYPE_BF16 ? float_of(bits << 16) /* the high half of a float of 32 bits */
-                                  : float_of(bits);
+    const uint32_t low = (uint32_t)bits;
+    return type == SW_TYPE_F16    ? half_of(low)
+           : type == SW_TYPE_BF16 ? float_of(low << 16) /* the high half of a float of 32 bits */
+           : type == SW_TYPE_F64  ? double_of(bits)
+                                  : float_of(low);
 }
 
 static void put_number(FILE *out, uint32_t type, const uint8_t *at)
@@ -45,14 +54,17 @@ static void put_number(FILE *out, uint32_t type, const uint8_t *at)
     uint64_t bits = 0;
     memcpy(&bits, at, sw_value_type_bytes(type));
     switch (type) {
+    case SW_TYPE_F64:
+        fprintf(out, "%.17g", sw_cli_float_of(type, bits));
+        break;
     case SW_TYPE_F32:
-        fprintf(out, "%.9g", sw_cli_float_of(type, (uint32_t)bits));
+        fprintf(out, "%.9g", sw_cli_float_of(type, bits));
         break;
     case SW_TYPE_F16:
-        fprintf(out, "%.5g", sw_cli_float_of(type, (uint32_t)bits));
+        fprintf(out, "%.5g", sw_cli_float_of(type, bits));
         break;
     case SW_TYPE_BF16:
-        fprintf(out, "%.4g", sw_cli_float_of(type, (uint32_t)bits));
+        fprintf(out, "%.4g", sw_cli_float_of(type, bits));
         break;
     case SW_TYPE_I64:
         fprintf(out, "%" PRId64, (int64_t)bits);

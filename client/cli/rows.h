@@ -25,7 +25,7 @@ struct sw_cli_row_format {
 void sw_cli_row_write(FILE *out, const struct sw_cli_row_format *format, const void *value);
 
 /* Returns the number that these bits are in this type of floats. */
-double sw_cli_float_of(uint32_t type, uint32_t bits);
+double sw_cli_float_of(uint32_t type, uint64_t bits);
 
 /* Writes a line for each entry: key,number,number,.. or key,hex. Returns false, with errno set, if
  * writing failed. */

@@ -77,7 +77,7 @@ static bool is_word(const char *text)
 /* Returns whether the text, a decimal integer, is exactly this number. */
 static bool is_same(const char *text, double number)
 {
-    char digits[NUMBER_BYTES_MAX];
+    char digits[NUMBER_BYTES_MAX + 1];
     text += *text == '-' || *text == '+';
     text += strspn(text, "0");
     snprintf(digits, sizeof(digits), "%.0f", fabs(number));
@@ -96,13 +96,14 @@ static bool is_zero(const char *text)
 }
 
 /* Returns why the type cannot represent a number, or NULL. `text` has only the number. */
-static const char *check_float(uint32_t type, const char *text, uint32_t bits)
+static const char *check_float(uint32_t type, const char *text, uint64_t bits)
 {
     const bool is_integer = strpbrk(text, ".eExXpP") == NULL;
-    const uint32_t infinity = type == SW_TYPE_F32   ? 0x7F800000
+    const uint64_t infinity = type == SW_TYPE_F64   ? 0x7FF0000000000000
+                              : type == SW_TYPE_F32 ? 0x7F800000
                               : type == SW_TYPE_F16 ? 0x7C00
                                                     : 0x7F80;
-    const uint32_t sign = type == SW_TYPE_F32 ? 0x80000000 : 0x8000;
+    const uint64_t sign = 1ULL << (8 * sw_value_type_bytes(type) - 1);
     if ((bits & ~sign) == infinity) {
         return "the row has a number that is too large for its type";
     }
@@ -118,20 +119,22 @@ static const char *check_float(uint32_t type, const char *text, uint32_t bits)
 static const char *read_float(uint32_t type, const char *text, uint8_t *out)
 {
     char *end;
-    const float narrow = strtof(text, &end);
-    uint32_t bits = 0;
+    const double number = strtod(text, &end);
+    uint64_t bits = 0;
     if (end == text || *end != '\0' || isspace((unsigned char)text[0])) {
         return NO_NUMBER;
     }
-    if (type == SW_TYPE_F32) {
+    if (type == SW_TYPE_F64) {
+        memcpy(&bits, &number, sizeof(number));
+    } else if (type == SW_TYPE_F32) {
+        const float narrow = strtof(text, NULL); /* `number` rounded again may differ */
         memcpy(&bits, &narrow, sizeof(narrow));
     } else {
-        const double number = strtod(text, NULL);
         bits = type == SW_TYPE_F16 ? small_float(number, 5, 10) : small_float(number, 8, 7);
     }
     const char *wrong = NULL;
-    if (isfinite(narrow) || !is_word(text)) {
-        wrong = isnan(narrow) ? NO_NUMBER : check_float(type, text, bits);
+    if (isfinite(number) || !is_word(text)) {
+        wrong = isnan(number) ? NO_NUMBER : check_float(type, text, bits);
     }
     memcpy(out, &bits, sw_value_type_bytes(type)); /* the low bytes come first */
     return wrong;

@@ -29,11 +29,37 @@ SW_HD static inline uint32_t sw_f32_sum(uint32_t a, uint32_t b)
 #endif
 }
 
+/* The sum of two f64, likewise. */
+SW_HD static inline uint64_t sw_f64_sum(uint64_t a, uint64_t b)
+{
+#if defined(__CUDA_ARCH__)
+    return (uint64_t)__double_as_longlong(
+        __dadd_rn(__longlong_as_double((long long)a), __longlong_as_double((long long)b)));
+#else
+    union {
+        uint64_t bits;
+        double number;
+    } x, y, s;
+    x.bits = a;
+    y.bits = b;
+    s.number = x.number + y.number;
+    return s.bits;
+#endif
+}
+
 /* Computes a number after an operation of SW_OPS_FITTING. Returns false, and sets *after to the
  * number before, if the result does not fit. */
 SW_HD static inline bool sw_f32_after(uint32_t before, uint32_t operand, uint32_t *after)
 {
     const uint32_t infinity = 0x7f800000U, sum = sw_f32_sum(before, operand);
+    const bool fits = (sum & infinity) != infinity;
+    *after = fits ? sum : before;
+    return fits;
+}
+
+SW_HD static inline bool sw_f64_after(uint64_t before, uint64_t operand, uint64_t *after)
+{
+    const uint64_t infinity = 0x7ff0000000000000ULL, sum = sw_f64_sum(before, operand);
     const bool fits = (sum & infinity) != infinity;
     *after = fits ? sum : before;
     return fits;
@@ -61,8 +87,9 @@ SW_HD static inline bool sw_i64_after(uint64_t before, uint64_t operand, uint64_
 SW_HD static inline bool sw_pair_after(uint32_t op, uint64_t before, uint64_t operand,
                                        uint64_t *after)
 {
-    return SW_OPS_HAS(SW_OPS_I64, op) ? sw_i64_after(before, operand, after)
-                                      : sw_u64_after(op, before, operand, after);
+    return SW_OPS_HAS(SW_OPS_F64, op)   ? sw_f64_after(before, operand, after)
+           : SW_OPS_HAS(SW_OPS_I64, op) ? sw_i64_after(before, operand, after)
+                                        : sw_u64_after(op, before, operand, after);
 }
 
 /* Carries out an operation of SW_OPS_FITTING on each `step`-th number of a row, from number `first`

@@ -108,7 +108,7 @@
     X(FIND_OR_INSERT, 12, 11, FIND, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
       "cache: insert if absent; otherwise read and count a use") \
     X(SET_SCORE, 13, 12, USE, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
-      "cache: if present, record a use with the request's score; takes no values") \
+      "cache: if present, record a use with the request's score") \
     X(SET_VALUE, 14, 13, SET, PRESENT, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "set", \
       "cache: replace if present; does not count as a use") \
     X(ADD_F32, 15, 14, ADD_ROW, ALWAYS, F32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
@@ -116,7 +116,7 @@
     X(ADD_U32, 16, 15, ADD_ROW, ALWAYS, U32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
       "insert, or add number by number: 32-bit integers, modulo 2^32") \
     X(ADD_U64, 17, 16, ADD_ROW, ALWAYS, U64, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
-      "as ADD_U32 with 64 bits, unsigned or signed; value_bytes is a multiple of 8") \
+      "as ADD_U32, of u64 and i64; value_bytes is a multiple of 8") \
     X(ADD_PRESENT_F32, 18, 17, ADD_ROW, PRESENT, F32, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", \
       "add if present") \
     X(ADD_PRESENT_U32, 19, 18, ADD_ROW, PRESENT, U32, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
@@ -142,7 +142,7 @@
     X(INCRBY, 77, 30, INCRBY, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrby", \
       "rows of strings: add an integer, a decimal text, as in redis") \
     X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrbyfloat", \
-      "rows of strings: add a decimal number; a value that is no number stays") \
+      "rows of strings: add a decimal number; other values stay") \
     X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "append", \
       "rows of strings: append; an absent key counts as empty") \
     X(SETRANGE, 69, 38, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
@@ -154,10 +154,15 @@
     X(DECREMENT_U64, 82, 41, SUBTRACT_FITTING, ALWAYS, U64, ROWS, USE, NO_TIMES, HOST, LIKE, "decrby", \
       "rows of u64: subtract if present; a smaller number stays") \
     X(INCREMENT_I64, 83, 42, ADD_FITTING, ALWAYS, I64, ROWS, USE, TIMES, HOST, LIKE, "incrby", \
-      "rows of i64: add; a number stays if its sum would overflow")
+      "rows of i64: add; a number stays if its sum would overflow") \
+    X(ADD_F64, 84, 43, ADD_ROW, ALWAYS, F64, ROWS, USE, TIMES, DEVICE, SAME, "add", \
+      "rows: as ADD_F32, 64-bit floats; value_bytes is a multiple of 8") \
+    X(ADD_PRESENT_F64, 85, 44, ADD_ROW, PRESENT, F64, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
+    X(INCREMENT_F64, 86, 45, ADD_FITTING, ALWAYS, F64, ROWS, USE, TIMES, HOST, LIKE, "incrbyfloat", \
+      "rows of f64: add; a number stays if its sum is not finite")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
-#define SW_OPS_END 43
+#define SW_OPS_END 46
 
 /* Operations on keys that the server composes from operations of the table: from `op` alone, or
  * from a read and a write between which no other write runs. The columns are the same. */
@@ -225,7 +230,8 @@
     X(F32,    4, "f32",    4, FLOAT,    F32) \
     X(F16,    5, "f16",    2, FLOAT,    F16) \
     X(BF16,   6, "bf16",   2, FLOAT,    BF16) \
-    X(I64,    7, "i64",    8, SIGNED,   U64)
+    X(I64,    7, "i64",    8, SIGNED,   U64) \
+    X(F64,    8, "f64",    8, FLOAT,    F64)
 /* clang-format on */
 
 #define SW_OPERATION_MAP(X) \
@@ -355,6 +361,7 @@ enum sw_yes {
 #define SW_MASK_ROW_U32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U32)
 #define SW_MASK_ROW_U64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U64)
 #define SW_MASK_ROW_I64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_I64)
+#define SW_MASK_ROW_F64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F64)
 #define SW_MASK_ROW_F32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F32)
 #define SW_MASK_ROW_F16(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F16)
 #define SW_MASK_ROW_BF16(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_BF16)
@@ -382,6 +389,7 @@ enum sw_yes {
 #define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32) /* work on rows of this type: */
 #define SW_OPS_U64 SW_OPS_OF(SW_MASK_ROW_U64)
 #define SW_OPS_I64 SW_OPS_OF(SW_MASK_ROW_I64)
+#define SW_OPS_F64 SW_OPS_OF(SW_MASK_ROW_F64)
 #define SW_OPS_F32 SW_OPS_OF(SW_MASK_ROW_F32)
 #define SW_OPS_F16 SW_OPS_OF(SW_MASK_ROW_F16)
 #define SW_OPS_BF16 SW_OPS_OF(SW_MASK_ROW_BF16)

@@ -38,7 +38,7 @@
 #define SW_WHY_NO_COUNTERS SW_WHY_NO_INTEGERS ", or with --value-bytes N --value-type string"
 #define SW_NO_FLOATS_LINE                                                                        \
     "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number " \
-    "(--value-type f32 --value-bytes 4)"
+    "(--value-type f64 --value-bytes 8, or f32 and 4)"
 #define SW_NEEDS_STRINGS                                                                        \
     "needs values that are strings: start the server with --engine robin_hood --value-bytes N " \
     "--value-type string"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/ops/string_apply.h"
 #include "server/resp/unsupported_commands.h"
 
 #define ERROR_LINE_BYTES 512
@@ -109,14 +110,33 @@ void sw_call_subcommand(struct sw_call *call, const struct sw_subcommand *list)
     sw_text_error(call->reply, line);
 }
 
-bool sw_argument_float(const struct sw_resp_argument *argument, float *out)
+/* Copies the text of a number. Returns false if no number has such a text. */
+static bool copy_number(const struct sw_resp_argument *argument, char *text, size_t room)
 {
-    char text[64], *end = NULL;
-    if (argument->size == 0 || argument->size >= sizeof(text) || isspace(argument->text[0])) {
+    if (argument->size == 0 || argument->size >= room || isspace(argument->text[0])) {
         return false;
     }
     memcpy(text, argument->text, argument->size);
     text[argument->size] = '\0';
+    return true;
+}
+
+bool sw_argument_double(const struct sw_resp_argument *argument, double *out)
+{
+    char text[SW_NUMBER_TEXT_BYTES + 1], *end = NULL;
+    if (!copy_number(argument, text, sizeof(text))) {
+        return false;
+    }
+    *out = strtod(text, &end);
+    return end == text + argument->size && !isnan(*out);
+}
+
+bool sw_argument_float(const struct sw_resp_argument *argument, float *out)
+{
+    char text[64], *end = NULL;
+    if (!copy_number(argument, text, sizeof(text))) {
+        return false;
+    }
     *out = strtof(text, &end);
     return end == text + argument->size && !isnan(*out);
 }

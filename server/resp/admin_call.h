@@ -65,8 +65,9 @@ void sw_call_ok(struct sw_call *call);
 /* Parses a signed decimal number as redis does: without leading zeros, "+" or spaces. Returns false
  * if it is not one. */
 bool sw_argument_integer(const struct sw_resp_argument *argument, int64_t *out);
-/* Parses a float of 32 bits, which may be infinite. Returns false if it is not one. */
+/* Parse a float of 32 or 64 bits, which may be infinite. Return false if it is not one. */
 bool sw_argument_float(const struct sw_resp_argument *argument, float *out);
+bool sw_argument_double(const struct sw_resp_argument *argument, double *out);
 /* Does the name match a glob pattern as in redis: * ? [a-z] [^a] and \, ignoring case? A pattern
  * longer than SW_GLOB_BYTES_MAX matches nothing. */
 #define SW_GLOB_BYTES_MAX 256

@@ -112,7 +112,7 @@
     X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
       RMW(CAS, 0, ONE), "Set a key if it has the old value: key old new") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      KEY_FUNCTION(BY_FLOAT, GET, FLOAT), "Add a decimal number to a key: strings, and rows of one f32") \
+      KEY_FUNCTION(BY_FLOAT, GET, FLOAT), "Add a decimal number to a key: strings, and rows of one f32 or f64") \
     X(APPEND, "append", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(APPEND, 2, APPENDED), "Append to a key's string; an absent key is set") \
     X(ADD, "add", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \

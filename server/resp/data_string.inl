@@ -111,17 +111,26 @@ FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
     }
 }
 
-/* INCRBYFLOAT of rows of one f32. An operand that is not finite fits no number, so the command only
- * reads the key. */
-FOR_EACH_KIND void run_by_f32(const struct data *data, const struct values *values)
+/* INCRBYFLOAT of rows of one f32 or f64. An operand that is not finite fits no number, so the
+ * command only reads the key. */
+FOR_EACH_KIND void run_by_fraction(const struct data *data, const struct values *values)
 {
-    float number = 0;
-    if (!is_one_number(data, SW_INCREMENT_F32, sizeof(number))) {
+    const struct sw_resp_argument *argument = &data->arguments->arguments[2];
+    double number = 0;
+    float narrow = 0;
+    const bool is_f64 = is_one_number(data, SW_INCREMENT_F64, sizeof(number));
+    if (!is_f64 && !is_one_number(data, SW_INCREMENT_F32, sizeof(narrow))) {
         refuse(data, "%s", SW_NO_FLOATS_LINE);
-    } else if (!sw_argument_float(&data->arguments->arguments[2], &number)) {
+        return;
+    }
+    if (is_f64 ? !sw_argument_double(argument, &number) : !sw_argument_float(argument, &narrow)) {
         refuse(data, "ERR value is not a valid float");
-    } else if (add_operand(data, values, isfinite(number) ? SW_INCREMENT_F32 : SW_GET, &number,
-                           sizeof(number))) {
+        return;
+    }
+    const bool fits = is_f64 ? isfinite(number) : isfinite(narrow);
+    const enum sw_op op = !fits ? SW_GET : is_f64 ? SW_INCREMENT_F64 : SW_INCREMENT_F32;
+    if (is_f64 ? add_operand(data, values, op, &number, sizeof(number))
+               : add_operand(data, values, op, &narrow, sizeof(narrow))) {
         add_reply(data, SW_REPLY_KIND_FLOAT);
     }
 }
@@ -141,7 +150,7 @@ FOR_EACH_KIND void run_by_float(const struct data *data, const struct values *va
         return;
     }
     if (!SW_OPS_HAS(shape->operations, SW_INCRBYFLOAT)) {
-        run_by_f32(data, values);
+        run_by_fraction(data, values);
         return;
     }
     const enum sw_string_fault fault = sw_string_after(SW_VERB_INCRBYFLOAT, false, absent, operand,

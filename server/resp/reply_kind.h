@@ -49,7 +49,8 @@ enum sw_reply_kind {
     SW_REPLY_KIND_COUNTED, /* the integer after INCRBY of a string or a row of one integer, or an
                             * error
                             */
-    SW_REPLY_KIND_FLOAT, /* the text after INCRBYFLOAT of a string or a row of one f32, likewise */
+    SW_REPLY_KIND_FLOAT,   /* the text after INCRBYFLOAT of a string or a row of one f32 or f64,
+                              likewise */
     SW_REPLY_KIND_APPENDED /* the length after APPEND or SETRANGE, likewise */
 };
 

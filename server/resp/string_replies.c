@@ -41,8 +41,8 @@ static uint32_t size_after(const struct sw_resp_batch *batch, uint32_t i)
                                has_size ? string_at(batch, batch->previous, i).size : 0);
 }
 
-/* Writes the fewest digits that are read as the same number. Returns how many bytes. */
-static uint32_t put_float(uint8_t *out, uint32_t bits)
+/* Writes an f32 with the fewest digits that are read as the same number. Returns the bytes. */
+static uint32_t put_f32(uint8_t *out, uint32_t bits)
 {
     char digits[64];
     float number;
@@ -58,8 +58,54 @@ static uint32_t put_float(uint8_t *out, uint32_t bits)
     return (uint32_t)size;
 }
 
-/* Computes the number of a row after the one operation of a reply. An INCRBYFLOAT that only read
- * the row had an operand that fits no number. */
+/* Writes an f64 with the fewest digits that are read as the same number: without an exponent, as
+ * redis does, if 17 digits behind the point suffice. Returns the bytes. */
+static uint32_t put_f64(uint8_t *out, uint64_t bits)
+{
+    char digits[SW_NUMBER_TEXT_BYTES + 1];
+    double number;
+    int size = 0;
+    bool same = false;
+    memcpy(&number, &bits, sizeof(number));
+    number = number == 0 ? 0 : number; /* redis shows no -0 */
+    for (int places = 0; places <= 17 && !same; places++) {
+        size = snprintf(digits, sizeof(digits), "%.*f", places, number);
+        same = strtod(digits, NULL) == number;
+    }
+    for (int precision = 1; precision <= 17 && !same; precision++) {
+        size = snprintf(digits, sizeof(digits), "%.*g", precision, number);
+        same = strtod(digits, NULL) == number;
+    }
+    memcpy(out, digits, (size_t)size);
+    return (uint32_t)size;
+}
+
+/* Computes the f32 or f64 of a row after an INCRBYFLOAT. If the operation only read the row,
+ * the operand fits no number. `previous` NULL: the key was absent. */
+static enum sw_string_fault float_after(uint32_t bytes, const uint8_t *previous,
+                                        const uint8_t *operand, struct sw_string_result *result)
+{
+    uint64_t before = 0, amount = 0, after = 0;
+    uint32_t narrow = 0;
+    memcpy(&amount, operand, bytes); /* the low bytes come first */
+    if (previous != NULL) {
+        memcpy(&before, previous, bytes);
+    }
+    if (bytes == sizeof(double)) {
+        if (!sw_f64_after(before, amount, &after)) {
+            return SW_STRING_NOT_FINITE;
+        }
+        result->size = put_f64(result->space.text, after);
+        return SW_STRING_DONE;
+    }
+    if (!sw_f32_after((uint32_t)before, (uint32_t)amount, &narrow)) {
+        return SW_STRING_NOT_FINITE;
+    }
+    result->size = put_f32(result->space.text, narrow);
+    return SW_STRING_DONE;
+}
+
+/* Computes the number of a row after the one operation of a reply. */
 static enum sw_string_fault number_after(const struct sw_resp_batch *batch,
                                          const struct sw_pending *pending,
                                          struct sw_string_result *result)
@@ -68,15 +114,9 @@ static enum sw_string_fault number_after(const struct sw_resp_batch *batch,
     const uint8_t *operand = (const uint8_t *)batch->values + (size_t)i * bytes;
     const uint8_t *previous = (const uint8_t *)batch->previous + (size_t)i * bytes;
     uint64_t before = 0, amount = 0;
-    uint32_t float_before = 0, float_amount = 0, after = 0;
     if (pending->kind == SW_REPLY_KIND_FLOAT) {
-        memcpy(&float_amount, operand, sizeof(float_amount));
-        memcpy(&float_before, previous, sw_result_found(batch, i) ? sizeof(float_before) : 0);
-        if (!sw_f32_after(float_before, float_amount, &after)) {
-            return SW_STRING_NOT_FINITE;
-        }
-        result->size = put_float(result->space.text, after);
-        return SW_STRING_DONE;
+        return float_after(batch->batches->shape.blob_bytes_max,
+                           sw_result_found(batch, i) ? previous : NULL, operand, result);
     }
     memcpy(&amount, operand, sizeof(amount));
     memcpy(&before, previous, sw_result_found(batch, i) ? sizeof(before) : 0);

@@ -88,6 +88,14 @@ SW_HD static inline uint32_t sw_row_sum_f32(uint32_t a, uint32_t b)
     return sw_row_is_nan_f32(sum) ? SW_ROW_NAN_F32 : sum;
 }
 
+/* The sum of two f64, likewise. */
+#define SW_ROW_NAN_F64 0x7ff8000000000000ULL
+SW_HD static inline uint64_t sw_row_sum_f64(uint64_t a, uint64_t b)
+{
+    const uint64_t sum = sw_f64_sum(a, b);
+    return (sum & INT64_MAX) > 0x7ff0000000000000ULL ? SW_ROW_NAN_F64 : sum;
+}
+
 /* The product of two f32, likewise. */
 SW_HD static inline uint32_t sw_row_product_f32(uint32_t a, uint32_t b)
 {

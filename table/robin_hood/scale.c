@@ -28,6 +28,10 @@ static void negate(enum sw_op op, void *operands, uint64_t bytes)
         for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++) {
             ((uint64_t *)operands)[i] = 0 - ((uint64_t *)operands)[i];
         }
+    } else if (SW_OPS_HAS(SW_OPS_F64, op)) {
+        for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++) {
+            ((uint64_t *)operands)[i] ^= 1ULL << 63;
+        }
     } else if (SW_OPS_HAS(SW_OPS_U32, op)) {
         for (uint64_t i = 0; i < bytes / sizeof(uint32_t); i++) {
             ((uint32_t *)operands)[i] = 0 - ((uint32_t *)operands)[i];

@@ -54,6 +54,10 @@ Test(cli_numbers, that_are_taken)
         {SW_TYPE_I64, "-9223372036854775808", 1ULL << 63},
         {SW_TYPE_I64, "9223372036854775807", INT64_MAX},
         {SW_TYPE_I64, " -1", UINT64_MAX},
+        {SW_TYPE_F64, "0.1", 0x3FB999999999999A},
+        {SW_TYPE_F64, "5e-324", 1},
+        {SW_TYPE_F64, "9007199254740992", 0x4340000000000000},
+        {SW_TYPE_F64, "-inf", 0xFFF0000000000000},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t bits = 0;
@@ -102,6 +106,10 @@ Test(cli_numbers, that_are_refused)
         {SW_TYPE_I64, "-9223372036854775809", "not a number"},
         {SW_TYPE_I64, "--1", "not a number"},
         {SW_TYPE_I64, "-", "not a number"},
+        {SW_TYPE_F64, "1e309", "too large"},
+        {SW_TYPE_F64, "1e-400", "only hold as 0"},
+        {SW_TYPE_F64, "9007199254740993", "an integer that its type cannot hold"},
+        {SW_TYPE_F64, "1.5x", "not a number"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t bits = 0;

@@ -127,11 +127,18 @@ bool is_of_16_bits(uint32_t op)
     return (SW_OPS_F16 >> op & 1) != 0 || (SW_OPS_BF16 >> op & 1) != 0;
 }
 
+/* Whether an operation adds numbers of 8 bytes. */
+bool is_of_pairs(uint32_t op)
+{
+    return (SW_OPS_PAIRS & SW_OPS_ADD) >> op & 1;
+}
+
 /* The operation on present keys that is drawn beside one that inserts. */
 uint32_t present_of(uint32_t number)
 {
     return number == SW_OR         ? (uint32_t)SW_AND
            : number == SW_XOR      ? (uint32_t)SW_ANDNOT
+           : number == SW_ADD_F64  ? (uint32_t)SW_ADD_PRESENT_F64
            : is_of_16_bits(number) ? number + SW_ADD_PRESENT_F16 - SW_ADD_F16
                                    : number + SW_ADD_PRESENT_F32 - SW_ADD_F32;
 }
@@ -171,7 +178,7 @@ uint32_t draw_key(struct random *random, const struct shape &shape)
 template <int BITS> void draw_parts(struct world<BITS> *w)
 {
     const uint32_t bytes = w->shape.value_bytes;
-    const uint32_t align = w->shape.number == SW_ADD_U64 ? 8 : 4;
+    const uint32_t align = is_of_pairs(w->shape.number) ? 8 : 4;
     struct sw_cuda_row_batch<BITS> *batch = &w->batch;
     uint32_t first = 0;
     batch->part_count = 0;
@@ -236,8 +243,9 @@ template <int BITS> void draw_batch(struct world<BITS> *w)
     const uint64_t bytes = (uint64_t)batch->count * w->shape.value_bytes + 32 * w->shape.parts_max;
     const enum like like = (enum like)below(&w->random, LIKES);
     for (uint64_t at = 0; at < (batch->wide ? 2 : 1) * bytes / 4; at++) {
-        ((uint32_t *)w->operands)[at] =
-            draw_number(&w->random, w->shape.number == SW_ADD_F32 || batch->wide, like);
+        ((uint32_t *)w->operands)[at] = draw_number(
+            &w->random,
+            w->shape.number == SW_ADD_F32 || w->shape.number == SW_ADD_F64 || batch->wide, like);
     }
     memset(w->answers, UNTOUCHED, bytes);
     memset(w->expected, UNTOUCHED, bytes);
@@ -265,19 +273,35 @@ void write_bits(uint8_t *row, uint32_t op, const uint8_t *operand, uint32_t byte
     }
 }
 
+void write_pair(uint8_t *row, uint32_t op, const uint8_t *operand)
+{
+    double x, y;
+    if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+        *(uint64_t *)row += *(const uint64_t *)operand;
+        return;
+    }
+    memcpy(&x, row, 8);
+    memcpy(&y, operand, 8);
+    const double sum = x + y;
+    memcpy(row, &sum, 8);
+    if (sum != sum) {
+        *(uint64_t *)row = 0x7ff8000000000000;
+    }
+}
+
 void write_row(uint8_t *row, uint32_t op, const uint8_t *operand, uint32_t bytes)
 {
     if (op >= SW_OR && op <= SW_ANDNOT) {
         write_bits(row, op, operand, bytes);
         return;
     }
-    if (op < SW_ADD_F32 || op > SW_ADD_PRESENT_BF16) {
+    if ((SW_OPS_ADD >> op & 1) == 0) {
         memcpy(row, operand, bytes);
         return;
     }
-    for (uint32_t at = 0; at < bytes; at += op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64 ? 8 : 4) {
-        if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
-            *(uint64_t *)(row + at) += *(const uint64_t *)(operand + at);
+    for (uint32_t at = 0; at < bytes; at += is_of_pairs(op) ? 8 : 4) {
+        if (is_of_pairs(op)) {
+            write_pair(row + at, op, operand + at);
         } else if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
             const uint32_t a = *(uint32_t *)(row + at), b = *(const uint32_t *)(operand + at);
             float x, y;

@@ -95,7 +95,7 @@ template <int BITS> void check_gathered(struct world<BITS> *w)
     word *entries = host_array<word>(2 * (uint64_t)w->shape.keys);
     uint8_t *packed = host_array<uint8_t>((uint64_t)w->shape.keys * bytes + 16);
     uint64_t count = 0;
-    const uint32_t odd = w->shape.number == SW_ADD_U64 ? 8 : 4;
+    const uint32_t odd = is_of_pairs(w->shape.number) ? 8 : 4;
     for (uint32_t k = 0; k < w->shape.keys; k++) {
         if (w->row_of[k] != UINT64_MAX) {
             entries[2 * count++] = (word)w->row_of[k];
@@ -222,12 +222,12 @@ struct shape draw_shape(struct random *random, bool small)
     struct shape shape = {};
     shape.slot_bits = below(random, 2) == 0 ? 64 : 128;
     shape.value_bytes = sizes[below(random, sizeof(sizes) / sizeof(sizes[0]))];
-    static const uint32_t numbers[] = {SW_ADD_F32, SW_ADD_F32, SW_ADD_U32,  SW_OR,
-                                       SW_XOR,     SW_ADD_F16, SW_ADD_BF16, SW_ADD_U64};
+    static const uint32_t numbers[] = {SW_ADD_F32, SW_ADD_F32,  SW_ADD_U32, SW_OR,     SW_XOR,
+                                       SW_ADD_F16, SW_ADD_BF16, SW_ADD_U64, SW_ADD_F64};
     shape.plain = below(random, 3) == 0;
     shape.number = shape.plain && below(random, 2) == 0
                        ? (uint32_t)SW_ADD_F32
-                       : numbers[below(random, shape.value_bytes % 8 == 0 ? 8 : 7)];
+                       : numbers[below(random, shape.value_bytes % 8 == 0 ? 9 : 7)];
     const uint32_t scale = small ? 1 : shape.value_bytes > 256 ? 4 : 40;
     shape.hot = shape.plain || below(random, 2) == 0;
     shape.chains = shape.plain || below(random, 2) == 0;

@@ -151,9 +151,9 @@ def letters(rng, size):  # bytes that no number has
     return bytes(rng.choices(b"gkqz\0\xff", k=size))
 
 
-WIDTHS = {"u32": 4, "u64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8}
+WIDTHS = {"u32": 4, "u64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "f64": 8}
 ADDS = {"i64": "u64"}  # ADD_U64 adds signed integers
-FLOATS = ("f32", "f16", "bf16")
+FLOATS = ("f32", "f64", "f16", "bf16")
 
 
 def rounded(value):
@@ -171,14 +171,14 @@ def pack(numbers, values):
         return b"".join(struct.pack("<H", (w + 0x7fff + (w >> 16 & 1)) >> 16 & 0xffff) for w in words)
     if numbers == "f32":
         return b"".join(rounded(value) for value in values)
-    letter = {"u32": "I", "u64": "Q", "f16": "e", "i64": "q"}[numbers]
+    letter = {"u32": "I", "u64": "Q", "f16": "e", "i64": "q", "f64": "d"}[numbers]
     return struct.pack(f"<{len(values)}{letter}", *values)
 
 
 def unpack(numbers, data):
     if numbers == "bf16":
         return struct.unpack(f"<{len(data) // 2}f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2)))
-    letter = {"u32": "I", "u64": "Q", "f32": "f", "f16": "e", "i64": "q"}[numbers]
+    letter = {"u32": "I", "u64": "Q", "f32": "f", "f16": "e", "i64": "q", "f64": "d"}[numbers]
     return struct.unpack(f"<{len(data) // WIDTHS[numbers]}{letter}", data)
 
 
@@ -215,7 +215,8 @@ def fitting(change):
         numbers = row.element.lower()
         def fits(number):
             low = -2**63 if numbers == "i64" else 0
-            return math.isfinite(unpack("f32", rounded(number))[0]) if numbers == "f32" else low <= number < low + 2**64
+            number = unpack("f32", rounded(number))[0] if numbers == "f32" else number
+            return math.isfinite(number) if numbers in FLOATS else low <= number < low + 2**64
         old = unpack(numbers, before or bytes(len(operand)))
         return pack(numbers, [new if fits(new := change(a, b)) else a for a, b in zip(old, unpack(numbers, operand))])
     return apply

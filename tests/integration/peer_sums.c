@@ -17,6 +17,7 @@ static size_t put(void *out, enum sherwood_type type, int number)
 {
     const uint64_t u64 = (uint64_t)(int64_t)number;
     const float f32 = (float)number;
+    const double f64 = number;
     uint32_t bits;
     uint16_t half;
     memcpy(&bits, &f32, sizeof(bits));
@@ -24,6 +25,9 @@ static size_t put(void *out, enum sherwood_type type, int number)
     case SHERWOOD_U64:
     case SHERWOOD_I64:
         memcpy(out, &u64, 8);
+        return 8;
+    case SHERWOOD_F64:
+        memcpy(out, &f64, 8);
         return 8;
     case SHERWOOD_U32:
         memcpy(out, &u64, 4);

@@ -10,7 +10,7 @@ import harness
 from harness import case, check, equal, main
 
 CLI = harness.BUILD / "sherwood-cli"
-FORMATS = {"u32": ("I", 32), "u64": ("Q", 64), "i64": ("Q", 64), "f32": ("I", 32), "f16": ("H", 16), "bf16": ("H", 16)}
+FORMATS = {"u32": ("I", 32), "u64": ("Q", 64), "i64": ("Q", 64), "f64": ("Q", 64), "f32": ("I", 32), "f16": ("H", 16), "bf16": ("H", 16)}
 SEED = int(os.environ.get("SW_TEST_SEED", random.randrange(2**32)))
 
 
@@ -20,7 +20,7 @@ def start(size, kind):
 
 
 def is_nan(kind, bits):
-    masks = {"f32": (0x7fffffff, 0x7f800000), "f16": (0x7fff, 0x7c00), "bf16": (0x7fff, 0x7f80)}
+    masks = {"f32": (0x7fffffff, 0x7f800000), "f16": (0x7fff, 0x7c00), "bf16": (0x7fff, 0x7f80), "f64": (2**63 - 1, 0x7ff << 52)}
     return kind in masks and bits & masks[kind][0] > masks[kind][1]
 
 
@@ -32,7 +32,7 @@ def every_bit_comes_back():
     for kind, (letter, width) in FORMATS.items():
         size, numbers = 4096, 4096 * 8 // width
         edges = [0, 1, 2**width - 1, 2**(width - 1), 2**(width - 1) - 1, 0x7f800000 % 2**width, 0x7c00, 0x7bff,
-                 0x0400, 0x03ff, 0x8001, 0xfc00, 0x7f7f, 0xff80, 0x80, 0x7f]
+                 0x0400, 0x03ff, 0x8001, 0xfc00, (0x7ff << 52) % 2**width, 0x7f7f, 0xff80, 0x80, 0x7f]
         with start(size, kind) as server, server.connect() as connection:
             def cli(*words, rc=0, **options):
                 return harness.run(CLI, "-q", "-p", server.port, *words, rc=rc, **options)

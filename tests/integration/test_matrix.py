@@ -33,6 +33,7 @@ SHAPES = (
     Shape("rows of u64", ("--value-bytes", "16", "--value-type", "u64"), 8, 16, "u64"),
     Shape("rows of i64", ("--value-bytes", "16", "--value-type", "i64"), 8, 16, "i64"),
     Shape("rows of f32", ("--value-bytes", "8", "--value-type", "f32"), 8, 8, "f32"),
+    Shape("rows of f64", ("--value-bytes", "16", "--value-type", "f64"), 8, 16, "f64"),
     Shape("rows of f16", ("--value-bytes", "8", "--value-type", "f16"), 8, 8, "f16"),
     Shape("rows of bf16", ("--value-bytes", "8", "--value-type", "bf16"), 8, 8, "bf16"),
     Shape("rows of bytes", ("--value-bytes", "20"), 8, 20, "bytes"),

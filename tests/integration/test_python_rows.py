@@ -190,7 +190,7 @@ def scaled_sums():
             if kind != "f32":
                 raises(ValueError, "scale must be finite", c.add_rows, [1], np.zeros((1, width), c.value_dtype), scale=.5)
             raises(ValueError, "only", c.add_rows, [1], rows[:1], only="absent")
-    for kind, dtype in (("i64", np.int64),):
+    for kind, dtype in (("i64", np.int64), ("f64", np.float64)):
         with daemon("--backend", "cpu", "--value-bytes", "24", "--value-type", kind) as server, sherwood.connect(server.unix) as c:
             rows = np.array([[-1, 2, 1 << 52], [5, -6, 7]], dtype)
             c.add_rows([1, 2, 9], -rows[[0, 1, 0]], scale=-1)

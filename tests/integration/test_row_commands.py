@@ -171,7 +171,39 @@ def fractions():
         equal(replies.ask("GET", 9), struct.pack("<f", 3e38), "nothing was written")
     with Server(*CPU) as server, server.connect() as connection:
         equal(wire.Replies(connection).ask("INCRBYFLOAT", 1, 1), wire.Error(
-            "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number (--value-type f32 --value-bytes 4)"), "integers")
+            "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number (--value-type f64 --value-bytes 8, or f32 and 4)"), "integers")
+
+
+@case
+def fractions_of_64_bits():
+    """INCRBYFLOAT on rows of one f64: its reply parses to the same number, without an exponent as in redis"""
+    rng = random.Random(SEED)
+    with Server(*CPU, "--value-bytes", "8", "--value-type", "f64") as server, server.connect() as connection:
+        replies, model = wire.Replies(connection), {}
+        for _ in range(1500):
+            key = rng.randrange(4)
+            text = rng.choice((f"{rng.uniform(-10, 10):.4f}", f"{rng.uniform(-1, 1) * 10.0 ** rng.randrange(-323, 307):g}",
+                               "1", "-0", "5e-324", "0x1p-3", "9007199254740993"))
+            number = float.fromhex(text) if text.startswith("0x") else float(text)
+            model[key] = model.get(key, 0.0) + number
+            reply = replies.ask("INCRBYFLOAT", key, text)
+            equal(float(reply), model[key], f"seed {SEED}: {text}")
+            equal(replies.ask("GET", key), struct.pack("<d", model[key]), text)
+        replies.ask("SET", 9, struct.pack("<d", 0.1))
+        equal([replies.ask("INCRBYFLOAT", 9, text) for text in ("0.2", "-0.3", "3000", "1e22", "-1e22", "-0", "1e-20")],
+              [b"0.30000000000000004", b"5.551115123125783e-17", b"3000", b"10000000000000000000000", b"0", b"0", b"1e-20"], "texts")
+        equal([replies.ask("MULTI"), replies.ask("INCRBYFLOAT", 5, "1.5"), replies.ask("INCRBYFLOAT", 5, "inf"),
+               replies.ask("INCRBYFLOAT", 5, "0.25")], ["OK", *["QUEUED"] * 3], "MULTI")
+        equal(replies.ask("EXEC"), [b"1.5", wire.Error("ERR increment would produce NaN or Infinity"), b"1.75"], "EXEC")
+        replies.ask("SET", 9, struct.pack("<d", 1.7e308))
+        for text in ("1.7e308", "inf", "-inf", "1e309"):
+            equal(replies.ask("INCRBYFLOAT", 9, text), wire.Error("ERR increment would produce NaN or Infinity"), text)
+        for text in ("", " 1", "1 ", "x", "nan", "1" * 400, "1e"):
+            equal(replies.ask("INCRBYFLOAT", 9, text), wire.Error("ERR value is not a valid float"), text)
+        whole = b"%d" % int(1.7e308)
+        equal([replies.ask("INCRBYFLOAT", 9, "0"), replies.ask("INCRBYFLOAT", 10, whole)], [whole, whole], "309 digits")
+        equal([replies.ask("INCR", 9)], [wire.Error(
+            "ERR the robin_hood engine has no INCR for rows: values are not integers; " + wire.COUNTERS)], "INCR")
 
 
 @case

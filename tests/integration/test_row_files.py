@@ -13,7 +13,7 @@ from harness import case, check, equal, main
 from snapshot_file import read_snapshot
 
 CLI = harness.BUILD / "sherwood-cli"
-TYPES = {"bytes": 0, "string": 1, "u32": 2, "u64": 3, "f32": 4, "f16": 5, "bf16": 6, "i64": 7}
+TYPES = {"bytes": 0, "string": 1, "u32": 2, "u64": 3, "f32": 4, "f16": 5, "bf16": 6, "i64": 7, "f64": 8}
 
 
 def rows(size, *flags):
@@ -41,7 +41,7 @@ def refused(place, *flags):
 @case
 def rows_are_saved():
     """SAVE, BGSAVE and SIGTERM: an independent reader of the format and the next start find every row"""
-    for size, kind in ((4, "u32"), (60, "f32"), (256, "bf16"), (1028, "bytes"), (4096, "u64"), (24, "i64")):
+    for size, kind in ((4, "u32"), (60, "f32"), (256, "bf16"), (1028, "bytes"), (4096, "u64"), (24, "i64"), (40, "f64")):
         flags = rows(size, "--value-type", kind)
         pairs = {key: row(key, size) for key in (*range(600), 2**64 - 1)}
         with Directory() as place:
@@ -77,6 +77,7 @@ def rows_of_another_kind_are_refused():
                  "fixed values of 60 bytes, which do not fit this table of keys of 8 and fixed values of 64"),
                 (rows(60, "--value-type", "u32"),
                  "has rows of f32, and this table rows of u32: start with value-type f32"),
+                (rows(64, "--value-type", "f64"), "has rows of f32, and this table rows of f64"),
                 (rows(56, "--value-type", "i64"), "has rows of f32, and this table rows of i64"),
                 (rows(56, "--value-type", "string"), "do not fit this table"),
                 (("--backend", "cpu"), "do not fit this table of keys of 8 and integer values of 8"),
@@ -115,7 +116,7 @@ def one_instant_of_rows():
 @case
 def cli_reads_rows():
     """sherwood-cli snapshot on rows of every type: info, verify, export as CSV and columns, load"""
-    numbers = {"u32": "I", "u64": "Q", "i64": "q", "f32": "f", "f16": "e", "bf16": None, "bytes": None}
+    numbers = {"u32": "I", "u64": "Q", "i64": "q", "f64": "d", "f32": "f", "f16": "e", "bf16": None, "bytes": None}
     for kind, code in numbers.items():
         with Directory() as place:
             with server_of(place, *rows(16, "--value-type", kind)) as server, server.connect() as connection:
@@ -138,7 +139,7 @@ def cli_reads_rows():
                             zip(halves, (want[i:i + 2] for i in range(0, 16, 2)), words)]
                     check(all(same) and len(same) == 8, line)
                 else:
-                    got = [float(word) if code in "fe" else int(word) for word in words]
+                    got = [float(word) if code in "fed" else int(word) for word in words]
                     equal([repr(g) for g in struct.unpack(f"<{len(got)}{code}", struct.pack(f"<{len(got)}{code}", *got))],
                           [repr(w) for w in struct.unpack(f"<{len(got)}{code}", want)], "numbers")
             harness.run(CLI, "-q", "snapshot", "export", path, place / "columns")

@@ -14,16 +14,20 @@ from harness import BUILD, Server, case, drawn_seed, equal, main, relay
 SEED = drawn_seed()
 PEER = BUILD / "tests" / "integration" / "peer_sums"
 CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
-NUMBERS = {"f32": np.uint32, "f16": np.uint16, "bf16": np.uint16, "u32": np.uint32, "u64": np.uint64, "i64": np.uint64}
+NUMBERS = {"f32": np.uint32, "f16": np.uint16, "bf16": np.uint16, "u32": np.uint32, "u64": np.uint64, "i64": np.uint64, "f64": np.uint64}
 ADDS = {"i64": "U64"}  # the element of the ADD, if it is another
 HARD = {"f32": (0, 0x80000000, 1, 0x807fffff, 0x00800000, 0x3f800000, 0x33800000, 0x33800001, 0x7f7fffff, 0x7f800000,
                 0xff800000, 0x7fc00001, 0xff812345),
+        "f64": (0, 1 << 63, 1, 0x800fffffffffffff, 1 << 52, 0x3ff0000000000000, 0x3ca0000000000000, 0x3ca0000000000001,
+                0x7fefffffffffffff, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000001, 0xfff0123456789abc),
         "f16": (0, 0x8000, 1, 0x83ff, 0x0400, 0x3c00, 0x1000, 0x1001, 0x7bff, 0x7c00, 0xfc00, 0x7e01, 0xfd23),
         "bf16": (0, 0x8000, 1, 0x807f, 0x0080, 0x3f80, 0x3b80, 0x3b81, 0x7f7f, 0x7f80, 0xff80, 0x7fc1, 0xff81)}
 
 
 def wide(kind, bits):
-    """Returns numbers as float32."""
+    """Returns numbers as float32, or float64 for f64."""
+    if kind == "f64":
+        return bits.view(np.float64)
     if kind == "f16":
         return bits.view(np.float16).astype(np.float32)
     return (bits.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else bits.view(np.float32)
@@ -32,6 +36,8 @@ def wide(kind, bits):
 def narrow(kind, sums):
     """Returns float32 as numbers of the kind: rounded to the nearest, ties to even. NaN has one form."""
     nan = np.isnan(sums)
+    if kind == "f64":
+        return np.where(nan, np.uint64(0x7ff8 << 48), sums.view(np.uint64)).astype(np.uint64)
     if kind == "f16":
         return np.where(nan, 0x7e00, sums.astype(np.float16).view(np.uint16)).astype(np.uint16)
     bits = sums.view(np.uint32)
@@ -53,7 +59,7 @@ def added(kind, row, operand):
 def draw(rng, kind, count):
     """Returns random numbers. Every third one is a corner case."""
     width = np.dtype(NUMBERS[kind]).itemsize
-    near = {"f16": 0x3fff, "bf16": 0x3fff, "f32": 0x3fffffff}.get(kind, (1 << 8 * width) - 1)
+    near = {"f16": 0x3fff, "bf16": 0x3fff, "f32": 0x3fffffff, "f64": (1 << 62) - 1}.get(kind, (1 << 8 * width) - 1)
     return np.array([rng.choice(HARD[kind]) if kind in HARD and rng.randrange(3) == 0
                      else rng.getrandbits(8 * width) & near for _ in range(count)], NUMBERS[kind])
 
@@ -84,7 +90,7 @@ def rows_of(connection, keys, size):
 def by_frames():
     """ADD frames with repeated keys on rows of each type: the values before and after equal numpy's, bit by bit"""
     rng = random.Random(SEED)
-    for kind, size in (("f16", 60), ("bf16", 4), ("bf16", 256), ("f16", 1028), ("f32", 60), ("u32", 20), ("u64", 64), ("i64", 24)):
+    for kind, size in (("f16", 60), ("bf16", 4), ("bf16", 256), ("f16", 1028), ("f32", 60), ("u32", 20), ("u64", 64), ("i64", 24), ("f64", 40)):
         add, present = (getattr(wire, f"ADD_{p}{ADDS.get(kind, kind.upper())}") for p in ("", "PRESENT_"))
         with Server(*CPU, "--value-bytes", str(size), "--value-type", kind) as server, server.connect() as connection:
             model = Model(kind, size // np.dtype(NUMBERS[kind]).itemsize)
@@ -116,7 +122,7 @@ def bits_of(number):
 def scales_and_wide_operands():
     """ADD with a scale, and float32 operands on 16-bit rows: every rounding equals numpy's, also after a restart"""
     rng = random.Random(SEED)
-    for kind, size in (("f32", 60), ("f16", 20), ("bf16", 256), ("u32", 20), ("u64", 64), ("i64", 40), ("f16", 4)):
+    for kind, size in (("f32", 60), ("f16", 20), ("bf16", 256), ("u32", 20), ("u64", 64), ("i64", 40), ("f64", 24), ("f16", 4)):
         add, present = (getattr(wire, f"ADD_{p}{ADDS.get(kind, kind.upper())}") for p in ("", "PRESENT_"))
         numbers = size // np.dtype(NUMBERS[kind]).itemsize
         model = Model(kind, numbers)
@@ -146,7 +152,7 @@ def scales_and_wide_operands():
                             elif of == "f32":
                                 operand = narrow("f32", scale * wide("f32", operand))
                             elif scale == -1:
-                                operand = operand ^ np.uint16(0x8000)
+                                operand = operand ^ operand.dtype.type(1 << 8 * operand.itemsize - 1)
                         model.add(key, operand, operation == present)
                     equal(rows_of(connection, list(range(6)), size), [model.row(k).tobytes() for k in range(6)], kind)
                 server.kill()
@@ -163,6 +169,7 @@ def wrong_scales():
                             (1.0, 5, "operand_type must be left out, or f32"), (1.0, 4, "operand_type must be left out, or f32"))),
             ("f16", "F16", ((0.5, 0, "1 or -1 unless the operands are f32"), (float("inf"), 4, "scale must be finite"),
                             (1.0, 2, "operand_type must be left out, or f32"))),
+            ("f64", "F64", ((2.0, 0, "1 or -1"), (1.0, 4, "operand_type must be left out"))),
             ("u32", "U32", ((2.0, 0, "1 or -1"),))):
         with Server(*CPU, "--value-bytes", "8", "--value-type", kind) as server, server.connect() as connection:
             for scale, operand_type, words in cases:
@@ -180,7 +187,7 @@ def wrong_scales():
 def by_resp():
     """ADD key row [SCALE s] [XX], also in MULTI: replies and rows are right; an error changes nothing"""
     rng = random.Random(SEED)
-    for kind, size in (("f32", 60), ("f16", 20), ("bf16", 64), ("u32", 4), ("u64", 64), ("i64", 16)):
+    for kind, size in (("f32", 60), ("f16", 20), ("bf16", 64), ("u32", 4), ("u64", 64), ("i64", 16), ("f64", 32)):
         numbers = size // np.dtype(NUMBERS[kind]).itemsize
         model = Model(kind, numbers)
         with Server(*CPU, "--value-bytes", str(size), "--value-type", kind) as server, server.connect() as connection:
@@ -203,7 +210,7 @@ def by_resp():
                         if kind == "f32":
                             operand = narrow("f32", np.float32(scale) * wide("f32", operand))
                         elif scale == -1:
-                            operand = 0 - operand if kind[0] in "ui" else operand ^ np.uint16(0x8000)
+                            operand = 0 - operand if kind[0] in "ui" else operand ^ operand.dtype.type(1 << 8 * operand.itemsize - 1)
                     model.add(key, operand, present)
                 reply = replies.ask(*words)
                 if queued is None:
@@ -222,6 +229,8 @@ def by_resp():
             ((row, "SCALE", "inf"), "ERR SCALE must be a finite number"), ((row, "SCALE"), "ERR syntax error"),
             ((row, "NX"), "ERR syntax error"), ((row, "SCALE", "x"), "ERR value is not a valid float"),
             ((bytes(4),), "ERR value must have exactly 8 bytes (--value-bytes)"))),
+            (("--value-bytes", "8", "--value-type", "f64"), (((row, "SCALE", "0.5"),
+                "ERR SCALE must be 1 or -1 unless values are rows of f32; for f16 and bf16, send a bulk frame with f32 operands"),)),
             (("--value-bytes", "8", "--value-type", "bf16"), (((row, "SCALE", "0.5"),
                 "ERR SCALE must be 1 or -1 unless values are rows of f32; for f16 and bf16, send a bulk frame with f32 operands"),)),
             (("--value-bytes", "8"), (((row,), "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric --value-type"),)),
@@ -237,7 +246,7 @@ def by_resp():
 @case
 def by_the_library():
     """sherwood_add on rows of every type; rows of bytes are refused"""
-    for kind in ("f32", "f16", "bf16", "u32", "u64", "i64", "bytes"):
+    for kind in ("f32", "f16", "bf16", "u32", "u64", "i64", "f64", "bytes"):
         with Server(*CPU, "--value-bytes", "64", "--value-type", kind, "--frame-ops-max", "4096") as server:
             relay(PEER, server.address())
 

@@ -256,7 +256,7 @@ def other_values():
             (("--value-bytes", "8", "--value-type", "u64"), ("INCREX", 1),
              "ERR INCREX needs values that are integers or strings (--value-type string)"),
             (("--value-bytes", "8", "--value-type", "u64"), ("INCRBYFLOAT", 1, 1),
-             "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number (--value-type f32 --value-bytes 4)"),
+             "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number (--value-type f64 --value-bytes 8, or f32 and 4)"),
             (("--engine", "cache", "--value-bytes", "8"), ("INCRBYFLOAT", 1, 1),
              "ERR the cache engine has no INCRBYFLOAT: a write may evict the entry between the read and the write")):
         with Server("--backend", "cpu", "--capacity", "1K", *flags) as server:

@@ -54,7 +54,8 @@ Test(config_engine, rows)
     } rows[] = {
         {"4096", "bytes", SW_VALUE_FIXED, 4096, 1}, {"60", "string", SW_VALUE_STRING, 64, 1},
         {"256", "f32", SW_VALUE_FIXED, 256, 64},    {"256", "bf16", SW_VALUE_FIXED, 256, 128},
-        {"16", "u64", SW_VALUE_FIXED, 16, 2},       {"24", "i64", SW_VALUE_FIXED, 24, 3}};
+        {"16", "u64", SW_VALUE_FIXED, 16, 2},       {"24", "i64", SW_VALUE_FIXED, 24, 3},
+        {"8", "f64", SW_VALUE_FIXED, 8, 1}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;
         struct sw_table_config table;

@@ -28,6 +28,20 @@ static float number_of(uint32_t bits)
     return number;
 }
 
+/* The sum of two numbers of 64 bits, as the operation has it. */
+static uint64_t model_pair(enum sw_op op, uint64_t a, uint64_t b)
+{
+    double x, y;
+    if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+        return a + b;
+    }
+    memcpy(&x, &a, sizeof(x));
+    memcpy(&y, &b, sizeof(y));
+    volatile double sum = x + y;
+    memcpy(&a, (const double *)&sum, sizeof(a));
+    return sum != sum ? 0x7ff8000000000000 : a;
+}
+
 /* The rows as they should be, word by word. */
 struct sums {
     uint32_t words;
@@ -38,9 +52,9 @@ struct sums {
 static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, enum sw_op op)
 {
     for (uint32_t w = 0; w < words; w++) {
-        if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
-            uint64_t a = row[w] | (uint64_t)row[w + 1] << 32;
-            a += operand[w] | (uint64_t)operand[w + 1] << 32;
+        if (SW_OPS_HAS(SW_OPS_PAIRS, op)) {
+            const uint64_t a = model_pair(op, row[w] | (uint64_t)row[w + 1] << 32,
+                                          operand[w] | (uint64_t)operand[w + 1] << 32);
             row[w++] = (uint32_t)a;
             row[w] = (uint32_t)(a >> 32);
         } else if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
@@ -83,13 +97,13 @@ static bool model_apply(struct sums *sums, enum sw_op op, uint64_t key, const ui
     } else if (op == SW_SET || (op == SW_SET_ABSENT && !was) || (op == SW_SET_PRESENT && was)) {
         sums->present[key] = true;
         memcpy(row, operand, sums->words * sizeof(*row));
-    } else if (op >= SW_OR) {
+    } else if (SW_OPS_HAS(SW_OPS_BITS, op)) {
         sums->present[key] = was || op == SW_OR || op == SW_XOR;
         if (!was) {
             memset(row, 0, sums->words * sizeof(*row));
         }
         model_bits(row, operand, sums->words, op);
-    } else if (op >= SW_ADD_F32 && (was || op < SW_ADD_PRESENT_F32)) {
+    } else if (SW_OPS_HAS(SW_OPS_ADD, op) && (was || SW_OPS_HAS(SW_OPS_INSERT, op))) {
         if (!was) {
             memset(row, 0, sums->words * sizeof(*row));
         }
@@ -104,7 +118,8 @@ static uint32_t draw_word(struct random *random)
 {
     static const uint32_t hard[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00001,
                                     0xff812345, 1,          3,          0x807fffff, 0x00800000,
-                                    0x3f800000, 0x33800000, 0x33800001, 0x7f7fffff, UINT32_MAX};
+                                    0x3f800000, 0x33800000, 0x33800001, 0x7f7fffff, UINT32_MAX,
+                                    0x7ff00000, 0xfff00000};
     return random_below(random, 3) != 0
                ? bits_of((float)random_next(random) / 1e12F)
                : hard[random_below(random, sizeof(hard) / sizeof(hard[0]))];

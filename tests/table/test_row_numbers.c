@@ -52,6 +52,19 @@ static void model_float(uint32_t *number, uint32_t operand)
     }
 }
 
+static void model_double(uint32_t *number, const uint32_t *operand)
+{
+    double a, b;
+    memcpy(&a, number, sizeof(a));
+    memcpy(&b, operand, sizeof(b));
+    const long double sum = (long double)a + (long double)b;
+    volatile double rounded = a + b;
+    if (isfinite(rounded)) {
+        cr_assert(fabsl(sum - (long double)rounded) <= fabsl(sum) * 0x1p-52L);
+        memcpy(number, (const double *)&rounded, sizeof(rounded));
+    }
+}
+
 static void model_signed(uint32_t *number, const uint32_t *operand)
 {
     long long a, b, after;
@@ -93,6 +106,8 @@ static void apply(struct world *world, uint32_t op, uint64_t key, const uint32_t
     for (uint32_t w = 0; w < world->words; w += 2) {
         if (op == SW_INCREMENT_U64 || op == SW_DECREMENT_U64) {
             model_integer(op, &row[w], &operand[w]);
+        } else if (op == SW_INCREMENT_F64) {
+            model_double(&row[w], &operand[w]);
         } else if (op == SW_INCREMENT_I64) {
             model_signed(&row[w], &operand[w]);
         } else if (op == SW_ADD_U64) {
@@ -119,8 +134,12 @@ static uint32_t draw_word(struct world *world, uint32_t w)
         return chance < 10 ? floats[chance]
                            : 0x3f000000 + (uint32_t)random_below(&world->random, 1 << 24);
     }
-    if (world->element ==
-        SW_ELEMENT_I64) { /* the high word of half of the numbers is near an end */
+    if (world->element == SW_ELEMENT_F64 && w % 2 == 1) { /* the high word */
+        static const uint32_t ends[] = {0x7fefffff, 0xffefffff, 0x7ff00000, 0xfff80001, 0};
+        return chance < 5 ? ends[chance]
+                          : 0x3fe00000 + (uint32_t)random_below(&world->random, 1 << 24);
+    }
+    if (world->element == SW_ELEMENT_I64) { /* half of the high words are near an end */
         return w % 2 == 0 || chance < 8 ? (uint32_t)random_next(&world->random)
                                         : 0x7ffffffe + (uint32_t)chance % 4;
     }
@@ -138,7 +157,11 @@ static uint32_t draw_op(struct world *world)
     static const uint8_t signed_ones[] = {SW_GET,           SW_SET,     SW_INCREMENT_I64,
                                           SW_INCREMENT_I64, SW_ADD_U64, SW_INCREMENT_I64,
                                           SW_SET_PRESENT,   SW_DELETE};
-    const uint8_t *ops = world->element == SW_ELEMENT_F32   ? floats
+    static const uint8_t doubles[] = {SW_GET,           SW_SET,         SW_INCREMENT_F64,
+                                      SW_INCREMENT_F64, SW_SET_PRESENT, SW_INCREMENT_F64,
+                                      SW_INCREMENT_F64, SW_DELETE};
+    const uint8_t *ops = world->element == SW_ELEMENT_F64   ? doubles
+                         : world->element == SW_ELEMENT_F32 ? floats
                          : world->element == SW_ELEMENT_I64 ? signed_ones
                                                             : integers;
     return ops[random_below(&world->random, 8)];
@@ -239,6 +262,13 @@ Test(row_numbers, of_floats)
     run_world(128, 3, 0, SW_ELEMENT_F32);
     run_world(128, 20, 0, SW_ELEMENT_F32);
     run_world(128, 1, 4, SW_ELEMENT_F32);
+}
+
+Test(row_numbers, of_doubles)
+{
+    run_world(64, 2, 0, SW_ELEMENT_F64);
+    run_world(128, 22, 0, SW_ELEMENT_F64);
+    run_world(128, 2, 2, SW_ELEMENT_F64);
 }
 
 Test(row_numbers, of_integers)

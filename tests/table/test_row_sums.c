@@ -292,6 +292,18 @@ Test(row_sums, scales_that_fit)
     }
 }
 
+Test(row_sums, scales_of_64_bits)
+{
+    cr_assert(sw_scale_fits(SW_ADD_F64, false, 0x3f800000));
+    cr_assert(sw_scale_fits(SW_ADD_PRESENT_F64, false, 0xbf800000));
+    cr_assert_not(sw_scale_fits(SW_ADD_F64, false, 0x3f000000));
+    cr_assert_not(sw_scale_fits(SW_ADD_F64, false, 0x7f800000));
+    uint64_t f64[] = {0, 1, 0x7ff0000000000000, 0xbff0000000000000};
+    const uint64_t wanted[] = {1ULL << 63, 1ULL << 63 | 1, 0xfff0000000000000, 0x3ff0000000000000};
+    sw_scale_operands(SW_ADD_F64, false, 0xbf800000, f64, sizeof(f64));
+    cr_assert_arr_eq(f64, wanted, sizeof(f64));
+}
+
 Test(row_sums, scaled_operands)
 {
     struct random random = random_of(3);

@@ -186,8 +186,10 @@ static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes)
                                      SW_AND,
                                      SW_ANDNOT,
                                      SW_ADD_U64,
-                                     SW_ADD_PRESENT_U64};
-    const uint32_t choices = value_bytes % 8 == 0 ? 14 : 12;
+                                     SW_ADD_PRESENT_U64,
+                                     SW_ADD_F64,
+                                     SW_ADD_PRESENT_F64};
+    const uint32_t choices = value_bytes % 8 == 0 ? 16 : 12;
     static struct sums sums;
     static uint32_t before[SUM_WORDS_MAX];
     struct sw_table_config config = rows_config(slot_bits, value_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rounding.c - 64 sums of rows with known results: denormals, ties, infinities, NaNs, and products
+ * rounding.c - sums of rows with known results: denormals, ties, infinities, NaNs, and products
  * that a fused multiply-add would not round.
  */
 #include "table/robin_hood/cpu/rounding.h"
@@ -79,11 +79,30 @@ static const struct {
     {0x0a28e39d, 0x0416b7f4, 0x0cfb4eaf, 0x0cfb4eaf},
 };
 
+/* Sums of f64: ties, denormals, infinities. */
+static const struct {
+    uint64_t row, operand, sum;
+} known_64[] = {
+    {0x0000000000000003, 0x0000000000000005, 0x0000000000000008},
+    {0x0010000000000000, 0x8000000000000001, 0x000fffffffffffff},
+    {0x3ff0000000000000, 0x3ca0000000000000, 0x3ff0000000000000},
+    {0x3ff0000000000000, 0x3ca0000000000001, 0x3ff0000000000001},
+    {0x3ff0000000000001, 0x3ca0000000000000, 0x3ff0000000000002},
+    {0xbff0000000000000, 0xbca0000000000001, 0xbff0000000000001},
+    {0x7fefffffffffffff, 0x7c90000000000000, 0x7ff0000000000000},
+    {0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000},
+};
+
 bool sw_rounding_is_exact(void)
 {
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         const uint32_t product = sw_row_product_f32(known[i].scale, known[i].operand);
         if (sw_row_sum_f32(known[i].row, product) != known[i].sum) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < sizeof(known_64) / sizeof(known_64[0]); i++) {
+        if (sw_row_sum_f64(known_64[i].row, known_64[i].operand) != known_64[i].sum) {
             return false;
         }
     }

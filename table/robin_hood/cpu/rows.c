@@ -138,6 +138,12 @@ static void update_row(const struct sw_batch *batch, const void *operand, uint32
         for (uint32_t k = 0; k < bytes / sizeof(*from); k++) {
             to[k] = sw_row_sum_f32(to[k], SW_LOAD_ONCE(from + k));
         }
+    } else if (SW_OPS_HAS(SW_OPS_F64, op)) {
+        const uint64_t *wide = operand;
+        for (uint32_t k = 0; k < bytes / sizeof(*wide); k++) {
+            uint64_t *number = (uint64_t *)(void *)row + k;
+            *number = sw_row_sum_f64(*number, SW_LOAD_ONCE(wide + k));
+        }
     } else if (SW_OPS_HAS(SW_OPS_F16, op)) {
         add_to_f16((uint16_t *)(void *)row, operand, bytes / 2, batch->wide_operands);
     } else if (SW_OPS_HAS(SW_OPS_BF16, op)) {

@@ -440,7 +440,19 @@ static inline unsigned int __float_as_uint(float number)
     __builtin_memcpy(&bits, &number, sizeof(bits));
     return bits;
 }
+static inline double __longlong_as_double(long long bits)
+{
+    return __builtin_bit_cast(double, bits);
+}
+static inline long long __double_as_longlong(double number)
+{
+    return __builtin_bit_cast(long long, number);
+}
 /* The CPU also rounds to the nearest, ties to even. */
+static inline double __dadd_rn(double a, double b)
+{
+    return a + b;
+}
 static inline float __fadd_rn(float a, float b)
 {
     return a + b;

@@ -63,7 +63,7 @@ class Many:
     def add_many(self, keys: Any, amounts: Any, *, previous: bool = False) -> Any:
         """Adds to values, modulo 2 to the power of their width; an absent key is stored.
 
-        Adds rows number by number, also in a cache, if their value_dtype is float32, float16, uint32 or uint64;
+        Adds rows number by number, also in a cache, if their value_dtype is float32, float64, float16, uint32, uint64 or int64;
         rows of bf16 have the value_dtype uint16. Returns None, or (old, was) as set_many does.
         """
         return self._carry_out(_plans.combine(self._layout(), "add", keys, amounts, previous))

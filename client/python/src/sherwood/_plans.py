@@ -186,7 +186,7 @@ def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool
     return Plan(operation, taken, result, values=sent, previous=old, found=was, **times(taken.shape))
 
 
-SUMS = ("the server adds up rows of float32, float16, uint32 and uint64, and uint16 if it stores bf16; this client's"
+SUMS = ("the server adds up rows of float32, float64, float16, uint32, uint64 and int64, and uint16 if it stores bf16; this client's"
         " value_dtype is {}")
 
 

@@ -80,6 +80,12 @@ static __device__ __attribute__((noinline)) uint32_t row_sum_wide(bool brain, ui
     return (uint32_t)sum[1] << 16 | sum[0];
 }
 
+/* Returns the sum of two f64. Not inline, as row_sum_16. */
+static __device__ __attribute__((noinline)) uint64_t row_sum_f64(uint64_t base, uint64_t operand)
+{
+    return sw_row_sum_f64(base, operand);
+}
+
 /* Returns the result of the operation on 32 bits: sums of the numbers in them, or an operation on
  * bits. */
 static __device__ __forceinline__ uint32_t row_sum_32(uint32_t op, uint32_t base, uint32_t operand)
@@ -102,9 +108,10 @@ static __device__ __forceinline__ uint32_t row_sum_32(uint32_t op, uint32_t base
 static __device__ __forceinline__ void row_sum_64(uint32_t op, uint32_t base[2],
                                                   const uint32_t operand[2])
 {
-    if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
-        const uint64_t sum =
-            ((uint64_t)base[1] << 32 | base[0]) + ((uint64_t)operand[1] << 32 | operand[0]);
+    if (SW_OPS_HAS(SW_OPS_ADD & SW_OPS_PAIRS, op)) {
+        const uint64_t a = (uint64_t)base[1] << 32 | base[0];
+        const uint64_t b = (uint64_t)operand[1] << 32 | operand[0];
+        const uint64_t sum = SW_OPS_HAS(SW_OPS_F64, op) ? row_sum_f64(a, b) : a + b;
         base[0] = (uint32_t)sum;
         base[1] = (uint32_t)(sum >> 32);
     } else {
