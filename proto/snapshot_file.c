@@ -209,6 +209,10 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
         *is_newer = true;
         return "has columns that this program does not know";
     }
+    if (header->value_type >= SW_TYPE_COUNT) {
+        *is_newer = true;
+        return "has values of a type that only a later version knows";
+    }
     return is_possible(header) ? NULL : "has impossible values in its header";
 }
 

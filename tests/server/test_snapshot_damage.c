@@ -173,7 +173,7 @@ Test(snapshot_damage, what_a_header_says_of_rows_is_possible)
     } wrong[] = {
         {4100, SW_FRAME_VALUES_FIXED, SW_TYPE_F32},  {12, SW_FRAME_VALUES_FIXED, SW_TYPE_U64},
         {12, SW_FRAME_VALUES_FIXED, SW_TYPE_STRING}, {12, SW_FRAME_VALUES_STRING, SW_TYPE_F32},
-        {8, SW_FRAME_VALUES_INTEGER, SW_TYPE_U64},   {12, SW_FRAME_VALUES_FIXED, SW_TYPE_COUNT}};
+        {8, SW_FRAME_VALUES_INTEGER, SW_TYPE_U64},   {12, SW_FRAME_VALUES_FIXED, SW_TYPE_F64}};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         header.value_bytes = wrong[i].bytes;
         header.value_format = wrong[i].format;
@@ -181,7 +181,13 @@ Test(snapshot_damage, what_a_header_says_of_rows_is_possible)
         sw_snapshot_put_header(&header, bytes);
         cr_assert_str_eq(sw_snapshot_get_header(bytes, &read, &newer),
                          "has impossible values in its header", "%zu", i);
+        cr_assert_not(newer);
     }
+    header.value_type = SW_TYPE_COUNT; /* as a later release writes it */
+    sw_snapshot_put_header(&header, bytes);
+    cr_assert_str_eq(sw_snapshot_get_header(bytes, &read, &newer),
+                     "has values of a type that only a later version knows");
+    cr_assert(newer);
 }
 
 Test(snapshot_damage, more_keys_than_the_table_takes_are_refused_with_what_is_needed)
