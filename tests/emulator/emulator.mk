@@ -58,11 +58,6 @@ $(EMU)/libemulated_older.a: $(EMU_AS_EVER) $(patsubst $(EMU)/obj/%.cu.o,$(EMU)/o
 	@rm -f $@
 	ar qcs $@ $^
 
-# The tests that call the CUDA runtime themselves.
-$(EMU)/obj/tests/gpu/cache/%.o: tests/gpu/cache/%.c
-	@mkdir -p $(@D)
-	@$(CC) $(REAL_CPPFLAGS) $(EMU_INCLUDE) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<
-
 # The suite of tests/table.
 EMU_SUITE := $(CUDA_SUITE:%=suite_%)
 $(EMU_SUITE:%=$(EMU)/%): $(EMU)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(EMU)/libemulated.a
@@ -76,8 +71,7 @@ $(EMU)/test_read_launches: EMU_LINK := -Wl,--wrap=cudaSetDevice
 $(EMU)/test_failing $(EMU)/test_image_reads $(EMU)/test_read_launches: $(EMU)/%: $(BUILD)/obj/tests/emulator/%.o $(EMU)/libemulated.a
 $(EMU)/test_write_path_gpu $(EMU)/test_rows_gpu $(EMU)/test_shared_gpu: $(EMU)/%: $(EMU)/obj/tests/gpu/%.cu.o $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
-$(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/combined*.c) tests/support/random.c) \
-  $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
+$(EMU)/test_cache_gpu: $(CACHE_GPU_TEST:$(BUILD)/libtable.a=$(EMU)/libemulated.a)
 EMU_TESTS += test_table_gpu_older test_cuckoo_engine_gpu_older
 $(EMU)/test_table_gpu_older: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated_older.a
 $(EMU)/test_cuckoo_engine_gpu_older: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(EMU)/libemulated_older.a

@@ -28,7 +28,6 @@ $(GPU_OUT)/test_attach_gpu: $(ATTACH_GPU_TEST)
 $(GPU_OUT)/test_attach_gpu: GPU_LIBS := -lprotobuf-c -lssl -lcrypto
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/combined*.c) \
   $(wildcard tests/gpu/cache/*.c) tests/support/random.c) $(BUILD)/libtable.a
-$(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
 $(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
 GPU_SUITE := $(CUDA_SUITE:%=suite_%)
 $(GPU_SUITE:%=$(GPU_OUT)/%): $(GPU_OUT)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a

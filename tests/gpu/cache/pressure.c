@@ -15,7 +15,6 @@
 #include "table/cache/slots.h"
 
 struct pressure {
-    const struct trial_setting *setting;
     struct trial_faults faults;
     struct trial_cache cache;
     struct sw_table_config config;
@@ -40,7 +39,6 @@ static void open_pressure(struct pressure *p, const struct trial_setting *settin
                           const struct sw_table_config *config, const char *name)
 {
     memset(p, 0, sizeof(*p));
-    p->setting = setting;
     p->faults.name = name;
     p->config = *config;
     trial_open(&p->cache, config);
@@ -50,26 +48,21 @@ static void open_pressure(struct pressure *p, const struct trial_setting *settin
     p->random.state = setting->seed;
     p->ops = (uint32_t)p->cache.info.capacity_slots;
     size_t numbers = p->ops * sizeof(uint64_t);
-    p->keys = trial_pinned(setting, numbers);
-    p->scores = trial_pinned(setting, numbers);
-    p->evicted_keys = trial_pinned(setting, numbers);
-    p->evicted_scores = trial_pinned(setting, numbers);
-    p->values = trial_pinned(setting, (size_t)p->ops * config->value_bytes);
-    p->evicted_values = trial_pinned(setting, (size_t)p->ops * config->value_bytes);
+    p->keys = io_array(&p->cache.io, numbers);
+    p->scores = io_array(&p->cache.io, numbers);
+    p->evicted_keys = io_array(&p->cache.io, numbers);
+    p->evicted_scores = io_array(&p->cache.io, numbers);
+    p->values = io_array(&p->cache.io, (size_t)p->ops * config->value_bytes);
+    p->evicted_values = io_array(&p->cache.io, (size_t)p->ops * config->value_bytes);
     p->results = calloc(p->ops, 1);
-    p->found = trial_pinned(setting, (p->ops + 63) / 64 * sizeof(uint64_t));
-    p->not_admitted = trial_pinned(setting, (p->ops + 63) / 64 * sizeof(uint64_t));
+    p->found = io_array(&p->cache.io, (p->ops + 63) / 64 * sizeof(uint64_t));
+    p->not_admitted = io_array(&p->cache.io, (p->ops + 63) / 64 * sizeof(uint64_t));
 }
 
 static uint64_t close_pressure(struct pressure *p)
 {
-    void *memory[] = {p->keys,           p->scores,         p->values, p->evicted_keys,
-                      p->evicted_scores, p->evicted_values, p->found,  p->not_admitted};
     trial_close(&p->cache);
     free(p->results);
-    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
-        trial_unpin(p->setting, memory[i]);
-    }
     return p->faults.count;
 }
 
@@ -215,14 +208,14 @@ static void check_order(struct pressure *p, const struct trial_contents *after)
 
 static void insert_and_check(struct pressure *p, bool distinct)
 {
-    struct trial_contents *before = trial_contents(p->setting, &p->cache);
+    struct trial_contents *before = trial_contents(&p->cache);
     struct sw_batch batch = insert_batch(p);
     batch.leftover_keys = p->evicted_keys;
     batch.leftover_values = p->evicted_values;
     batch.leftover_scores = p->evicted_scores;
     run_pressure(p, &batch);
     trial_audit(&p->faults, &p->cache);
-    struct trial_contents *after = trial_contents(p->setting, &p->cache);
+    struct trial_contents *after = trial_contents(&p->cache);
     check_counters(p);
     if (p->evicted_count != p->counters.evicted) {
         trial_fault(&p->faults, "%llu left, %llu are listed",
@@ -243,11 +236,11 @@ static void insert_and_check(struct pressure *p, bool distinct)
 /* The same without a request for the evicted entries: MEMORY mode carries it out otherwise. */
 static void insert_plainly(struct pressure *p)
 {
-    struct trial_contents *before = trial_contents(p->setting, &p->cache);
+    struct trial_contents *before = trial_contents(&p->cache);
     struct sw_batch batch = insert_batch(p);
     run_pressure(p, &batch);
     trial_audit(&p->faults, &p->cache);
-    struct trial_contents *after = trial_contents(p->setting, &p->cache);
+    struct trial_contents *after = trial_contents(&p->cache);
     check_counters(p);
     check_values(p, after->keys, after->values, after->count, "which stayed");
     if (before->count + p->counters.inserted != after->count + p->counters.evicted) {
@@ -262,7 +255,7 @@ static void insert_plainly(struct pressure *p)
 /* Erases half of what is there, each key twice: the first of the two finds it. */
 static void erase_and_check(struct pressure *p, bool answers)
 {
-    struct trial_contents *before = trial_contents(p->setting, &p->cache);
+    struct trial_contents *before = trial_contents(&p->cache);
     uint32_t count = (uint32_t)(before->count / 2);
     uint64_t wrong = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -275,7 +268,7 @@ static void erase_and_check(struct pressure *p, bool answers)
                              .not_admitted = answers ? p->not_admitted : NULL};
     run_pressure(p, &batch);
     trial_audit(&p->faults, &p->cache);
-    struct trial_contents *after = trial_contents(p->setting, &p->cache);
+    struct trial_contents *after = trial_contents(&p->cache);
     for (uint32_t i = 0; i < count && answers; i++) {
         wrong += (p->results[i] == SW_CACHE_HIT) != (i % 2 == 0);
     }
@@ -343,7 +336,7 @@ static struct retention offer_all(struct pressure *p)
         held += p->counters.inserted - p->counters.evicted;
     }
     trial_audit(&p->faults, &p->cache);
-    struct trial_contents *after = trial_contents(p->setting, &p->cache);
+    struct trial_contents *after = trial_contents(&p->cache);
     retention.held = (double)after->count / (double)capacity;
     if (after->count != held) {
         trial_fault(&p->faults, "%llu entries, %llu counted", (unsigned long long)after->count,

@@ -4,21 +4,12 @@
  */
 #include "tests/gpu/cache/trial.h"
 
-#include <cuda_runtime_api.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FAULTS_PRINTED 5
-
-static void must(cudaError_t error, const char *what)
-{
-    if (error != cudaSuccess) {
-        printf("%s: %s\n", what, cudaGetErrorString(error));
-        exit(2);
-    }
-}
 
 static void *allocate(size_t bytes)
 {
@@ -30,26 +21,6 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-void *trial_pinned(const struct trial_setting *setting, size_t bytes)
-{
-    void *memory = NULL;
-    if (setting->backend == SW_BACKEND_CPU) {
-        return allocate(bytes);
-    }
-    must(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "cudaHostAlloc");
-    memset(memory, 0, bytes);
-    return memory;
-}
-
-void trial_unpin(const struct trial_setting *setting, void *memory)
-{
-    if (setting->backend == SW_BACKEND_CPU) {
-        free(memory);
-    } else {
-        must(cudaFreeHost(memory), "cudaFreeHost");
-    }
-}
-
 void trial_open(struct trial_cache *cache, const struct sw_table_config *config)
 {
     char reason[256];
@@ -59,10 +30,12 @@ void trial_open(struct trial_cache *cache, const struct sw_table_config *config)
         exit(2);
     }
     sw_table_info(cache->table, &cache->info);
+    cache->io = (struct io_memory){.table = cache->table};
 }
 
 void trial_close(struct trial_cache *cache)
 {
+    io_free(&cache->io);
     sw_queue_destroy(cache->queue);
     sw_table_destroy(cache->table);
 }
@@ -110,14 +83,14 @@ void trial_sort(uint64_t *numbers, uint64_t count)
     qsort(numbers, count, sizeof(*numbers), compare);
 }
 
-struct trial_contents *trial_contents(const struct trial_setting *setting,
-                                      struct trial_cache *cache)
+struct trial_contents *trial_contents(struct trial_cache *cache)
 {
     uint64_t capacity = cache->info.capacity_slots;
     uint32_t bytes = cache->info.value_bytes;
-    uint64_t *keys = trial_pinned(setting, capacity * sizeof(*keys));
-    uint64_t *scores = trial_pinned(setting, capacity * sizeof(*scores));
-    uint8_t *values = trial_pinned(setting, capacity * bytes);
+    struct io_memory io = {.table = cache->table};
+    uint64_t *keys = io_array(&io, capacity * sizeof(*keys));
+    uint64_t *scores = io_array(&io, capacity * sizeof(*scores));
+    uint8_t *values = io_array(&io, capacity * bytes);
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = (uint32_t)capacity,
                             .scan.keys = keys,
@@ -144,9 +117,7 @@ struct trial_contents *trial_contents(const struct trial_setting *setting,
         memcpy(contents->values + i * bytes, values + pairs[i].place * bytes, bytes);
     }
     free(pairs);
-    trial_unpin(setting, keys);
-    trial_unpin(setting, scores);
-    trial_unpin(setting, values);
+    io_free(&io);
     return contents;
 }
 

@@ -10,6 +10,7 @@
 
 #include "table/cache/cache.h"
 #include "table/table.h"
+#include "tests/support/io_memory.h"
 #include "tests/support/random.h"
 
 /* How the program was started. */
@@ -19,14 +20,11 @@ struct trial_setting {
     uint32_t scale; /* 1: as small as makes sense; 16: full */
 };
 
-/* Memory that batches may point into. */
-void *trial_pinned(const struct trial_setting *setting, size_t bytes);
-void trial_unpin(const struct trial_setting *setting, void *memory);
-
-/* A table and a queue of it. */
+/* A table, a queue of it, and arrays that trial_close frees. */
 struct trial_cache {
     struct sw_table *table;
     struct sw_queue *queue;
+    struct io_memory io;
     struct sw_table_info info;
 };
 void trial_open(struct trial_cache *cache, const struct sw_table_config *config);
@@ -44,8 +42,7 @@ struct trial_contents {
     uint64_t *scores;
     uint8_t *values;
 };
-struct trial_contents *trial_contents(const struct trial_setting *setting,
-                                      struct trial_cache *cache);
+struct trial_contents *trial_contents(struct trial_cache *cache);
 void trial_contents_free(struct trial_contents *contents);
 
 /* Prints, and counts, what is wrong; at most a few lines of a case. */
