@@ -16,6 +16,8 @@
 
 #include "table/image.h"
 #include "table/table.h"
+#include "tests/emulator/expect.h"
+#include "tests/support/io_memory.h"
 
 #define KEYS 256U
 #define ROW 128U
@@ -38,15 +40,6 @@ static struct beside {
     pthread_cond_t changed;
     bool done;
 } beside = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-static void expect(bool holds, const char *what)
-{
-    if (!holds) {
-        printf("not ok %s\n", what);
-        fflush(stdout);
-        _Exit(1);
-    }
-}
 
 static void *read_one(void *context)
 {
@@ -97,8 +90,9 @@ void *__wrap_sw_memory_map_touched(uint64_t bytes)
 
 static void fill(struct sw_table *table, struct sw_queue *queue, uint64_t expire_at)
 {
-    uint64_t *keys = sw_io_alloc(table, KEYS * sizeof(*keys));
-    uint8_t *values = sw_io_alloc(table, (size_t)KEYS * ROW);
+    struct io_memory io = {.table = table};
+    uint64_t *keys = io_array(&io, KEYS * sizeof(*keys));
+    uint8_t *values = io_array(&io, (size_t)KEYS * ROW);
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = SW_SET,
                              .count = KEYS,
@@ -111,8 +105,7 @@ static void fill(struct sw_table *table, struct sw_queue *queue, uint64_t expire
         keys[i] = i;
     }
     expect(sw_batch_run(queue, &batch) == SW_OK, "keys are set");
-    sw_io_free(table, keys, KEYS * sizeof(*keys));
-    sw_io_free(table, values, (size_t)KEYS * ROW);
+    io_free(&io);
 }
 
 /* The image has every key as it was, and key 0 is not what the write makes of it. */
@@ -145,11 +138,10 @@ static void run_image_reads(enum sw_rows_in rows_in, uint32_t value_bytes, uint6
     expect(sw_table_create(&config, &beside.table, reason, sizeof(reason)) == SW_OK, reason);
     expect(sw_queue_create(beside.table, &queue) == SW_OK, "a queue");
     expect(sw_queue_create(beside.table, &beside.queue) == SW_OK, "another queue");
-    beside.key = sw_io_alloc(beside.table, sizeof(*beside.key));
-    beside.found = sw_io_alloc(beside.table, sizeof(*beside.found));
-    beside.value = sw_io_alloc(beside.table, ROW);
-    memset(beside.value, 8, ROW);
-    *beside.key = 0;
+    struct io_memory io = {.table = beside.table};
+    beside.key = io_array(&io, sizeof(*beside.key));
+    beside.found = io_array(&io, sizeof(*beside.found));
+    beside.value = memset(io_array(&io, ROW), 8, ROW);
     fill(beside.table, queue, expire_at);
     beside.armed = true;
     expect(sw_image_take(queue, false, &image) == SW_OK, "an image");
@@ -158,9 +150,7 @@ static void run_image_reads(enum sw_rows_in rows_in, uint32_t value_bytes, uint6
     expect(beside.write.status == SW_OK, "the write behind the image");
     read_image(image, value_bytes);
     sw_image_drop(image);
-    sw_io_free(beside.table, beside.key, sizeof(*beside.key));
-    sw_io_free(beside.table, beside.found, sizeof(*beside.found));
-    sw_io_free(beside.table, beside.value, ROW);
+    io_free(&io);
     sw_queue_destroy(beside.queue);
     sw_queue_destroy(queue);
     sw_table_destroy(beside.table);
@@ -185,8 +175,9 @@ static void run_several_pieces(void)
     config.rows_in = SW_ROWS_IN_HOST;
     expect(sw_table_create(&config, &table, reason, sizeof(reason)) == SW_OK, reason);
     expect(sw_queue_create(table, &queue) == SW_OK, "a queue");
-    uint64_t *keys = sw_io_alloc(table, COUNT * sizeof(*keys));
-    uint8_t *values = sw_io_alloc(table, (size_t)COUNT * BYTES);
+    struct io_memory io = {.table = table};
+    uint64_t *keys = io_array(&io, COUNT * sizeof(*keys));
+    uint8_t *values = io_array(&io, (size_t)COUNT * BYTES);
     memset(values, 7, (size_t)COUNT * BYTES);
     for (uint32_t n = 0; n < BATCHES; n++) {
         struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS, .op = SW_SET, .count = COUNT};
@@ -209,8 +200,7 @@ static void run_several_pieces(void)
     }
     expect(all == (uint64_t)BATCHES * COUNT, "every row is in the image");
     sw_image_drop(image);
-    sw_io_free(table, keys, COUNT * sizeof(*keys));
-    sw_io_free(table, values, (size_t)COUNT * BYTES);
+    io_free(&io);
     sw_queue_destroy(queue);
     sw_table_destroy(table);
 }

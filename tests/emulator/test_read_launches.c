@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "table/table.h"
+#include "tests/emulator/expect.h"
 #include "tests/emulator/failing.h"
+#include "tests/support/io_memory.h"
 
 #define READS 4
 #define SMALL 64U       /* keys of a batch that is always deferred */
@@ -36,26 +38,11 @@ int __wrap_cudaSetDevice(int device)
 struct fixture {
     struct sw_table *table;
     struct sw_queue *queue;
+    struct io_memory io;
     uint32_t *keys, *values; /* [ARRAY] */
     uint64_t *found;         /* [ARRAY / 64] */
     struct sw_batch reads[READS];
 };
-
-static void expect(bool holds, const char *what)
-{
-    if (!holds) {
-        printf("not ok %s\n", what);
-        fflush(stdout);
-        _Exit(1);
-    }
-}
-
-static void *io(struct fixture *f, size_t bytes)
-{
-    void *memory = sw_io_alloc(f->table, bytes);
-    expect(memory != NULL, "I/O memory");
-    return memory;
-}
 
 static void open_fixture(struct fixture *f)
 {
@@ -68,9 +55,10 @@ static void open_fixture(struct fixture *f)
     config.batch_ops_max = ARRAY;
     expect(sw_table_create(&config, &f->table, reason, sizeof(reason)) == SW_OK, reason);
     expect(sw_queue_create(f->table, &f->queue) == SW_OK, "a queue");
-    f->keys = io(f, ARRAY * sizeof(*f->keys));
-    f->values = io(f, ARRAY * sizeof(*f->values));
-    f->found = io(f, ARRAY / 8);
+    f->io = (struct io_memory){.table = f->table};
+    f->keys = io_array(&f->io, ARRAY * sizeof(*f->keys));
+    f->values = io_array(&f->io, ARRAY * sizeof(*f->values));
+    f->found = io_array(&f->io, ARRAY / 8);
     for (uint32_t i = 0; i < ARRAY; i++) {
         f->keys[i] = i % DRAWN + 1;
         f->values[i] = 2 * f->keys[i];
@@ -81,9 +69,7 @@ static void open_fixture(struct fixture *f)
 
 static void close_fixture(struct fixture *f)
 {
-    sw_io_free(f->table, f->keys, ARRAY * sizeof(*f->keys));
-    sw_io_free(f->table, f->values, ARRAY * sizeof(*f->values));
-    sw_io_free(f->table, f->found, ARRAY / 8);
+    io_free(&f->io);
     sw_queue_destroy(f->queue);
     sw_table_destroy(f->table);
 }

@@ -9,6 +9,8 @@
 
 #include "server/users/unix_users.h"
 #include "server/users/users_parts.h"
+#include "tests/fuzz/require.h"
+#include "tests/support/absent_commands.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,30 +22,8 @@ static const struct sw_catalog_command commands[] = {
     {"config|set", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS, false},
 };
 
-/* Redis has these as well. DUMP is done here by GET. */
-static enum sw_absence absence(const char *name, size_t size, int *stands_in)
-{
-    static const char *const absent[] = {"dump", "debug", "xinfo", "xinfo|stream"};
-    *stands_in = size == 4 && strncasecmp(name, "dump", size) == 0 ? 0 : -1;
-    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
-        if (strlen(absent[i]) == size && strncasecmp(name, absent[i], size) == 0) {
-            return SW_ABSENCE_COMMAND;
-        }
-    }
-    return size > 6 && strncasecmp(name, "debug|", 6) == 0 ? SW_ABSENCE_ARGUMENT
-                                                           : SW_ABSENCE_UNKNOWN;
-}
-
 static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]),
                                           absence};
-
-/* Kept in release builds, unlike assert. */
-static void require(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* The line of a user must read back as the same user. */
 static void check_user(const struct sw_user *user)

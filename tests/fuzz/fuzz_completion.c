@@ -13,19 +13,12 @@
 #include "client/handle.h"
 #include "client/memory.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/require.h"
 
 #define ENTRIES SW_RING_ENTRIES_MIN
 #define KEYS 64 /* of a request at most */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Kept in release builds, unlike assert. */
-static void require(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* The socket: it takes every byte, as a bell needs it. */
 static int64_t take_all(struct sw_client_transport *transport, struct iovec *parts, int count,

@@ -7,20 +7,13 @@
 #include <string.h>
 
 #include "proto/frame.h"
+#include "tests/fuzz/require.h"
 
 #define BODY_MAX (UINT64_C(1) << 30)
 #define OPS_MAX (1U << 20)
 #define WIDTH_MAX 1024
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Kept in release builds, unlike assert. */
-static void require(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* A copy in a heap block of just its size, so that over-reads are seen. */
 static uint8_t *copy_of(const uint8_t *bytes, size_t size)

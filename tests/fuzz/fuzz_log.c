@@ -7,25 +7,17 @@
  * keys and values, the length of its records (2 bytes), and these. A byte each, little-endian. The
  * checks of what begins as a record are put in here.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "proto/check.h"
 #include "proto/wal_plan.h"
+#include "tests/fuzz/require.h"
 
 #define SEGMENTS_MAX 4
 #define RECORDS_BYTES_MAX 8192
 #define SEGMENT_BYTES (SW_WAL_HEADER_BYTES + RECORDS_BYTES_MAX)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Kept in release builds, unlike assert. */
-static void require(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 struct input {
     const uint8_t *data;

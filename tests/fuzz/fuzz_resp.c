@@ -8,20 +8,13 @@
 
 #include "proto/decimal.h"
 #include "proto/resp.h"
+#include "tests/fuzz/require.h"
 
 #define ARGUMENTS_MAX 256
 #define INLINE_MAX 4096
 #define REQUEST_MAX 16384
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Kept in release builds, unlike assert. */
-static void require(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 struct parsed {
     struct sw_resp_argument arguments[ARGUMENTS_MAX];

@@ -14,6 +14,7 @@
 #include "server/region/memory.h"
 #include "server/region/ring.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/require.h"
 
 #define ENTRIES SW_RING_ENTRIES_MIN
 #define REGIONS 3
@@ -32,14 +33,6 @@ void sw_memory_release(struct sw_table *table, struct sw_memory *memory)
 {
     (void)table, (void)memory;
     abort();
-}
-
-/* Kept in release builds, unlike assert. */
-static void require(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
 }
 
 struct world {

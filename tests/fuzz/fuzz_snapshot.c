@@ -10,20 +10,13 @@
 
 #include "proto/check.h"
 #include "proto/snapshot_file.h"
+#include "tests/fuzz/require.h"
 
 #define FIELDS_BYTES 160
 #define CHECK_AT 4088
 #define BLOCK_BYTES_MAX (1U << 18)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Kept in release builds, unlike assert. */
-static void require(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* The header of an empty snapshot, with these fields and a check that holds. */
 static void make_header(const uint8_t *data, size_t size, uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])

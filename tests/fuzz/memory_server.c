@@ -12,18 +12,12 @@
 #include <unistd.h>
 
 #include "proto/map.h"
+#include "tests/fuzz/require.h"
 
 #define PENDING_MAX 512
 #define OUT_BYTES (1U << 20)
 
 struct world world;
-
-void require(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 /* A topology of two shards, as a server encodes it. */
 static uint8_t *map;

@@ -13,6 +13,7 @@
 
 #include "client/handle.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/require.h"
 
 #define FRAME_KEYS 64 /* of a frame, as the server says */
 
@@ -26,8 +27,6 @@ extern struct world world;
 /* How the client connects. */
 extern const struct sw_client_connector wire_connector;
 
-/* Aborts unless the condition holds, also in release builds. */
-void require(bool condition);
 /* Allocates a block of exactly `bytes` bytes, so that AddressSanitizer finds accesses beyond it. */
 void *block(size_t bytes);
 /* A number of one to four bytes. */

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "server/users/users.h"
+#include "tests/support/absent_commands.h"
 
 static const struct sw_catalog_command commands[] = {
     {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false},
@@ -20,20 +21,6 @@ static const struct sw_catalog_command commands[] = {
     {"client|kill", SW_CATEGORY_ADMIN | SW_CATEGORY_CONNECTION, false},
 };
 enum { GET, SET, FLUSHALL, CLIENT, CLIENT_ID, CLIENT_KILL };
-
-/* Redis has these as well. DUMP is done here by GET. */
-static enum sw_absence absence(const char *name, size_t size, int *stands_in)
-{
-    static const char *const absent[] = {"dump", "debug", "xinfo", "xinfo|stream"};
-    *stands_in = size == 4 && strncasecmp(name, "dump", size) == 0 ? 0 : -1;
-    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
-        if (strlen(absent[i]) == size && strncasecmp(name, absent[i], size) == 0) {
-            return SW_ABSENCE_COMMAND;
-        }
-    }
-    return size > 6 && strncasecmp(name, "debug|", 6) == 0 ? SW_ABSENCE_ARGUMENT
-                                                           : SW_ABSENCE_UNKNOWN;
-}
 
 static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]),
                                           absence};
