@@ -149,13 +149,6 @@ bool sw_conn_refuse(struct sw_conn *conn, enum sw_refusal why)
     return true;
 }
 
-void sw_conn_accept(struct sw_conn *conn, bool data)
-{
-    assert(conn->state < SW_CONN_LINGERING);
-    conn->in_flight++;
-    conn->data_in_flight += data;
-}
-
 void sw_conn_requests_done(struct sw_conn *conn, uint32_t requests, uint32_t data)
 {
     assert(conn->in_flight >= requests && conn->data_in_flight >= data);

@@ -21,6 +21,7 @@
 #ifndef SHERWOOD_SERVER_NET_CONN_H
 #define SHERWOOD_SERVER_NET_CONN_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -145,7 +146,12 @@ int sw_conn_keep_socket(struct sw_conn *conn);
 bool sw_conn_refuse(struct sw_conn *conn, enum sw_refusal why);
 
 /* Counts a request as accepted; `data`: it accesses the table. */
-void sw_conn_accept(struct sw_conn *conn, bool data);
+static inline void sw_conn_accept(struct sw_conn *conn, bool data)
+{
+    assert(conn->state < SW_CONN_LINGERING);
+    conn->in_flight++;
+    conn->data_in_flight += data;
+}
 /* Notes that the replies to `requests` accepted requests have been queued or dropped. `data` of
  * these requests access the table. May free the connection. */
 void sw_conn_requests_done(struct sw_conn *conn, uint32_t requests, uint32_t data);

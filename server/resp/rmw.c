@@ -51,9 +51,9 @@ bool sw_rmw_is_of_older_view(const struct sw_resp *resp)
     return sw_rmw_is_busy(resp) && resp->rmw.view_number != view_number(resp);
 }
 
-bool sw_rmw_takes(const struct sw_command *command, const struct sw_resp_command *arguments)
+bool sw_rmw_compares(const struct sw_resp_command *arguments)
 {
-    for (uint32_t i = 3; command->id == SW_COMMAND_SET && i + 1 < arguments->count; i++) {
+    for (uint32_t i = 3; i + 1 < arguments->count; i++) {
         if (sw_argument_is(&arguments->arguments[i], "IFEQ")) {
             return true;
         }

@@ -52,8 +52,14 @@ static inline struct sw_text *sw_rmw_reply(struct sw_rmw *rmw)
 int sw_rmw_init(struct sw_rmw *rmw, struct sw_resp *resp);
 void sw_rmw_fini(struct sw_rmw *rmw);
 
+/* Does a SET with these arguments have the option IFEQ? */
+bool sw_rmw_compares(const struct sw_resp_command *arguments);
 /* Must this command of kind DATA, with these arguments, run as a read-modify-write command? */
-bool sw_rmw_takes(const struct sw_command *command, const struct sw_resp_command *arguments);
+static inline bool sw_rmw_takes(const struct sw_command *command,
+                                const struct sw_resp_command *arguments)
+{
+    return arguments->count > 4 && command->id == SW_COMMAND_SET && sw_rmw_compares(arguments);
+}
 
 /* Checks the arguments behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an
  * error line, or NULL. */
