@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/cache/study.h"
+#include "tests/bench/study_files.h"
 
 TestSuite(cache_study, .timeout = 120);
 
@@ -114,29 +115,9 @@ static void open_run(struct run *run)
 
 static void close_run(struct run *run)
 {
-    static const char *const names[] = {"raw.csv", "summary.csv", "tables.txt", "run_info.txt"};
-    char path[700];
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s", run->options.output, names[i]);
-        unlink(path);
-    }
-    rmdir(run->options.output);
-}
-
-/* How many lines of a file of the run hold a text. */
-static uint32_t count_in(const struct run *run, const char *name, const char *text)
-{
-    char path[700];
-    char line[1000];
-    uint32_t times = 0;
-    snprintf(path, sizeof(path), "%s/%s", run->options.output, name);
-    FILE *file = fopen(path, "r");
-    cr_assert_not_null(file);
-    while (fgets(line, sizeof(line), file) != NULL) {
-        times += strstr(line, text) != NULL;
-    }
-    fclose(file);
-    return times;
+    static const char *const names[] = {"raw.csv", "summary.csv", "tables.txt", "run_info.txt",
+                                        NULL};
+    remove_study(run->options.output, names);
 }
 
 Test(cache_study, a_small_run_is_complete_and_right)
@@ -148,11 +129,13 @@ Test(cache_study, a_small_run_is_complete_and_right)
     cr_expect(run.study.is_correct);
     cr_expect(run.study.is_complete);
     /* two modes: 8 operations at 3 loads and 2 dimensions; insert and find at 6 loads */
-    cr_expect_eq(count_in(&run, "raw.csv", ",0,0,0,\n"), 2 * (8 * 3 * 2 + 2 * 6) * 2);
+    cr_expect_eq(study_lines(run.options.output, "raw.csv", ",0,0,0,\n"),
+                 2 * (8 * 3 * 2 + 2 * 6) * 2);
     /* and an audit at each, and two retentions */
-    cr_expect_eq(count_in(&run, "summary.csv", ",missed,0,"), 2 * (8 * 3 * 2 + 2 * 6 + 3 * 2 + 2));
-    cr_expect_eq(count_in(&run, "summary.csv", ",retention,"), 2 * 2);
-    cr_expect_eq(count_in(&run, "summary.csv", ",first_eviction_load,"), 2);
+    cr_expect_eq(study_lines(run.options.output, "summary.csv", ",missed,0,"),
+                 2 * (8 * 3 * 2 + 2 * 6 + 3 * 2 + 2));
+    cr_expect_eq(study_lines(run.options.output, "summary.csv", ",retention,"), 2 * 2);
+    cr_expect_eq(study_lines(run.options.output, "summary.csv", ",first_eviction_load,"), 2);
     close_run(&run);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/cuckoo/study.h"
+#include "tests/bench/study_files.h"
 
 TestSuite(cuckoo_study, .timeout = 120);
 
@@ -139,32 +140,11 @@ static void run_study(struct sw_cbench_options *options, struct sw_cbench_study 
     cr_assert(sw_cbench_report_close(report));
 }
 
-/* How often a file of the run holds a text; the file is removed. */
-static uint32_t count_in(const struct sw_cbench_options *options, const char *name,
-                         const char *text)
-{
-    char path[700];
-    char line[1000];
-    uint32_t times = 0;
-    snprintf(path, sizeof(path), "%s/%s", options->output, name);
-    FILE *file = fopen(path, "r");
-    cr_assert_not_null(file);
-    while (fgets(line, sizeof(line), file) != NULL) {
-        times += strstr(line, text) != NULL;
-    }
-    fclose(file);
-    return times;
-}
-
 static void remove_files(const struct sw_cbench_options *options)
 {
-    static const char *const names[] = {"raw.csv", "summary.csv", "tables.txt", "run_info.txt"};
-    char path[700];
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s", options->output, names[i]);
-        unlink(path);
-    }
-    rmdir(options->output);
+    static const char *const names[] = {"raw.csv", "summary.csv", "tables.txt", "run_info.txt",
+                                        NULL};
+    remove_study(options->output, names);
 }
 
 static struct sw_cbench_options small_options(void)
@@ -190,9 +170,9 @@ Test(cuckoo_study, a_small_run_is_complete_and_right)
     /* 3 s, 11 S_i, 13 sizes, 18 bounds and 3 s again for three tables, twice each; two functions do
      * not take the load of the 4 smallest sizes */
     uint32_t series = 3 * (3 + 11 + 13 + 18 + 3) - 4;
-    cr_expect_eq(count_in(&options, "raw.csv", ",yes,\n"), 2 * series);
-    cr_expect_eq(count_in(&options, "summary.csv", ",missed,0,"), series);
-    cr_expect_eq(count_in(&options, "tables.txt", "N/A  the load would be"), 4);
+    cr_expect_eq(study_lines(options.output, "raw.csv", ",yes,\n"), 2 * series);
+    cr_expect_eq(study_lines(options.output, "summary.csv", ",missed,0,"), series);
+    cr_expect_eq(study_lines(options.output, "tables.txt", "N/A  the load would be"), 4);
     remove_files(&options);
 }
 
@@ -210,6 +190,6 @@ Test(cuckoo_study, what_cannot_be_stored_is_reported)
     run_study(&options, &study, &report);
     cr_expect(study.is_correct);
     cr_expect(study.is_complete);
-    cr_expect_eq(count_in(&options, "tables.txt", "N/A  the load would be"), 13);
+    cr_expect_eq(study_lines(options.output, "tables.txt", "N/A  the load would be"), 13);
     remove_files(&options);
 }

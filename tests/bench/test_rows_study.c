@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/rows/study.h"
+#include "tests/bench/study_files.h"
 
 TestSuite(rows_study, .timeout = 120);
 
@@ -121,30 +122,10 @@ static void run_study(struct sw_rowbench *bench, struct sw_rowbench_options *opt
     cr_expect(bench->is_complete);
 }
 
-static unsigned lines_with(const char *folder, const char *name, const char *text)
-{
-    char path[512];
-    char line[512];
-    unsigned count = 0;
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = fopen(path, "r");
-    cr_assert_not_null(file);
-    while (fgets(line, sizeof(line), file) != NULL) {
-        count += strstr(line, text) != NULL;
-    }
-    fclose(file);
-    return count;
-}
-
 static void remove_folder(const char *folder)
 {
-    static const char *const names[] = {"raw.csv", "summary.csv", "run_info.txt"};
-    char path[512];
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-        cr_expect_eq(unlink(path), 0);
-    }
-    cr_expect_eq(rmdir(folder), 0);
+    static const char *const names[] = {"raw.csv", "summary.csv", "run_info.txt", NULL};
+    remove_study(folder, names);
 }
 
 Test(rows_study, a_run_measures_every_operation_at_every_load)
@@ -156,11 +137,11 @@ Test(rows_study, a_run_measures_every_operation_at_every_load)
     run_study(&bench, &options, &report, folder);
     cr_expect(bench.is_correct);
     cr_expect_eq(report.series, report.series_max);
-    cr_expect_eq(lines_with(folder, "raw.csv", "rows,sherwood,"), 2 * 3 * SW_ROWBENCH_OPERATIONS);
-    cr_expect_eq(lines_with(folder, "summary.csv", ",rows_per_second,"),
+    cr_expect_eq(study_lines(folder, "raw.csv", "rows,sherwood,"), 2 * 3 * SW_ROWBENCH_OPERATIONS);
+    cr_expect_eq(study_lines(folder, "summary.csv", ",rows_per_second,"),
                  3 * SW_ROWBENCH_OPERATIONS + SW_ROWBENCH_MOVES);
-    cr_expect_eq(lines_with(folder, "summary.csv", ",ratio_to_ceiling,"), 3 * 6);
-    cr_expect_eq(lines_with(folder, "summary.csv", ",wrong,0,"), 3 * SW_ROWBENCH_OPERATIONS);
+    cr_expect_eq(study_lines(folder, "summary.csv", ",ratio_to_ceiling,"), 3 * 6);
+    cr_expect_eq(study_lines(folder, "summary.csv", ",wrong,0,"), 3 * SW_ROWBENCH_OPERATIONS);
     remove_folder(folder);
 }
 

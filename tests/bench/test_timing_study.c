@@ -12,6 +12,7 @@
 
 #include "bench/timing/measure.h"
 #include "bench/timing/sherwood.h"
+#include "tests/bench/study_files.h"
 
 #define WORDS_MAX 40
 #define COMMON                                                                         \
@@ -119,14 +120,9 @@ static void close_files(struct fixture *fixture)
 
 static void remove_files(struct fixture *fixture)
 {
-    static const char *const names[] = {"raw.csv",      "insert.csv",  "get.csv",
-                                        "ceilings.csv", "summary.csv", "run_info.txt"};
-    char path[128];
-    for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-        snprintf(path, sizeof(path), "%s/%s", fixture->folder, names[n]);
-        cr_assert_eq(unlink(path), 0, "%s", path);
-    }
-    cr_assert_eq(rmdir(fixture->folder), 0);
+    static const char *const names[] = {"raw.csv",     "insert.csv",   "get.csv", "ceilings.csv",
+                                        "summary.csv", "run_info.txt", NULL};
+    remove_study(fixture->folder, names);
 }
 
 /* The value of the last row of summary.csv with this operation and metric; -1 if there is none.
