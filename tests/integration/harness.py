@@ -93,11 +93,11 @@ def check(condition, what):
         raise AssertionError(what)
 
 
-def at_once(function, cases, workers):
-    """Calls function(*case) for each case in `workers` threads: for functions that mostly wait."""
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for call in [pool.submit(function, *each) for each in cases]:
-            call.result()
+def at_once(function, cases, workers=None):
+    """Calls function(*case) for each case in a thread of its own, or in `workers` threads: for functions that mostly wait.
+    Returns the results, or raises an error of a call once all have ended."""
+    with concurrent.futures.ThreadPoolExecutor(workers or len(cases)) as pool:
+        return [call.result() for call in [pool.submit(function, *each) for each in cases]]
 
 
 def soon(function, seconds, what, tries=10):

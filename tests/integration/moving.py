@@ -143,16 +143,50 @@ class Client:
         raise AssertionError(f"{words}: too many redirections")
 
 
-class Load:
+class Threads:
+    """Clients of these servers, each in a thread, until end(). `tolerates`: connections may end, and commands may then have
+    been executed or not."""
+
+    def __init__(self, servers, tolerates):
+        self.servers, self.tolerates = servers, tolerates
+        self.stopping, self.faults, self.threads = False, [], []
+
+    def add(self, function, *arguments):
+        self.threads.append(threading.Thread(target=self.run, args=(function, *arguments)))
+
+    def start(self):
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, function, *arguments):
+        try:
+            function(*arguments)
+        except Exception as error:  # pylint: disable=broad-except
+            self.faults.append(f"{function.__name__}: {type(error).__name__} {error}")
+
+    def unknown(self, error):
+        check(self.tolerates, f"a connection ended: {error}")
+
+    def stop(self):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(120)
+
+    def end(self):
+        """Stops the clients. Fails if one of them saw an error."""
+        self.stop()
+        check(not any(thread.is_alive() for thread in self.threads), "the clients end")
+        equal(self.faults, [], "what the clients saw")
+
+
+class Load(Threads):
     """Writers and readers in threads until the end of a `with` block, which then checks everything."""
 
     def __init__(self, servers, seed, keys=40, writers=2, tolerates=False, number=0):
         """`number`: several loads on the same servers have different keys."""
-        self.servers, self.random = servers, random.Random(seed)
+        super().__init__(servers, tolerates)
+        self.random = random.Random(seed)
         base = number * 3 * 10**9
-        self.tolerates = tolerates  # connections may end, and it is unknown what was carried out then
-        self.stopping = False
-        self.faults = []
         self.keys = self.random.sample(range(base, base + 10**9), keys * writers)
         self.answered = dict.fromkeys(self.keys, 0)
         self.sent = dict.fromkeys(self.keys, 0)
@@ -160,34 +194,20 @@ class Load:
         self.sums_answered = self.sums_sent = 0
         self.rounds = 0
         self.ordered = self.random.sample(range(base + 2 * 10**9, base + 3 * 10**9), 64)
-        self.threads = [threading.Thread(target=self.run, args=(self.write, self.keys[i::writers])) for i in range(writers)]
-        self.threads += [threading.Thread(target=self.run, args=(self.read, i)) for i in range(1)]
-        self.threads += [threading.Thread(target=self.run, args=(self.frames, None))]
+        self.add_clients(writers)
+
+    def add_clients(self, writers):
+        for i in range(writers):
+            self.add(self.write, self.keys[i::writers])
+        self.add(self.read, 0)
+        self.add(self.frames)
 
     def __enter__(self):
-        for thread in self.threads:
-            thread.start()
+        self.start()
         return self
 
-    def __exit__(self, kind, *_):
-        self.stopping = True
-        for thread in self.threads:
-            thread.join(120)
-
-    def end(self):
-        """Stops the clients. Fails if one of them saw an error."""
-        self.__exit__(None)
-        check(not any(thread.is_alive() for thread in self.threads), "the clients end")
-        equal(self.faults, [], "what the clients saw")
-
-    def run(self, function, argument):
-        try:
-            function(argument)
-        except Exception as error:  # pylint: disable=broad-except
-            self.faults.append(f"{function.__name__}: {type(error).__name__} {error}")
-
-    def unknown(self, error):
-        check(self.tolerates, f"a connection ended: {error}")
+    def __exit__(self, *_):
+        self.stop()
 
     def write(self, keys):
         client, rand = Client(self.servers), random.Random(keys[0])
@@ -230,7 +250,7 @@ class Load:
                                    stdout=subprocess.PIPE, text=True)
         return process, process.stdout.readline()
 
-    def frames(self, _):
+    def frames(self):
         """Sends sums of all counters, and pipelines of sets whose order shows in the replies."""
         process, first = self.peer()
         number = 0
@@ -311,4 +331,5 @@ def wait_killed(server):
     equal(server.process.wait(60), -signal.SIGKILL, f"the fault killed the daemon: {server.log()[-500:]}")
 
 
-__all__ = ["SOURCE_FAULTS", "TARGET_FAULTS", "Client", "Keeper", "Load", "check_nodes", "cluster", "entries", "mover", "moved", "moved_at_last", "node_id", "wait_killed"]
+__all__ = ["SOURCE_FAULTS", "TARGET_FAULTS", "Client", "Keeper", "Load", "Threads", "check_nodes", "cluster", "entries", "mover", "moved",
+           "moved_at_last", "node_id", "wait_killed"]

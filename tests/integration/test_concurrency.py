@@ -7,7 +7,7 @@ import threading
 import time
 
 import wire
-from harness import Moves, Server, case, check, drawn_seed, equal, main, send_beside, soon
+from harness import Moves, Server, at_once, case, check, drawn_seed, equal, main, send_beside, soon
 
 
 def model_of(operation, held, keys, operands):
@@ -86,7 +86,6 @@ def loops_increment_one_key():
     lanes, each, burst = 16, 30, 40
     with Server("--loops", "4") as server:
         connections = [server.connect() for _ in range(lanes)]
-        failures = []
 
         def run(lane):
             replies = wire.Replies(connections[lane])
@@ -96,17 +95,10 @@ def loops_increment_one_key():
                 connections[lane].sendall(work)
                 for k in range(burst):
                     own, shared = replies.read(), replies.read()
-                    if own != i * burst + k + 1 or shared <= last:
-                        failures.append(f"connection {lane}: {own}, {shared} after {last}")
-                        return
+                    check(own == i * burst + k + 1 and shared > last, f"connection {lane}: {own}, {shared} after {last}")
                     last = shared
 
-        threads = [threading.Thread(target=run, args=(lane,)) for lane in range(lanes)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        equal(failures, [], "answers")
+        at_once(run, [(lane,) for lane in range(lanes)])
         equal(wire.Replies(connections[0]).ask("GET", 1000), str(lanes * each * burst).encode(),
               "the key of all")
         for connection in connections:

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Read-modify-write frames, OR, XOR, AND, ANDNOT, CAS and SETRANGE, and GETRANGE: on integers and on rows."""
 
-import concurrent.futures
 import random
 
 import wire
 from data_directory import Directory
-from harness import Server, case, check, drawn_seed, equal, main
+from harness import Server, at_once, case, check, drawn_seed, equal, main
 from replication import caught_up, to_be_killed
 
 SEED = drawn_seed()
@@ -168,8 +167,7 @@ def none_is_lost():
                 replies.ask("OR", 2, 1 << number)
     with Server(*CPU, "--loops", "4") as server, server.replies() as replies:
         replies.ask("SET", 1, 0)
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda n: add(server, n), range(workers)))
+        at_once(add, [(server, number) for number in range(workers)])
         value = int(replies.ask("GET", 1))
         equal(value & 0xffffffff, times * workers, "increments by CAS")
         equal(replies.ask("GET", 2), str((1 << workers) - 1).encode(), "bits")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """HTTP by TLS (--http-tls): curl and Python, other traffic on the port, and the limits."""
 
-import concurrent.futures
 import http.client
 import json
 import signal
@@ -11,7 +10,7 @@ import ssl
 import time
 
 from certificates import run_signed
-from harness import SLOWER, Moves, Server, case, check, equal, eventually, main, run
+from harness import SLOWER, Moves, Server, at_once, case, check, equal, eventually, main, run
 
 authority = None
 identity = None
@@ -176,8 +175,7 @@ def many():
     """16 clients send 400 requests at once, each on its own connection, and all are answered"""
     with HttpsServer() as server:
         files = server.open_files()
-        with concurrent.futures.ThreadPoolExecutor(16) as pool:
-            answers = list(pool.map(lambda i: server.http(("/metrics", "/status.json", "/readyz")[i % 3])[0], range(400)))
+        answers = [answer[0] for answer in at_once(server.http, [("/metrics",), ("/status.json",), ("/readyz",)] * 134, 16)]
         equal(set(answers), {200}, "answers")
         eventually(lambda: server.open_files() <= files, "all are closed")
 

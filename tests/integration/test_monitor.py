@@ -8,7 +8,7 @@ import tempfile
 import threading
 
 import wire
-from harness import Moves, Server, case, check, equal, eventually, main, redis_server
+from harness import Moves, Server, at_once, case, check, equal, eventually, main, redis_server
 from people import guarded, session
 
 SCRIPT = ["SET 1 2", "get 1", "NOSUCH", "GET", "MULTI", "SET 1 5", "GET 1", "EXEC", "MULTI", "DISCARD", "EXEC",
@@ -78,11 +78,7 @@ def all_loops():
                     connection.sendall(b"".join(wire.command("GET", f"{i}{k:05}") for k in range(first, first + 10)))
                     for _ in range(10):
                         replies.read()
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(1, 9)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(work, [(i,) for i in range(1, 9)])
         server.ask("ECHO", "over")
         for monitor in monitors:
             seen = {}

@@ -13,11 +13,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 
 import ring
 import wire
-from harness import SLOWER, Bystander, Moves, case, check, drawn_seed, equal, eventually, main, run
+from harness import SLOWER, Bystander, Moves, at_once, case, check, drawn_seed, equal, eventually, main, run
 from ring import (EVICTED_VALUES, FOUND, KEYS, OPERANDS, SCORES, VALUES, Ring, all_gone, by_socket,
                   everything, gauges, numbers, place, serving)
 
@@ -363,35 +362,23 @@ def stopping():
 def two_clients():
     """two clients change operands while batches of both run: the table stays consistent"""
     with serving("--loops", "2") as server:
-        stop = threading.Event()
-        failures = []
-
         def work(seed):
             rng = random.Random(seed)
-            try:
-                with Ring(server) as own:
-                    own.put(0, os.urandom(MIB // 2))
-                    for _ in range(120 // SLOWER): # a sanitizer sees a race without losing it
-                        for _ in range(4):
-                            own.write(own.record(
-                                rng.choice((wire.SET, wire.DELETE, wire.GET, wire.SET_ABSENT)),
-                                30000, {KEYS: place(0, 0)}))
-                            record = own.record(wire.SET, 30000, {KEYS: place(0, 0),
-                                                                  OPERANDS: place(0, 8)})
-                            own.write(record)
-                        for _ in range(200):
-                            own.put(8 * rng.randrange(30000), numbers([rng.randrange(4000)], 8))
-                        for _ in range(8):
-                            own.done()
-            except BaseException as error:  # pylint: disable=broad-except
-                failures.append(repr(error))
-            stop.set()
-        threads = [threading.Thread(target=work, args=(drawn_seed() + i,)) for i in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        equal(failures, [], "clients")
+            with Ring(server) as own:
+                own.put(0, os.urandom(MIB // 2))
+                for _ in range(120 // SLOWER): # a sanitizer sees a race without losing it
+                    for _ in range(4):
+                        own.write(own.record(
+                            rng.choice((wire.SET, wire.DELETE, wire.GET, wire.SET_ABSENT)),
+                            30000, {KEYS: place(0, 0)}))
+                        record = own.record(wire.SET, 30000, {KEYS: place(0, 0),
+                                                              OPERANDS: place(0, 8)})
+                        own.write(record)
+                    for _ in range(200):
+                        own.put(8 * rng.randrange(30000), numbers([rng.randrange(4000)], 8))
+                    for _ in range(8):
+                        own.done()
+        at_once(work, [(drawn_seed() + i,) for i in range(2)])
         entries = everything(server)
         equal(len({key for key, _ in entries}), len(entries), "no key is there twice")
         equal(server.ask("DBSIZE"), len(entries), "DBSIZE")

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Read-modify-write commands while other clients write by RESP and frames, on several loops."""
 
-import concurrent.futures
 import random
 import signal
 import subprocess
 import tempfile
 
 import wire
-from harness import Server, case, check, drawn_seed, equal, main
+from harness import Server, at_once, case, check, drawn_seed, equal, main
 from replication import SMALL, caught_up, replica_of
 
 
@@ -18,8 +17,7 @@ def beside(server, workers):
     def work(worker):
         with server.connect() as connection:
             return worker(connection)
-    with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
-        return [future.result() for future in [pool.submit(work, worker) for worker in workers]]
+    return at_once(work, [(worker,) for worker in workers])
 
 
 def frames_add(key, times):

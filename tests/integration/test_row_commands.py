@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Commands that read or write a part of a value, or compute the new value from the old one, on rows and on integers."""
 
-import concurrent.futures
 import random
 import socket
 import struct
 
 import wire
-from harness import Server, case, check, drawn_seed, equal, main, redis_server
+from harness import Server, at_once, case, check, drawn_seed, equal, main, redis_server
 
 SEED = drawn_seed()
 CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
@@ -218,16 +217,14 @@ def none_is_lost():
     with Server(*CPU, "--value-bytes", "4", "--value-type", "f32", "--loops", "4") as server:
         def add(replies, number, i):
             check(isinstance(replies.ask("INCRBYFLOAT", 1, number + 1), bytes), "a reply")
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda n: work(server, n, add), range(workers)))
+        at_once(work, [(server, number, add) for number in range(workers)])
         with server.connect() as connection:
             equal(wire.Replies(connection).ask("GET", 1),
                   struct.pack("<f", times * sum(range(1, workers + 1))), "the sum")
     with Server(*CPU, "--value-bytes", "64", "--loops", "4") as server:
         def put(replies, number, i):
             equal(replies.ask("SETRANGE", 1, 16 * number, bytes([i]) * 16), 64, "a part")
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda n: work(server, n, put), range(workers)))
+        at_once(work, [(server, number, put) for number in range(workers)])
         equal(server.ask("GET", 1), bytes([times - 1]) * 64, "each part")
 
 

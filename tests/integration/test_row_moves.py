@@ -6,13 +6,12 @@ SHERWOOD_SEED=N repeats a run that failed."""
 
 import random
 import struct
-import threading
 import time
 
 import wire
 from cluster import node_id, slot_of
 from harness import PACE, case, check, drawn_seed, equal, eventually, main, run
-from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Client, check_nodes, cluster, moved, moved_at_last, mover, wait_killed
+from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Client, Threads, check_nodes, cluster, moved, moved_at_last, mover, wait_killed
 from wire import Error
 
 SEED = drawn_seed()
@@ -26,26 +25,20 @@ def rows(size, kind="f32", *more):
             "--round-ops-max", "1K", "--value-bytes", str(size), "--value-type", kind, *more)
 
 
-class Load:
+class Load(Threads):
     """A writer of versions by RESP, and one that adds 1 to every float of many rows by a frame. Each knows the answered
     writes."""
 
     def __init__(self, servers, size, seed, tolerates=False):
-        self.servers, self.size, self.tolerates = servers, size, tolerates
+        super().__init__(servers, tolerates)
+        self.size, self.rounds = size, 0
         draw = random.Random(seed)
         keys = draw.sample(range(10**9), 60 + 2600)
         self.versions = {key: [0, 0] for key in keys[:60]}  # answered, sent
         self.sums = {key: [0, 0] for key in keys[60:]}
-        self.stopping, self.faults, self.rounds = False, [], 0
-        self.threads = [threading.Thread(target=self.run, args=(each,)) for each in (self.write, self.add)]
-        for thread in self.threads:
-            thread.start()
-
-    def run(self, each):
-        try:
-            each()
-        except Exception as error:  # pylint: disable=broad-except
-            self.faults.append(f"{each.__name__}: {type(error).__name__} {error}")
+        self.add(self.write)
+        self.add(self.add_rows)
+        self.start()
 
     def row(self, number):
         return struct.pack("<I", number) * (self.size // 4)
@@ -60,7 +53,7 @@ class Load:
                 client.ask(key, *(("SET", key, self.row(version)) if version % DELETES else ("DEL", key)))
                 self.versions[key][0] = version
             except OSError as error:
-                check(self.tolerates, f"a connection ended: {error}")
+                self.unknown(error)
             time.sleep(PACE)
         client.close()
 
@@ -80,7 +73,7 @@ class Load:
         check(status == wire.OK or status in RETRY, f"a frame: status {status}")
         return status == wire.OK
 
-    def add(self):
+    def add_rows(self):
         """Sends a frame to each node with the keys that it had when asked. A frame whose slots move meanwhile is
         refused whole."""
         while not self.stopping:
@@ -91,15 +84,11 @@ class Load:
                     keys = [key for key in self.sums if any(slot_of_key(key) in each for each in owned)][:2000]
                     self.rounds += bool(keys) and self.add_at(server, keys)
                 except (OSError, wire.Closed) as error:
-                    check(self.tolerates, f"a connection ended: {error}")
+                    self.unknown(error)
                 time.sleep(10 * PACE)
 
     def end(self):
-        self.stopping = True
-        for thread in self.threads:
-            thread.join(120)
-            check(not thread.is_alive(), "the load ends")
-        equal(self.faults, [], "what the clients saw")
+        super().end()
         client = Client(self.servers)
         for key, (answered, sent) in self.versions.items():
             got = client.ask(key, "GET", key)

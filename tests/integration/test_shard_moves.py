@@ -9,7 +9,6 @@ SHERWOOD_SEED=N repeats a run that failed."""
 import contextlib
 import json
 import random
-import threading
 
 from cluster import key_in, node_id, slot_of, topology
 from harness import case, check, drawn_seed, equal, eventually, main, run
@@ -123,8 +122,11 @@ class WaitLoad(Load):
 
     def __init__(self, servers, seed):
         super().__init__(servers, seed, keys=150, tolerates=True)
-        self.threads = [threading.Thread(target=self.run, args=(self.frames, None))]
-        self.threads += [threading.Thread(target=self.run, args=(self.write, self.keys[i::2])) for i in range(2)]
+
+    def add_clients(self, writers):
+        self.add(self.frames)
+        for i in range(writers):
+            self.add(self.write, self.keys[i::writers])
 
     def write(self, keys):
         client, rand = Client(self.servers), random.Random(keys[0])
@@ -152,7 +154,7 @@ class WaitLoad(Load):
             equal(client.ask(key, "PEXPIRETIME", key), wanted, f"when key {key} of version {version} expires")
         client.close()
 
-    def frames(self, _):
+    def frames(self):
         """Sends sums of all counters by libsherwood. They count as answered when sherwood_wait_replicas has counted
         them."""
         process, first = self.peer()

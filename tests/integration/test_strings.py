@@ -8,11 +8,10 @@ import shlex
 import shutil
 import socket
 import struct
-import threading
 
 import wire
 from data_directory import Directory
-from harness import Server, case, check, equal, main, redis_server, run
+from harness import Server, at_once, case, check, equal, main, redis_server, run
 from replication import caught_up
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "strings.txt"
@@ -173,23 +172,15 @@ def limiters():
 
 def add_from_all(server, clients, rounds, *kinds):
     """Each client sends `rounds` pipelines; returns the replies of all."""
-    every, lock = [], threading.Lock()
-
     def one():
         replies = wire.Replies(server.connect())
         got = []
         for _ in range(rounds):
             replies.socket.sendall(b"".join(wire.command(*kind) for kind in kinds))
             got += [replies.read() for _ in kinds]
-        with lock:
-            every.extend(got)
+        return got
 
-    threads = [threading.Thread(target=one) for _ in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return every
+    return [reply for got in at_once(one, [()] * clients) for reply in got]
 
 
 @case

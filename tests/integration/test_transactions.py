@@ -9,7 +9,7 @@ import socket
 import threading
 
 import wire
-from harness import Server, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
+from harness import Server, at_once, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
 
 SEED = drawn_seed()
 ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
@@ -288,35 +288,26 @@ def two_counters_are_always_equal():
     clients, rounds = 6, 300
     for flags in ((), ("--engine", "cuckoo")):
         with Server("--loops", "3", *flags) as server:
-            failures = []
 
             def work(mine):
-                try:
-                    with server.connect() as connection:
-                        replies = wire.Replies(connection)
-                        for i in range(rounds):
-                            if mine % 2 == 0:
-                                connection.sendall(
-                                    wire.command("MULTI") + wire.command("INCRBY", 1, i) +
-                                    wire.command("PING") + wire.command("INCRBY", 2, i) +
-                                    wire.command("EXEC"))
-                                reply = [replies.read() for _ in range(5)][-1]
-                                equal(reply[0], reply[2], "sums")
-                            else:
-                                connection.sendall(
-                                    wire.command("MULTI") + wire.command("GET", 1) +
-                                    wire.command("GET", 2) + wire.command("EXEC"))
-                                reply = [replies.read() for _ in range(4)][-1]
-                                equal(reply[0], reply[1], "counters")
-                except BaseException as error:  # pylint: disable=broad-except
-                    failures.append(error)
+                with server.connect() as connection:
+                    replies = wire.Replies(connection)
+                    for i in range(rounds):
+                        if mine % 2 == 0:
+                            connection.sendall(
+                                wire.command("MULTI") + wire.command("INCRBY", 1, i) +
+                                wire.command("PING") + wire.command("INCRBY", 2, i) +
+                                wire.command("EXEC"))
+                            reply = [replies.read() for _ in range(5)][-1]
+                            equal(reply[0], reply[2], "sums")
+                        else:
+                            connection.sendall(
+                                wire.command("MULTI") + wire.command("GET", 1) +
+                                wire.command("GET", 2) + wire.command("EXEC"))
+                            reply = [replies.read() for _ in range(4)][-1]
+                            equal(reply[0], reply[1], "counters")
 
-            threads = [threading.Thread(target=work, args=(i,)) for i in range(clients)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            check(not failures, failures)
+            at_once(work, [(i,) for i in range(clients)])
             with server.connect() as connection:
                 total = b"%d" % (sum(range(rounds)) * (clients // 2))
                 equal(wire.Replies(connection).ask("MGET", 1, 2), [total, total], "the end")

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: MIT
 """WATCH and UNWATCH: EXEC executes nothing if a watched key was changed, and only then."""
 
-import concurrent.futures
 import random
 import socket
 
 import wire
-from harness import Server, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
+from harness import Server, at_once, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
 from replication import SMALL, caught_up, replica_of
 from ring import KEYS, OPERANDS, VALUES, Ring, numbers, place, serving
 
@@ -147,8 +146,7 @@ def none_is_lost():
             def work(worker):
                 with server.connect() as own:
                     return worker(own)
-            with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
-                done = list(pool.map(work, workers))
+            done = at_once(work, [(worker,) for worker in workers])
             equal(int(replies.ask("GET", 1)), sum(done), f"{done}")
             check(add_watching(replies, 1), "alone")
             equal(replies.ask("GET", 2), b"%d" % times, "the other key")

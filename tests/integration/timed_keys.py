@@ -8,12 +8,12 @@ the key expired while a command was in flight. A reply that fits none of them is
 nodes of these tests have one clock.
 """
 
+import contextlib
 import random
-import threading
 import time
 
 from harness import PACE, check, equal
-from moving import Client
+from moving import Client, Threads
 
 FAR = 4 * 10**12  # a time that does not come
 
@@ -68,28 +68,25 @@ def text_of(reply):
     return reply.decode() if isinstance(reply, bytes) else reply
 
 
-class TimedLoad:
-    """Writers in threads. `tolerates`: connections may end, and then commands may have been executed or not."""
+class TimedLoad(Threads):
+    """Writers of keys with and without times, who check each reply."""
 
     def __init__(self, servers, seed, keys=60, writers=2, tolerates=False, base=0):
-        self.servers, self.tolerates, self.stopping = servers, tolerates, False
+        super().__init__(servers, tolerates)
         draw = random.Random(seed)
         self.states = {key: {None} for key in draw.sample(range(base, base + 10**9), keys * writers)}
-        self.faults, self.done, self.ended = [], 0, 0
+        self.done, self.ended = 0, 0
         names = list(self.states)
-        self.threads = [threading.Thread(target=self.run, args=(names[i::writers], seed + i)) for i in range(writers)]
-        for thread in self.threads:
-            thread.start()
+        for i in range(writers):
+            self.add(self.write, names[i::writers], seed + i)
+        self.start()
 
-    def run(self, keys, seed):
-        client, draw = Client(self.servers), random.Random(seed)
-        try:
+    def write(self, keys, seed):
+        draw = random.Random(seed)
+        with contextlib.closing(Client(self.servers)) as client:
             while not self.stopping:
                 self.step(client, draw.choice(keys), draw)
                 time.sleep(PACE)
-        except Exception as error:  # pylint: disable=broad-except
-            self.faults.append(f"{type(error).__name__} {error}")
-        client.close()
 
     @staticmethod
     def drawn(key, draw):
@@ -109,7 +106,7 @@ class TimedLoad:
         try:
             reply = text_of(client.ask(key, *words))
         except OSError as error:
-            check(self.tolerates, f"a connection ended: {error}")
+            self.unknown(error)
             self.states[key] |= {after for _, after in outcomes(self.states[key], words, began, now_ms())}
             self.ended += 1
             return
@@ -122,11 +119,7 @@ class TimedLoad:
 
     def end(self):
         """Stops the writers, then compares every key and its time at its present node."""
-        self.stopping = True
-        for thread in self.threads:
-            thread.join(120)
-            check(not thread.is_alive(), "the load ends")
-        equal(self.faults, [], "what the clients saw")
+        super().end()
         client = Client(self.servers)
         self.tolerates = False
         for key in self.states:
