@@ -93,6 +93,24 @@ def check(condition, what):
         raise AssertionError(what)
 
 
+def raises(kinds, words, function, *arguments, **named):
+    """Checks that the call raises one of these exceptions with these words in its text. Returns the exception."""
+    try:
+        got = function(*arguments, **named)
+    except kinds as error:
+        if words not in str(error):
+            raise AssertionError(f"the error text lacks {words!r}: {error}") from error
+        return error
+    raise AssertionError(f"the call raised no error, and wanted {kinds}; it returned {got!r}")
+
+
+def error_of(replies, *command):
+    """Returns the text of the error that the command gets."""
+    reply = replies.ask(*command)
+    check(isinstance(reply, wire.Error), f"{command}: {reply!r} is no error")
+    return str(reply)
+
+
 def at_once(function, cases, workers=None):
     """Calls function(*case) for each case in a thread of its own, or in `workers` threads: for functions that mostly wait.
     Returns the results, or raises an error of a call once all have ended."""

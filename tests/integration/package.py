@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from harness import DAEMON, ROOT, Server, equal, eventually
+from harness import DAEMON, ROOT, Server, equal, eventually, raises
 
 os.environ["SHERWOODD"] = str(DAEMON)  # what sherwood.open starts
 LIB = ROOT / "build" / "python" / "lib"
@@ -27,17 +27,6 @@ def daemon(*flags, **options):
         with Server("--unix-socket", path, *flags, **options) as server:
             server.unix = "unix:" + path
             yield server
-
-
-def raises(kinds, words, function, *arguments, **named):
-    """Checks that the call raises one of these exceptions with these words in its text. Returns the exception."""
-    try:
-        got = function(*arguments, **named)
-    except kinds as error:
-        if words not in str(error):
-            raise AssertionError(f"the error text lacks {words!r}: {error}") from error
-        return error
-    raise AssertionError(f"the call raised no error, and wanted {kinds}; it returned {got!r}")
 
 
 def same(got, wanted, what=""):

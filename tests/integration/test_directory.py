@@ -9,9 +9,9 @@ import redis
 import harness
 import wire
 from cluster import node_id, topology
-from data_directory import Directory
+from data_directory import Directory, does_not_start
 from faults import Faults
-from harness import case, check, equal, eventually
+from harness import case, check, equal, eventually, raises
 
 
 def serve(path, *flags, **more):
@@ -70,16 +70,10 @@ def directory_gone():
             r.set(1, 2)
             shutil.rmtree(path)
             for _ in range(2):
-                try:
-                    r.save()
-                    check(False, "SAVE")
-                except redis.ResponseError as error:
-                    check("No such file or directory" in str(error), str(error))
+                raises(redis.ResponseError, "No such file or directory", r.save)
             path.mkdir()
             eventually(lambda: try_save(r), "a snapshot in the new directory")
-            out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
-                              "--capacity", "1K", "--data-dir", path, rc=1)
-            check(f"(pid {server.process.pid})" in out, "the new one is locked")
+            check(f"(pid {server.process.pid})" in does_not_start("--data-dir", str(path)), "the new one is locked")
         with serve(path, errors="no snapshot was written") as server:
             equal(client(server).get(1), b"2", "loaded")
             client(server).set(1, 3)

@@ -9,18 +9,12 @@ import re
 import struct
 
 import wire
-from harness import BACKEND, BUILD, Server, case, check, equal, main, refusal, relay, run, start
+from harness import BACKEND, BUILD, Server, case, check, equal, error_of, main, refusal, relay, run, start
 
 PEER = BUILD / "tests" / "integration" / "peer_engines"
 CLI = BUILD / "sherwood-cli"
 CACHE = ("--engine", "cache", "--capacity", "4096")
 CUCKOO = ("--engine", "cuckoo", "--capacity", "64K")
-
-
-def error_of(replies, *command):
-    reply = replies.ask(*command)
-    check(isinstance(reply, wire.Error), f"{command}: {reply!r} is no error")
-    return str(reply)
 
 
 def commands_of(replies):

@@ -9,7 +9,7 @@ import time
 
 from data_directory import Directory, durable
 from faults import Faults
-from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main
+from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main, raises
 from replication import SMALL, Load, caught_up, info, replica_of, to_be_killed
 
 FILES = (*SMALL, "--log-segment-bytes", "1M")
@@ -200,12 +200,7 @@ def snapshots_only():
 
 
 def refuses_to_start(directory, said):
-    try:
-        logged(directory, "no").start()
-    except AssertionError as error:
-        check(said in str(error), error)
-    else:
-        check(False, "it started")
+    raises(AssertionError, said, logged(directory, "no").start)
 
 
 @case

@@ -8,7 +8,7 @@ import struct
 
 import harness
 import wire
-from data_directory import Directory
+from data_directory import Directory, does_not_start
 from harness import case, check, equal, main
 from snapshot_file import read_snapshot
 
@@ -32,10 +32,6 @@ def fill(replies, keys, size):
 
 def server_of(place, *flags, **how):
     return harness.Server("--data-dir", str(place), *flags, **how)
-
-
-def refused(place, *flags):
-    return harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--data-dir", place, *flags, rc=1)
 
 
 @case
@@ -84,7 +80,7 @@ def rows_of_another_kind_are_refused():
                 (("--engine", "cuckoo"), "do not fit this table"),
                 (("--engine", "cuckoo"), "start with the --engine and the --value-bytes it was written with"),
                 (rows(60, "--value-type", "f32", "--capacity", "8", "--max-capacity", "0"), "more than the table takes: it needs --capacity")):
-            out = refused(place, *flags)
+            out = does_not_start("--data-dir", str(place), *flags)
             check(words in out, out)
         with server_of(place, "--engine", "cache", "--value-bytes", "60", "--value-format", "fixed") as server, \
                 server.connect() as connection:

@@ -5,17 +5,11 @@
 import struct
 
 import wire
-from harness import BUILD, Server, case, check, equal, main, refusal, relay, run
+from harness import BUILD, Server, case, check, equal, error_of, main, refusal, relay, run
 
 PEER = BUILD / "tests" / "integration" / "peer_engines"
 LOAD = BUILD / "sherwood-load"
 ROWS = ("--backend", "cpu", "--capacity", "4096", "--frame-ops-max", "0", "--value-bytes")
-
-
-def error_of(replies, *command):
-    reply = replies.ask(*command)
-    check(isinstance(reply, wire.Error), f"{command}: {reply!r} is no error")
-    return str(reply)
 
 
 @case

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import resource
-import shutil
 import signal
 import socket
 import struct
@@ -21,7 +20,8 @@ import redis
 
 import harness
 import wire
-from harness import case, check, equal, eventually, free_port
+from data_directory import Directory, does_not_start
+from harness import case, check, equal, eventually, free_port, raises
 from snapshot_file import read_ends, read_snapshot
 
 
@@ -30,15 +30,12 @@ def integers(found):
 
 
 # --- helpers -------------------------------------------------------------------------------------
-class Place:
+class Place(Directory):
     """A data directory that outlives daemons."""
 
     def __enter__(self):
-        self.path = harness.pathlib.Path(tempfile.mkdtemp(prefix="sherwood-data-"))
+        super().__enter__()
         return self
-
-    def __exit__(self, *why):
-        shutil.rmtree(self.path, ignore_errors=True)
 
     def server(self, *flags, **more):
         return harness.Server("--data-dir", str(self.path), *flags, **more)
@@ -49,17 +46,6 @@ class Place:
 
 def client(server, **more):
     return redis.Redis(host="127.0.0.1", port=server.port, **more)
-
-
-def call(connection, operation, keys, values=None, **header):
-    return wire.call(connection, operation, keys, values, **header)
-
-
-def try_save(r):
-    try:
-        return r.save()
-    except redis.ResponseError:
-        return False
 
 
 def contents(r, keys):
@@ -139,8 +125,7 @@ def any_engine_loads_it():
                     (("--engine", "cache"), "do not fit this table of keys of 8 and string values"),
                     (("--engine", "cache"), "start with --engine robin_hood or cuckoo, and without --value-bytes"))
         for flags, words in refusals:
-            out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
-                              "--data-dir", place.path, *flags, rc=1)
+            out = does_not_start("--data-dir", str(place.path), *flags)
             check(words in out, out)
 
 
@@ -150,7 +135,7 @@ def wider_keys_are_refused():
     with Place() as place:
         with place.server() as server:
             client(server).mset({1: 10})
-        out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu", "--data-dir", place.path, "--key-bits", "32", rc=1)
+        out = does_not_start("--data-dir", str(place.path), "--key-bits", "32")
         check("do not fit this table of keys of 4 and integer values of 4: start with --key-bits 64" in out, out)
 
 
@@ -202,11 +187,9 @@ def one_daemon_a_directory():
     """A second daemon on a data directory gets the pid of the first; an absent directory is named"""
     with Place() as place:
         with place.server() as server:
-            out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
-                              "--capacity", "1K", "--data-dir", place.path, rc=1)
+            out = does_not_start("--data-dir", str(place.path))
             check(f"another sherwoodd (pid {server.process.pid}) uses the data directory" in out, out)
-    out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
-                      "--capacity", "1K", "--data-dir", "/no/such/place", rc=2)
+    out = does_not_start("--data-dir", "/no/such/place")
     check("--data-dir: '/no/such/place': No such file or directory" in out, out)
 
 
@@ -217,11 +200,7 @@ def without_a_directory():
         check("in memory only" in server.line, server.line)
         r = client(server)
         for command in ("SAVE", "BGSAVE"):
-            try:
-                r.execute_command(command)
-                check(False, command)
-            except redis.ResponseError as error:
-                check("--data-dir" in str(error), str(error))
+            raises(redis.ResponseError, "--data-dir", r.execute_command, command)
         equal(r.info("persistence")["sherwood_data_dir_set"], 0, "INFO")
 
 
@@ -276,30 +255,18 @@ def writes_that_fail():
             queued = r.client()
             equal([queued.execute_command(*c) for c in (("MULTI",), ("INCR", 5))],
                   [b"OK", b"QUEUED"], "MULTI")
-            try:
-                r.save()
-                check(False, "SAVE")
-            except redis.ResponseError as error:
-                check("new-snapshot cannot be written: File too large" in str(error), str(error))
+            raises(redis.ResponseError, "new-snapshot cannot be written: File too large", r.save)
             equal(len(place.files()), 1, "the one before stays")
             check(not (place.path / "new-snapshot").exists(), "nothing is left")
             equal(r.info("persistence")["rdb_last_bgsave_status"], "err", "status")
             equal(r.get(5), b"5", "reads go on")
             for command in (("SET", 1, 1), ("DEL", 1), ("FLUSHALL",)):
-                try:
-                    r.execute_command(*command)
-                    check(False, command)
-                except redis.ResponseError as error:
-                    check(str(error).startswith("MISCONF "), str(error))
-            try:
-                queued.execute_command("EXEC")
-                check(False, "EXEC")
-            except redis.exceptions.ExecAbortError as error:
-                check("because of: MISCONF " in str(error), str(error))
+                raises(redis.ResponseError, "MISCONF ", r.execute_command, *command)
+            raises(redis.exceptions.ExecAbortError, "because of: MISCONF ", queued.execute_command, "EXEC")
             equal(r.get(5), b"5", "what was queued before is not carried out")
             with server.connect() as connection:
-                equal(call(connection, wire.SET, [1], [2]).status, wire.NOT_DURABLE, "a frame")
-                equal(call(connection, wire.GET, [5], want_values=True).status, wire.OK, "a read")
+                equal(wire.call(connection, wire.SET, [1], [2]).status, wire.NOT_DURABLE, "a frame")
+                equal(wire.call(connection, wire.GET, [5], want_values=True).status, wire.OK, "a read")
             equal(server.metrics()["sherwood_persistence_writes_refused"], 1, "metrics")
             resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
             check(r.save(), "SAVE")
@@ -391,7 +358,7 @@ def early_clients():
             with server.connect() as connection:
                 for first in range(0, 4 << 20, 65536):
                     keys = range(first, first + 65536)
-                    equal(call(connection, wire.SET, keys, keys).status, wire.OK, "fill")
+                    equal(wire.call(connection, wire.SET, keys, keys).status, wire.OK, "fill")
         with tempfile.TemporaryDirectory(prefix="sherwood-") as directory:
             path = f"{directory}/sock"
             http_port = free_port()
@@ -416,7 +383,7 @@ def look_early(r, path, http_port):
         check("loading" in str(error), str(error))
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        status = call(connection, wire.GET, [1]).status
+        status = wire.call(connection, wire.GET, [1]).status
     page = http.client.HTTPConnection("127.0.0.1", http_port, timeout=30)
     page.request("GET", "/readyz")
     answer = page.getresponse()
@@ -442,12 +409,8 @@ def no_memory():
                 used = int(statm.read().split()[0]) * os.sysconf("SC_PAGESIZE")
             limit = resource.prlimit(server.process.pid, resource.RLIMIT_AS)[1]
             resource.prlimit(server.process.pid, resource.RLIMIT_AS, (used + (1 << 20), limit))
-            try:
-                r.save()
-                check(False, "SAVE")
-            except redis.ResponseError as error:
-                check(re.search(r"not enough memory for a snapshot: it needs \d+ MiB of host memory",
-                                str(error)), str(error))
+            error = raises(redis.ResponseError, "not enough memory for a snapshot: it needs ", r.save)
+            check(re.search(r"it needs \d+ MiB of host memory", str(error)), error)
             check(r.set(3, 4), "without --save writes go on")
         with place.server() as server:
             equal(client(server).get(3), b"4", "the last one was written")
@@ -461,7 +424,7 @@ def cli_reads_it():
         with place.server("--key-bits", "32") as server, server.connect() as connection:
             for first in range(0, 200000, 50000):
                 keys = range(first, first + 50000)
-                reply = call(connection, wire.SET, keys, [pairs[k] for k in keys], width=4)
+                reply = wire.call(connection, wire.SET, keys, [pairs[k] for k in keys], width=4)
                 equal(reply.status, wire.OK, "fill")
         (path,) = place.files()
         check(f"keys:{len(pairs)}\nkey_bytes:4\n" in harness.run(cli, "snapshot", "info", path), "info")

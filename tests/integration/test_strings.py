@@ -11,7 +11,7 @@ import struct
 
 import wire
 from data_directory import Directory
-from harness import Server, at_once, case, check, equal, main, redis_server, run
+from harness import Server, at_once, case, check, equal, main, raises, redis_server, run
 from replication import caught_up
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "strings.txt"
@@ -315,12 +315,7 @@ def redis_py():
             equal(pipe.execute(), [True, 2, 2.5, 4, b"2.50"], "a transaction")
         lock = client.lock("held", timeout=100)
         check(lock.acquire(blocking=False), "acquire")
-        try:
-            lock.release()
-        except redis.exceptions.ResponseError as error:
-            check("DELEX key IFEQ token" in str(error), error)
-        else:
-            check(False, "Lock.release was answered")
+        raises(redis.exceptions.ResponseError, "DELEX key IFEQ token", lock.release)
 
 
 if __name__ == "__main__":
