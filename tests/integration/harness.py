@@ -439,14 +439,12 @@ class Bystander:
         self.server = server
 
     def ask(self):
-        self.socket.sendall(b"*3\r\n$6\r\nINCRBY\r\n$3\r\n999\r\n$1\r\n1\r\n")
         self.count += 1
-        equal(self.socket.recv(64), b":%d\r\n" % self.count, "the bystander's reply")
+        equal(self.replies.ask("INCRBY", 999, 1), self.count, "the bystander's reply")
 
     def __enter__(self):
-        self.socket = self.server.connect()
-        self.socket.sendall(b"*2\r\n$3\r\nDEL\r\n$3\r\n999\r\n")
-        self.socket.recv(64)
+        self.replies = self.server.replies()
+        self.replies.ask("DEL", 999)
         self.count = 0
         self.ask()
         # Clients that left a moment ago may still be counted.
@@ -466,7 +464,7 @@ class Bystander:
                 eventually(lambda: self.server.connections() == self.before,
                            f"as many open connections as before: {self.before}")
         finally:
-            self.socket.close()
+            self.replies.socket.close()
 
 
 def flags_with(**changed):
