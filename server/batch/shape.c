@@ -11,13 +11,15 @@
 /* Returns the operations on rows of one element. */
 static uint64_t operations_on(uint32_t element)
 {
+    static const uint8_t elements[] = {
+#define ELEMENT(name, number, op, verb, guard, element, ...) [op] = SW_ELEMENT_##element,
+        SW_DATA_OPERATION_MAP(ELEMENT)
+#undef ELEMENT
+    };
     uint64_t operations = 0;
-#define ON(name, number, op, verb, guard, its_element, ...)                          \
-    if ((uint32_t)SW_ELEMENT_##its_element == element && element != SW_TYPE_BYTES) { \
-        operations |= SW_OPS_ONE(op);                                                \
+    for (uint32_t op = 0; op < SW_OPS_END && element != SW_ELEMENT_OWN; op++) {
+        operations |= elements[op] == element ? SW_OPS_ONE(op) : 0;
     }
-    SW_DATA_OPERATION_MAP(ON)
-#undef ON
     return operations;
 }
 

@@ -169,7 +169,8 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
     /* An engine with scores evicts entries, so a write could evict a key that was read before. */
     const bool evicts = (operations >> SW_SET_SCORE & 1) != 0;
     /* INCR and DECR of strings and of rows of integers are made of other operations. */
-    const uint64_t counters = SW_OPS_ONE(SW_INCRBY) | (SW_OPS_FITTING & (SW_OPS_U64 | SW_OPS_I64));
+    const uint64_t counters =
+        SW_OPS_ONE(SW_INCRBY) | SW_OPS_ONE(SW_INCREMENT_U64) | SW_OPS_ONE(SW_INCREMENT_I64);
     if ((operations & counters) != 0) {
         operations |= SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT);
     }

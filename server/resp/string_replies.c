@@ -67,7 +67,7 @@ static uint32_t put_f64(uint8_t *out, uint64_t bits)
     int size = 0;
     bool same = false;
     memcpy(&number, &bits, sizeof(number));
-    number = number == 0 ? 0 : number; /* redis shows no -0 */
+    number += 0.0; /* -0 becomes 0, as redis shows it */
     for (int places = 0; places <= 17 && !same; places++) {
         size = snprintf(digits, sizeof(digits), "%.*f", places, number);
         same = strtod(digits, NULL) == number;
