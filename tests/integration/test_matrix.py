@@ -264,15 +264,27 @@ def by_one_key(rng, replies, table, what):
             same(replies.read(), wanted, f"{what}, one key, {[row.name for row in some]}: {words}")
 
 
+def one_command(rng, row, table):
+    """Returns the words of a random command of the row, or None, and a function that applies it to the model and returns
+    its reply."""
+    ask = draw(rng, row, table, POOL[:4], 1, True)
+    key, operand = ask.keys[0], ask.operands[0] if ask.operands else None
+    if row.guard == "FITS" and table.shape.numbers == "integer":
+        operand &= 2**31 - 1  # the command takes signed numbers
+    at = ask.at(0) if row.verb in ("EXPIRE", "SET") and row.guard != "ABSENT" else None
+
+    def apply():
+        time = table.times.get(key, -1) if key in table.values else -2
+        outcome = table.apply(row, key, operand, at)
+        return time if row.verb == "TTL" else said(row, table, key, *outcome)
+    return words_of(row, table.shape, key, operand, at), apply
+
+
 def by_multi(rng, replies, table, what):
-    """Sends commands between MULTI and EXEC. Those that a transaction does not support are refused without effect."""
+    """Sends commands between MULTI and EXEC: each row alone, then many together. A transaction refuses those that it does
+    not support, without effect."""
     for row in ROWS:
-        ask = draw(rng, row, table, POOL[:4], 1, True)
-        key, operand = ask.keys[0], ask.operands[0] if ask.operands else None
-        if row.guard == "FITS" and table.shape.numbers == "integer":
-            operand &= 2**31 - 1
-        at = ask.at(0) if row.verb in ("EXPIRE", "SET") and row.guard != "ABSENT" else None
-        words = words_of(row, table.shape, key, operand, at)
+        words, apply = one_command(rng, row, table)
         if words is None:
             continue
         equal(replies.ask("MULTI"), "OK")
@@ -284,9 +296,16 @@ def by_multi(rng, replies, table, what):
             check(isinstance(got, wire.Error) and got.startswith("EXECABORT"), f"{name}: {got!r}")
             continue
         equal(queued, "QUEUED", name)
-        time = table.times.get(key, -1) if key in table.values else -2
-        outcome = table.apply(row, key, operand, at)
-        same(got[0], time if row.verb == "TTL" else said(row, table, key, *outcome), name)
+        same(got[0], apply(), name)
+    wanted = []
+    equal(replies.ask("MULTI"), "OK")
+    for row in rng.choices(ROWS, k=60):
+        words, apply = one_command(rng, row, table)
+        if words is not None and IN_MULTI[str(words[0]).lower()] == "QUEUED" and has(row, table.shape):
+            equal(replies.ask(*words), "QUEUED", f"{what}, MULTI: {words}")
+            wanted.append((words, apply()))
+    for got, (words, reply) in zip(replies.ask("EXEC"), wanted, strict=True):
+        same(got, reply, f"{what}, MULTI of {len(wanted)}: {words}")
 
 
 def by_cli(rng, server, table, what):
