@@ -4,6 +4,7 @@
  */
 #include "tests/gpu/cases.h"
 #include "tests/gpu/write_paths.h"
+#include "tests/support/ops.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ uint64_t entries_at(const struct pair *pair, double load)
 
 void fill_random(struct pair *pair, uint32_t count, uint64_t universe, uint32_t deletes)
 {
+    const uint64_t others = SW_OPS_INTEGERS & ~SW_OPS_DELETE;
     pair->in.op = -1;
     pair->in.count = count;
     pair->in.group_count = 0;
@@ -23,8 +25,8 @@ void fill_random(struct pair *pair, uint32_t count, uint64_t universe, uint32_t 
         bool hot = pair_below(pair, 8) == 0;
         pair->in.keys[i] = pair_key(pair, pair_below(pair, hot && universe > 8 ? 8 : universe));
         pair->in.values[i] = pair_below(pair, 2) == 0 ? pair_below(pair, 1000) : pair_random(pair);
-        pair->in.ops[i] = pair_below(pair, 100) < deletes ? (uint8_t)SW_DELETE
-                                                          : (uint8_t)pair_below(pair, SW_DELETE);
+        const uint64_t drawn = pair_below(pair, 100) < deletes ? SW_OPS_DELETE : others;
+        pair->in.ops[i] = (uint8_t)ops_at(drawn, (uint32_t)pair_below(pair, OPS_COUNT(drawn)));
     }
 }
 

@@ -6,6 +6,7 @@
 #include "tests/gpu/combined.h"
 #include "tests/gpu/known.h"
 #include "tests/gpu/write_paths.h"
+#include "tests/support/ops.h"
 
 /* Keys that no case fills the table with. */
 #define FRESH (1U << 24)
@@ -14,8 +15,7 @@
 /* A round of the n-th kind on keys [0, universe). */
 static struct combined_round draw_round(struct pair *pair, uint32_t n, uint64_t universe)
 {
-    static const enum sw_op ops[] = {SW_SET, SW_SUM,        SW_INCREMENT, SW_DELETE,     SW_MIN,
-                                     SW_MAX, SW_SET_ABSENT, SW_DECREMENT, SW_SET_PRESENT};
+    const uint64_t writes = SW_OPS_INTEGERS & ~SW_OPS_READ;
     struct combined_round round = {
         .batches = 2 + (uint32_t)pair_below(pair, 59),
         .count_max = n % 3 == 1 ? 30 : 300,
@@ -28,7 +28,7 @@ static struct combined_round draw_round(struct pair *pair, uint32_t n, uint64_t 
         .operations = OPERATIONS_MAX / 2 + pair_below(pair, OPERATIONS_MAX / 2),
     };
     if (n % 3 == 2) {
-        round.op = ops[pair_below(pair, sizeof(ops) / sizeof(ops[0]))];
+        round.op = (enum sw_op)ops_at(writes, (uint32_t)pair_below(pair, OPS_COUNT(writes)));
     }
     round.reads = round.queues == 1;
     round.clears = n % 4 == 3;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/gpu/combined.h"
+#include "tests/support/ops.h"
 
 #define UNWRITTEN 0xA6 /* in outputs */
 #define LARGE_MIN 1000
@@ -72,19 +73,15 @@ static size_t place_output(struct combined *combined, struct combined_part *part
     return at;
 }
 
-static bool has(const struct combined *combined, uint32_t op)
-{
-    return (combined->info.operations >> op & 1) != 0;
-}
+#define ALL SW_OPS_INTEGERS
+#define WRITES (SW_OPS_INTEGERS & ~SW_OPS_READ)
+#define UPSERTS (WRITES & ~SW_OPS_DELETE)
 
-/* An operation the tables have, in [first, end). */
-static uint8_t draw_op(struct combined *combined, uint32_t first, uint32_t end)
+/* An operation of the set that the tables have. */
+static uint8_t draw_op(struct combined *combined, uint64_t set)
 {
-    uint32_t op;
-    do {
-        op = first + (uint32_t)below(combined, end - first);
-    } while (!has(combined, op));
-    return (uint8_t)op;
+    const uint64_t had = set & combined->info.operations;
+    return (uint8_t)ops_at(had, (uint32_t)below(combined, OPS_COUNT(had)));
 }
 
 /* Kinds of batches by their operations. */
@@ -99,8 +96,7 @@ static enum sw_op draw_one(struct combined *combined, const struct combined_roun
     if (round->op != SW_GET && chance(combined, 98)) {
         return round->op;
     }
-    return chance(combined, round->deletes) ? SW_DELETE
-                                            : (enum sw_op)draw_op(combined, SW_SET, SW_DELETE);
+    return chance(combined, round->deletes) ? SW_DELETE : (enum sw_op)draw_op(combined, UPSERTS);
 }
 
 /* Unless the round has reads, there is a write in every batch. Returns whether operands are due. */
@@ -117,15 +113,15 @@ static bool draw_ops(struct combined *combined, const struct combined_round *rou
     uint8_t *ops = combined->memory[0] + place(combined, batch->count, 1);
     memset(ops, (int)batch->op, batch->count);
     for (uint32_t i = round->reads ? 0 : 1; form != ONE_OPERATION && i < batch->count; i++) {
-        ops[i] = form == MIXED          ? draw_op(combined, SW_GET, SW_DELETE + 1)
+        ops[i] = form == MIXED          ? draw_op(combined, ALL)
                  : chance(combined, 50) ? (uint8_t)SW_GET
                                         : (uint8_t)SW_DELETE;
     }
     if (form == MIXED) {
-        ops[below(combined, batch->count)] = draw_op(combined, SW_SET, SW_DELETE + 1);
+        ops[below(combined, batch->count)] = draw_op(combined, WRITES);
     }
     batch->ops = ops;
-    batch->op = (enum sw_op)draw_op(combined, SW_GET, SW_DELETE + 1); /* counts for nothing */
+    batch->op = (enum sw_op)draw_op(combined, ALL); /* counts for nothing */
     return form != DELETES_AND_READS;
 }
 
