@@ -150,6 +150,8 @@ class Python(Frames):
             keys = np.array(ask.keys, np.uint64 if shape.key_bytes == 8 else np.uint32)
             got = self.client.run_many(ask.row.name.lower(), keys, values)
         except (self.refused, ValueError, TypeError) as error:
+            if "does not exist" in str(error):
+                raise AssertionError(f"{ask.row.name}: build/python is older than proto/ops/operations.h: make python") from error
             return str(error)
         raw = np.ascontiguousarray(got.previous).tobytes()
         return ([raw[i:i + shape.value_bytes] for i in range(0, len(raw), shape.value_bytes)],
