@@ -58,8 +58,8 @@ $(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuc
 $(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost cuckoobench study table)
 
 # <criterion/criterion.h> is ours.
-$(call obj,$(TEST_SRC) $(SUPPORT_SRC)): REAL_CPPFLAGS += -Itests/support
-$(call obj,$(TEST_SRC) $(SUPPORT_SRC)): tests/support/criterion/criterion.h
+$(call obj,$(TEST_SRC) $(SUPPORT_SRC) tests/instructions/paths.c): REAL_CPPFLAGS += -Itests/support
+$(call obj,$(TEST_SRC) $(SUPPORT_SRC) tests/instructions/paths.c): tests/support/criterion/criterion.h
 
 # Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower:
 # what they test is optimised. SLOW_TESTS do much themselves, most of them in the inline functions of the table.
@@ -87,7 +87,7 @@ $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 
 # tests/instructions/count counts its instructions.
 INSTRUCTIONS := $(BUILD)/tests/instructions/paths
-$(INSTRUCTIONS): $(call obj,tests/instructions/paths.c) $(call archives,table proto)
+$(INSTRUCTIONS): $(call obj,tests/instructions/paths.c) $(call archives,server table proto tls cluster)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(SERVER_LIBS)
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * paths.c - a dozen paths of the table on the CPU, and of the RESP parser, for
- * tests/instructions/count.
+ * paths.c - a dozen paths of the table on the CPU, of the RESP parser, and of a loop that serves
+ * pipelined commands, for tests/instructions/count.
  *
  * Prints the name of each path, then calls `counted` for it. callgrind counts the instructions of
  * that call. All keys and seeds are fixed, and each table has one thread, so every run takes the
  * same path through the code.
  */
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #include "proto/resp.h"
 #include "table/table.h"
+#include "tests/server/serve_fixture.h"
 
 #define CAPACITY (1U << 14)
 #define ENTRIES (CAPACITY / 4 * 3)
@@ -153,9 +155,23 @@ static void run_batches(void *context)
 }
 
 struct commands {
-    uint8_t text[COMMANDS * 64];
+    uint8_t text[COMMANDS * 96];
     size_t size;
 };
+
+/* Adds a command on key `i`: a SET of its number, or a GET. */
+static void add_command(struct commands *commands, uint32_t i, bool sets)
+{
+    char *out = (char *)commands->text + commands->size;
+    const size_t room = sizeof(commands->text) - commands->size;
+    const unsigned long long key = key_at(i);
+    char digits[24];
+    const int size = snprintf(digits, sizeof(digits), "%llu", key);
+    commands->size +=
+        (size_t)(sets ? snprintf(out, room, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", size,
+                                 digits, size, digits)
+                      : snprintf(out, room, "*2\r\n$3\r\nGET\r\n$%d\r\n%s\r\n", size, digits));
+}
 
 /* Parses GETs, and writes an answer for each. */
 static void run_commands(void *context)
@@ -181,14 +197,67 @@ static void count_commands(void)
 {
     static struct commands commands;
     for (uint32_t i = 0; i < COMMANDS; i++) {
-        char key[24];
-        const int digits = snprintf(key, sizeof(key), "%llu", (unsigned long long)key_at(i));
-        commands.size += (size_t)snprintf((char *)commands.text + commands.size,
-                                          sizeof(commands.text) - commands.size,
-                                          "*2\r\n$3\r\nGET\r\n$%d\r\n%s\r\n", digits, key);
+        add_command(&commands, i, false);
     }
     puts("resp_get_512");
     counted(run_commands, &commands);
+}
+
+/* --- a loop that serves commands -------------------------------------------------------------- */
+
+/* The end of a failed assertion of the fixture. */
+void cr_end_failed(const char *file, int line, const char *expression, const char *format, ...)
+{
+    (void)format;
+    fprintf(stderr, "%s:%d: %s\n", file, line, expression);
+    exit(1);
+}
+
+struct served {
+    struct serve serve;
+    struct fake *peer;
+    struct commands commands;
+};
+
+/* Reads the commands of one pipeline, carries them out as one batch, and sends the replies. */
+static void run_served(void *context)
+{
+    struct served *served = context;
+    struct sw_seat *seat = &served->serve.loop->first;
+    require(fake_send(served->peer, served->commands.text, served->commands.size) ==
+                served->commands.size,
+            "the commands");
+    require(sw_resp_submit(&seat->resp), "sw_resp_submit");
+    while (!sw_batches_poll(&seat->batches, true)) {
+    }
+}
+
+static void count_served(void)
+{
+    static struct served served;
+    serve_init(&served.serve);
+    served.serve.config.key_bits = 64;
+    served.serve.config.seed = 1;
+    served.serve.config.threads = 1;
+    served.serve.config.slowlog_log_slower_than = UINT64_MAX; /* valgrind is slow */
+    served.serve.config.capacity = CAPACITY;
+    sw_config_fit(&served.serve.config);
+    serve_start(&served.serve);
+    served.peer = serve_open(&served.serve);
+    for (int sets = 1; sets >= 0; sets--) {
+        served.commands.size = 0;
+        for (uint32_t i = 0; i < COMMANDS; i++) {
+            add_command(&served.commands, i, sets);
+        }
+        run_served(&served); /* the first pipeline allocates memory */
+        serve_until_idle(&served.serve);
+        served.peer->out_bytes = 0;
+        puts(sets ? "served_set_512" : "served_get_512");
+        counted(run_served, &served);
+        serve_until_idle(&served.serve);
+        require(served.peer->out_bytes > (sets ? 5 : 8) * COMMANDS - 1, "the replies");
+        served.peer->out_bytes = 0;
+    }
 }
 
 int main(void)
@@ -205,5 +274,6 @@ int main(void)
         counted(run_batches, &run);
     }
     count_commands();
+    count_served();
     return 0; /* the process ends: the tables need not be destroyed */
 }
