@@ -86,18 +86,15 @@ Test(log_restart, goes_on_behind_a_snapshot)
 }
 
 /* repair_new: a snapshot that lacks a write which was handed in does not mend. */
-Test(log_restart, a_snapshot_that_lacks_a_write)
+LOG_TEST(log_restart, a_snapshot_that_lacks_a_write, SW_WAL_ALWAYS, end_all)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    uint64_t last = break_by_sync(&f, 5);
-    hand_in(f.wal, last + 1);
-    cr_assert_eq(sw_wal_restart(f.wal, last), -1);
-    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_BROKEN);
-    cr_assert_eq(sw_wal_durable(f.wal), 5);
-    cr_assert_eq(mend(&f, last + 1), 0);
-    restart(&f, last + 1);
-    end_all(&f);
+    uint64_t last = break_by_sync(f, 5);
+    hand_in(f->wal, last + 1);
+    cr_assert_eq(sw_wal_restart(f->wal, last), -1);
+    cr_assert_eq(sw_wal_state(f->wal), SW_WAL_BROKEN);
+    cr_assert_eq(sw_wal_durable(f->wal), 5);
+    cr_assert_eq(mend(f, last + 1), 0);
+    restart(f, last + 1);
 }
 
 static void *hand_in_late(void *argument)
@@ -112,125 +109,110 @@ static void *hand_in_late(void *argument)
 
 /* The table had writes 11 and 12 when the snapshot was taken, and loops had not seen it: were the
  * log to go on before, they would be written behind others. */
-Test(log_restart, waits_for_writes_on_their_way)
+LOG_TEST(log_restart, waits_for_writes_on_their_way, SW_WAL_ALWAYS, end_all)
 {
     pthread_t thread;
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    cr_assert_eq(break_by_sync(&f, 9), 10);
-    pthread_create(&thread, NULL, hand_in_late, &f);
-    cr_assert_eq(mend(&f, 12), 0);
-    hand_in(f.wal, 13);
-    wait_until(f.wal, 13);
+    cr_assert_eq(break_by_sync(f, 9), 10);
+    pthread_create(&thread, NULL, hand_in_late, f);
+    cr_assert_eq(mend(f, 12), 0);
+    hand_in(f->wal, 13);
+    wait_until(f->wal, 13);
     pthread_join(thread, NULL);
-    restart(&f, 13);
-    end_all(&f);
+    restart(f, 13);
 }
 
-Test(log_restart, answers_wait_so_long_and_not_longer)
+LOG_TEST(log_restart, answers_wait_so_long_and_not_longer, SW_WAL_ALWAYS, finish)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    cr_assert_eq(stop(&f), 0);
-    f.patience_ms = 200;
-    start(&f, SW_WAL_ALWAYS);
-    uint64_t last = break_by_sync(&f, 1);
-    uint64_t wakes = __atomic_load_n(&f.wakes, __ATOMIC_RELAXED);
-    for (int i = 0; !sw_wal_is_hopeless(f.wal); i++) {
+    cr_assert_eq(stop(f), 0);
+    f->patience_ms = 200;
+    start(f, SW_WAL_ALWAYS);
+    uint64_t last = break_by_sync(f, 1);
+    uint64_t wakes = __atomic_load_n(&f->wakes, __ATOMIC_RELAXED);
+    for (int i = 0; !sw_wal_is_hopeless(f->wal); i++) {
         cr_assert_lt(i, 20000);
         usleep(1000);
     }
-    for (int i = 0; __atomic_load_n(&f.wakes, __ATOMIC_RELAXED) == wakes; i++) {
+    for (int i = 0; __atomic_load_n(&f->wakes, __ATOMIC_RELAXED) == wakes; i++) {
         cr_assert_lt(i, 20000, "the waiting writers are woken");
         usleep(1000);
     }
-    cr_assert_eq(mend(&f, last), 0);
-    cr_assert_not(sw_wal_is_hopeless(f.wal));
-    sw_wal_abandon(f.wal);
-    wait_for_state(f.wal, SW_WAL_BROKEN);
-    cr_assert(sw_wal_is_hopeless(f.wal));
-    cr_assert_eq(sw_wal_restart(f.wal, last), -1, "it was given up");
-    cr_assert_eq(stop(&f), -1);
-    finish(&f);
+    cr_assert_eq(mend(f, last), 0);
+    cr_assert_not(sw_wal_is_hopeless(f->wal));
+    sw_wal_abandon(f->wal);
+    wait_for_state(f->wal, SW_WAL_BROKEN);
+    cr_assert(sw_wal_is_hopeless(f->wal));
+    cr_assert_eq(sw_wal_restart(f->wal, last), -1, "it was given up");
+    cr_assert_eq(stop(f), -1);
 }
 
 /* Writes that the log admitted but that found no room on the disk: their waiters are woken when
  * patience is over, and a snapshot covers them. */
-Test(log_restart, a_full_disk_has_the_same_patience)
+LOG_TEST(log_restart, a_full_disk_has_the_same_patience, SW_WAL_EVERYSEC, end_all)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_EVERYSEC);
-    cr_assert_eq(stop(&f), 0);
-    f.patience_ms = 300;
-    start(&f, SW_WAL_EVERYSEC);
-    uint64_t last = fill_disk(&f, 1, LATE);
-    uint64_t wakes = __atomic_load_n(&f.wakes, __ATOMIC_RELAXED);
-    wait_for_state(f.wal, SW_WAL_BROKEN);
-    for (int i = 0; !sw_wal_is_hopeless(f.wal); i++) {
+    cr_assert_eq(stop(f), 0);
+    f->patience_ms = 300;
+    start(f, SW_WAL_EVERYSEC);
+    uint64_t last = fill_disk(f, 1, LATE);
+    uint64_t wakes = __atomic_load_n(&f->wakes, __ATOMIC_RELAXED);
+    wait_for_state(f->wal, SW_WAL_BROKEN);
+    for (int i = 0; !sw_wal_is_hopeless(f->wal); i++) {
         cr_assert_lt(i, 20000);
         usleep(1000);
     }
-    for (int i = 0; __atomic_load_n(&f.wakes, __ATOMIC_RELAXED) == wakes; i++) {
+    for (int i = 0; __atomic_load_n(&f->wakes, __ATOMIC_RELAXED) == wakes; i++) {
         cr_assert_lt(i, 20000, "the waiting writers are woken");
         usleep(1000);
     }
-    cr_assert_lt(sw_wal_answerable(f.wal), last);
+    cr_assert_lt(sw_wal_answerable(f->wal), last);
     set(&opens_left, -1);
-    cr_assert_eq(mend(&f, last), 0);
-    cr_assert_not(sw_wal_is_hopeless(f.wal));
-    wait_for_state(f.wal, SW_WAL_OK);
-    hand_in(f.wal, last + 1);
-    wait_until(f.wal, last + 1);
-    restart(&f, last + 1);
-    end_all(&f);
+    cr_assert_eq(mend(f, last), 0);
+    cr_assert_not(sw_wal_is_hopeless(f->wal));
+    wait_for_state(f->wal, SW_WAL_OK);
+    hand_in(f->wal, last + 1);
+    wait_until(f->wal, last + 1);
+    restart(f, last + 1);
 }
 
 /* EVERYSEC: what was answered becomes durable in time though another write waits for a segment, and
  * nothing else wakes the writer. */
-Test(log_restart, a_write_without_room_keeps_no_sync_waiting)
+LOG_TEST(log_restart, a_write_without_room_keeps_no_sync_waiting, SW_WAL_EVERYSEC, end_all)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_EVERYSEC);
-    uint64_t last = fill_disk(&f, 1, 0);
+    uint64_t last = fill_disk(f, 1, 0);
     const uint64_t fits = last + 1;
     __atomic_store_n(&opens_hang, true, __ATOMIC_SEQ_CST);
     while (!__atomic_load_n(&hanging, __ATOMIC_SEQ_CST)) {
         usleep(1000);
     }
     for (uint64_t i = 0; i < LATE; i++) {
-        hand_in(f.wal, ++last);
+        hand_in(f->wal, ++last);
     }
-    while (sw_wal_durable(f.wal) < fits) {
-        cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL, "it waits for the end of patience");
+    while (sw_wal_durable(f->wal) < fits) {
+        cr_assert_eq(sw_wal_state(f->wal), SW_WAL_FULL, "it waits for the end of patience");
         usleep(1000);
     }
     set(&opens_left, -1);
     __atomic_store_n(&opens_hang, false, __ATOMIC_SEQ_CST);
-    wait_until(f.wal, last);
-    restart(&f, last);
-    end_all(&f);
+    wait_until(f->wal, last);
+    restart(f, last);
 }
 
 /* There is a snapshot, but no room for a segment: nothing is in doubt, so answers go out. */
-Test(log_restart, without_space_for_a_segment)
+LOG_TEST(log_restart, without_space_for_a_segment, SW_WAL_ALWAYS, end_all)
 {
     char command[128];
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    uint64_t next = fill_disk(&f, 1, LATE) + 1;
-    cr_assert_lt(sw_wal_answerable(f.wal), next - 1);
-    snprintf(command, sizeof(command), "rm %s/log-*", f.path);
+    uint64_t next = fill_disk(f, 1, LATE) + 1;
+    cr_assert_lt(sw_wal_answerable(f->wal), next - 1);
+    snprintf(command, sizeof(command), "rm %s/log-*", f->path);
     cr_assert_eq(system(command), 0);
-    wait_for_state(f.wal, SW_WAL_BROKEN);
-    cr_assert_eq(mend(&f, next - 1), 0);
-    cr_assert_eq(sw_wal_answerable(f.wal), next - 1);
-    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
+    wait_for_state(f->wal, SW_WAL_BROKEN);
+    cr_assert_eq(mend(f, next - 1), 0);
+    cr_assert_eq(sw_wal_answerable(f->wal), next - 1);
+    cr_assert_eq(sw_wal_state(f->wal), SW_WAL_FULL);
     set(&opens_left, -1);
-    wait_for_state(f.wal, SW_WAL_OK);
-    hand_in(f.wal, next);
-    wait_until(f.wal, next);
-    restart(&f, next);
-    end_all(&f);
+    wait_for_state(f->wal, SW_WAL_OK);
+    hand_in(f->wal, next);
+    wait_until(f->wal, next);
+    restart(f, next);
 }
 
 static int follow(struct fixture *f)
@@ -269,47 +251,41 @@ Test(log_restart, files_that_are_removed)
 }
 
 /* Somebody moves the directory, with all files: a start would not find them. */
-Test(log_restart, a_directory_that_is_moved)
+LOG_TEST(log_restart, a_directory_that_is_moved, SW_WAL_ALWAYS, end_all)
 {
     char command[256];
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    hand_in(f.wal, 1);
-    wait_until(f.wal, 1);
-    snprintf(command, sizeof(command), "mv %s %s.old && mkdir %s", f.path, f.path, f.path);
+    hand_in(f->wal, 1);
+    wait_until(f->wal, 1);
+    snprintf(command, sizeof(command), "mv %s %s.old && mkdir %s", f->path, f->path, f->path);
     cr_assert_eq(system(command), 0);
-    wait_for_state(f.wal, SW_WAL_BROKEN);
-    hand_in(f.wal, 2);
-    cr_assert_eq(follow(&f), 0);
-    cr_assert_eq(mend(&f, 2), 0);
-    hand_in(f.wal, 3);
-    wait_until(f.wal, 3);
-    restart(&f, 3);
-    snprintf(command, sizeof(command), "rm -r %s.old", f.path);
+    wait_for_state(f->wal, SW_WAL_BROKEN);
+    hand_in(f->wal, 2);
+    cr_assert_eq(follow(f), 0);
+    cr_assert_eq(mend(f, 2), 0);
+    hand_in(f->wal, 3);
+    wait_until(f->wal, 3);
+    restart(f, 3);
+    snprintf(command, sizeof(command), "rm -r %s.old", f->path);
     cr_assert_eq(system(command), 0);
-    end_all(&f);
 }
 
 /* The last snapshot goes to a directory that was made anew: what the log has closed stays closed.
  */
-Test(log_restart, follows_behind_its_end)
+LOG_TEST(log_restart, follows_behind_its_end, SW_WAL_ALWAYS, finish)
 {
     char command[192];
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    hand_in(f.wal, 1);
-    wait_until(f.wal, 1);
-    snprintf(command, sizeof(command), "%s/log-%016x", f.path, 2);
+    hand_in(f->wal, 1);
+    wait_until(f->wal, 1);
+    snprintf(command, sizeof(command), "%s/log-%016x", f->path, 2);
     while (access(command, F_OK) != 0) { /* the one that is prepared */
         usleep(1000);
     }
-    snprintf(command, sizeof(command), "rm -r %s && mkdir %s", f.path, f.path);
+    snprintf(command, sizeof(command), "rm -r %s && mkdir %s", f->path, f->path);
     cr_assert_eq(system(command), 0);
-    cr_assert_eq(sw_wal_close(f.wal), -1, "its files were removed");
-    cr_assert_eq(follow(&f), 0);
-    sw_wal_destroy(f.wal);
-    sw_directory_close(&f.directory);
-    finish(&f);
+    cr_assert_eq(sw_wal_close(f->wal), -1, "its files were removed");
+    cr_assert_eq(follow(f), 0);
+    sw_wal_destroy(f->wal);
+    sw_directory_close(&f->directory);
 }
 
 /* --- a start that cannot write ---------------------------------------------------------------- */
@@ -328,28 +304,25 @@ static void live_and_die(struct fixture *f, uint64_t writes)
 }
 
 /* All writes of an ended log are known to be durable: it goes on when there is space. */
-Test(log_restart, a_start_on_a_full_disk_behind_a_clean_end)
+LOG_TEST(log_restart, a_start_on_a_full_disk_behind_a_clean_end, SW_WAL_ALWAYS, end_all)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
     for (uint64_t i = 1; i <= 10; i++) {
-        hand_in(f.wal, i);
+        hand_in(f->wal, i);
     }
-    wait_until(f.wal, 10);
-    cr_assert_eq(stop(&f), 0);
+    wait_until(f->wal, 10);
+    cr_assert_eq(stop(f), 0);
     set(&opens_left, 0);
-    start(&f, SW_WAL_ALWAYS);
-    cr_assert_eq(f.end, 10);
-    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
-    cr_assert_eq(sw_wal_durable(f.wal), 10);
-    cr_assert_not(sw_wal_has_room(f.wal));
-    restart(&f, 10); /* nothing was changed */
+    start(f, SW_WAL_ALWAYS);
+    cr_assert_eq(f->end, 10);
+    cr_assert_eq(sw_wal_state(f->wal), SW_WAL_FULL);
+    cr_assert_eq(sw_wal_durable(f->wal), 10);
+    cr_assert_not(sw_wal_has_room(f->wal));
+    restart(f, 10); /* nothing was changed */
     set(&opens_left, -1);
-    wait_for_state(f.wal, SW_WAL_OK);
-    hand_in(f.wal, 11);
-    wait_until(f.wal, 11);
-    restart(&f, 11);
-    end_all(&f);
+    wait_for_state(f->wal, SW_WAL_OK);
+    hand_in(f->wal, 11);
+    wait_until(f->wal, 11);
+    restart(f, 11);
 }
 
 /* Behind a kill it needs a snapshot. */

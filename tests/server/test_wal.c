@@ -61,38 +61,33 @@ Test(wal, writes_of_many_threads_are_read_in_order)
 }
 
 /* A life after a life, each with some writes; now and then a snapshot stands for the older ones. */
-Test(wal, lives_follow_each_other)
+LOG_TEST(wal, lives_follow_each_other, SW_WAL_ALWAYS, finish)
 {
     struct random random = random_of(1);
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
     uint64_t next = 1;
     for (int life = 0; life < 12; life++) {
         uint64_t writes = random_below(&random, 400);
         for (uint64_t i = 0; i < writes; i++) {
-            hand_in(f.wal, next++);
+            hand_in(f->wal, next++);
         }
-        wait_until(f.wal, next - 1);
-        cr_assert_eq(stop(&f), 0);
-        start(&f, life % 2 == 0 ? SW_WAL_NO : SW_WAL_ALWAYS);
-        cr_assert_eq(f.end, next - 1);
+        wait_until(f->wal, next - 1);
+        cr_assert_eq(stop(f), 0);
+        start(f, life % 2 == 0 ? SW_WAL_NO : SW_WAL_ALWAYS);
+        cr_assert_eq(f->end, next - 1);
     }
-    cr_assert_eq(stop(&f), 0);
-    finish(&f);
+    cr_assert_eq(stop(f), 0);
 }
 
-Test(wal, segments_go_that_a_snapshot_stands_for)
+LOG_TEST(wal, segments_go_that_a_snapshot_stands_for, SW_WAL_ALWAYS, finish)
 {
     struct sw_wal_stats stats;
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
     for (uint64_t i = 1; i <= 2000; i++) {
-        hand_in(f.wal, i);
+        hand_in(f->wal, i);
     }
-    wait_until(f.wal, 2000);
-    sw_wal_forget(f.wal, 2000, UINT64_MAX);
+    wait_until(f->wal, 2000);
+    sw_wal_forget(f->wal, 2000, UINT64_MAX);
     for (int i = 0; i < 200000; i++) {
-        sw_wal_stats(f.wal, &stats);
+        sw_wal_stats(f->wal, &stats);
         if (stats.segments == 1) {
             break;
         }
@@ -101,78 +96,68 @@ Test(wal, segments_go_that_a_snapshot_stands_for)
     cr_assert_eq(stats.segments, 1);
     uint64_t *numbers;
     size_t count;
-    cr_assert_eq(sw_directory_numbers(&f.directory, SW_WAL_NAME, &numbers, &count), 0);
+    cr_assert_eq(sw_directory_numbers(&f->directory, SW_WAL_NAME, &numbers, &count), 0);
     cr_assert_leq(count, 2); /* the one that is written, and perhaps the next */
     free(numbers);
-    cr_assert_eq(stop(&f), 0);
-    finish(&f);
+    cr_assert_eq(stop(f), 0);
 }
 
 /* The rule of no_retry: what a failed sync was to make durable is never called durable, and the
  * file is not synced again. */
-Test(wal, a_failed_sync_breaks_the_log)
+LOG_TEST(wal, a_failed_sync_breaks_the_log, SW_WAL_ALWAYS, finish)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    hand_in(f.wal, 1);
-    wait_until(f.wal, 1);
+    hand_in(f->wal, 1);
+    wait_until(f->wal, 1);
     __atomic_store_n(&syncs_left, 0, __ATOMIC_SEQ_CST);
-    hand_in(f.wal, 2);
-    while (sw_wal_state(f.wal) != SW_WAL_BROKEN) {
+    hand_in(f->wal, 2);
+    while (sw_wal_state(f->wal) != SW_WAL_BROKEN) {
         usleep(100);
     }
     __atomic_store_n(&syncs_left, -1, __ATOMIC_SEQ_CST);
-    hand_in(f.wal, 3);
-    sw_wal_want_durable(f.wal, 3);
+    hand_in(f->wal, 3);
+    sw_wal_want_durable(f->wal, 3);
     usleep(20000);
-    cr_assert_eq(sw_wal_answerable(f.wal), 1);
-    cr_assert_not(sw_wal_has_room(f.wal));
-    cr_assert_eq(stop(&f), -1);
+    cr_assert_eq(sw_wal_answerable(f->wal), 1);
+    cr_assert_not(sw_wal_has_room(f->wal));
+    cr_assert_eq(stop(f), -1);
     cr_assert_eq(syncs_after_failure, 0);
-    start(&f, SW_WAL_ALWAYS);
-    cr_assert(f.end == 1 || f.end == 2); /* this kernel has kept it */
-    cr_assert_eq(stop(&f), 0);
-    finish(&f);
+    start(f, SW_WAL_ALWAYS);
+    cr_assert(f->end == 1 || f->end == 2); /* this kernel has kept it */
+    cr_assert_eq(stop(f), 0);
 }
 
-Test(wal, a_failed_write_breaks_the_log)
+LOG_TEST(wal, a_failed_write_breaks_the_log, SW_WAL_NO, finish)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_NO);
-    hand_in(f.wal, 1);
-    wait_until(f.wal, 1);
+    hand_in(f->wal, 1);
+    wait_until(f->wal, 1);
     __atomic_store_n(&writes_left, 0, __ATOMIC_SEQ_CST);
-    hand_in(f.wal, 2);
-    while (sw_wal_state(f.wal) != SW_WAL_BROKEN) {
+    hand_in(f->wal, 2);
+    while (sw_wal_state(f->wal) != SW_WAL_BROKEN) {
         usleep(100);
     }
     __atomic_store_n(&writes_left, -1, __ATOMIC_SEQ_CST);
-    cr_assert_leq(sw_wal_answerable(f.wal), 1);
-    cr_assert_eq(stop(&f), -1);
-    start(&f, SW_WAL_NO);
-    cr_assert_eq(f.end, 1);
-    cr_assert_eq(stop(&f), 0);
-    finish(&f);
+    cr_assert_leq(sw_wal_answerable(f->wal), 1);
+    cr_assert_eq(stop(f), -1);
+    start(f, SW_WAL_NO);
+    cr_assert_eq(f->end, 1);
+    cr_assert_eq(stop(f), 0);
 }
 
 /* Without space for another segment writes are refused before the current one is full: those that
  * were let in are written. With space the log goes on, and nothing is lost. */
-Test(wal, service_returns_when_space_returns)
+LOG_TEST(wal, service_returns_when_space_returns, SW_WAL_ALWAYS, finish)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    uint64_t last = fill_disk(&f, 1, 4);
-    cr_assert_not(sw_wal_has_room(f.wal));
-    wait_until(f.wal, last);
-    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
+    uint64_t last = fill_disk(f, 1, 4);
+    cr_assert_not(sw_wal_has_room(f->wal));
+    wait_until(f->wal, last);
+    cr_assert_eq(sw_wal_state(f->wal), SW_WAL_FULL);
     __atomic_store_n(&opens_left, -1, __ATOMIC_SEQ_CST);
-    wait_for_state(f.wal, SW_WAL_OK);
-    hand_in(f.wal, ++last);
-    cr_assert_eq(stop(&f), 0);
-    start(&f, SW_WAL_ALWAYS);
-    cr_assert_eq(f.end, last);
-    cr_assert_eq(stop(&f), 0);
-    finish(&f);
+    wait_for_state(f->wal, SW_WAL_OK);
+    hand_in(f->wal, ++last);
+    cr_assert_eq(stop(f), 0);
+    start(f, SW_WAL_ALWAYS);
+    cr_assert_eq(f->end, last);
+    cr_assert_eq(stop(f), 0);
 }
 
 /* Writes several segments, and then more than the disk has room for. */
@@ -186,24 +171,21 @@ static uint64_t overfill_disk(struct fixture *f)
 }
 
 /* A snapshot may be what makes room on a full disk. */
-Test(wal, segments_go_though_another_one_cannot_be_made)
+LOG_TEST(wal, segments_go_though_another_one_cannot_be_made, SW_WAL_ALWAYS, finish)
 {
     struct sw_wal_stats stats;
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    uint64_t last = overfill_disk(&f);
-    sw_wal_stats(f.wal, &stats);
+    uint64_t last = overfill_disk(f);
+    sw_wal_stats(f->wal, &stats);
     cr_assert_gt(stats.segments, 2);
-    sw_wal_forget(f.wal, last, UINT64_MAX);
+    sw_wal_forget(f->wal, last, UINT64_MAX);
     for (int i = 0; stats.segments > 1; i++) {
         cr_assert_lt(i, 20000, "%lu segments", (unsigned long)stats.segments);
         usleep(1000);
-        sw_wal_stats(f.wal, &stats);
+        sw_wal_stats(f->wal, &stats);
     }
     __atomic_store_n(&opens_left, -1, __ATOMIC_SEQ_CST);
-    wait_until(f.wal, last);
-    cr_assert_eq(stop(&f), 0);
-    finish(&f);
+    wait_until(f->wal, last);
+    cr_assert_eq(stop(f), 0);
 }
 
 /* Reads a segment. Returns its size, or 0 if there is none; and whether there is a MARK in it. */
@@ -275,40 +257,34 @@ static uint64_t cpu_ms(void)
 }
 
 /* The writer also sleeps when a MARK would be due, which takes a second. */
-Test(wal, what_waits_for_a_segment_sleeps)
+LOG_TEST(wal, what_waits_for_a_segment_sleeps, SW_WAL_ALWAYS, finish)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_ALWAYS);
-    uint64_t last = overfill_disk(&f);
+    uint64_t last = overfill_disk(f);
     usleep(1200000);
     uint64_t before = cpu_ms();
     usleep(300000);
     cr_assert_lt(cpu_ms() - before, 100);
     __atomic_store_n(&opens_left, -1, __ATOMIC_SEQ_CST);
-    wait_until(f.wal, last);
-    cr_assert_eq(stop(&f), 0);
-    finish(&f);
+    wait_until(f->wal, last);
+    cr_assert_eq(stop(f), 0);
 }
 
 /* EVERYSEC: a write is answered when it is written, synced within a second; or at once, if somebody
  * waits for it. */
-Test(wal, everysec_syncs_by_itself_and_when_asked)
+LOG_TEST(wal, everysec_syncs_by_itself_and_when_asked, SW_WAL_EVERYSEC, finish)
 {
-    struct fixture f;
-    begin_log(&f, SW_WAL_EVERYSEC);
     uint64_t next = 1;
     bool at_once = false;
     for (; !at_once; next++) { /* a disk may take long once; its own sync comes a second later */
         cr_assert_lt(next, 30, "a sync on request is never sooner");
-        hand_in(f.wal, next);
-        wait_until(f.wal, next);
+        hand_in(f->wal, next);
+        wait_until(f->wal, next);
         uint64_t began_ms = now_ms();
-        sw_wal_want_durable(f.wal, next);
-        wait_until_durable(f.wal, next);
+        sw_wal_want_durable(f->wal, next);
+        wait_until_durable(f->wal, next);
         at_once = now_ms() - began_ms < 400;
     }
-    hand_in(f.wal, next);
-    wait_until_durable(f.wal, next);
-    cr_assert_eq(stop(&f), 0);
-    finish(&f);
+    hand_in(f->wal, next);
+    wait_until_durable(f->wal, next);
+    cr_assert_eq(stop(f), 0);
 }

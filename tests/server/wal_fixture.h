@@ -203,6 +203,18 @@ static inline void finish(struct fixture *f)
     cr_assert_eq(bad_closes, 0, "closed twice");
 }
 
+/* A test between begin_log and END, a function of the fixture: its body has `f`. */
+#define LOG_TEST(suite, name, LEVEL, END)          \
+    static void suite##_##name(struct fixture *f); \
+    Test(suite, name)                              \
+    {                                              \
+        struct fixture state, *f = &state;         \
+        begin_log(f, LEVEL);                       \
+        suite##_##name(f);                         \
+        END(f);                                    \
+    }                                              \
+    static void suite##_##name(struct fixture *f)
+
 static inline void hand_in(struct sw_wal *wal, uint64_t sequence)
 {
     uint32_t count = (uint32_t)(sequence * 7 % KEYS_MAX);
