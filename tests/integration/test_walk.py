@@ -5,11 +5,11 @@
 import pathlib
 import re
 import shutil
-import socket
+import subprocess
 import tempfile
 
 import wire
-from harness import SANITIZED, Server, Skip, case, check, main
+from harness import DAEMON, ROOT, SANITIZED, Server, Skip, case, check, main
 
 IN_TABLE = re.compile(r"proto/ops/|table/(?!table\.c$)")  # what the table does with a batch differs by engine and backend
 SMALL = ("--backend", "cpu", "--capacity", "4K", "--loops", "1")
@@ -42,8 +42,13 @@ def passed(dump):
 
 def walk(function, ask):
     """Returns what the second of two equal requests passes from a call of `function` to its end."""
-    if SANITIZED or shutil.which("valgrind") is None:
-        raise Skip("needs valgrind, and a build without sanitizers")
+    if SANITIZED or not all(map(shutil.which, ("valgrind", "nm"))):
+        raise Skip("needs valgrind, nm, and a build without sanitizers")
+    symbols = subprocess.run(["nm", DAEMON], check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    if not re.search(rf" {function}$", symbols, flags=re.M):
+        check(any(f" {function}(" in file.read_text(encoding="utf-8") for file in (ROOT / "server").glob("*/*.c")),
+              f"server/ has no function {function}: name the one that begins the walk now")
+        raise Skip(f"the build has inlined or changed {function}")
     with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
         out = pathlib.Path(folder) / "out"
         wrapper = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--collect-atstart=no",
