@@ -175,7 +175,7 @@ static uint32_t keys_with_room(const struct sherwood *client, const struct sw_re
 {
     const bool has_values = sw_request_logs_results(header) ||
                             sw_operation_has_range(header->operation) ||
-                            sw_operation_is_rmw(header->operation);
+                            sw_operation_has_pairs(header->operation);
     const uint64_t each =
         header->key_bytes + sw_request_operand_bytes(header) + sw_request_answer_bytes(header) +
         SW_CLIENT_KEY_ROOM + (has_values ? 2ULL * header->value_bytes : 0) +
@@ -198,7 +198,8 @@ static uint32_t keys_max(const struct sherwood *client, const struct span *call)
     }
     const struct sw_request one = header_of_one(client, call);
     if (sw_request_logs_results(&one) || sw_operation_is_composed(one.operation) ||
-        sw_operation_has_range(one.operation) || one.times != 0) {
+        sw_operation_has_pairs(one.operation) || sw_operation_has_range(one.operation) ||
+        one.times != 0) {
         uint32_t fit = keys_with_room(client, &one) / (sw_client_keeps(&one) ? 2 : 1);
         most = fit > SW_CLIENT_SPLIT_KEYS ? fit : most;
     }

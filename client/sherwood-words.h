@@ -23,11 +23,9 @@ SHERWOOD_MUST_CHECK int sherwood_prefix(struct sherwood *client, const void *key
 SHERWOOD_MUST_CHECK int sherwood_add(struct sherwood *client, const void *keys, const void *rows,
                                      size_t count, float scale, enum sherwood_type operand_type,
                                      bool present_only);
-/* SHERWOOD_CAS reads before it writes. Each frame takes effect as if no other client wrote
- * meanwhile, and in array order, also on repeated keys. It waits for the earlier requests of its
- * connection, later requests wait for it, and all other writes of the server wait until it is done.
- * The cache engine lacks CAS, SETRANGE, OR, XOR, AND and ANDNOT. sherwood_run and sherwood_submit
- * also take pairs for CAS, and `found` has the keys that CAS changed. */
+/* A frame of SHERWOOD_CAS takes effect as a whole, and in array order, also on repeated keys. The
+ * cache engine lacks CAS, SETRANGE, OR, XOR, AND and ANDNOT. sherwood_run and sherwood_submit also
+ * take pairs for CAS, and `found` has the keys that CAS changed. */
 
 /* Replaces the value of each key that has the first value of its pair by the second value. `pairs`
  * has 2 * count values: for each key the expected value, then the new one. `changed`, which may be

@@ -234,6 +234,7 @@ enum sherwood_operation {
     SHERWOOD_AND = 66, /* keep only the operand's bits; an absent key stays absent */
     SHERWOOD_ANDNOT = 67, /* clear the operand's bits; an absent key stays absent */
     SHERWOOD_MUL = 73,  /* multiply a present key; one whose value would overflow keeps its value */
+    SHERWOOD_CAS = 68,  /* if the value equals the operand's first value, store the second */
     SHERWOOD_PEEK = 11, /* cache: read; does not count as a use */
     SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read and count a use */
     SHERWOOD_SET_SCORE = 13,      /* cache: if present, record a use with the request's score */
@@ -265,9 +266,8 @@ enum sherwood_operation {
     SHERWOOD_ADD_F64 = 84, /* rows: as ADD_F32, 64-bit floats; value_bytes is a multiple of 8 */
     SHERWOOD_ADD_PRESENT_F64 = 85,
     SHERWOOD_INCREMENT_F64 = 86, /* rows of f64: add; a number stays if its sum is not finite */
-    SHERWOOD_CAS = 68,      /* if the value equals the operand's first value, store the second */
-    SHERWOOD_GETRANGE = 70, /* rows, also of a cache: read part of the value */
-    SHERWOOD_PERSIST = 71,  /* remove the expiry time of a present key */
+    SHERWOOD_GETRANGE = 70,      /* rows, also of a cache: read part of the value */
+    SHERWOOD_PERSIST = 71,       /* remove the expiry time of a present key */
     SHERWOOD_TTL = 72 /* read the expiry time: 8 bytes; 0 if the key never expires or is absent */
 };
 

@@ -125,11 +125,6 @@ PREDICATE(answers_times, ANSWERS_TIMES)
 PREDICATE(of_present, OF_PRESENT)
 PREDICATE(inserts, INSERTS)
 
-bool sw_operation_is_rmw(uint32_t operation)
-{
-    return is(operation, IS_COMPOSED) && is(operation, HAS_OPERANDS);
-}
-
 bool sw_operation_writes_parts(uint32_t operation)
 {
     return is(operation, IS_OF_PARTS) && is(operation, HAS_OPERANDS);

@@ -28,9 +28,8 @@ const char *sw_operation_name(uint32_t operation);
 uint8_t sw_operation_op(uint32_t operation);
 /* Is the operation carried out on keys, so that the request has a body? */
 bool sw_operation_is_data(uint32_t operation);
-/* Is it a row of SW_COMPOSED_OPERATION_MAP? Is it a row of that map that reads and then writes? */
+/* Is it a row of SW_COMPOSED_OPERATION_MAP? */
 bool sw_operation_is_composed(uint32_t operation);
-bool sw_operation_is_rmw(uint32_t operation);
 /* Is it GETRANGE or SETRANGE, of a part of each value? */
 bool sw_operation_has_range(uint32_t operation);
 /* Is it EXPIRE or one of its kinds, which take a time? Does it need a table whose keys can expire:

@@ -127,8 +127,8 @@ const char *sw_wal_operation_name(uint8_t operation)
     [op] = (int)SW_VERB_DOES_##verb != (int)SW_DOES_READS ? #name : NULL,
     static const char *const names[] = {SW_DATA_OPERATION_MAP(NAME)};
 #undef NAME
-    if (operation >= SW_OPS_END || SW_OPS_HAS(SW_OPS_PART, operation) ||
-        SW_OPS_HAS(SW_OPS_FITTING, operation)) { /* the log has a SET instead of these */
+    if (operation >= SW_OPS_END || SW_OPS_HAS(SW_OPS_PART | SW_OPS_FITTING | SW_OPS_PAIR,
+                                              operation)) { /* the log has a SET instead of these */
         return NULL;
     }
     return names[operation];

@@ -82,8 +82,6 @@
 /* A loop with batches in flight and nothing else to do polls them this many times before it calls
  * epoll again: a few microseconds without a system call. */
 #define SW_POLLS_PER_ITERATION 64
-/* Bytes of new values that a read-modify-write frame computes in one iteration. */
-#define SW_RMW_ITERATION_BYTES (4U << 20)
 
 /* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */
 #define SW_CACHE_SLOT_BYTES 18

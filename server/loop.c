@@ -94,12 +94,6 @@ static void check_lease(void *context)
     }
 }
 
-/* Is there a request, by either protocol, that waits for the gate or holds it? */
-static bool is_alone(const struct sw_loop *loop)
-{
-    return sw_seats_are_alone(&loop->seats) || sw_bulk_rmw_is_busy(&loop->bulk);
-}
-
 /* Has the server become a replica that waits until this loop is quiet? Then the log may get another
  * history, and held replies would wait for its numbers. So the loop first drops the held replies:
  * their connections close, or get OUTCOME_UNKNOWN. */
@@ -114,7 +108,7 @@ static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
 {
     if (fence != loop->quiet && !sw_seats_in_flight(&loop->seats) &&
         !(leaves && sw_seats_are_held(&loop->seats)) && !sw_seats_are_busy(&loop->seats) &&
-        !is_alone(loop)) {
+        !sw_seats_are_alone(&loop->seats)) {
         __atomic_store_n(&loop->quiet, fence, __ATOMIC_RELEASE);
     }
 }
@@ -131,7 +125,7 @@ static void follow_pause(struct sw_loop *loop)
 static void note_pause(struct sw_loop *loop)
 {
     struct sw_pause_handle *handle = &loop->net.pause;
-    if (!sw_pause_is_settled(handle) && !is_alone(loop) &&
+    if (!sw_pause_is_settled(handle) && !sw_seats_are_alone(&loop->seats) &&
         sw_seats_have_paused(&loop->seats, handle->mode == SW_PAUSE_ALL)) {
         sw_pause_settle(handle);
     }
@@ -199,12 +193,11 @@ static bool run_iteration(struct sw_loop *loop)
     moved |= sw_seats_poll(&loop->seats, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     if (loop->net.cluster.view != NULL && loop->first.resp.running == NULL &&
-        !sw_rmw_is_of_older_view(&loop->first.resp) && !sw_bulk_rmw_is_of_older_view(&loop->bulk) &&
+        !sw_rmw_is_of_older_view(&loop->first.resp) &&
         sw_batches_are_of_one_generation(&loop->first.batches)) {
         sw_cluster_settle(&loop->net.cluster);
     }
     moved |= sw_seats_poll_commands(&loop->seats);
-    moved |= sw_bulk_rmw_poll(&loop->bulk);
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= sw_seats_follow_log(&loop->seats, leaves);
     moved |= sw_net_retry_stalled(&loop->net);
@@ -232,7 +225,7 @@ static bool is_finished(const struct sw_loop *loop)
     return loop->stopping && sw_list_is_empty(&loop->net.conns) &&
            !sw_seats_in_flight(&loop->seats) && !sw_seats_are_held(&loop->seats) &&
            !sw_seats_have_waits(&loop->seats) && sw_list_is_empty(&loop->bulk.waits) &&
-           !sw_seats_are_busy(&loop->seats) && !is_alone(loop);
+           !sw_seats_are_busy(&loop->seats) && !sw_seats_are_alone(&loop->seats);
 }
 
 /* Has the loop received or sent anything in the last busy-poll-us? */
@@ -267,7 +260,8 @@ static void run_loop(void *argument)
     struct sw_loop *loop = argument;
     bool moved = false;
     while (!is_finished(loop)) {
-        bool busy = moved || sw_seats_in_flight(&loop->seats) || is_alone(loop) || is_awake(loop);
+        bool busy = moved || sw_seats_in_flight(&loop->seats) || sw_seats_are_alone(&loop->seats) ||
+                    is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
         sw_iteration_begin_phase(&loop->net.iteration);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);

@@ -216,7 +216,7 @@ static inline bool sw_batch_is_read(const struct sw_batch *batch)
 
 /* All operations on integers, except EXPIRE and its conditional forms. All kinds of batch, except
  * SWEEP and those of the cache. */
-#define SW_BACKEND_ALL_OPERATIONS SW_OPS_INTEGERS
+#define SW_BACKEND_ALL_OPERATIONS (SW_OPS_INTEGERS | SW_OPS_PAIR)
 #define SW_BACKEND_ALL_KINDS \
     (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN | 1U << SW_BATCH_RESIZE)
 

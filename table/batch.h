@@ -129,10 +129,15 @@ struct sw_batch {
             const void *keys;   /* [count] */
             const void *values; /* [count] operands; NULL if every operation is GET, PEEK, DELETE or
                                    SET_SCORE */
-            const uint32_t *ranges; /* [count] SETRANGE: the part of the row that the first bytes
-                                       of the operand replace (proto/ops/range_apply.h). Other
-                                       operations do not read it. NULL if no operation is
-                                       SETRANGE. Others must not change it */
+            /* [count] The values that operations of SW_OPS_PAIR expect, in the format of `values`.
+             * Other operations do not read them. NULL if the batch has no such operation. Others
+             * must not change them. */
+            const void *expected;
+            /* [count] SETRANGE: the part of the row that the first bytes of the operand replace
+             * (proto/ops/range_apply.h). Operations of SW_OPS_PAIR on rows: the number of bytes
+             * that they compare, from the first one on. Other operations do not read it. NULL if
+             * the batch has no such operation. Others must not change it. */
+            const uint32_t *ranges;
             const struct sw_slot_filter *filter; /* slot_filter.h: only for GET, if filters_slots;
                                                     or NULL */
             uint32_t first_outside; /* out: index of the first key that the filter rejects; count:

@@ -25,7 +25,8 @@ struct sw_op_counters {
 struct sw_counters {
     struct sw_op_counters by_class[SW_CLASS_COUNT];
     uint64_t inserted;     /* absent keys that became present */
-    uint64_t updated;      /* present keys whose value was written, even with the same value */
+    uint64_t updated;      /* present keys whose value was written, even with the same value. Rows:
+                              also present keys of a CAS that expected another row */
     uint64_t deleted;      /* present keys that became absent */
     uint64_t failures;     /* times that an entry met the probe cap */
     uint64_t refused;      /* operations of groups refused with SW_E_FULL; counted nowhere else */

@@ -41,7 +41,8 @@ static_assert(((uint64_t)0 SW_DATA_OPERATION_MAP(SW_ROW)) == SW_OPS_ONE(SW_OP_EN
 #undef SW_ROW
 
 #define SW_ROW(name, number, op, verb, guard, element, on, ...) &&(SW_ON_##on & SW_ON_INTEGERS) != 0
-static_assert(1 SW_INTEGER_OPERATION_MAP(SW_ROW), "proto/ops/operations.h: integers have these");
+static_assert(1 SW_INTEGER_OPERATION_MAP(SW_ROW) SW_PAIR_OPERATION_MAP(SW_ROW),
+              "proto/ops/operations.h: integers have these");
 #undef SW_ROW
 #define SW_ROW(name, number, op, verb, guard, element, on, ...) &&(SW_ON_##on & SW_ON_INTEGERS) == 0
 static_assert(1 SW_OTHER_OPERATION_MAP(SW_ROW), "proto/ops/operations.h: integers lack these");

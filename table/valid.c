@@ -73,12 +73,13 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
     return policy != SW_CACHE_CUSTOM || (seen >> SW_SET_SCORE & 1) == 0;
 }
 
-/* Returns whether each part that the batch replaces lies inside a row. */
+/* Returns whether each part that the batch replaces or compares lies inside a row. */
 static bool parts_are_valid(const struct sw_table *table, const struct sw_batch *batch,
                             uint64_t seen)
 {
     const uint32_t bytes = table->config.value_bytes - table->config.key_text_bytes;
-    if ((seen & SW_OPS_PART & table->operations) == 0) {
+    const uint64_t of_parts = SW_OPS_PART | (table->config.value_bytes != 0 ? SW_OPS_PAIR : 0);
+    if ((seen & of_parts & table->operations) == 0) {
         return true;
     }
     if (batch->ranges == NULL || batch->shared) {
@@ -86,11 +87,22 @@ static bool parts_are_valid(const struct sw_table *table, const struct sw_batch 
     }
     for (uint32_t i = 0; i < batch->count; i++) {
         const uint32_t op = batch->ops == NULL ? (uint32_t)batch->op : batch->ops[i];
-        if (SW_OPS_HAS(SW_OPS_PART, op) && sw_range_end(batch->ranges[i]) > bytes) {
+        const uint32_t end = SW_OPS_HAS(SW_OPS_PART, op)   ? sw_range_end(batch->ranges[i])
+                             : SW_OPS_HAS(SW_OPS_PAIR, op) ? batch->ranges[i]
+                                                           : 0;
+        if (end > bytes) {
             return false;
         }
     }
     return true;
+}
+
+/* Returns whether the batch has the second operands that its operations need. */
+static bool pairs_are_valid(const struct sw_table *table, const struct sw_batch *batch,
+                            uint64_t seen)
+{
+    return (seen & SW_OPS_PAIR & table->operations) == 0 || batch->count == 0 ||
+           (batch->expected != NULL && !batch->shared);
 }
 
 /* Returns whether a batch that concerns times can be launched. If writes are combined, such a batch
@@ -124,7 +136,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
         return SW_E_INVALID;
     }
     if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen) ||
-        !parts_are_valid(table, batch, seen)) {
+        !parts_are_valid(table, batch, seen) || !pairs_are_valid(table, batch, seen)) {
         return SW_E_INVALID;
     }
     const bool gathered = batch->shared || (table->combines && table->combiner.gathers_all);

@@ -131,7 +131,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .bus_id = "",
         .engine = SW_ENGINE_ROBIN_HOOD,
         .engine_name = "robin_hood",
-        .operations = rows ? SW_ROW_OPERATIONS : SW_OPS_INTEGERS,
+        .operations = rows ? SW_ROW_OPERATIONS : (SW_OPS_INTEGERS | SW_OPS_PAIR),
         .batch_kinds = 1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN,
         .slot_bits = table->config.slot_bits,
         .key_bytes = table->config.slot_bits / 16,

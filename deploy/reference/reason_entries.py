@@ -38,7 +38,7 @@ GROUPS = (
       ("in time|is reached|did not log in|memory for incomplete|protected-mode", "Send whole requests and log in at once, use fewer connections, or raise the option that the text names."),
       ("region|\\b[Rr]ings?\\b|shared memory|ATTACH|[Ff]ile descriptor|FILE|device memory|GPU memory", "Correct the registration: [Protocols](protocol.md) and `proto/README.md` describe rings and regions."),
       ("expiry|times|time_ms", "Correct the fields of expiry times: [Expiry](../expiry.md)."),
-      ("has no|needs? (rows|values|scores|numbers)|computes scores|instant|evict|not rows of|stores keys as strings|bit operations",
+      ("has no|needs? (rows|values|scores|numbers)|has only ADD|computes scores|instant|evict|not rows of|stores keys as strings|bit operations",
        "Use a table that has the operation: [Operations](operations.md)."),
       ("^(only|scale|operand_type|cannot read|%s: the request|value %u|the bodies|cannot clear)|sequence numbers|waiting for durability",
        "Correct the request: the text names the field, the width or the limit."),

@@ -92,7 +92,7 @@ SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide_extra)(uint32_t op, 
 }
 
 /* Applies the table's operation `op`. Verb and guard are constants in each case. Tables of integers
- * have no other operations than these. */
+ * have these operations, and those of SW_PAIR_OPERATION_MAP. */
 SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool found,
                                                              SW_WIDTH_WORD old,
                                                              SW_WIDTH_WORD operand,
@@ -108,4 +108,15 @@ SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool f
         return SW_WIDTH_NAMED(sw_decide_extra)(op, found, old, operand, out);
     }
 #undef SW_ROW
+}
+
+/* Applies an operation of SW_PAIR_OPERATION_MAP: stores `operand` if the key has the value
+ * `expected`. */
+SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide_pair)(bool found, SW_WIDTH_WORD old,
+                                                                  SW_WIDTH_WORD expected,
+                                                                  SW_WIDTH_WORD operand,
+                                                                  SW_WIDTH_WORD *out)
+{
+    *out = operand;
+    return found && old == expected ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
 }

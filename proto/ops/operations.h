@@ -102,6 +102,11 @@
     X(MUL, 73, 37, MULTIPLY, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "mul", \
       "multiply a present key; one whose value would overflow keeps its value")
 #define SW_INTEGER_OPERATION_MAP(X) SW_CORE_OPERATION_MAP(X) SW_EXTRA_OPERATION_MAP(X)
+/* Operations with two operands, on integers and rows. The code for one operand does not load the
+ * second one, so a batch that has such an operation takes paths of its own (SW_OPS_PAIR). */
+#define SW_PAIR_OPERATION_MAP(X) \
+    X(CAS, 68, 46, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "cas", \
+      "if the value equals the operand's first value, store the second")
 #define SW_OTHER_OPERATION_MAP(X) \
     X(PEEK, 11, 10, READ, ALWAYS, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "get", \
       "cache: read; does not count as a use") \
@@ -160,15 +165,14 @@
     X(ADD_PRESENT_F64, 85, 44, ADD_ROW, PRESENT, F64, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
     X(INCREMENT_F64, 86, 45, ADD_FITTING, ALWAYS, F64, ROWS, USE, TIMES, HOST, LIKE, "incrbyfloat", \
       "rows of f64: add; a number stays if its sum is not finite")
-#define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
+#define SW_DATA_OPERATION_MAP(X) \
+    SW_INTEGER_OPERATION_MAP(X) SW_PAIR_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
-#define SW_OPS_END 46
+#define SW_OPS_END 47
 
-/* Operations on keys that the server composes from operations of the table: from `op` alone, or
- * from a read and a write between which no other write runs. The columns are the same. */
+/* Operations on keys that the server makes of one operation of the table, `op`. The columns are the
+ * same. */
 #define SW_COMPOSED_OPERATION_MAP(X) \
-    X(CAS, 68, SET, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "cas", \
-      "if the value equals the operand's first value, store the second") \
     X(GETRANGE, 70, GET, GETRANGE, ALWAYS, OWN, BLOBS, USE, NO_TIMES, HOST, SAME, "getrange", \
       "rows, also of a cache: read part of the value") \
     X(PERSIST, 71, EXPIRE, PERSIST, PRESENT, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "persist", \
@@ -328,7 +332,8 @@ enum sw_yes {
 #define SW_OP_BIT(op, condition) | (uint64_t)((condition) ? 1 : 0) << (op)
 #define SW_OPS_OF(ROW) ((uint64_t)0 SW_DATA_OPERATION_MAP(ROW))
 
-#define SW_MASK_ROW_INTEGERS(n, w, op, v, g, e, on, ...) SW_OP_BIT(op, SW_ON_##on &SW_ON_INTEGERS)
+#define SW_MASK_ROW_INTEGERS(n, w, op, v, g, e, on, ...) \
+    SW_OP_BIT(op, (SW_ON_##on & SW_ON_INTEGERS) && (int)SW_VERB_OPERAND_##v != (int)SW_OPERAND_PAIR)
 #define SW_MASK_ROW_ROWS(n, w, op, v, g, e, on, ...) SW_OP_BIT(op, SW_ON_##on &SW_ON_ROWS)
 #define SW_MASK_ROW_CACHE(n, w, op, v, g, e, on, ...) SW_OP_BIT(op, SW_ON_##on &SW_ON_CACHE)
 #define SW_MASK_ROW_EXPIRE(n, w, op, v, ...) \
@@ -354,6 +359,8 @@ enum sw_yes {
     SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_STRING)
 #define SW_MASK_ROW_PART(n, w, op, v, ...) \
     SW_OP_BIT(op, (int)SW_VERB_OPERAND_##v == (int)SW_OPERAND_PART)
+#define SW_MASK_ROW_PAIR(n, w, op, v, ...) \
+    SW_OP_BIT(op, (int)SW_VERB_OPERAND_##v == (int)SW_OPERAND_PAIR)
 #define SW_MASK_ROW_FITTING(n, w, op, v, ...) \
     SW_OP_BIT(op, SW_VERB_##v == SW_VERB_ADD_FITTING || SW_VERB_##v == SW_VERB_SUBTRACT_FITTING)
 #define SW_MASK_ROW_PAIRS(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_BYTES_OF_##e == 8)
@@ -366,7 +373,8 @@ enum sw_yes {
 #define SW_MASK_ROW_F16(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F16)
 #define SW_MASK_ROW_BF16(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_BF16)
 
-#define SW_OPS_INTEGERS SW_OPS_OF(SW_MASK_ROW_INTEGERS) /* supported by tables of integers */
+/* Supported by tables of integers, with one operand. These tables also have SW_OPS_PAIR. */
+#define SW_OPS_INTEGERS SW_OPS_OF(SW_MASK_ROW_INTEGERS)
 #define SW_OPS_ROWS SW_OPS_OF(SW_MASK_ROW_ROWS)
 #define SW_OPS_CACHE SW_OPS_OF(SW_MASK_ROW_CACHE)
 #define SW_OPS_EXPIRE SW_OPS_OF(SW_MASK_ROW_EXPIRE)   /* change the expiry time alone */
@@ -383,6 +391,7 @@ enum sw_yes {
 #define SW_OPS_USE SW_OPS_OF(SW_MASK_ROW_USE)         /* count as uses of a cache entry */
 #define SW_OPS_STRING SW_OPS_OF(SW_MASK_ROW_STRING)   /* work on rows that are strings */
 #define SW_OPS_PART SW_OPS_OF(SW_MASK_ROW_PART)       /* replace part of a row: range_apply.h */
+#define SW_OPS_PAIR SW_OPS_OF(SW_MASK_ROW_PAIR)       /* have two operands: expected, new */
 #define SW_OPS_FITTING SW_OPS_OF(SW_MASK_ROW_FITTING) /* keep numbers whose result does not fit */
 #define SW_OPS_PAIRS SW_OPS_OF(SW_MASK_ROW_PAIRS)     /* on numbers of 8 bytes, two words each */
 #define SW_OPS_16_BITS SW_OPS_OF(SW_MASK_ROW_16_BITS)

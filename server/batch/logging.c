@@ -9,6 +9,7 @@
 
 #include "proto/ops/number_apply.h"
 #include "proto/ops/range_apply.h"
+#include "server/batch/pairs.h"
 #include "table/batch.h"
 #include "table/expiring.h"
 #include "table/scale.h"
@@ -28,7 +29,7 @@ static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)
 static bool has_result(const struct sw_batch *batch, enum sw_op op)
 {
     return (batch->wide_operands && has_operand(op)) ||
-           SW_OPS_HAS(SW_OPS_PART | SW_OPS_FITTING, (uint32_t)op);
+           SW_OPS_HAS(SW_OPS_PART | SW_OPS_FITTING | SW_OPS_PAIR, (uint32_t)op);
 }
 
 /* May some operations of the batch have a result in the log? */
@@ -190,7 +191,9 @@ static void put_result(const struct sw_batch *batch, enum sw_op op, uint32_t i, 
     } else {
         memcpy(row + bytes, operand + bytes, text_bytes); /* the rest of the copy is zeros */
     }
-    if (SW_OPS_HAS(SW_OPS_PART, (uint32_t)op)) {
+    if (SW_OPS_HAS(SW_OPS_PAIR, (uint32_t)op)) {
+        memcpy(row, operand, bytes);
+    } else if (SW_OPS_HAS(SW_OPS_PART, (uint32_t)op)) {
         sw_range_apply(batch->ranges[i], row, bytes, operand);
     } else {
         sw_numbers_apply((uint32_t)op, row, operand, bytes, 0, 1);
@@ -222,9 +225,12 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
 
 /* Did operation i, of a group that was not refused, write? If the log gets its result and it never
  * inserts, it writes only if the key was present. */
-static bool has_written(const struct sw_batch *batch, uint32_t i)
+static bool has_written(const struct sw_batch *batch, uint32_t i, uint32_t value_bytes)
 {
     enum sw_op op = op_at(batch, i);
+    if (SW_OPS_HAS(SW_OPS_PAIR, (uint32_t)op)) {
+        return sw_pair_is_met(batch, value_bytes, i);
+    }
     const bool is_present = has_result(batch, op) && !SW_OPS_HAS(SW_OPS_INSERT, (uint32_t)op);
     return !SW_OPS_HAS(SW_OPS_READ, op) && !left_time(batch, op, i) &&
            (!is_present || was_found(batch, i));
@@ -242,7 +248,7 @@ static void copy_groups(struct columns *columns, const struct sw_batch *batch, u
                            ? batch->status != SW_OK
                            : batch->group_refused[g] != 0;
         for (; i < end; i++) {
-            if (!refused && has_written(batch, i)) {
+            if (!refused && has_written(batch, i, value_bytes)) {
                 copy_one(columns, batch, i, key_bytes, value_bytes);
             }
         }

@@ -32,6 +32,9 @@
 /* Reasons that follow "the .. engine has no ..": why it lacks read-modify-write commands, counters,
  * or operations on a kind of value. */
 #define SW_WHY_EVICTS ": a write may evict the entry between the read and the write"
+#define SW_WHY_ONLY_ADD                                                                         \
+    ": of the operations that depend on a stored value it has only ADD; start the server with " \
+    "--engine robin_hood"
 #define SW_WHY_NO_INTEGERS                                                              \
     ": values are not integers; start the server with --engine robin_hood and without " \
     "--value-bytes"

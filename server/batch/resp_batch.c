@@ -28,6 +28,8 @@ static size_t lay_out(struct sw_resp_batch *batch, uint8_t *memory,
     size_t n = batch->operations_max;
     size_t offset = 0;
     batch->keys = carve(memory, &offset, n * shape->key_bytes);
+    /* room for one operand before the first: `expected` of each operation is the one before it */
+    carve(memory, &offset, shape->value_bytes);
     batch->values = carve(memory, &offset, n * shape->value_bytes);
     batch->previous = carve(memory, &offset, n * shape->value_bytes);
     batch->found = carve(memory, &offset, (n + 63) / 64 * 8);
@@ -121,6 +123,16 @@ void sw_resp_batch_set_range(struct sw_resp_batch *batch, uint32_t range)
     batch->shows_values = true; /* the log also needs the values before */
 }
 
+void sw_resp_batch_set_compared(struct sw_resp_batch *batch, uint32_t bytes)
+{
+    assert(batch->operations > 1);
+    if (batch->ranges != NULL) {
+        batch->ranges[batch->operations - 1] = bytes;
+    }
+    batch->compares = true;
+    batch->shows_values = true; /* the reply and the log need the values before */
+}
+
 void sw_resp_batch_rewind(struct sw_resp_batch *batch, uint32_t operations)
 {
     assert(operations <= batch->operations);
@@ -156,6 +168,7 @@ void sw_resp_batch_reset(struct sw_resp_batch *batch)
     batch->groups = 0;
     batch->gives_times = false;
     batch->sets_parts = false;
+    batch->compares = false;
     batch->shows_times = false;
     batch->shows_values = batch->batches->shape.value_format == SW_VALUE_INTEGER;
 }
@@ -182,6 +195,12 @@ static void give_default_time(struct sw_resp_batch *batch, struct sw_batch *tabl
     }
 }
 
+/* Returns the array whose element i is operand i - 1. */
+static const void *operand_before(const struct sw_resp_batch *batch)
+{
+    return (const uint8_t *)batch->values - batch->batches->shape.value_bytes;
+}
+
 void sw_resp_batch_submit(struct sw_resp_batch *batch)
 {
     struct sw_batch *table_batch = &batch->flight.batch;
@@ -194,7 +213,8 @@ void sw_resp_batch_submit(struct sw_resp_batch *batch)
         .count = batch->operations,
         .keys = batch->keys,
         .values = batch->values,
-        .ranges = batch->sets_parts ? batch->ranges : NULL,
+        .expected = batch->compares ? operand_before(batch) : NULL,
+        .ranges = batch->sets_parts || batch->compares ? batch->ranges : NULL,
         .previous = batch->shows_values ? batch->previous : NULL,
         .found = batch->found,
         .expires = batch->gives_times ? batch->expires : NULL,

@@ -28,6 +28,7 @@ struct sw_resp_batch {
     uint32_t groups;         /* groups ended so far */
     bool gives_times;        /* some operation sets an expiry time */
     bool sets_parts;         /* some operation is SETRANGE */
+    bool compares;           /* some operation is CAS */
     bool shows_times;        /* some reply needs the expiry times before the operations */
     bool shows_values;       /* some reply needs earlier values; always true for integers */
 
@@ -41,7 +42,8 @@ struct sw_resp_batch {
     uint64_t *found;        /* results: bit i is set if key i was present before */
     uint64_t *not_admitted; /* results: keys that a cache refused; NULL: not a cache */
     uint32_t *group_ends;   /* index behind the last operation of each group */
-    uint32_t *ranges;      /* sw_batch.ranges, written once sets_parts; NULL: values are integers */
+    uint32_t *ranges;      /* sw_batch.ranges, written once sets_parts or compares; NULL: values are
+                              integers */
     uint64_t *expires;     /* sw_batch.expires, written once gives_times; NULL: nothing expires */
     uint64_t *expires_out; /* results: sw_batch.expires_out; NULL likewise */
     uint8_t *group_refused; /* results: enum sw_admission of each group */
@@ -77,6 +79,9 @@ void sw_resp_batch_set_time(struct sw_resp_batch *batch, uint64_t at);
 /* Sets the part of the row that the operation added last, SETRANGE, replaces. Its operand begins
  * with the new bytes. */
 void sw_resp_batch_set_range(struct sw_resp_batch *batch, uint32_t range);
+/* The operation added last, CAS, stores its operand if the value equals the operand of the
+ * operation before it. `bytes` is the number of bytes that a row and that operand have to share. */
+void sw_resp_batch_set_compared(struct sw_resp_batch *batch, uint32_t bytes);
 /* Removes the operations after the first `operations`. The removed ones must not be in a group. */
 void sw_resp_batch_rewind(struct sw_resp_batch *batch, uint32_t operations);
 

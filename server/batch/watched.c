@@ -15,6 +15,7 @@
 #include "proto/ops/apply.h"
 #include "proto/ops/number_apply.h"
 #include "proto/ops/string_apply.h"
+#include "server/batch/pairs.h"
 #include "server/batch/shape.h"
 #include "table/batch.h"
 
@@ -278,6 +279,10 @@ static bool has_changed(const struct sw_batch *batch, struct sw_watched_widths w
     }
     if (SW_OPS_HAS(SW_OPS_FITTING, op)) {
         return changed_numbers(batch, widths, op, i);
+    }
+    if (SW_OPS_HAS(SW_OPS_PAIR, op)) {
+        return batch->found == NULL || batch->previous == NULL ||
+               sw_pair_is_met(batch, widths.value, i);
     }
     const bool inserts = SW_OPS_HAS(SW_OPS_INSERT, op);
     if (SW_OPS_HAS(SW_OPS_REFUSE, op)) {

@@ -112,9 +112,8 @@ static bool tells_of_earlier(uint32_t operation)
 
 /* A request waits while the connection has frames-in-flight-max requests in flight. Unsent replies
  * also count, because their frames take memory. STATS, WAIT and DIGEST wait for the earlier
- * requests of their connection, whose effects they report. A read-modify-write frame does the same,
- * and later frames wait until it has written. A write waits while the log has no room for it.
- * CLIENT PAUSE makes the requests wait that it holds back. */
+ * requests of their connection, whose effects they report. A write waits while the log has no room
+ * for it. CLIENT PAUSE makes the requests wait that it holds back. */
 bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
     uint64_t without_reply = (uint64_t)conn->in_flight + conn->unsent_replies;
@@ -132,9 +131,7 @@ bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
         sw_conn_stall(conn, SW_STALL_LOG);
         return true;
     }
-    if (conn->in_flight > 0 &&
-        (tells_of_earlier(request->operation) || sw_operation_is_rmw(request->operation) ||
-         sw_bulk_of(conn)->has_rmw)) {
+    if (conn->in_flight > 0 && tells_of_earlier(request->operation)) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return true;
     }

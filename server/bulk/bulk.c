@@ -12,6 +12,7 @@
 #include "server/bulk/expiry_times.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/output.h"
+#include "server/bulk/pairs.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
 #include "server/bulk/ring_frames.h"
@@ -50,7 +51,7 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
 
 /* Returns the bytes that the request needs beside the two bodies. GETRANGE needs room for the whole
  * values. Requests whose results the log gets need room for the values before and the found bits.
- * For other requests see expiry_times.h, set_keepttl.h, set_range.h and rmw_values.h. */
+ * For other requests see expiry_times.h, pairs.h, set_keepttl.h and set_range.h. */
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
@@ -60,6 +61,9 @@ static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_reques
     if (sw_operation_writes_parts(request->operation)) {
         return sw_bulk_set_range_bytes(request);
     }
+    if (sw_operation_has_pairs(request->operation)) {
+        return sw_bulk_pairs_bytes(request);
+    }
     if (sw_bulk_shows_expiry(request)) {
         return sw_bulk_expiry_bytes(request);
     }
@@ -68,7 +72,7 @@ static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_reques
     }
     return sw_request_logs_results(request)
                ? values + sw_frame_align(sw_found_bytes(request->count))
-               : sw_rmw_values_bytes(&bulk->batches->shape, request);
+               : 0;
 }
 
 /* Clears the padding of the arrays whose length is known: the reply must not show earlier contents
@@ -427,7 +431,6 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
     bulk->owner = *owner;
     sw_bulk_operations(&batches->shape, bulk->operations);
     sw_bulk_rights_init(&bulk->rights, net->users);
-    sw_bulk_rmw_init(&bulk->rmw, uv_hrtime() * 0x9e3779b97f4a7c15U);
     sw_list_init(&bulk->waits);
     sw_list_init(&bulk->rings);
     sw_list_init(&bulk->ready);

@@ -18,7 +18,6 @@
 #include "server/batch/batches.h"
 #include "server/bulk/frame_pool.h"
 #include "server/bulk/permit.h"
-#include "server/bulk/rmw.h"
 #include "server/net/conn.h"
 #include "server/observe/server_stats.h"
 #include "server/observe/timings.h"
@@ -46,7 +45,6 @@ struct sw_bulk {
     bool operations[SW_OPERATION_NUMBERS]; /* those that the engine supports */
     struct sw_bulk_rights rights;
     struct sw_bulk_pool pool;
-    struct sw_bulk_rmw rmw;
     struct sw_list waits; /* frames of WAIT_DURABLE, WAIT and DIGEST */
     struct sw_list rings; /* of connections; struct sw_bulk_shared */
     struct sw_list ready; /* connections that have replies to send and are not writing */
@@ -69,7 +67,6 @@ struct sw_bulk_conn {
     struct sw_bulk_frame *held;      /* a complete frame that CLIENT PAUSE holds back; NULL: none */
     struct sw_bulk_shared *shared;   /* what it shares with its client, owned; NULL: nothing */
     struct sw_last_write last_write;
-    bool has_rmw;           /* a frame of it waits for the gate, or holds it (rmw.h) */
     uint32_t frozen;        /* replies SLOT_FROZEN that were sent */
     uint64_t discard_bytes; /* rest of the body of a refused frame, to be discarded */
 };

@@ -34,8 +34,7 @@ struct sw_bulk_frame {
     struct sw_flight flight;
     struct sw_bulk *bulk;
     struct sw_conn *conn;
-    struct sw_list link;  /* link in the pool, in the unsent replies, in bulk->waits, or in
-                             bulk->rmw */
+    struct sw_list link;  /* link in the pool, in the unsent replies, or in bulk->waits */
     uint64_t deadline_ms; /* WAIT_DURABLE, WAIT: by the loop's clock */
     uint32_t reached;     /* WAIT: replicas that have the writes */
     struct sw_bulk_reading *reading; /* DIGEST: what its thread works on, owned; NULL: none */
@@ -47,7 +46,6 @@ struct sw_bulk_frame {
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;
     uint64_t body_bytes; /* size of the request's body */
-    uint64_t hits;       /* of a read-modify-write frame (rmw.h) */
     uint64_t received;   /* bytes of the request's body that have been received */
     uint8_t *reply;      /* body of the reply, in `memory` */
     struct sw_body_layout reply_layout;

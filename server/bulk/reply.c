@@ -17,6 +17,7 @@
 #include "server/bulk/complete.h"
 #include "server/bulk/expiry_times.h"
 #include "server/bulk/output.h"
+#include "server/bulk/pairs.h"
 #include "server/bulk/set_keepttl.h"
 
 void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
@@ -192,8 +193,8 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
         reply->hits += counters->by_class[c].hits;
     }
-    if (sw_operation_is_rmw(request->operation)) {
-        reply->hits = frame->hits;
+    if (sw_operation_has_pairs(request->operation)) {
+        reply->hits = sw_bulk_pairs_end(frame);
     } else if (sw_bulk_shows_expiry(request)) {
         reply->hits = sw_bulk_expiry_end(frame);
     } else if (sw_bulk_is_set_keepttl(&frame->bulk->batches->shape, request)) {

@@ -14,6 +14,7 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/expiry_times.h"
+#include "server/bulk/pairs.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/set_keepttl.h"
 #include "server/bulk/set_range.h"
@@ -196,10 +197,6 @@ static bool check_slots(struct sw_bulk_frame *frame)
 __attribute__((noinline)) static void start_data(struct sw_bulk_frame *frame)
 {
     struct sw_batch *batch = &frame->flight.batch;
-    if (sw_operation_is_rmw(frame->request.operation)) {
-        sw_bulk_rmw_start(frame);
-        return;
-    }
     *batch = sw_bulk_batch_of(frame);
     if (!sw_flight_reads(batch)) {
         batch->expire_at = sw_batches_default_time(frame->bulk->batches);
@@ -212,20 +209,11 @@ __attribute__((noinline)) static void start_data(struct sw_bulk_frame *frame)
             sw_bulk_keepttl_begin(frame);
         } else if (sw_operation_writes_parts(frame->request.operation)) {
             sw_bulk_set_range_begin(frame);
+        } else if (sw_operation_has_pairs(frame->request.operation)) {
+            sw_bulk_pairs_begin(frame);
         }
         launch(frame);
     }
-}
-
-bool sw_bulk_may_write(struct sw_bulk_frame *frame)
-{
-    struct sw_batch *batch = &frame->flight.batch;
-    *batch = (struct sw_batch){
-        .op = SW_SET,
-        .keys = frame->arrays[SW_RING_KEYS],
-        .values = frame->arrays[SW_RING_OPERANDS],
-    };
-    return check_keys(frame, batch->keys) && check_slots(frame) && check_values(frame);
 }
 
 static void start_scan(struct sw_bulk_frame *frame)

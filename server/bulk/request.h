@@ -13,10 +13,6 @@
 /* Returns the batch of a request with keys. The frame's arrays must be set. */
 struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame);
 
-/* Checks a read-modify-write request: whether the user may touch its keys, this node has them, and
- * its values can be stored. If not, sends the reply, and the frame no longer exists. */
-bool sw_bulk_may_write(struct sw_bulk_frame *frame);
-
 /* Accepts and carries out a frame that has been received completely, and takes it. Its reply is
  * sent now, or when its batch is done. */
 void sw_bulk_start(struct sw_bulk_frame *frame);

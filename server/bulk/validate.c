@@ -21,9 +21,9 @@ static const char *why(const struct sw_table_shape *shape, uint32_t operation)
     if (sw_operation_needs_expiry(operation)) {
         return "";
     }
-    if (sw_operation_is_rmw(operation) || sw_operation_of_bits(operation) ||
+    if (sw_operation_has_pairs(operation) || sw_operation_of_bits(operation) ||
         sw_operation_has_range(operation)) {
-        return SW_WHY_EVICTS;
+        return SW_WHY_ONLY_ADD;
     }
     if (sw_operation_adds(operation) && !shape->has_scores) {
         return SW_WHY_NO_SUCH_ROWS;

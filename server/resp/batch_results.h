@@ -12,6 +12,7 @@
 
 #include "proto/ops/apply.h"
 #include "server/batch/blob.h"
+#include "server/batch/pairs.h"
 #include "server/batch/resp_batch.h"
 
 static inline bool sw_result_bit(const uint64_t *bits, uint32_t i)
@@ -72,6 +73,13 @@ static inline bool sw_result_after(const struct sw_resp_batch *batch, uint32_t i
 static inline bool sw_result_present_after(const struct sw_resp_batch *batch, uint32_t i)
 {
     return sw_result_found(batch, i) || SW_OPS_HAS(SW_OPS_INSERT, batch->ops[i]);
+}
+
+/* Has the CAS whose operations begin with `first`, an operation that only has the expected value,
+ * changed its key? */
+static inline bool sw_result_is_swapped(const struct sw_resp_batch *batch, uint32_t first)
+{
+    return sw_pair_is_met(&batch->flight.batch, batch->batches->shape.value_bytes, first + 1);
 }
 
 /* Computes the row after operation `i`, which is of SW_OPS_BITS. Returns its bytes. */

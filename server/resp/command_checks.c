@@ -67,11 +67,13 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
         return;
     }
     const uint64_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
+    const bool is_pair = (command->operations & SW_OPS_PAIR) != 0;
     const char *why = "";
-    if ((command->kind == SW_KIND_RMW || command->maker == SW_MAKER_BY_FLOAT ||
-         command->maker == SW_MAKER_SET_RANGE || is_bits) &&
-        shape->has_scores) {
+    if (command->kind == SW_KIND_RMW && shape->has_scores) {
         why = SW_WHY_EVICTS;
+    } else if (shape->has_scores && (command->maker == SW_MAKER_BY_FLOAT ||
+                                     command->maker == SW_MAKER_SET_RANGE || is_bits || is_pair)) {
+        why = SW_WHY_ONLY_ADD;
     } else if (command->maker == SW_MAKER_BY) {
         why = SW_WHY_NO_COUNTERS;
     } else if ((command->operations & reckons) != 0 && shape->value_format != SW_VALUE_INTEGER) {

@@ -109,8 +109,8 @@
     X(MUL, "mul", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
       ONE_KEY(MUL, 2, AFTER), "Multiply a present key; one whose value would overflow keeps its value") \
     /* End of those rows. */ \
-    X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
-      RMW(CAS, 0, ONE), "Set a key if it has the old value: key old new") \
+    X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, QUEUED, \
+      KEY_FUNCTION(CAS, CAS, SWAPPED), "Set a key if it has the old value: key old new") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       KEY_FUNCTION(BY_FLOAT, GET, FLOAT), "Add a decimal number to a key: strings, and rows of one f32 or f64") \
     X(APPEND, "append", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \

@@ -15,6 +15,7 @@
 #include "proto/ops/range_apply.h"
 #include "proto/ops/string_apply.h"
 #include "server/batch/blob.h"
+#include "server/batch/pairs.h"
 #include "server/net/conn.h"
 #include "server/resp/add.h"
 #include "server/resp/admin_call.h"
@@ -270,8 +271,20 @@ FOR_EACH_KIND void run_copy(const struct data *data, const struct values *values
 
 #include "server/resp/data_expire.inl"
 
-/* CAS, and SET key value IFEQ old [GET]. Adds two reads of the key: one keeps the new value as its
- * operand, the other the old value. */
+/* CAS key old new: a read, which has the old value as its operand, and the operation. */
+FOR_EACH_KIND void run_cas(const struct data *data, const struct values *values)
+{
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
+    const uint32_t at = data->batch->operations;
+    if (values->add(data, SW_GET, 1, 2) && values->add(data, SW_CAS, 1, 3)) {
+        const uint8_t *old = (const uint8_t *)data->batch->values + (size_t)at * shape->value_bytes;
+        sw_resp_batch_set_compared(data->batch, sw_pair_bytes(shape, old));
+        add_reply(data, SW_REPLY_KIND_SWAPPED);
+    }
+}
+
+/* SET key value IFEQ old [GET]. Adds two reads of the key: one keeps the new value as its operand,
+ * the other the old value. */
 FOR_EACH_KIND void run_compare(const struct data *data, const struct values *values, uint32_t value,
                                uint32_t old, uint64_t at, enum sw_reply_kind how)
 {
@@ -319,7 +332,8 @@ FOR_EACH_KIND void run_add(const struct data *data, const struct values *values)
 
 #include "server/resp/data_set.inl"
 
-/* DELEX key [IFEQ value | IFNE value], DELIFEQ key value. Adds reads of the key, as CAS does. */
+/* DELEX key [IFEQ value | IFNE value], DELIFEQ key value. Adds reads of the key, as SET IFEQ
+ * does. */
 FOR_EACH_KIND void run_delex(const struct data *data, const struct values *values)
 {
     const struct sw_resp_argument *words = data->arguments->arguments;
@@ -386,7 +400,7 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         run_copy(data, values);
         break;
     case SW_MAKER_CAS:
-        run_compare(data, values, 3, 2, 0, SW_REPLY_KIND_ONE);
+        run_cas(data, values);
         break;
     case SW_MAKER_DELEX:
         run_delex(data, values);

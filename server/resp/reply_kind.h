@@ -28,6 +28,7 @@ enum sw_reply_kind {
     SW_REPLY_KIND_EXPIRETIME,  /* seconds since 1970; otherwise like TTL */
     SW_REPLY_KIND_PEXPIRETIME, /* milliseconds since 1970; otherwise like TTL */
     SW_REPLY_KIND_EXPIRED,     /* 1; 0 if the key was absent, or its time was not changed */
+    SW_REPLY_KIND_SWAPPED,     /* 1; 0 if the key did not have the expected value of CAS */
     SW_REPLY_KIND_PERSISTED,   /* 1; 0 if the key was absent, or never expired */
     SW_REPLY_KIND_NULL,        /* null */
     SW_REPLY_KIND_TRY_AGAIN,   /* the error of a command that an older topology admitted */

@@ -199,21 +199,18 @@ static uint32_t decide_copy(struct sw_rmw *rmw)
     return set_second(rmw, SW_GET);
 }
 
-/* CAS, and SET key value IFEQ old. The operand of the second read is `old`. With GET the reply is
- * the value before, which both batches have. */
+/* SET key value IFEQ old. The operand of the second read is `old`. With GET the reply is the value
+ * before, which both batches have. */
 static uint32_t decide_set(struct sw_rmw *rmw)
 {
     struct sw_resp_batch *batch = &rmw->replies.batch;
     bool equal = is_found(rmw, 0) && is_equal(rmw);
     batch->ops[0] = SW_SET;
-    if (rmw->command->id == SW_COMMAND_CAS ||
-        (batch->gives_times && batch->expires[0] == SW_EXPIRE_KEEP)) {
+    if (batch->gives_times && batch->expires[0] == SW_EXPIRE_KEEP) {
         give_time(rmw, 0);
     }
     if (!equal && pending_of(rmw)->kind == SW_REPLY_KIND_OK) {
         pending_of(rmw)->kind = SW_REPLY_KIND_NULL;
-    } else if (!equal && pending_of(rmw)->kind == SW_REPLY_KIND_ONE) {
-        pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
     }
     return equal;
 }
@@ -240,7 +237,6 @@ static uint32_t decide(struct sw_rmw *rmw)
     case SW_COMMAND_COPY:
         return decide_copy(rmw);
     case SW_COMMAND_SET:
-    case SW_COMMAND_CAS:
         return decide_set(rmw);
     case SW_COMMAND_DELEX:
     case SW_COMMAND_DELIFEQ:

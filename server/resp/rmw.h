@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rmw.h - read-modify-write commands: MSETNX, RENAME, RENAMENX, COPY, CAS, SET with IFEQ, DELEX,
- * and INCREX (rmw_counter.h). Also WATCH and the EXEC behind it, which
+ * rmw.h - read-modify-write commands: MSETNX, RENAME, RENAMENX, COPY, SET with IFEQ, DELEX,
+ * DELIFEQ, and INCREX (rmw_counter.h). Also WATCH and the EXEC behind it, which
  * executes nothing if a watched key was changed in between (watching.h).
  *
  * Such a command closes the write gate (batch/gate.h) and waits until the earlier writes have taken
@@ -9,6 +9,13 @@
  * either protocol, writes between its read and its write. It begins after the earlier commands of
  * its connection are done, and later commands wait for its reply. A loop runs one such command at a
  * time. Only one loop at a time holds the gate. Everything belongs to the loop's thread.
+ *
+ * The table has no such operations, because it decides which keys a group inserts, removes or gives
+ * a time to before it reads a row, and for each key alone:
+ *
+ *     MSETNX, RENAME, RENAMENX, COPY   the write depends on other keys than its own
+ *     DELEX, DELIFEQ                   the value decides whether the key stays
+ *     SET IFEQ, INCREX                 the value decides whether the key gets another time
  */
 #ifndef SHERWOOD_SERVER_RESP_RMW_H
 #define SHERWOOD_SERVER_RESP_RMW_H

@@ -79,9 +79,8 @@ static void put_digits(struct sw_writer *writer, const struct sw_resp_batch *bat
                        bool resp3)
 {
     char digits[SW_DECIMAL_DIGITS_MAX];
-    const bool found = sw_result_found(batch, i);
-    sw_writer_unsigned(writer, found ? sw_decimal_format(sw_result_value(batch, i), digits) : 0,
-                       resp3);
+    const uint32_t size = sw_decimal_format(sw_result_value(batch, i), digits);
+    sw_writer_unsigned(writer, sw_result_found(batch, i) ? size : 0, resp3);
 }
 
 static void put_entry_bytes(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
@@ -110,7 +109,7 @@ static void put_time(struct sw_writer *writer, const struct sw_resp_batch *batch
     sw_writer_unsigned(writer, seconds ? (ms + 500) / 1000 : ms, resp3);
 }
 
-/* Writes an integer reply: an expiry time, a number of digits, or a count. */
+/* Writes an integer reply: an expiry time, a number of digits or bytes, or a count. */
 static void put_number(struct sw_writer *writer, const struct sw_resp_batch *batch,
                        const struct sw_pending *pending)
 {
@@ -119,6 +118,8 @@ static void put_number(struct sw_writer *writer, const struct sw_resp_batch *bat
         put_time(writer, batch, pending->first, kind, pending->resp3);
     } else if (kind == SW_REPLY_KIND_DIGITS) {
         put_digits(writer, batch, pending->first, pending->resp3);
+    } else if (kind == SW_REPLY_KIND_BYTES) {
+        put_entry_bytes(writer, batch, pending->first, pending->resp3);
     } else {
         sw_writer_unsigned(writer, count_of(batch, pending), pending->resp3);
     }
@@ -228,6 +229,8 @@ static const char *fixed_line(const struct sw_resp_batch *batch, const struct sw
     case SW_REPLY_KIND_EXPIRED:
     case SW_REPLY_KIND_PERSISTED:
         return changed_time(batch, pending) ? ":1\r\n" : ":0\r\n";
+    case SW_REPLY_KIND_SWAPPED:
+        return sw_result_is_swapped(batch, pending->first) ? ":1\r\n" : ":0\r\n";
     case SW_REPLY_KIND_OK:
         return "+OK\r\n";
     case SW_REPLY_KIND_QUEUED:
@@ -287,11 +290,13 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_EXPIRETIME:
     case SW_REPLY_KIND_PEXPIRETIME:
     case SW_REPLY_KIND_DIGITS:
+    case SW_REPLY_KIND_BYTES:
         put_number(writer, batch, pending);
         break;
     case SW_REPLY_KIND_TYPE:
     case SW_REPLY_KIND_EXPIRED:
     case SW_REPLY_KIND_PERSISTED:
+    case SW_REPLY_KIND_SWAPPED:
     case SW_REPLY_KIND_NULL_ARRAY:
     case SW_REPLY_KIND_NULL:
     case SW_REPLY_KIND_OK:
@@ -299,9 +304,6 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_ZERO:
     case SW_REPLY_KIND_ONE:
         sw_writer_line(writer, fixed_line(batch, pending));
-        break;
-    case SW_REPLY_KIND_BYTES:
-        put_entry_bytes(writer, batch, i, resp3);
         break;
     case SW_REPLY_KIND_ENCODING:
         sw_writer_word(writer, sw_result_found(batch, i), "$3\r\nint\r\n", resp3);
@@ -471,13 +473,11 @@ void sw_replies_write(struct sw_replies *replies)
     while (i < replies->pendings) {
         struct sw_conn *conn = replies->pending[i].conn;
         const uint64_t write = sequence_from(replies, i);
-        struct sw_writer writer = {
-            .conn = conn,
-            .sequence = shown > 0 && has_read(replies, i) ? shown : write,
-            .at = scratch,
-            .begin = scratch,
-            .end = scratch + SW_SCRATCH_BYTES,
-        };
+        struct sw_writer writer = {.conn = conn,
+                                   .sequence = shown > 0 && has_read(replies, i) ? shown : write,
+                                   .at = scratch,
+                                   .begin = scratch,
+                                   .end = scratch + SW_SCRATCH_BYTES};
         uint32_t first = i, data = 0;
         for (; i < replies->pendings && replies->pending[i].conn == conn; i++) {
             write_one(&writer, replies, &replies->pending[i], share_ns);

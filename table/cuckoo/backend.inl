@@ -10,6 +10,7 @@ struct CK(work) CK(work_of)(const struct sw_batch *batch)
                             .count = batch->count,
                             .keys = batch->keys,
                             .values = batch->values,
+                            .expected = batch->expected,
                             .previous = batch->previous,
                             .found = batch->found,
                             .group_count = batch->group_count > 0 ? batch->group_count : 1,

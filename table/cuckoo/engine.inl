@@ -34,6 +34,7 @@ struct CK(work) {
     uint32_t count;
     const CK_WORD *keys;
     const CK_WORD *values;
+    const CK_WORD *expected; /* 0: no operation is of SW_OPS_PAIR; others do not change it */
     CK_WORD *previous;
     uint64_t *found;
     uint32_t group_count; /* at least 1 */
@@ -139,6 +140,16 @@ SW_CUCKOO_INLINE void CK(add)(const struct CK(table) * table, CK_WORD key, CK_WO
     }
 }
 
+/* Returns the effect of operation i on its key, and the value after it. */
+SW_CUCKOO_INLINE enum sw_effect CK(decide_at)(const struct CK(work) * work, uint32_t i, uint32_t op,
+                                              bool found, CK_WORD old, CK_WORD operand,
+                                              CK_WORD *out)
+{
+    return work->expected != 0 && SW_OPS_HAS(SW_OPS_PAIR, op)
+               ? CK(decide_pair)(found, old, work->expected[i], operand, out)
+               : CK(decide)(op, found, old, operand, out);
+}
+
 /* Applies operation i. Returns false if it is refused; then nothing has changed. */
 SW_CUCKOO_INLINE bool CK(apply)(const struct CK(table) * table, struct CK(work) * work, uint32_t i,
                                 struct CK(undo) * undo, bool *found, struct sw_counters *counters)
@@ -149,7 +160,7 @@ SW_CUCKOO_INLINE bool CK(apply)(const struct CK(table) * table, struct CK(work) 
     struct CK(place) place = CK(locate)(table, key, &count->probes);
     CK_WORD out = 0;
     CK_WORD operand = work->values != 0 ? SW_LOAD_ONCE(work->values + i) : 0;
-    enum sw_effect effect = CK(decide)(op, place.found, place.value, operand, &out);
+    enum sw_effect effect = CK(decide_at)(work, i, op, place.found, place.value, operand, &out);
 
     if (effect == SW_EFFECT_REMOVE) {
         CK(remove)(table, &place, key);

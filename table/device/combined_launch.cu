@@ -236,6 +236,8 @@ static size_t cut(struct sw_cuda_combined *memory, void *base, bool is_cache)
     sw_cuda_cut(&cutter, &memory->previous, n * memory->value_bytes);
     sw_cuda_cut(&cutter, &memory->found, (n + 63) / 64);
     sw_cuda_cut(&cutter, &memory->not_admitted, is_cache ? (n + 63) / 64 : 0);
+    sw_cuda_cut(&cutter, &memory->expected, is_cache ? 0 : n * memory->value_bytes);
+    sw_cuda_cut(&cutter, &memory->unmet, is_cache || memory->value_bytes == 0 ? 0 : n);
     sw_cuda_cut(&cutter, &memory->record, memory->record_bytes / sizeof(uint64_t));
     sw_cuda_cut(&cutter, &memory->words, (uint64_t)SW_COMBINED_BATCHES_MAX * SW_PART_WORDS);
     sw_cuda_cut(&cutter, &memory->blocks_done, 1);
@@ -261,7 +263,10 @@ static cudaError_t load(void)
 {
     struct cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncGetAttributes(&attributes, scatter_kernel);
-    return error == cudaSuccess ? sw_cuda_load_gather_parts() : error;
+    if (error == cudaSuccess) {
+        error = sw_cuda_load_gather_parts();
+    }
+    return error == cudaSuccess ? sw_cuda_load_pairs() : error;
 }
 
 cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache)
@@ -338,6 +343,7 @@ static void describe(const struct sw_cuda_combined *memory, struct sw_combined_l
     const enum sw_op op = combined->parts[0]->op;
     bool uniform = true;
     bool values = false;
+    bool pairs = false;
     bool previous = SW_OPS_HAS(SW_OPS_REFUSE, op); /* counting them needs the old values */
     uint32_t first = 0;
     uint32_t first_group = 0;
@@ -349,6 +355,7 @@ static void describe(const struct sw_cuda_combined *memory, struct sw_combined_l
                  (const uint8_t *)batch->values,
                  batch->ops,
                  batch->ranges,
+                 (const uint8_t *)batch->expected,
                  (uint8_t *)batch->previous,
                  batch->found,
                  batch->not_admitted,
@@ -362,7 +369,8 @@ static void describe(const struct sw_cuda_combined *memory, struct sw_combined_l
                  first_chunk};
         uniform = uniform && batch->ops == NULL && batch->op == op;
         values = values || batch->values != NULL;
-        previous = previous || batch->previous != NULL;
+        pairs = pairs || (batch->expected != NULL && memory->value_bytes > 0);
+        previous = previous || batch->previous != NULL || pairs;
         first += part->count;
         first_group += part->group_count;
         for (uint32_t c = chunks_of(part->count); c > 0; c--) {
@@ -377,6 +385,7 @@ static void describe(const struct sw_cuda_combined *memory, struct sw_combined_l
     whole->count = first;
     whole->keys = in->keys;
     whole->values = values ? in->values : NULL;
+    whole->expected = pairs ? memory->expected : NULL;
     whole->previous = previous || !uniform ? memory->previous : NULL;
     const bool one = combined->count == 1 && memory->not_admitted == NULL && !memory->counts_alone;
     whole->found = one && combined->parts[0]->found == NULL ? NULL : memory->found;
@@ -417,6 +426,10 @@ cudaError_t sw_cuda_combined_gather(struct sw_cuda_combined *memory,
     if (error == cudaSuccess) {
         error = cudaStreamWaitEvent(stream, memory->done[combined->number], 0);
     }
+    if (error == cudaSuccess && combined->whole.expected != NULL) {
+        error =
+            sw_cuda_launch_gather_expected(all, sw_cuda_combined_chunks(memory, combined), stream);
+    }
     return error;
 }
 
@@ -424,9 +437,17 @@ cudaError_t sw_cuda_combined_scatter(const struct sw_cuda_combined *memory,
                                      const struct sw_combined_launch *combined,
                                      const int32_t *status, void *record, cudaStream_t stream)
 {
-    return sw_cuda_launch_following(true, scatter_kernel, sw_cuda_combined_chunks(memory, combined),
-                                    SW_CUDA_BLOCK, stream, arrays_of(memory, combined), status,
-                                    memory->results[combined->number], (uint64_t *)record);
+    const uint32_t chunks = sw_cuda_combined_chunks(memory, combined);
+    struct arrays all = arrays_of(memory, combined);
+    if (combined->whole.expected != NULL && all.counts) {
+        const cudaError_t error = sw_cuda_launch_mark_unmet(all, chunks, stream);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        all.memory.silent = memory->unmet;
+    }
+    return sw_cuda_launch_following(true, scatter_kernel, chunks, SW_CUDA_BLOCK, stream, all,
+                                    status, memory->results[combined->number], (uint64_t *)record);
 }
 
 /* Returns the counters of one part, from its words. */

@@ -41,10 +41,11 @@ static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a channel takes the reads 
 /* One part, as kernels see it. */
 struct sw_cuda_part {
     const void *keys;
-    const uint8_t *values;  /* NULL: no operation of the part has an operand */
-    const uint8_t *ops;     /* NULL: all are `op` */
-    const uint32_t *ranges; /* sw_batch.ranges, or NULL */
-    uint8_t *previous;      /* this and the next two: NULL: not requested */
+    const uint8_t *values;   /* NULL: no operation of the part has an operand */
+    const uint8_t *ops;      /* NULL: all are `op` */
+    const uint32_t *ranges;  /* sw_batch.ranges, or NULL */
+    const uint8_t *expected; /* sw_batch.expected, or NULL */
+    uint8_t *previous;       /* this and the next two: NULL: not requested */
     uint64_t *found;
     uint64_t *not_admitted;
     const uint32_t *group_ends; /* NULL: the part is one group */
@@ -96,6 +97,8 @@ struct sw_cuda_combined {
     struct sw_cuda_gathered gathered[SW_COMBINED_LAUNCHES]; /* one for each launch in flight */
     uint8_t *previous;
     uint64_t *found, *not_admitted;
+    uint8_t *expected;         /* of a launch with operations of SW_OPS_PAIR on integers */
+    uint8_t *unmet;            /* the operations that such a launch counts as in `silent` */
     const uint8_t *silent;     /* [operations] 1: the operation is counted as one without an effect;
                                   NULL: no such operation. The engine sets it before the scatter */
     uint64_t *record;          /* record of the whole batch */

@@ -62,6 +62,16 @@ static __device__ inline void copy_elements(uint8_t *to, const uint8_t *from, ui
     }
 }
 
+/* Operations of SW_OPS_PAIR on integers (pairs.cu). The first kernel gathers the expected values in
+ * memory.expected. The second one runs after the engine. It marks in memory.unmet the operations
+ * that did not meet their expected values, and those that memory.silent marks. The third call loads
+ * both. */
+cudaError_t sw_cuda_launch_gather_expected(const struct arrays &all, uint32_t chunks,
+                                           cudaStream_t stream);
+cudaError_t sw_cuda_launch_mark_unmet(const struct arrays &all, uint32_t chunks,
+                                      cudaStream_t stream);
+cudaError_t sw_cuda_load_pairs(void);
+
 /* Launches the gather kernel; loads it. */
 cudaError_t sw_cuda_launch_gather_parts(const struct arrays &all, uint32_t chunks, bool on_device,
                                         cudaStream_t stream);

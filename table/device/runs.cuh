@@ -54,6 +54,11 @@ template <int BITS> struct sw_run_kind;
         {                                                                                      \
             return sw_key_step_##suffix(key, op, operand);                                     \
         }                                                                                      \
+        static __device__ __forceinline__ void become(key_state *key, enum sw_effect effect,   \
+                                                      word out)                                \
+        {                                                                                      \
+            sw_key_become_##suffix(key, effect, out);                                          \
+        }                                                                                      \
         static __device__ __forceinline__ change none()                                        \
         {                                                                                      \
             return sw_change_none_##suffix();                                                  \

@@ -26,6 +26,7 @@ struct RH(work) {
     uint32_t count;
     const RH_WORD *keys;
     const RH_WORD *values;
+    const RH_WORD *expected; /* NULL: no operation is of SW_OPS_PAIR; others do not change it */
     RH_WORD *previous;
     uint64_t *found;
     uint32_t group_count; /* at least 1 */
@@ -176,6 +177,16 @@ SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(wo
     }
 }
 
+/* Returns the effect of operation i on its key, and the value after it. */
+SW_HD static inline enum sw_effect RH(decide_at)(const struct RH(work) * work, uint32_t i,
+                                                 uint32_t op, bool found, RH_WORD old,
+                                                 RH_WORD operand, RH_WORD *out)
+{
+    return work->expected != NULL && SW_OPS_HAS(SW_OPS_PAIR, op)
+               ? RH(decide_pair)(found, old, work->expected[i], operand, out)
+               : RH(decide)(op, found, old, operand, out);
+}
+
 /* Applies operation i. Returns false, with nothing changed, if occupied_max or a full stash rejects
  * the insert. */
 SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(work) * work,
@@ -189,7 +200,7 @@ SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(wor
     }
     RH_WORD out = 0;
     RH_WORD operand = work->values != NULL ? SW_LOAD_ONCE(work->values + i) : 0;
-    enum sw_effect effect = RH(decide)(op, place.found, place.value, operand, &out);
+    enum sw_effect effect = RH(decide_at)(work, i, op, place.found, place.value, operand, &out);
 
     if (effect == SW_EFFECT_REMOVE) {
         RH(remove)(table, work, &place, m, &count->probes);

@@ -57,7 +57,7 @@ SW_HD static inline bool sw_row_updates(uint32_t op)
  * key counts as a row of zeros. */
 SW_HD static inline bool sw_row_is_in_order(uint32_t op)
 {
-    return SW_OPS_HAS(SW_OPS_STRING | SW_OPS_PART | SW_OPS_FITTING, op);
+    return SW_OPS_HAS(SW_OPS_STRING | SW_OPS_PART | SW_OPS_FITTING | SW_OPS_PAIR, op);
 }
 
 /* The 32 bits after an operation of SW_OPS_BITS; for any other operation, the integer sum. */

@@ -77,6 +77,6 @@ bool sw_write_merges(const struct sw_write_facts *facts, const struct sw_batch *
 
 bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
-    return facts->tuning->ranges != SW_CHOICE_NEVER &&
+    return facts->tuning->ranges != SW_CHOICE_NEVER && batch->expected == NULL &&
            (batch->count <= facts->piece_ops || facts->has_stash);
 }

@@ -47,7 +47,8 @@ bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw
  * does not know how many keys are new: it assumes the share of recent batches. */
 bool sw_write_merges(const struct sw_write_facts *facts, const struct sw_batch *batch);
 
-/* Returns whether a batch that is certain to fit is cut into ranges. Without a stash it must be one
+/* Returns whether a batch that is certain to fit is cut into ranges. Its operations have one
+ * operand. Without a stash it must be one
  * piece: entries that met the cap wait until the end of the batch, and the next piece would not
  * find them. */
 bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batch *batch);

@@ -117,7 +117,7 @@ def commands():
             for _ in range(rng.randrange(1, 24)):
                 words, effect = model.drawn(rng)
                 effect()
-                queued = words[0] not in ("MSETNX", "CAS", "RENAME", "COPY") and "IFEQ" not in words
+                queued = words[0] not in ("MSETNX", "RENAME", "COPY") and "IFEQ" not in words
                 sent += [("MULTI",), words, ("EXEC",)] if apart and queued else [words]
             sent += [(word, key) for key in range(KEYS) for word in ("GET", "PEXPIRETIME")]
             connection.sendall(b"".join(wire.command(*words) for words in sent))

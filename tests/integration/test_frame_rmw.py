@@ -201,7 +201,7 @@ def what_is_refused():
     refusals(("--value-bytes", "64", "--value-type", "f32"), 8, 64,
              *((operation, {}, wire.BAD_REQUEST, numbers) for operation in (wire.OR, wire.XOR, wire.AND, wire.ANDNOT)))
     refusals(("--value-bytes", "64", "--value-type", "string"), 8, 68, (wire.OR, {}, wire.BAD_REQUEST, numbers))
-    why = ": a write may evict the entry between the read and the write"
+    why = ": of the operations that depend on a stored value it has only ADD; start the server with --engine robin_hood"
     refusals(("--engine", "cache", "--value-bytes", "64", "--value-format", "fixed"), 8, 64,
              *((operation, {}, wire.UNKNOWN_OPERATION, f"the cache engine has no {NAMES[operation]}{why}")
                for operation in (wire.OR, wire.CAS, wire.SETRANGE)))

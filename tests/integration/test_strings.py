@@ -249,7 +249,8 @@ def other_values():
             (("--value-bytes", "8", "--value-type", "u64"), ("INCRBYFLOAT", 1, 1),
              "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number (--value-type f64 --value-bytes 8, or f32 and 4)"),
             (("--engine", "cache", "--value-bytes", "8"), ("INCRBYFLOAT", 1, 1),
-             "ERR the cache engine has no INCRBYFLOAT: a write may evict the entry between the read and the write")):
+             "ERR the cache engine has no INCRBYFLOAT: of the operations that depend on a stored value it has only ADD; "
+             "start the server with --engine robin_hood")):
         with Server("--backend", "cpu", "--capacity", "1K", *flags) as server:
             equal(str(server.ask(*words)), error, words)
 

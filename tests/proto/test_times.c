@@ -69,7 +69,7 @@ Test(times, classes_of_operations)
         cr_assert_eq(sw_operation_needs_expiry(operation), needs, "%u", operation);
         if (needs) {
             cr_assert_eq(sw_operation_writes(operation), operation != SW_OPERATION_TTL);
-            cr_assert(!sw_operation_is_rmw(operation));
+            cr_assert(!sw_operation_has_pairs(operation));
             cr_assert(!sw_operation_takes_times(operation));
         }
         if (sw_operation_takes_times(operation)) { /* what may insert, or replaces */

@@ -148,7 +148,8 @@ static bool waits_for_others(enum sw_command_id id)
 
 Test(command, what_an_engine_lacks)
 {
-    const uint64_t operations = SW_OPS_INTEGERS | SW_OPS_ONE(SW_EXPIRE) | SW_OPS_ONE(SW_APPEND);
+    const uint64_t operations =
+        SW_OPS_INTEGERS | SW_OPS_PAIR | SW_OPS_ONE(SW_EXPIRE) | SW_OPS_ONE(SW_APPEND);
     const uint32_t kinds = (1U << (SW_BATCH_RESIZE + 1)) - 1;
     struct sw_command_set lost;
     unsigned losses[SW_COMMAND_COUNT] = {0};

@@ -44,7 +44,7 @@ struct world {
     struct random random;
     uint64_t clock;
     bool wide; /* sums of rows of 16 bits, whose operands have 32 */
-    uint8_t *keys, *values, *previous, *ops, *refused;
+    uint8_t *keys, *values, *compared, *previous, *ops, *refused;
     uint32_t *ranges;
     uint64_t *found, *expires;
     uint32_t *ends;
@@ -164,25 +164,32 @@ static uint32_t draw_op(struct world *world)
                : ops_draw(&world->random, world->wide ? all & wide : all);
 }
 
-static void draw_operands(struct world *world, uint32_t count)
+static void draw_numbers(struct world *world, uint32_t count, uint8_t *values)
 {
     const uint32_t bytes = world->primary.info.value_bytes * (world->wide ? 2 : 1);
     for (uint32_t i = 0; i < count * bytes; i++) { /* small numbers of any type */
-        world->values[i] = (i % 4 == (world->wide ? 3 : 1)) ? 0x3c : 0;
+        values[i] = (i % 4 == (world->wide ? 3 : 1)) ? 0x3c : 0;
     }
     for (uint32_t i = 0; i < count; i++) {
-        world->values[(size_t)i * bytes] = (uint8_t)random_below(&world->random, 5);
+        values[(size_t)i * bytes] = (uint8_t)random_below(&world->random, 5);
     }
 }
 
-/* Draws the part of each operation. */
-static void draw_parts(struct world *world, uint32_t count)
+static void draw_operands(struct world *world, uint32_t count)
+{
+    draw_numbers(world, count, world->values);
+    draw_numbers(world, count, world->compared);
+}
+
+/* Draws the part of each operation; of a CAS its first bytes. */
+static void draw_parts(struct world *world, uint32_t count, bool one_op)
 {
     const uint32_t bytes = world->primary.info.value_bytes;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t offset = (uint32_t)random_below(&world->random, bytes);
         const uint32_t size = 1 + (uint32_t)random_below(&world->random, bytes - offset);
-        world->ranges[i] = sw_range_of(offset, size, false);
+        const uint32_t op = world->ops[one_op ? 0 : i];
+        world->ranges[i] = op == SW_CAS ? 1 + size % 2 : sw_range_of(offset, size, false);
     }
 }
 
@@ -232,6 +239,7 @@ static void write_some(struct world *world, int step)
     const uint32_t count = 1 + (uint32_t)random_below(&world->random, OPS_MAX);
     const bool one_op = random_below(&world->random, 3) == 0;
     const bool one_time = random_below(&world->random, 3) == 0;
+    const bool is_row = primary->info.value_bytes > 8;
     uint32_t groups = 0;
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t key = key_of(world, random_below(&world->random, KEYS));
@@ -243,7 +251,7 @@ static void write_some(struct world *world, int step)
         }
     }
     draw_operands(world, count);
-    draw_parts(world, count);
+    draw_parts(world, count, one_op);
     world->clock += random_below(&world->random, 20);
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = one_op ? (enum sw_op)world->ops[0] : SW_GET,
@@ -252,7 +260,8 @@ static void write_some(struct world *world, int step)
                              .keys = world->keys,
                              .values = world->values,
                              .wide_operands = world->wide,
-                             .ranges = world->wide ? NULL : world->ranges,
+                             .expected = world->wide ? NULL : world->compared,
+                             .ranges = !world->wide && is_row ? world->ranges : NULL,
                              .previous = world->previous,
                              .found = world->found,
                              .group_count = one_op ? 0 : groups,
@@ -322,8 +331,8 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
     open_side(&world.replica, slot_bits, value_bytes, 256, 2);
     world.backlog = sw_backlog_create(1 << 20);
     sw_backlog_enable(world.backlog, world.primary.table);
-    uint8_t **const arrays[] = {&world.keys, &world.values, &world.previous, &world.ops,
-                                &world.refused};
+    uint8_t **const arrays[] = {&world.keys,     &world.values, &world.compared,
+                                &world.previous, &world.ops,    &world.refused};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         *arrays[i] = calloc(1, room);
     }

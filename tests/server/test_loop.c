@@ -118,7 +118,7 @@ Test(loop, knows_what_never_changes_of_the_table)
     cr_assert_eq(fixture.loop->first.batches.shape.max_capacity_slots, 4096);
     cr_assert_eq(fixture.loop->first.batches.shape.value_format, SW_VALUE_INTEGER);
     cr_assert_eq(fixture.loop->first.batches.shape.blob_bytes_max, 0);
-    const uint64_t others = ~(SW_OPS_INTEGERS | SW_OPS_EXPIRE);
+    const uint64_t others = ~(SW_OPS_INTEGERS | SW_OPS_PAIR | SW_OPS_EXPIRE);
     expect_lacking(fixture.loop, others, NULL, 0);
     cr_assert_eq(fixture.loop->first.resp.run_data, sw_data_run_integers);
     static const enum sw_operation of_caches[] = {SW_OPERATION_COUNT_SCORES,
@@ -161,7 +161,7 @@ Test(loop, knows_what_a_cuckoo_table_has)
         SW_COMMAND_SCAN,     SW_COMMAND_KEYS,     SW_COMMAND_RANDOMKEY, SW_COMMAND_RESIZE,
         SW_COMMAND_SETEX,    SW_COMMAND_PSETEX,   SW_COMMAND_EXPIRE,    SW_COMMAND_PEXPIRE,
         SW_COMMAND_EXPIREAT, SW_COMMAND_PEXPIREAT};
-    expect_lacking(fixture.loop, ~SW_OPS_INTEGERS, commands,
+    expect_lacking(fixture.loop, ~(SW_OPS_INTEGERS | SW_OPS_PAIR), commands,
                    sizeof(commands) / sizeof(commands[0]));
     cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_SCAN]);
     cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_RESIZE]);

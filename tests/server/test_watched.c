@@ -28,7 +28,7 @@ static bool is_marked_by(const struct sw_batch *batch, uint64_t key, bool is_sha
     return marked;
 }
 
-/* One operation on key 5, whose value was 7. */
+/* One operation on key 5, whose value was 7. CAS expects the operand. */
 static bool marks(enum sw_op op, bool was_present, uint64_t operand)
 {
     uint64_t key = 5, previous = was_present ? 7 : 0, found = was_present;
@@ -36,6 +36,7 @@ static bool marks(enum sw_op op, bool was_present, uint64_t operand)
                              .count = 1,
                              .keys = &key,
                              .values = &operand,
+                             .expected = &operand,
                              .previous = &previous,
                              .found = &found};
     cr_assert_not(is_marked_by(&batch, 4, false), "another key");
@@ -66,6 +67,7 @@ Test(watched, what_is_a_change)
     }
     cr_expect(marks(SW_SET_ABSENT, false, 1) && !marks(SW_SET_ABSENT, true, 1));
     cr_expect_not(marks(SW_GET, true, 0) || marks(SW_PEEK, true, 0));
+    cr_expect(marks(SW_CAS, true, 7) && !marks(SW_CAS, true, 8) && !marks(SW_CAS, false, 0));
     cr_expect(marks(SW_INCREMENT, true, UINT64_MAX - 7) && marks(SW_DECREMENT, true, 7));
     cr_expect_not(marks(SW_INCREMENT, true, UINT64_MAX - 6) || marks(SW_DECREMENT, true, 8));
 }

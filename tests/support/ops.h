@@ -9,6 +9,9 @@
 #include "proto/ops/operations.h"
 #include "tests/support/random.h"
 
+/* The operations of tables of integers. */
+#define OPS_ON_INTEGERS (SW_OPS_INTEGERS | SW_OPS_PAIR)
+
 /* Number of operations in a set. */
 #define OPS_COUNT(set) ((uint32_t)__builtin_popcountll(set))
 

@@ -183,6 +183,9 @@ static bool result_of(enum sw_verb verb, bool found, uint64_t old, uint64_t x, u
     case SW_VERB_ANDNOT:
         *result = old & (x ^ mask);
         return true;
+    case SW_VERB_SWAP:
+        *result = x;
+        return found;
     case SW_VERB_READ:
     case SW_VERB_DELETE:
         return false;
@@ -218,7 +221,8 @@ static bool apply_one(struct oracle *oracle, struct oracle_operation *o,
     struct node *node = find(oracle, o->key);
     o->found = node != NULL;
     o->previous = node != NULL ? node->value : 0;
-    if (oracle_writes(o->op, o->found, o->previous, o->operand, oracle->mask, &result)) {
+    const bool is_met = o->op != SW_CAS || o->previous == o->expected;
+    if (is_met && oracle_writes(o->op, o->found, o->previous, o->operand, oracle->mask, &result)) {
         if (!o->found && oracle->count >= oracle->limit) {
             return false;
         }

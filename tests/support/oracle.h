@@ -21,6 +21,7 @@ struct oracle_operation {
     uint8_t op;
     uint64_t key;
     uint64_t operand;
+    uint64_t expected; /* of operations with two operands */
     bool found;
     uint64_t previous;
 };
@@ -30,7 +31,8 @@ struct oracle *oracle_create(unsigned value_bits, uint64_t limit);
 void oracle_destroy(struct oracle *oracle);
 
 /* Computes what an operation on integers writes to a key that has `before` (found) or is absent.
- * `mask` is the largest value. Returns false if it writes nothing. */
+ * `mask` is the largest value. Returns false if it writes nothing. An operation with two operands
+ * counts as one whose expected value was met. */
 bool oracle_writes(uint32_t op, bool found, uint64_t before, uint64_t operand, uint64_t mask,
                    uint64_t *result);
 

@@ -29,6 +29,8 @@ struct fixture {
     uint8_t *ops;
     void *keys;
     void *values;
+    void *compared; /* expected values of operations with two operands */
+    uint32_t *ranges;
     void *previous;
     uint64_t *found;
     uint32_t *group_ends;
@@ -65,7 +67,9 @@ void fixture_store(const struct fixture *fixture, void *array, size_t i, uint64_
 uint64_t fixture_load_value(const struct fixture *fixture, const void *array, size_t i);
 void fixture_store_value(const struct fixture *fixture, void *array, size_t i, uint64_t value);
 
-/* An operation that a table with rows has not is replaced by one that it has. */
+/* An operation that a table with rows has not is replaced by one that it has. One with two operands
+ * expects the key's value in the oracle; depending on the operand, the operand of the operation
+ * before it, or its own operand. */
 void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t key,
                  uint64_t operand);
 /* Whether the engine has the operation; one of those it has, and the oracle knows. */

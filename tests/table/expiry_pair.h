@@ -121,7 +121,7 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_byt
     tested_tune(&config);
     open_side(&world->sides[SECOND], &config);
     sw_table_info(world->sides[SECOND].table, &info);
-    world->operations = info.operations & ~(SW_OPS_EXPIRE | SW_OPS_PART);
+    world->operations = info.operations & ~(SW_OPS_EXPIRE | SW_OPS_PART | SW_OPS_PAIR);
     for (int s = 0; s < 2; s++) { /* no key is there: this begins the clock */
         struct sw_batch first = {.kind = SW_BATCH_OPERATIONS,
                                  .op = SW_EXPIRE,

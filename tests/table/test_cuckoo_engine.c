@@ -125,7 +125,8 @@ Test(cuckoo_engine, facts)
     fixture_open(&fixture, &config);
     cr_expect_str_eq(fixture.info.engine_name, "cuckoo");
     cr_expect_eq(fixture.info.capacity_slots, 1002); /* three arrays of 334 */
-    cr_expect_eq(fixture.info.operations, SW_BACKEND_ALL_OPERATIONS);
+    const uint64_t operations = SW_BACKEND_ALL_OPERATIONS;
+    cr_expect_eq(fixture.info.operations, operations);
     cr_expect_eq(fixture.info.batch_kinds, SW_CUCKOO_KINDS);
     cr_expect_eq(sw_table_raw_bytes(fixture.table), 0);
     fixture_close(&fixture);

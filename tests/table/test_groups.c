@@ -129,7 +129,7 @@ static void random_groups(uint32_t slot_bits, uint64_t seed)
     for (int step = 0; step < 150; step++) {
         uint32_t count = (uint32_t)random_below(&random, 120);
         for (uint32_t i = 0; i < count; i++) {
-            fixture_set(&fixture, i, (enum sw_op)ops_draw(&random, SW_OPS_INTEGERS),
+            fixture_set(&fixture, i, (enum sw_op)ops_draw(&random, OPS_ON_INTEGERS),
                         random_below(&random, 220), random_next(&random));
         }
         uint32_t groups = (uint32_t)random_below(&random, 2 * (uint64_t)count + 2);

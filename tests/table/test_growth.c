@@ -74,7 +74,7 @@ static void random_batches(struct plan plan)
         cr_assert_lt(batch, 20000, "seed %llu: it is never full", ULL(plan.seed));
         for (uint32_t i = 0; i < count; i++) {
             uint64_t key = random_below(&random, 12000) * 77;
-            enum sw_op op = (enum sw_op)ops_draw(&random, SW_OPS_INTEGERS);
+            enum sw_op op = (enum sw_op)ops_draw(&random, OPS_ON_INTEGERS);
             op = op == SW_DELETE && (writes_only || i % 4 != 0) ? SW_SET : op;
             key = key == 0 ? fixture_key_of(&fixture, fixture.key_max) : key;
             fixture_set(&fixture, i, op, key, random_next(&random) & 0xffff);

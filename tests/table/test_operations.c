@@ -76,15 +76,15 @@ static void pairs(uint32_t slot_bits)
     fixture_open(&fixture, &config);
     const uint64_t operands[] = {0, 1, 5, fixture.key_max - 1, fixture.key_max};
     uint64_t keys[] = {3, fixture_key_of(&fixture, fixture.key_max)};
-    const uint32_t kinds = OPS_COUNT(SW_OPS_INTEGERS);
+    const uint32_t kinds = OPS_COUNT(OPS_ON_INTEGERS);
     const uint32_t rounds = kinds * kinds * 25U * 4;
     for (uint32_t k = 0; k < 2; k++) {
         for (uint32_t x = 0; x < rounds; x++) {
             if (!tested_now(x, rounds)) {
                 continue;
             }
-            enum sw_op first = (enum sw_op)ops_at(SW_OPS_INTEGERS, x % kinds);
-            enum sw_op second = (enum sw_op)ops_at(SW_OPS_INTEGERS, x / kinds % kinds);
+            enum sw_op first = (enum sw_op)ops_at(OPS_ON_INTEGERS, x % kinds);
+            enum sw_op second = (enum sw_op)ops_at(OPS_ON_INTEGERS, x / kinds % kinds);
             if (!fixture_can(&fixture, first) || !fixture_can(&fixture, second)) {
                 continue;
             }

@@ -190,7 +190,7 @@ static void near_the_limit(uint32_t slot_bits)
     for (int step = 0; step < 6; step++) {
         for (uint32_t i = 0; i < OPS; i++) {
             enum sw_op op = (enum sw_op)ops_draw(
-                &random, step < 5 ? SW_OPS_INTEGERS & ~SW_OPS_DELETE : SW_OPS_INTEGERS);
+                &random, step < 5 ? OPS_ON_INTEGERS & ~SW_OPS_DELETE : OPS_ON_INTEGERS);
             fixture_set(&pair.alone, i, op, random_below(&random, keys[step]), i);
         }
         refused += pair_run(&pair, OPS, step == 4 ? 1000 : 0) == SW_E_FULL;

@@ -30,7 +30,7 @@ static void churn(struct fixture *fixture, struct random *random, uint32_t count
 {
     for (uint32_t i = 0; i < count; i++) {
         uint64_t key = random_below(random, range);
-        enum sw_op op = (enum sw_op)ops_draw(random, SW_OPS_INTEGERS);
+        enum sw_op op = (enum sw_op)ops_draw(random, OPS_ON_INTEGERS);
         op = op == SW_DELETE || random_below(random, 2) == 0 ? op : SW_SET;
         key = key == 0 ? fixture_key_of(fixture, fixture->key_max) : key * 0x9e3779b97f4a7c15ULL;
         fixture_set(fixture, i, op, key, random_next(random) >> random_below(random, 64));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_row_parts.c - SETRANGE on rows of bytes and of strings, in batches that repeat keys and mix
- * it with other writes, beside a model that works byte by byte.
+ * test_row_parts.c - SETRANGE and CAS on rows of bytes and of strings, in batches that repeat keys
+ * and mix them with other writes, beside a model that works byte by byte.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -23,6 +23,7 @@ struct world {
     bool present[KEYS];
     uint8_t rows[KEYS][ROW_MAX];
     uint32_t *ranges;
+    uint8_t *expected;
 };
 
 /* The bytes of a value, without its length and the key string. */
@@ -77,7 +78,8 @@ static void apply(struct world *world, const struct sw_batch *batch, uint32_t i)
     const uint8_t *operand = operand_at(world, i);
     uint8_t *row = world->rows[key];
     const bool was = world->present[key];
-    if (op == SW_GET || (op == SW_SET_ABSENT && was) || (op == SW_SET_PRESENT && !was)) {
+    if (op == SW_GET || (op == SW_SET_ABSENT && was) || (op == SW_SET_PRESENT && !was) ||
+        (op == SW_CAS && !was)) {
         return;
     }
     world->present[key] = op != SW_DELETE;
@@ -91,6 +93,16 @@ static void apply(struct world *world, const struct sw_batch *batch, uint32_t i)
     } else if (op == SW_OR) {
         for (uint32_t b = 0; b < text_at; b++) {
             row[b] |= operand[b];
+        }
+    } else if (op == SW_CAS) {
+        const uint8_t *expected = world->expected + (size_t)i * world->value_bytes;
+        const uint32_t bytes = world->strings ? (uint32_t)HEAD + expected[0] : text_at;
+        bool is_met = true;
+        for (uint32_t b = 0; b < bytes; b++) {
+            is_met = is_met && row[b] == expected[b];
+        }
+        if (is_met) {
+            memcpy(row, operand, text_at);
         }
     } else if (op != SW_DELETE) {
         memcpy(row, operand, text_at);
@@ -149,11 +161,29 @@ static void draw_operand(struct world *world, struct sw_batch *batch, uint32_t i
     }
 }
 
+/* Draws the row that a CAS expects: that of its key before the batch, or what the operation before
+ * it wrote if that was a SET. The bytes behind the end of a string differ. */
+static void draw_expected(struct world *world, struct sw_batch *batch, uint32_t i, uint64_t key)
+{
+    uint8_t *expected = world->expected + (size_t)i * world->value_bytes;
+    const uint32_t room = room_of(world) + (world->strings ? HEAD : 0);
+    memcpy(expected, world->rows[key], room);
+    if (i > 0 && op_at(batch, i - 1) != SW_SETRANGE && random_below(&world->random, 2) == 0) {
+        memcpy(expected, operand_at(world, i - 1), room);
+    }
+    if (world->strings) {
+        memset(expected + HEAD + expected[0], 0xee, room - HEAD - expected[0]);
+    }
+    if (op_at(batch, i) == SW_CAS) {
+        world->ranges[i] = world->strings ? (uint32_t)HEAD + expected[0] : room;
+    }
+}
+
 static uint8_t draw_op(struct world *world, bool deletes)
 {
     const uint8_t change = world->strings ? SW_APPEND : SW_OR;
-    const uint8_t ops[] = {SW_GET,      SW_SET,      SW_SET_ABSENT, SW_SET_PRESENT, SW_SETRANGE,
-                           SW_SETRANGE, SW_SETRANGE, change,        SW_SETRANGE,    SW_DELETE};
+    const uint8_t ops[] = {SW_GET,      SW_SET, SW_SET_ABSENT, SW_SET_PRESENT, SW_SETRANGE,
+                           SW_SETRANGE, SW_CAS, change,        SW_CAS,         SW_DELETE};
     return ops[random_below(&world->random, sizeof(ops) - !deletes)];
 }
 
@@ -165,12 +195,15 @@ static void draw_batch(struct world *world, struct sw_batch *batch)
     const bool deletes = random_below(random, 2) == 0, answers = random_below(random, 4) > 0;
     const bool is_uniform = random_below(random, 3) == 0;
     *batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
-                               .op = is_uniform ? SW_SETRANGE : SW_GET,
+                               .op = !is_uniform                    ? SW_GET
+                                     : random_below(random, 2) == 0 ? SW_SETRANGE
+                                                                    : SW_CAS,
                                .ops = is_uniform ? NULL : fixture->ops,
                                .count = 1 + (uint32_t)random_below(random, OPS),
                                .keys = fixture->keys,
                                .values = fixture->values,
                                .ranges = world->ranges,
+                               .expected = world->expected,
                                .previous = answers ? fixture->previous : NULL,
                                .found = fixture->found,
                                .group_ends = fixture->group_ends,
@@ -180,6 +213,7 @@ static void draw_batch(struct world *world, struct sw_batch *batch)
         fixture->ops[i] = draw_op(world, deletes);
         fixture_store(fixture, fixture->keys, i, key);
         draw_operand(world, batch, i, key);
+        draw_expected(world, batch, i, key);
         if (i + 1 == batch->count || random_below(random, 20) == 0) {
             fixture->group_ends[batch->group_count++] = i + 1;
         }
@@ -261,12 +295,14 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, uint32_t text_by
     world.random = random_of(slot_bits + value_bytes + text_bytes + strings);
     fixture_open(&world.fixture, &config);
     world.ranges = sw_io_alloc(world.fixture.table, OPS * sizeof(*world.ranges));
-    cr_assert_not_null(world.ranges);
+    world.expected = sw_io_alloc(world.fixture.table, OPS * (size_t)value_bytes);
+    cr_assert(world.ranges != NULL && world.expected != NULL);
     for (uint32_t step = 0; step < 40; step += tested_share()) {
         run_batch(&world);
         check_rows(&world);
     }
     sw_io_free(world.fixture.table, world.ranges, OPS * sizeof(*world.ranges));
+    sw_io_free(world.fixture.table, world.expected, OPS * (size_t)value_bytes);
     fixture_close(&world.fixture);
 }
 
@@ -319,5 +355,29 @@ Test(row_parts, outside_of_a_row)
     *range = sw_range_of(4, 8, false);
     must_run(fixture.queue, &batch);
     sw_io_free(fixture.table, range, sizeof(*range));
+    fixture_close(&fixture);
+}
+
+/* The same of a CAS without expected rows, or that compares more than a row. */
+Test(row_parts, more_than_a_row)
+{
+    struct fixture fixture;
+    const struct sw_table_config config = config_of(128, 12, 0);
+    fixture_open(&fixture, &config);
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_CAS,
+                             .count = 1,
+                             .keys = fixture.keys,
+                             .values = fixture.values,
+                             .ranges = fixture.ranges,
+                             .found = fixture.found};
+    fixture.ranges[0] = 12;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
+    batch.expected = fixture.compared;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    fixture.ranges[0] = 13;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
+    batch.ranges = NULL;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
     fixture_close(&fixture);
 }

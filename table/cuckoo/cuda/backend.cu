@@ -140,6 +140,9 @@ template <int BITS> cudaError_t warm_up(struct sw_cuckoo_device_table *table)
         error = sw_cuckoo_load_fold();
     }
     if (error == cudaSuccess) {
+        error = sw_cuckoo_load_order();
+    }
+    if (error == cudaSuccess) {
         error = sw_cuckoo_load_rehash();
     }
     if (error == cudaSuccess) {

@@ -67,6 +67,7 @@ static cudaError_t launch_write(struct sw_cuckoo_queue *queue, const struct sw_b
     write.work.count = batch->count;
     write.work.keys = (const word *)batch->keys;
     write.work.values = (const word *)batch->values;
+    write.work.expected = (const word *)batch->expected;
     write.work.previous = (word *)batch->previous;
     write.work.found = batch->found;
     write.work.group_count = batch->group_count > 0 ? batch->group_count : 1;

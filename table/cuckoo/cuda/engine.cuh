@@ -126,6 +126,10 @@ cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream
 template <int BITS, bool TELLS>
 cudaError_t sw_cuckoo_launch_fold(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
+/* engine_order.cu: the same as both, for a batch that has operations of SW_OPS_PAIR. */
+template <int BITS, bool TELLS>
+cudaError_t sw_cuckoo_launch_order(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
+
 /* engine_rehash.cu: a rehash does nothing if the stash is empty. A clear also fills in the
  * record. */
 template <int BITS>
@@ -138,11 +142,40 @@ cudaError_t sw_cuckoo_launch_clear(const sw_cuckoo_write<BITS> &write, cudaStrea
 cudaError_t sw_cuckoo_load_read();
 cudaError_t sw_cuckoo_load_write();
 cudaError_t sw_cuckoo_load_fold();
+cudaError_t sw_cuckoo_load_order();
 cudaError_t sw_cuckoo_load_rehash();
 template <typename KERNEL> static inline cudaError_t sw_cuckoo_load_kernel(KERNEL kernel)
 {
     struct cudaFuncAttributes attributes;
     return cudaFuncGetAttributes(&attributes, kernel);
+}
+
+/* Writes the result of a run to the table. Returns true if the result is an insert, which the
+ * caller must make. */
+template <int BITS>
+static __device__ inline bool sw_cuckoo_carry_out(const sw_cuckoo_write<BITS> &write,
+                                                  typename sw_cuckoo_kind<BITS>::word key,
+                                                  const typename sw_cuckoo_kind<BITS>::place &place,
+                                                  const typename sw_run_kind<BITS>::key_state &now)
+{
+    typedef sw_cuckoo_kind<BITS> kind;
+    if (key == kind::ones) {
+        write.state->side_present = now.exists;
+        write.state->side_value = now.value;
+        return false;
+    }
+    if (!place.found) {
+        return now.exists;
+    }
+    if (!now.exists) {
+        *place.cell = kind::cell_of(kind::ones, kind::ones);
+        if (place.in_stash) {
+            atomicAdd(&write.control->stash_holes, 1U); /* M6: a count */
+        }
+    } else if (now.value != place.value) {
+        *place.cell = kind::cell_of(key, now.value);
+    }
+    return false;
 }
 
 /* Reports a write batch to the host. One thread calls it at the end. */

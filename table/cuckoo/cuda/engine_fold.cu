@@ -67,34 +67,6 @@ static __global__ void __launch_bounds__(BLOCK) enter_kernel(const sw_cuckoo_wri
 
 /* --- every run -------------------------------------------------------------------------------- */
 
-/* Writes the result of a run to the table. Returns true if the result is an insert, which the
- * caller must make. */
-template <int BITS>
-static __device__ inline bool carry_out(const sw_cuckoo_write<BITS> &write,
-                                        typename sw_cuckoo_kind<BITS>::word key,
-                                        const typename sw_cuckoo_kind<BITS>::place &place,
-                                        const typename sw_run_kind<BITS>::key_state &now)
-{
-    typedef sw_cuckoo_kind<BITS> kind;
-    if (key == kind::ones) {
-        write.state->side_present = now.exists;
-        write.state->side_value = now.value;
-        return false;
-    }
-    if (!place.found) {
-        return now.exists;
-    }
-    if (!now.exists) {
-        *place.cell = kind::cell_of(kind::ones, kind::ones);
-        if (place.in_stash) {
-            atomicAdd(&write.control->stash_holes, 1U); /* M6: a count */
-        }
-    } else if (now.value != place.value) {
-        *place.cell = kind::cell_of(key, now.value);
-    }
-    return false;
-}
-
 /* Stores the answer of this thread's operation, number i of the batch, and counts it. */
 template <int BITS>
 static __device__ inline void answer_operation(const sw_cuckoo_write<BITS> &write, uint32_t i,
@@ -129,7 +101,7 @@ static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_writ
     bool inserts = false;
     const uint32_t i = sw_read_slice<BITS>(batch, slice, &own);
     if (sw_runs_fold<BITS>(batch, slice, &own, &place, &now, &counts)) {
-        inserts = TELLS ? carry_out<BITS>(write, own.keys[threadIdx.x], place, now)
+        inserts = TELLS ? sw_cuckoo_carry_out<BITS>(write, own.keys[threadIdx.x], place, now)
                         : now.inserted && !place.found;
     }
     if (!TELLS && now.inserted) {

@@ -159,14 +159,17 @@ cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStrea
     if (error != cudaSuccess) {
         return error;
     }
+    const bool pairs = write.work.expected != NULL;
     begin_kernel<BITS><<<1, 1, 0, stream>>>(write);
-    error = sw_cuckoo_launch_runs<BITS>(write, stream);
+    error = pairs ? cudaSuccess : sw_cuckoo_launch_runs<BITS>(write, stream);
     if (error == cudaSuccess) {
-        error = sw_cuckoo_launch_fold<BITS, false>(write, stream);
+        error = pairs ? sw_cuckoo_launch_order<BITS, false>(write, stream)
+                      : sw_cuckoo_launch_fold<BITS, false>(write, stream);
     }
     decide_kernel<BITS><<<1, 1, 0, stream>>>(write);
     if (error == cudaSuccess) {
-        error = sw_cuckoo_launch_fold<BITS, true>(write, stream);
+        error = pairs ? sw_cuckoo_launch_order<BITS, true>(write, stream)
+                      : sw_cuckoo_launch_fold<BITS, true>(write, stream);
     }
     if (error != cudaSuccess) {
         return error;

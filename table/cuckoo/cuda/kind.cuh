@@ -47,6 +47,11 @@ template <int BITS> struct sw_cuckoo_kind;
         {                                                                                          \
             return sw_decide_##suffix(op, found, old, operand, out);                               \
         }                                                                                          \
+        static __device__ __forceinline__ enum sw_effect                                           \
+        decide_pair(bool found, word old, word expected, word operand, word *out)                  \
+        {                                                                                          \
+            return sw_decide_pair_##suffix(found, old, expected, operand, out);                    \
+        }                                                                                          \
         static __device__ __forceinline__ bool execute_in_order(const table *t, work *w,           \
                                                                 struct sw_counters *counters)      \
         {                                                                                          \

@@ -85,12 +85,13 @@ static bool RH(apply_expiring)(struct sw_cpu *cpu, const struct sw_batch *batch,
                                RH_WORD m, RH_WORD operand, struct sw_counters *counters)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
-    struct RH(work) work = {0}; /* no leftovers, since the table has a stash */
+    /* no leftovers, since the table has a stash */
+    struct RH(work) work = {.expected = batch->expected};
     const uint32_t op = sw_cpu_op_at(batch, i);
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
     struct RH(place) place = RH(locate)(table, m, &count->probes);
     RH_WORD out = 0;
-    enum sw_effect effect = RH(decide)(op, place.found, place.value, operand, &out);
+    enum sw_effect effect = RH(decide_at)(&work, i, op, place.found, place.value, operand, &out);
     effect = sw_expiry_apply(cpu->expiry, batch, i, op, RH(unmix)(table, m), place.found, effect);
     if (effect == SW_EFFECT_REMOVE) {
         RH(remove)(table, &work, &place, m, &count->probes);

@@ -212,14 +212,15 @@ static uint32_t *RH(gather_find)(const struct RH(gather) * gather, RH_WORD m)
     return &gather->index[at];
 }
 
-static void RH(update_absent)(struct RH(gather) * gather, struct RH(record) * record,
-                              struct sw_counters *counters)
+static void RH(update_absent)(const struct RH(work) * work, struct RH(gather) * gather,
+                              struct RH(record) * record, struct sw_counters *counters)
 {
     uint32_t *name = RH(gather_find)(gather, record->m);
     struct RH(slot) *entry = *name != 0 ? &gather->entries[*name - 1] : NULL;
     RH_WORD old = entry != NULL ? entry->value : 0;
     RH_WORD out;
-    if (RH(decide)(record->op, entry != NULL, old, record->value, &out) == SW_EFFECT_WRITE) {
+    if (RH(decide_at)(work, record->i, record->op, entry != NULL, old, record->value, &out) ==
+        SW_EFFECT_WRITE) {
         if (entry != NULL) {
             entry->value = out;
             counters->updated++;
@@ -235,12 +236,13 @@ static void RH(update_absent)(struct RH(gather) * gather, struct RH(record) * re
 }
 
 /* Applies an operation to a present key, or to the key of the side cell. */
-static void RH(update_present)(const struct RH(table) * table, const struct RH(place) * place,
+static void RH(update_present)(const struct RH(job) * job, const struct RH(place) * place,
                                struct RH(record) * record, struct sw_counters *counters)
 {
+    const struct RH(table) *table = job->table;
     RH_WORD out;
-    if (RH(decide)(record->op, place->found, place->value, record->value, &out) ==
-        SW_EFFECT_WRITE) {
+    if (RH(decide_at)(job->work, record->i, record->op, place->found, place->value, record->value,
+                      &out) == SW_EFFECT_WRITE) {
         RH(write_at)(table, place, record->m, out);
         if (place->found) {
             counters->updated++;
@@ -270,9 +272,9 @@ static void RH(update_partition)(const struct RH(job) * job, struct RH(partition
         }
         struct RH(place) place = RH(locate)(job->table, record->m, &count->probes);
         if (place.found || record->m == RH_EMPTY) {
-            RH(update_present)(job->table, &place, record, &counters);
+            RH(update_present)(job, &place, record, &counters);
         } else {
-            RH(update_absent)(&gather, record, &counters);
+            RH(update_absent)(job->work, &gather, record, &counters);
         }
         count->operations++;
         count->hits += record->found;

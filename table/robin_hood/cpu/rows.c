@@ -155,12 +155,23 @@ static void update_row(const struct sw_batch *batch, const void *operand, uint32
     }
 }
 
+/* Replaces the row if its first bytes are those of the expected one. */
+static void swap_row(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
+                     const uint8_t *operand, uint8_t *row)
+{
+    const uint8_t *expected = (const uint8_t *)batch->expected + (size_t)i * arena->value_bytes;
+    if (memcmp(row, expected, batch->ranges[i]) == 0) {
+        memcpy(row, operand, arena->value_bytes - arena->key_string_bytes);
+    }
+}
+
 /* Changes a row by operation i, which is not a SET: so the common operation stays short. */
-__attribute__((noinline)) static void change_row(const struct sw_batch *batch, uint32_t i,
-                                                 bool found, const uint8_t *operand, uint8_t *row,
-                                                 uint32_t bytes)
+__attribute__((noinline)) static void change_row(const struct sw_arena *arena,
+                                                 const struct sw_batch *batch, uint32_t i,
+                                                 bool found, const uint8_t *operand, uint8_t *row)
 {
     const uint32_t op = sw_cpu_op_at(batch, i);
+    const uint32_t bytes = arena->value_bytes - arena->key_string_bytes;
     if (!found) {
         memset(row, 0, bytes);
     }
@@ -170,6 +181,8 @@ __attribute__((noinline)) static void change_row(const struct sw_batch *batch, u
         sw_range_apply(batch->ranges[i], row, bytes, operand);
     } else if (SW_OPS_HAS(SW_OPS_FITTING, op)) {
         sw_numbers_apply(op, row, operand, bytes, 0, 1);
+    } else if (SW_OPS_HAS(SW_OPS_PAIR, op)) {
+        swap_row(arena, batch, i, operand, row);
     } else {
         struct sw_string_space space;
         sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES,
@@ -186,7 +199,7 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
     const uint32_t bytes = arena->value_bytes - arena->key_string_bytes;
     const uint8_t *operand = operand_of(arena, batch, i);
     if (sw_row_updates(op) || sw_row_is_in_order(op)) {
-        change_row(batch, i, found, operand, row, bytes);
+        change_row(arena, batch, i, found, operand, row);
     } else {
         sw_copy_once(row, operand, bytes);
     }

@@ -84,6 +84,7 @@ template <int BITS> struct sw_cuda_batch {
     const uint8_t *ops; /* NULL: every operation is `op` */
     const word *keys;
     const word *values;
+    const word *expected; /* NULL: no operation is of SW_OPS_PAIR. Only the general path reads it */
     word *previous;
     uint32_t *found; /* bits in halves of 64-bit words, low half first */
     /* Bits in the layout of `found`. A set bit marks an operation that changes nothing and whose

@@ -248,6 +248,7 @@ sw_cuda_typed_batch(struct sw_cuda_queue *queue, const struct sw_batch *batch, u
     typed.ops = batch->ops;
     typed.keys = (const word *)batch->keys;
     typed.values = (const word *)batch->values;
+    typed.expected = (const word *)batch->expected;
     typed.previous = (word *)batch->previous;
     typed.found = (uint32_t *)batch->found;
     if (batch->group_count > 0) {

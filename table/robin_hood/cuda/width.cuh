@@ -90,6 +90,11 @@ template <int BITS> struct sw_width;
         {                                                                                        \
             return sw_decide_##suffix(op, found, old, operand, out);                             \
         }                                                                                        \
+        static __device__ enum sw_effect decide_pair(bool found, word old, word expected,        \
+                                                     word operand, word *out)                    \
+        {                                                                                        \
+            return sw_decide_pair_##suffix(found, old, expected, operand, out);                  \
+        }                                                                                        \
         static __device__ bool insert_absent(const view *v, slot *carried, uint64_t *probes)     \
         {                                                                                        \
             return sw_insert_absent_##suffix(v, carried, probes);                                \

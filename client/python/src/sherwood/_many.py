@@ -79,9 +79,8 @@ class Many:
     def or_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
         """Sets the bits of the values; an absent key is 0, and stored. Integers, and rows of bytes, u32, u64 or i64.
 
-        The operations take effect in the order of the array, also on repeated keys. All other writes of the
-        server wait meanwhile. xor_many, and_many, andnot_many and cas_many take effect in the same way. Returns as
-        add_many.
+        The operations take effect in the order of the array, also on repeated keys. xor_many, and_many,
+        andnot_many and cas_many take effect in the same way. Returns as add_many.
         """
         return self._carry_out(_plans.bits(self._layout(), "or", keys, values, previous))
 

@@ -16,12 +16,12 @@
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
-/* Returns whether an operation may insert. Without rows every operation may, except reads, deletes
- * and EXPIRE. */
+/* Returns whether an operation may insert. Without rows every operation may, except reads, deletes,
+ * EXPIRE and operations with two operands. */
 static bool may_insert(uint32_t op, bool rows)
 {
     return rows ? sw_row_effect(op, false) == SW_EFFECT_WRITE
-                : !SW_OPS_HAS(SW_OPS_READ | SW_OPS_DELETE | SW_OPS_EXPIRE, op);
+                : !SW_OPS_HAS(SW_OPS_READ | SW_OPS_DELETE | SW_OPS_EXPIRE | SW_OPS_PAIR, op);
 }
 
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)

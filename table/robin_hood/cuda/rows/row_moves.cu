@@ -94,11 +94,14 @@ static __device__ inline bool is_due(const struct sw_cuda_rows &rows,
                           rows.scratch.rows[i] != SW_CUDA_NO_ROW;
 }
 
-/* Returns whether row_repeats.cu carries out operation i although its row occurs once. */
+/* Returns whether row_repeats.cu carries out operation i although its row occurs once. An operation
+ * on an absent key that it does not insert has no row. */
 template <int BITS>
-static __device__ inline bool is_in_order(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+static __device__ inline bool is_in_order(const struct sw_cuda_rows &rows,
+                                          const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
-    return sw_row_is_in_order(batch.ops != NULL ? batch.ops[i] : batch.op);
+    return sw_row_is_in_order(batch.ops != NULL ? batch.ops[i] : batch.op) &&
+           rows.scratch.rows[i] != SW_CUDA_NO_ROW;
 }
 
 /* Copies the rows of 32 operations of the piece, from `base` on, that are due and not repeated.
@@ -112,7 +115,7 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     const uint32_t i = base + threadIdx.x % 32;
     const bool due = i < piece.end && is_due<BITS>(rows, batch, i, is_early);
     const bool repeated = due && ((rows.scratch.repeated[i / 32] >> (i % 32) & 1) != 0 ||
-                                  (batch.in_order && is_in_order<BITS>(batch, i)));
+                                  (batch.in_order && is_in_order<BITS>(rows, batch, i)));
     const bool mine = due && !repeated;
     const uint32_t at = (i - piece.begin) * bytes; /* inside a piece: less than 2^21 */
     const uint8_t *operand = piece.values + (SUMS == WIDE_SUMS ? 2 : 1) * at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_order.cuh - the runs (row_runs.cuh) of a batch that has operations on strings or on parts of
- * rows. A warp carries out the steps of a run one after the other, each on the whole row: the
- * string after a step may depend on every byte before it.
+ * row_order.cuh - the runs (row_runs.cuh) of a batch that has operations on strings, on parts of
+ * rows or with two operands. A warp carries out the steps of a run one after the other, each on the
+ * whole row: the row after a step may depend on every byte before it.
  *
  * Invariant: a run has all steps on its row, and no other warp touches the row meanwhile.
  */
@@ -35,6 +35,29 @@ static __device__ inline void replace_part(uint32_t range, uint8_t *row, const u
     }
 }
 
+/* The parameters of a step besides its operand. */
+struct step_more {
+    uint32_t
+        range; /* of an operation of SW_OPS_PART or SW_OPS_PAIR: sw_batch.ranges; otherwise 0 */
+    const uint8_t *expected; /* of an operation of SW_OPS_PAIR */
+};
+
+/* Replaces the row if its first bytes are those of the expected one. All lanes. */
+static __device__ inline void swap_row(const struct step_more &more, uint8_t *row,
+                                       const uint8_t *operand, uint32_t bytes)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    bool differs = false;
+    for (uint32_t k = lane; k < more.range; k += 32) {
+        differs = differs || row[k] != more.expected[k];
+    }
+    /* M3: all lanes have compared before one writes */
+    const bool swaps = __ballot_sync(SW_WARP_ALL, differs) == 0;
+    for (uint32_t k = lane; swaps && k < bytes; k += 32) {
+        row[k] = operand[k];
+    }
+}
+
 /* The unit at `offset` after a step. For an operation that sw_row_is_in_order names, it keeps the
  * bytes before the key string, and change_row changes them. */
 template <typename T>
@@ -50,15 +73,18 @@ static __device__ inline T unit_after(const struct sw_cuda_rows &rows, const ste
                                       : operand;
 }
 
-/* Changes the bytes before the key string by an operation that sw_row_is_in_order names. `range` is
- * the part of an operation of SW_OPS_PART. All lanes. */
+/* Changes the bytes before the key string by an operation that sw_row_is_in_order names. All
+ * lanes. */
 static __device__ inline void change_row(const struct sw_cuda_rows &rows, const step &one,
-                                         uint32_t range, struct sw_string_space *space)
+                                         const struct step_more &more,
+                                         struct sw_string_space *space)
 {
     uint8_t *row = row_at(rows, one.row);
     const uint32_t bytes = rows.value_bytes - rows.key_string_bytes;
     if (SW_OPS_HAS(SW_OPS_PART, one.op)) {
-        replace_part(range, row, one.operand, bytes);
+        replace_part(more.range, row, one.operand, bytes);
+    } else if (SW_OPS_HAS(SW_OPS_PAIR, one.op)) {
+        swap_row(more, row, one.operand, bytes);
     } else if (SW_OPS_HAS(SW_OPS_FITTING, one.op)) {
         sw_numbers_apply(one.op, row, one.operand, bytes, threadIdx.x % 32, 32);
     } else if (threadIdx.x % 32 == 0 && SW_OPS_HAS(SW_OPS_STRING, one.op)) {
@@ -68,7 +94,8 @@ static __device__ inline void change_row(const struct sw_cuda_rows &rows, const 
 
 template <typename T>
 static __device__ inline void carry_out_step(const struct sw_cuda_rows &rows, const step &one,
-                                             uint32_t range, struct sw_string_space *space)
+                                             const struct step_more &more,
+                                             struct sw_string_space *space)
 {
     const uint32_t lane = threadIdx.x % 32;
     uint8_t *row = row_at(rows, one.row);
@@ -84,22 +111,28 @@ static __device__ inline void carry_out_step(const struct sw_cuda_rows &rows, co
     }
     __syncwarp(); /* M3: all lanes have stored their units of the row */
     if (one.writes) {
-        change_row(rows, one, range, space);
+        change_row(rows, one, more, space);
     }
     __syncwarp(); /* M3: the row is changed */
 }
 
-/* The part of the row that step j replaces; 0 if it is of another operation. */
 template <int BITS>
-static __device__ inline uint32_t range_of(const struct sw_cuda_row_batch<BITS> &batch,
-                                           const struct runs &runs, uint32_t j)
+static __device__ inline struct step_more more_of(const struct sw_cuda_rows &rows,
+                                                  const struct sw_cuda_row_batch<BITS> &batch,
+                                                  const struct runs &runs, uint32_t j)
 {
-    if (!SW_OPS_HAS(SW_OPS_PART, runs.steps[j].op) || !runs.steps[j].writes) {
-        return 0;
+    struct step_more more = {0, NULL};
+    const uint32_t op = runs.steps[j].op;
+    if (!SW_OPS_HAS(SW_OPS_PART | SW_OPS_PAIR, op) || !runs.steps[j].writes) {
+        return more;
     }
     const uint32_t i = runs.sorted[j].number;
     const struct sw_cuda_part *part = part_of(batch.parts, batch.part_count, i);
-    return part->ranges[i - part->first];
+    more.range = part->ranges[i - part->first];
+    more.expected = SW_OPS_HAS(SW_OPS_PAIR, op)
+                        ? part->expected + (uint64_t)(i - part->first) * rows.value_bytes
+                        : NULL;
+    return more;
 }
 
 template <int BITS, typename T>
@@ -113,7 +146,7 @@ static __device__ inline void carry_out_runs(const struct sw_cuda_rows &rows,
         const struct segment of = segment_of(runs, s);
         const uint32_t row = runs.steps[of.begin].row;
         for (uint32_t j = of.begin; of.first && j < runs.count && runs.steps[j].row == row; j++) {
-            carry_out_step<T>(rows, runs.steps[j], range_of<BITS>(batch, runs, j), space);
+            carry_out_step<T>(rows, runs.steps[j], more_of<BITS>(rows, batch, runs, j), space);
         }
     }
 }

@@ -128,6 +128,7 @@ static __device__ inline void apply_in_order(const struct sw_cuda_device<BITS> &
     work.count = batch.count;
     work.keys = IN_SCRATCH ? scratch->keys : batch.keys;
     work.values = IN_SCRATCH ? scratch->operands : batch.values;
+    work.expected = IN_SCRATCH ? batch.expected : NULL;
     work.previous = IN_SCRATCH ? scratch->previous : batch.previous;
     work.found = IN_SCRATCH ? scratch->found : (uint64_t *)batch.found;
     work.group_count = batch.group_count;

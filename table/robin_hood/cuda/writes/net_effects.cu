@@ -37,9 +37,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 }
 
 /* Folds the operations on the key at sorted position i into one net effect. With AGAIN, leaves out
- * the operations of refused groups. Sets *place to the key's entry before the batch, and *value to
- * its new value. */
-template <int BITS, bool AGAIN>
+ * the operations of refused groups. PAIRS: the batch has operations of SW_OPS_PAIR. Sets *place to
+ * the key's entry before the batch, and *value to its new value. */
+template <int BITS, bool AGAIN, bool PAIRS>
 static __device__ inline enum sw_cuda_net
 fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<BITS> *batch,
          uint32_t i, typename sw_width<BITS>::place *place, typename sw_width<BITS>::word *value,
@@ -64,7 +64,11 @@ fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<B
         if (sw_is_skipped<BITS>(*batch, index)) {
             continue;
         }
-        enum sw_effect effect = W::decide(op, exists, *value, scratch->operands[index], &out);
+        const enum sw_effect effect =
+            PAIRS && SW_OPS_HAS(SW_OPS_PAIR, op)
+                ? W::decide_pair(exists, *value, batch->expected[index], scratch->operands[index],
+                                 &out)
+                : W::decide(op, exists, *value, scratch->operands[index], &out);
         scratch->previous[index] = *value;
         if (exists) { /* M6: other threads set other bits of the word */
             atomicOr((uint32_t *)scratch->found + index / 32, 1U << (index % 32));
@@ -88,7 +92,7 @@ fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<B
     return exists ? SW_NET_INSERT : SW_NET_NONE;
 }
 
-template <int BITS, bool AGAIN>
+template <int BITS, bool AGAIN, bool PAIRS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     fold_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
 {
@@ -108,7 +112,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (i < batch.count) {
         m = scratch->m_sorted[i];
         if (i == 0 || scratch->m_sorted[i - 1] != m) {
-            net = fold_run<BITS, AGAIN>(&device, &batch, (uint32_t)i, &place, &value, &counts);
+            net =
+                fold_run<BITS, AGAIN, PAIRS>(&device, &batch, (uint32_t)i, &place, &value, &counts);
         }
     }
     if (net != SW_NET_NONE && m == W::empty) {
@@ -138,6 +143,21 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         atomicAdd(&control->deletes_in_stash, 1U); /* M6: a count */
     }
     add_counts(&control->counters, &counts);
+}
+
+/* Batches with and without operations of SW_OPS_PAIR have kernels of their own, so that these
+ * operations cost the other batches nothing. */
+template <int BITS, bool AGAIN>
+static cudaError_t launch_fold(const struct sw_cuda_device<BITS> *device,
+                               const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    const uint32_t blocks = (batch->count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
+    if (batch->expected != NULL) {
+        fold_kernel<BITS, AGAIN, true><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
+    } else {
+        fold_kernel<BITS, AGAIN, false><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
+    }
+    return cudaGetLastError();
 }
 
 template <int BITS>
@@ -178,20 +198,14 @@ cudaError_t sw_cuda_launch_net_effects(const struct sw_cuda_device<BITS> *device
     if (error == cudaSuccess) {
         error = sort<BITS>(&device->scratch, device->scratch.sort, &bytes, batch->count, stream);
     }
-    if (error == cudaSuccess) {
-        fold_kernel<BITS, false><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
-        error = cudaGetLastError();
-    }
-    return error;
+    return error == cudaSuccess ? launch_fold<BITS, false>(device, batch, stream) : error;
 }
 
 template <int BITS>
 cudaError_t sw_cuda_launch_fold_again(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
-    uint32_t blocks = (batch->count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
-    fold_kernel<BITS, true><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
-    return cudaGetLastError();
+    return launch_fold<BITS, true>(device, batch, stream);
 }
 
 #define INSTANTIATE(BITS, ...)                                                                  \
