@@ -7,6 +7,7 @@
 #ifndef SHERWOOD_TESTS_SUPPORT_IO_MEMORY_H
 #define SHERWOOD_TESTS_SUPPORT_IO_MEMORY_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,11 @@ struct io_memory {
 /* Returns an array of zeros. io_free frees it. */
 static inline void *io_array(struct io_memory *io, size_t bytes)
 {
-    void *memory = io->count < IO_ARRAYS_MAX ? sw_io_alloc(io->table, bytes) : NULL;
+    const bool has_room = io->count < IO_ARRAYS_MAX;
+    void *memory = has_room ? sw_io_alloc(io->table, bytes) : NULL;
     if (memory == NULL) {
-        fprintf(stderr, "array %u of a test: no I/O memory for %zu bytes\n", io->count, bytes);
+        fprintf(stderr, "array %u of a test, %zu bytes: %s\n", io->count, bytes,
+                has_room ? "no I/O memory" : "raise IO_ARRAYS_MAX");
         abort();
     }
     memset(memory, 0, bytes);
