@@ -150,20 +150,32 @@ SW_HD static inline uint64_t RH(step_back)(const struct RH(view) * view, RH_WORD
     return step < 1 ? 1 : step > most ? most : step;
 }
 
+/* Returns the lowest EMPTY slot of a bucket, or NULL. `held` is what the bucket holds. */
+SW_HD static inline struct RH(slot) *
+    RH(bucket_gap)(struct RH(slot) * bucket, const struct RH(slot) held[SW_BUCKET_SLOTS])
+{
+    struct RH(slot) top;
+    const int max = RH(bucket_max)(held, &top);
+    return top.m == RH_EMPTY ? bucket + max : NULL;
+}
+
 /* Finds m (not all ones), which lies in bucket b or later if it is present; b is at or after its
  * home. Returns its slot, or NULL. Sets *value on a hit; adds the buckets read to *probes. For
- * phases without writers (rule 5).
+ * phases without writers (rule 5). If m is absent and belongs in the last bucket read, *gap is an
+ * EMPTY slot of that bucket; otherwise it is NULL. fill_gap allows writers beside the search.
  *
  * Entries are ordered across buckets and are about as dense as their homes. So a bucket full of
  * entries whose homes lie far before the home of m indicates how far ahead m may be. The search
  * jumps that distance, and steps back if the bucket there holds only larger entries. In a nearly
  * full table it reads a few buckets, while a linear search reads hundreds. */
-SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view, RH_WORD m,
-                                                    uint64_t b, RH_WORD *value, uint64_t *probes)
+SW_HD static inline struct RH(slot) * RH(find_gap)(const struct RH(view) * view, RH_WORD m,
+                                                   uint64_t b, RH_WORD *value, uint64_t *probes,
+                                                   struct RH(slot) * *gap)
 {
     uint64_t home = RH(home)(view, m);
     uint64_t end = RH(reach)(view, home); /* m is in no bucket from here on */
     uint64_t low = b;                     /* m is in no bucket before this */
+    *gap = NULL;
     while (b < end) {
         struct RH(slot) *bucket = RH(bucket)(view, b);
         struct RH(slot) held[SW_BUCKET_SLOTS];
@@ -184,12 +196,21 @@ SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view
         }
         RH_WORD smallest = RH(bucket_low)(held);
         if (b == low || smallest < m) {
+            *gap = RH(bucket_gap)(bucket, held);
             return NULL; /* m would be in this bucket */
         }
         end = b;
         b -= RH(step_back)(view, m, smallest, b - low);
     }
     return NULL;
+}
+
+/* Same as find_gap, without the gap. */
+SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view, RH_WORD m,
+                                                    uint64_t b, RH_WORD *value, uint64_t *probes)
+{
+    struct RH(slot) *gap = NULL;
+    return RH(find_gap)(view, m, b, value, probes, &gap);
 }
 
 SW_HD static inline struct RH(slot) *
@@ -256,6 +277,23 @@ SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct 
     return RH(insert_absent_from)(view, carried, RH(home)(view, carried->m), probes);
 }
 
+/* Inserts an absent entry into the gap that find_gap returned for it. Returns false if another
+ * insert was faster.
+ *
+ * Other threads may do the same for other keys since the search began, and look keys up: no entry
+ * moves or leaves. So the buckets from the entry's home to before the gap stay full of smaller
+ * entries, even if the search saw older contents. The compare-and-swap proves that the bucket still
+ * had an EMPTY slot. Then no entry behind it has its home at or before it (I4), so I1 to I4 hold
+ * after each store. */
+SW_HD static inline bool RH(fill_gap)(const struct RH(view) * view, struct RH(slot) * gap,
+                                      struct RH(slot) entry)
+{
+    (void)view; /* the CPU backend uses it */
+    SW_KEEP(view, gap);
+    const struct RH(slot) was = RH(slot_cas)(gap, RH(slot_empty)(), entry);
+    return RH(slot_same)(was, RH(slot_empty)());
+}
+
 /* Removes the entry in `slot` of an otherwise canonical table and closes the gap: each following
  * bucket passes its smallest entry to the left, as long as that entry was displaced past the hole.
  * The thread runs exclusively. */
@@ -291,6 +329,6 @@ SW_HD static inline bool RH(is_boundary)(const struct RH(view) * view, uint64_t 
         return true;
     }
     RH(bucket_load)(RH(bucket)(view, b), held);
-    int min = RH(bucket_min)(held);
-    return min < 0 || RH(home)(view, held[min].m) >= b;
+    const RH_WORD low = RH(bucket_low)(held);
+    return low == RH_EMPTY || RH(home)(view, low) >= b;
 }

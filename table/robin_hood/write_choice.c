@@ -18,6 +18,8 @@
 /* A removal moves other entries back. */
 #define DELETE_OP_NS 0.25
 #define DELETE_MOVE_NS 0.012
+/* Least share of new keys for direct inserts. */
+#define DIRECT_SHARE_MIN 0.125
 
 bool sw_write_is_certain(const struct sw_write_facts *facts, const struct sw_batch *batch,
                          bool gathered, uint32_t upserts)
@@ -43,17 +45,23 @@ static bool is_faster(const struct sw_write_facts *facts, const struct sw_batch 
     }
 }
 
+/* Returns whether every operation deletes. */
+static bool only_deletes(const struct sw_batch *batch)
+{
+    return batch->ops == NULL && batch->op == SW_DELETE;
+}
+
 bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
     const double slots = (double)facts->slots;
     double room = 1.0 - (double)facts->entries / slots;
     room = room < 0.0001 ? 0.0001 : room;
     const double in_place = batch->count * (DELETE_OP_NS + DELETE_MOVE_NS / (room * room));
-    return batch->ops == NULL && batch->op == SW_DELETE &&
-           is_faster(facts, batch, slots * MERGE_SLOT_NS, in_place);
+    return only_deletes(batch) && is_faster(facts, batch, slots * MERGE_SLOT_NS, in_place);
 }
 
-/* Returns whether a rebuild can merge the batch. */
+/* Returns whether the batch's operations on a key may be folded in any order, and may insert. A
+ * rebuild can merge such a batch. */
 static bool is_mergeable(const struct sw_batch *batch)
 {
     const bool op =
@@ -79,4 +87,10 @@ bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batc
 {
     return facts->tuning->ranges != SW_CHOICE_NEVER && batch->expected == NULL &&
            (batch->count <= facts->piece_ops || facts->has_stash);
+}
+
+bool sw_write_is_direct(const struct sw_write_facts *facts, const struct sw_batch *batch)
+{
+    return only_deletes(batch) ? batch->previous == NULL && !facts->clears_hints
+                               : is_mergeable(batch) && facts->new_share >= DIRECT_SHARE_MIN;
 }

@@ -31,7 +31,8 @@ struct sw_write_facts {
     uint64_t stash_max;
     uint32_t piece_ops; /* most operations that are cut into ranges at once */
     bool has_stash;
-    double new_share; /* share of the upserts that inserted, over recent batches */
+    bool clears_hints; /* a removal must clear hints */
+    double new_share;  /* share of the upserts that inserted, over recent batches */
 };
 
 /* Returns whether the table's entries are sure to stay within the limit during the batch, which has
@@ -52,6 +53,10 @@ bool sw_write_merges(const struct sw_write_facts *facts, const struct sw_batch *
  * piece: entries that met the cap wait until the end of the batch, and the next piece would not
  * find them. */
 bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batch *batch);
+
+/* Returns whether the look-up of a batch by ranges carries out at once what moves no entry. That is
+ * a kernel of its own, for batches that insert or remove many keys. */
+bool sw_write_is_direct(const struct sw_write_facts *facts, const struct sw_batch *batch);
 
 #ifdef __cplusplus
 }

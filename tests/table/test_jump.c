@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "table/robin_hood/robin_hood.h"
 #include "tests/support/random.h"
@@ -53,6 +54,42 @@ static void check(struct bed *bed, uint32_t m)
     struct sw_slot_s64 *slot = find_by_steps(bed, m, &stepped);
     cr_assert_eq(slot, sw_find_s64(&bed->view, m, &jumped, &bed->probes), "m %u", m);
     cr_assert_eq(stepped, jumped, "m %u", m);
+}
+
+/* Inserts an absent m into its gap, and checks that the table is as after an insert that may
+ * displace. Takes m out again. If the home of m has a free slot, there must be a gap. */
+static void check_gap(struct bed *bed, uint32_t m)
+{
+    uint32_t value = 0;
+    const uint64_t slots = bed->view.buckets_total * SW_BUCKET_SLOTS;
+    struct sw_slot_s64 *gap = NULL;
+    if (m == UINT32_MAX || sw_find_gap_s64(&bed->view, m, sw_home_s64(&bed->view, m), &value,
+                                           &bed->probes, &gap) != NULL) {
+        return;
+    }
+    struct sw_slot_s64 *after = malloc(slots * sizeof(*after));
+    cr_assert_not_null(after);
+    memcpy(after, bed->view.slots, slots * sizeof(*after));
+    struct sw_view_s64 other = bed->view;
+    struct sw_slot_s64 hand = {.m = m, .value = ~m};
+    other.slots = after;
+    const bool fits = sw_insert_absent_s64(&other, &hand, &bed->probes);
+    uint64_t changed = 0;
+    for (uint64_t s = 0; s < slots; s++) {
+        changed += !sw_slot_same_s64(after[s], bed->view.slots[s]);
+    }
+    struct sw_slot_s64 held[SW_BUCKET_SLOTS];
+    sw_bucket_load_s64(sw_bucket_s64(&bed->view, sw_home_s64(&bed->view, m)), held);
+    cr_assert(gap != NULL || held[sw_bucket_max_s64(held, &hand)].m != UINT32_MAX, "m %u", m);
+    cr_assert(gap == NULL || (fits && changed == 1), "m %u", m);
+    if (gap != NULL) {
+        const struct sw_slot_s64 entry = {.m = m, .value = ~m};
+        cr_assert(sw_fill_gap_s64(&bed->view, gap, entry));
+        cr_assert_arr_eq(bed->view.slots, after, slots * sizeof(*after));
+        cr_assert_not(sw_fill_gap_s64(&bed->view, gap, entry), "the slot is taken");
+        *gap = sw_slot_empty_s64();
+    }
+    free(after);
 }
 
 /* Inserts unless it is there; returns whether it is new and everything found a place. */
@@ -110,6 +147,23 @@ Test(jump, random_tables)
             }
         }
         check_all(&bed);
+        free(bed.view.slots);
+    }
+}
+
+Test(jump, absent_keys_get_the_gap_that_inserts_fill)
+{
+    struct random random = random_of(0);
+    for (int round = 0; round < 100; round++) {
+        struct bed bed;
+        const uint64_t buckets = 1 + random_next(&random) % 60;
+        const uint32_t narrow = (uint32_t)(random_next(&random) % 4);
+        open_bed(&bed, buckets, 1 + random_next(&random) % buckets);
+        const uint64_t wanted = buckets * SW_BUCKET_SLOTS * (20 + random_next(&random) % 80) / 100;
+        for (uint64_t i = 0; i < wanted; i++) {
+            insert(&bed, (uint32_t)random_next(&random) >> narrow);
+            check_gap(&bed, (uint32_t)random_next(&random) >> narrow);
+        }
         free(bed.view.slots);
     }
 }

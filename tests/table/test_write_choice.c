@@ -160,3 +160,37 @@ Test(write_choice, tuning_forbids_ranges)
     tuning.ranges = SW_CHOICE_NEVER;
     cr_assert_not(sw_write_is_ranged(&facts, &batch));
 }
+
+Test(write_choice, many_inserts_and_all_removals_are_direct)
+{
+    struct sw_write_facts facts = at_load(0.5);
+    struct sw_batch batch = batch_of(SW_SET, 1000);
+    cr_assert_not(sw_write_is_direct(&facts, &batch), "updates");
+    facts.new_share = 0.5;
+    cr_assert(sw_write_is_direct(&facts, &batch));
+    batch.op = SW_SUM;
+    cr_assert(sw_write_is_direct(&facts, &batch));
+    batch.op = SW_SET_PRESENT;
+    cr_assert_not(sw_write_is_direct(&facts, &batch), "it inserts nothing");
+    facts.new_share = 0;
+    batch.op = SW_DELETE;
+    cr_assert(sw_write_is_direct(&facts, &batch));
+    facts.clears_hints = true;
+    cr_assert_not(sw_write_is_direct(&facts, &batch), "a cleared slot would leave its hints");
+}
+
+Test(write_choice, operations_that_keep_their_order_are_not_direct)
+{
+    struct sw_write_facts facts = at_load(0.5);
+    facts.new_share = 1;
+    struct sw_batch batch = batch_of(SW_SET_ABSENT, 1000);
+    cr_assert_not(sw_write_is_direct(&facts, &batch));
+    for (int removes = 0; removes < 2; removes++) {
+        batch = batch_of(removes != 0 ? SW_DELETE : SW_SET, 1000);
+        batch.ops = some_ops;
+        cr_assert_not(sw_write_is_direct(&facts, &batch), "several kinds");
+        batch.ops = NULL;
+        batch.previous = some_words;
+        cr_assert_not(sw_write_is_direct(&facts, &batch), "the values before");
+    }
+}

@@ -44,6 +44,8 @@ enum sw_cuda_mode {
 struct sw_cuda_control {
     struct sw_counters counters; /* as if one thread had applied the operations in order; the probes
                                     are counted as made */
+    uint64_t direct_inserts;     /* entries that range_direct.cuh stored in a free slot */
+    uint64_t direct_removals;    /* slots that range_direct.cuh cleared */
     uint64_t side_value;
     uint64_t stash_before; /* entries of the stash before the batch and before the move made for
                               it */
@@ -96,6 +98,7 @@ template <int BITS> struct sw_cuda_batch {
     uint8_t *group_refused;
     bool gathered; /* all arrays belong to the table and lie in device memory: combined_launch.cuh
                     */
+    bool direct;   /* by ranges: range_direct.cuh carries out the batch */
     word *leftover_keys;
     word *leftover_values;
     struct sw_cuda_record *record;

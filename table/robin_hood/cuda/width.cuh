@@ -99,6 +99,15 @@ template <int BITS> struct sw_width;
         {                                                                                        \
             return sw_insert_absent_##suffix(v, carried, probes);                                \
         }                                                                                        \
+        static __device__ slot *find_gap(const view *v, word m, uint64_t b, word *value,         \
+                                         uint64_t *probes, slot **gap)                           \
+        {                                                                                        \
+            return sw_find_gap_##suffix(v, m, b, value, probes, gap);                            \
+        }                                                                                        \
+        static __device__ bool fill_gap(const view *v, slot *gap, slot entry)                    \
+        {                                                                                        \
+            return sw_fill_gap_##suffix(v, gap, entry);                                          \
+        }                                                                                        \
         static __device__ bool is_boundary(const view *v, uint64_t b)                            \
         {                                                                                        \
             return sw_is_boundary_##suffix(v, b);                                                \

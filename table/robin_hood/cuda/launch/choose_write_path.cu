@@ -25,6 +25,7 @@ static struct sw_write_facts facts_of(const struct sw_cuda_table *table, uint64_
     facts.stash = __atomic_load_n(&table->stash, __ATOMIC_RELAXED);
     facts.stash_max = geometry->stash_max;
     facts.piece_ops = SW_CUDA_RANGED_MAX;
+    facts.clears_hints = table->has_hints && !table->arrays.hints_stale;
     facts.has_stash = table->config.stash_slots != 0;
     facts.new_share =
         (double)__atomic_load_n(&table->new_keys, __ATOMIC_RELAXED) / SW_CUDA_NEW_KEYS_ALL;
@@ -203,15 +204,17 @@ static cudaError_t by_pieces(struct sw_cuda_queue *queue, const struct sw_cuda_d
 
 template <int BITS>
 static cudaError_t by_ranges(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
-                             uint32_t upserts, bool deletes)
+                             bool direct, uint32_t upserts, bool deletes)
 {
+    struct sw_cuda_batch<BITS> ranged = *batch;
+    ranged.direct = direct;
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL; /* look-ups without hints are faster */
     }
     return batch->count > SW_CUDA_RANGED_MAX
-               ? by_pieces<BITS>(queue, &device, batch, upserts, deletes)
-               : piece_by_ranges<BITS>(queue, &device, batch, NULL, true, upserts, deletes);
+               ? by_pieces<BITS>(queue, &device, &ranged, upserts, deletes)
+               : piece_by_ranges<BITS>(queue, &device, &ranged, NULL, true, upserts, deletes);
 }
 
 template <int BITS>
@@ -279,7 +282,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         answered = true;
     } else if (error == cudaSuccess && is_sure && sw_write_is_ranged(&facts, batch)) {
         path = SW_WRITE_PATH_RANGES;
-        error = by_ranges<BITS>(queue, typed, upserts, deletes);
+        error = by_ranges<BITS>(queue, typed, sw_write_is_direct(&facts, batch), upserts, deletes);
         answered = true;
     } else if (error == cudaSuccess) {
         const bool has_room = before + upserts <= table->arrays.geometry.occupied_max;

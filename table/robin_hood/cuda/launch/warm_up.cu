@@ -54,18 +54,20 @@ static cudaError_t finish_and_clear(const struct sw_cuda_device<BITS> *device,
                                 : error;
 }
 
-/* Runs SETs of key 0 by ranges, folded in any order and then in array order. */
+/* Runs SETs of key 0 by ranges, folded in any order, in array order, and direct. Then removes key 0
+ * from the empty table. */
 template <int BITS>
 static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
                                   struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
 {
     cudaError_t error = cudaSuccess;
-    batch.op = SW_SET;
     batch.values = batch.keys;
-    batch.gathered = true;
-    for (int in_order = 0; in_order < 2 && error == cudaSuccess; in_order++) {
-        batch.previous = in_order != 0 ? device->scratch.previous : NULL;
+    for (int form = 0; form < 4 && error == cudaSuccess; form++) {
         struct sw_state *begun = NULL;
+        batch.op = form < 3 ? SW_SET : SW_DELETE;
+        batch.previous = form == 1 ? device->scratch.previous : NULL;
+        batch.direct = form >= 2;
+        batch.gathered = true;
         error = sw_cuda_launch_first_piece<BITS>(device, &batch, &begun, cudaStreamPerThread);
         if (error == cudaSuccess) {
             error = sw_cuda_launch_next_piece<BITS>(device, cudaStreamPerThread);
@@ -83,7 +85,6 @@ static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
             batch.previous = NULL;
             batch.gathered = false;
             error = finish_and_clear<BITS>(device, &batch, slots_total);
-            batch.gathered = true;
         }
     }
     return error;

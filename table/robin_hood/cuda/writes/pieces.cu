@@ -79,6 +79,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     __syncthreads(); /* M2: the counters have been read */
     if (threadIdx.x == 0) {
         memset(&control->counters, 0, sizeof(control->counters));
+        control->direct_inserts = 0;
+        control->direct_removals = 0;
         control->deletes = 0;
         control->deletes_in_stash = 0;
         control->inserts = 0;

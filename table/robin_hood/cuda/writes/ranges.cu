@@ -14,6 +14,7 @@
  */
 #include "table/device/cooperative_blocks.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range.cuh"
+#include "table/robin_hood/cuda/writes/range_direct.cuh"
 #include "table/robin_hood/cuda/writes/range_in_order.cuh"
 #include "table/robin_hood/cuda/writes/range_layout.cuh"
 
@@ -278,6 +279,20 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
 }
 
+/* The same, for a batch that inserts or removes many of its keys. */
+template <int BITS, typename SHAPE, bool REMOVES>
+static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
+    range_direct_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
+                        struct range_layout layout)
+{
+    __shared__ struct fold<BITS> fold;
+    uint32_t count = 0;
+    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
+    if (moved != NULL) {
+        write_range_direct<BITS, SHAPE::block, REMOVES>(device, &fold, op, answers, moved, count);
+    }
+}
+
 /* The same, for operations of any kinds. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
@@ -401,6 +416,12 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
     if (layout.in_order) {
         range_in_order_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
             to, wanted_of<BITS>(device, batch), layout);
+    } else if (batch->direct) {
+        const auto kernel = sw_op_class_of(batch->op) == SW_CLASS_DELETE
+                                ? range_direct_kernel<BITS, shape, true>
+                                : range_direct_kernel<BITS, shape, false>;
+        kernel<<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
+            to, batch->op, batch->found != NULL, layout);
     } else {
         range_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
             to, batch->op, batch->found != NULL, layout);

@@ -99,13 +99,13 @@ static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> 
         return;
     }
     if (batch.op == SW_DELETE) {
-        uint64_t deleted = control->deletes + control->side_removals;
+        uint64_t deleted = control->deletes + control->direct_removals + control->side_removals;
         sw_count_deletes(&control->counters, batch.count, deleted);
         device.table.state->occupied -= deleted;
         device.table.state->stash_occupied -= control->deletes_in_stash;
         return;
     }
-    uint64_t inserted = (uint64_t)control->inserts + control->side_inserts;
+    uint64_t inserted = control->inserts + control->direct_inserts + control->side_inserts;
     sw_count_upserts(&control->counters, batch.count, inserted);
     device.table.state->occupied += inserted;
 }
