@@ -93,14 +93,23 @@ emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1 $(EMU)/driver/li
 
 # Displacement chains of two lanes, one a block, in buckets of two slots, for test_chains.cu; and the same without what
 # makes them right.
-EMU_CHAINS := chains chains_without_locks chains_one_lock
+EMU_CHAINS := chains chains_without_locks chains_one_lock chains_unchecked chains_short_unchecked
 EMU_TINY := --set LANES=2 --set SW_CUDA_BLOCK=2
 $(EMU)/chains/src: EMU_REPLACE :=
 $(EMU)/chains_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 0;' 'return true;'
 # The lock of a range is released before the next one's is taken.
 $(EMU)/chains_one_lock/src: EMU_REPLACE := --replace 'sw_unlock_bit(device.locks, step.lock - 1);' ';' \
   --replace 'if (!keeps) {' 'if (true) {'
-$(EMU_CHAINS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_chains.cu table/robin_hood/cuda/displacement/displace.cu table/device/reduce.cuh table/device/lock_bits.cuh
+# Direct writes (--direct): a free slot is taken without a compare-and-swap, and a slot is cleared whatever lies behind it.
+$(EMU)/chains_unchecked/src: EMU_REPLACE := --replace 'const struct RH(slot) was = RH(slot_cas)(gap, RH(slot_empty)(), entry);' \
+  'const struct RH(slot) was = RH(slot_empty)(); RH(slot_store)(gap, entry);' \
+  --replace '!W::is_boundary(view, next)' 'false'
+# Short displacements (--short): no compare-and-swap, and no locks.
+$(EMU)/chains_short_unchecked/src: EMU_REPLACE := --replace 'struct RH(slot) was = RH(slot_cas)(bucket + max, top, *carried);' \
+  'struct RH(slot) was = top; RH(slot_store)(bucket + max, *carried);' --replace 'return (was & bit) == 0;' 'return true;'
+$(EMU_CHAINS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_chains.cu table/robin_hood/cuda/displacement/displace.cu table/device/reduce.cuh table/device/lock_bits.cuh \
+  table/robin_hood/cuda/displacement/displace.cuh table/robin_hood/cuda/displacement/displace_short.cu \
+  table/robin_hood/cuda/writes/range_direct.cuh table/robin_hood/robin_hood.inl
 	python3 $< $(EMU_TINY) $(EMU_REPLACE) $@ $(filter-out $<,$^)
 	@touch $@
 $(EMU_CHAINS:%=$(EMU)/%/test_chains.o): $(EMU)/%/test_chains.o: $(EMU)/%/src | $(EMU)/rewritten

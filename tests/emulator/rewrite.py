@@ -22,6 +22,8 @@ SMALLER = {
     "SW_CUCKOO_ENGINE_FEW_BLOCKS": "3",
     "SW_WIDE_LOCKS": "64U",
     "WARM_UP_OPS": "256U",
+    "LOCKED_MIN": "(1U << 6)",
+    "LOCKED_ALL_MIN": "(1U << 8)",
     "SW_CUDA_RANGED_MAX": "(1U << 13)",
     "HOT_STEPS": "300",
     "RANGE_PIECE_BYTES": "(256ULL << 10)",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_chains.cu - the displacement chains of table/robin_hood/cuda/displacement/displace.cu in
- * tables of a few buckets, under every schedule in which chains lose their turn at most
- * --turns-lost times.
+ * test_chains.cu - the displacement chains of table/robin_hood/cuda/displacement/, and direct
+ * writes (writes/range_direct.cuh), in tables of a few buckets, under every schedule in which
+ * chains lose their turn at most --turns-lost times.
  *
- *   test_chains [--seconds N] [--turns-lost N] [--must-fail]
+ *   test_chains [--direct|--short] [--seconds N] [--turns-lost N] [--must-fail]
  *
  * A lock range is two buckets here, a bucket two slots, and a block one chain (emulator.mk). Two or
  * three chains insert or remove in a table that is drawn; after each schedule all buckets must hold
@@ -12,10 +12,17 @@
  * Then the next table, until the time is over. --turns-lost: 2; of three chains one fewer.
  * --must-fail is for chains without a part of their code: some schedule of inserts must be wrong,
  * and some schedule of removals.
+ *
+ * --direct: each block carries out one operation as a batch by ranges does, instead of a chain. It
+ * looks its key up and inserts or removes without moving an entry. --short: each block carries out
+ * one operation as one thread of displace_short.cu does. The CPU then carries out, one after the
+ * other, what the blocks left.
  */
 #include "table/robin_hood/cuda/displacement/displace.cu"
 #undef INSTANTIATE
 #include "table/robin_hood/cuda/displacement/displace_short.cu" /* its kernels are launched first */
+
+#include "table/robin_hood/cuda/writes/range_direct.cuh"
 
 #include "search.hpp"
 
@@ -34,6 +41,8 @@ namespace
 #define STASH_BUCKETS 4
 #define LOCK_WORDS 2
 
+enum mode { LONG, DIRECT, SHORT };
+
 uint64_t below(uint64_t bound)
 {
     return emu_random() % bound;
@@ -45,15 +54,75 @@ template <int BITS> struct arrays {
     uint8_t hints[BUCKETS_MAX];
 };
 
+void close_gap(const struct sw_view_s64 *view, struct sw_slot_s64 *slot)
+{
+    uint64_t probes = 0;
+    sw_remove_at_s64(view, slot, &probes);
+}
+
+void close_gap(const struct sw_view_s128 *view, struct sw_slot_s128 *slot)
+{
+    uint64_t probes = 0;
+    sw_remove_at_s128(view, slot, &probes);
+}
+
+/* Each block has one operation. rests[b]: the operation of block b moves other entries, and is
+ * left. */
+template <int BITS>
+__global__ void direct_insert_kernel(struct sw_cuda_device<BITS> device,
+                                     const typename sw_width<BITS>::slot *keys, bool *rests)
+{
+    typedef sw_width<BITS> W;
+    uint64_t probes = 0;
+    typename W::slot *gap = NULL;
+    const typename W::slot entry = keys[blockIdx.x];
+    const typename W::place place = locate_gap<BITS>(device, entry.m, &gap, &probes);
+    rests[blockIdx.x] = write_one<BITS>(device, place, entry) &&
+                        (gap == NULL || !W::fill_gap(&device.table.main, gap, entry));
+}
+
+template <int BITS>
+__global__ void direct_removal_kernel(struct sw_cuda_device<BITS> device,
+                                      const struct sw_cuda_removal<BITS> *removals, bool *rests)
+{
+    struct sw_cuda_removal<BITS> removal = removals[blockIdx.x];
+    bool found = false;
+    uint64_t probes = 0;
+    rests[blockIdx.x] = !remove_one<BITS>(device, removal.m, &removal, &found, &probes) ||
+                        !clear_direct<BITS>(device, removal.slot, &probes);
+    if (!found) {
+        device.control->lost = 1;
+    }
+}
+
+template <int BITS>
+__global__ void short_insert(struct sw_cuda_device<BITS> device,
+                             typename sw_width<BITS>::slot *carried, bool *rests)
+{
+    uint64_t probes = 0;
+    rests[blockIdx.x] = !insert_short<BITS>(device, &carried[blockIdx.x], &probes);
+}
+
+template <int BITS>
+__global__ void short_removal(struct sw_cuda_device<BITS> device,
+                              const struct sw_cuda_removal<BITS> *removals, bool *rests)
+{
+    uint64_t probes = 0;
+    rests[blockIdx.x] = !remove_short<BITS>(device, removals[blockIdx.x], &probes);
+}
+
 /* A table, and what is to be done to it. */
 template <int BITS> struct trial {
     typedef sw_width<BITS> W;
     typedef typename W::slot slot;
     typedef typename W::word word;
     bool removes;
+    enum mode mode;
     bool has_hints;
     uint32_t chains;
+    bool rests[CHAINS_MAX];
     slot keys[CHAINS_MAX];
+    slot carried[CHAINS_MAX]; /* of single threads */
     struct sw_cuda_removal<BITS> removals[CHAINS_MAX];
     uint64_t homes, buckets;
     arrays<BITS> before, wanted, now;
@@ -112,17 +181,20 @@ template <int BITS> struct trial {
     }
 
     /* Draws the table before, and `wanted`. Returns false if the draw is of no use. */
-    bool draw(bool of_removals)
+    bool draw(bool of_removals, enum mode of_mode)
     {
         removes = of_removals;
-        has_hints = below(2) == 0;
+        mode = of_mode;
+        has_hints = !(removes && mode == DIRECT) && below(2) == 0; /* a removal that clears a slot
+                                                                 at once clears no hints */
         chains = 2 + (uint32_t)below(2);
         homes = 4 + below(6);
         buckets = homes + 3 + below(6);
         clear(&before);
         const uint64_t first = below(homes - 2);
         const uint64_t span = 1 + below(homes - first);
-        const uint64_t count = span * SW_BUCKET_SLOTS * (70 + below(70)) / 100;
+        const uint64_t fewest = mode == LONG ? 70 : 40;
+        const uint64_t count = span * SW_BUCKET_SLOTS * (fewest + below(70)) / 100;
         for (uint64_t i = 0; i < count; i++) {
             const slot entry = draw_entry(first, span);
             arrays<BITS> tried = before;
@@ -142,11 +214,33 @@ template <int BITS> struct trial {
     {
         for (uint32_t k = 0; k < chains; k++) {
             keys[k] = draw_entry(first, span);
+            if (mode == DIRECT && below(4) == 0 && draw_update(&keys[k], k)) {
+                continue;
+            }
             if (holds(&wanted, keys[k].m) || !insert(&wanted, keys[k])) {
                 return false;
             }
         }
         return true;
+    }
+
+    /* Turns one of the inserts into a new value of an entry that no other operation has. */
+    bool draw_update(slot *key, uint32_t number)
+    {
+        const uint64_t from = below(slots_used());
+        for (uint64_t i = 0; i < slots_used(); i++) {
+            slot *held = &wanted.slots[(from + i) % slots_used()];
+            bool taken = held->m == W::empty;
+            for (uint32_t k = 0; k < number; k++) {
+                taken |= keys[k].m == held->m;
+            }
+            if (!taken) {
+                key->m = held->m;
+                held->value = key->value;
+                return true;
+            }
+        }
+        return false;
     }
 
     /* Entries that lie near each other. */
@@ -195,13 +289,61 @@ template <int BITS> struct trial {
         device.scratch.long_removals = removals;
         control.mode = SW_CUDA_ADMITTED;
         control.long_inserts = control.long_removals = chains;
-        emu_launched shape = emu_shape(chains, LANES);
+        emu_launched shape = emu_shape(chains, mode == LONG ? LANES : 1);
         shape.combined = true;
-        if (removes) {
+        if (mode != LONG) {
+            run_single(shape);
+        } else if (removes) {
             emu_launch(shape, "removal_kernel", removal_kernel<BITS>, device);
         } else {
             emu_launch(shape, "insert_kernel", insert_kernel<BITS>, device);
         }
+    }
+
+    /* One thread each; then the CPU. */
+    void run_single(emu_launched shape)
+    {
+        for (uint64_t s = buckets * SW_BUCKET_SLOTS; s < slots_used(); s++) {
+            state.stash_occupied += now.slots[s].m != W::empty;
+        }
+        memset(rests, 0, sizeof(rests));
+        memcpy(carried, keys, sizeof(carried));
+        if (mode == DIRECT && removes) {
+            emu_launch(shape, "direct_removal_kernel", direct_removal_kernel<BITS>, device,
+                       removals, rests);
+        } else if (mode == DIRECT) {
+            emu_launch(shape, "direct_insert_kernel", direct_insert_kernel<BITS>, device, keys,
+                       rests);
+        } else if (removes) {
+            emu_launch(shape, "short_removal", short_removal<BITS>, device, removals, rests);
+        } else {
+            emu_launch(shape, "short_insert", short_insert<BITS>, device, carried, rests);
+        }
+        for (uint32_t k = 0; k < chains; k++) {
+            if (rests[k]) {
+                finish_single(k);
+            }
+        }
+    }
+
+    /* Entries that a removal before this one moved are elsewhere by now. A removal of the CPU
+     * clears no single hints, so all are cleared. */
+    void finish_single(uint32_t k)
+    {
+        const typename W::table table = table_of(&now);
+        if (!removes) {
+            control.lost += !insert(&now, carried[k]);
+            return;
+        }
+        for (uint64_t s = 0; s < slots_used(); s++) {
+            if (now.slots[s].m == removals[k].m) {
+                const bool in_stash = s / SW_BUCKET_SLOTS >= buckets;
+                memset(now.hints, 0, sizeof(now.hints));
+                close_gap(in_stash ? &table.stash : &table.main, now.slots + s);
+                return;
+            }
+        }
+        control.lost++;
     }
 
     bool is_right()
@@ -247,7 +389,10 @@ template <int BITS> struct trial {
 
     void describe() const
     {
-        printf("# %u %s, %d-bit slots, %llu homes of %llu buckets%s: %s\n", chains,
+        printf("# %u %s%s, %d-bit slots, %llu homes of %llu buckets%s: %s\n", chains,
+               mode == DIRECT  ? "direct "
+               : mode == SHORT ? "short "
+                               : "",
                removes ? "removals" : "inserts", BITS, (unsigned long long)homes,
                (unsigned long long)buckets, has_hints ? ", hints" : "", fault);
         for (uint32_t k = 0; k < chains; k++) {
@@ -278,6 +423,7 @@ template <int BITS> struct trial {
 struct options {
     double seconds;
     unsigned turns_lost;
+    enum mode mode;
     bool must_fail;
 };
 
@@ -289,7 +435,7 @@ struct sums {
 template <int BITS> void search_one(const struct options *options, bool removes, struct sums *sum)
 {
     static trial<BITS> trial;
-    if (!trial.draw(removes)) {
+    if (!trial.draw(removes, options->mode)) {
         return;
     }
     const emu_searched searched =
@@ -309,16 +455,22 @@ template <int BITS> void search_one(const struct options *options, bool removes,
 
 int main(int argc, char **argv)
 {
-    struct options options = {10, 2, false};
+    struct options options = {10, 2, LONG, false};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
             options.seconds = atof(argv[++i]);
         } else if (strcmp(argv[i], "--turns-lost") == 0 && i + 1 < argc) {
             options.turns_lost = (unsigned)atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--direct") == 0) {
+            options.mode = DIRECT;
+        } else if (strcmp(argv[i], "--short") == 0) {
+            options.mode = SHORT;
         } else if (strcmp(argv[i], "--must-fail") == 0) {
             options.must_fail = true;
         } else {
-            fprintf(stderr, "usage: %s [--seconds N] [--turns-lost N] [--must-fail]\n", argv[0]);
+            fprintf(stderr,
+                    "usage: %s [--direct|--short] [--seconds N] [--turns-lost N] [--must-fail]\n",
+                    argv[0]);
             return 2;
         }
     }

@@ -5,8 +5,8 @@
  *
  * An insert moves one entry from each bucket to the next until a bucket has room. A removal moves
  * one entry back from each bucket until a bucket has no displaced entry. This is a displacement
- * chain. One thread carries out a chain that ends within a few buckets (displace_short.cu). LANES
- * threads carry out a longer chain, in this file.
+ * chain. One thread carries out a chain of a few buckets (displace_short.cu). LANES threads carry
+ * out a longer chain, in this file.
  *
  * A lock range has LANES neighbouring buckets and one lock, a bit. LANES threads process a lock
  * range in one step: each has one bucket in registers, and entries move from lane to lane. A chain
@@ -35,9 +35,6 @@
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 
-/* Buckets of a lock range. On an H200 at load 0.93, 2^16 removals: 459 us with 8, 336 with 16, 299
- * with 32; 2^20 at 0.85: 1141, 1313, 1892. */
-#define LANES 16
 /* Resident blocks per multiprocessor of these kernels. A smaller multiprocessor holds
  * fewer. */
 #define CHAIN_BLOCKS 6
