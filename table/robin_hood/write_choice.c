@@ -4,20 +4,22 @@
  */
 #include "table/robin_hood/write_choice.h"
 
-/* Costs of the write paths, in nanoseconds on an H200. A merge reads the whole table twice and
- * writes it once. A merge into an empty table only writes: 1.8 to 2.0 ms for 2^27 slots of 64 bits
- * and 2^20 keys. An upsert of an absent key at load f moves about 1 / (1 - f)^2 other entries. In a
- * table of 2^26 slots, batches of 2^16 and 2^18 new keys took 115 and 262 us at f 0.85, and 192 and
- * 464 us at 0.93. The copy from host memory took 0.16 ns per key. 2^18 updates took 32 us. */
+/* Costs of the write paths, in nanoseconds on an H200 with 2^27 slots of 64 bits. A merge reads the
+ * whole table twice and writes it once. Merges of 2^22 took 1.9 to 2.2 ms, and of 2^24 2.5 to
+ * 2.8 ms. A merge into an empty table only writes: 1.8 to 2.0 ms for 2^20 keys. An upsert of an
+ * absent key at load f moves about 1 / (1 - f)^2 other entries. 2^22 new keys by ranges took 0.51,
+ * 0.80 and 1.25 ms at f 0.5, 0.75 and 0.85. */
 #define MERGE_SLOT_NS 0.013
 #define BUILD_SLOT_NS 0.009
 #define MERGE_OP_NS 0.05
 #define UPSERT_OP_NS 0.12
-#define UPSERT_NEW_NS 0.30
+#define UPSERT_NEW_NS 0.01
 #define UPSERT_MOVE_NS 0.004
-/* A removal moves other entries back. */
-#define DELETE_OP_NS 0.25
+/* A removal moves other entries back. 2^22 by ranges took 0.64, 1.28 and 2.34 ms at f 0.5, 0.75 and
+ * 0.85. Rebuilds without 2^22 entries took 2.4 ms, and without 2^24 4.4 ms. */
+#define DELETE_OP_NS 0.10
 #define DELETE_MOVE_NS 0.012
+#define REBUILD_OP_NS 0.16
 /* Least share of new keys for direct inserts. */
 #define DIRECT_SHARE_MIN 0.125
 
@@ -57,7 +59,8 @@ bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw
     double room = 1.0 - (double)facts->entries / slots;
     room = room < 0.0001 ? 0.0001 : room;
     const double in_place = batch->count * (DELETE_OP_NS + DELETE_MOVE_NS / (room * room));
-    return only_deletes(batch) && is_faster(facts, batch, slots * MERGE_SLOT_NS, in_place);
+    const double rebuild = slots * MERGE_SLOT_NS + batch->count * REBUILD_OP_NS;
+    return only_deletes(batch) && is_faster(facts, batch, rebuild, in_place);
 }
 
 /* Returns whether the batch's operations on a key may be folded in any order, and may insert. A

@@ -103,6 +103,31 @@ Test(write_choice, many_new_keys_are_merged)
     cr_assert(sw_write_merges(&facts, &batch), "an empty table has no present keys");
 }
 
+Test(write_choice, the_faster_path_of_the_measured_batches_is_taken)
+{
+    static const struct {
+        enum sw_op op;
+        double load; /* of the table before the batch */
+        uint32_t count;
+        bool streams;
+    } measured[] = {
+        {SW_SET, 0.47, 1U << 22, false},    {SW_SET, 0.72, 1U << 22, false},
+        {SW_SET, 0.82, 1U << 22, false},    {SW_SET, 0.91, 1U << 22, true},
+        {SW_SET, 0.38, 1U << 24, false},    {SW_SET, 0.62, 1U << 24, true},
+        {SW_SET, 0.93, 1U << 20, false},    {SW_DELETE, 0.5, 1U << 24, false},
+        {SW_DELETE, 0.75, 1U << 22, false}, {SW_DELETE, 0.75, 1U << 24, true},
+        {SW_DELETE, 0.85, 1U << 20, false}, {SW_DELETE, 0.93, 1U << 22, true},
+    };
+    for (size_t i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
+        struct sw_write_facts facts = at_load(measured[i].load);
+        facts.new_share = 1;
+        const struct sw_batch batch = batch_of(measured[i].op, measured[i].count);
+        cr_assert_eq(measured[i].op == SW_SET ? sw_write_merges(&facts, &batch)
+                                              : sw_write_streams_delete(&facts, &batch),
+                     measured[i].streams, "row %zu", i);
+    }
+}
+
 Test(write_choice, a_merge_answers_neither_kinds_nor_previous)
 {
     struct sw_write_facts facts = at_load(0.95);
