@@ -178,6 +178,7 @@ static bool run_iteration(struct sw_loop *loop)
     if (loop->owner.ha != NULL) {
         check_lease(loop);
     }
+    loop->net.retry |= sw_seats_follow(&loop->seats, &loop->first, &loop->net.tables, &loop->bulk);
     bool began = begin_requests(loop);
     bool moved = sw_seats_submit(&loop->seats);
     if (moved) {
@@ -271,6 +272,7 @@ static void run_loop(void *argument)
         moved = run_iteration(loop);
     }
     sw_cluster_leave(&loop->net.cluster);
+    sw_tables_leave(&loop->net.tables);
     close_handles(loop);
 }
 
@@ -351,26 +353,39 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
     return 0;
 }
 
-static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t index, uint32_t loops)
+static struct sw_seat_parts parts_of(struct sw_loop *loop, struct sw_table *table,
+                                     const struct sw_config *config, struct sw_gate *gate)
+{
+    const struct sw_loop_owner *owner = &loop->owner;
+    return (struct sw_seat_parts){
+        .net = &loop->net,
+        .table = table,
+        .config = config,
+        .counters = &loop->counters,
+        .owner = {owner->server, owner->snapshot, owner->stop, owner->saver, owner->repl, owner->ha,
+                  owner->registry, owner->mover, owner->live, owner->timings, owner->tables},
+        .wal = owner->wal,
+        .gate = gate,
+        .check_lease = owner->ha != NULL ? check_lease : NULL,
+        .may = loop->index == 0 ? sw_loop_sweeping : NULL,
+        .context = loop,
+        .seed = uv_hrtime() + loop->index,
+    };
+}
+
+int sw_loop_open_seat(struct sw_loop *loop, struct sw_seat *seat, const struct sw_served *served)
+{
+    const struct sw_seat_parts parts = parts_of(loop, served->table, served->config, served->gate);
+    return sw_seat_init(seat, &parts, &loop->first);
+}
+
+static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t loops)
 {
     const struct sw_loop_owner *owner = &loop->owner;
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
                                              owner->repl,   owner->timings,  owner->region_budget};
-    const struct sw_seat_parts parts = {
-        .net = &loop->net,
-        .table = table,
-        .config = loop->config,
-        .counters = &loop->counters,
-        .owner = {owner->server, owner->snapshot, owner->stop, owner->saver, owner->repl, owner->ha,
-                  owner->registry, owner->mover, owner->live, owner->timings},
-        .wal = owner->wal,
-        .gate = owner->gate,
-        .check_lease = owner->ha != NULL ? check_lease : NULL,
-        .may = index == 0 ? sw_loop_sweeping : NULL,
-        .context = loop,
-        .seed = uv_hrtime() + index,
-    };
-    if (init_net(loop, index, loops) != 0 || sw_seat_init(&loop->first, &parts, NULL) != 0) {
+    const struct sw_seat_parts parts = parts_of(loop, table, loop->config, owner->gate);
+    if (init_net(loop, loop->index, loops) != 0 || sw_seat_init(&loop->first, &parts, NULL) != 0) {
         return -1;
     }
     sw_list_push(&loop->seats, &loop->first.link);
@@ -384,6 +399,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
     memset(loop, 0, sizeof(*loop));
     sw_list_init(&loop->seats);
     loop->owner = *owner;
+    loop->index = index;
     loop->config = config;
     const int error = init_uv(loop);
     if (error != 0) {
@@ -391,7 +407,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
         sw_loop_fini(loop);
         return -1;
     }
-    if (init_parts(loop, table, index, loops) != 0) {
+    if (init_parts(loop, table, loops) != 0) {
         sw_log(SW_LOG_ERROR,
                "no memory for an I/O loop: lower loops, arena-bytes or round-ops-max");
         sw_loop_fini(loop);
@@ -445,6 +461,7 @@ void sw_loop_fini(struct sw_loop *loop)
         close_handles(loop);
         uv_loop_close(&loop->uv);
     }
+    sw_tables_leave(&loop->net.tables); /* never started */
     sw_bulk_fini(&loop->bulk);
     sw_seat_fini(&loop->first);
     sw_net_fini(&loop->net);

@@ -28,6 +28,7 @@
 #include "server/repl/repl.h"
 #include "server/seat.h"
 #include "server/sweeping.h"
+#include "server/tables/tables.h"
 
 /* The functions and shared objects of the server that a loop uses. The functions may be called from
  * any thread. */
@@ -53,7 +54,8 @@ struct sw_loop_owner {
     struct sw_live *live;                   /* changes options; shared by all loops */
     struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS. Borrowed */
     struct sw_timings *timings;                 /* shared by all loops; NULL: nothing is timed */
-    struct sw_gate *gate; /* shared by all loops; NULL: no command needs one (in tests) */
+    struct sw_gate *gate;      /* shared by all loops; NULL: no command needs one (in tests) */
+    struct sw_tables **tables; /* the server's, set before the loops run; NULL: one table */
 };
 
 /* When the loop last received or sent a byte or took a request from a ring, for busy-poll-us. */
@@ -69,6 +71,7 @@ struct sw_loop {
     uv_thread_t thread;
     struct sw_loop_owner owner;
     const struct sw_config *config;
+    uint32_t index; /* the number of the loop */
 
     struct sw_list seats; /* one for each table, `first` at the beginning */
     struct sw_seat first;
@@ -104,6 +107,9 @@ struct sw_loop {
  * nothing left to free. The loop must not move afterwards. */
 int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw_table *table,
                  const struct sw_loop_owner *owner, uint32_t index, uint32_t loops);
+/* Opens the loop's seat of a table (tables/tables.h). Returns 0, or -1 if there is no memory;
+ * sw_seat_fini may be called after either. Threads: that of a change. */
+int sw_loop_open_seat(struct sw_loop *loop, struct sw_seat *seat, const struct sw_served *served);
 /* Starts the thread. Returns 0, or an error of libuv. */
 int sw_loop_start(struct sw_loop *loop);
 /* Makes the loop run an iteration. May be called from any thread, between sw_loop_init and

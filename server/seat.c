@@ -6,9 +6,11 @@
 
 #include <string.h>
 
+#include "server/bulk/bulk.h"
 #include "server/limits.h"
 #include "server/resp/control.h"
 #include "server/resp/output.h"
+#include "server/resp/place_change.h"
 #include "server/resp/rmw.h"
 
 #define SEAT(at) SW_CONTAINER(at, struct sw_seat, link)
@@ -97,7 +99,7 @@ bool sw_seats_have_waits(const struct sw_list *seats)
     bool any = false;
     EACH(seats, seat)
     {
-        any |= !sw_list_is_empty(&seat->resp.waits);
+        any |= !sw_list_is_empty(&seat->resp.waits) || !sw_list_is_empty(&seat->resp.idle_waits);
     }
     return any;
 }
@@ -200,6 +202,74 @@ bool sw_seats_have_paused(const struct sw_list *seats, bool all)
                 (!all || (batches->flights.count == 0 && sw_list_is_empty(&seat->resp.passes)));
     }
     return over;
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+/* Adds the seats of the tables in the view to the list. */
+static void adopt(struct sw_list *seats, struct sw_seat *first,
+                  const struct sw_tables_handle *tables)
+{
+    for (uint32_t i = 0; i < tables->view->catalog.count; i++) {
+        struct sw_seat *seat = tables->view->served[i]->loops[tables->loop].seat;
+        if (!sw_list_is_linked(&seat->link)) {
+            seat->batches.obstacles = first->batches.obstacles;
+            sw_list_push(seats, &seat->link);
+        }
+    }
+}
+
+static bool is_in_view(const struct sw_seat *seat, const struct sw_tables_handle *tables)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < tables->view->catalog.count; i++) {
+        is |= tables->view->served[i]->loops[tables->loop].seat == seat;
+    }
+    return is;
+}
+
+/* Is the table of the seat not in use on this loop? Its idle connections leave it. */
+static bool is_vacant(struct sw_seat *seat, const struct sw_bulk *bulk)
+{
+    return sw_place_vacate(seat->resp.net, &seat->resp) && !sw_batches_in_flight(&seat->batches) &&
+           !sw_resp_is_busy(&seat->resp) && !sw_rmw_is_busy(&seat->resp) &&
+           sw_list_is_empty(&seat->resp.waits) && !sw_bulk_uses(bulk, &seat->batches);
+}
+
+/* Removes the seats of other tables that are vacant, except the first. Returns true if no other
+ * table is in use. */
+static bool vacate(struct sw_list *seats, struct sw_seat *first,
+                   const struct sw_tables_handle *tables, const struct sw_bulk *bulk)
+{
+    bool all = true;
+    SW_LIST_EACH(seats, link)
+    {
+        struct sw_seat *seat = SEAT(link);
+        if (is_in_view(seat, tables)) {
+            continue;
+        }
+        const bool is = is_vacant(seat, bulk);
+        all &= is;
+        if (is && seat != first) {
+            sw_list_remove(&seat->link);
+        }
+    }
+    return all;
+}
+
+bool sw_seats_follow(struct sw_list *seats, struct sw_seat *first, struct sw_tables_handle *tables,
+                     struct sw_bulk *bulk)
+{
+    const bool follows = sw_tables_is_behind(tables);
+    if (follows) {
+        sw_tables_follow(tables);
+        adopt(seats, first, tables);
+        bulk->batches = &tables->view->served[0]->loops[tables->loop].seat->batches;
+    }
+    if (tables->tables != NULL && !tables->is_settled && vacate(seats, first, tables, bulk)) {
+        sw_tables_settle(tables);
+    }
+    return follows;
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #include "server/batch/sweeper.h"
 #include "server/list.h"
 #include "server/resp/resp.h"
+#include "server/tables/tables.h"
 
 struct sw_seat {
     struct sw_list link; /* in the loop's list of seats */
@@ -77,6 +78,12 @@ void sw_seats_sweep(struct sw_list *seats);
 void sw_seats_pause(struct sw_list *seats, bool writes, bool all);
 /* Are all requests over that the pause holds back and that began before? `all`: also reads. */
 bool sw_seats_have_paused(const struct sw_list *seats, bool all);
+
+/* Adopts the newest view of the tables, if there is one, and leaves the tables that it lacks: their
+ * requests end, and their idle connections move. The first seat stays in the list all the same.
+ * Returns true if it adopted a view. */
+bool sw_seats_follow(struct sw_list *seats, struct sw_seat *first, struct sw_tables_handle *tables,
+                     struct sw_bulk *bulk);
 
 /* Asserts the invariants that hold between two iterations. */
 void sw_seats_check(const struct sw_list *seats);

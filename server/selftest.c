@@ -126,6 +126,7 @@ int sw_selftest(const struct sw_table_config *config)
     struct sw_table_config small = *config;
     struct sw_table *table = NULL;
     char reason[256] = "";
+    small.sequencer = NULL;
     small.capacity_slots = 4096;
     small.max_capacity_slots = 0;
     small.rows_max = 0;

@@ -30,6 +30,7 @@
 #include "server/region/memory.h"
 #include "server/reload.h"
 #include "server/selftest.h"
+#include "server/served.h"
 #include "server/warnings.h"
 #include "table/expiring.h"
 #include "table/table.h"
@@ -109,8 +110,13 @@ static void free_server(struct sw_server *server)
     sw_ha_destroy(server->ha);
     sw_repl_destroy(server->repl); /* its threads wake loops */
     for (uint32_t i = 0; i < server->loop_count; i++) {
+        sw_tables_leave(&server->loops[i].net.tables);
+    }
+    sw_tables_destroy(server->tables); /* with the seats that use the loops */
+    for (uint32_t i = 0; i < server->loop_count; i++) {
         sw_loop_fini(&server->loops[i]);
     }
+    free(server->first_loops);
     if (server->loops_running > 0) {
         sw_watch_check(&server->watch, UINT64_MAX);
     }
@@ -192,6 +198,7 @@ static int open_table(struct sw_server *server)
     struct sw_table_config table;
     char reason[256] = "";
     sw_config_table(config, &table);
+    table.sequencer = &server->sequencer;
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
         sw_log(SW_LOG_ERROR, "cannot draw a random seed for the table: set --seed");
         return -1;
@@ -349,6 +356,7 @@ static int init_loops(struct sw_server *server)
         .tls_credentials = server->tls_credentials,
         .timings = &server->timings,
         .gate = server->gate,
+        .tables = &server->tables,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL || server->gate == NULL) {
@@ -363,7 +371,7 @@ static int init_loops(struct sw_server *server)
         }
     }
     server->loops[0].watch = &server->watch;
-    return 0;
+    return sw_served_create(server);
 }
 
 static int start_loops(struct sw_server *server)

@@ -18,6 +18,9 @@
 #include "server/registry/registry.h"
 #include "server/reload.h"
 #include "server/server.h"
+#include "server/tables/tables.h"
+#include "table/info.h"
+#include "table/sequencer.h"
 
 struct sw_server {
     struct sw_config config; /* only `live` changes it, and only the live options */
@@ -25,8 +28,12 @@ struct sw_server {
     struct sw_reload reload;
     struct sw_gate *gate; /* of all writes */
     struct sw_timings timings;
-    struct sw_table *table;
-    struct sw_watch watch; /* belongs to the first loop's thread while it runs */
+    struct sw_table *table;             /* the one that it starts with, in place 0 */
+    struct sw_sequencer sequencer;      /* numbers the writes of all tables */
+    struct sw_tables *tables;           /* NULL: before the loops exist */
+    struct sw_served_loop *first_loops; /* the seats of `table` */
+    struct sw_table_stats retired;      /* counters of dropped tables; under the lock of `tables` */
+    struct sw_watch watch;              /* belongs to the first loop's thread while it runs */
     struct sw_input_budget input_budget;
     struct sw_region_budget region_budget;
     struct sw_access access;

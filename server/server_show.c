@@ -11,6 +11,7 @@
 #include "server/config/options.h"
 #include "server/describe.h"
 #include "server/observe/log.h"
+#include "server/served.h"
 #include "server/server_parts.h"
 
 /* Adds the counters of a loop, and the gauges whose values other modules keep. */
@@ -31,6 +32,8 @@ void sw_server_snapshot(void *argument, struct sw_server_stats *snapshot)
     snapshot->config = &server->config;
     sw_table_info(server->table, &snapshot->info);
     sw_table_stats(server->table, &snapshot->stats);
+    snapshot->tables = server->tables;
+    sw_served_add_stats(server, snapshot);
     for (uint32_t i = 0; i < server->loop_count; i++) {
         add_loop(&snapshot->counters, &server->loops[i]);
     }

@@ -94,7 +94,7 @@ GROUPS = (
     ("Start: table, memory and GPU",
      "`sherwoodd` logs `the table cannot be created: ` or `the table cannot be built: ` with the text. A value that the engine refuses ends the program with status 2.\n"
      "Too little memory, or a GPU that does not work, ends it with status 1.",
-     r"server/(server|loop|main|selftest)\.c|server/observe/gpu|table/",
+     r"server/(server|served|loop|main|selftest)\.c|server/observe/gpu|table/",
      (("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|capacity or smaller batches",
        "Choose a smaller `--capacity`, `--frame-ops-max` or `--round-ops-max`, or a machine with more memory: [Capacity](../capacity.md) has the formulas."),
       ("NVIDIA driver|no usable CUDA|CUDA runtime says|CUDA device cannot|no CUDA device|reach host memory|registered memory|pinning|allocation of the handle|of another device"
@@ -107,7 +107,7 @@ GROUPS = (
        "Choose a value in the range of the text: [Options](options.md)."),
       ("I/O thread|I/O loop|GPU", "Lower `--loops`, `--arena-bytes` or `--round-ops-max`, or raise the limits of the service."),
       ("seed", "Set `--seed`."), ("pass its maximum load|no such operation", "See the error of the request: [RESP](#resp)."),
-      ("default-ttl", "Do what the text says after the colon."), MEMORY)),
+      ("default-ttl|tables of databases|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
     ("Start: sockets and TLS",
      "`sherwoodd` logs the text. Wrong certificates and sockets of the service manager end it with status 2, a port in use with status 1. Later, handshakes\n"
      "that fail are in the log with the address of the client.",
@@ -219,7 +219,7 @@ GROUPS = (
      r"server/resp/unsupported|server/resp/admin_config|server/resp/|proto/resp",
      (("ACLs rules", "Send the transaction again with the rights that the text names."),
       ("parsed into|must be between|immutable|too long, or", "Choose a value in the range of [Options](options.md). An immutable parameter needs a restart."),
-      ("server (has|does)|GETRANGE|COMMAND GETKEYS|CLUSTER|REPLICATE|topology|one database", "[Migrate from redis](../migrate-from-redis.md) has the replacements."),
+      ("server (has|does)|GETRANGE|COMMAND GETKEYS|CLUSTER|REPLICATE|topology|a key stays", "[Migrate from redis](../migrate-from-redis.md) has the replacements."),
       ("evict|start the server with", "[Operations](operations.md) shows which tables have the operation."),
       ("no memory for", "Send smaller requests, or raise the limits of the service."),
       ("number of arguments", "Compare the arguments with `COMMAND DOCS`."), ("expected '|request|length|count string", "The bytes are not RESP: check the client library."))),

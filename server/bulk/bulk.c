@@ -428,6 +428,7 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
     memset(bulk, 0, sizeof(*bulk));
     bulk->net = net;
     bulk->batches = batches;
+    bulk->memory = batches->table;
     bulk->owner = *owner;
     sw_bulk_operations(&batches->shape, bulk->operations);
     sw_bulk_rights_init(&bulk->rights, net->users);

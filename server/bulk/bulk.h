@@ -40,7 +40,8 @@ struct sw_bulk_owner {
 
 struct sw_bulk {
     struct sw_net *net;
-    struct sw_batches *batches;
+    struct sw_batches *batches; /* of the table in place 0 now */
+    struct sw_table *memory;    /* allocates and imports memory: the table of the first seat */
     struct sw_bulk_owner owner;
     bool operations[SW_OPERATION_NUMBERS]; /* those that the engine supports */
     struct sw_bulk_rights rights;
@@ -82,6 +83,8 @@ extern const struct sw_protocol sw_bulk_protocol;
 /* Borrows `net` and `batches` until sw_bulk_fini; `owner` is copied. */
 void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
                   const struct sw_bulk_owner *owner);
+/* Do requests of this protocol use these batches, beside those in their lists of flights? */
+bool sw_bulk_uses(const struct sw_bulk *bulk, const struct sw_batches *batches);
 /* Frees the pool. May also be called for a struct that is all zeros. */
 void sw_bulk_fini(struct sw_bulk *bulk);
 

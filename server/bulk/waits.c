@@ -283,3 +283,14 @@ bool sw_bulk_poll_waits(struct sw_bulk *bulk)
     }
     return moved;
 }
+
+bool sw_bulk_uses(const struct sw_bulk *bulk, const struct sw_batches *batches)
+{
+    bool uses = false;
+    SW_LIST_EACH(&bulk->waits, link)
+    {
+        const struct sw_bulk_frame *frame = sw_bulk_frame_at(link);
+        uses |= frame->reading != NULL && frame->reading->table == batches->table;
+    }
+    return uses;
+}

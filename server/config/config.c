@@ -217,6 +217,29 @@ static int check_replication(const struct sw_config *config, char *error, size_t
     return 0;
 }
 
+/* Checks the options of several tables. Only the start finds out whether the table is on a GPU. */
+static int check_databases(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const char *other = config->data_dir[0] != '\0'    ? "data-dir"
+                        : config->ha[0] != '\0'        ? "ha"
+                        : config->replicaof[0] != '\0' ? "replicaof"
+                        : sw_config_in_cluster(config) ? "cluster mode"
+                                                       : NULL;
+    if (config->databases > config->tables_max) {
+        snprintf(error, error_bytes, "databases %u is more than tables-max %u: raise tables-max",
+                 config->databases, config->tables_max);
+        return -1;
+    }
+    if (config->databases > 1 && other != NULL) {
+        snprintf(error, error_bytes,
+                 "databases is %u and %s is set: tables beside the default one are neither saved "
+                 "nor replicated; leave one of the two out",
+                 config->databases, other);
+        return -1;
+    }
+    return 0;
+}
+
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
 {
     return check_listeners(config, activated, error, error_bytes) != 0 ||
@@ -226,6 +249,7 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                    sw_config_check_cluster(config, error, error_bytes) != 0 ||
                    check_ha(config, error, error_bytes) != 0 ||
                    check_replication(config, error, error_bytes) != 0 ||
+                   check_databases(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0
                ? -1
                : 0;

@@ -46,7 +46,6 @@ static const struct {
      {NULL, "sherwoodd stays in the foreground, and systemd or & starts it: remove it", 0}},
     {"logfile syslog-enabled syslog-ident syslog-facility crash-log-enabled",
      {NULL, "sherwoodd logs to stderr, and systemd stores the lines: remove it", 0}},
-    {"databases", {NULL, "sherwoodd has one database, 0: remove it", 0}},
     {"dbfilename appendfilename appenddirname",
      {NULL, "sherwoodd chooses the names of its files in data-dir: remove it", 0}},
     {"loadmodule", {NULL, "sherwoodd has no modules: remove it", 0}},

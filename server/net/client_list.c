@@ -63,6 +63,7 @@ void sw_clients_copy_entry(const struct sw_clients_entry *from, struct sw_client
     memcpy(to->name, from->name, sizeof(to->name));
     memcpy(to->library_name, from->library_name, sizeof(to->library_name));
     memcpy(to->library_version, from->library_version, sizeof(to->library_version));
+    to->place = __atomic_load_n(&from->place, __ATOMIC_RELAXED);
     to->resp_version = __atomic_load_n(&from->resp_version, __ATOMIC_RELAXED);
     to->waits = __atomic_load_n(&from->waits, __ATOMIC_RELAXED);
     to->stats = (struct sw_clients_stats){

@@ -56,6 +56,7 @@ struct sw_clients_entry {
     char name[SW_CLIENTS_NAME_BYTES];    /* what the client calls itself */
     char library_name[SW_CLIENTS_NAME_BYTES];
     char library_version[SW_CLIENTS_NAME_BYTES];
+    uint32_t place;                /* atomic: the number of the place that it has selected */
     uint8_t resp_version;          /* atomic; 0: it sends frames, or has sent nothing yet */
     bool kill;                     /* atomic: it is to be closed */
     uint8_t waits;                 /* atomic: enum sw_clients_wait */

@@ -24,6 +24,7 @@
 #include "server/net/tls.h"
 #include "server/net/tls_credentials.h"
 #include "server/observe/counters.h"
+#include "server/tables/tables.h"
 #include "server/users/unix_users.h"
 #include "server/users/users.h"
 
@@ -48,6 +49,7 @@ struct sw_net {
     const uint64_t *users_version;  /* of these users, or no_users */
     const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
     struct sw_cluster_handle cluster;       /* the cluster's view that checks requests */
+    struct sw_tables_handle tables;         /* the places of the server and the tables in them */
     struct sw_pause_handle pause;           /* what CLIENT PAUSE holds back */
     struct sw_net_protocol protocols[SW_PROTOCOLS];
     size_t state_bytes; /* size of protocol_state: the largest that a protocol wants */

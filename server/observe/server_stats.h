@@ -24,7 +24,8 @@
 
 struct sw_server_stats {
     const struct sw_config *config;
-    struct sw_table_info info;
+    struct sw_tables *tables;  /* the server's, for the keys of each; NULL: one table (in tests) */
+    struct sw_table_info info; /* of all tables together: slots and bytes are sums */
     struct sw_table_stats stats;
     struct sw_loop_counters counters; /* counters and gauges: sum over the loops, and of HTTP */
     struct sw_persistence persistence;

@@ -115,6 +115,14 @@ static const struct sw_catalog_command subcommands[] = {
     SUBCOMMAND("slowlog|help", NO_KEYS, C(SLOW)),
     SUBCOMMAND("slowlog|len", NO_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("slowlog|reset", ALL_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|create", ALL_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|drop", ALL_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|help", NO_KEYS, C(SLOW)),
+    SUBCOMMAND("table|info", NO_KEYS, C(SLOW)),
+    SUBCOMMAND("table|list", NO_KEYS, C(SLOW)),
+    SUBCOMMAND("table|rename", ALL_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|swap", ALL_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|truncate", ALL_KEYS, C(KEYSPACE) | C(WRITE) | C(DANGEROUS) | C(SLOW)),
 };
 #define SUBCOMMAND_BYTES 32 /* no subcommand is longer: "count-failure-reports" */
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -150,6 +158,8 @@ static const struct {
     {SW_COMMAND_MEMORY, ADMINS | C(SLOW), true},
     {SW_COMMAND_OBJECT, ADMINS | C(SLOW), true},
     {SW_COMMAND_SLOWLOG, ADMINS | C(SLOW), true},
+    {SW_COMMAND_SWAPDB, C(KEYSPACE) | C(DANGEROUS), false},
+    {SW_COMMAND_TABLE, ADMINS | C(SLOW), true},
 };
 
 /* Commands of this server that replace commands of redis. A rule that forbids the command of redis

@@ -9,6 +9,8 @@
 #include "server/log/saver.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/control.h"
+#include "server/resp/place.h"
+#include "table/info.h"
 
 /* Longest text of INFO, with all sections. */
 #define INFO_BYTES_MAX (64 * 1024)
@@ -30,9 +32,43 @@ void sw_call_quit(struct sw_call *call)
     sw_call_ok(call);
 }
 
+/* Selects a place, unless the connection cannot leave its own now. */
+static void select_place(struct sw_call *call, uint32_t number)
+{
+    struct sw_resp_conn *state = sw_resp_of(call->session->conn);
+    const char *refusal = number == state->place ? NULL : sw_place_refusal(state);
+    if (refusal != NULL) {
+        sw_text_error(call->reply, refusal);
+    } else {
+        sw_place_select(state, number);
+        sw_call_ok(call);
+    }
+}
+
+/* Selects the place with this name. Returns false if SELECT reads the argument as a number, as
+ * redis does: also if no place has the name, and there is one place. */
+static bool select_name(struct sw_call *call)
+{
+    const struct sw_resp_argument *name = &call->arguments[1];
+    const struct sw_tables_view *view = call->session->conn->net->tables.view;
+    if (view == NULL || !sw_place_name_is_allowed((const char *)name->text, name->size)) {
+        return false;
+    }
+    const struct sw_place *place = sw_tables_find(view, name->text, name->size);
+    if (place != NULL) {
+        select_place(call, place->number);
+    } else if (view->catalog.count > 1) {
+        sw_text_error(call->reply, "ERR no such table");
+    }
+    return place != NULL || view->catalog.count > 1;
+}
+
 void sw_call_select(struct sw_call *call)
 {
     int64_t database = 0;
+    if (select_name(call)) {
+        return;
+    }
     if (!sw_argument_integer(&call->arguments[1], &database)) {
         sw_text_error(call->reply, "ERR value is not an integer or out of range");
     } else if (database < INT32_MIN || database > INT32_MAX) {
@@ -40,18 +76,18 @@ void sw_call_select(struct sw_call *call)
                       "ERR value is out of range, value must between -2147483648 and 2147483647");
     } else if (database != 0 && call->admin->cluster->view != NULL) {
         sw_text_error(call->reply, "ERR SELECT is not allowed in cluster mode");
-    } else if (database != 0) {
+    } else if (!sw_place_exists(call->session->conn, database)) {
         sw_text_error(call->reply, "ERR DB index is out of range");
     } else {
-        sw_call_ok(call);
+        select_place(call, (uint32_t)database);
     }
 }
 
 void sw_call_dbsize(struct sw_call *call)
 {
-    struct sw_server_stats snapshot;
-    call->admin->snapshot(call->admin->server, &snapshot);
-    sw_text_unsigned(call->reply, snapshot.stats.occupied);
+    struct sw_table_stats stats;
+    sw_table_stats(call->admin->table, &stats);
+    sw_text_unsigned(call->reply, stats.occupied);
 }
 
 void sw_call_info(struct sw_call *call)

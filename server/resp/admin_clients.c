@@ -103,8 +103,10 @@ static void put_client(struct sw_text *text, const struct sw_clients_entry *entr
     sw_text_printf(text, "id=%" PRIu64 " addr=%s laddr=%s name=%s age=%" PRIu64 " idle=%" PRIu64,
                    entry->id, entry->peer, entry->own, entry->name, age_of(entry),
                    doing != NULL ? 0 : idle_ms / 1000);
-    sw_text_printf(text, " flags=%s db=0 sub=0 psub=0 ssub=0 multi=%" PRId64 " qbuf=%" PRIu64,
-                   flags[0] != '\0' ? flags : "N", stats->queued, stats->input_bytes);
+    sw_text_printf(text,
+                   " flags=%s db=%" PRIu32 " sub=0 psub=0 ssub=0 multi=%" PRId64 " qbuf=%" PRIu64,
+                   flags[0] != '\0' ? flags : "N", __atomic_load_n(&entry->place, __ATOMIC_RELAXED),
+                   stats->queued, stats->input_bytes);
     sw_text_printf(text,
                    " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=%" PRIu64
                    " tot-mem=%" PRIu64 " events=r",

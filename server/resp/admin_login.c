@@ -10,6 +10,7 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/monitor.h"
 #include "server/resp/permit.h"
+#include "server/resp/place.h"
 
 static const char wrong_password[] =
     "WRONGPASS invalid username-password pair or user is disabled.";
@@ -135,6 +136,7 @@ void sw_call_reset(struct sw_call *call)
     sw_client_set_name(call, &no_name);
     call->session->reply_mode = SW_REPLY_ON;
     sw_monitor_end(sw_resp_of(call->session->conn));
+    sw_place_select(sw_resp_of(call->session->conn), 0);
     sw_conn_logout(call->session->conn);
     sw_text_simple(call->reply, "RESET");
 }

@@ -25,6 +25,12 @@ static bool shows_data(const struct sw_command *command)
            command->id == SW_COMMAND_DBSIZE || command->id == SW_COMMAND_DIGEST;
 }
 
+bool sw_command_is_about_table(const struct sw_command *command)
+{
+    return shows_data(command) || sw_command_is_numbered(command) ||
+           command->id == SW_COMMAND_WATCH;
+}
+
 /* Is the command served while the server loads its data? PING is not: its reply shows whether the
  * server serves. */
 static bool is_served_while_loading(const struct sw_command *command)

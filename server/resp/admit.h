@@ -23,6 +23,9 @@ void sw_heeded_init(struct sw_heeded *heeded);
  */
 bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command);
 
+/* Does the command read or change the table of its connection? */
+bool sw_command_is_about_table(const struct sw_command *command);
+
 /* Returns the error line if the server now rejects commands that read or write, as the arguments
  * select; NULL if it does not. Static storage. */
 const char *sw_refusal_of_exec(struct sw_batches *batches, bool reads, bool writes);

@@ -31,7 +31,7 @@
  *     RMW(maker, operand, reply)           a function of data.c that reads keys; rmw.c then writes,
  *                                          while no other client writes, and makes the reply
  *     TABLE(batch kind, function)          a batch of its own: run_<function> of control.c
- *     SAVER(function)                      sw_control_run_<function> of control_waits.c, which
+ *     SAVER(function)                      sw_control_run_<function> of control_*.c, which
  *                                          waits for the data directory, or for other loops
  *     REPORT(function)                     sw_call_<function> (admin*.c) makes the reply, after all
  *                                          earlier commands of the connection have taken effect
@@ -154,9 +154,13 @@
     X(OBJECT, "object", -2, KEYS(2, 2, 1), GENERIC, READ, SLOW, QUEUED, \
       KEY_FUNCTION(OBJECT, PEEK, ENCODING), "Get the encoding of a key's value, int or raw: ENCODING key") \
     X(FLUSHALL, "flushall", -1, ALL_KEYS, SERVER, WRITE, SLOW, REFUSED, \
-      TABLE(CLEAR, clear), "Remove every key") \
+      TABLE(CLEAR, clear), "Remove every key of every table") \
     X(FLUSHDB, "flushdb", -1, ALL_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
+    X(SWAPDB, "swapdb", 3, ALL_KEYS, SERVER, WRITE, FAST, REFUSED, \
+      SAVER(swapdb), "Exchange the contents of two tables: number number") \
+    X(TABLE, "table", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      SAVER(table), "Manage tables: CREATE, DROP, INFO, LIST, RENAME, SWAP, TRUNCATE") \
     X(RESIZE, "resize", 2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       TABLE(RESIZE, resize), "Change the capacity of the table: slots") \
     X(SCAN, "scan", -2, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
@@ -184,7 +188,7 @@
     X(HELLO, "hello", -1, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
       SESSION(hello), "Choose RESP2 or RESP3, and log in: [version [AUTH user password] [SETNAME name]]") \
     X(SELECT, "select", 2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
-      SESSION(select), "Select database 0, the only one") \
+      SESSION(select), "Select a table by its number or its name") \
     X(RESET, "reset", 1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
       SESSION(reset), "Reset the connection's state") \
     X(MULTI, "multi", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \

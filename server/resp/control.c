@@ -18,6 +18,7 @@
 #include "server/resp/control_parts.h"
 #include "server/resp/glob.h"
 #include "server/resp/output.h"
+#include "server/resp/place.h"
 #include "server/resp/resp.h"
 #include "server/resp/slow.h"
 
@@ -215,6 +216,8 @@ static void on_done(struct sw_flight *flight)
     } else if (control->command->id == SW_COMMAND_KEYS) {
         control->follows = batch->scan.cursor != 0;
         sw_control_visit(control, batch->scan.got, take_entry, go_on);
+    } else if (control->command->id == SW_COMMAND_FLUSHALL && sw_control_next_place(control)) {
+        sw_control_submit(control);
     } else if (control->command->id == SW_COMMAND_RANDOMKEY && draws_again(control)) {
         sw_control_visit(control, 0, NULL, sw_control_submit);
     } else {
@@ -275,6 +278,9 @@ static bool run_scan(struct sw_control *control, const struct sw_resp_command *a
                                          UINT64_MAX >> control->cursor_shift, &control->given)
                             ? scan_options(control, arguments, &count)
                             : "ERR invalid cursor";
+    if (error == NULL && sw_place_cuts_scan(sw_resp_of(control->conn), control->given)) {
+        error = "ERR the table was swapped: begin again with the cursor 0";
+    }
     if (error != NULL) {
         sw_resp_error(control->conn, control->command, "%s", error);
         free(control);
@@ -356,6 +362,9 @@ static bool run_clear(struct sw_control *control, const struct sw_resp_command *
     const struct sw_cluster_view *view = control->conn->net->cluster.view;
     if (view != NULL && view->is_target) {
         return sw_control_refuse(control, "ERR " SW_NO_CLEAR);
+    }
+    if (control->command->id == SW_COMMAND_FLUSHALL) {
+        (void)sw_control_next_place(control);
     }
     control->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
     start(control);

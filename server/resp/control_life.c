@@ -59,9 +59,12 @@ void sw_control_begin(struct sw_control *control)
 
 void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control))
 {
+    const bool reads = control->command->id == SW_COMMAND_DIGEST;
     control->is_over = is_over;
+    control->resp = reads ? control->resp : control->resp->first;
+    sw_resp_of(control->conn)->uses_no_table = !reads;
     sw_control_begin(control);
-    sw_list_push(&control->resp->waits, &control->waits);
+    sw_list_push(reads ? &control->resp->waits : &control->resp->idle_waits, &control->waits);
 }
 
 void sw_control_submit(struct sw_control *control)
@@ -131,5 +134,6 @@ void sw_control_finish(struct sw_control *control)
     }
     free(control);
     state->control_in_flight = false;
+    state->uses_no_table = false;
     sw_conn_request_done(conn, true);
 }

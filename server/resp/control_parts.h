@@ -18,6 +18,7 @@
 #define SW_CONTROL_PATTERN_BYTES 4096
 #define SW_CONTROL_ERROR_BYTES 400
 
+struct sw_change;
 struct sw_conn;
 struct sw_control;
 struct sw_resp;
@@ -63,15 +64,17 @@ struct sw_control {
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */
     int slot;            /* CLUSTER, DBSIZE: the slot to count; negative: all slots of this node */
-    uint64_t keys_counted;  /* CLUSTER, DBSIZE: the keys counted so far */
-    uint64_t keys_foreign;  /* DBSIZE: keys of other nodes */
-    uint64_t keys_wanted;   /* GETKEYSINSLOT: most keys of the reply; others: 0 */
-    uint64_t view_number;   /* that SETTOPOLOGY waits for, or that a count began with */
-    uint64_t queued_number; /* SETTOPOLOGY: the write of the registry that it waits for */
-    bool is_text;           /* CLUSTER: `keys` is the whole reply */
-    bool is_list;           /* GETKEYSINSLOT */
-    bool counts_foreign;    /* COUNTFOREIGN */
-    bool is_taken;          /* SETTOPOLOGY */
+    uint64_t keys_counted;    /* CLUSTER, DBSIZE: the keys counted so far */
+    uint64_t keys_foreign;    /* DBSIZE: keys of other nodes */
+    uint64_t keys_wanted;     /* GETKEYSINSLOT: most keys of the reply; others: 0 */
+    uint64_t view_number;     /* that SETTOPOLOGY waits for, or that a count began with */
+    uint64_t queued_number;   /* SETTOPOLOGY: the write of the registry that it waits for */
+    bool is_text;             /* CLUSTER: `keys` is the whole reply */
+    bool is_list;             /* GETKEYSINSLOT */
+    bool counts_foreign;      /* COUNTFOREIGN */
+    bool is_taken;            /* SETTOPOLOGY */
+    struct sw_change *change; /* TABLE, SWAPDB: owned by the command; NULL: none */
+    uint64_t next_place;      /* FLUSHALL: places below this number are done */
     uint32_t pattern_bytes;
     uint8_t *pattern;                   /* behind this struct, in its allocation */
     char error[SW_CONTROL_ERROR_BYTES]; /* SAVE, DIGEST: empty: it went well */
@@ -133,7 +136,12 @@ void sw_control_wait_unblocked(struct sw_control *control,
                                bool (*is_over)(struct sw_control *control));
 bool sw_control_is_gone(const struct sw_control *control);
 
-/* The functions of the rows of kind SAVER (control_waits.c, control_repl.c). */
+/* Moves the command to the next place (control->next_place). Returns false if there is none. */
+bool sw_control_next_place(struct sw_control *control);
+
+/* The functions of the rows of kind SAVER (control_waits.c, control_repl.c, control_table.c). */
+bool sw_control_run_table(struct sw_control *control, const struct sw_resp_command *arguments);
+bool sw_control_run_swapdb(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_command *arguments);

@@ -222,17 +222,13 @@ static bool ends(struct sw_control *control)
     return true;
 }
 
-bool sw_control_poll_waits(struct sw_resp *resp)
+/* Replies to the commands of the list whose waits are over. Returns true if there was one. */
+static bool poll_list(struct sw_list *waits)
 {
     bool moved = false;
-    struct sw_list *link = resp->waits.next;
-    if (link != &resp->waits) {
-        /* set before the checks, so that later progress wakes the loop */
-        __atomic_store_n(&resp->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
-    }
-    while (link != &resp->waits) {
+    SW_LIST_EACH(waits, link)
+    {
         struct sw_control *control = SW_CONTAINER(link, struct sw_control, waits);
-        link = link->next;
         if (ends(control)) {
             sw_list_remove(&control->waits);
             sw_control_finish(control);
@@ -240,4 +236,14 @@ bool sw_control_poll_waits(struct sw_resp *resp)
         }
     }
     return moved;
+}
+
+bool sw_control_poll_waits(struct sw_resp *resp)
+{
+    if (!sw_list_is_empty(&resp->waits) || !sw_list_is_empty(&resp->idle_waits)) {
+        /* set before the checks, so that later progress wakes the loop */
+        __atomic_store_n(&resp->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+    }
+    const bool moved = poll_list(&resp->waits);
+    return poll_list(&resp->idle_waits) || moved;
 }

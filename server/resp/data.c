@@ -259,7 +259,7 @@ FOR_EACH_KIND void run_two(const struct data *data, const struct values *values)
 
 FOR_EACH_KIND void run_copy(const struct data *data, const struct values *values)
 {
-    const char *error = sw_rmw_copy_options(data->arguments);
+    const char *error = sw_rmw_copy_options(data->conn, data->arguments);
     if (error != NULL) {
         refuse(data, "%s", error);
     } else {

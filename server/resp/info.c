@@ -12,6 +12,7 @@
 #include "server/config/live.h"
 #include "server/config/options.h"
 #include "server/resp/session.h"
+#include "server/tables/tables.h"
 
 static void info_put(struct sw_text *text, const char *name, uint64_t value)
 {
@@ -218,12 +219,27 @@ static void section_cluster(const struct sw_server_stats *snapshot, struct sw_te
     }
 }
 
+/* Appends the line of a place that has keys. */
+static void put_keyspace(void *context, const struct sw_place *place,
+                         const struct sw_served *served)
+{
+    struct sw_text *text = context;
+    struct sw_table_stats stats;
+    if (place == NULL) {
+        return;
+    }
+    sw_table_stats(served->table, &stats);
+    if (stats.occupied > 0) {
+        sw_text_printf(text, "db%u:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=%" PRIu64,
+                       place->number, stats.occupied, stats.expires, stats.ttl_mean_ms);
+        sw_text_printf(text, place->number == 0 ? "\r\n" : ",name=%s\r\n", place->name);
+    }
+}
+
 static void section_keyspace(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
-    if (snapshot->stats.occupied > 0) {
-        sw_text_printf(text, "db0:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=%" PRIu64 "\r\n",
-                       snapshot->stats.occupied, snapshot->stats.expires,
-                       snapshot->stats.ttl_mean_ms);
+    if (snapshot->tables != NULL) {
+        sw_tables_each(snapshot->tables, put_keyspace, text);
     }
 }
 

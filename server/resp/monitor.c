@@ -148,8 +148,8 @@ void sw_monitor_show(const struct sw_resp_conn *state, const struct sw_command *
     struct sw_text line;
     clock_gettime(CLOCK_REALTIME, &now);
     sw_text_init(&line, SW_LIVE(config->output_bytes_max));
-    sw_text_printf(&line, "+%lld.%06ld [0 %s%s]", (long long)now.tv_sec, now.tv_nsec / 1000,
-                   is_unix ? "unix:" : state->conn->peer.address,
+    sw_text_printf(&line, "+%lld.%06ld [%u %s%s]", (long long)now.tv_sec, now.tv_nsec / 1000,
+                   state->place, is_unix ? "unix:" : state->conn->peer.address,
                    is_unix ? config->unix_socket : "");
     for (uint32_t i = 0; i < arguments->count && !line.failed; i++) {
         if (i >= secrets.from && i < secrets.to) {

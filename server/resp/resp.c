@@ -14,6 +14,7 @@
 #include "server/resp/iteration_share.h"
 #include "server/resp/monitor.h"
 #include "server/resp/output.h"
+#include "server/resp/place_change.h"
 #include "server/resp/run.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
@@ -117,6 +118,9 @@ static size_t feed_commands(struct sw_conn *conn, const uint8_t *bytes, size_t s
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return 0;
     }
+    if (!sw_place_is_followed(state)) {
+        return 0;
+    }
     if (conn->retried && !sw_replies_has_room(state->resp->filling, state->operations_wanted)) {
         sw_conn_stall(conn, SW_STALL_BATCH_FULL); /* without parsing the command again */
         return 0;
@@ -160,6 +164,7 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
     state->resp = loop_state;
+    state->resp->conns++;
     state->conn = conn;
     sw_session_init(&state->session, conn);
     sw_resp_output_init(state);
@@ -171,6 +176,7 @@ static void close_conn(struct sw_conn *conn)
     sw_transaction_drop(state);
     sw_monitor_end(state);
     sw_resp_output_fini(state);
+    state->resp->conns--;
 }
 
 static bool refuse_resp_conn(struct sw_conn *conn, enum sw_refusal why)
@@ -280,6 +286,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->random_state = seed;
     resp->filling = &resp->replies[0];
     sw_list_init(&resp->waits);
+    sw_list_init(&resp->idle_waits);
     sw_list_init(&resp->passes);
     sw_list_init(&resp->gated);
     sw_list_init(&resp->monitors);
@@ -299,6 +306,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .mover = owner->mover,
                                     .ha = owner->ha,
                                     .live = owner->live,
+                                    .table = batches->table,
                                     .timings = owner->timings,
                                     .users = net->users,
                                     .clients = net->clients,

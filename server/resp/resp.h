@@ -46,6 +46,7 @@ struct sw_resp_owner {
     struct sw_mover *mover;                        /* NULL: no cluster mode */
     struct sw_live *live;                          /* changes options; shared by all loops */
     struct sw_timings *timings;                    /* shared by all loops; NULL: nothing is timed */
+    struct sw_tables **tables; /* the server's, set before the loops run; NULL: one table */
 };
 
 /* The budget for text replies in an iteration of the loop. Iterations are numbered from 1. */
@@ -67,6 +68,7 @@ struct sw_resp {
     uint64_t batches_done;      /* batches that are done, since the start */
     struct sw_rmw rmw;          /* the read-modify-write command */
     struct sw_list monitors;    /* of `first` alone: connections that MONITOR shows commands to */
+    uint64_t conns;             /* connections whose state refers to this struct */
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
@@ -75,7 +77,8 @@ struct sw_resp {
     struct sw_key_string keys;         /* how keys are written */
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
-    struct sw_list waits;           /* commands SAVE and WAITAOF that wait */
+    struct sw_list waits;           /* commands that wait for a reader of the table: DIGEST */
+    struct sw_list idle_waits;      /* of `first` alone: SAVE, WAIT, TABLE: waits without a table */
     struct sw_list passes;          /* commands whose entries are processed in portions */
     uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
@@ -101,8 +104,13 @@ struct sw_resp_output {
 
 /* The state of a connection, in conn->protocol_state. */
 struct sw_resp_conn {
-    struct sw_resp *resp;
-    struct sw_conn *conn; /* the connection that this state is part of */
+    struct sw_resp *resp; /* of the table that its next command is about */
+    uint32_t place;       /* the number of the place that it has selected */
+    uint64_t view_number; /* of the view in which `resp` is the table of the place; 0: none */
+    bool lacks_place;     /* no table lies in the place: commands on keys are refused */
+    bool uses_no_table;   /* its command waits in resp->idle_waits */
+    uint32_t scanned_place, scanned_table; /* where its last SCAN was; 0: no table */
+    struct sw_conn *conn;                  /* the connection that this state is part of */
     struct sw_last_write last_write;
     struct sw_slots slots;    /* of its last command on keys, in cluster mode */
     uint64_t frozen_since_ms; /* start of a command's wait for a frozen slot; 0: none waits */
@@ -118,6 +126,7 @@ struct sw_resp_conn {
         uint64_t view_number;        /* the topology that admitted its first keys */
         uint64_t fence;              /* of replication then */
         uint64_t until;              /* when the first of its keys expires; UINT64_MAX: none does */
+        bool is_lost;                /* its keys' table has left the place: they count as changed */
     } watch;                         /* WATCH */
     struct sw_resp_monitor *monitor; /* MONITOR sends commands here; NULL: not a monitor */
     uint32_t operations_wanted;      /* of the command that waits for room in the batch; or 0 */

@@ -12,6 +12,7 @@
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/batch_results.h"
+#include "server/resp/place.h"
 #include "server/resp/resp.h"
 #include "server/resp/watching.h"
 #include "table/expiring.h"
@@ -318,7 +319,7 @@ static void execute(struct sw_rmw *rmw)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-const char *sw_rmw_copy_options(const struct sw_resp_command *arguments)
+const char *sw_rmw_copy_options(struct sw_conn *conn, const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *words = arguments->arguments;
     for (uint32_t i = 3; i < arguments->count; i++) {
@@ -336,8 +337,10 @@ const char *sw_rmw_copy_options(const struct sw_resp_command *arguments)
         if (database < INT32_MIN || database > INT32_MAX) {
             return "ERR value is out of range, value must between -2147483648 and 2147483647";
         }
-        if (database != 0) {
-            return "ERR DB index is out of range";
+        if (database != sw_resp_of(conn)->place) {
+            return sw_place_exists(conn, database) ? "ERR COPY copies within one table: leave DB "
+                                                     "out, or read the value with GET"
+                                                   : "ERR DB index is out of range";
         }
     }
     return NULL;

@@ -70,7 +70,7 @@ static inline bool sw_rmw_takes(const struct sw_command *command,
 
 /* Checks the arguments behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an
  * error line, or NULL. */
-const char *sw_rmw_copy_options(const struct sw_resp_command *arguments);
+const char *sw_rmw_copy_options(struct sw_conn *conn, const struct sw_resp_command *arguments);
 
 /* Starts the command, or refuses it. Returns false, with nothing done and the connection stalled,
  * if it has to wait. */

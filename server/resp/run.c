@@ -72,6 +72,12 @@ static bool run_transaction(struct sw_resp_conn *state, const struct sw_command 
     return sw_transaction_run(state, command);
 }
 
+/* The number of the loop's view. After SELECT that of the connection differs. */
+static uint64_t conn_view(const struct sw_resp_conn *state)
+{
+    return state->conn->net->tables.number;
+}
+
 /* Makes the text reply of a command. */
 static void make_text(struct sw_resp_conn *state, const struct sw_command *command,
                       const struct sw_resp_command *arguments)
@@ -96,6 +102,9 @@ static void make_text(struct sw_resp_conn *state, const struct sw_command *comma
         return;
     }
     sw_replies_add_text(resp->filling, state->conn, command, first);
+    if (state->view_number != conn_view(state) && state->conn->stall == SW_STALL_NONE) {
+        sw_conn_stall(state->conn, SW_STALL_BARRIER); /* the next command is about another table */
+    }
     if (session->shutdown_asked) {
         resp->owner.stop(resp->owner.server, !session->shutdown_unsaved,
                          sw_conn_keep_socket(state->conn));
@@ -136,6 +145,17 @@ static carry_out *const runs[] = {
     [SW_KIND_SESSION] = run_text,    [SW_KIND_TRANSACTION] = run_transaction,
 };
 
+/* Refuses a command on a table if none lies in the connection's place. */
+static bool lacks_place(struct sw_resp_conn *state, const struct sw_command *command)
+{
+    if (!state->lacks_place || !sw_command_is_about_table(command)) {
+        return false;
+    }
+    sw_resp_error(state->conn, command, "ERR the table %u was dropped: SELECT another one",
+                  state->place);
+    return true;
+}
+
 enum outcome {
     WAITS,   /* nothing was done, and the connection has stalled */
     REFUSED, /* the command has a reply, or closes the connection */
@@ -155,7 +175,7 @@ static enum outcome run_command(struct sw_resp_conn *state, const struct sw_comm
         may = false;
     } else if (may) {
         conn->last_request = sw_clients_command(command->id);
-        may = sw_admits(state, command);
+        may = !lacks_place(state, command) && sw_admits(state, command);
     }
     if (!may && conn->stall != SW_STALL_NONE) {
         return WAITS;

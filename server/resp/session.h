@@ -43,6 +43,7 @@ void sw_session_set_resp3(struct sw_session *session, bool resp3);
 uint64_t sw_session_now_ms(void);
 
 struct sw_live;
+struct sw_table;
 struct sw_ha;
 struct sw_ha_status;
 struct sw_mover;
@@ -64,6 +65,7 @@ struct sw_admin {
     struct sw_key_string keys;  /* how keys are written */
     struct sw_clients *clients; /* connections of all loops, also of frames; NULL: none */
     struct sw_users *users;     /* who may do what */
+    struct sw_table *table;     /* that these commands are about */
     struct sw_saver *saver;     /* NULL: there is no data directory */
     const struct sw_cluster_handle *cluster; /* of the loop */
     struct sw_repl *repl;                    /* NULL: no replication */

@@ -21,7 +21,8 @@ static const struct {
     {"only GETRANGE and SETRANGE read or write parts of a value",
      "substr lcs bitcount bitfield bitfield_ro bitop bitpos "
      "getbit setbit"},
-    {"this server has one database, 0", "move swapdb"},
+    {"a key stays in its table: read its value with GET, and write it to the other table with SET",
+     "move"},
     {"this server does not serialise single keys: read the value with GET, and write it with SET",
      "dump migrate restore restore-asking"},
     {"this server has no lists",

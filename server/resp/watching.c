@@ -48,7 +48,7 @@ static bool has_expired(struct sw_resp_conn *state, const struct sw_watch_state 
 
 bool sw_watching_is_on(struct sw_resp_conn *state)
 {
-    return sw_watcher_has_keys(&state->watch.watcher);
+    return sw_watcher_has_keys(&state->watch.watcher) || state->watch.is_lost;
 }
 
 bool sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t count)
@@ -77,14 +77,15 @@ void sw_watching_until(struct sw_resp_conn *state, uint64_t at)
 bool sw_watching_is_changed(struct sw_resp_conn *state)
 {
     const struct sw_watch_state *watch = &state->watch;
-    return sw_watcher_is_changed(&watch->watcher) || has_expired(state, watch) ||
+    return watch->is_lost || sw_watcher_is_changed(&watch->watcher) || has_expired(state, watch) ||
            watch->view_number != view_number(state) || watch->fence != fence(state) ||
            is_replica(state);
 }
 
 void sw_watching_forget(struct sw_resp_conn *state)
 {
-    if (sw_watching_is_on(state)) {
+    state->watch.is_lost = false;
+    if (sw_watcher_has_keys(&state->watch.watcher)) {
         count_keys(state, -(int64_t)sw_watched_forget(watched_of(state), &state->watch.watcher));
     }
 }

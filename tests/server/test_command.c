@@ -143,7 +143,7 @@ static bool waits_for_others(enum sw_command_id id)
 {
     return id == SW_COMMAND_SAVE || id == SW_COMMAND_DIGEST || id == SW_COMMAND_WAITAOF ||
            id == SW_COMMAND_CLUSTER || id == SW_COMMAND_WAIT || id == SW_COMMAND_REPLICAOF ||
-           id == SW_COMMAND_SLAVEOF;
+           id == SW_COMMAND_SLAVEOF || id == SW_COMMAND_TABLE || id == SW_COMMAND_SWAPDB;
 }
 
 Test(command, what_an_engine_lacks)

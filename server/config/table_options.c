@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table_options.c - the options of one table of several.
+ */
+#include "server/config/table_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "table/configuration.h"
+
+bool sw_option_is_of_a_table(const struct sw_option *option)
+{
+    static const char *const of_the_server[] = {"backend", "device", "rows-in", "rows-gpu-bytes",
+                                                "resp-keys-change"};
+    bool is = strcmp(option->section, "table") == 0;
+    for (size_t i = 0; i < sizeof(of_the_server) / sizeof(of_the_server[0]); i++) {
+        is &= strcmp(option->name, of_the_server[i]) != 0;
+    }
+    return is;
+}
+
+/* Sets the first capacity, and lets the table grow to `most` slots if its engine grows. */
+static void set_capacity(struct sw_config *config, uint64_t most)
+{
+    const bool grows = config->engine != SW_ENGINE_CUCKOO && most > SW_TABLE_CAPACITY_FIRST;
+    config->capacity = most < SW_TABLE_CAPACITY_FIRST ? most : SW_TABLE_CAPACITY_FIRST;
+    config->max_capacity = grows ? most : 0;
+}
+
+static uint64_t largest_capacity(const struct sw_config *config)
+{
+    return config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
+}
+
+void sw_table_options_begin(struct sw_table_options *options, const struct sw_config *base,
+                            bool alike)
+{
+    memset(options->given, 0, sizeof(options->given));
+    options->config = *base;
+    options->config.threads = 1;
+    if (!alike) {
+        set_capacity(&options->config, largest_capacity(base));
+    }
+}
+
+/* Gives the options that depend on the engine their defaults. */
+static void change_engine(struct sw_table_options *options)
+{
+    struct sw_config *config = &options->config;
+    const uint64_t most = largest_capacity(config);
+    char error[SW_CONFIG_ERROR_BYTES];
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        const struct sw_option *option = sw_option_at(i);
+        const bool stays = i == SW_OPTION_AT_engine || i == SW_OPTION_AT_key_bits ||
+                           i == SW_OPTION_AT_resp_keys || i == SW_OPTION_AT_threads;
+        if (sw_option_is_of_a_table(option) && !stays && !options->given[i]) {
+            (void)sw_option_set(option, option->standard, config, error, sizeof(error));
+        }
+    }
+    set_capacity(config, most);
+}
+
+int sw_table_options_set(struct sw_table_options *options, const char *name, const char *value,
+                         char *error, size_t error_bytes)
+{
+    const struct sw_option *option = sw_option_find(name);
+    const uint32_t engine = options->config.engine;
+    if (option == NULL) {
+        snprintf(error, error_bytes, "unknown option '%.64s' of a table; did you mean '%s'?", name,
+                 sw_option_nearest(name)->name);
+        return -1;
+    }
+    if (!sw_option_is_of_a_table(option)) {
+        snprintf(error, error_bytes,
+                 "%s is an option of the server, not of one table: leave it out", name);
+        return -1;
+    }
+    if (strcmp(value, "auto") == 0 && option->type == SW_OPTION_OR_AUTO) {
+        snprintf(error, error_bytes, "%s auto is for the default table: give a number", name);
+        return -1;
+    }
+    if (sw_option_set(option, value, &options->config, error, error_bytes) != 0) {
+        return -1;
+    }
+    options->given[option - sw_option_at(0)] = true;
+    if (options->config.engine != engine) {
+        change_engine(options);
+    }
+    if (options->given[SW_OPTION_AT_capacity] && !options->given[SW_OPTION_AT_max_capacity] &&
+        options->config.max_capacity < options->config.capacity) {
+        options->config.max_capacity = 0;
+    }
+    return 0;
+}
+
+int sw_table_options_check(const struct sw_table_options *options, char *error, size_t error_bytes)
+{
+    return sw_config_check_given(&options->config, options->given, error, error_bytes) != 0 ||
+                   sw_config_check_table(&options->config, error, error_bytes) != 0 ||
+                   sw_config_check_limits(&options->config, error, error_bytes) != 0
+               ? -1
+               : 0;
+}
+
+bool sw_config_is_of_one_shape(const struct sw_config *one, const struct sw_config *other)
+{
+    return one->engine == other->engine && one->key_bits == other->key_bits &&
+           sw_config_value_format(one) == sw_config_value_format(other) &&
+           sw_config_value_type(one) == sw_config_value_type(other) &&
+           sw_config_stored_bytes(one) == sw_config_stored_bytes(other) &&
+           sw_config_text_bytes(one) == sw_config_text_bytes(other) &&
+           one->resp_keys == other->resp_keys && one->policy == other->policy &&
+           (one->stash == 0) == (other->stash == 0);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table_options.h - the options of one table of a server that has several.
+ *
+ * Each table has a configuration of its own: that of the server, in which its options of the
+ * section [table] replace the server's. Options of other sections, and those of the device and of
+ * the backend, are the server's.
+ *
+ * The functions are pure. Functions that can fail return 0, or -1 with a sentence in `error`.
+ */
+#ifndef SHERWOOD_SERVER_CONFIG_TABLE_OPTIONS_H
+#define SHERWOOD_SERVER_CONFIG_TABLE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/config/options.h"
+
+/* Slots of a new table whose capacity nobody gives. */
+#define SW_TABLE_CAPACITY_FIRST (64ULL << 10)
+
+/* The options of a table that is being made. */
+struct sw_table_options {
+    struct sw_config config;
+    bool given[SW_OPTION_COUNT];
+};
+
+/* Returns whether the option belongs to one table. */
+bool sw_option_is_of_a_table(const struct sw_option *option);
+
+/* Begins with the options of `base`. Unless `alike`, the table begins with
+ * SW_TABLE_CAPACITY_FIRST slots, and grows to the largest capacity of `base`. The table has one
+ * thread for large batches: the number of threads must not grow with the tables. */
+void sw_table_options_begin(struct sw_table_options *options, const struct sw_config *base,
+                            bool alike);
+/* Sets an option. Another engine than before has all other options at their defaults, except the
+ * key bits and the format of keys, so give `engine` first. */
+int sw_table_options_set(struct sw_table_options *options, const char *name, const char *value,
+                         char *error, size_t error_bytes);
+/* Checks that a table can have these options. */
+int sw_table_options_check(const struct sw_table_options *options, char *error, size_t error_bytes);
+
+/* Returns whether tables with these options have one shape: a request on one of them means the same
+ * on the other. */
+bool sw_config_is_of_one_shape(const struct sw_config *one, const struct sw_config *other);
+
+#endif

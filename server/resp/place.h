@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * place.h - the place that a RESP connection has selected.
+ *
+ * A connection names a place by its number, and uses the RESP state of the table that lies there
+ * (struct sw_resp). It changes to another table between two commands, when its earlier commands
+ * have their replies: after SELECT, and after the loop has adopted a view in which another table
+ * lies in the place. So its replies keep their order, and each command has one table.
+ *
+ * Threads: the loop's.
+ */
+#ifndef SHERWOOD_SERVER_RESP_PLACE_H
+#define SHERWOOD_SERVER_RESP_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/resp/resp.h"
+
+/* Returns whether there is a place with this number. */
+bool sw_place_exists(const struct sw_conn *conn, int64_t number);
+/* Returns an error line if the connection cannot select another place now, or NULL. */
+const char *sw_place_refusal(const struct sw_resp_conn *state);
+/* Selects a place. It takes effect before the next command. */
+void sw_place_select(struct sw_resp_conn *state, uint32_t number);
+
+/* May a SCAN go on at this cursor? Returns true if another table lies in the place than at the
+ * connection's last SCAN there. Notes the table. */
+bool sw_place_cuts_scan(struct sw_resp_conn *state, uint64_t cursor);
+
+/* Reserves the server for replication (sw_tables_claim_replication). Returns false if it has
+ * several tables. */
+#define SW_SEVERAL_TABLES \
+    "ERR this server has, or had, several tables, which are not replicated: restart it first"
+bool sw_place_may_replicate(const struct sw_resp *resp);
+
+#endif

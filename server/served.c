@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * served.c - the tables of a server beside the one that it starts with.
+ */
+#include "server/served.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "server/batch/gate.h"
+#include "server/config/table_options.h"
+#include "server/observe/log.h"
+#include "server/seat.h"
+#include "server/server_parts.h"
+#include "table/expiring.h"
+#include "table/table.h"
+
+/* --- closing ---------------------------------------------------------------------------------- */
+
+static void close_seats(struct sw_served *served, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sw_seat_fini(served->loops[i].seat);
+        free(served->loops[i].seat);
+    }
+    free(served->loops);
+    served->loops = NULL;
+}
+
+/* Frees what a table has except its seats. */
+static void free_table(struct sw_served *served)
+{
+    sw_gate_destroy(served->gate);
+    sw_table_destroy(served->table);
+    free((void *)served->config);
+}
+
+/* Empties the table that the server started with, and gives its memory back: other parts of the
+ * server use the table until the end. */
+static void empty_table(struct sw_table *table)
+{
+    struct sw_queue *queue = NULL;
+    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+    struct sw_batch shrink = {.kind = SW_BATCH_RESIZE, .capacity = 1};
+    if (sw_queue_create(table, &queue) != SW_OK || sw_batch_run(queue, &clear) != SW_OK ||
+        sw_batch_run(queue, &shrink) != SW_OK) { /* an engine without RESIZE keeps its slots */
+        sw_log(SW_LOG_NOTICE, "a dropped table keeps its memory: restart the server to free it");
+    }
+    sw_queue_destroy(queue);
+}
+
+static void close_table(void *argument, struct sw_served *served)
+{
+    const struct sw_server *server = argument;
+    if (served->table == server->table) {
+        empty_table(served->table);
+        return;
+    }
+    close_seats(served, server->loop_count);
+    free_table(served);
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int refuse(char *error, size_t error_bytes, const char *reason)
+{
+    snprintf(error, error_bytes, "ERR the table cannot be created: %s", reason);
+    return -1;
+}
+
+/* Creates the table and its gate. */
+static int create_table(struct sw_server *server, struct sw_served *served, char *error,
+                        size_t error_bytes)
+{
+    struct sw_table_config table;
+    struct sw_table_info info;
+    char reason[256] = "not enough memory";
+    sw_config_table(served->config, &table);
+    table.backend = SW_BACKEND_CPU;
+    table.sequencer = &server->sequencer;
+    if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
+        return refuse(error, error_bytes, "no random seed: give the option seed");
+    }
+    if (sw_table_create(&table, &served->table, reason, sizeof(reason)) != SW_OK) {
+        return refuse(error, error_bytes, reason);
+    }
+    sw_table_info(served->table, &info);
+    if (served->config->default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
+        return refuse(error, error_bytes,
+                      "keys do not expire with these options: leave default-ttl out");
+    }
+    if (served->config->default_ttl != 0) {
+        sw_table_will_expire(served->table);
+    }
+    served->gate = sw_gate_create(served->config->watched_keys_max);
+    return served->gate == NULL ? refuse(error, error_bytes, "not enough memory") : 0;
+}
+
+/* Opens a seat on every loop. */
+static int open_seats(struct sw_server *server, struct sw_served *served)
+{
+    served->loops = calloc(server->loop_count, sizeof(*served->loops));
+    for (uint32_t i = 0; i < server->loop_count && served->loops != NULL; i++) {
+        struct sw_seat *seat = aligned_alloc(64, (sizeof(struct sw_seat) + 63) / 64 * 64);
+        served->loops[i].seat = seat;
+        if (seat == NULL || sw_loop_open_seat(&server->loops[i], seat, served) != 0) {
+            close_seats(served, seat == NULL ? i : i + 1);
+            return -1;
+        }
+        served->loops[i].resp = &seat->resp;
+    }
+    return served->loops == NULL ? -1 : 0;
+}
+
+static int open_table(void *argument, const struct sw_config *config, struct sw_served *served,
+                      char *error, size_t error_bytes)
+{
+    struct sw_server *server = argument;
+    struct sw_config *own = malloc(sizeof(*own));
+    if (own == NULL) {
+        return refuse(error, error_bytes, "not enough memory");
+    }
+    *own = *config;
+    served->config = own;
+    if (create_table(server, served, error, error_bytes) != 0) {
+        free_table(served);
+        return -1;
+    }
+    if (open_seats(server, served) != 0) {
+        free_table(served);
+        return refuse(error, error_bytes, "not enough memory");
+    }
+    return 0;
+}
+
+/* --- statistics ------------------------------------------------------------------------------- */
+
+struct sum {
+    const struct sw_server *server;
+    struct sw_table_info *info;
+    struct sw_table_stats *stats;
+};
+
+/* Adds the counters, which never fall, of one table to others. */
+static void add_counters(struct sw_table_stats *sum, const struct sw_table_stats *stats)
+{
+    uint64_t *counters = (uint64_t *)(void *)&sum->counters;
+    const uint64_t *more = (const uint64_t *)(const void *)&stats->counters;
+    for (size_t i = 0; i < sizeof(stats->counters) / sizeof(uint64_t); i++) {
+        counters[i] += more[i];
+    }
+    sum->expired += stats->expired;
+    sum->changes += stats->changes;
+    sum->batches += stats->batches;
+    sum->writes += stats->writes;
+    sum->write_launches += stats->write_launches;
+    sum->grown += stats->grown;
+    sum->resized += stats->resized;
+    sum->resize_failed += stats->resize_failed;
+}
+
+/* Adds a table to the statistics, which have those of the table that the server started with. */
+static void add(void *context, const struct sw_place *place, const struct sw_served *served)
+{
+    const struct sum *sum = context;
+    struct sw_table_info info;
+    struct sw_table_stats stats;
+    (void)place;
+    if (served == NULL) {
+        add_counters(sum->stats, &sum->server->retired);
+        return;
+    }
+    if (served->table == sum->server->table) {
+        return;
+    }
+    sw_table_info(served->table, &info);
+    sw_table_stats(served->table, &stats);
+    add_counters(sum->stats, &stats);
+    sum->info->capacity_slots += info.capacity_slots;
+    sum->info->occupied_max += info.occupied_max;
+    sum->info->bytes_reserved += info.bytes_reserved;
+    sum->stats->occupied += stats.occupied;
+    sum->stats->expires += stats.expires;
+}
+
+static void retire(void *argument, const struct sw_served *served)
+{
+    struct sw_server *server = argument;
+    struct sw_table_stats stats;
+    if (served->table != server->table) { /* which is counted until the end */
+        sw_table_stats(served->table, &stats);
+        add_counters(&server->retired, &stats);
+    }
+}
+
+void sw_served_add_stats(struct sw_server *server, struct sw_server_stats *snapshot)
+{
+    struct sum sum = {server, &snapshot->info, &snapshot->stats};
+    if (server->tables != NULL) {
+        sw_tables_each(server->tables, add, &sum);
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void wake(void *argument)
+{
+    struct sw_server *server = argument;
+    sw_loops_wake(server->loops, __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE));
+}
+
+/* Returns why the server has one table, or NULL. */
+static const char *why_one(const struct sw_server *server)
+{
+    const struct sw_config *config = &server->config;
+    struct sw_table_info info;
+    sw_table_info(server->table, &info);
+    if (config->data_dir[0] != '\0') {
+        return "ERR several tables are not saved: start the server without data-dir";
+    }
+    if (sw_config_in_cluster(config)) {
+        return "ERR a node of a cluster has one table: start a server of its own for the others";
+    }
+    if (config->ha[0] != '\0' || config->replicaof[0] != '\0') {
+        return "ERR several tables are not replicated: start the server without ha and replicaof";
+    }
+    if (info.backend != SW_BACKEND_CPU) {
+        return "ERR a table in GPU memory is the only one of its server: start it with backend cpu";
+    }
+    return NULL;
+}
+
+/* Creates the tables db1, db2, .. of the option databases. */
+static int create_databases(struct sw_server *server)
+{
+    struct sw_change *change = calloc(1, sizeof(*change));
+    struct sw_table_options *options = malloc(sizeof(*options));
+    char error[SW_TABLES_ERROR_BYTES] = "ERR not enough memory";
+    int status = change == NULL || options == NULL ? -1 : 0;
+    for (uint32_t i = 1; i < server->config.databases && status == 0; i++) {
+        sw_table_options_begin(options, &server->config, false);
+        *change = (struct sw_change){.kind = SW_CHANGE_CREATE, .has_number = true, .number = i};
+        change->config = options->config;
+        snprintf(change->name, sizeof(change->name), "db%u", i);
+        status = sw_tables_change(server->tables, change, error, sizeof(error));
+    }
+    if (status != 0) {
+        sw_log(SW_LOG_ERROR, "cannot create the tables of databases %u: %s; lower databases",
+               server->config.databases, error + 4);
+    }
+    free(change);
+    free(options);
+    return status;
+}
+
+int sw_served_create(struct sw_server *server)
+{
+    const struct sw_tables_owner owner = {server, open_table, close_table,
+                                          retire, wake,       why_one(server)};
+    struct sw_served first = {
+        .table = server->table, .gate = server->gate, .config = &server->config};
+    first.loops = server->first_loops = calloc(server->loop_count, sizeof(*server->first_loops));
+    if (first.loops != NULL) {
+        server->tables = sw_tables_create(server->config.tables_max, &first, &owner);
+    }
+    if (server->tables == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for %u tables: lower tables-max",
+               server->config.tables_max);
+        return -1;
+    }
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        first.loops[i].seat = &server->loops[i].first;
+        first.loops[i].resp = &server->loops[i].first.resp;
+    }
+    if (create_databases(server) != 0) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        sw_tables_join(server->tables, &server->loops[i].net.tables, i);
+    }
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * served.h - opening and closing the tables that TABLE CREATE makes, with their seats.
+ *
+ * Threads: that of a change (tables/tables.h).
+ */
+#ifndef SHERWOOD_SERVER_SERVED_H
+#define SHERWOOD_SERVER_SERVED_H
+
+#include <stddef.h>
+
+#include "server/config/config.h"
+#include "server/tables/tables.h"
+
+struct sw_server;
+struct sw_server_stats;
+
+/* Creates the catalog, with the server's table in place 0, and the tables db1, db2, .. of the
+ * option databases. The loops are initialised and do not run. Returns 0, or -1 with a sentence
+ * logged. */
+int sw_served_create(struct sw_server *server);
+
+/* Adds the statistics of the other tables to those of place 0. `server` is a struct sw_server. */
+void sw_served_add_stats(struct sw_server *server, struct sw_server_stats *snapshot);
+
+#endif

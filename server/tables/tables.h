@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tables.h - the tables of the server, and the places in which they lie.
+ *
+ * A view is the catalog at one moment, with the table in each place. It never changes: a change
+ * publishes the next view. Each loop adopts the newest view between two requests
+ * (sw_tables_follow). So every request sees one view, and a change is complete for all clients when
+ * all loops have adopted its view. A change returns only then.
+ *
+ * A dropped table is closed when every loop has reported that it uses no table outside its view
+ * (sw_tables_settle): its requests are over, and its connections have left.
+ *
+ * Threads: any. One change runs at a time, on the thread of its caller, which waits for the loops:
+ * never a loop's thread. A handle belongs to its loop.
+ */
+#ifndef SHERWOOD_SERVER_TABLES_TABLES_H
+#define SHERWOOD_SERVER_TABLES_TABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/config/config.h"
+#include "server/list.h"
+#include "server/tables/places.h"
+
+#define SW_TABLES_ERROR_BYTES 512
+
+struct sw_bulk;
+struct sw_gate;
+struct sw_resp;
+struct sw_seat;
+struct sw_table;
+struct sw_tables;
+
+/* The parts of a loop that belong to one table. */
+struct sw_served_loop {
+    struct sw_seat *seat;
+    struct sw_resp *resp; /* of the seat */
+};
+
+/* A table of the server. Constant, except the table's contents. */
+struct sw_served {
+    uint32_t id;
+    struct sw_table *table;
+    struct sw_gate *gate;           /* of its writes */
+    const struct sw_config *config; /* its options, and the server's */
+    struct sw_served_loop *loops;   /* by the number of the loop */
+};
+
+struct sw_tables_view {
+    uint64_t number; /* 1, 2, .. */
+    struct sw_places catalog;
+    struct sw_served **served; /* served[i] lies in catalog.places[i] */
+};
+
+/* A loop's access to the tables. */
+struct sw_tables_handle {
+    struct sw_tables *tables;          /* NULL: there is one table (in tests) */
+    const struct sw_tables_view *view; /* NULL likewise */
+    uint64_t number;                   /* of the view; 0: none */
+    uint32_t loop;                     /* the number of the loop */
+    bool is_settled;                   /* sw_tables_settle was called for this view */
+    struct sw_list link;               /* in the list of handles; under the mutex */
+    uint64_t followed, settled;        /* numbers of views; under the mutex */
+};
+
+/* The functions of the server that a change calls, on its thread. */
+struct sw_tables_owner {
+    void *server; /* argument of the functions */
+    /* Opens an empty table with the options of `config`, which it copies, and a seat on every loop.
+     * Sets everything of *served except its id. Returns 0, or -1 with an error and nothing left. */
+    int (*open)(void *server, const struct sw_config *config, struct sw_served *served, char *error,
+                size_t error_bytes);
+    /* Closes a table that no loop uses. The table in place 0 at the start is emptied instead: other
+     * parts of the server use its memory. */
+    void (*close)(void *server, struct sw_served *served);
+    /* Keeps the counters of a table that is about to be closed. Brief; called under a lock. */
+    void (*retire)(void *server, const struct sw_served *served);
+    /* Makes each loop run an iteration. */
+    void (*wake)(void *server);
+    /* Why this server has one table: an error line; NULL: it may have several. */
+    const char *one_table;
+};
+
+/* Creates the catalog of place 0 with the table `first`, which the caller owns until
+ * sw_tables_destroy. At most `most` places. Returns NULL if there is no memory. */
+struct sw_tables *sw_tables_create(uint32_t most, const struct sw_served *first,
+                                   const struct sw_tables_owner *owner);
+/* Closes all tables except the first. Every loop has ended. NULL is allowed. */
+void sw_tables_destroy(struct sw_tables *tables);
+
+/* --- loops ------------------------------------------------------------------------------------ */
+
+/* Registers a loop, which adopts the newest view in its first iteration. Call it before the loop's
+ * thread starts. */
+void sw_tables_join(struct sw_tables *tables, struct sw_tables_handle *handle, uint32_t loop);
+/* The loop has ended: changes no longer wait for it. The handle may have no tables. */
+void sw_tables_leave(struct sw_tables_handle *handle);
+/* Returns whether there is a newer view. */
+bool sw_tables_is_behind(const struct sw_tables_handle *handle);
+/* Adopts the newest view. */
+void sw_tables_follow(struct sw_tables_handle *handle);
+/* Reports that the loop uses no table outside its view. */
+void sw_tables_settle(struct sw_tables_handle *handle);
+
+/* Return the place that clients name, by its name or its decimal number, and the table in a place;
+ * NULL: there is none. */
+const struct sw_place *sw_tables_find(const struct sw_tables_view *view, const void *text,
+                                      size_t bytes);
+struct sw_served *sw_tables_at(const struct sw_tables_view *view, uint32_t number);
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+enum sw_change_kind { SW_CHANGE_CREATE, SW_CHANGE_DROP, SW_CHANGE_RENAME, SW_CHANGE_SWAP };
+
+/* A change. A name is a name or a number in decimal, except a name that CREATE or RENAME gives. */
+struct sw_change {
+    enum sw_change_kind kind;
+    bool is_lenient; /* CREATE: the place may exist; DROP: it may not exist */
+    bool has_number; /* CREATE: the caller chooses the number */
+    uint32_t number; /* the number it chooses */
+    char name[SW_PLACE_NAME_BYTES];
+    char other[SW_PLACE_NAME_BYTES]; /* RENAME: the new name; SWAP: the other place */
+    struct sw_config config;         /* CREATE: options of the table */
+};
+
+/* Carries out a change, and returns when every loop has adopted it. Blocks for long. Returns 0, or
+ * -1 and a RESP error line in `error`: then nothing has changed. */
+int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *error,
+                     size_t error_bytes);
+
+/* Reserves this server for several tables, or for replication, until it ends. Returns false if it
+ * is reserved for the other one. */
+bool sw_tables_claim_several(struct sw_tables *tables);
+bool sw_tables_claim_replication(struct sw_tables *tables);
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Calls `show` for each place, ascending by number, then for the table that a DROP is about to
+ * close, with the place NULL. Before all it calls `show` with two NULLs. No table is closed or
+ * retired meanwhile. `show` must be brief and must not call functions of this header. */
+void sw_tables_each(struct sw_tables *tables,
+                    void (*show)(void *context, const struct sw_place *place,
+                                 const struct sw_served *served),
+                    void *context);
+
+#endif
