@@ -254,7 +254,7 @@ Test(cache_scores, tables_of_integers_have_none)
     config.batch_ops_max = 100;
     open_small(&small, config);
     for (uint32_t op = 0; op < SW_OP_END; op++) {
-        if (SW_OPS_HAS(SW_OPS_INTEGERS | SW_OPS_EXPIRE, op)) {
+        if (SW_OPS_HAS(SW_OPS_INTEGERS | SW_OPS_PAIR | SW_OPS_EXPIRE, op)) {
             continue;
         }
         small.batch.op = (enum sw_op)op;
