@@ -105,6 +105,13 @@ static bool pairs_are_valid(const struct sw_table *table, const struct sw_batch 
            (batch->expected != NULL && !batch->shared);
 }
 
+/* Returns whether the batch has what its operations need beside keys and values. Few do. */
+static bool has_the_rest(const struct sw_table *table, const struct sw_batch *batch, uint64_t seen)
+{
+    return (seen & (SW_OPS_PART | SW_OPS_PAIR)) == 0 ||
+           (parts_are_valid(table, batch, seen) && pairs_are_valid(table, batch, seen));
+}
+
 /* Returns whether a batch that concerns times can be launched. If writes are combined, such a batch
  * is always gathered, even if it hands entries back, so it must have no more groups than
  * operations. */
@@ -136,17 +143,16 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
         return SW_E_INVALID;
     }
     if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen) ||
-        !parts_are_valid(table, batch, seen) || !pairs_are_valid(table, batch, seen)) {
+        !has_the_rest(table, batch, seen)) {
         return SW_E_INVALID;
     }
     const bool gathered = batch->shared || (table->combines && table->combiner.gathers_all);
-    if (gathered && !sw_batch_loads_once(table, batch)) {
+    if (gathered && ((batch->shared && table->config.key_text_bytes > 0) ||
+                     !sw_batch_loads_once(table, batch))) {
         return SW_E_INVALID;
     }
-    if (batch->wide_operands && (seen & ~SW_OPS_16_BITS & ~WITHOUT_OPERANDS) != 0) {
-        return SW_E_INVALID;
-    }
-    if (table->config.key_text_bytes > 0 && (batch->shared || batch->wide_operands)) {
+    if (batch->wide_operands &&
+        ((seen & ~SW_OPS_16_BITS & ~WITHOUT_OPERANDS) != 0 || table->config.key_text_bytes > 0)) {
         return SW_E_INVALID;
     }
     batch->_adjusts = (seen & (SW_BACKEND_EXPIRES | SW_OPS_ONE(SW_SET_SCORE))) != 0;

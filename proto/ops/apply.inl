@@ -91,25 +91,6 @@ SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide_extra)(uint32_t op, 
     return effect;
 }
 
-/* Applies the table's operation `op`. Verb and guard are constants in each case. Tables of integers
- * have these operations, and those of SW_PAIR_OPERATION_MAP. */
-SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool found,
-                                                             SW_WIDTH_WORD old,
-                                                             SW_WIDTH_WORD operand,
-                                                             SW_WIDTH_WORD *out)
-{
-#define SW_ROW(name, number, its_op, verb, guard, ...)                                             \
-    case (its_op):                                                                                 \
-        return SW_WIDTH_NAMED(sw_verb_apply)(SW_VERB_##verb, SW_WHEN_##guard, found, old, operand, \
-                                             out);
-    switch (op) {
-        SW_CORE_OPERATION_MAP(SW_ROW)
-    default:
-        return SW_WIDTH_NAMED(sw_decide_extra)(op, found, old, operand, out);
-    }
-#undef SW_ROW
-}
-
 /* Applies an operation of SW_PAIR_OPERATION_MAP: stores `operand` if the key has the value
  * `expected`. */
 SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide_pair)(bool found, SW_WIDTH_WORD old,
@@ -119,4 +100,34 @@ SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide_pair)(bool found, SW
 {
     *out = operand;
     return found && old == expected ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
+}
+
+/* Applies operation i, whose operation in the table is `op`. Verb and guard are constants in each
+ * case. Tables of integers have these operations. Without `expected` there is no operation of
+ * SW_PAIR_OPERATION_MAP: only the default case reads it, so the common operations pay nothing. */
+SW_HD static inline enum sw_effect
+SW_WIDTH_NAMED(sw_decide_any)(uint32_t op, bool found, SW_WIDTH_WORD old, SW_WIDTH_WORD operand,
+                              const SW_WIDTH_WORD *expected, uint32_t i, SW_WIDTH_WORD *out)
+{
+#define SW_ROW(name, number, its_op, verb, guard, ...)                                             \
+    case (its_op):                                                                                 \
+        return SW_WIDTH_NAMED(sw_verb_apply)(SW_VERB_##verb, SW_WHEN_##guard, found, old, operand, \
+                                             out);
+    switch (op) {
+        SW_CORE_OPERATION_MAP(SW_ROW)
+    default:
+        return expected != 0 && SW_OPS_HAS(SW_OPS_PAIR, op)
+                   ? SW_WIDTH_NAMED(sw_decide_pair)(found, old, expected[i], operand, out)
+                   : SW_WIDTH_NAMED(sw_decide_extra)(op, found, old, operand, out);
+    }
+#undef SW_ROW
+}
+
+/* The same for an operation with one operand. */
+SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool found,
+                                                             SW_WIDTH_WORD old,
+                                                             SW_WIDTH_WORD operand,
+                                                             SW_WIDTH_WORD *out)
+{
+    return SW_WIDTH_NAMED(sw_decide_any)(op, found, old, operand, 0, 0, out);
 }

@@ -79,6 +79,8 @@ SW_CUCKOO_INLINE void sw_cuckoo_add_counters(struct sw_counters *to, const struc
 /* All engines share the effects of operations. */
 #define sw_cuckoo_decide_s64 sw_decide_s64
 #define sw_cuckoo_decide_s128 sw_decide_s128
+#define sw_cuckoo_decide_any_s64 sw_decide_any_s64
+#define sw_cuckoo_decide_any_s128 sw_decide_any_s128
 #define sw_cuckoo_decide_pair_s64 sw_decide_pair_s64
 #define sw_cuckoo_decide_pair_s128 sw_decide_pair_s128
 #define SW_WIDTH_BODY "table/cuckoo/engine.inl"

@@ -145,9 +145,13 @@ SW_CUCKOO_INLINE enum sw_effect CK(decide_at)(const struct CK(work) * work, uint
                                               bool found, CK_WORD old, CK_WORD operand,
                                               CK_WORD *out)
 {
+#ifdef __CUDACC__ /* the branch of the host would change the kernels */
     return work->expected != 0 && SW_OPS_HAS(SW_OPS_PAIR, op)
                ? CK(decide_pair)(found, old, work->expected[i], operand, out)
                : CK(decide)(op, found, old, operand, out);
+#else
+    return CK(decide_any)(op, found, old, operand, work->expected, i, out);
+#endif
 }
 
 /* Applies operation i. Returns false if it is refused; then nothing has changed. */

@@ -182,9 +182,13 @@ SW_HD static inline enum sw_effect RH(decide_at)(const struct RH(work) * work, u
                                                  uint32_t op, bool found, RH_WORD old,
                                                  RH_WORD operand, RH_WORD *out)
 {
+#ifdef __CUDACC__ /* the branch of the host would change the kernels */
     return work->expected != NULL && SW_OPS_HAS(SW_OPS_PAIR, op)
                ? RH(decide_pair)(found, old, work->expected[i], operand, out)
                : RH(decide)(op, found, old, operand, out);
+#else
+    return RH(decide_any)(op, found, old, operand, work->expected, i, out);
+#endif
 }
 
 /* Applies operation i. Returns false, with nothing changed, if occupied_max or a full stash rejects
