@@ -130,8 +130,10 @@ def draw_floats(rng, row, shape, count):
 def text_of(shape, value, by_cli=False):
     if shape.numbers == "integer":
         return str(value)
-    return ",".join(f"{n:.9g}" if shape.numbers in FLOATS else str(n) for n in unpack(shape.numbers, value)) \
-        if by_cli and shape.numbers in WIDTHS else value
+    if not by_cli or shape.numbers not in WIDTHS:
+        return value
+    digits = 17 if shape.numbers == "f64" else 9  # such a text restores every bit
+    return ",".join(f"{n:.{digits}g}" if shape.numbers in FLOATS else str(n) for n in unpack(shape.numbers, value))
 
 
 def words_of(row, shape, key, operand, at, by_cli=False):
