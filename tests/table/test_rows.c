@@ -82,12 +82,14 @@ Test(rows, what_they_can)
     cr_assert_eq(fixture.info.rows_mapped, fixture.info.occupied_max);
     cr_assert_eq(fixture.info.rows_max, fixture.info.occupied_max);
     for (int op = 0; op < SW_OP_END; op++) {
-        bool can = op == SW_GET || op == SW_SET || op == SW_SET_ABSENT || op == SW_SET_PRESENT ||
-                   op == SW_DELETE ||
-                   (op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_BF16 && op != SW_ADD_U64 &&
-                    op != SW_ADD_PRESENT_U64) ||
-                   (op >= SW_OR && op <= SW_ANDNOT) || sw_op_expires((uint32_t)op) ||
-                   SW_OPS_HAS(SW_OPS_STRING | SW_OPS_PART | (SW_OPS_FITTING & ~SW_OPS_PAIRS), op);
+        bool can =
+            op == SW_GET || op == SW_SET || op == SW_SET_ABSENT || op == SW_SET_PRESENT ||
+            op == SW_DELETE ||
+            (op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_BF16 && op != SW_ADD_U64 &&
+             op != SW_ADD_PRESENT_U64) ||
+            (op >= SW_OR && op <= SW_ANDNOT) || sw_op_expires((uint32_t)op) ||
+            SW_OPS_HAS(SW_OPS_STRING | SW_OPS_PART | SW_OPS_PAIR | (SW_OPS_FITTING & ~SW_OPS_PAIRS),
+                       op);
         cr_assert_eq(fixture_can(&fixture, (enum sw_op)op), can, "operation %d", op);
     }
     cr_assert_gt(sw_image_bytes(fixture.table), fixture.info.rows_mapped);
