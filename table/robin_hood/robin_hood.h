@@ -126,6 +126,14 @@ SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 #endif
 }
 
+/* C code ignores the gap that find_gap returns. A call that is always inlined does not compute it.
+ * Kernels are C++. */
+#ifdef __cplusplus
+#define SW_WITHOUT_GAP
+#else
+#define SW_WITHOUT_GAP __attribute__((always_inline))
+#endif
+
 /* Call this before a slot of a view is written: it copies data that the view's guard protects. CUDA
  * code, which is C++, has no guards. */
 #ifdef __cplusplus

@@ -168,9 +168,9 @@ SW_HD static inline struct RH(slot) *
  * entries whose homes lie far before the home of m indicates how far ahead m may be. The search
  * jumps that distance, and steps back if the bucket there holds only larger entries. In a nearly
  * full table it reads a few buckets, while a linear search reads hundreds. */
-SW_HD static inline struct RH(slot) * RH(find_gap)(const struct RH(view) * view, RH_WORD m,
-                                                   uint64_t b, RH_WORD *value, uint64_t *probes,
-                                                   struct RH(slot) * *gap)
+SW_WITHOUT_GAP SW_HD static inline struct RH(slot) *
+    RH(find_gap)(const struct RH(view) * view, RH_WORD m, uint64_t b, RH_WORD *value,
+                 uint64_t *probes, struct RH(slot) * *gap)
 {
     uint64_t home = RH(home)(view, m);
     uint64_t end = RH(reach)(view, home); /* m is in no bucket from here on */
