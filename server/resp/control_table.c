@@ -47,7 +47,7 @@ static const struct sw_tables_handle *handle_of(const struct sw_control *control
 
 static bool refuse_in_words(struct sw_control *control, const char *prefix, const char *sentence)
 {
-    char line[SW_CONTROL_ERROR_BYTES];
+    char line[SW_CONFIG_ERROR_BYTES + 8];
     snprintf(line, sizeof(line), "%s%s", prefix, sentence);
     return sw_control_refuse(control, line);
 }
