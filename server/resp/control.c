@@ -216,7 +216,7 @@ static void on_done(struct sw_flight *flight)
     } else if (control->command->id == SW_COMMAND_KEYS) {
         control->follows = batch->scan.cursor != 0;
         sw_control_visit(control, batch->scan.got, take_entry, go_on);
-    } else if (control->command->id == SW_COMMAND_FLUSHALL && sw_control_next_place(control)) {
+    } else if (control->command->id == SW_COMMAND_FLUSHALL && sw_control_next_table(control)) {
         sw_control_submit(control);
     } else if (control->command->id == SW_COMMAND_RANDOMKEY && draws_again(control)) {
         sw_control_visit(control, 0, NULL, sw_control_submit);
@@ -364,7 +364,7 @@ static bool run_clear(struct sw_control *control, const struct sw_resp_command *
         return sw_control_refuse(control, "ERR " SW_NO_CLEAR);
     }
     if (control->command->id == SW_COMMAND_FLUSHALL) {
-        (void)sw_control_next_place(control);
+        (void)sw_control_next_table(control);
     }
     control->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
     start(control);

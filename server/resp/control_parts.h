@@ -74,7 +74,7 @@ struct sw_control {
     bool counts_foreign;      /* COUNTFOREIGN */
     bool is_taken;            /* SETTOPOLOGY */
     struct sw_change *change; /* TABLE, SWAPDB: owned by the command; NULL: none */
-    uint64_t next_place;      /* FLUSHALL: places below this number are done */
+    uint32_t last_table;      /* FLUSHALL: tables with ids up to this one are done */
     uint32_t pattern_bytes;
     uint8_t *pattern;                   /* behind this struct, in its allocation */
     char error[SW_CONTROL_ERROR_BYTES]; /* SAVE, DIGEST: empty: it went well */
@@ -136,8 +136,9 @@ void sw_control_wait_unblocked(struct sw_control *control,
                                bool (*is_over)(struct sw_control *control));
 bool sw_control_is_gone(const struct sw_control *control);
 
-/* Moves the command to the next place (control->next_place). Returns false if there is none. */
-bool sw_control_next_place(struct sw_control *control);
+/* Moves the command to the next table (control->last_table). Returns false if there is none. A swap
+ * changes no id, so the command meets each table once. */
+bool sw_control_next_table(struct sw_control *control);
 
 /* The functions of the rows of kind SAVER (control_waits.c, control_repl.c, control_table.c). */
 bool sw_control_run_table(struct sw_control *control, const struct sw_resp_command *arguments);

@@ -311,22 +311,24 @@ static bool run_truncate(struct sw_control *control, const struct sw_resp_argume
     return true;
 }
 
-bool sw_control_next_place(struct sw_control *control)
+bool sw_control_next_table(struct sw_control *control)
 {
     const struct sw_tables_handle *handle = handle_of(control);
-    const struct sw_place *next = NULL;
+    const struct sw_served *next = NULL;
     if (handle->view == NULL) {
         return false;
     }
-    for (uint32_t i = 0; i < handle->view->catalog.count && next == NULL; i++) {
-        const struct sw_place *place = &handle->view->catalog.places[i];
-        next = place->number >= control->next_place ? place : NULL;
+    for (uint32_t i = 0; i < handle->view->catalog.count; i++) {
+        const struct sw_served *served = handle->view->served[i];
+        if (served->id > control->last_table && (next == NULL || served->id < next->id)) {
+            next = served;
+        }
     }
     if (next == NULL) {
         return false;
     }
-    control->next_place = (uint64_t)next->number + 1;
-    control->resp = sw_tables_at(handle->view, next->number)->loops[handle->loop].resp;
+    control->last_table = next->id;
+    control->resp = next->loops[handle->loop].resp;
     return true;
 }
 

@@ -280,6 +280,35 @@ def swaps_beside_writes():
 
 
 @case
+def flushes_beside_swaps():
+    """FLUSHALL misses no table that a swap moves meanwhile"""
+    stop, failures = threading.Event(), []
+
+    def swap(server):
+        with connected(server) as replies:
+            while not stop.is_set():
+                reply = replies.ask("SWAPDB", 0, 1)
+                if reply != "OK":
+                    failures.append(reply)
+                    break
+
+    with Server("--capacity", "4K", "--databases", "2") as server, connected(server) as replies:
+        thread = threading.Thread(target=swap, args=(server,))
+        thread.start()
+        try:
+            for _ in range(200):
+                for place in (0, 1):
+                    equal([replies.ask("SELECT", place), replies.ask("SET", 1, 1)], ["OK", "OK"], "SET")
+                equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
+                keys = [replies.ask("SELECT", place) == "OK" and replies.ask("DBSIZE") for place in (0, 1)]
+                equal(keys, [0, 0], "keys behind FLUSHALL")
+        finally:
+            stop.set()
+            thread.join()
+        equal(failures, [], "SWAPDB")
+
+
+@case
 def drops_beside_requests():
     """a table may be dropped while others use it: they get an error, and the next table of its number serves them"""
     with Server("--capacity", "4K", "--loops", "3") as server, connected(server, 5) as several:
