@@ -29,7 +29,6 @@ struct parameter {
 static const struct {
     const char *name, *value;
 } redis_parameters[] = {{"dir", NULL},
-                        {"databases", "1"},
                         {"maxmemory", "0"},
                         {"maxmemory-policy", NULL},
                         {"requirepass", ""},
