@@ -220,19 +220,23 @@ static void section_cluster(const struct sw_server_stats *snapshot, struct sw_te
 }
 
 /* Appends the line of a place that has keys. */
+static void put_place(struct sw_text *text, uint32_t number, const char *name,
+                      const struct sw_table_stats *stats)
+{
+    if (stats->occupied > 0) {
+        sw_text_printf(text, "db%u:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=%" PRIu64, number,
+                       stats->occupied, stats->expires, stats->ttl_mean_ms);
+        sw_text_printf(text, number == 0 ? "\r\n" : ",name=%s\r\n", name);
+    }
+}
+
 static void put_keyspace(void *context, const struct sw_place *place,
                          const struct sw_served *served)
 {
-    struct sw_text *text = context;
     struct sw_table_stats stats;
-    if (place == NULL) {
-        return;
-    }
-    sw_table_stats(served->table, &stats);
-    if (stats.occupied > 0) {
-        sw_text_printf(text, "db%u:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=%" PRIu64,
-                       place->number, stats.occupied, stats.expires, stats.ttl_mean_ms);
-        sw_text_printf(text, place->number == 0 ? "\r\n" : ",name=%s\r\n", place->name);
+    if (place != NULL) {
+        sw_table_stats(served->table, &stats);
+        put_place(context, place->number, place->name, &stats);
     }
 }
 
@@ -240,6 +244,8 @@ static void section_keyspace(const struct sw_server_stats *snapshot, struct sw_t
 {
     if (snapshot->tables != NULL) {
         sw_tables_each(snapshot->tables, put_keyspace, text);
+    } else {
+        put_place(text, 0, "", &snapshot->stats);
     }
 }
 

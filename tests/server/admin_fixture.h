@@ -17,14 +17,17 @@
 #include "server/resp/acl_catalog.h"
 #include "server/resp/resp.h"
 #include "server/resp/session.h"
+#include "table/table.h"
 #include "tests/server/distinct_stats.h"
 
 #define ARGUMENTS_MAX 300
+#define TABLE_KEYS 256
 
 struct fixture {
     struct sw_config config;
     struct sw_server_stats facts;
     struct sw_cluster_handle cluster; /* of no cluster */
+    struct sw_table *table;           /* with TABLE_KEYS keys */
     struct sw_admin admin;
     struct sw_session session;
     struct sw_live live;
@@ -77,11 +80,36 @@ static inline void set_users(struct fixture *fixture)
     fixture->admin.users = fixture->users;
 }
 
+/* A table that holds the keys from 0 on. */
+static inline struct sw_table *small_table(void)
+{
+    uint64_t keys[TABLE_KEYS];
+    struct sw_table *table = NULL;
+    struct sw_queue *queue = NULL;
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.capacity_slots = 1024;
+    config.batch_ops_max = TABLE_KEYS;
+    config.threads = 1;
+    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    for (uint32_t i = 0; i < TABLE_KEYS; i++) {
+        keys[i] = i;
+    }
+    struct sw_batch batch = {.op = SW_SET, .count = TABLE_KEYS, .keys = keys, .values = keys};
+    cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+    sw_queue_destroy(queue);
+    return table;
+}
+
 static inline void setup(struct fixture *fixture)
 {
+    fixture->table = small_table();
     fill_distinct_stats(&fixture->config, &fixture->facts);
     fixture->config.monitors_max = 0; /* there is no loop that would send them anything */
     fixture->admin = (struct sw_admin){.config = &fixture->config,
+                                       .table = fixture->table,
                                        .cluster = &fixture->cluster,
                                        .snapshot = snapshot,
                                        .server = fixture,
@@ -109,6 +137,7 @@ static inline void teardown(struct fixture *fixture)
     sw_live_fini(&fixture->live);
     sw_timings_fini(&fixture->timings);
     sw_text_fini(&fixture->reply);
+    sw_table_destroy(fixture->table);
 }
 
 /* Runs a command of words separated by '|' and returns its reply, valid until the next one. */
