@@ -439,8 +439,10 @@ Test(adversarial, probes_are_counted)
     cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].misses, 64);
     batch.op = SW_SET;
     cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
-    cr_assert_eq(batch.counters.by_class[SW_CLASS_UPSERT].probes, 128,
-                 "one to look, one to insert");
+    const uint64_t probes = batch.counters.by_class[SW_CLASS_UPSERT].probes;
+    cr_assert(probes == 128 || (probes == 64 && config.backend == SW_BACKEND_CUDA),
+              "one to look, one to insert; a direct write of CUDA does both by one: %llu",
+              (unsigned long long)probes);
     batch.op = SW_GET;
     cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
     cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].probes, 64);
