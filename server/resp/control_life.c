@@ -61,7 +61,9 @@ void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw
 {
     const bool reads = control->command->id == SW_COMMAND_DIGEST;
     control->is_over = is_over;
-    control->resp = reads ? control->resp : control->resp->first;
+    if (!reads) { /* the thread of a DIGEST reads the field */
+        control->resp = control->resp->first;
+    }
     sw_resp_of(control->conn)->uses_no_table = !reads;
     sw_control_begin(control);
     sw_list_push(reads ? &control->resp->waits : &control->resp->idle_waits, &control->waits);
