@@ -108,7 +108,9 @@ static bool pairs_are_valid(const struct sw_table *table, const struct sw_batch 
 /* Returns whether the batch has what its operations need beside keys and values. Few do. */
 static bool has_the_rest(const struct sw_table *table, const struct sw_batch *batch, uint64_t seen)
 {
-    return (seen & (SW_OPS_PART | SW_OPS_PAIR)) == 0 ||
+    uint64_t special = SW_OPS_PART;
+    special |= SW_OPS_PAIR;
+    return (seen & special) == 0 ||
            (parts_are_valid(table, batch, seen) && pairs_are_valid(table, batch, seen));
 }
 

@@ -124,6 +124,8 @@ void sw_table_destroy(struct sw_table *table)
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
 {
     const bool rows = table->config.value_bytes != 0;
+    uint64_t integer_operations = SW_OPS_INTEGERS;
+    integer_operations |= SW_OPS_PAIR;
     *info = (struct sw_table_info){
         .backend = SW_BACKEND_CPU,
         .backend_name = "null",
@@ -131,7 +133,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .bus_id = "",
         .engine = SW_ENGINE_ROBIN_HOOD,
         .engine_name = "robin_hood",
-        .operations = rows ? SW_ROW_OPERATIONS : (SW_OPS_INTEGERS | SW_OPS_PAIR),
+        .operations = rows ? SW_ROW_OPERATIONS : integer_operations,
         .batch_kinds = 1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN,
         .slot_bits = table->config.slot_bits,
         .key_bytes = table->config.slot_bits / 16,
