@@ -109,7 +109,7 @@ static void limit_operations(struct sw_table *table, const struct sw_backend_fac
     table->operations = table->backend->operations;
     table->batch_kinds = table->backend->batch_kinds;
     if (sw_config_value_bytes(&table->config) % sizeof(uint64_t) != 0) {
-        table->operations &= ~SW_OPS_PAIRS;
+        table->operations &= ~SW_OPS_64_BITS;
     }
     if (!may_keep_times(table, facts)) {
         table->operations &= ~SW_BACKEND_EXPIRES;

@@ -84,8 +84,8 @@ SW_HD static inline bool sw_i64_after(uint64_t before, uint64_t operand, uint64_
 }
 
 /* The same for a number of 8 bytes: of the element of the operation. */
-SW_HD static inline bool sw_pair_after(uint32_t op, uint64_t before, uint64_t operand,
-                                       uint64_t *after)
+SW_HD static inline bool sw_64_bits_after(uint32_t op, uint64_t before, uint64_t operand,
+                                          uint64_t *after)
 {
     return SW_OPS_HAS(SW_OPS_F64, op)   ? sw_f64_after(before, operand, after)
            : SW_OPS_HAS(SW_OPS_I64, op) ? sw_i64_after(before, operand, after)
@@ -100,15 +100,15 @@ SW_HD static inline bool sw_numbers_apply(uint32_t op, void *row, const void *op
 {
     uint32_t *to = (uint32_t *)row;
     const uint32_t *from = (const uint32_t *)operand;
-    const uint32_t words = SW_OPS_HAS(SW_OPS_PAIRS, op) ? 2 : 1;
+    const uint32_t words = SW_OPS_HAS(SW_OPS_64_BITS, op) ? 2 : 1;
     bool some = false;
     for (uint32_t k = first * words; k + words <= bytes / 4; k += step * words) {
         if (words == 1) {
             some |= sw_f32_after(to[k], from[k], &to[k]);
         } else {
             uint64_t after = 0;
-            some |= sw_pair_after(op, (uint64_t)to[k + 1] << 32 | to[k],
-                                  (uint64_t)from[k + 1] << 32 | from[k], &after);
+            some |= sw_64_bits_after(op, (uint64_t)to[k + 1] << 32 | to[k],
+                                     (uint64_t)from[k + 1] << 32 | from[k], &after);
             to[k] = (uint32_t)after;
             to[k + 1] = (uint32_t)(after >> 32);
         }

@@ -363,7 +363,7 @@ enum sw_yes {
     SW_OP_BIT(op, (int)SW_VERB_OPERAND_##v == (int)SW_OPERAND_PAIR)
 #define SW_MASK_ROW_FITTING(n, w, op, v, ...) \
     SW_OP_BIT(op, SW_VERB_##v == SW_VERB_ADD_FITTING || SW_VERB_##v == SW_VERB_SUBTRACT_FITTING)
-#define SW_MASK_ROW_PAIRS(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_BYTES_OF_##e == 8)
+#define SW_MASK_ROW_64_BITS(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_BYTES_OF_##e == 8)
 #define SW_MASK_ROW_16_BITS(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_BYTES_OF_##e == 2)
 #define SW_MASK_ROW_U32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U32)
 #define SW_MASK_ROW_U64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U64)
@@ -393,7 +393,7 @@ enum sw_yes {
 #define SW_OPS_PART SW_OPS_OF(SW_MASK_ROW_PART)       /* replace part of a row: range_apply.h */
 #define SW_OPS_PAIR SW_OPS_OF(SW_MASK_ROW_PAIR)       /* have two operands: expected, new */
 #define SW_OPS_FITTING SW_OPS_OF(SW_MASK_ROW_FITTING) /* keep numbers whose result does not fit */
-#define SW_OPS_PAIRS SW_OPS_OF(SW_MASK_ROW_PAIRS)     /* on numbers of 8 bytes, two words each */
+#define SW_OPS_64_BITS SW_OPS_OF(SW_MASK_ROW_64_BITS) /* on numbers of 8 bytes, two words each */
 #define SW_OPS_16_BITS SW_OPS_OF(SW_MASK_ROW_16_BITS)
 #define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32) /* work on rows of this type: */
 #define SW_OPS_U64 SW_OPS_OF(SW_MASK_ROW_U64)

@@ -121,7 +121,7 @@ static enum sw_string_fault number_after(const struct sw_resp_batch *batch,
     memcpy(&amount, operand, sizeof(amount));
     memcpy(&before, previous, sw_result_found(batch, i) ? sizeof(before) : 0);
     if (!sw_result_present_after(batch, i) ||
-        !sw_pair_after(batch->ops[i], before, amount, &result->number)) {
+        !sw_64_bits_after(batch->ops[i], before, amount, &result->number)) {
         return SW_STRING_OVERFLOWS;
     }
     if (SW_OPS_HAS(SW_OPS_I64, batch->ops[i])) {

@@ -130,7 +130,7 @@ bool is_of_16_bits(uint32_t op)
 /* Whether an operation adds numbers of 8 bytes. */
 bool is_of_pairs(uint32_t op)
 {
-    return (SW_OPS_PAIRS & SW_OPS_ADD) >> op & 1;
+    return (SW_OPS_64_BITS & SW_OPS_ADD) >> op & 1;
 }
 
 /* The operation on present keys that is drawn beside one that inserts. */

@@ -52,7 +52,7 @@ struct sums {
 static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, enum sw_op op)
 {
     for (uint32_t w = 0; w < words; w++) {
-        if (SW_OPS_HAS(SW_OPS_PAIRS, op)) {
+        if (SW_OPS_HAS(SW_OPS_64_BITS, op)) {
             const uint64_t a = model_pair(op, row[w] | (uint64_t)row[w + 1] << 32,
                                           operand[w] | (uint64_t)operand[w + 1] << 32);
             row[w++] = (uint32_t)a;

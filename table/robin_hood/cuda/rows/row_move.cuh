@@ -108,7 +108,7 @@ static __device__ __forceinline__ uint32_t row_sum_32(uint32_t op, uint32_t base
 static __device__ __forceinline__ void row_sum_64(uint32_t op, uint32_t base[2],
                                                   const uint32_t operand[2])
 {
-    if (SW_OPS_HAS(SW_OPS_ADD & SW_OPS_PAIRS, op)) {
+    if (SW_OPS_HAS(SW_OPS_ADD & SW_OPS_64_BITS, op)) {
         const uint64_t a = (uint64_t)base[1] << 32 | base[0];
         const uint64_t b = (uint64_t)operand[1] << 32 | operand[0];
         const uint64_t sum = SW_OPS_HAS(SW_OPS_F64, op) ? row_sum_f64(a, b) : a + b;

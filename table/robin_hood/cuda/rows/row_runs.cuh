@@ -104,7 +104,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
         const step made = step_of<BITS, KEY_STRINGS>(rows, batch, in.from[j]);
         scratch.steps[j] = made;
         odd |= (uint32_t)((uintptr_t)made.operand | (uintptr_t)made.answer) & 15;
-        odd |= SW_OPS_HAS(SW_OPS_ADD & SW_OPS_PAIRS, made.op) ? STEP_OF_PAIRS : 0;
+        odd |= SW_OPS_HAS(SW_OPS_ADD & SW_OPS_64_BITS, made.op) ? STEP_OF_PAIRS : 0;
     }
     if (odd != 0 && (scratch.control->odd | odd) != scratch.control->odd) {
         atomicOr(&scratch.control->odd, odd); /* M6: other threads set other bits */
