@@ -56,10 +56,11 @@ struct sw_control {
     struct sw_last_write last; /* WAITAOF: the write that must be durable */
     uint64_t deadline_ms;      /* WAITAOF, WAIT, PAUSE: by the loop's clock; 0: none */
     bool is_durable;           /* WAITAOF: the write is durable */
-    uv_work_t work;            /* DIGEST: by a thread of libuv */
+    uv_work_t work;            /* DIGEST, TABLE, SWAPDB: by a thread of libuv */
     struct sw_digest digest;
     bool says_ok;        /* SAVE, REPLICAOF, PAUSE: the reply, unless there is an error */
-    bool is_computed;    /* DIGEST: the thread has ended its work */
+    bool is_computed;    /* DIGEST, TABLE, SWAPDB: the thread has ended its work */
+    bool has_turn;       /* TABLE, SWAPDB: it has the turn of changes */
     uint64_t closures;   /* DIGEST: sw_repl_closures when it began */
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */

@@ -74,6 +74,7 @@ static void change(uv_work_t *work)
         control->error[0] == '\0') {
         snprintf(control->error, sizeof(control->error), "ERR the table could not be changed");
     }
+    sw_tables_end_turn(handle_of(control)->tables);
 }
 
 static void on_changed(uv_work_t *work, int status)
@@ -81,9 +82,19 @@ static void on_changed(uv_work_t *work, int status)
     ((struct sw_control *)work->data)->is_computed = status == 0;
 }
 
+/* Begins the change, unless another one has the turn. */
+static void take_turn(struct sw_control *control)
+{
+    if (!control->has_turn && sw_tables_take_turn(handle_of(control)->tables)) {
+        control->has_turn = true;
+        uv_queue_work(control->resp->net->uv, &control->work, change, on_changed);
+    }
+}
+
 /* The thread uses the command until then, even if the connection has closed. */
 static bool is_changed(struct sw_control *control)
 {
+    take_turn(control);
     if (control->is_computed) {
         free(control->change);
         control->change = NULL;
@@ -98,7 +109,7 @@ static bool start_change(struct sw_control *control)
     control->work.data = control;
     sw_place_leave(sw_resp_of(control->conn)); /* the change may drop the table */
     sw_control_wait_until(control, is_changed);
-    uv_queue_work(control->resp->net->uv, &control->work, change, on_changed);
+    take_turn(control);
     return true;
 }
 
@@ -313,23 +324,18 @@ static bool run_truncate(struct sw_control *control, const struct sw_resp_argume
 
 bool sw_control_next_table(struct sw_control *control)
 {
-    const struct sw_tables_handle *handle = handle_of(control);
+    const struct sw_tables_view *view = handle_of(control)->view;
     const struct sw_served *next = NULL;
-    if (handle->view == NULL) {
-        return false;
+    for (uint32_t i = 0; view != NULL && i < view->catalog.count; i++) {
+        const struct sw_served *at = view->served[i];
+        const bool is_next = at->id > control->last_table && (next == NULL || at->id < next->id);
+        next = is_next ? at : next;
     }
-    for (uint32_t i = 0; i < handle->view->catalog.count; i++) {
-        const struct sw_served *served = handle->view->served[i];
-        if (served->id > control->last_table && (next == NULL || served->id < next->id)) {
-            next = served;
-        }
+    if (next != NULL) {
+        control->last_table = next->id;
+        control->resp = next->loops[handle_of(control)->loop].resp;
     }
-    if (next == NULL) {
-        return false;
-    }
-    control->last_table = next->id;
-    control->resp = next->loops[handle->loop].resp;
-    return true;
+    return next != NULL;
 }
 
 /* --- LIST and INFO ---------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ struct sw_tables {
     struct sw_list handles;
     uint64_t newest; /* atomic, set under `lock`: the number of `view` */
     int claim;       /* atomic: enum claim */
+    bool is_taken;   /* atomic: a change has the turn */
     const struct sw_served *first;
     const struct sw_served *leaving; /* the table that a DROP is about to close; NULL: none */
 };
@@ -428,6 +429,17 @@ int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *e
     }
     pthread_mutex_unlock(&tables->change);
     return status;
+}
+
+bool sw_tables_take_turn(struct sw_tables *tables)
+{
+    return !__atomic_exchange_n(&tables->is_taken, true, __ATOMIC_ACQ_REL);
+}
+
+void sw_tables_end_turn(struct sw_tables *tables)
+{
+    __atomic_store_n(&tables->is_taken, false, __ATOMIC_RELEASE);
+    tables->owner.wake(tables->owner.server); /* for commands that wait for the turn */
 }
 
 static bool claim(struct sw_tables *tables, enum claim wanted)

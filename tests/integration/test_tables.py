@@ -333,6 +333,28 @@ def drops_beside_requests():
 
 
 @case
+def many_changes():
+    """more changes than libuv has threads leave one for the DIGEST that a DROP waits for"""
+    with Server("--capacity", "4K", "--loops", "2") as server, connected(server, 16) as several:
+        creator, dropper, changers, users = several[0], several[1], several[2:12], several[12:]
+        for _ in range(5):
+            equal(dropper.ask("TABLE", "CREATE", "t", "NUMBER", 5, "LIKE", "default"), "OK", "CREATE")
+            for replies in users:
+                equal(replies.ask("SELECT", 5), "OK", "SELECT")
+            creator.socket.sendall(wire.command("TABLE", "CREATE", "u", "capacity", "1M"))
+            dropper.socket.sendall(wire.command("TABLE", "DROP", "t"))
+            for replies in changers:
+                replies.socket.sendall(wire.command("TABLE", "RENAME", "nothing", "n"))
+            for replies in users:
+                replies.socket.sendall(wire.command("DIGEST"))
+            equal([creator.read(), dropper.read()], ["OK", "OK"], "CREATE and DROP")
+            equal([replies.read() for replies in changers], [NO_TABLE] * 10, "RENAME")
+            for reply in (replies.read() for replies in users):
+                check(isinstance(reply, list) or reply == "ERR the table 5 was dropped: SELECT another one", f"{reply!r}")
+            equal(creator.ask("TABLE", "DROP", "u"), "OK", "DROP")
+
+
+@case
 def transactions():
     """MULTI and WATCH are about one table: a swap fails EXEC of a watcher, a drop that of any"""
     with Server("--capacity", "4K", "--databases", "3") as server, connected(server, 2) as (replies, other):
