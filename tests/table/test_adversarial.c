@@ -440,7 +440,8 @@ Test(adversarial, probes_are_counted)
     batch.op = SW_SET;
     cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
     const uint64_t probes = batch.counters.by_class[SW_CLASS_UPSERT].probes;
-    cr_assert(probes == 128 || (probes == 64 && config.backend == SW_BACKEND_CUDA),
+    const uint64_t least = config.backend == SW_BACKEND_CUDA ? 64 : 128;
+    cr_assert(probes >= least && probes <= 128,
               "one to look, one to insert; a direct write of CUDA does both by one: %llu",
               (unsigned long long)probes);
     batch.op = SW_GET;
