@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Sockets for TLS that the service manager passes (FileDescriptorName=tls)."""
 
+import os
 import shutil
 import signal
 import socket
@@ -21,33 +22,39 @@ def passed_by_the_service_manager():
     if not shutil.which("systemd-socket-activate"):
         raise Skip("systemd-socket-activate is not installed")
     cert, key = identity
-    plain, tls = free_port(), free_port()
 
-    def activate(names, *more):
-        return ["systemd-socket-activate", "-l", f"127.0.0.1:{plain}", "-l", f"127.0.0.1:{tls}", f"--fdname={names}",
-                str(DAEMON), "--capacity", "1M", "--loops", "1", "--backend", "cpu", "--http-port", "0", *more]
+    def activate(names, log, *more):
+        """Returns the process, which listens on the ports that are returned with it."""
+        for _ in range(5):
+            plain, tls = free_port(), free_port()
+            log.seek(0)
+            log.truncate()
+            process = subprocess.Popen(
+                ["systemd-socket-activate", "-l", f"127.0.0.1:{plain}", "-l", f"127.0.0.1:{tls}", f"--fdname={names}",
+                 str(DAEMON), "--capacity", "1M", "--loops", "1", "--backend", "cpu", "--http-port", "0", *more],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            eventually(lambda: process.poll() is not None or said(log).count("Listening on") == 2, lambda: said(log))
+            if process.poll() is None:
+                return process, plain, tls
+            check("Address already in use" in said(log), said(log))
+        raise AssertionError(said(log))
+
+    def said(log):
+        return os.pread(log.fileno(), 1 << 20, 0).decode()
 
     def refused_start(names, *more):
-        process = subprocess.Popen(activate(names, *more), stdin=subprocess.DEVNULL, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        eventually(lambda: connects(tls), "a connection starts it")
-        said, _ = process.communicate(timeout=60)
-        equal(process.returncode, 2, said)
-        return said
+        with tempfile.TemporaryFile() as log:
+            process, _, tls = activate(names, log, *more)
+            socket.create_connection(("127.0.0.1", tls), timeout=30).close()
+            equal(process.wait(60), 2, said(log))
+            return said(log)
 
-    def connects(port):
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=30).close()
-            return True
-        except OSError:
-            return False
     for options in ((), ("--tls-cert", str(cert)), ("--tls-key", str(key))):
         check("passed a socket named tls: tls-cert and tls-key are needed with it" in refused_start("plain:tls", *options), options)
     check("passed a TCP socket that is not named tls" in
           refused_start("plain:tls", "--tls-only", "yes", "--tls-cert", str(cert), "--tls-key", str(key)), "words")
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(activate("plain:tls", "--tls-cert", str(cert), "--tls-key", str(key)),
-                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process, plain, tls = activate("plain:tls", log, "--tls-cert", str(cert), "--tls-key", str(key))
         try:
             def ask(port, *words, secure=()):
                 return run("redis-cli", "-h", "127.0.0.1", "-p", port, *secure, *words, rc=None)
