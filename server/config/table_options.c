@@ -67,8 +67,14 @@ int sw_table_options_set(struct sw_table_options *options, const char *name, con
     const struct sw_option *option = sw_option_find(name);
     const uint32_t engine = options->config.engine;
     if (option == NULL) {
-        snprintf(error, error_bytes, "unknown option '%.64s' of a table; did you mean '%s'?", name,
-                 sw_option_nearest(name)->name);
+        const struct sw_option *nearest = sw_option_nearest(name);
+        if (sw_option_is_of_a_table(nearest)) {
+            snprintf(error, error_bytes, "unknown option '%.64s' of a table; did you mean '%s'?",
+                     name, nearest->name);
+        } else {
+            snprintf(error, error_bytes,
+                     "unknown option '%.64s' of a table: TABLE INFO lists the options", name);
+        }
         return -1;
     }
     if (!sw_option_is_of_a_table(option)) {
