@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood-cuda.h - libsherwood-cuda: keys and values in the memory of the GPU that a Sherwood
- * server of the same machine uses. Nothing is copied: the server's kernels read and write the
- * caller's arrays.
+ * sherwood-cuda.h - libsherwood-cuda: keys and values in the memory of a GPU, for a Sherwood server
+ * that runs on a GPU of the same machine: on the same one, or on one with peer access to it.
+ * Nothing is copied: the server's kernels read and write the caller's arrays.
  *
  *     struct sherwood_cuda *cuda;
  *     if (sherwood_cuda_attach("unix:/run/sherwood/sherwood.sock", NULL, &cuda, NULL, 0)) ...
@@ -10,10 +10,12 @@
  *     if (sherwood_cuda_get(cuda, keys, count, values, found, stream)) ... // in stream order
  *     sherwood_cuda_close(cuda);
  *
- * Arrays are device pointers of the primary context of the server's device, into ordinary
- * allocations, as torch and cupy give them. Memory of CUDA's pools, managed memory and torch's
- * expandable segments cannot be shared (SHERWOOD_E_INVALID). Shapes, operations and `found` are
- * those of sherwood.h; values are aligned to 16, 8 or 4 bytes, whatever divides value_bytes.
+ * A handle is of one device: a program with arrays on several devices attaches once for each.
+ * Arrays are device pointers of the primary context of the handle's device, into ordinary
+ * allocations, as torch and cupy give them. Memory of another device, memory of CUDA's pools,
+ * managed memory and torch's expandable segments are refused (SHERWOOD_E_INVALID). Shapes,
+ * operations and `found` are those of sherwood.h; values are aligned to 16, 8 or 4 bytes, whatever
+ * divides value_bytes.
  *
  * The first call on an allocation registers it with the server, which takes about 0.3 ms. Later
  * calls find the registration. The whole allocation is shared. The next call notices an allocation
@@ -21,8 +23,9 @@
  * the memory back only then, or after sherwood_cuda_unregister.
  *
  * A call that waits is the fast one for small batches. In stream order a call returns at once, and
- * the later work of the stream finds the answers. Without the CUDA Multi-Process Service the GPU
- * then switches between the processes twice, which costs about 0.3 ms. deploy/README.md has more.
+ * the later work of the stream finds the answers. If the client uses the server's device without
+ * the CUDA Multi-Process Service, the GPU then switches between the processes twice, which costs
+ * about 0.3 ms. On another device nothing switches. deploy/README.md has more.
  *
  * Threads: any thread may call. Calls that wait take turns. The program links neither CUDA's
  * runtime nor its driver: libcuda.so.1 is loaded by sherwood_cuda_attach.
@@ -40,19 +43,29 @@ struct sherwood_cuda;
 /* A stream of CUDA's driver or runtime; NULL: the default stream. */
 typedef void *sherwood_cuda_stream;
 
-/* Connects to "unix:/path" and finds the device of the server in this process, by its UUID. It does
- * not make the device current in any thread. `options` as for sherwood_connect. On failure *out is
- * NULL, and `text`, which may be NULL, receives a sentence. */
+/* Connects to "unix:/path" and attaches with the server's device, which it finds by its UUID. If
+ * this process does not see that device, it attaches with the calling thread's current device, or
+ * with device 0 if no context is current. It does not make the device current in any thread.
+ * `options` as for sherwood_connect. On failure *out is NULL, and `text`, which may be NULL,
+ * receives a sentence.
+ */
 SHERWOOD_MUST_CHECK int sherwood_cuda_attach(const char *address,
                                              const struct sherwood_options *options,
                                              struct sherwood_cuda **out, char *text,
                                              size_t text_bytes);
+/* Does the same with a device of this process, given by its number; a negative number is
+ * sherwood_cuda_attach. With another device than the server's it first registers 2 MiB for a
+ * moment: SHERWOOD_E_REQUEST if the server's device has no peer access to the device. */
+SHERWOOD_MUST_CHECK int sherwood_cuda_attach_on(const char *address,
+                                                const struct sherwood_options *options, int device,
+                                                struct sherwood_cuda **out, char *text,
+                                                size_t text_bytes);
 /* Waits for calls in stream order, then frees everything. NULL is allowed. */
 void sherwood_cuda_close(struct sherwood_cuda *cuda);
 
 /* Returns the facts of the server; valid until sherwood_cuda_close. */
 const struct sherwood_server *sherwood_cuda_server(const struct sherwood_cuda *cuda);
-/* Returns the number of the server's device in this process. */
+/* Returns the number of the handle's device in this process. */
 int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 /* Returns a sentence about the last call of this thread that failed on any handle. */
 const char *sherwood_cuda_error(void);

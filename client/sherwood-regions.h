@@ -52,8 +52,9 @@ enum sherwood_memory_kind {
     SHERWOOD_MEMORY_DESCRIPTOR = 2, /* a memfd, sealed against shrinking (F_SEAL_SHRINK), of just
                                        `bytes` bytes, a multiple of 4096, all of them allocated;
                                        `address`: where the caller has mapped it */
-    SHERWOOD_MEMORY_CUDA_IPC = 3    /* of the server's device: `handle` is the IPC handle of an
-                                       allocation; `address` is `offset` bytes behind its start */
+    SHERWOOD_MEMORY_CUDA_IPC = 3    /* of the server's device, or one that it has peer access to:
+                                       `handle` is the IPC handle of an allocation; `address` is
+                                       `offset` bytes behind its start */
 };
 struct sherwood_memory {
     size_t size; /* sizeof(struct sherwood_memory) */
@@ -73,8 +74,8 @@ struct sherwood_memory {
 SHERWOOD_MUST_CHECK int sherwood_region_register(struct sherwood *client,
                                                  const struct sherwood_memory *memory,
                                                  struct sherwood_region **out);
-/* Stores the UUID of the CUDA device whose memory can become a region. SHERWOOD_E_REQUEST: the
- * server has no such device. */
+/* Stores the UUID of the server's CUDA device. Its memory can become a region, and memory of
+ * devices that it has peer access to. SHERWOOD_E_REQUEST: the server has no such device. */
 SHERWOOD_MUST_CHECK int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
 
 #ifdef __cplusplus

@@ -31,7 +31,7 @@ struct sw_memory_source {
     void *host;      /* HOST: start of a page; `bytes` is a multiple of 4096. The mapping must exist
                         until the release */
     uint64_t offset; /* CUDA_IPC: offset of the memory in the allocation of the handle */
-    uint8_t device_uuid[16]; /* CUDA_IPC: UUID of the memory's device, which must be the table's */
+    uint8_t device_uuid[16]; /* CUDA_IPC: UUID of its device, which the table's must reach */
     uint8_t handle[64];      /* CUDA_IPC */
 };
 struct sw_memory {
@@ -53,8 +53,8 @@ void sw_memory_release(struct sw_table *table, struct sw_memory *memory);
 /* Copies `bytes` from `offset` to I/O memory, and waits for the copy. SW_OK or SW_E_DEVICE. */
 SW_MUST_CHECK int sw_memory_load(struct sw_table *table, const struct sw_memory *memory,
                                  uint64_t offset, uint64_t bytes, void *to);
-/* Stores the UUID of the device whose CUDA_IPC memory the table can import. Returns false if there
- * is no such device. */
+/* Stores the UUID of the table's device, whose CUDA_IPC memory it can import. Returns false if
+ * there is no such device. */
 SW_MUST_CHECK bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16]);
 /* Returns whether others may change keys and values of such a batch while it runs; the caller then
  * sets `shared`. On the CPU backend they always may. On CUDA they may for reads. They also may for

@@ -78,19 +78,26 @@ static int share(struct sherwood_cuda *cuda, struct sw_cuda_allocation *entry, u
 int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes, const char *what)
 {
     static const int attributes[] = {SW_DRIVER_RANGE_BEGIN, SW_DRIVER_RANGE_BYTES,
-                                     SW_DRIVER_BUFFER_ID};
+                                     SW_DRIVER_BUFFER_ID, SW_DRIVER_DEVICE};
     uintptr_t base = 0;
     size_t all = 0;
     uint64_t buffer = 0;
-    void *values[] = {&base, &all, &buffer};
+    int device = 0;
+    void *values[] = {&base, &all, &buffer, &device};
     if (pointer == NULL) {
         return SHERWOOD_OK;
     }
-    int error = cuda->driver.pointer_attributes(3, attributes, values, (uintptr_t)pointer);
+    int error = cuda->driver.pointer_attributes(4, attributes, values, (uintptr_t)pointer);
     if (error != 0 || all == 0 || (uintptr_t)pointer - base >= all) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "the %s at %p are not in device memory: use the device of the server",
-                            what, pointer);
+                            "the %s at %p are not in device memory: use memory of device %d", what,
+                            pointer, cuda->ordinal);
+    }
+    if (device != cuda->ordinal) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "the %s at %p are in memory of device %d, and this handle is of device "
+                            "%d: attach a handle with device %d",
+                            what, pointer, device, cuda->ordinal, device);
     }
     const uint64_t after = all - ((uintptr_t)pointer - base);
     if (bytes > after) {

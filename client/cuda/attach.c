@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * attach.c - finds the server's device; the calls that wait on the host.
+ * attach.c - chooses the device; the calls that wait on the host.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,36 +10,97 @@
 
 /* --- attach ----------------------------------------------------------------------------------- */
 
-/* Finds the device with the UUID of the server's device. Returns a status. */
-static int find_device(struct sherwood_cuda *cuda)
+/* What an attempt to register allocates: the driver hands out memory in units of this size. */
+#define TRIAL_BYTES ((size_t)2 << 20)
+
+/* Returns the number of the device with this UUID, or -1 if this process does not see it. */
+static int device_of(const struct sw_driver *driver, int count, const uint8_t wanted[16])
 {
-    const struct sw_driver *driver = &cuda->driver;
-    int count = 0;
-    (void)driver->device_count(&count);
     for (int i = 0; i < count; i++) {
         uint8_t uuid[16];
         int device = 0;
-        if (driver->device_get(&device, i) != 0 || driver->device_uuid(uuid, device) != 0 ||
-            memcmp(uuid, cuda->uuid, sizeof(uuid)) != 0) {
-            continue;
+        if (driver->device_get(&device, i) == 0 && driver->device_uuid(uuid, device) == 0 &&
+            memcmp(uuid, wanted, sizeof(uuid)) == 0) {
+            return device;
         }
-        int error = driver->context_retain(&cuda->context, device);
-        if (error != 0) {
-            cuda->context = NULL;
-            return sw_cuda_fail(SHERWOOD_E_REQUEST, "cannot use device %d: %s", i,
-                                sw_driver_text(driver, error));
-        }
-        cuda->ordinal = device;
-        return SHERWOOD_OK;
     }
-    return sw_cuda_fail(SHERWOOD_E_REQUEST,
-                        "this process does not see the server's device (it sees %d): check "
-                        "CUDA_VISIBLE_DEVICES",
-                        count);
+    return -1;
+}
+
+/* Retains the primary context of a device. Returns a status. */
+static int use_device(struct sherwood_cuda *cuda, int device)
+{
+    const struct sw_driver *driver = &cuda->driver;
+    int error = driver->device_uuid(cuda->uuid, device);
+    if (error == 0) {
+        error = driver->context_retain(&cuda->context, device);
+    }
+    if (error != 0) {
+        cuda->context = NULL;
+        return sw_cuda_fail(SHERWOOD_E_REQUEST, "cannot use device %d: %s", device,
+                            sw_driver_text(driver, error));
+    }
+    cuda->ordinal = device;
+    return SHERWOOD_OK;
+}
+
+/* Registers memory of the device for a moment, so that a server that cannot map memory of this
+ * device refuses the attach and not the first call. Returns a status. */
+static int try_device(struct sherwood_cuda *cuda)
+{
+    const struct sw_driver *driver = &cuda->driver;
+    uintptr_t memory = 0;
+    void *context;
+    (void)driver->context_push(cuda->context);
+    int error = driver->memory_allocate(&memory, TRIAL_BYTES);
+    int status = error == 0 ? SHERWOOD_OK
+                            : sw_cuda_fail(SHERWOOD_E_NOMEM, "cannot allocate on device %d: %s",
+                                           cuda->ordinal, sw_driver_text(driver, error));
+    if (error == 0) {
+        status = sw_cuda_share(cuda, (const void *)memory, TRIAL_BYTES, "bytes");
+        if (status == SHERWOOD_OK) {
+            status = sw_cuda_unshare(cuda, (const void *)memory);
+        }
+        (void)driver->memory_free(memory);
+    }
+    (void)driver->context_pop(&context);
+    return status;
+}
+
+/* Chooses the device: `wanted`, unless that is negative. Otherwise the server's, which has the UUID
+ * of the handle, or the calling thread's if this process does not see the server's. Returns a
+ * status. */
+static int choose_device(struct sherwood_cuda *cuda, int wanted)
+{
+    const struct sw_driver *driver = &cuda->driver;
+    int count = 0, device = wanted, reaches = 1;
+    (void)driver->device_count(&count);
+    const int servers = device_of(driver, count, cuda->uuid);
+    if (device >= count) {
+        return sw_cuda_fail(SHERWOOD_E_REQUEST,
+                            "there is no device %d: this process sees %d; check "
+                            "CUDA_VISIBLE_DEVICES",
+                            device, count);
+    }
+    if (device < 0) {
+        device = servers;
+    }
+    if (device < 0 && driver->context_device(&device) != 0) {
+        device = 0; /* no context is current: CUDA's runtime also begins with device 0 */
+    }
+    if (servers >= 0 && servers != device &&
+        (driver->device_reaches(&reaches, servers, device) != 0 || reaches == 0)) {
+        return sw_cuda_fail(SHERWOOD_E_REQUEST,
+                            "the server's device %d has no peer access to device %d (a part of MIG "
+                            "has none): attach with device %d",
+                            servers, device, servers);
+    }
+    int status = use_device(cuda, device);
+    return status != SHERWOOD_OK || device == servers ? status : try_device(cuda);
 }
 
 static int attach(struct sherwood_cuda *cuda, const char *address,
-                  const struct sherwood_options *options)
+                  const struct sherwood_options *options, int device)
 {
     char text[SW_CUDA_TEXT_BYTES];
     int status = sherwood_connect_text(address, options, &cuda->client, text, sizeof(text));
@@ -51,11 +112,17 @@ static int attach(struct sherwood_cuda *cuda, const char *address,
         return sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
     }
     const char *why = sw_driver_open(&cuda->driver);
-    return why == NULL ? find_device(cuda) : sw_cuda_fail(SHERWOOD_E_REQUEST, "%s", why);
+    return why == NULL ? choose_device(cuda, device) : sw_cuda_fail(SHERWOOD_E_REQUEST, "%s", why);
 }
 
 int sherwood_cuda_attach(const char *address, const struct sherwood_options *options,
                          struct sherwood_cuda **out, char *text, size_t text_bytes)
+{
+    return sherwood_cuda_attach_on(address, options, -1, out, text, text_bytes);
+}
+
+int sherwood_cuda_attach_on(const char *address, const struct sherwood_options *options, int device,
+                            struct sherwood_cuda **out, char *text, size_t text_bytes)
 {
     if (address == NULL || out == NULL) {
         return SHERWOOD_E_INVALID;
@@ -69,7 +136,7 @@ int sherwood_cuda_attach(const char *address, const struct sherwood_options *opt
         pthread_mutex_init(&cuda->turn, NULL);
         pthread_mutex_init(&cuda->lock, NULL);
         pthread_cond_init(&cuda->changed, NULL);
-        status = attach(cuda, address, options);
+        status = attach(cuda, address, options, device);
     }
     if (status != SHERWOOD_OK) {
         if (text != NULL && text_bytes > 0) {

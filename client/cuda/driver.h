@@ -15,13 +15,17 @@
     X(device_count, "cuDeviceGetCount", (int *count))                                 \
     X(device_get, "cuDeviceGet", (int *device, int ordinal))                          \
     X(device_uuid, "cuDeviceGetUuid_v2", (uint8_t uuid[16], int device))              \
+    X(device_reaches, "cuDeviceCanAccessPeer", (int *can, int device, int peer))      \
     X(context_retain, "cuDevicePrimaryCtxRetain", (void **context, int device))       \
     X(context_release, "cuDevicePrimaryCtxRelease_v2", (int device))                  \
     X(context_push, "cuCtxPushCurrent_v2", (void *context))                           \
     X(context_pop, "cuCtxPopCurrent_v2", (void **context))                            \
+    X(context_device, "cuCtxGetDevice", (int *device))                                \
     X(pointer_attributes, "cuPointerGetAttributes",                                   \
       (unsigned count, const int *attributes, void **values, uintptr_t pointer))      \
     X(memory_handle, "cuIpcGetMemHandle", (uint8_t handle[64], uintptr_t base))       \
+    X(memory_allocate, "cuMemAlloc_v2", (uintptr_t * memory, size_t bytes))           \
+    X(memory_free, "cuMemFree_v2", (uintptr_t memory))                                \
     X(host_allocate, "cuMemHostAlloc", (void **memory, size_t bytes, unsigned flags)) \
     X(host_free, "cuMemFreeHost", (void *memory))                                     \
     X(host_address, "cuMemHostGetDevicePointer_v2",                                   \
@@ -41,9 +45,10 @@ struct sw_driver {
 #undef SW_DRIVER_MEMBER
 };
 
-/* Attributes of pointers: a number that is unique for each allocation, the start of the allocation,
- * and its bytes. The driver stores 0 for an attribute that a pointer lacks. */
+/* Attributes of pointers: a number that is unique for each allocation, the number of its device,
+ * its start, and its bytes. The driver stores 0 for an attribute that a pointer lacks. */
 #define SW_DRIVER_BUFFER_ID 7
+#define SW_DRIVER_DEVICE 9
 #define SW_DRIVER_RANGE_BEGIN 11
 #define SW_DRIVER_RANGE_BYTES 12
 #define SW_DRIVER_HOST_PORTABLE 1U

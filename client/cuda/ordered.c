@@ -242,7 +242,7 @@ static int run_on(struct sherwood_cuda *cuda, const struct sherwood_request *req
     if (cuda->driver.stream_capturing(stream, &capturing) != 0 || capturing != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
                             "the stream is being captured into a graph, or belongs to another "
-                            "device: use an ordinary stream of the server's device");
+                            "device: use an ordinary stream of the handle's device");
     }
     sw_cuda_take_turn(cuda);
     int status = sw_cuda_share_all(cuda, request->operation, request->keys, request->values, count,

@@ -97,7 +97,7 @@ GROUPS = (
      r"server/(server|served|loop|main|selftest)\.c|server/observe/gpu|table/",
      (("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|capacity or smaller batches",
        "Choose a smaller `--capacity`, `--frame-ops-max` or `--round-ops-max`, or a machine with more memory: [Capacity](../capacity.md) has the formulas."),
-      ("NVIDIA driver|no usable CUDA|CUDA runtime says|CUDA device cannot|no CUDA device|reach host memory|registered memory|pinning|allocation of the handle|of another device"
+      ("NVIDIA driver|no usable CUDA|CUDA runtime says|CUDA device cannot|no CUDA device|reach host memory|registered memory|pinning|allocation of the handle|no peer access"
        "|device memory to share",
        "Run `nvidia-smi`: check the driver, the number of the device and its free memory. `--backend cpu` serves without a GPU."),
       ("compute capability|no CUDA backend|no such backend", "Build with `make ARCH=all` and nvcc, or start with `--backend cpu`."),

@@ -15,6 +15,7 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/reply.h"
 #include "server/net/descriptors.h"
+#include "server/observe/log.h"
 #include "table/imported_memory.h"
 
 static void reply_ok(struct sw_bulk_frame *frame)
@@ -154,6 +155,23 @@ static const char *check_region(const struct sw_bulk_shared *shared)
                  "4096";
 }
 
+/* Counts memory that the GPU may read slowly. The first time, also logs it. */
+static void note_pages(struct sw_bulk_frame *frame, struct sw_region *region)
+{
+    if (!sw_region_has_small_pages(region)) {
+        return;
+    }
+    SW_COUNT(frame->bulk->net->counters, small_page_regions, 1);
+    if (!__atomic_exchange_n(&region->budget->warned, true, __ATOMIC_RELAXED)) {
+        sw_log(
+            SW_LOG_WARNING,
+            "regions: a client shared %llu bytes of GPU memory, not a multiple of 2 MiB; the GPU "
+            "may read them very slowly. Clients should allocate multiples of 2 MiB (counted in "
+            "sherwood_small_page_regions_total)",
+            (unsigned long long)(region->requested.offset + region->requested.bytes));
+    }
+}
+
 static void on_registered(struct sw_region *region)
 {
     struct sw_bulk_shared *shared = region->user;
@@ -161,6 +179,7 @@ static void on_registered(struct sw_region *region)
     shared->pending = NULL;
     if (!region->failed) {
         shared->regions[region->requested.index] = region;
+        note_pages(frame, region);
         reply_ok(frame);
         return;
     }

@@ -258,6 +258,13 @@ void sw_region_release(struct sw_region *region, void (*done)(struct sw_region *
     }
 }
 
+bool sw_region_has_small_pages(const struct sw_region *region)
+{
+    const uint64_t end = region->requested.offset + region->requested.bytes;
+    return is_of_device(&region->requested) && end > SW_REGION_DEVICE_PAGE &&
+           end % SW_REGION_DEVICE_PAGE != 0;
+}
+
 void *sw_region_at(const struct sw_region *region, uint64_t offset, uint64_t bytes, uint32_t align)
 {
     if (region == NULL || !region->ready || region->leaving || offset > region->memory.bytes ||

@@ -24,6 +24,31 @@ bool sw_cuda_ipc_device(int device, uint8_t uuid[16])
     return true;
 }
 
+/* Returns NULL, or why the table's device cannot access memory of the device with this UUID. The
+ * driver decides about a device that this process does not see: it opens or refuses the handle. */
+static const char *refuse_device(int device, const uint8_t wanted[16])
+{
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+    for (int i = 0; i < count; i++) {
+        uint8_t uuid[16];
+        int reaches = i == device;
+        if (!sw_cuda_ipc_device(i, uuid) || memcmp(uuid, wanted, sizeof(uuid)) != 0) {
+            continue;
+        }
+        if (!reaches && cudaDeviceCanAccessPeer(&reaches, device, i) != cudaSuccess) {
+            (void)cudaGetLastError();
+            reaches = 0;
+        }
+        return reaches ? NULL
+                       : "the table's GPU has no peer access to the GPU of the memory (a part of "
+                         "MIG has none): use memory of the table's GPU";
+    }
+    return NULL;
+}
+
 /* Returns whether [offset, offset + bytes) lies in what was opened at `base`. */
 static bool lies_within(void *base, const struct sw_memory_source *source)
 {
@@ -41,12 +66,12 @@ static bool lies_within(void *base, const struct sw_memory_source *source)
 int sw_cuda_ipc_import(int device, const struct sw_memory_source *source, struct sw_memory *out,
                        char *reason, size_t reason_size)
 {
-    uint8_t uuid[16];
     cudaIpcMemHandle_t handle;
     void *base = NULL;
+    const char *why = refuse_device(device, source->device_uuid);
     static_assert(sizeof(handle) == sizeof(source->handle), "a handle is what a source has");
-    if (!sw_cuda_ipc_device(device, uuid) || memcmp(uuid, source->device_uuid, sizeof(uuid)) != 0) {
-        snprintf(reason, reason_size, "the memory is of another device than the table");
+    if (why != NULL) {
+        snprintf(reason, reason_size, "%s", why);
         return SW_E_UNSUPPORTED;
     }
     memcpy(&handle, source->handle, sizeof(handle));

@@ -5,7 +5,8 @@
  * A handle names a whole allocation; an offset names a part of it. The driver of this process
  * reports the size of the allocation. A process may open the same allocation several times: the
  * driver counts. An opened allocation stays valid when its owner frees it, resets its context or
- * dies.
+ * dies. The memory may be of another device of the host, if the table's device has peer access to
+ * it.
  *
  * Handles must come from trusted processes. The driver does not verify the start of the allocation
  * that a handle states. With a forged handle a kernel may read unmapped addresses, which destroys

@@ -9,12 +9,17 @@
 #include "schedule.hpp"
 
 #include <cuda.h>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
+#include <set>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct emu_pool {
     size_t unused;
@@ -30,6 +35,7 @@ struct allocation {
 std::map<char *, allocation> allocations;
 std::map<char *, size_t> registered; /* memory of the host's */
 std::map<char *, int> opened;        /* how many times, by handles */
+std::set<char *> foreign;            /* those of `opened` that another process has allocated */
 size_t allocated;
 std::mutex mutex; /* guards these */
 const size_t PAGE = 4096, ALIGN = 256;
@@ -194,6 +200,40 @@ cudaError_t cudaHostUnregister(void *memory)
     return emu_gives_back();
 }
 
+/* A handle of tests/support/cuda_driver/fake_cuda.c: a memfd of another process. */
+struct foreign_handle {
+    char magic[8];
+    int32_t process, descriptor;
+    uint64_t bytes;
+};
+
+/* Returns the memory of such a handle, or NULL. Under the mutex. */
+static char *map_foreign(const cudaIpcMemHandle_t *handle)
+{
+    struct foreign_handle named;
+    char path[64];
+    memcpy(&named, handle, sizeof(named));
+    if (memcmp(named.magic, "foreign", sizeof(named.magic)) != 0) {
+        return NULL;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", named.process, named.descriptor);
+    const int descriptor = open(path, O_RDWR);
+    struct stat status;
+    void *map = MAP_FAILED;
+    if (descriptor >= 0 && fstat(descriptor, &status) == 0 &&
+        (uint64_t)status.st_size == named.bytes) {
+        map = mmap(NULL, named.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    }
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    if (map == MAP_FAILED) {
+        return NULL;
+    }
+    allocations[(char *)map] = allocation{map, named.bytes, named.bytes};
+    return (char *)map;
+}
+
 /* Handles have the address of the allocation, and are for this process too, unlike CUDA's. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
 {
@@ -212,8 +252,12 @@ cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsig
 {
     EMU_MAY_FAIL(emu_allocates());
     std::lock_guard<std::mutex> lock(mutex);
-    char *first;
-    memcpy(&first, &handle, sizeof(first));
+    char *first = map_foreign(&handle);
+    if (first != NULL) {
+        foreign.insert(first);
+    } else {
+        memcpy(&first, &handle, sizeof(first));
+    }
     if (allocations.find(first) == allocations.end()) {
         return cudaErrorInvalidResourceHandle;
     }
@@ -232,6 +276,10 @@ cudaError_t cudaIpcCloseMemHandle(void *memory)
     }
     if (--found->second == 0) {
         opened.erase(found);
+    }
+    if (foreign.erase((char *)memory) != 0) {
+        munmap(memory, allocations[(char *)memory].bytes);
+        allocations.erase((char *)memory);
     }
     return emu_gives_back();
 }

@@ -192,10 +192,24 @@ const char *cudaGetErrorString(cudaError_t error)
     return error == cudaErrorMemoryAllocation ? "out of memory" : cudaGetErrorName(error);
 }
 
+/* Tables run on device 0. The others only have names: 0 and 1 reach each other's memory. */
+static int gpus(void)
+{
+    const char *text = getenv("EMU_GPUS");
+    return text == NULL ? 1 : atoi(text);
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
     EMU_MAY_FAIL(emu_called());
-    *count = 1;
+    *count = gpus();
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int number, int peer)
+{
+    EMU_MAY_FAIL(emu_called());
+    *can = number != peer && number < 2 && peer < 2;
     return cudaSuccess;
 }
 
@@ -248,7 +262,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int numbe
     }
     memset(properties, 0, sizeof(*properties));
     strcpy(properties->name, "an emulated GPU");
-    strcpy(properties->uuid.bytes, "emulated");
+    memcpy(properties->uuid.bytes, "emulated", 8);
+    properties->uuid.bytes[8] = (char)number;
     properties->totalGlobalMem = EMU_DEVICE_BYTES;
     properties->sharedMemPerBlock = 48 << 10;
     properties->major = MAJOR;
@@ -257,18 +272,18 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int numbe
     properties->unifiedAddressing = 1;
     properties->canMapHostMemory = 1;
     properties->l2CacheSize = 1 << 20;
-    return cudaSetDevice(number);
+    return number < gpus() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
     EMU_MAY_FAIL(emu_called());
-    *value = attribute == cudaDevAttrMultiProcessorCount                  ? MULTIPROCESSORS
-             : attribute == cudaDevAttrComputeCapabilityMajor             ? MAJOR
-             : attribute == cudaDevAttrComputeCapabilityMinor             ? MINOR
-             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin       ? SHARED_BYTES
+    *value = attribute == cudaDevAttrMultiProcessorCount                 ? MULTIPROCESSORS
+             : attribute == cudaDevAttrComputeCapabilityMajor            ? MAJOR
+             : attribute == cudaDevAttrComputeCapabilityMinor            ? MINOR
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin      ? SHARED_BYTES
              : attribute == cudaDevAttrCanUseHostPointerForRegisteredMem ? 1
-                                                                          : 0;
+                                                                         : 0;
     return cudaSuccess;
 }
 

@@ -113,22 +113,22 @@ void end_daemon()
     rmdir(folder.c_str());
 }
 
-struct sherwood_cuda *attach(bool must = true)
+/* The server's device, unless another one is named. */
+struct sherwood_cuda *attach(int device = -1)
 {
     struct sherwood_cuda *cuda = NULL;
     char text[512] = "";
     int status = SHERWOOD_E_CONNECTION;
     const double begin = now_us();
     while (status != SHERWOOD_OK && now_us() - begin < 30e6) { /* it may be starting */
-        status = sherwood_cuda_attach(address.c_str(), NULL, &cuda, text, sizeof(text));
+        status = sherwood_cuda_attach_on(address.c_str(), NULL, device, &cuda, text, sizeof(text));
         if (status == SHERWOOD_E_REQUEST) {
             break;
         }
         usleep(status == SHERWOOD_OK ? 0 : 20000);
     }
-    if (must) {
-        expect(status == SHERWOOD_OK, text, status, SHERWOOD_OK);
-    }
+    expect(status == SHERWOOD_OK, text, status, SHERWOOD_OK);
+    good(cudaSetDevice(sherwood_cuda_device(cuda)), "the device");
     return cuda;
 }
 
@@ -209,12 +209,13 @@ template <typename WORD> struct arrays {
     unsigned long long *wrong;
 };
 
-/* Parts of one allocation, as a caching allocator gives them. */
-template <typename WORD> void open_arrays(struct arrays<WORD> *a, size_t count)
+/* Parts of one allocation, as a caching allocator gives them; its size is a multiple of 2 MiB, and
+ * `more` bytes. */
+template <typename WORD> void open_arrays(struct arrays<WORD> *a, size_t count, size_t more = 0)
 {
-    const size_t bytes = (count * sizeof(WORD) + 511) / 512 * 512;
+    const size_t bytes = (count * sizeof(WORD) + 511) / 512 * 512, page = (size_t)2 << 20;
     a->count = count;
-    good(cudaMalloc(&a->allocation, 4 * bytes + bytes + 4096), "memory");
+    good(cudaMalloc(&a->allocation, (5 * bytes + 4096 + page - 1) / page * page + more), "memory");
     a->keys = (WORD *)(a->allocation + 512);
     a->values = (WORD *)((char *)a->keys + bytes);
     a->answers = (WORD *)((char *)a->values + bytes);
@@ -228,6 +229,28 @@ template <typename WORD> void close_arrays(struct arrays<WORD> *a)
 {
     good(cudaFree(a->allocation), "memory");
     good(cudaFree(a->wrong), "a counter");
+}
+
+template <typename WORD> void answers(struct sherwood_cuda *cuda, size_t count, uint64_t salt)
+{
+    struct arrays<WORD> a;
+    open_arrays(&a, count);
+    fill<WORD><<<64, 256>>>(a.keys, a.values, count, salt, 5, 0);
+    good(cudaDeviceSynchronize(), "filling");
+    same("SET", sherwood_cuda_run(cuda, SHERWOOD_SET, a.keys, a.values, count, NULL, NULL), 0);
+    same("GET", sherwood_cuda_run(cuda, SHERWOOD_GET, a.keys, NULL, count, a.answers, a.found), 0);
+    compare<WORD><<<64, 256>>>(a.answers, a.found, count, 5, 0, a.wrong);
+    good(cudaDeviceSynchronize(), "comparing");
+    same("values of GET", (long long)*a.wrong, 0);
+    choose<WORD><<<64, 256>>>(a.keys, a.chosen, count, 3);
+    good(cudaDeviceSynchronize(), "choosing");
+    same("DELETE",
+         sherwood_cuda_run(cuda, SHERWOOD_DELETE, a.chosen, NULL, (count + 2) / 3, NULL, NULL), 0);
+    same("GET", sherwood_cuda_run(cuda, SHERWOOD_GET, a.keys, NULL, count, a.answers, a.found), 0);
+    compare<WORD><<<64, 256>>>(a.answers, a.found, count, 5, 3, a.wrong);
+    good(cudaDeviceSynchronize(), "comparing");
+    same("values after DELETE", (long long)*a.wrong, 0);
+    close_arrays(&a);
 }
 
 } // namespace

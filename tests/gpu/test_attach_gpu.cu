@@ -1,40 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_attach_gpu.cu - libsherwood-cuda against a daemon on the same GPU: answers, order on
- * streams, what is refused, clients that die; with --rates what it costs.
+ * test_attach_gpu.cu - libsherwood-cuda against a daemon on the same GPU, and on another GPU of the
+ * host if there is one: answers, order on streams, what is refused, clients that die; with --rates
+ * what it costs.
  *
  *   test_attach_gpu SHERWOODD [--rates]
+ *   test_attach_gpu SHERWOODD --peer [--rates]   only from the other GPU
  *
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed.
  */
-#include "tests/gpu/attach_rates.cuh"
+#include "tests/gpu/attach_clients.cuh"
+#include "tests/gpu/attach_peers.cuh"
 
 namespace
 {
 
 /* --- answers ---------------------------------------------------------------------------------- */
-
-template <typename WORD> void answers(struct sherwood_cuda *cuda, size_t count, uint64_t salt)
-{
-    struct arrays<WORD> a;
-    open_arrays(&a, count);
-    fill<WORD><<<64, 256>>>(a.keys, a.values, count, salt, 5, 0);
-    good(cudaDeviceSynchronize(), "filling");
-    same("SET", sherwood_cuda_run(cuda, SHERWOOD_SET, a.keys, a.values, count, NULL, NULL), 0);
-    same("GET", sherwood_cuda_run(cuda, SHERWOOD_GET, a.keys, NULL, count, a.answers, a.found), 0);
-    compare<WORD><<<64, 256>>>(a.answers, a.found, count, 5, 0, a.wrong);
-    good(cudaDeviceSynchronize(), "comparing");
-    same("values of GET", (long long)*a.wrong, 0);
-    choose<WORD><<<64, 256>>>(a.keys, a.chosen, count, 3);
-    good(cudaDeviceSynchronize(), "choosing");
-    same("DELETE",
-         sherwood_cuda_run(cuda, SHERWOOD_DELETE, a.chosen, NULL, (count + 2) / 3, NULL, NULL), 0);
-    same("GET", sherwood_cuda_run(cuda, SHERWOOD_GET, a.keys, NULL, count, a.answers, a.found), 0);
-    compare<WORD><<<64, 256>>>(a.answers, a.found, count, 5, 3, a.wrong);
-    good(cudaDeviceSynchronize(), "comparing");
-    same("values after DELETE", (long long)*a.wrong, 0);
-    close_arrays(&a);
-}
 
 /* Several threads with a stream each; keys are made by a kernel before each call, and arrays are
  * used again by the kernel after it. */
@@ -191,7 +172,13 @@ void lies()
                 lie.handle[b] = (uint8_t)rand();
             }
         }
-        same("a lie", sherwood_region_register(client, &lie, &region), SHERWOOD_E_REQUEST);
+        const int status = sherwood_region_register(client, &lie, &region);
+        if (i % 4 == 2) { /* the daemon does not see such a device: the driver opens the handle */
+            same("an unknown device", status, SHERWOOD_OK);
+            same("its end", sherwood_region_destroy(region), SHERWOOD_OK);
+            continue;
+        }
+        same("a lie", status, SHERWOOD_E_REQUEST);
         if (i < 4) {
             printf("     %s\n", sherwood_error(client));
         }
@@ -203,120 +190,6 @@ void lies()
 }
 
 /* --- other processes -------------------------------------------------------------------------- */
-
-/* Looks keys up for `milliseconds`, or until it is killed. Prints the number of batches. */
-int be_client(const char *where, const char *way, int milliseconds)
-{
-    address = where;
-    struct sherwood_cuda *cuda = attach();
-    struct arrays<uint32_t> a;
-    const size_t count = 1U << 20;
-    cudaStream_t stream;
-    open_arrays(&a, count);
-    good(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
-    fill<uint32_t><<<64, 256>>>(a.keys, a.values, count, 40, 1, 0);
-    good(cudaDeviceSynchronize(), "filling");
-    unsigned long batches = 0;
-    same("GET", sherwood_cuda_run(cuda, SHERWOOD_GET, a.keys, NULL, count, a.answers, a.found), 0);
-    printf("ready\n");
-    fflush(stdout);
-    char go;
-    if (read(0, &go, 1) != 1) {
-        return 1;
-    }
-    const double end = now_us() + milliseconds * 1e3;
-    while (milliseconds < 0 || now_us() < end) {
-        if (strcmp(way, "ordered") == 0) {
-            same("SET", sherwood_cuda_set(cuda, a.keys, a.values, count, stream), 0);
-            same("GET", sherwood_cuda_get(cuda, a.keys, count, a.answers, a.found, stream), 0);
-        } else {
-            enum sherwood_operation operation =
-                strcmp(way, "set") == 0 ? SHERWOOD_SET : SHERWOOD_GET;
-            same("a call",
-                 sherwood_cuda_run(cuda, operation, a.keys, a.values, count, NULL, a.found), 0);
-        }
-        batches++;
-    }
-    (void)!sherwood_cuda_check(cuda, true);
-    printf("%lu\n", batches);
-    fflush(stdout);
-    sherwood_cuda_close(cuda);
-    return 0;
-}
-
-struct child {
-    pid_t process;
-    int to;
-    FILE *from;
-};
-
-struct child start_client(const char *way, int milliseconds)
-{
-    struct child child;
-    int to[2], from[2];
-    if (pipe(to) != 0 || pipe(from) != 0) {
-        stop_all(1);
-    }
-    char time[16];
-    snprintf(time, sizeof(time), "%d", milliseconds);
-    child.process = fork();
-    if (child.process == 0) {
-        dup2(to[0], 0);
-        dup2(from[1], 1);
-        close(to[1]);
-        close(from[0]);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl("/proc/self/exe", self, "--client", address.c_str(), way, time, (char *)NULL);
-        _exit(127);
-    }
-    close(to[0]);
-    close(from[1]);
-    child.to = to[1];
-    child.from = fdopen(from[0], "r");
-    return child;
-}
-
-void wait_ready(struct child *child)
-{
-    char line[256] = "";
-    expect(fgets(line, sizeof(line), child->from) != NULL && strcmp(line, "ready\n") == 0, line, 0,
-           1);
-}
-
-void go(struct child *child)
-{
-    same("a start", write(child->to, "g", 1), 1);
-}
-
-unsigned long end_client(struct child *child)
-{
-    char line[256] = "0";
-    (void)!fgets(line, sizeof(line), child->from);
-    close(child->to);
-    fclose(child->from);
-    waitpid(child->process, NULL, 0);
-    return strtoul(line, NULL, 10);
-}
-
-void clients_that_die(struct sherwood_cuda *cuda)
-{
-    static const char *const ways[] = {"get", "set", "ordered", "set", "ordered", "get"};
-    for (const char *way : ways) {
-        struct child child = start_client(way, -1);
-        wait_ready(&child);
-        go(&child);
-        usleep(30000 + rand() % 60000);
-        kill(child.process, SIGKILL);
-        end_client(&child);
-        answers<uint32_t>(cuda, 5000, 50);
-    }
-    const double begin = now_us();
-    while (figure("rings") > 2 && now_us() - begin < 10e6) {
-        usleep(10000);
-    }
-    expect(figure("rings") <= 2, "rings of the dead", (long long)figure("rings"), 2);
-    ok("clients that are killed");
-}
 
 void fairness(const char *way, int milliseconds)
 {
@@ -345,11 +218,11 @@ void fairness(const char *way, int milliseconds)
     ok("four clients share fairly");
 }
 
-template <typename WORD> void all_cases(const char *program, const char *bits)
+/* On the server's device, or on another one. */
+template <typename WORD> void all_cases(const char *program, const char *bits, int device)
 {
     start_daemon(program, {"--key-bits", bits, "--capacity", "16M"});
-    struct sherwood_cuda *cuda = attach();
-    good(cudaSetDevice(sherwood_cuda_device(cuda)), "the device");
+    struct sherwood_cuda *cuda = attach(device);
     for (size_t count : {(size_t)1, (size_t)63, (size_t)256, (size_t)5000, (size_t)100000,
                          (size_t)(1U << 20), (size_t)3000000}) {
         answers<WORD>(cuda, count, 1);
@@ -357,14 +230,72 @@ template <typename WORD> void all_cases(const char *program, const char *bits)
     ok("answers in device memory");
     allocations_that_change<WORD>(cuda);
     refusals<WORD>(cuda);
-    lies();
     streams<WORD>(cuda);
+    if (device < 0) {
+        lies();
+    } else {
+        memory_of_another_device<WORD>(cuda);
+    }
     if (sizeof(WORD) == 4) {
-        clients_that_die(cuda);
+        clients_that_die(cuda, device < 0 ? 1 : 4);
+    } else {
+        random_operations(cuda, 10000000);
     }
     sherwood_cuda_close(cuda);
     end_daemon();
-    printf("     keys of %s bits\n", bits);
+    printf("     keys of %s bits, device %d\n", bits, device);
+}
+
+/* A daemon that sees GPU 0 alone, and clients that see both or GPU 1 alone. Whether such a daemon
+ * can open the memory is the driver's decision: it must succeed or be an error text. */
+void one_visible_gpu_each(const char *program)
+{
+    if (getenv("CUDA_VISIBLE_DEVICES") != NULL) {
+        return; /* the numbers of GPUs are not those of the host */
+    }
+    setenv("CUDA_VISIBLE_DEVICES", "0", 1); /* of children: this process has its GPUs */
+    start_daemon(program, {"--key-bits", "32", "--capacity", "1M"});
+    struct sherwood_cuda *own = attach(0), *peer = NULL;
+    char text[512] = "";
+    int status = sherwood_cuda_attach_on(address.c_str(), NULL, 1, &peer, text, sizeof(text));
+    printf("     a daemon that sees one GPU: %d %s\n", status, text);
+    if (status == SHERWOOD_OK) {
+        good(cudaSetDevice(1), "the device");
+        answers<uint32_t>(peer, 100000, 1);
+    }
+    sherwood_cuda_close(peer);
+    setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+    if (status == SHERWOOD_OK) {
+        struct child child = start_client("get", 100);
+        wait_ready(&child);
+        go(&child);
+        printf("     a client that sees another one GPU: %lu batches\n", end_client(&child));
+    }
+    good(cudaSetDevice(0), "the device");
+    answers<uint32_t>(own, 1000, 2);
+    sherwood_cuda_close(own);
+    end_daemon();
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    ok("processes that see one GPU each");
+}
+
+void of_peer(const char *program, bool rates)
+{
+    int devices = 0;
+    good(cudaGetDeviceCount(&devices), "devices");
+    if (devices < 2) {
+        printf("     one GPU: nothing attaches from another one\n");
+        return;
+    }
+    if (rates) {
+        start_daemon(program, {"--key-bits", "64", "--capacity", "64M"});
+        peer_rates();
+        end_daemon();
+        return;
+    }
+    all_cases<uint32_t>(program, "32", 1);
+    all_cases<uint64_t>(program, "64", 1);
+    one_visible_gpu_each(program);
 }
 
 } // namespace
@@ -372,25 +303,29 @@ template <typename WORD> void all_cases(const char *program, const char *bits)
 int main(int argc, char **argv)
 {
     self = argv[0];
-    if (argc == 5 && strcmp(argv[1], "--client") == 0) {
-        return be_client(argv[2], argv[3], atoi(argv[4]));
+    if (argc == 6 && strcmp(argv[1], "--client") == 0) {
+        return be_client(argv[2], argv[3], atoi(argv[4]), atoi(argv[5]));
     }
-    if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[2], "--rates") != 0)) {
-        fprintf(stderr, "usage: test_attach_gpu SHERWOODD [--rates]\n");
+    const bool peer = argc > 2 && strcmp(argv[2], "--peer") == 0;
+    const bool wants_rates = argc == (peer ? 4 : 3) && strcmp(argv[argc - 1], "--rates") == 0;
+    if (argc != 2 + peer + wants_rates) {
+        fprintf(stderr, "usage: test_attach_gpu SHERWOODD [--peer] [--rates]\n");
         return 2;
     }
-    if (argc == 3) {
+    if (peer) {
+        of_peer(argv[1], wants_rates);
+    } else if (wants_rates) {
         start_daemon(argv[1], {"--key-bits", "32", "--capacity", "128M"});
         struct sherwood_cuda *cuda = attach();
-        good(cudaSetDevice(sherwood_cuda_device(cuda)), "the device");
         rates(cuda);
         sherwood_cuda_close(cuda);
         fairness("get", 1500);
         fairness("set", 1500);
         end_daemon();
     } else {
-        all_cases<uint32_t>(argv[1], "32");
-        all_cases<uint64_t>(argv[1], "64");
+        all_cases<uint32_t>(argv[1], "32", -1);
+        all_cases<uint64_t>(argv[1], "64", -1);
+        of_peer(argv[1], false);
     }
     printf("%u passed, 0 failed\n", passed);
     return 0;

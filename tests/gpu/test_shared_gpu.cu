@@ -42,9 +42,13 @@ void refusals(const struct owner *owner)
     expect_refused(&subject, &source, "an offset that wraps");
     source = source_of(&subject, owner, 4096, UINT64_MAX - 100);
     expect_refused(&subject, &source, "bytes that wrap");
+#ifdef SHERWOOD_EMULATOR_CUDA_RUNTIME_H
+    setenv("EMU_GPUS", "3", 1);
     source = source_of(&subject, owner, 0, 4096);
-    source.device_uuid[3] ^= 1;
-    expect_refused(&subject, &source, "another device");
+    source.device_uuid[8] = 2;
+    expect_refused(&subject, &source, "a device without peer access");
+    unsetenv("EMU_GPUS");
+#endif
     for (int i = 0; i < 100; i++) {
         source = source_of(&subject, owner, 0, 4096);
         for (size_t b = 0; b < sizeof(source.handle); b++) {

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""libsherwood-cuda and Client.attach without a GPU: each error is one sentence, and the daemon goes on."""
+"""libsherwood-cuda and Client.attach without a GPU: calls on memory of emulated GPUs, errors in words, and the daemon goes on."""
 
+import contextlib
 import ctypes
 import os
 
@@ -17,6 +18,9 @@ ONLY_FOR_HOST = {"EXPIRE": 25, "EXPIRE_NONE": 26, "EXPIRE_SOME": 27, "EXPIRE_LAT
                  "EXPIRE_SHORTEN": 30, "OR": 64, "XOR": 65, "AND": 66, "ANDNOT": 67, "CAS": 68, "SETRANGE": 69,
                  "GETRANGE": 70, "PERSIST": 71, "TTL": 72}
 GET, SET = 1, 2
+SMALL = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
+         "--frame-ops-max", "512", "--round-ops-max", "512")
+MIB = 1 << 20
 
 
 def loaded():
@@ -82,8 +86,7 @@ def operations_for_the_host():
     driver = ctypes.CDLL(str(DRIVER))
     driver.fake_memory.restype = ctypes.c_void_p
     memory, handle = driver.fake_memory(), ctypes.c_void_p()
-    with daemon("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
-                "--frame-ops-max", "512", "--round-ops-max", "512", program=EMULATED) as server:
+    with daemon(*SMALL, program=EMULATED) as server:
         text = ctypes.create_string_buffer(512)
         status = library.sherwood_cuda_attach(server.unix.encode(), None, ctypes.byref(handle), text, 512)
         equal((status, text.value), (0, b""))
@@ -106,6 +109,101 @@ def operations_for_the_host():
         connection = sherwood.connect(server.unix)
         connection.set_many([1, 2], [3, 4])
         equal(list(connection.get_many([1, 2, 3], default=0)), [3, 4, 0])
+
+
+@contextlib.contextmanager
+def gpus(count):
+    """The emulator and its driver have this number of GPUs: 0 and 1 with peer access, more without."""
+    os.environ["EMU_GPUS"] = str(count)
+    try:
+        yield
+    finally:
+        del os.environ["EMU_GPUS"]
+
+
+class Attached:
+    """A handle of a device, and arrays in its memory: keys, values and answers of u64, then found bits."""
+
+    def __init__(self, library, driver, server, device, size=2 * MIB):
+        self.library, self.pointer, text = library, ctypes.c_void_p(), ctypes.create_string_buffer(512)
+        self.status = library.sherwood_cuda_attach_on(server.unix.encode(), None, device, ctypes.byref(self.pointer),
+                                                      text, 512)
+        self.error = text.value.decode()
+        if self.status == 0:
+            driver.fake_allocate.restype = ctypes.c_void_p
+            self.at = driver.fake_allocate(library.sherwood_cuda_device(self.pointer), ctypes.c_size_t(size))
+            self.words = np.ctypeslib.as_array((ctypes.c_uint64 * 1024).from_address(self.at))
+
+    def call(self, operation, count, stream=False, at=None):
+        """Runs an operation on the arrays, or on keys at another address. Returns its status."""
+        keys, values, previous, found = (ctypes.c_void_p(self.at + 2048 * i) for i in range(4))
+        keys = keys if at is None else ctypes.c_void_p(at)
+        function = self.library.sherwood_cuda_run_on if stream else self.library.sherwood_cuda_run
+        return function(self.pointer, operation, keys, values, ctypes.c_size_t(count), previous, found,
+                        *((None,) if stream else ()))
+
+    def close(self):
+        self.library.sherwood_cuda_close(self.pointer)
+
+
+@case
+def another_gpu():
+    """a handle of another GPU with peer access runs calls that wait and calls in stream order on memory of that GPU alone"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    for seen in (1, 2):  # a daemon that sees one GPU leaves the decision to the driver
+        with gpus(2), daemon(*SMALL, "--key-bits", "64", program=EMULATED, environment={"EMU_GPUS": str(seen)}) as server:
+            own, peer = (Attached(library, driver, server, device) for device in (-1, 1))
+            equal((own.error, peer.error), ("", ""))
+            equal([library.sherwood_cuda_device(each.pointer) for each in (own, peer)], [0, 1])
+            for stream in (False, True):
+                peer.words[:100] = np.arange(100) + 1000 * stream
+                peer.words[256:356] = np.arange(100) * 7 + stream
+                equal(peer.call(SET, 100, stream), 0)
+                own.words[:101] = np.arange(101) + 1000 * stream
+                own.words[512:900] = 5
+                equal(own.call(GET, 101, stream), 0)
+                equal(library.sherwood_cuda_check(own.pointer, True), 0)
+                equal(list(own.words[512:613]), [i * 7 + stream for i in range(100)] + [0], "values")
+                equal([int(word) for word in own.words[768:770]], [2**64 - 1, 2**36 - 1], "found bits")
+            equal(peer.call(GET, 9, at=own.at), E_INVALID)
+            sentence = library.sherwood_cuda_error().decode()
+            check("in memory of device 0" in sentence and "of device 1" in sentence, sentence)
+            equal(peer.call(GET, 9), 0, "after a refusal")
+            peer.close()
+            own.close()
+            equal(server.metrics()["sherwood_small_page_regions_total"], 0)
+
+
+@case
+def no_peer_access():
+    """a GPU without peer access, and one that does not exist, are refused in words, in C and in Python"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    with gpus(3), daemon(*SMALL, program=EMULATED) as server:
+        far, none = (Attached(library, driver, server, device) for device in (2, 9))
+        equal((far.status, none.status), (E_REQUEST, E_REQUEST))
+        check("no peer access to device 2" in far.error and "attach with device 0" in far.error, far.error)
+        check("no device 9: this process sees 3" in none.error, none.error)
+        with sherwood.connect(server.unix) as client:
+            raises(sherwood.Refused, "no peer access to device 2", client.attach, "cuda:2")
+            for name, wanted in (("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("cuda:1", "cuda:1"), (1, "cuda:1")):
+                with client.attach(name) as device:
+                    check(repr(device).endswith(wanted + ">"), repr(device))
+        equal(server.metrics()["sherwood_region_refusals_total"], 0)
+
+
+@case
+def small_pages():
+    """the daemon counts memory above 2 MiB whose size is not a multiple of 2 MiB, and logs the first of it"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server:
+        for size in (MIB, 4 * MIB, 3 * MIB, 5 * MIB):
+            handle = Attached(library, driver, server, -1, size)
+            equal((handle.error, handle.call(GET, 9)), ("", 0))
+            handle.close()
+        equal(server.metrics()["sherwood_small_page_regions_total"], 2)
+        equal(server.log().count("3145728 bytes of GPU memory"), 1, server.log())
+        equal(server.log().count("bytes of GPU memory"), 1, server.log())
 
 
 if __name__ == "__main__":

@@ -111,6 +111,7 @@ const char *cudaGetErrorString(cudaError_t error);
 const char *cudaGetErrorName(cudaError_t error);
 
 cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);

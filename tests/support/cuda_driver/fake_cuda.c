@@ -1,32 +1,81 @@
 /* SPDX-License-Identifier: MIT
  *
  * fake_cuda.c - a library that stands for CUDA's driver, libcuda.so.1, in tests of libsherwood-cuda
- * (client/cuda/driver.h lists its functions). It has the device of the emulator (make
- * emulated-daemon) and one allocation, which the processor cannot touch, as it cannot touch a
- * GPU's. No other process can open its handle, so a server refuses to register it.
+ * (client/cuda/driver.h lists its functions). It has the devices of the emulator (make
+ * emulated-daemon): EMU_GPUS of them, or one. Allocations are memfds. The emulator opens their
+ * handles, so a daemon on it reads and writes them. The exception is fake_memory(): the processor
+ * cannot touch it, as it cannot touch a GPU's, and no other process can open its handle. Streams do
+ * each step when it is enqueued.
  */
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* The driver's functions are found by name in the library; no header of ours declares them. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define INVALID 1
+#define NO_CONTEXT 201
 #define BYTES (1U << 20)
 #define BUFFER_ID 7
+#define DEVICE 9
 #define RANGE_BEGIN 11
+#define DEVICES_MAX 4
+#define ALLOCATIONS_MAX 64
 
-static void *memory;
+struct allocation {
+    char *memory; /* NULL: the entry is free */
+    size_t bytes;
+    int device, descriptor; /* -1: no other process can open it */
+    uint64_t buffer;
+};
 
-/* The allocation: for the test, by its name. */
+static struct allocation allocations[ALLOCATIONS_MAX];
+static uint64_t buffers;
+static int contexts[DEVICES_MAX];
+static _Thread_local int *current;
+
+static struct allocation *allocation_of(uintptr_t address)
+{
+    for (int i = 0; i < ALLOCATIONS_MAX; i++) {
+        if (allocations[i].memory != NULL &&
+            address - (uintptr_t)allocations[i].memory < allocations[i].bytes) {
+            return &allocations[i];
+        }
+    }
+    return NULL;
+}
+
+static void *add(void *memory, size_t bytes, int device, int descriptor)
+{
+    for (int i = 0; i < ALLOCATIONS_MAX && memory != MAP_FAILED; i++) {
+        if (allocations[i].memory == NULL) {
+            allocations[i] = (struct allocation){memory, bytes, device, descriptor, ++buffers};
+            return memory;
+        }
+    }
+    return NULL;
+}
+
+/* For tests: memory of a device that the processor can touch. */
+void *fake_allocate(int device, size_t bytes)
+{
+    const int descriptor = memfd_create("device memory", MFD_CLOEXEC);
+    if (descriptor < 0 || ftruncate(descriptor, (off_t)bytes) != 0) {
+        return NULL;
+    }
+    return add(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), bytes, device,
+               descriptor);
+}
+
+/* For tests: memory of device 0 that neither the processor nor a server can touch. */
 void *fake_memory(void)
 {
-    if (memory == NULL) {
-        memory = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    }
-    return memory;
+    return add(mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), BYTES, 0, -1);
 }
 
 int cuInit(unsigned flags)
@@ -35,7 +84,8 @@ int cuInit(unsigned flags)
 }
 int cuDeviceGetCount(int *count)
 {
-    *count = 1;
+    const char *text = getenv("EMU_GPUS");
+    *count = text == NULL ? 1 : atoi(text);
     return 0;
 }
 int cuDeviceGet(int *device, int ordinal)
@@ -45,16 +95,20 @@ int cuDeviceGet(int *device, int ordinal)
 }
 int cuDeviceGetUuid_v2(uint8_t uuid[16], int device)
 {
-    (void)device;
     memset(uuid, 0, 16);
     memcpy(uuid, "emulated", 8);
+    uuid[8] = (uint8_t)device;
+    return 0;
+}
+int cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    *can = device != peer && device < 2 && peer < 2;
     return 0;
 }
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
-    (void)device;
-    *context = &memory;
-    return 0;
+    *context = &contexts[device];
+    return device < DEVICES_MAX ? 0 : INVALID;
 }
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
@@ -63,62 +117,104 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 }
 int cuCtxPushCurrent_v2(void *context)
 {
-    return context == &memory ? 0 : INVALID;
+    current = context;
+    return 0;
 }
 int cuCtxPopCurrent_v2(void **context)
 {
-    *context = &memory;
+    *context = current;
+    current = NULL;
+    return 0;
+}
+int cuCtxGetDevice(int *device)
+{
+    if (current == NULL) {
+        return NO_CONTEXT;
+    }
+    *device = (int)(current - contexts);
     return 0;
 }
 int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, uintptr_t pointer)
 {
-    const int is_ours = pointer - (uintptr_t)memory < BYTES;
+    static const struct allocation none;
+    const struct allocation *found = allocation_of(pointer);
+    const struct allocation *allocation = found != NULL ? found : &none;
     for (unsigned i = 0; i < count; i++) {
-        const uint64_t value = !is_ours                       ? 0
-                               : attributes[i] == BUFFER_ID   ? 1
-                               : attributes[i] == RANGE_BEGIN ? (uintptr_t)memory
-                                                              : BYTES;
-        memcpy(values[i], &value, sizeof(value));
+        const uint64_t value = attributes[i] == BUFFER_ID     ? allocation->buffer
+                               : attributes[i] == RANGE_BEGIN ? (uintptr_t)allocation->memory
+                                                              : allocation->bytes;
+        if (attributes[i] == DEVICE) {
+            memcpy(values[i], &allocation->device, sizeof(allocation->device));
+        } else {
+            memcpy(values[i], &value, sizeof(value));
+        }
     }
     return 0;
 }
+
+int cuMemAlloc_v2(uintptr_t *memory, size_t bytes)
+{
+    *memory = current == NULL ? 0 : (uintptr_t)fake_allocate((int)(current - contexts), bytes);
+    return *memory != 0 ? 0 : INVALID;
+}
+int cuMemFree_v2(uintptr_t memory)
+{
+    struct allocation *allocation = allocation_of(memory);
+    if (allocation == NULL) {
+        return INVALID;
+    }
+    munmap(allocation->memory, allocation->bytes);
+    close(allocation->descriptor);
+    allocation->memory = NULL;
+    return 0;
+}
+/* The emulator's cudaIpcOpenMemHandle reads such a handle. */
 int cuIpcGetMemHandle(uint8_t handle[64], uintptr_t base)
 {
+    const struct allocation *allocation = allocation_of(base);
+    if (allocation == NULL) {
+        return INVALID;
+    }
+    const struct {
+        char magic[8];
+        int32_t process, descriptor;
+        uint64_t bytes;
+    } named = {"foreign", getpid(), allocation->descriptor, allocation->bytes};
     memset(handle, 0, 64);
-    return base == (uintptr_t)memory ? 0 : INVALID;
+    memcpy(handle, &named, sizeof(named));
+    return 0;
 }
 
-/* Streams: none can be used. */
 int cuMemHostAlloc(void **host, size_t bytes, unsigned flags)
 {
-    (void)host;
-    (void)bytes;
     (void)flags;
-    return INVALID;
+    *host = malloc(bytes);
+    return *host != NULL ? 0 : INVALID;
 }
 int cuMemFreeHost(void *host)
 {
-    (void)host;
-    return INVALID;
+    free(host);
+    return 0;
 }
 int cuMemHostGetDevicePointer_v2(uintptr_t *device, void *host, unsigned flags)
 {
-    (void)device;
-    (void)host;
     (void)flags;
-    return INVALID;
+    *device = (uintptr_t)host;
+    return 0;
 }
 int cuStreamWriteValue32_v2(void *stream, uintptr_t address, uint32_t value, unsigned flags)
 {
     (void)stream;
-    (void)address;
-    (void)value;
-    (void)flags;
-    return INVALID;
+    __atomic_store_n((uint32_t *)address, value, __ATOMIC_RELEASE);
+    return flags == 0 ? 0 : INVALID;
 }
 int cuStreamWaitValue32_v2(void *stream, uintptr_t address, uint32_t value, unsigned flags)
 {
-    return cuStreamWriteValue32_v2(stream, address, value, flags);
+    (void)stream;
+    while ((int32_t)(__atomic_load_n((uint32_t *)address, __ATOMIC_ACQUIRE) - value) < 0) {
+        sched_yield();
+    }
+    return flags == 0 ? 0 : INVALID;
 }
 int cuStreamIsCapturing(void *stream, int *status)
 {

@@ -78,10 +78,11 @@ class Client(ClientCalls):
         return Client(self._link.options)
 
     def attach(self, device: Any = "cuda") -> Device:
-        """Returns the calls for arrays in the memory of the server's GPU, without a copy.
+        """Returns the calls for arrays in the memory of one GPU, without a copy.
 
-        The server must run on this machine ("unix:/path"), with the CUDA backend. device: "cuda:0", or
-        "cuda" for any device of the server.
+        The server must run on this machine ("unix:/path"), with the CUDA backend. device: "cuda" for the server's GPU,
+        or "cuda:1" for a GPU of this process that the server's has peer access to. For several GPUs attach once for
+        each.
         """
         return Device(self._link.options, self._layout(), device)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls on arrays of torch and cupy in the memory of the server's GPU, without a copy.
+"""Calls on arrays of torch and cupy in the memory of the server's GPU or of another one of its host, without a copy.
 
 Attaching a client loads libsherwood-cuda and CUDA's driver.
 """
@@ -24,8 +24,8 @@ struct sherwood_options {
     receive_buffer_bytes; const char *tls_ca, *tls_cert, *tls_key, *tls_server_name;
     uint32_t tls_insecure; const char *user, *password; };
 struct sherwood_cuda;
-int sherwood_cuda_attach(const char *address, const struct sherwood_options *options,
-                         struct sherwood_cuda **out, char *text, size_t text_bytes);
+int sherwood_cuda_attach_on(const char *address, const struct sherwood_options *options, int device,
+                            struct sherwood_cuda **out, char *text, size_t text_bytes);
 void sherwood_cuda_close(struct sherwood_cuda *cuda);
 int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 const char *sherwood_cuda_error(void);
@@ -70,7 +70,7 @@ class Device:
     def __init__(self, options: Options, layout: Layout, name: Any) -> None:
         if options.follows:
             raise Refused("attach: this client has several addresses: connect to the one server that shares this GPU")
-        self._ordinal = named(name)
+        wanted = named(name)
         self._layout = layout
         self._address = options.address
         self._lib = _load()
@@ -83,16 +83,13 @@ class Device:
         given.user, given.password = (ffi.NULL if text is None else text for text in texts)
         out = ffi.new("struct sherwood_cuda **")
         said = ffi.new("char[]", _TEXT_BYTES)
-        rc = self._lib.sherwood_cuda_attach(os.fsencode(options.address), given, out, said, _TEXT_BYTES)
+        rc = self._lib.sherwood_cuda_attach_on(os.fsencode(options.address), given, -1 if wanted is None else wanted,
+                                               out, said, _TEXT_BYTES)
         if rc != constants.SHERWOOD_OK:
             raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
         self._process = os.getpid()
         self._pointer: Any = ffi.gc(out[0], self._lib.sherwood_cuda_close)
-        found = self._lib.sherwood_cuda_device(self._pointer)
-        if self._ordinal is not None and self._ordinal != found:
-            self.close()
-            raise Refused(f"attach: {name!r} is not the server's device: give \"cuda:{found}\"")
-        self._ordinal = found
+        self._ordinal = self._lib.sherwood_cuda_device(self._pointer)
 
     def __repr__(self) -> str:
         state = "closed" if self._pointer is None else f"cuda:{self._ordinal}"

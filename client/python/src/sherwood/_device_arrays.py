@@ -20,7 +20,7 @@ _DLPACK_CUDA = 2
 
 
 def named(name: Any) -> Optional[int]:
-    """Returns the number of "cuda:N", a torch.device or an integer; None for "cuda", which is any device."""
+    """Returns the number of "cuda:N", a torch.device or an integer; None for "cuda", which is the server's device."""
     text = f"cuda:{name}" if isinstance(name, int) else str(name)
     match = re.fullmatch(r"cuda(?::(\d+))?", text)
     if match is None:
@@ -218,8 +218,8 @@ def take(given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], wha
             raise ValueError(f"{what}: the array has gaps: give a C-contiguous one")
         expected *= length
     if ordinal is not None and _device_of(array) not in (None, ordinal):
-        raise ValueError(f"{what}: the array is on cuda:{_device_of(array)}, and the server uses"
-                         f" cuda:{ordinal}: move the array there")
+        raise ValueError(f"{what}: the array is on cuda:{_device_of(array)}, and this Device is of"
+                         f" cuda:{ordinal}: move the array there, or attach to cuda:{_device_of(array)}")
     size = 1
     for length in shape:
         size *= length
