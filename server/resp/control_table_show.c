@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control_table_show.c - TABLE LIST and TABLE INFO.
+ */
+#include "server/config/table_options.h"
+#include "server/resp/control.h"
+#include "server/resp/control_table.h"
+#include "server/resp/resp.h"
+#include "table/info.h"
+
+static void put_text(const struct sw_control *control, struct sw_text *text)
+{
+    sw_text_append(text, control->keys.data, control->keys.size);
+    text->failed |= control->keys.failed;
+}
+
+bool sw_control_reply_text(struct sw_control *control)
+{
+    control->put = put_text;
+    sw_control_begin(control);
+    sw_control_finish(control);
+    return true;
+}
+
+static void put_number(struct sw_text *text, const char *name, uint64_t number)
+{
+    sw_text_bulk_string(text, name);
+    sw_text_unsigned(text, number);
+}
+
+bool sw_control_table_list(struct sw_control *control)
+{
+    const struct sw_tables_view *view = sw_control_tables(control)->view;
+    const bool resp3 = sw_resp_of(control->conn)->session.resp3;
+    sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
+    sw_text_array(&control->keys, view->catalog.count);
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        struct sw_table_stats stats;
+        sw_table_stats(view->served[i]->table, &stats);
+        sw_text_map(&control->keys, 3, resp3);
+        sw_text_bulk_string(&control->keys, "name");
+        sw_text_bulk_string(&control->keys, view->catalog.places[i].name);
+        put_number(&control->keys, "number", view->catalog.places[i].number);
+        put_number(&control->keys, "keys", stats.occupied);
+    }
+    return sw_control_reply_text(control);
+}
+
+/* Does TABLE INFO show the option? */
+static bool is_shown(const struct sw_option *option, const struct sw_config *config)
+{
+    return sw_option_is_of_a_table(option) && (option->engines >> config->engine & 1) != 0;
+}
+
+bool sw_control_table_info(struct sw_control *control, const struct sw_resp_argument *name)
+{
+    const struct sw_tables_view *view = sw_control_tables(control)->view;
+    const struct sw_place *place = sw_tables_find(view, name->text, name->size);
+    struct sw_text *text = &control->keys;
+    struct sw_table_stats stats;
+    struct sw_table_info info;
+    uint64_t options = 0;
+    if (place == NULL) {
+        return sw_control_refuse(control, "ERR no such table");
+    }
+    const struct sw_served *served = sw_tables_at(view, place->number);
+    sw_table_stats(served->table, &stats);
+    sw_table_info(served->table, &info);
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        options += is_shown(sw_option_at(i), served->config);
+    }
+    sw_text_init(text, SW_RESP_BATCH_TEXT_BYTES_MAX);
+    sw_text_map(text, 8 + options, sw_resp_of(control->conn)->session.resp3);
+    sw_text_bulk_string(text, "name");
+    sw_text_bulk_string(text, place->name);
+    put_number(text, "number", place->number);
+    put_number(text, "id", served->id);
+    put_number(text, "keys", stats.occupied);
+    put_number(text, "expires", stats.expires);
+    put_number(text, "slots", info.capacity_slots);
+    put_number(text, "slots-max", info.max_capacity_slots);
+    put_number(text, "bytes", info.bytes_reserved);
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        const struct sw_option *option = sw_option_at(i);
+        char value[SW_OPTION_VALUE_BYTES];
+        if (is_shown(option, served->config)) {
+            sw_option_format(option, served->config, true, value, sizeof(value));
+            sw_text_bulk_string(text, option->name);
+            sw_text_bulk_string(text, value);
+        }
+    }
+    return sw_control_reply_text(control);
+}
