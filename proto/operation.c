@@ -21,6 +21,7 @@ SW_OPERATION_MAP(SAME_OPERATION)
 /* Other maps take trailing columns as "..". These maps name all columns, so a missing one fails to
  * compile. */
 enum { RIGHT_IS_SAME, RIGHT_IS_LIKE };
+enum { WHO_IS_SERVER, WHO_IS_TABLE };
 #define WHOLE(name, number, op, verb, guard, element, on, use, times, device, acl, command, text) \
     static_assert(RIGHT_IS_##acl >= 0 && SW_WHEN_##guard < SW_WHEN_COUNT &&                       \
                       SW_ELEMENT_##element >= 0 && SW_ON_##on > 0 &&                              \
@@ -28,8 +29,9 @@ enum { RIGHT_IS_SAME, RIGHT_IS_LIKE };
                   "proto/ops/operations.h: " #name);
 SW_DATA_OPERATION_MAP(WHOLE)
 SW_COMPOSED_OPERATION_MAP(WHOLE)
-#define WHOLE_CONTROL(name, number, who, needs, effect, acl, command, text)          \
-    static_assert(RIGHT_IS_##acl >= 0 && SW_IS_##needs + (int)SW_DOES_##effect >= 0, \
+#define WHOLE_CONTROL(name, number, who, needs, effect, acl, command, text)           \
+    static_assert(RIGHT_IS_##acl >= 0 &&                                              \
+                      SW_IS_##needs + (int)WHO_IS_##who + (int)SW_DOES_##effect >= 0, \
                   "proto/ops/operations.h: " #name);
 SW_CONTROL_OPERATION_MAP(WHOLE_CONTROL)
 
@@ -57,7 +59,8 @@ enum {
     OF_PRESENT = 524288,
     INSERTS = 1048576,
     KEEPS_MISFITS = 2097152,
-    RETIMES = 4194304
+    RETIMES = 4194304,
+    OF_TABLE = 8388608
 };
 #define IF(condition, fact) ((condition) ? (fact) : 0)
 #define IS_BITS(verb)                                                 \
@@ -65,7 +68,7 @@ enum {
      SW_VERB_##verb == SW_VERB_AND || SW_VERB_##verb == SW_VERB_ANDNOT)
 #define ON_KEYS(name, number, op, verb, guard, element, on, use, times, device, ...)            \
     [number] =                                                                                  \
-        IS_KNOWN | IS_DATA | NEEDS_TABLE | IF(SW_HAS_OPERAND(verb), HAS_OPERANDS) |             \
+        IS_KNOWN | IS_DATA | NEEDS_TABLE | OF_TABLE | IF(SW_HAS_OPERAND(verb), HAS_OPERANDS) |  \
         IF(SW_VERB_##verb == SW_VERB_GETRANGE || SW_VERB_##verb == SW_VERB_SETRANGE,            \
            IS_OF_PARTS) |                                                                       \
         IF(SW_VERB_##verb == SW_VERB_EXPIRE, SETS_TIMES) |                                      \
@@ -85,9 +88,9 @@ enum {
            KEEPS_MISFITS)
 #define DATA(...) ON_KEYS(__VA_ARGS__),
 #define COMPOSED(...) ON_KEYS(__VA_ARGS__) | IS_COMPOSED,
-#define CONTROL(name, number, who, needs, effect, ...) \
-    [number] =                                         \
-        IS_KNOWN | IF(SW_IS_##needs, NEEDS_TABLE) |    \
+#define CONTROL(name, number, who, needs, effect, ...)                           \
+    [number] =                                                                   \
+        IS_KNOWN | IF(SW_IS_##needs, NEEDS_TABLE) | IF(WHO_IS_##who, OF_TABLE) | \
         IF(SW_DOES_##effect == SW_DOES_WRITES || SW_DOES_##effect == SW_DOES_CHANGES, WRITES),
 static const uint32_t operations[SW_OPERATION_NUMBERS] = {SW_CONTROL_OPERATION_MAP(
     CONTROL) SW_DATA_OPERATION_MAP(DATA) SW_COMPOSED_OPERATION_MAP(COMPOSED)};
@@ -115,6 +118,7 @@ PREDICATE(has_operands, HAS_OPERANDS)
 PREDICATE(may_overflow, MAY_REFUSE)
 PREDICATE(adds, ADDS_ROWS)
 PREDICATE(adds_16, IS_OF_16_BITS)
+PREDICATE(of_table, OF_TABLE)
 PREDICATE(needs_table, NEEDS_TABLE)
 PREDICATE(takes_device, TAKES_DEVICE)
 PREDICATE(of_bits, OF_BITS)

@@ -58,6 +58,8 @@ bool sw_operation_of_present(uint32_t operation);
 bool sw_operation_inserts(uint32_t operation);
 /* Does it leave a key unchanged if the new value would not fit the width? */
 bool sw_operation_may_overflow(uint32_t operation);
+/* Does it read or change a table: an operation on keys, or one that the table executes? */
+bool sw_operation_of_table(uint32_t operation);
 /* Does it need a loaded table? */
 bool sw_operation_needs_table(uint32_t operation);
 /* May its arrays lie in device memory, in regions and rings? */

@@ -211,6 +211,19 @@ static void wake(void *argument)
     sw_loops_wake(server->loops, __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE));
 }
 
+static int rename_table(void *argument, const char *name, const char *to)
+{
+    const struct sw_server *server = argument;
+    const int result = sw_users_rename_table(server->access.users, name, to);
+    if (result != 0 && to == NULL) {
+        sw_log(SW_LOG_WARNING,
+               "no memory to remove the old name %s of a table from the rules of "
+               "users: use ACL SETUSER",
+               name);
+    }
+    return result;
+}
+
 /* Returns why the server has one table, or NULL. */
 static const char *why_one(const struct sw_server *server)
 {
@@ -257,8 +270,8 @@ static int create_databases(struct sw_server *server)
 
 int sw_served_create(struct sw_server *server)
 {
-    const struct sw_tables_owner owner = {server, open_table, close_table,
-                                          retire, wake,       why_one(server)};
+    const struct sw_tables_owner owner = {server, open_table,   close_table,    retire,
+                                          wake,   rename_table, why_one(server)};
     struct sw_served first = {
         .table = server->table, .gate = server->gate, .config = &server->config};
     first.loops = server->first_loops = calloc(server->loop_count, sizeof(*server->first_loops));

@@ -43,7 +43,7 @@ def arguments(arity):
 
 def keys_of(keys):
     if not keys.startswith("KEYS"):
-        return {"ALL_KEYS": "all", "NO_KEYS": ""}.get(keys.split("(")[0], "")
+        return "all" if keys.endswith("_KEYS") and keys != "NO_KEYS" else ""
     first, last, step = (int(number) for number in re.findall(r"-?\d+", keys))
     if first == last:
         return str(first)

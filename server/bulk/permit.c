@@ -9,6 +9,10 @@
 
 #include "server/bulk/bulk.h"
 #include "server/bulk/expiry_times.h"
+#include "server/tables/places.h"
+
+/* Frames are of the table in place 0. */
+#define SW_FRAME_PLACE 0
 
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users)
 {
@@ -74,6 +78,21 @@ static bool shows_values(const struct sw_request *request)
             (sw_bulk_shows_expiry(request) || !command_shows_values(request->operation)));
 }
 
+/* The right to a table that the user lacks for the operation, whose command is in `row` of the
+ * catalog; `lack`: the right to keys or commands that it lacks. An operation of a table needs the
+ * right to that table alone, also if its command is of all tables. */
+static enum sw_lack lack_of_tables(const struct sw_conn *conn, const struct sw_request *request,
+                                   int row, enum sw_lack lack)
+{
+    const struct sw_catalog *catalog = sw_users_catalog(conn->net->users);
+    const bool of_table = sw_operation_of_table(request->operation) ||
+                          (row >= 0 && catalog->commands[row].scope == SW_SCOPE_SELECTED);
+    if (!of_table || lack == SW_LACKS_COMMAND || lack == SW_LACKS_ALL_KEYS) {
+        return lack;
+    }
+    return sw_conn_may_use(conn, SW_FRAME_PLACE) ? SW_LACKS_NOTHING : SW_LACKS_ALL_TABLES;
+}
+
 /* May the user send the request? If not, writes the error to `message`. */
 static bool rules_permit(struct sw_conn *conn, const struct sw_request *request, char *message,
                          size_t message_bytes)
@@ -92,7 +111,7 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
         const enum sw_lack of_get = sw_login_lacks(users, &conn->login, row, false);
         lack = of_get == SW_LACKS_COMMAND ? of_get : lack;
     }
-    switch (lack) {
+    switch (lack_of_tables(conn, request, row, lack)) {
     case SW_LACKS_NOTHING:
         return true;
     case SW_LACKS_COMMAND:
@@ -104,6 +123,11 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
         note_refusal(conn, SW_ACL_KEY, "*");
         snprintf(message, message_bytes, "user %s may not run %s%s: it lacks all keys (~*)", user,
                  name, request->want_evicted != 0 ? " with evicted keys in the reply" : "");
+        break;
+    case SW_LACKS_ALL_TABLES:
+        note_refusal(conn, SW_ACL_DATABASE, SW_PLACE_DEFAULT);
+        snprintf(message, message_bytes, "user %s may not run %s: it lacks the table (db=)", user,
+                 name);
         break;
     }
     return false;

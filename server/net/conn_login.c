@@ -14,6 +14,16 @@
 #include "server/limits.h"
 #include "server/observe/log.h"
 
+bool sw_net_may_use(const struct sw_net *net, const struct sw_user *user, uint32_t number)
+{
+    const struct sw_tables_view *view = net->tables.view;
+    if (user == NULL || user->all_tables) {
+        return user != NULL;
+    }
+    const struct sw_place *place = view == NULL ? NULL : sw_places_numbered(&view->catalog, number);
+    return sw_user_may_use(user, number, place != NULL ? place->name : "");
+}
+
 static bool is_loopback(int fd)
 {
     struct sockaddr_storage address;

@@ -19,6 +19,14 @@ static inline bool sw_conn_is_free(const struct sw_conn *conn)
     return sw_login_is_free(&conn->login, conn->net->users_version);
 }
 
+/* May this user, or the user of the connection, use the table in the place with this number? Yes,
+ * if the server has no rules. The rules must be current: sw_login_refresh. */
+bool sw_net_may_use(const struct sw_net *net, const struct sw_user *user, uint32_t number);
+static inline bool sw_conn_may_use(const struct sw_conn *conn, uint32_t number)
+{
+    return sw_conn_is_free(conn) || sw_net_may_use(conn->net, conn->login.user, number);
+}
+
 /* Sets the user of a new connection: the user that unix-users names for its peer, `default` if that
  * user has no password, or no user yet. Sets conn->refusal if the server must not serve the
  * connection at all: protected-mode forbids it, or too many connections have not logged in. `fd` is

@@ -121,7 +121,7 @@ static void acl_getuser(struct sw_call *call)
         sw_text_null(call->reply, call->session->resp3);
         return;
     }
-    sw_text_map(call->reply, 6, call->session->resp3);
+    sw_text_map(call->reply, user.all_tables ? 6 : 7, call->session->resp3);
     sw_text_bulk_string(call->reply, "flags");
     put_flags(call, &user);
     sw_text_bulk_string(call->reply, "passwords");
@@ -137,6 +137,11 @@ static void acl_getuser(struct sw_call *call)
     sw_text_bulk_string(call->reply, text);
     sw_text_bulk_string(call->reply, "channels");
     sw_text_bulk_string(call->reply, user.all_channels ? "&*" : "");
+    if (!user.all_tables) { /* redis has no such field */
+        sw_text_bulk_string(call->reply, "databases");
+        sw_user_tables_text(&user, text, sizeof(text));
+        sw_text_bulk_string(call->reply, text);
+    }
     sw_text_bulk_string(call->reply, "selectors");
     sw_text_array(call->reply, 0);
 }

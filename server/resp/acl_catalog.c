@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "server/resp/unsupported_commands.h"
+#include "server/tables/places.h"
 
 #define C(name) SW_CATEGORY_##name
 #define ADMINS (C(ADMIN) | C(DANGEROUS))
@@ -28,9 +29,13 @@
 #define EFFECT_WRITE C(WRITE)
 #define EFFECT_DELETE C(WRITE)
 #define EFFECT_ADMIN ADMINS
-#define NEEDS_ALL_KEYS true
-#define NEEDS_NO_KEYS false
-#define NEEDS_KEYS(first, last, step) false
+#define NEEDS_KEYS(first, last, step) false, SW_SCOPE_SELECTED
+#define NEEDS_TABLE_KEYS true, SW_SCOPE_SELECTED
+#define NEEDS_NAMED_KEYS true, SW_SCOPE_NAMED
+#define NEEDS_ALL_KEYS true, SW_SCOPE_ALL
+#define NEEDS_TABLE_FACTS false, SW_SCOPE_SELECTED
+#define NEEDS_NAMED_FACTS false, SW_SCOPE_NAMED
+#define NEEDS_NO_KEYS false, SW_SCOPE_NONE
 #define ROW(id, name, arity, keys, group, effect, speed, in_multi, how, summary) \
     {name, GROUP_##group | EFFECT_##effect | C(speed), NEEDS_##keys},
 
@@ -73,8 +78,8 @@ static const struct sw_catalog_command subcommands[] = {
     SUBCOMMAND("client|unblock", NO_KEYS, ADMINS | C(SLOW) | C(CONNECTION)),
     SUBCOMMAND("client|unpause", ALL_KEYS, ADMINS | C(SLOW) | C(CONNECTION)),
     SUBCOMMAND("cluster|count-failure-reports", NO_KEYS, ADMINS | C(SLOW)),
-    SUBCOMMAND("cluster|countkeysinslot", ALL_KEYS, C(SLOW)),
-    SUBCOMMAND("cluster|getkeysinslot", ALL_KEYS, C(SLOW)),
+    SUBCOMMAND("cluster|countkeysinslot", TABLE_KEYS, C(SLOW)),
+    SUBCOMMAND("cluster|getkeysinslot", TABLE_KEYS, C(SLOW)),
     SUBCOMMAND("cluster|help", NO_KEYS, C(SLOW)),
     SUBCOMMAND("cluster|info", NO_KEYS, C(SLOW)),
     SUBCOMMAND("cluster|keyslot", NO_KEYS, C(SLOW)),
@@ -115,14 +120,14 @@ static const struct sw_catalog_command subcommands[] = {
     SUBCOMMAND("slowlog|help", NO_KEYS, C(SLOW)),
     SUBCOMMAND("slowlog|len", NO_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("slowlog|reset", ALL_KEYS, ADMINS | C(SLOW)),
-    SUBCOMMAND("table|create", ALL_KEYS, ADMINS | C(SLOW)),
-    SUBCOMMAND("table|drop", ALL_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|create", NAMED_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|drop", NAMED_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("table|help", NO_KEYS, C(SLOW)),
-    SUBCOMMAND("table|info", NO_KEYS, C(SLOW)),
+    SUBCOMMAND("table|info", NAMED_FACTS, C(SLOW)),
     SUBCOMMAND("table|list", NO_KEYS, C(SLOW)),
     SUBCOMMAND("table|rename", ALL_KEYS, ADMINS | C(SLOW)),
-    SUBCOMMAND("table|swap", ALL_KEYS, ADMINS | C(SLOW)),
-    SUBCOMMAND("table|truncate", ALL_KEYS, C(KEYSPACE) | C(WRITE) | C(DANGEROUS) | C(SLOW)),
+    SUBCOMMAND("table|swap", NAMED_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|truncate", NAMED_KEYS, C(KEYSPACE) | C(WRITE) | C(DANGEROUS) | C(SLOW)),
 };
 #define SUBCOMMAND_BYTES 32 /* no subcommand is longer: "count-failure-reports" */
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -189,7 +194,8 @@ static const struct {
 static enum sw_absence absence(const char *name, size_t size, int *stands_in);
 
 static struct sw_catalog_command rows[SW_COMMAND_COUNT + SUBCOMMANDS] = {SW_COMMAND_MAP(ROW)};
-static const struct sw_catalog catalog = {rows, SW_COMMAND_COUNT + SUBCOMMANDS, absence};
+static const struct sw_catalog catalog = {rows, SW_COMMAND_COUNT + SUBCOMMANDS, absence,
+                                          sw_place_name_is_allowed};
 static bool has_subcommands[SW_COMMAND_COUNT]; /* in the list above */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

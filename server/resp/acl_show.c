@@ -41,6 +41,23 @@ static void show_line(struct sw_call *call, const char *format, int size, const 
     sw_text_bulk(call->reply, line, (size_t)used < sizeof(line) ? (size_t)used : sizeof(line) - 1);
 }
 
+/* Shows the table that the command needs and the user lacks, or OK. The selected table is that of
+ * this connection. */
+static void show_tables(struct sw_call *call, const struct sw_user *user,
+                        const struct sw_command *command, uint32_t row,
+                        const struct sw_resp_command *arguments)
+{
+    char table[SW_USER_TABLE_BYTES];
+    if (!user->all_tables && sw_acl_catalog()->commands[row].scope == SW_SCOPE_ALL) {
+        sw_text_bulk_string(call->reply, "This user has no permissions to access all databases");
+    } else if (sw_permit_lacks_table(call->session->conn, user, command, row, arguments, table)) {
+        show_line(call, "This user has no permissions to access the '%.*s' database",
+                  (int)sizeof(table), table);
+    } else {
+        sw_call_ok(call);
+    }
+}
+
 void sw_acl_dryrun(struct sw_call *call)
 {
     struct sw_user user;
@@ -80,7 +97,7 @@ void sw_acl_dryrun(struct sw_call *call)
         show_line(call, "This user has no permissions to access the '%.*s' key", (int)sizeof(shown),
                   shown);
     } else {
-        sw_call_ok(call);
+        show_tables(call, &user, command, row, &arguments);
     }
 }
 
@@ -88,8 +105,10 @@ void sw_acl_dryrun(struct sw_call *call)
 
 static void put_entry(struct sw_call *call, const struct sw_acl_entry *entry, uint64_t now_ms)
 {
-    static const char *const reasons[] = {
-        [SW_ACL_COMMAND] = "command", [SW_ACL_KEY] = "key", [SW_ACL_AUTH] = "auth"};
+    static const char *const reasons[] = {[SW_ACL_COMMAND] = "command",
+                                          [SW_ACL_KEY] = "key",
+                                          [SW_ACL_AUTH] = "auth",
+                                          [SW_ACL_DATABASE] = "database"};
     char age[32];
     uint64_t ms = now_ms > entry->at_ms ? now_ms - entry->at_ms : 0;
     snprintf(age, sizeof(age), "%llu.%03llu", (unsigned long long)ms / 1000,

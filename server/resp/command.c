@@ -19,6 +19,10 @@
 /* The columns of command_map.h as fields. */
 #define SW_ROW_KEYS(first, last, step) .first_key = (first), .last_key = (last), .key_step = (step)
 #define SW_ROW_NO_KEYS SW_ROW_KEYS(0, 0, 0)
+#define SW_ROW_TABLE_FACTS SW_ROW_NO_KEYS
+#define SW_ROW_NAMED_FACTS SW_ROW_NO_KEYS
+#define SW_ROW_TABLE_KEYS SW_ROW_NO_KEYS
+#define SW_ROW_NAMED_KEYS SW_ROW_NO_KEYS
 #define SW_ROW_ALL_KEYS SW_ROW_NO_KEYS
 
 #define SW_GROUP_STRING "string"

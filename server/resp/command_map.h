@@ -8,12 +8,19 @@
  *
  * name      lower case, 2 to 16 bytes.
  * arity     as in redis: the number of arguments, with the name; negative: at least that many.
- * keys      what the rules of a user about keys mean for the command:
+ * keys      what the rules of a user about keys and tables mean for the command:
  *     KEYS(first, last, step)  the server checks these arguments; the numbers are those of redis'
  *                              COMMAND INFO
- *     ALL_KEYS                 the command can show or change any key, or give users more
- *                              keys; it cannot be limited to keys: its user needs all keys
- *     NO_KEYS                  the command shows no key and no value, and changes none
+ *     TABLE_KEYS               the command can show or change any key of the selected table; it
+ *                              cannot be limited to keys: its user needs all keys
+ *     NAMED_KEYS               the same, of the tables that its arguments name
+ *     ALL_KEYS                 the same, of all tables; or it gives users more keys or tables
+ *     TABLE_FACTS              the command shows no key and no value, and changes none; it shows a
+ *                              number of the selected table
+ *     NAMED_FACTS              the same, of the table that its argument names
+ *     NO_KEYS                  the same, of no table; or of all tables together
+ *           The user also needs the right to the selected table, to the named ones, or to all. For
+ *           named ones, permit_tables.c finds the arguments.
  *           A command with subcommands has what an unlisted subcommand needs; each listed one has
  *           a column of its own (acl_catalog.c). Bulk operations have that of their command.
  * group     STRING, GENERIC, SERVER, CONNECTION, TRANSACTIONS, CLUSTER.
@@ -155,21 +162,21 @@
       KEY_FUNCTION(OBJECT, PEEK, ENCODING), "Get the encoding of a key's value, int or raw: ENCODING key") \
     X(FLUSHALL, "flushall", -1, ALL_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key of every table") \
-    X(FLUSHDB, "flushdb", -1, ALL_KEYS, SERVER, WRITE, SLOW, REFUSED, \
+    X(FLUSHDB, "flushdb", -1, TABLE_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
-    X(SWAPDB, "swapdb", 3, ALL_KEYS, SERVER, WRITE, FAST, REFUSED, \
+    X(SWAPDB, "swapdb", 3, NAMED_KEYS, SERVER, WRITE, FAST, REFUSED, \
       SAVER(swapdb), "Exchange the contents of two tables: number number") \
     X(TABLE, "table", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SAVER(table), "Manage tables: CREATE, DROP, INFO, LIST, RENAME, SWAP, TRUNCATE") \
-    X(RESIZE, "resize", 2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(RESIZE, "resize", 2, TABLE_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       TABLE(RESIZE, resize), "Change the capacity of the table: slots") \
-    X(SCAN, "scan", -2, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
+    X(SCAN, "scan", -2, TABLE_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, scan), "Iterate keys: cursor [MATCH pattern] [COUNT n]") \
-    X(KEYS, "keys", 2, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
+    X(KEYS, "keys", 2, TABLE_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, keys), "List the keys that match a pattern") \
-    X(RANDOMKEY, "randomkey", 1, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
+    X(RANDOMKEY, "randomkey", 1, TABLE_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, random), "Get a random key; all keys have about the same probability") \
-    X(DBSIZE, "dbsize", 1, NO_KEYS, SERVER, READ, FAST, REFUSED, \
+    X(DBSIZE, "dbsize", 1, TABLE_FACTS, SERVER, READ, FAST, REFUSED, \
       REPORT(dbsize), "Get the number of keys") \
     X(INFO, "info", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
       REPORT(info), "Get properties and counters of the server") \
@@ -187,7 +194,7 @@
       SESSION(acl), "Manage users and their rules: LIST, SETUSER, WHOAMI and more") \
     X(HELLO, "hello", -1, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
       SESSION(hello), "Choose RESP2 or RESP3, and log in: [version [AUTH user password] [SETNAME name]]") \
-    X(SELECT, "select", 2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
+    X(SELECT, "select", 2, NAMED_FACTS, CONNECTION, NONE, FAST, QUEUED, \
       SESSION(select), "Select a table by its number or its name") \
     X(RESET, "reset", 1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
       SESSION(reset), "Reset the connection's state") \
@@ -221,7 +228,7 @@
       REPORT(bgsave), "Start to write a snapshot: [SCHEDULE]") \
     X(BGREWRITEAOF, "bgrewriteaof", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(bgrewriteaof), "Start to write a snapshot that replaces the log before it") \
-    X(DIGEST, "digest", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(DIGEST, "digest", 1, TABLE_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SAVER(digest), "Compute a checksum of all entries: the sequence, the number of entries, 32 hex digits") \
     X(WAITAOF, "waitaof", 4, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
       SAVER(waitaof), "Wait until the writes of this connection are on storage: numlocal (0 or 1) numreplicas (ignored) milliseconds") \

@@ -3,6 +3,7 @@
  * control_table_show.c - TABLE LIST and TABLE INFO.
  */
 #include "server/config/table_options.h"
+#include "server/net/conn_login.h"
 #include "server/resp/control.h"
 #include "server/resp/control_table.h"
 #include "server/resp/resp.h"
@@ -28,14 +29,28 @@ static void put_number(struct sw_text *text, const char *name, uint64_t number)
     sw_text_unsigned(text, number);
 }
 
+/* The number of tables that the user of the connection may use. */
+static uint64_t count_shown(const struct sw_conn *conn)
+{
+    const struct sw_places *places = &conn->net->tables.view->catalog;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < places->count; i++) {
+        count += sw_conn_may_use(conn, places->places[i].number);
+    }
+    return count;
+}
+
 bool sw_control_table_list(struct sw_control *control)
 {
     const struct sw_tables_view *view = sw_control_tables(control)->view;
     const bool resp3 = sw_resp_of(control->conn)->session.resp3;
     sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
-    sw_text_array(&control->keys, view->catalog.count);
+    sw_text_array(&control->keys, count_shown(control->conn));
     for (uint32_t i = 0; i < view->catalog.count; i++) {
         struct sw_table_stats stats;
+        if (!sw_conn_may_use(control->conn, view->catalog.places[i].number)) {
+            continue;
+        }
         sw_table_stats(view->served[i]->table, &stats);
         sw_text_map(&control->keys, 3, resp3);
         sw_text_bulk_string(&control->keys, "name");

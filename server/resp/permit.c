@@ -56,6 +56,20 @@ bool sw_permit_needs_no_login(const struct sw_command *command)
            command->id == SW_COMMAND_QUIT || command->id == SW_COMMAND_RESET;
 }
 
+/* Refuses a command on a table that its user may not use. */
+static bool refuses_table(struct sw_resp_conn *state, const struct sw_command *command,
+                          uint32_t row, const struct sw_resp_command *arguments, const char *prefix)
+{
+    char table[SW_USER_TABLE_BYTES];
+    struct sw_conn *conn = state->conn;
+    if (!sw_permit_lacks_table(conn, conn->login.user, command, row, arguments, table)) {
+        return false;
+    }
+    note_refusal(conn, SW_ACL_DATABASE, table, sw_acl_catalog()->commands[row].name);
+    sw_resp_error(conn, command, "NOPERM %sNo permissions to access database '%s'", prefix, table);
+    return true;
+}
+
 /* Refuses a command that the rules of the user forbid. `prefix` precedes the reason. */
 static bool refuses_by_rules(struct sw_resp_conn *state, const struct sw_command *command,
                              const struct sw_resp_command *arguments, const char *prefix)
@@ -65,7 +79,7 @@ static bool refuses_by_rules(struct sw_resp_conn *state, const struct sw_command
     const char *name = sw_acl_catalog()->commands[row].name;
     switch (sw_login_lacks(conn->net->users, &conn->login, (int)row, false)) {
     case SW_LACKS_NOTHING:
-        return false;
+        return refuses_table(state, command, row, arguments, prefix);
     case SW_LACKS_COMMAND:
         note_refusal(conn, SW_ACL_COMMAND, name, name);
         sw_resp_error(conn, command,
@@ -77,6 +91,13 @@ static bool refuses_by_rules(struct sw_resp_conn *state, const struct sw_command
         sw_resp_error(conn, command,
                       "NOPERM %sthis user has no permissions to access all keys (~*), which the "
                       "'%s' command needs",
+                      prefix, name);
+        break;
+    case SW_LACKS_ALL_TABLES:
+        note_refusal(conn, SW_ACL_DATABASE, name, name);
+        sw_resp_error(conn, command,
+                      "NOPERM %sNo permissions to access all databases (alldbs), which the '%s' "
+                      "command needs",
                       prefix, name);
         break;
     }

@@ -28,6 +28,13 @@ bool sw_permit_refuses(struct sw_resp_conn *state, const struct sw_command *comm
 bool sw_permit_refuses_queued(struct sw_resp_conn *state, const struct sw_command *command,
                               const struct sw_resp_command *arguments);
 
+/* Finds a table that the command reads, changes or names, and that the user may not use. Writes its
+ * name. Returns false if there is none. `row` is the command's row of the catalog. The arguments
+ * are those of the connection's command, or of one that ACL DRYRUN tests. (permit_tables.c) */
+bool sw_permit_lacks_table(const struct sw_conn *conn, const struct sw_user *user,
+                           const struct sw_command *command, uint32_t row,
+                           const struct sw_resp_command *arguments, char name[SW_USER_TABLE_BYTES]);
+
 /* Returns true if the user of the connection may still run a command that continues, such as
  * MONITOR. Sends no reply. */
 bool sw_permit_still(struct sw_conn *conn, enum sw_command_id id);

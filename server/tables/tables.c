@@ -335,13 +335,24 @@ static enum sw_places_status drop(struct sw_tables_view *next, const struct sw_c
     return status;
 }
 
-static enum sw_places_status rename_place(struct sw_tables_view *next,
-                                          const struct sw_change *change)
+/* Users keep their rights to a place that gets another name: they have them under both names until
+ * all loops have adopted the view. *from receives the old name. */
+static enum sw_places_status rename_place(struct sw_tables *tables, struct sw_tables_view *next,
+                                          const struct sw_change *change,
+                                          char from[SW_PLACE_NAME_BYTES])
 {
     const struct sw_place *place = find(next, change->name);
-    return place == NULL ? SW_PLACES_NO_PLACE
-                         : sw_places_rename(&next->catalog, place->number, change->other,
-                                            strlen(change->other));
+    if (place == NULL) {
+        return SW_PLACES_NO_PLACE;
+    }
+    memcpy(from, place->name, SW_PLACE_NAME_BYTES);
+    const enum sw_places_status status =
+        sw_places_rename(&next->catalog, place->number, change->other, strlen(change->other));
+    if (status == SW_PLACES_OK &&
+        tables->owner.rename(tables->owner.server, from, change->other) != 0) {
+        return SW_PLACES_NO_MEMORY;
+    }
+    return status;
 }
 
 static enum sw_places_status swap(struct sw_tables_view *next, const struct sw_change *change,
@@ -375,6 +386,7 @@ static bool is_done_already(const struct sw_tables *tables, const struct sw_chan
 static int carry_out(struct sw_tables *tables, struct sw_change *change, char *error,
                      size_t error_bytes)
 {
+    char from[SW_PLACE_NAME_BYTES] = "";
     struct sw_served *dropped = NULL;
     struct sw_tables_view *next = next_view(tables->view);
     enum sw_places_status status = SW_PLACES_NO_MEMORY;
@@ -390,7 +402,7 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
         status = drop(next, change, &dropped);
         break;
     case SW_CHANGE_RENAME:
-        status = rename_place(next, change);
+        status = rename_place(tables, next, change, from);
         break;
     default:
         status = swap(next, change, error, error_bytes);
@@ -402,6 +414,9 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
         return error[0] != '\0' ? -1 : refuse_status(status, change, most, error, error_bytes);
     }
     publish(tables, next, dropped);
+    if (from[0] != '\0') {
+        (void)tables->owner.rename(tables->owner.server, from, NULL);
+    }
     if (dropped != NULL) {
         tables->owner.close(tables->owner.server, dropped);
     }

@@ -79,6 +79,9 @@ struct sw_tables_owner {
     void (*retire)(void *server, const struct sw_served *served);
     /* Makes each loop run an iteration. */
     void (*wake)(void *server);
+    /* Lets the rights to the table `name` hold for `to` as well; with `to` NULL they end for
+     * `name`. Returns 0, or -1 if there is no memory. */
+    int (*rename)(void *server, const char *name, const char *to);
     /* Why this server has one table: an error line; NULL: it may have several. */
     const char *one_table;
 };

@@ -14,14 +14,14 @@
 #define SW_ACL_LOG_TEXT_BYTES 65
 #define SW_ACL_LOG_CLIENT_BYTES 256
 
-enum sw_acl_reason { SW_ACL_COMMAND, SW_ACL_KEY, SW_ACL_AUTH };
+enum sw_acl_reason { SW_ACL_COMMAND, SW_ACL_KEY, SW_ACL_AUTH, SW_ACL_DATABASE };
 
 struct sw_acl_entry {
     uint64_t count;
     uint64_t at_ms; /* of the last one, by the monotonic clock */
     enum sw_acl_reason reason;
     bool in_multi;                      /* a command of a transaction */
-    char object[SW_ACL_LOG_TEXT_BYTES]; /* the command, or the key: texts are cut to fit */
+    char object[SW_ACL_LOG_TEXT_BYTES]; /* the command, key or table: texts are cut to fit */
     char user[SW_ACL_LOG_TEXT_BYTES];
     char client[SW_ACL_LOG_CLIENT_BYTES]; /* the connection, as in CLIENT LIST */
 };

@@ -50,11 +50,20 @@ enum sw_category {
 /* Most commands of a catalog, subcommands among them. */
 #define SW_CATALOG_COMMANDS_MAX 256
 
+/* The tables that a command reads, changes or describes. */
+enum sw_scope {
+    SW_SCOPE_NONE,     /* none, or the tables of its user alone */
+    SW_SCOPE_SELECTED, /* the table that its connection has selected */
+    SW_SCOPE_NAMED,    /* the tables that its arguments name */
+    SW_SCOPE_ALL       /* any table: users who are limited to some tables may not run it */
+};
+
 /* A command "client", or a subcommand "client|id". */
 struct sw_catalog_command {
     const char *name;    /* in lower case */
     uint32_t categories; /* bits of enum sw_category */
     bool all_keys;       /* users who are limited to ranges of keys may not run it */
+    enum sw_scope scope;
 };
 
 /* Kind of a name in redis that a catalog lacks. */
@@ -72,6 +81,8 @@ struct sw_catalog {
      * missing command also denies that one. Otherwise sets *stands_in to -1. NULL: the catalog
      * lacks no command of redis. */
     enum sw_absence (*absence)(const char *name, size_t size, int *stands_in);
+    /* Returns true if a table may have this name. NULL: no table has a name. */
+    bool (*is_table_name)(const char *name, size_t size);
 };
 
 /* Return the index of the command or the category with this name, in upper or lower case, or -1 if

@@ -125,9 +125,12 @@ enum sw_lack sw_login_lacks(const struct sw_users *users, const struct sw_login 
     if (command < 0 || !sw_user_may(login->user, (uint32_t)command)) {
         return SW_LACKS_COMMAND;
     }
-    return login->ranges != NULL && (all_keys || users->catalog->commands[command].all_keys)
-               ? SW_LACKS_ALL_KEYS
-               : SW_LACKS_NOTHING;
+    const struct sw_catalog_command *row = &users->catalog->commands[command];
+    if (login->ranges != NULL && (all_keys || row->all_keys)) {
+        return SW_LACKS_ALL_KEYS;
+    }
+    return row->scope == SW_SCOPE_ALL && !login->user->all_tables ? SW_LACKS_ALL_TABLES
+                                                                  : SW_LACKS_NOTHING;
 }
 
 bool sw_login_may(struct sw_users *users, struct sw_login *login, uint32_t command)

@@ -313,6 +313,8 @@ static const struct {
     {"allchannels", set_channels, true},
     {"&*", set_channels, true},
     {"resetchannels", set_channels, false},
+    {"alldbs", sw_user_set_tables, true},
+    {"resetdbs", sw_user_set_tables, false},
     {"clearselectors", do_nothing, false}, /* no user has selectors */
     {"sanitize-payload", do_nothing, true},
     {"skip-sanitize-payload", do_nothing, false},
@@ -322,6 +324,11 @@ static const struct {
 static bool is_word(const char *word, size_t size, const char *wanted)
 {
     return strlen(wanted) == size && strncasecmp(wanted, word, size) == 0;
+}
+
+static bool lists_tables(const char *word, size_t size)
+{
+    return size > 3 && strncasecmp(word, "db=", 3) == 0;
 }
 
 /* --- selectors, and keys that a user may read or write alone -----------------------------------
@@ -359,9 +366,9 @@ static const char *apply_permission(struct sw_user *user, const char *word, size
 /* Returns true if redis accepts the word inside a selector. */
 static bool fits_selector(const struct sw_catalog *catalog, const char *word, size_t size)
 {
-    static const char *const known[] = {"allkeys",    "resetkeys",   "allcommands",
-                                        "nocommands", "allchannels", "resetchannels"};
-    bool reads, writes, fits = false;
+    static const char *const known[] = {"allkeys",     "resetkeys",     "allcommands", "nocommands",
+                                        "allchannels", "resetchannels", "alldbs",      "resetdbs"};
+    bool reads, writes, fits = lists_tables(word, size);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         fits |= is_word(word, size, known[i]);
     }
@@ -408,6 +415,9 @@ const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog
             words[i].apply(user, words[i].on);
             return NULL;
         }
+    }
+    if (lists_tables(word, size)) {
+        return sw_user_apply_tables(user, catalog, word + 3, size - 3);
     }
     switch (size > 0 ? word[0] : '\0') {
     case '>':
@@ -477,6 +487,7 @@ void sw_user_init(struct sw_user *user, const char *name, size_t size)
     user->refs = refs;
     memcpy(user->name, name, size);
     strcpy(user->commands_text, "-@all");
+    user->all_tables = true;
 }
 
 void sw_user_init_default(struct sw_user *user, const struct sw_catalog *catalog)

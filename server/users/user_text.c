@@ -39,6 +39,25 @@ size_t sw_user_keys_text(const struct sw_user *user, char *out, size_t room)
     return used;
 }
 
+size_t sw_user_tables_text(const struct sw_user *user, char *out, size_t room)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    if (user->all_tables) {
+        put(out, room, &used, "alldbs");
+    }
+    for (uint32_t i = 0; i < user->table_count; i++) {
+        const struct sw_user_table *table = &user->tables[i];
+        put(out, room, &used, used > 0 ? "," : "db=");
+        if (table->name[0] != '\0') {
+            put(out, room, &used, "%s", table->name);
+        } else {
+            put(out, room, &used, "%" PRIu32, table->number);
+        }
+    }
+    return used;
+}
+
 size_t sw_user_line(const struct sw_user *user, char *out, size_t room)
 {
     size_t used = 0;
@@ -55,7 +74,13 @@ size_t sw_user_line(const struct sw_user *user, char *out, size_t room)
         put(out, room, &used, " ");
         used += sw_user_keys_text(user, out + used, room - used);
     }
-    put(out, room, &used, " %s %s", user->all_channels ? "&*" : "resetchannels",
-        user->commands_text);
+    put(out, room, &used, " %s ", user->all_channels ? "&*" : "resetchannels");
+    if (user->table_count > 0) {
+        used += sw_user_tables_text(user, out + used, room - used);
+        put(out, room, &used, " ");
+    } else if (!user->all_tables) {
+        put(out, room, &used, "resetdbs ");
+    }
+    put(out, room, &used, "%s", user->commands_text);
     return used;
 }

@@ -412,6 +412,47 @@ bool sw_users_delete(struct sw_users *users, const char *name, size_t size)
     return is_there;
 }
 
+/* Makes the users that a renamed table changes, in `out`; NULL: the user stays. Returns false if
+ * there is no memory. */
+static bool rename_in_all(const struct sw_users *users, const char *name, const char *to,
+                          struct sw_user **out)
+{
+    struct sw_user user = {.refs = 0};
+    bool done = true;
+    for (uint32_t i = 0; i < users->count && done; i++) {
+        sw_user_copy(&user, users->accounts[i]->user);
+        if (sw_user_rename_table(&user, name, to)) {
+            out[i] = sw_user_create(&user);
+            done = out[i] != NULL;
+        }
+    }
+    sw_forget(&user, sizeof(user));
+    return done;
+}
+
+int sw_users_rename_table(struct sw_users *users, const char *name, const char *to)
+{
+    pthread_mutex_lock(&users->lock);
+    struct sw_user **renamed = calloc(users->count, sizeof(struct sw_user *));
+    const bool done = renamed != NULL && rename_in_all(users, name, to, renamed);
+    bool any = false;
+    for (uint32_t i = 0; i < users->count && renamed != NULL; i++) {
+        if (done && renamed[i] != NULL) {
+            sw_user_put(users->accounts[i]->user);
+            users->accounts[i]->user = renamed[i];
+            any = true;
+        } else {
+            sw_user_put(renamed[i]);
+        }
+    }
+    if (any) {
+        raise_version(users);
+    }
+    pthread_mutex_unlock(&users->lock);
+    free(renamed);
+    return done ? 0 : -1;
+}
+
 int sw_users_save(struct sw_users *users, char *error, size_t error_bytes)
 {
     struct sw_user_list list = {0};

@@ -97,14 +97,15 @@ enum sw_login_state sw_login_refresh(struct sw_users *users, struct sw_login *lo
  * separately. `from` has logged in. */
 void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct sw_login *to);
 /* The right that a login lacks. */
-enum sw_lack { SW_LACKS_NOTHING, SW_LACKS_COMMAND, SW_LACKS_ALL_KEYS };
+enum sw_lack { SW_LACKS_NOTHING, SW_LACKS_COMMAND, SW_LACKS_ALL_KEYS, SW_LACKS_ALL_TABLES };
 /* Returns the right that the login lacks for a command of the catalog. `command` negative: the
  * catalog lacks the command. `all_keys`: the request may touch any key, even if the command does
- * not. Uses the rules that sw_login_refresh has read. All protocols use this check. */
+ * not. The caller checks the tables that a command selects or names (sw_user_may_use). Uses the
+ * rules that sw_login_refresh has read. All protocols use this check. */
 enum sw_lack sw_login_lacks(const struct sw_users *users, const struct sw_login *login, int command,
                             bool all_keys);
-/* Returns true if the current rules let the login run this command, with all keys if the command
- * needs them. One thread at a time uses a login. */
+/* Returns true if the current rules let the login run this command, with all keys and all tables if
+ * the command needs them. One thread at a time uses a login. */
 bool sw_login_may(struct sw_users *users, struct sw_login *login, uint32_t command);
 
 /* --- looking and changing ----------------------------------------------------------------------
@@ -128,6 +129,11 @@ int sw_users_set(struct sw_users *users, const char *name, size_t size, const st
                  uint32_t count, char *error, size_t error_bytes);
 /* Deletes a user; its connections find it deleted. Returns false if there is no such user. */
 bool sw_users_delete(struct sw_users *users, const char *name, size_t size);
+
+/* Lets the rules of all users that list the table `name` also list `to`; with `to` NULL they no
+ * longer list `name`. So a user keeps a table that is renamed. Returns 0; or -1 if there is no
+ * memory, and nothing has changed. */
+int sw_users_rename_table(struct sw_users *users, const char *name, const char *to);
 
 /* Load reads the ACL file again, and changes nothing if anything in it is wrong. Save writes it,
  * and waits until it is on storage. Both return 0; or -1 and redis' error texts in `error`. */

@@ -15,15 +15,20 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct sw_catalog_command commands[] = {
-    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false},
-    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW, false},
-    {"config", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS, false},
-    {"config|get", SW_CATEGORY_ADMIN, false},
-    {"config|set", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS, false},
+    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false, SW_SCOPE_SELECTED},
+    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW, false, SW_SCOPE_SELECTED},
+    {"config", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS, false, SW_SCOPE_NONE},
+    {"config|get", SW_CATEGORY_ADMIN, false, SW_SCOPE_NONE},
+    {"config|set", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS, false, SW_SCOPE_NONE},
 };
 
-static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]),
-                                          absence};
+static bool is_table_name(const char *name, size_t size)
+{
+    return size > 0 && name[0] >= 'a' && name[0] <= 'z';
+}
+
+static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]), absence,
+                                          is_table_name};
 
 /* The line of a user must read back as the same user. */
 static void check_user(const struct sw_user *user)
@@ -46,6 +51,11 @@ static void check_user(const struct sw_user *user)
                    user->ranges.count * sizeof(user->ranges.at[0])) == 0);
     for (uint32_t i = 0; i < catalog.count; i++) {
         require(sw_user_may(other, i) == sw_user_may(user, i));
+    }
+    require(other->all_tables == user->all_tables && other->table_count == user->table_count);
+    for (uint32_t i = 0; i < user->table_count; i++) {
+        require(other->tables[i].number == user->tables[i].number);
+        require(strcmp(other->tables[i].name, user->tables[i].name) == 0);
     }
     require(strcmp(other->commands_text, user->commands_text) == 0);
     for (uint32_t i = 1; i < user->ranges.count; i++) {

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Rights: commands that need all keys, and ACL files written by redis."""
 
+import re
 import struct
 
 import wire
-from harness import DAEMON, case, check, equal, eventually, free_port, main, redis_server, run
+from harness import DAEMON, ROOT, case, check, equal, eventually, free_port, main, redis_server, run
 from people import ACL, Frames, Redis, guarded, hello, secret, session, text
 from ring import EVICTED_KEYS, KEYS, OPERANDS, Ring, place, serving
 
@@ -130,6 +131,134 @@ def values_before():
             reply = writer.ask(wire.frame(operation, (1, 2, 3), (1, 1, 1), want_values=True))
             equal(reply.status, wire.OK, f"operation {operation}: {reply.message}")
         equal(writer.ask(wire.frame(wire.DELETE, (1, 2, 3))).status, wire.OK, "without values")
+
+
+# --- tables --------------------------------------------------------------------------------------
+TABLES_ACL = """user default on >top ~* &* +@all
+user alice on >pw ~* +@all db=7,mine
+user wide on >pw ~* +@all
+user none on >pw ~* +@all resetdbs
+"""
+# Commands and subcommands that use no table, by the rows of the catalog: every other one must be refused.
+OF_NO_TABLE = {*"""ping echo quit auth hello reset multi exec discard unwatch command time role lastsave wait waitaof info readonly
+readwrite asking acl|cat acl|deluser acl|dryrun acl|genpass acl|help acl|users acl|whoami client|caching client|getname client|getredir
+client|help client|id client|info client|kill client|list client|no-evict client|no-touch client|reply client|setinfo client|setname
+client|tracking client|trackinginfo client|unblock cluster|count-failure-reports cluster|help cluster|info cluster|keyslot
+cluster|links cluster|myid cluster|myshardid cluster|nodes cluster|shards cluster|slots cluster|topology command|count command|docs
+command|getkeys command|help command|info command|list config|get config|help config|resetstat ha|help ha|status latency|doctor
+latency|graph latency|help latency|histogram latency|history latency|latest latency|reset memory|help object|help slowlog|help
+slowlog|len table|help table|list""".split()}
+COMMANDS = ROOT / "server/resp/command_map.h"
+# Operations of frames that use no table.
+FRAMES_OF_NO_TABLE = {"HELLO", "PING", "STATS", "WAIT_DURABLE", "ATTACH", "REGION", "RELEASE", "WAIT", "TOPOLOGY"}
+NO_DATABASE = "NOPERM No permissions to access "
+
+
+def entry_of(log):
+    return dict(zip(log[0][::2], log[0][1::2]))
+
+
+@case
+def commands_on_other_tables():
+    """a user limited to some tables can run no command that reads, changes or names another one, by any row of the catalog"""
+    with guarded(acl=TABLES_ACL) as server:
+        admin = session(server, "default", "top")
+        for words in (("CREATE", "mine"), ("CREATE", "secret", "NUMBER", "9")):
+            equal(admin.ask("TABLE", *words), "OK", words)
+        equal(admin.ask("SET", "5", "987654321"), "OK", "a key of the default table")
+        names = {text(name) for category in admin.ask("ACL", "CAT") for name in admin.ask("ACL", "CAT", text(category))}
+        rows = re.findall(r'X\([A-Z]+, "([a-z]+)", (-?[0-9]+),', COMMANDS.read_text(encoding="utf-8"))
+        arity = {name: int(least) for name, least in rows}
+        check(OF_NO_TABLE <= names and len(names) > 150, names)
+        for name in sorted(names - OF_NO_TABLE):
+            command, *subcommand = name.split("|")
+            # each argument is a key and names the table secret: 9
+            words = [command, *subcommand, *["9"] * (max(abs(arity[command]), 5 if arity[command] < 0 else 0) - 1 - len(subcommand))]
+            for multi in (False, True):
+                alice = session(server, "alice", "pw")  # selects place 0 until it sends SELECT
+                if multi:
+                    equal(alice.ask("MULTI"), "OK", "MULTI")
+                got = text(alice.ask(*words))
+                check(str(got).startswith(NO_DATABASE), f"{words}: {got}")
+                if multi:
+                    check(str(alice.ask("EXEC")).startswith("EXECABORT"), f"{words}: EXEC")
+            tried = text(admin.ask("ACL", "DRYRUN", "alice", *words))
+            check("no permissions to access" in tried and "database" in tried, f"{words}: {tried}")
+            equal(text(admin.ask("ACL", "DRYRUN", "wide", *words)), "OK", f"{words} of a user with all tables")
+        entry = entry_of(admin.ask("ACL", "LOG", "1"))
+        equal((entry[b"reason"], entry[b"username"], entry[b"context"]), (b"database", b"alice", b"multi"), "ACL LOG")
+        equal(text(admin.ask("GET", "5")), "987654321", "the key")
+
+
+@case
+def frames_on_other_tables():
+    """each operation of a table by a frame is refused to a user without it, by the rows of proto/ops/operations.h"""
+    with serving("--acl-file", secret(TABLES_ACL.replace(">top", "nopass"))) as server:
+        for name, number in sorted(wire.NUMBERS.items()):
+            if name == "BELL":  # has no reply
+                continue
+            for user in (b"alice", b"none"):
+                reply = Frames(server, user, b"pw").ask(wire.frame(number, count=3))
+                refused = reply.status == wire.NO_PERMISSION and "the table" in reply.message
+                equal(refused, name not in FRAMES_OF_NO_TABLE, f"{name}: {reply.status} {reply.message}")
+            reply = Frames(server, b"wide", b"pw").ask(wire.frame(number, count=3))
+            check(reply.status != wire.NO_PERMISSION, f"{name} of a user with all tables: {reply.message}")
+        with Ring(server) as own:
+            equal(own.ask(hello(b"alice", b"pw")).status, wire.OK, "HELLO")
+            own.put(0, struct.pack("<3Q", 1, 2, 3))
+            done = own.run(wire.SET, 3, {KEYS: place(0, 0), OPERANDS: place(0, 0)})
+            equal(done.status, wire.NO_PERMISSION, done.message)
+
+
+@case
+def rights_to_tables():
+    """rights lie with places: SELECT, SWAP and RENAME keep them, TABLE LIST shows them, and files have them"""
+    with guarded(acl=TABLES_ACL) as server:
+        admin, alice = session(server, "default", "top"), session(server, "alice", "pw")
+        for words in (("CREATE", "mine"), ("CREATE", "other"), ("CREATE", "seven", "NUMBER", "7")):
+            equal(admin.ask("TABLE", *words), "OK", words)
+        for name in ("default", "mine", "other", "seven"):
+            equal(admin.ask("SELECT", name), "OK", name)
+            equal(admin.ask("SET", "1", sum(name.encode())), "OK", name)
+        listed = alice.ask("TABLE", "LIST")
+        equal([row[1] for row in listed], [b"seven", b"mine"], "TABLE LIST")
+        for table in ("0", "default", "other", "65537", "nosuch", "+7", "x" * 99):
+            check(str(alice.ask("SELECT", table)).startswith(NO_DATABASE), table)
+        for table, name in (("7", "seven"), ("seven", "seven"), ("mine", "mine"), ("65536", "mine")):
+            equal(alice.ask("SELECT", table), "OK", table)
+            equal(text(alice.ask("GET", "1")), str(sum(name.encode())), table)
+        for words in (("COPY", "1", "2", "DB", "0"), ("COPY", "1", "2", "DB", "7", "DB", "0"), ("TABLE", "CREATE", "new"),
+                      ("TABLE", "CREATE", "mine2", "LIKE", "mine"), ("TABLE", "RENAME", "mine", "other2"),
+                      ("TABLE", "SWAP", "mine", "other"), ("TABLE", "SWAP", "other", "mine"), ("SWAPDB", "7", "0"),
+                      ("TABLE", "CREATE", "mine", "LIKE", "other"), ("FLUSHALL",)):
+            check(str(alice.ask(*words)).startswith(NO_DATABASE), words)
+        equal(alice.ask("TABLE", "SWAP", "mine", "seven"), "OK", "SWAP of its own")
+        equal(text(alice.ask("GET", "1")), str(sum(b"seven")), "behind SWAP")
+        equal(admin.ask("TABLE", "SWAP", "other", "mine"), "OK", "SWAP")
+        equal(text(alice.ask("GET", "1")), str(sum(b"other")), "what lies in its place now")
+        check(str(alice.ask("SELECT", "other")).startswith(NO_DATABASE), "what lay there before")
+        equal(admin.ask("TABLE", "RENAME", "mine", "yours"), "OK", "RENAME")
+        equal(text(alice.ask("GET", "1")), str(sum(b"other")), "a place with another name")
+        equal(alice.ask("SELECT", "yours"), "OK", "its new name")
+        equal(admin.ask("TABLE", "CREATE", "mine"), "OK", "CREATE of the old name")
+        check(str(alice.ask("SELECT", "mine")).startswith(NO_DATABASE), "another place of the old name")
+        user = admin.ask("ACL", "GETUSER", "alice")
+        equal(user[user.index(b"databases") + 1], b"db=7,yours", "GETUSER")
+        equal(admin.ask("ACL", "SAVE"), "OK", "SAVE")
+        before = admin.ask("ACL", "LIST")
+        check(any(line.endswith(b" resetchannels db=7,yours +@all") for line in before), before)
+        equal(admin.ask("ACL", "SETUSER", "alice", "alldbs"), "OK", "alldbs")
+        equal(alice.ask("SELECT", "default"), "OK", "alldbs")
+        equal(admin.ask("ACL", "LOAD"), "OK", "LOAD")
+        equal(admin.ask("ACL", "LIST"), before, "ACL LIST")
+        check(str(alice.ask("GET", "1")).startswith(NO_DATABASE), "the selected table is refused from then on")
+        equal(admin.ask("ACL", "SETUSER", "alice", "db=yours,0"), "OK", "SETUSER")
+        equal(text(alice.ask("GET", "1")), str(sum(b"default")), "granted")
+        for words in (("MULTI",), ("GET", "1")):
+            alice.ask(*words)
+        equal(admin.ask("ACL", "SETUSER", "alice", "resetdbs"), "OK", "resetdbs")
+        got = alice.ask("EXEC")
+        check(str(got).startswith("NOPERM") or "NOPERM" in str(got[0]), got)
 
 
 # --- files of redis ------------------------------------------------------------------------------

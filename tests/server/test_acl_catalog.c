@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/resp/acl_catalog.h"
+#include "server/resp/admit.h"
 
 static const struct sw_catalog_command *row_of(const char *name)
 {
@@ -41,6 +42,30 @@ Test(acl_catalog, what_cannot_be_limited_to_keys_needs_all)
                       (command->batch_kinds != 0 || command->effect != SW_COMMAND_EFFECT_NONE ||
                        is_container(command->name));
         cr_assert_eq(row_of(command->name)->all_keys, needed, "%s", command->name);
+    }
+}
+
+/* A command that names keys, or runs a batch on the table, needs the right to the selected table. A
+ * command that needs all keys needs that right, the right to the tables it names, or to all. */
+Test(acl_catalog, commands_need_tables)
+{
+    const struct sw_catalog *catalog = sw_acl_catalog();
+    for (uint32_t i = 0; i < catalog->count; i++) {
+        const struct sw_catalog_command *row = &catalog->commands[i];
+        cr_assert(!row->all_keys || row->scope != SW_SCOPE_NONE, "%s", row->name);
+    }
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)id);
+        const struct sw_catalog_command *row = row_of(command->name);
+        if (command->first_key != 0 || command->batch_kinds != 0 ||
+            (command->operations != 0 && command->kind == SW_KIND_DATA)) {
+            cr_assert_eq(row->scope, id == SW_COMMAND_FLUSHALL ? SW_SCOPE_ALL : SW_SCOPE_SELECTED,
+                         "%s", row->name);
+        }
+        if (sw_command_is_about_table(command) && id != SW_COMMAND_SWAPDB) {
+            cr_assert(row->scope == SW_SCOPE_SELECTED || row->scope == SW_SCOPE_ALL, "%s",
+                      row->name);
+        }
     }
 }
 

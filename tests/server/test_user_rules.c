@@ -40,6 +40,13 @@ Test(user_rules, rules_as_text)
         {"+@all -dump +dump", "user u off resetchannels +@all -dump"},
         {"-dump +get", "user u off resetchannels -@all -dump +get"},
         {"+get|x", "user u off resetchannels -@all"},
+        {"resetdbs", "user u off resetchannels resetdbs -@all"},
+        {"db=0,served,v2", "user u off resetchannels db=0,served,v2 -@all"},
+        {"DB=7 db=1,2,1", "user u off resetchannels db=1,2 -@all"},
+        {"db=4294967294 +get", "user u off resetchannels db=4294967294 -@all +get"},
+        {"db=1 alldbs", "user u off resetchannels -@all"},
+        {"db=1 resetdbs", "user u off resetchannels resetdbs -@all"},
+        {"db=1 reset", "user u off resetchannels -@all"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_user user, again;
@@ -49,6 +56,8 @@ Test(user_rules, rules_as_text)
         cr_assert_str_eq(line, rows[i][1], "%s: %s", rows[i][0], line);
         make(&again, line + strlen("user u "));
         cr_assert_eq(memcmp(user.commands, again.commands, sizeof(user.commands)), 0, "%s", line);
+        cr_assert(user.all_tables == again.all_tables && user.table_count == again.table_count,
+                  "%s", line);
     }
 }
 
@@ -93,6 +102,16 @@ Test(user_rules, refused_words)
         "+nosuch|x",
         "+@nosuch|x",
         "-@read|x",
+        "db=",
+        "db=,",
+        "db=1,",
+        "db=,1",
+        "db=1,,2",
+        "db=-1",
+        "db=4294967295",
+        "db=A",
+        "db",
+        "(db=)",
     };
     struct sw_user user, before;
     make(&user, "on ~1-5 +get");
@@ -136,6 +155,34 @@ Test(user_rules, who_may_do_what)
     cr_assert(sw_user_is_free(&user)); /* by whatever words */
     make(&user, "+@all ~1");
     cr_assert_not(sw_user_is_free(&user));
+    make(&user, "+@all ~* db=0");
+    cr_assert_not(sw_user_is_free(&user));
+}
+
+Test(user_rules, tables_have_numbers_and_names)
+{
+    struct sw_user user;
+    char list[SW_USER_LINE_BYTES] = "db=";
+    make(&user, "db=7,served");
+    cr_assert(sw_user_may_use(&user, 7, "other"));
+    cr_assert(sw_user_may_use(&user, 65536, "served"));
+    cr_assert_not(sw_user_may_use(&user, 65536, "serve"));
+    cr_assert_not(sw_user_may_use(&user, SW_USER_NO_NUMBER, ""));
+    cr_assert_not(sw_user_may_use(&user, 0, "7"));
+    make(&user, "resetdbs");
+    cr_assert_not(sw_user_may_use(&user, 0, "default"));
+    make(&user, "");
+    cr_assert(sw_user_may_use(&user, 0, "default"));
+    for (unsigned i = 0; i < SW_USER_TABLES_MAX; i++) {
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%sn%062u", i > 0 ? "," : "", i);
+    }
+    make(&user, list);
+    cr_assert_eq(user.table_count, SW_USER_TABLES_MAX);
+    strcat(list, ",1");
+    cr_assert_not_null(apply(&user, list)); /* one too many */
+    cr_assert_eq(user.table_count, SW_USER_TABLES_MAX);
+    cr_assert(sw_user_rename_table(&user, user.tables[0].name, "another"));
+    cr_assert_eq(user.table_count, SW_USER_TABLES_MAX + 1);
 }
 
 /* No word grants what redis would not, and some grant nothing. */
@@ -152,6 +199,8 @@ Test(user_rules, what_words_do_here)
         {"%RW~1", SW_RULE_APPLIED},
         {"-dump", SW_RULE_APPLIED},
         {"clearselectors", SW_RULE_APPLIED},
+        {"db=0", SW_RULE_APPLIED},
+        {"(alldbs db=1 +get)", SW_RULE_LESS},
         {"sanitize-payload", SW_RULE_VOID},
         {"Skip-Sanitize-Payload", SW_RULE_VOID},
         {"&news", SW_RULE_VOID},

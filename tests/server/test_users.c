@@ -70,6 +70,34 @@ Test(users, one_right_is_lacking)
     cr_assert_eq(lack_of(reads, GET, true), SW_LACKS_ALL_KEYS);
     cr_assert_eq(lack_of(reads, SET, false), SW_LACKS_COMMAND);
     cr_assert_eq(lack_of(reads, FLUSHALL, true), SW_LACKS_COMMAND); /* it is named first */
+    cr_assert_eq(lack_of("on >pw +@all ~* db=0", FLUSHALL, false), SW_LACKS_ALL_TABLES);
+    cr_assert_eq(lack_of("on >pw +@all ~* db=0", GET, true), SW_LACKS_NOTHING);
+    cr_assert_eq(lack_of("on >pw +@all ~* resetdbs", SET, false), SW_LACKS_NOTHING);
+    cr_assert_eq(lack_of("on >pw +@all ~1-9 db=0", FLUSHALL, false), SW_LACKS_ALL_KEYS);
+}
+
+/* The rules follow a table that is renamed: first under both names, then under the new one. */
+Test(users, rules_follow_a_renamed_table)
+{
+    struct sw_users *users = create("", "");
+    struct sw_login login = {0};
+    struct sw_user other;
+    cr_assert_eq(set(users, "u", "on >pw +@all ~* db=0,served"), 0);
+    cr_assert_eq(set(users, "x", "on >pw +@all ~* db=0"), 0);
+    cr_assert(enter(users, &login, "u", "pw"));
+    const uint64_t version = *sw_users_version(users);
+    cr_assert_eq(sw_users_rename_table(users, "absent", "v2"), 0);
+    cr_assert_eq(*sw_users_version(users), version); /* no user has changed */
+    cr_assert_eq(sw_users_rename_table(users, "served", "v2"), 0);
+    cr_assert_eq(sw_login_refresh(users, &login), SW_LOGIN_IN);
+    cr_assert(sw_user_may_use(login.user, 9, "served") && sw_user_may_use(login.user, 9, "v2"));
+    cr_assert_eq(sw_users_rename_table(users, "served", NULL), 0);
+    cr_assert_eq(sw_login_refresh(users, &login), SW_LOGIN_IN);
+    cr_assert(!sw_user_may_use(login.user, 9, "served") && sw_user_may_use(login.user, 9, "v2"));
+    cr_assert(sw_user_may_use(login.user, 0, "default"));
+    cr_assert(sw_users_find(users, "x", 1, &other) && !sw_user_may_use(&other, 9, "v2"));
+    sw_login_end(&login);
+    sw_users_destroy(users);
 }
 
 Test(users, logins_follow_changes)

@@ -13,17 +13,22 @@
 #include "tests/support/absent_commands.h"
 
 static const struct sw_catalog_command commands[] = {
-    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false},
-    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW, false},
-    {"flushall", SW_CATEGORY_WRITE | SW_CATEGORY_DANGEROUS, true},
-    {"client", SW_CATEGORY_ADMIN, false},
-    {"client|id", SW_CATEGORY_CONNECTION, false},
-    {"client|kill", SW_CATEGORY_ADMIN | SW_CATEGORY_CONNECTION, false},
+    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false, SW_SCOPE_SELECTED},
+    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW, false, SW_SCOPE_SELECTED},
+    {"flushall", SW_CATEGORY_WRITE | SW_CATEGORY_DANGEROUS, true, SW_SCOPE_ALL},
+    {"client", SW_CATEGORY_ADMIN, false, SW_SCOPE_NONE},
+    {"client|id", SW_CATEGORY_CONNECTION, false, SW_SCOPE_NONE},
+    {"client|kill", SW_CATEGORY_ADMIN | SW_CATEGORY_CONNECTION, false, SW_SCOPE_NONE},
 };
 enum { GET, SET, FLUSHALL, CLIENT, CLIENT_ID, CLIENT_KILL };
 
-static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]),
-                                          absence};
+static bool is_table_name(const char *name, size_t size)
+{
+    return size > 0 && name[0] >= 'a' && name[0] <= 'z';
+}
+
+static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]), absence,
+                                          is_table_name};
 
 #define HASH_OF_PW "30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4"
 
