@@ -119,6 +119,9 @@ static int take_head(struct sw_client_connection *connection, bool *again)
     if (got < 0) {
         return not_frames(connection, got);
     }
+    if (got > 0 && prefix.version != SW_FRAME_VERSION) {
+        return not_frames(connection, SW_FRAME_E_VERSION);
+    }
     if (got == 0 || size < sw_frame_head_bytes(prefix.header_bytes)) {
         return SHERWOOD_OK;
     }

@@ -39,6 +39,8 @@ SAME_STATUS(LOADING);
 SAME_STATUS(WRONG_SHARD);
 SAME_STATUS(SLOT_FROZEN);
 SAME_STATUS(NOT_PRIMARY);
+SAME_STATUS(NO_TABLE);
+SAME_STATUS(TABLE_CHANGED);
 
 #define SAME_TIMES(name)                                                            \
     static_assert((int)SW_FRAME_TIMES_##name == (int)SHERWOOD__TIMES__TIMES_##name, \
@@ -170,7 +172,8 @@ int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_byte
             return SW_FRAME_E_MAGIC;
         }
     }
-    if (size > OFFSET_VERSION && bytes[OFFSET_VERSION] != SW_FRAME_VERSION) {
+    if (size > OFFSET_VERSION && bytes[OFFSET_VERSION] != SW_FRAME_VERSION &&
+        bytes[OFFSET_VERSION] != SW_FRAME_VERSION_TABLES) {
         return SW_FRAME_E_VERSION;
     }
     uint64_t header_bytes = load_arrived(bytes, size, OFFSET_HEADER, OFFSET_BODY);
@@ -184,6 +187,7 @@ int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_byte
     if (size < SW_FRAME_PREFIX_BYTES) {
         return 0;
     }
+    prefix->version = bytes[OFFSET_VERSION];
     prefix->header_bytes = (uint32_t)header_bytes;
     prefix->body_bytes = body_bytes;
     return SW_FRAME_PREFIX_BYTES;

@@ -3,7 +3,7 @@
  * frame.h - bulk frames: bytes to structs and back. Nothing here does I/O or allocates memory.
  *
  * | offset | bytes          | what                                                        |
- * | 0      | 4              | magic: 0xD5 'S' 'W' version (1); 0xD5 is not ASCII          |
+ * | 0      | 4              | magic: 0xD5 'S' 'W' version (1, 2); 0xD5 is not ASCII       |
  * | 4      | 4              | header_bytes, little-endian                                 |
  * | 8      | 8              | body_bytes, little-endian                                   |
  * | 16     | header_bytes   | Request or Reply (sherwood.proto)                           |
@@ -34,6 +34,9 @@
 
 #define SW_FRAME_MAGIC 0xD5
 #define SW_FRAME_VERSION 1
+/* The version of a request for a table in another place than 0. A server that has one table refuses
+ * it, because it would skip the field `table`. */
+#define SW_FRAME_VERSION_TABLES 2
 #define SW_FRAME_PREFIX_BYTES 16
 #define SW_FRAME_ALIGN 64
 /* A header consists of a few integers and, in replies, a few short texts. */
@@ -41,6 +44,8 @@
 /* The prefix, the header and the padding of any frame fit in this many bytes. */
 #define SW_FRAME_HEAD_BYTES_MAX 1024
 #define SW_FRAME_TEXT_BYTES_MAX 256
+/* Bytes of the name of a place, with the NUL. */
+#define SW_FRAME_TABLE_BYTES 64
 /* The largest number of keys that any server may allow in a frame. ServerInfo has the server's own
  * limit. */
 #define SW_FRAME_OPS_MAX (1U << 24)
@@ -83,10 +88,13 @@ enum sw_reply_status {
     SW_REPLY_NO_PERMISSION,
     SW_REPLY_WRONG_SHARD = 40,
     SW_REPLY_SLOT_FROZEN,
-    SW_REPLY_NOT_PRIMARY
+    SW_REPLY_NOT_PRIMARY,
+    SW_REPLY_NO_TABLE,
+    SW_REPLY_TABLE_CHANGED
 };
 
 struct sw_frame_prefix {
+    uint32_t version; /* SW_FRAME_VERSION or SW_FRAME_VERSION_TABLES */
     uint32_t header_bytes;
     uint64_t body_bytes;
 };
@@ -141,6 +149,9 @@ struct sw_request {
     uint64_t map_epoch;
     /* replies SLOT_FROZEN received on this connection before the request was sent */
     uint32_t frozen_seen;
+    uint32_t table;    /* number of a place; 0: that of the default table */
+    uint32_t table_id; /* the table in the place must have this id; 0: any */
+    bool names_table;  /* HELLO has a table_name: sw_frame_table_name_decode */
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with
@@ -173,6 +184,10 @@ struct sw_server_info {
     bool is_cluster;    /* the server has only the keys of its own slots */
     uint64_t map_epoch; /* of its topology; 0: none */
     bool takes_times;   /* frames may have expiry times */
+    bool takes_tables;  /* the reply is to a HELLO with table_name, and has the fields below */
+    uint32_t table;     /* number of the place */
+    uint32_t table_id;  /* of the table that lies there */
+    char table_name[SW_FRAME_TABLE_BYTES];
 };
 
 /* The reply to ATTACH: the limits of what a connection may register. */
@@ -293,6 +308,19 @@ int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_lo
 /* Does what sw_request_encode does, for a request with a login. */
 int sw_frame_login_encode(const struct sw_request *request, const struct sw_frame_login *login,
                           uint8_t *out, size_t out_bytes);
+
+/* Returns the version that the frame of this request has. */
+static inline uint32_t sw_request_version(const struct sw_request *request)
+{
+    return request->table != 0 ? SW_FRAME_VERSION_TABLES : SW_FRAME_VERSION;
+}
+
+/* Decodes the table_name of a HELLO that sw_request_decode has accepted. Returns 0, or
+ * SW_FRAME_E_HEADER if the name is too long or holds a NUL. */
+int sw_frame_table_name_decode(const uint8_t *header, size_t size, char name[SW_FRAME_TABLE_BYTES]);
+/* Does what sw_request_encode does, for a HELLO with a table_name. */
+int sw_frame_table_name_encode(const struct sw_request *request, const char *name, uint8_t *out,
+                               size_t out_bytes);
 
 /* Checks a request against the widths of the table, the limit of keys in a frame, and the length of
  * the frame's body. Returns 0 or an error. */

@@ -31,7 +31,8 @@ static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_
     COPY(cursor) COPY(capacity_slots) COPY(has_scores) COPY(want_scores) \
     COPY(want_not_admitted) COPY(by_score) COPY(score_min) COPY(score_max) COPY(epoch) \
     COPY(sequence) COPY(incarnation) COPY(timeout_ms) COPY(scale_bits) COPY(range_offset) \
-    COPY(range_bytes) COPY(time_ms) COPY(has_times) COPY(map_epoch) COPY(frozen_seen)
+    COPY(range_bytes) COPY(time_ms) COPY(has_times) COPY(map_epoch) COPY(frozen_seen) \
+    COPY(table) COPY(table_id)
 #define REPLY_FIELDS(COPY) \
     COPY(request_id) COPY(count) COPY(key_bytes) COPY(value_bytes) COPY(has_values) \
     COPY(hits) COPY(overflows) COPY(cursor) COPY(capacity_slots) COPY(has_scores) \
@@ -41,7 +42,8 @@ static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_
 #define INFO_FIELDS(COPY) \
     COPY(key_bytes) COPY(value_bytes) COPY(frame_ops_max) COPY(requests_in_flight_max) \
     COPY(capacity_slots) COPY(occupied_max) COPY(frame_bytes_max) COPY(incarnation) \
-    COPY(dimension) COPY(is_cluster) COPY(map_epoch) COPY(takes_times)
+    COPY(dimension) COPY(is_cluster) COPY(map_epoch) COPY(takes_times) \
+    COPY(takes_tables) COPY(table) COPY(table_id)
 /* clang-format on */
 
 /* Copies a text up to its first NUL, cuts it to fit, and pads it with NULs. */
@@ -88,6 +90,7 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .want_evicted = in->want_evicted & SW_FRAME_EVICTED_ALL,
         .operand_type = (uint32_t)in->operand_type,
         .times = (uint32_t)in->times,
+        .names_table = in->table_name.len > 0,
 #define COPY(field) .field = in->field,
         REQUEST_FIELDS(COPY)
 #undef COPY
@@ -126,6 +129,21 @@ int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_lo
     *login = (struct sw_frame_login){0};
     bool good = copy_login(unpack_request(header, size, &arena, memory), login);
     explicit_bzero(memory, sizeof(memory));
+    return good ? 0 : SW_FRAME_E_HEADER;
+}
+
+int sw_frame_table_name_decode(const uint8_t *header, size_t size, char name[SW_FRAME_TABLE_BYTES])
+{
+    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    struct sw_arena arena;
+    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
+    const bool good =
+        in != NULL && in->table_name.len < SW_FRAME_TABLE_BYTES &&
+        (in->table_name.len == 0 || memchr(in->table_name.data, '\0', in->table_name.len) == NULL);
+    if (good) {
+        copy_text(name, SW_FRAME_TABLE_BYTES, in->table_name);
+    }
+    explicit_bzero(memory, sizeof(memory)); /* the header may contain a password */
     return good ? 0 : SW_FRAME_E_HEADER;
 }
 
@@ -171,6 +189,7 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     copy_text(out->engine, sizeof(out->engine), in->engine);
     out->value_format = (uint32_t)in->value_format;
     copy_text(out->policy, sizeof(out->policy), in->policy);
+    copy_text(out->table_name, sizeof(out->table_name), in->table_name);
     out->resp_keys = (uint32_t)in->resp_keys;
     out->value_type = (uint32_t)in->value_type;
 }
@@ -231,8 +250,8 @@ static void store_little_endian(uint8_t *out, size_t bytes, uint64_t value)
     }
 }
 
-static int encode(const ProtobufCMessage *message, uint64_t body_bytes, uint8_t *out,
-                  size_t out_bytes)
+static int encode(const ProtobufCMessage *message, uint32_t version, uint64_t body_bytes,
+                  uint8_t *out, size_t out_bytes)
 {
     /* The field request_id = 0. proto3 leaves out fields that are zero, but a header is never
      * empty. */
@@ -247,7 +266,7 @@ static int encode(const ProtobufCMessage *message, uint64_t body_bytes, uint8_t 
     out[0] = SW_FRAME_MAGIC;
     out[1] = 'S';
     out[2] = 'W';
-    out[3] = SW_FRAME_VERSION;
+    out[3] = (uint8_t)version;
     store_little_endian(out + 4, 4, header);
     store_little_endian(out + 8, 8, body_bytes);
     if (packed > 0) {
@@ -283,7 +302,7 @@ int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uin
                       size_t out_bytes)
 {
     Sherwood__Request message = message_of(request);
-    return encode(&message.base, body_bytes, out, out_bytes);
+    return encode(&message.base, sw_request_version(request), body_bytes, out, out_bytes);
 }
 
 int sw_frame_login_encode(const struct sw_request *request, const struct sw_frame_login *login,
@@ -293,7 +312,15 @@ int sw_frame_login_encode(const struct sw_request *request, const struct sw_fram
     message.user = borrow_text(login->user, sizeof(login->user));
     message.password =
         (ProtobufCBinaryData){login->password_bytes, (uint8_t *)(uintptr_t)login->password};
-    return encode(&message.base, 0, out, out_bytes);
+    return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
+}
+
+int sw_frame_table_name_encode(const struct sw_request *request, const char *name, uint8_t *out,
+                               size_t out_bytes)
+{
+    Sherwood__Request message = message_of(request);
+    message.table_name = borrow_text(name, SW_FRAME_TABLE_BYTES);
+    return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
 }
 
 int sw_region_request_encode(const struct sw_request *request,
@@ -314,7 +341,7 @@ int sw_region_request_encode(const struct sw_request *request,
             (ProtobufCBinaryData){sizeof(region->handle), (uint8_t *)(uintptr_t)region->handle};
     }
     message.region = &said;
-    return encode(&message.base, 0, out, out_bytes);
+    return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
 }
 
 static void write_sharing(const struct sw_sharing *in, Sherwood__Sharing *out)
@@ -341,6 +368,7 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->engine = borrow_text(in->engine, sizeof(in->engine));
     out->value_format = (Sherwood__ValueFormat)in->value_format;
     out->policy = borrow_text(in->policy, sizeof(in->policy));
+    out->table_name = borrow_text(in->table_name, sizeof(in->table_name));
     out->resp_keys = (Sherwood__RespKeys)in->resp_keys;
     out->value_type = (Sherwood__ValueType)in->value_type;
 }
@@ -380,5 +408,5 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
         digest.sums = sums;
         message.digest = &digest;
     }
-    return encode(&message.base, body_bytes, out, out_bytes);
+    return encode(&message.base, SW_FRAME_VERSION, body_bytes, out, out_bytes);
 }

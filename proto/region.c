@@ -108,8 +108,10 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
         .count = submission->count,
         .key_bytes = key_bytes,
         .value_bytes = value_bytes,
+        .table = submission->table,
+        .table_id = submission->table_id,
     };
-    if (submission->unused != 0 || submission->unused_2 != 0 || submission->by_score > 1) {
+    if (submission->unused != 0 || submission->by_score > 1) {
         return "a record has a field that it does not use and that is not 0";
     }
     if (goes_by_socket(operation)) {
@@ -171,6 +173,8 @@ void sw_submission_encode(const struct sw_request *request, struct sw_submission
         .operation = (uint8_t)request->operation,
         .by_score = request->by_score,
         .count = request->count,
+        .table = request->table,
+        .table_id = request->table_id,
     };
     encode_arguments(request, submission->arguments);
     for (int i = 0; i < SW_RING_ARRAYS; i++) {

@@ -134,7 +134,8 @@ struct sw_submission {
     uint16_t unused;  /* 0, as all that is not used */
     uint32_t count;
     uint64_t arguments[3];
-    uint64_t unused_2;
+    uint32_t table;    /* as in a Request; an older server refuses a record in which one is not 0 */
+    uint32_t table_id; /* likewise */
     uint64_t places[SW_RING_ARRAYS];
 };
 

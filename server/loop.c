@@ -389,7 +389,7 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t loo
         return -1;
     }
     sw_list_push(&loop->seats, &loop->first.link);
-    sw_bulk_init(&loop->bulk, &loop->net, &loop->first.batches, &bulk_owner);
+    sw_bulk_init(&loop->bulk, &loop->net, &loop->first.frames, &bulk_owner);
     return 0;
 }
 

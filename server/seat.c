@@ -31,6 +31,7 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
                      first == NULL ? NULL : &first->resp) != 0) {
         return -1;
     }
+    sw_bulk_table_init(&seat->frames, batches);
     sw_batches_set_log(batches, parts->wal, parts->wal != NULL && parts->config->read_durable != 0);
     sw_batches_set_owner(batches, parts->owner.saver, parts->owner.repl);
     if (parts->check_lease != NULL) {
@@ -232,8 +233,9 @@ static bool is_in_view(const struct sw_seat *seat, const struct sw_tables_handle
 static bool is_vacant(struct sw_seat *seat, const struct sw_bulk *bulk)
 {
     return sw_place_vacate(seat->resp.net, &seat->resp) && !sw_batches_in_flight(&seat->batches) &&
-           !sw_resp_is_busy(&seat->resp) && !sw_rmw_is_busy(&seat->resp) &&
-           sw_list_is_empty(&seat->resp.waits) && !sw_bulk_uses(bulk, &seat->batches);
+           !sw_batches_are_held(&seat->batches) && !sw_resp_is_busy(&seat->resp) &&
+           !sw_rmw_is_busy(&seat->resp) && sw_list_is_empty(&seat->resp.waits) &&
+           !sw_bulk_uses(bulk, &seat->batches);
 }
 
 /* Removes the seats of other tables that are vacant, except the first. Returns true if no other
@@ -264,7 +266,7 @@ bool sw_seats_follow(struct sw_list *seats, struct sw_seat *first, struct sw_tab
     if (follows) {
         sw_tables_follow(tables);
         adopt(seats, first, tables);
-        bulk->batches = &tables->view->served[0]->loops[tables->loop].seat->batches;
+        sw_bulk_follow_tables(bulk);
     }
     if (tables->tables != NULL && !tables->is_settled && vacate(seats, first, tables, bulk)) {
         sw_tables_settle(tables);

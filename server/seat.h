@@ -16,6 +16,7 @@
 
 #include "server/batch/batches.h"
 #include "server/batch/sweeper.h"
+#include "server/bulk/frame_table.h"
 #include "server/list.h"
 #include "server/resp/resp.h"
 #include "server/tables/tables.h"
@@ -24,6 +25,7 @@ struct sw_seat {
     struct sw_list link; /* in the loop's list of seats */
     struct sw_batches batches;
     struct sw_resp resp;
+    struct sw_bulk_table frames;
     struct sw_sweeper sweeper;
     uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
 };

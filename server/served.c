@@ -110,6 +110,7 @@ static int open_seats(struct sw_server *server, struct sw_served *served)
             return -1;
         }
         served->loops[i].resp = &seat->resp;
+        served->loops[i].frames = &seat->frames;
     }
     return served->loops == NULL ? -1 : 0;
 }
@@ -286,6 +287,7 @@ int sw_served_create(struct sw_server *server)
     for (uint32_t i = 0; i < server->loop_count; i++) {
         first.loops[i].seat = &server->loops[i].first;
         first.loops[i].resp = &server->loops[i].first.resp;
+        first.loops[i].frames = &server->loops[i].first.frames;
     }
     if (create_databases(server) != 0) {
         return -1;

@@ -81,4 +81,6 @@ STATUSES = {
     "WRONG_SHARD": "Fetch the topology again, and send the keys to their owners.",
     "SLOT_FROZEN": "Send the request again after a pause.",
     "NOT_PRIMARY": "Send the write to the address in the message.",
+    "NO_TABLE": "Open the table by its name again, or create it: `TABLE LIST` shows the tables.",
+    "TABLE_CHANGED": "Open the table by its name again. Begin a scan again with the cursor 0.",
 }

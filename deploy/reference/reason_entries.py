@@ -35,6 +35,7 @@ GROUPS = (
       ("epoch", "Send a higher epoch: the current one is in the text or in `INFO`."),
       ("log failed|log cannot|on storage|snapshot could not", "Free space on the disk of `--data-dir`; read the server's log. Read the keys before the write is repeated."),
       ("maximum load|cannot resize", "Delete keys, or restart with the option that the text names."),
+      ("no such table|no table has|another table", "Open the table by its name again: [Several tables](../tables.md)."),
       ("in time|is reached|did not log in|memory for incomplete|protected-mode", "Send whole requests and log in at once, use fewer connections, or raise the option that the text names."),
       ("region|\\b[Rr]ings?\\b|shared memory|ATTACH|[Ff]ile descriptor|FILE|device memory|GPU memory", "Correct the registration: [Protocols](protocol.md) and `proto/README.md` describe rings and regions."),
       ("expiry|times|time_ms", "Correct the fields of expiry times: [Expiry](../expiry.md)."),

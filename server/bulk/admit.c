@@ -50,7 +50,7 @@ static unsigned heeded_by(const struct sw_bulk *bulk, uint32_t operation)
 /* The obstacles of `of` that the operation heeds and that exist now. */
 static unsigned met(const struct sw_bulk *bulk, uint32_t operation, unsigned of)
 {
-    return sw_obstacles_met(bulk->batches, heeded_by(bulk, operation) & of);
+    return sw_obstacles_met(bulk->first, heeded_by(bulk, operation) & of);
 }
 
 /* The status of the first obstacle that refuses, with its sentence in `message`; SW_REPLY_OK: none
@@ -100,7 +100,7 @@ enum sw_reply_status sw_bulk_role_refuses(const struct sw_bulk *bulk,
 bool sw_bulk_is_held_back(struct sw_conn *conn, uint32_t operation)
 {
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
-    return bulk->batches->obstacles.paused != 0 && !conn->lacks_login &&
+    return bulk->first->obstacles.paused != 0 && !conn->lacks_login &&
            met(bulk, operation, SW_OBSTACLES_OF_PAUSE) != 0;
 }
 
@@ -138,19 +138,24 @@ bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
     return false;
 }
 
-enum sw_reply_status sw_bulk_admit(struct sw_conn *conn, const struct sw_request *request,
-                                   const uint8_t *header, size_t header_bytes, uint64_t body_bytes,
-                                   uint64_t reply_bytes, char *message, size_t message_bytes,
-                                   bool *closes)
+enum sw_reply_status sw_bulk_admit(struct sw_conn *conn, const struct sw_bulk_candidate *candidate,
+                                   char *message, size_t message_bytes, bool *closes)
 {
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    const struct sw_request *request = candidate->request;
+    const struct sw_bulk_target *target = candidate->target;
     enum sw_reply_status status = SW_REPLY_OK;
     *closes = false;
-    if (!sw_bulk_permits(conn, request, header, header_bytes, &status, message, message_bytes,
-                         closes)) {
+    if (!sw_bulk_permits(conn, request, candidate->header, candidate->header_bytes, &status,
+                         message, message_bytes, closes)) {
         return status;
     }
-    status = sw_bulk_validate(bulk, request, body_bytes, reply_bytes, message, message_bytes);
+    if (target->table == NULL) {
+        sw_bulk_explain_table(request, target->status, message, message_bytes);
+        return target->status;
+    }
+    status = sw_bulk_validate(bulk, target->table, request, candidate->body_bytes,
+                              candidate->reply_bytes, message, message_bytes);
     return status != SW_REPLY_OK
                ? status
                : refusal_of(bulk,

@@ -8,72 +8,27 @@
 #include <string.h>
 
 #include "server/bulk/admit.h"
-#include "server/bulk/cluster.h"
-#include "server/bulk/expiry_times.h"
-#include "server/bulk/operations.h"
+#include "server/bulk/frame_memory.h"
+#include "server/bulk/frame_table.h"
 #include "server/bulk/output.h"
-#include "server/bulk/pairs.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
 #include "server/bulk/ring_frames.h"
-#include "server/bulk/set_keepttl.h"
-#include "server/bulk/set_range.h"
 #include "server/bulk/shared_memory.h"
-#include "server/bulk/stats_reply.h"
 #include "server/limits.h"
 #include "table/imported_memory.h"
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
 
-/* The layout of the longest body that the reply may have: what the client wants of values, bitmaps,
- * scores and evicted entries; for SCAN keys, values and perhaps scores, for STATS figures. */
-static struct sw_body_layout reply_layout(const struct sw_request *request)
-{
-    struct sw_reply reply = {
-        .count = request->count,
-        .key_bytes = request->key_bytes,
-        .value_bytes = sw_request_answer_bytes(request),
-        .has_values = request->want_values,
-        .lacks_found = request->declines_found,
-        .has_not_admitted = request->want_not_admitted,
-        .has_scores = request->want_scores,
-        .has_evicted = request->want_evicted,
-        .evicted_count = request->count,
-    };
-    if (request->operation == SW_OPERATION_TOPOLOGY) {
-        reply.count = sw_bulk_topology_count(request->count);
-    }
-    if (request->operation == SW_OPERATION_STATS) {
-        reply.count = sw_bulk_stats_count(request->count);
-    }
-    return sw_reply_layout(&reply, request->operation);
-}
-
-/* Returns the bytes that the request needs beside the two bodies. GETRANGE needs room for the whole
- * values. Requests whose results the log gets need room for the values before and the found bits.
- * For other requests see expiry_times.h, pairs.h, set_keepttl.h and set_range.h. */
-static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
-{
-    const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
-    if (sw_operation_answers_parts(request->operation)) {
-        return request->want_values ? values : 0;
-    }
-    if (sw_operation_writes_parts(request->operation)) {
-        return sw_bulk_set_range_bytes(request);
-    }
-    if (sw_operation_has_pairs(request->operation)) {
-        return sw_bulk_pairs_bytes(request);
-    }
-    if (sw_bulk_shows_expiry(request)) {
-        return sw_bulk_expiry_bytes(request);
-    }
-    if (sw_bulk_is_set_keepttl(&bulk->batches->shape, request)) {
-        return sw_bulk_keepttl_bytes(&bulk->batches->shape, request);
-    }
-    return sw_request_logs_results(request)
-               ? values + sw_frame_align(sw_found_bytes(request->count))
-               : 0;
-}
+/* The head of a frame, decoded. */
+struct head {
+    struct sw_request request;
+    struct sw_bulk_target target; /* the table of the request */
+    size_t header_bytes;
+    size_t bytes;
+    uint64_t body_bytes;
+    uint64_t reply_bytes; /* of the reply's body and scratch memory */
+};
 
 /* Clears the padding of the arrays whose length is known: the reply must not show earlier contents
  * of the memory. */
@@ -91,13 +46,12 @@ static void clear_padding(uint8_t *body, struct sw_body_layout layout)
 /* Returns a frame with arena memory for the bodies of the request and the reply. Returns NULL with
  * the connection stalled if there is no arena memory now, or closed if there is no memory at all.
  */
-static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct sw_request *request,
-                                        uint64_t body_bytes)
+static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct head *head)
 {
     struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
     bool waits = sw_conn_arena_is_reserved(conn);
-    struct sw_body_layout reply = reply_layout(request);
-    const uint64_t bytes = body_bytes + reply.bytes + scratch_bytes(bulk, request);
+    struct sw_body_layout reply = sw_bulk_reply_layout(&head->request);
+    const uint64_t bytes = head->body_bytes + head->reply_bytes;
     struct sw_bulk_frame *frame = sw_bulk_frame_take(bulk, conn);
     if (frame == NULL) {
         sw_conn_abort(conn);
@@ -109,11 +63,14 @@ static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct sw_re
         sw_conn_stall(conn, SW_STALL_ARENA);
         return NULL;
     }
-    frame->request = *request;
-    frame->body_bytes = body_bytes;
+    frame->request = head->request;
+    frame->table = head->target.table;
+    frame->table_id = head->target.id;
+    frame->view = bulk->net->tables.number;
+    frame->body_bytes = head->body_bytes;
     frame->reply_layout = reply;
     if (frame->memory != NULL) {
-        frame->reply = frame->memory + body_bytes;
+        frame->reply = frame->memory + head->body_bytes;
         clear_padding(frame->reply, reply);
     }
     return frame;
@@ -131,30 +88,13 @@ static void refuse_bytes(struct sw_conn *conn, int error)
     }
 }
 
-static uint64_t body_bytes_max(const struct sw_bulk *bulk)
-{
-    const struct sw_table_shape *shape = &bulk->batches->shape;
-    uint64_t ops = bulk->net->config->frame_ops_max;
-    return sw_frame_align(ops * shape->key_bytes) +
-           sw_frame_align(ops * shape->value_bytes * 2) + /* wide ones, and those of CAS */
-           (shape->has_scores || shape->expires ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
-}
-
-/* The head of a frame, decoded. */
-struct head {
-    struct sw_request request;
-    size_t header_bytes;
-    size_t bytes;
-    uint64_t body_bytes;
-};
-
 /* Decodes the head at `bytes`. Returns 1, or 0 if it is incomplete, or a negative error if the
  * bytes are not a frame. */
 static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, struct head *head)
 {
     struct sw_frame_prefix prefix;
-    int result =
-        sw_frame_prefix_decode(bytes, size, body_bytes_max(sw_bulk_of(conn)->bulk), &prefix);
+    const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    int result = sw_frame_prefix_decode(bytes, size, bulk->body_bytes_max, &prefix);
     if (result < 0) {
         return result;
     }
@@ -165,9 +105,22 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         conn->input.need = head->bytes;
         return 0;
     }
-    int error =
-        sw_request_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &head->request);
-    return error < 0 ? error : 1;
+    const uint8_t *header = bytes + SW_FRAME_PREFIX_BYTES;
+    if (sw_request_decode(header, prefix.header_bytes, &head->request) < 0) {
+        return SW_FRAME_E_HEADER;
+    }
+    if (prefix.version != sw_request_version(&head->request)) {
+        return SW_FRAME_E_VERSION;
+    }
+    head->request.names_table &= head->request.operation == SW_OPERATION_HELLO;
+    if (head->request.names_table &&
+        !sw_bulk_name_table(bulk, header, prefix.header_bytes, &head->request)) {
+        return SW_FRAME_E_HEADER;
+    }
+    head->target = sw_bulk_find_table(bulk, &head->request);
+    head->reply_bytes =
+        head->target.table == NULL ? 0 : sw_bulk_reply_bytes(head->target.table, &head->request);
+    return 1;
 }
 
 /* May the connection send the request, and can it be carried out? If not, an error is sent as its
@@ -176,10 +129,11 @@ static bool is_admitted(struct sw_conn *conn, const uint8_t *bytes, const struct
 {
     char message[SW_FRAME_TEXT_BYTES_MAX];
     bool closes = false;
-    enum sw_reply_status status = sw_bulk_admit(
-        conn, &head->request, bytes + SW_FRAME_PREFIX_BYTES, head->header_bytes, head->body_bytes,
-        reply_layout(&head->request).bytes + scratch_bytes(sw_bulk_of(conn)->bulk, &head->request),
-        message, sizeof(message), &closes);
+    const struct sw_bulk_candidate candidate = {
+        &head->request,     &head->target,    bytes + SW_FRAME_PREFIX_BYTES,
+        head->header_bytes, head->body_bytes, head->reply_bytes};
+    enum sw_reply_status status =
+        sw_bulk_admit(conn, &candidate, message, sizeof(message), &closes);
     if (status == SW_REPLY_OK) {
         return true;
     }
@@ -247,7 +201,7 @@ static size_t begin_frame(struct sw_conn *conn, const uint8_t *bytes, size_t siz
         refuse_bytes(conn, SW_FRAME_E_HEADER);
         return size;
     }
-    struct sw_bulk_frame *frame = take_frame(conn, &head.request, head.body_bytes);
+    struct sw_bulk_frame *frame = take_frame(conn, &head);
     if (frame == NULL) {
         return 0;
     }
@@ -422,15 +376,14 @@ const struct sw_protocol sw_bulk_protocol = {
 
 /* --- the loop's side -------------------------------------------------------------------------- */
 
-void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
+void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_bulk_table *first,
                   const struct sw_bulk_owner *owner)
 {
     memset(bulk, 0, sizeof(*bulk));
     bulk->net = net;
-    bulk->batches = batches;
-    bulk->memory = batches->table;
+    bulk->first = first->batches;
+    sw_bulk_begin_tables(bulk, first);
     bulk->owner = *owner;
-    sw_bulk_operations(&batches->shape, bulk->operations);
     sw_bulk_rights_init(&bulk->rights, net->users);
     sw_list_init(&bulk->waits);
     sw_list_init(&bulk->rings);

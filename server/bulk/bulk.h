@@ -17,6 +17,7 @@
 #include "proto/operation.h"
 #include "server/batch/batches.h"
 #include "server/bulk/frame_pool.h"
+#include "server/bulk/frame_table.h"
 #include "server/bulk/permit.h"
 #include "server/net/conn.h"
 #include "server/observe/server_stats.h"
@@ -40,10 +41,13 @@ struct sw_bulk_owner {
 
 struct sw_bulk {
     struct sw_net *net;
-    struct sw_batches *batches; /* of the table in place 0 now */
-    struct sw_table *memory;    /* allocates and imports memory: the table of the first seat */
+    struct sw_bulk_table *table; /* in place 0 now */
+    uint32_t table_id;           /* of this table */
+    uint64_t body_bytes_max;     /* of a request, to the widest table */
+    /* batches of the loop's first seat, which lives as long as the loop: its arena, log, obstacles,
+     * and the table that allocates and imports memory */
+    struct sw_batches *first;
     struct sw_bulk_owner owner;
-    bool operations[SW_OPERATION_NUMBERS]; /* those that the engine supports */
     struct sw_bulk_rights rights;
     struct sw_bulk_pool pool;
     struct sw_list waits; /* frames of WAIT_DURABLE, WAIT and DIGEST */
@@ -80,8 +84,9 @@ static inline struct sw_bulk_conn *sw_bulk_of(struct sw_conn *conn)
 
 extern const struct sw_protocol sw_bulk_protocol;
 
-/* Borrows `net` and `batches` until sw_bulk_fini; `owner` is copied. */
-void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
+/* Borrows `net` and `first`, the table of the loop's first seat, until sw_bulk_fini; `owner` is
+ * copied. */
+void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_bulk_table *first,
                   const struct sw_bulk_owner *owner);
 /* Do requests of this protocol use these batches, beside those in their lists of flights? */
 bool sw_bulk_uses(const struct sw_bulk *bulk, const struct sw_batches *batches);

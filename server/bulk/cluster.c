@@ -102,7 +102,7 @@ static void refuse_foreign(struct sw_bulk_frame *frame, const struct sw_cluster_
  * replies are sent. */
 static bool is_filtered(const struct sw_bulk_frame *frame, const struct sw_cluster_view *view)
 {
-    const struct sw_batches *batches = frame->bulk->batches;
+    const struct sw_batches *batches = frame->table->batches;
     return batches->shape.filters_slots && !batches->reads_wait && !view->has_frozen &&
            SW_OPS_HAS(SW_OPS_READ, frame->flight.batch.op);
 }
@@ -153,7 +153,7 @@ bool sw_bulk_owned_keys(struct sw_bulk_frame *frame)
 uint32_t sw_bulk_keep_owned(struct sw_bulk_frame *frame, const struct sw_batch *batch)
 {
     const struct sw_cluster_view *view = sw_bulk_view(frame->bulk);
-    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    const struct sw_table_shape *shape = &frame->table->batches->shape;
     const uint32_t kb = shape->key_bytes, vb = shape->value_bytes;
     uint8_t *keys = batch->scan.keys, *values = batch->scan.values;
     uint32_t kept = 0;

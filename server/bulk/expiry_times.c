@@ -119,7 +119,7 @@ static bool read_times(struct sw_bulk_frame *frame, uint64_t base, struct sw_bat
 static bool set_batch_times(struct sw_bulk_frame *frame, struct sw_batch *batch, uint64_t *wrong)
 {
     const struct sw_request *request = &frame->request;
-    struct sw_table *table = frame->bulk->batches->table;
+    struct sw_table *table = frame->table->batches->table;
     const uint64_t base =
         request->times == SW_FRAME_TIMES_IN ? sw_table_clock(table, sw_flight_wall_ms()) : 0;
     sw_table_will_expire(table);
@@ -169,7 +169,7 @@ bool sw_bulk_expiry_begin(struct sw_bulk_frame *frame, char *message, size_t mes
 {
     const uint32_t times = frame->request.times;
     uint64_t wrong = 0;
-    place(frame, sw_table_may_expire(frame->bulk->batches->table));
+    place(frame, sw_table_may_expire(frame->table->batches->table));
     if (times == SW_FRAME_TIMES_UNSAID || times == SW_FRAME_TIMES_KEEP ||
         set_batch_times(frame, &frame->flight.batch, &wrong)) {
         return true;

@@ -59,7 +59,7 @@ struct sw_bulk_frame *sw_bulk_frame_take(struct sw_bulk *bulk, struct sw_conn *c
 bool sw_bulk_frame_reserve(struct sw_bulk_frame *frame, uint64_t bytes)
 {
     assert(frame->memory == NULL);
-    frame->memory = sw_io_arena_alloc(frame->bulk->batches->io, bytes);
+    frame->memory = sw_io_arena_alloc(frame->bulk->first->io, bytes);
     frame->memory_bytes = frame->memory != NULL ? bytes : 0;
     return frame->memory != NULL;
 }
@@ -70,7 +70,7 @@ void sw_bulk_frame_put(struct sw_bulk_frame *frame)
     struct sw_bulk_pool *pool = &bulk->pool;
     assert(!sw_list_is_linked(&frame->link));
     if (frame->memory != NULL) {
-        sw_io_arena_free(bulk->batches->io, frame->memory, frame->memory_bytes);
+        sw_io_arena_free(bulk->first->io, frame->memory, frame->memory_bytes);
         frame->memory = NULL;
         bulk->net->retry |= bulk->net->arena_waiters > 0;
     }

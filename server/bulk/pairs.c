@@ -24,7 +24,7 @@ uint64_t sw_bulk_pairs_bytes(const struct sw_request *request)
 void sw_bulk_pairs_begin(struct sw_bulk_frame *frame)
 {
     const struct sw_request *request = &frame->request;
-    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    const struct sw_table_shape *shape = &frame->table->batches->shape;
     const uint32_t bytes = request->value_bytes;
     const bool is_row = shape->value_format != SW_VALUE_INTEGER;
     struct sw_batch *batch = &frame->flight.batch;

@@ -11,9 +11,6 @@
 #include "server/bulk/expiry_times.h"
 #include "server/tables/places.h"
 
-/* Frames are of the table in place 0. */
-#define SW_FRAME_PLACE 0
-
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users)
 {
     memset(rights, 0xff, sizeof(*rights));
@@ -90,7 +87,33 @@ static enum sw_lack lack_of_tables(const struct sw_conn *conn, const struct sw_r
     if (!of_table || lack == SW_LACKS_COMMAND || lack == SW_LACKS_ALL_KEYS) {
         return lack;
     }
-    return sw_conn_may_use(conn, SW_FRAME_PLACE) ? SW_LACKS_NOTHING : SW_LACKS_ALL_TABLES;
+    return sw_conn_may_use(conn, request->table) ? SW_LACKS_NOTHING : SW_LACKS_ALL_TABLES;
+}
+
+/* Refuses a request to the table in a place. */
+static void refuse_table(struct sw_conn *conn, const struct sw_request *request, char *message,
+                         size_t message_bytes)
+{
+    const struct sw_tables_view *view = conn->net->tables.view;
+    const struct sw_place *place =
+        view == NULL ? NULL : sw_places_numbered(&view->catalog, request->table);
+    char number[16];
+    snprintf(number, sizeof(number), "%u", request->table);
+    note_refusal(conn, SW_ACL_DATABASE, place == NULL ? number : place->name);
+    snprintf(message, message_bytes, "user %s may not run %s: it lacks the table (db=)",
+             conn->login.user->name, sw_operation_name(request->operation));
+}
+
+/* May the user read the facts of the table that a HELLO names? If not, writes the error likewise.
+ */
+static bool rules_permit_hello(struct sw_conn *conn, const struct sw_request *request,
+                               char *message, size_t message_bytes)
+{
+    if (!request->names_table || sw_conn_is_free(conn) || sw_conn_may_use(conn, request->table)) {
+        return true;
+    }
+    refuse_table(conn, request, message, message_bytes);
+    return false;
 }
 
 /* May the user send the request? If not, writes the error to `message`. */
@@ -125,9 +148,7 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
                  name, request->want_evicted != 0 ? " with evicted keys in the reply" : "");
         break;
     case SW_LACKS_ALL_TABLES:
-        note_refusal(conn, SW_ACL_DATABASE, SW_PLACE_DEFAULT);
-        snprintf(message, message_bytes, "user %s may not run %s: it lacks the table (db=)", user,
-                 name);
+        refuse_table(conn, request, message, message_bytes);
         break;
     }
     return false;
@@ -150,7 +171,8 @@ bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, con
     switch (sw_login_refresh(users, &conn->login)) {
     case SW_LOGIN_IN:
         *status = SW_REPLY_NO_PERMISSION;
-        return is_hello || rules_permit(conn, request, message, message_bytes);
+        return is_hello ? rules_permit_hello(conn, request, message, message_bytes)
+                        : rules_permit(conn, request, message, message_bytes);
     case SW_LOGIN_DELETED:
         *closes = true;
         snprintf(message, message_bytes, "the user of this connection was deleted");
@@ -168,8 +190,7 @@ bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, con
 
 bool sw_bulk_permits_keys(struct sw_conn *conn, const struct sw_request *request, const void *keys)
 {
-    const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
-    uint32_t bytes = bulk->batches->shape.key_bytes;
+    uint32_t bytes = request->key_bytes;
     if (sw_ranges_hold(conn->login.ranges, keys, bytes, request->count)) {
         return true;
     }

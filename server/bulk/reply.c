@@ -163,7 +163,7 @@ static unsigned add_evicted(const struct sw_batch *batch, struct sw_reply *reply
  * string are 0. */
 static void cut_parts(struct sw_bulk_frame *frame)
 {
-    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    const struct sw_table_shape *shape = &frame->table->batches->shape;
     const struct sw_request *request = &frame->request;
     const uint32_t bytes = request->range_bytes;
     uint8_t *out = frame->reply + frame->reply_layout.first;
@@ -197,7 +197,7 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
         reply->hits = sw_bulk_pairs_end(frame);
     } else if (sw_bulk_shows_expiry(request)) {
         reply->hits = sw_bulk_expiry_end(frame);
-    } else if (sw_bulk_is_set_keepttl(&frame->bulk->batches->shape, request)) {
+    } else if (sw_bulk_is_set_keepttl(&frame->table->batches->shape, request)) {
         reply->hits = sw_bulk_keepttl_end(frame);
     } else if (sw_operation_answers_parts(request->operation) && request->want_values) {
         cut_parts(frame);
@@ -251,7 +251,7 @@ static void note_time(const struct sw_bulk_frame *frame)
 void sw_bulk_reply_to_batch(struct sw_flight *flight)
 {
     struct sw_bulk_frame *frame = SW_CONTAINER(flight, struct sw_bulk_frame, flight);
-    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    const struct sw_table_shape *shape = &frame->table->batches->shape;
     struct sw_reply reply = {
         .request_id = frame->request.request_id,
         .key_bytes = shape->key_bytes,
@@ -259,9 +259,9 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
                            ? sw_request_answer_bytes(&frame->request)
                            : shape->value_bytes,
     };
-    if (frame->bulk->batches->wal != NULL) {
+    if (frame->table->batches->wal != NULL) {
         reply.write_sequence = flight->batch.write_sequence;
-        reply.durable_through = sw_wal_durable(frame->bulk->batches->wal);
+        reply.durable_through = sw_wal_durable(frame->table->batches->wal);
     }
     reply.map_epoch = sw_bulk_map_epoch(frame->bulk);
     sw_last_write_note(&sw_bulk_of(frame->conn)->last_write, frame->bulk->owner.repl,
@@ -279,7 +279,7 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
             "on storage: it may be undone");
     } else if (flight->batch.status == SW_E_FULL) {
         reply_with_error(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
-                         sw_table_full(&frame->bulk->batches->shape));
+                         sw_table_full(&frame->table->batches->shape));
     } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind == SW_BATCH_RESIZE) {
         reply_with_error(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_FAILED);
     } else if (flight->batch.status == SW_E_INVALID && flight->batch.kind == SW_BATCH_EPOCH) {

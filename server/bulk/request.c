@@ -30,7 +30,7 @@
 static void launch(struct sw_bulk_frame *frame)
 {
     frame->flight.is_shared = frame->ring != NULL; /* its arrays lie in regions */
-    sw_batches_start(frame->bulk->batches, &frame->flight, (uint32_t)frame->conn->peer.id);
+    sw_batches_start(frame->table->batches, &frame->flight, (uint32_t)frame->conn->peer.id);
 }
 
 /* Checks the lengths of strings, and clears the bytes behind them. If a string is too long for a
@@ -40,7 +40,7 @@ static void launch(struct sw_bulk_frame *frame)
 static bool check_values(struct sw_bulk_frame *frame)
 {
     void *values = frame->arrays[SW_RING_OPERANDS];
-    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    const struct sw_table_shape *shape = &frame->table->batches->shape;
     uint32_t first, length;
     const uint32_t each = sw_operation_has_pairs(frame->request.operation) ? 2 : 1;
     const uint32_t count = frame->request.count * each;
@@ -199,13 +199,13 @@ __attribute__((noinline)) static void start_data(struct sw_bulk_frame *frame)
     struct sw_batch *batch = &frame->flight.batch;
     *batch = sw_bulk_batch_of(frame);
     if (!sw_flight_reads(batch)) {
-        batch->expire_at = sw_batches_default_time(frame->bulk->batches);
+        batch->expire_at = sw_batches_default_time(frame->table->batches);
     }
     scale(frame);
     if (check_times(frame) && check_keys(frame, batch->keys) && check_slots(frame) &&
         check_values(frame)) {
         if (frame->request.times == SW_FRAME_TIMES_KEEP &&
-            sw_bulk_is_set_keepttl(&frame->bulk->batches->shape, &frame->request)) {
+            sw_bulk_is_set_keepttl(&frame->table->batches->shape, &frame->request)) {
             sw_bulk_keepttl_begin(frame);
         } else if (sw_operation_writes_parts(frame->request.operation)) {
             sw_bulk_set_range_begin(frame);
@@ -275,7 +275,7 @@ static void start_epoch(struct sw_bulk_frame *frame)
 static void start_resize(struct sw_bulk_frame *frame)
 {
     uint64_t wanted = frame->request.capacity_slots;
-    uint64_t max = frame->bulk->batches->shape.max_capacity_slots;
+    uint64_t max = frame->table->batches->shape.max_capacity_slots;
     struct sw_reply reply = {.request_id = frame->request.request_id};
     if (wanted >= 1 && wanted <= max) {
         frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = wanted};
@@ -288,10 +288,12 @@ static void start_resize(struct sw_bulk_frame *frame)
     sw_bulk_reply(frame, &reply, NULL, 0);
 }
 
-static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
+static void fill_info(const struct sw_bulk_frame *frame, struct sw_server_info *info)
 {
+    const struct sw_bulk *bulk = frame->bulk;
+    const struct sw_batches *batches = frame->table->batches;
     struct sw_table_info table;
-    sw_table_info(bulk->batches->table, &table);
+    sw_table_info(batches->table, &table);
     memset(info, 0, sizeof(*info));
     strncpy(info->version, SHERWOOD_VERSION, sizeof(info->version) - 1);
     strncpy(info->backend, table.backend_name, sizeof(info->backend) - 1);
@@ -303,20 +305,21 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     info->capacity_slots = table.capacity_slots;
     info->occupied_max = table.occupied_max;
     strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
-    info->value_format = (uint32_t)bulk->batches->shape.value_format;
-    info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
-    info->takes_times = bulk->batches->shape.expires;
+    info->value_format = (uint32_t)batches->shape.value_format;
+    info->frame_bytes_max = batches->shape.frame_bytes_max;
+    info->takes_times = batches->shape.expires;
     sw_bulk_cluster_info(bulk, info);
-    info->resp_keys = bulk->batches->config->resp_keys;
-    info->value_type = sw_config_value_type(bulk->net->config);
-    info->dimension = sw_config_dimension(bulk->net->config);
-    if (bulk->batches->wal != NULL) {
-        info->incarnation = sw_wal_incarnation(bulk->batches->wal);
+    info->resp_keys = batches->config->resp_keys;
+    info->value_type = sw_config_value_type(batches->config);
+    info->dimension = sw_config_dimension(batches->config);
+    if (batches->wal != NULL) {
+        info->incarnation = sw_wal_incarnation(batches->wal);
     }
-    if (bulk->batches->shape.has_scores) {
-        strncpy(info->policy, sw_cache_policy_name(bulk->batches->shape.policy),
+    if (batches->shape.has_scores) {
+        strncpy(info->policy, sw_cache_policy_name(batches->shape.policy),
                 sizeof(info->policy) - 1);
     }
+    sw_bulk_table_info(frame, info);
 }
 
 #define SAME_FORMAT(name, number, word)             \
@@ -340,27 +343,10 @@ static void start_stats(struct sw_bulk_frame *frame)
     sw_bulk_reply(frame, &reply, &body, 1);
 }
 
-static void start(struct sw_bulk_frame *frame)
+/* Starts an operation without keys. */
+static void start_control(struct sw_bulk_frame *frame)
 {
-    struct sw_conn *conn = frame->conn;
     struct sw_reply reply = {.request_id = frame->request.request_id};
-    assert(frame->received == frame->body_bytes);
-    frame->flight.done = sw_bulk_reply_to_batch;
-    if (frame->ring == NULL) {
-        place_arrays(frame);
-    }
-    conn->last_request = sw_clients_frame((uint32_t)frame->request.operation);
-    sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
-    reply.status =
-        sw_bulk_role_refuses(frame->bulk, &frame->request, reply.message, sizeof(reply.message));
-    if (reply.status != SW_REPLY_OK) { /* the role changed while the body arrived */
-        sw_bulk_reply(frame, &reply, NULL, 0);
-        return;
-    }
-    if (sw_operation_is_data(frame->request.operation)) {
-        start_data(frame);
-        return;
-    }
     switch (frame->request.operation) {
     case SW_OPERATION_SCAN:
         start_scan(frame);
@@ -382,7 +368,7 @@ static void start(struct sw_bulk_frame *frame)
         return;
     case SW_OPERATION_HELLO:
         reply.has_info = true;
-        fill_info(frame->bulk, &reply.info);
+        fill_info(frame, &reply.info);
         break;
     case SW_OPERATION_STATS:
         start_stats(frame);
@@ -408,6 +394,32 @@ static void start(struct sw_bulk_frame *frame)
         break;
     }
     sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+static void start(struct sw_bulk_frame *frame)
+{
+    struct sw_conn *conn = frame->conn;
+    const bool is_data = sw_operation_is_data(frame->request.operation);
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    assert(frame->received == frame->body_bytes);
+    frame->flight.done = sw_bulk_reply_to_batch;
+    conn->last_request = sw_clients_frame((uint32_t)frame->request.operation);
+    sw_conn_accept(conn, is_data);
+    if (!sw_bulk_enter_table(frame)) {
+        return;
+    }
+    if (frame->ring == NULL) {
+        place_arrays(frame);
+    }
+    reply.status =
+        sw_bulk_role_refuses(frame->bulk, &frame->request, reply.message, sizeof(reply.message));
+    if (reply.status != SW_REPLY_OK) { /* the role changed while the body arrived */
+        sw_bulk_reply(frame, &reply, NULL, 0);
+    } else if (is_data) {
+        start_data(frame);
+    } else {
+        start_control(frame);
+    }
 }
 
 void sw_bulk_start(struct sw_bulk_frame *frame)

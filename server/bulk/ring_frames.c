@@ -78,17 +78,15 @@ static bool place(struct sw_bulk_frame *frame, const struct sw_submission *submi
 /* Must the server copy keys and operands, so that the client cannot change them? */
 static bool needs_copies(const struct sw_bulk_frame *frame)
 {
-    const struct sw_bulk *bulk = frame->bulk;
+    const struct sw_batches *batches = frame->table->batches;
     uint32_t operation = frame->request.operation;
     if (!sw_operation_is_data(operation)) {
         return false;
     }
     const struct sw_batch batch = sw_bulk_batch_of(frame);
-    return frame->conn->login.ranges != NULL ||
-           !sw_batch_loads_once(bulk->batches->table, &batch) ||
-           (sw_batches_are_followed(bulk->batches) && sw_operation_writes(operation)) ||
-           (bulk->batches->shape.value_format == SW_VALUE_STRING &&
-            sw_operation_has_operands(operation));
+    return frame->conn->login.ranges != NULL || !sw_batch_loads_once(batches->table, &batch) ||
+           (sw_batches_are_followed(batches) && sw_operation_writes(operation)) ||
+           (batches->shape.value_format == SW_VALUE_STRING && sw_operation_has_operands(operation));
 }
 
 static const enum sw_ring_array inputs[] = {SW_RING_KEYS, SW_RING_OPERANDS, SW_RING_SCORES};
@@ -161,11 +159,14 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
 {
     struct sw_conn *conn = shared->conn;
     struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
-    const struct sw_table_shape *shape = &bulk->batches->shape;
     char message[SW_FRAME_TEXT_BYTES_MAX];
     struct sw_ring_extent extents[SW_RING_ARRAYS];
     struct sw_request request;
     bool closes = false;
+    const struct sw_bulk_target target = sw_bulk_find_table(
+        bulk, &(struct sw_request){.table = submission->table, .table_id = submission->table_id});
+    const struct sw_bulk_table *table = target.table != NULL ? target.table : bulk->table;
+    const struct sw_table_shape *shape = &table->batches->shape;
     const char *wrong =
         sw_submission_decode(submission, shape->key_bytes, shape->value_bytes, &request);
     if (wrong == NULL && sw_bulk_must_wait(conn, &request)) {
@@ -178,13 +179,19 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
     }
     frame->ring = shared;
     frame->request = request;
+    frame->table = target.table;
+    frame->table_id = target.id;
+    frame->view = bulk->net->tables.number;
     sw_submission_extents(&request, extents);
     enum sw_reply_status status = SW_REPLY_BAD_REQUEST;
     if (wrong != NULL) {
         snprintf(message, sizeof(message), "%s", wrong);
     } else {
-        status = sw_bulk_admit(conn, &request, NULL, 0, sw_request_layout(&request).bytes, 0,
-                               message, sizeof(message), &closes);
+        const struct sw_bulk_candidate candidate = {.request = &request,
+                                                    .target = &target,
+                                                    .body_bytes =
+                                                        sw_request_layout(&request).bytes};
+        status = sw_bulk_admit(conn, &candidate, message, sizeof(message), &closes);
     }
     if (status == SW_REPLY_OK && !place(frame, submission, extents, message, sizeof(message))) {
         status = SW_REPLY_BAD_REQUEST;

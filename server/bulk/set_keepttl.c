@@ -46,9 +46,9 @@ uint64_t sw_bulk_keepttl_bytes(const struct sw_table_shape *shape, const struct 
 
 void sw_bulk_keepttl_begin(struct sw_bulk_frame *frame)
 {
-    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    const struct sw_table_shape *shape = &frame->table->batches->shape;
     const uint32_t kb = shape->key_bytes, vb = shape->value_bytes;
-    const uint64_t at = sw_batches_default_time(frame->bulk->batches);
+    const uint64_t at = sw_batches_default_time(frame->table->batches);
     struct sw_batch *batch = &frame->flight.batch;
     const uint8_t *keys = batch->keys, *values = batch->values;
     struct arrays arrays;
@@ -72,7 +72,7 @@ void sw_bulk_keepttl_begin(struct sw_bulk_frame *frame)
 uint64_t sw_bulk_keepttl_end(struct sw_bulk_frame *frame)
 {
     const struct sw_batch *batch = &frame->flight.batch;
-    const uint32_t vb = frame->bulk->batches->shape.value_bytes;
+    const uint32_t vb = frame->table->batches->shape.value_bytes;
     const uint8_t *before = batch->previous;
     uint8_t *values = frame->arrays[SW_RING_VALUES];
     uint64_t *found = frame->arrays[SW_RING_FOUND];

@@ -23,8 +23,9 @@ void sw_bulk_set_range_begin(struct sw_bulk_frame *frame)
     const struct sw_request *request = &frame->request;
     struct sw_batch *batch = &frame->flight.batch;
     const uint8_t *parts = batch->values;
-    const uint32_t range = sw_range_of(request->range_offset, request->range_bytes,
-                                       frame->bulk->batches->shape.value_format == SW_VALUE_STRING);
+    const uint32_t range =
+        sw_range_of(request->range_offset, request->range_bytes,
+                    frame->table->batches->shape.value_format == SW_VALUE_STRING);
     const struct sw_own_arrays arrays = sw_own_arrays_of(frame, VALUE_ARRAYS);
     for (uint32_t i = 0; i < request->count; i++) {
         memcpy(arrays.values[0] + (size_t)i * request->value_bytes,

@@ -79,7 +79,8 @@ void sw_bulk_attach(struct sw_bulk_frame *frame)
                              .sharing = {.regions_max = config->regions_max,
                                          .ring_entries_max = config->ring_entries_max,
                                          .region_bytes_max = config->region_bytes_max}};
-    reply.sharing.has_device = sw_memory_device(frame->bulk->memory, reply.sharing.device_uuid);
+    reply.sharing.has_device =
+        sw_memory_device(frame->bulk->first->table, reply.sharing.device_uuid);
     sw_bulk_reply(frame, &reply, NULL, 0);
 }
 
@@ -230,7 +231,7 @@ static const char *open_region(struct sw_bulk_shared *shared, struct sw_bulk_fra
         return why;
     }
     struct sw_region *region =
-        sw_region_register(bulk->net->uv, bulk->memory, bulk->owner.region_budget,
+        sw_region_register(bulk->net->uv, bulk->first->table, bulk->owner.region_budget,
                            &shared->requested, fd, on_registered, shared, reason);
     shared->pending = region != NULL ? frame : NULL;
     return region != NULL ? NULL : reason;

@@ -142,11 +142,11 @@ static bool parts_fit(const struct sw_table_shape *shape, const struct sw_reques
     return false;
 }
 
-enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct sw_request *request,
-                                      uint64_t body_bytes, uint64_t reply_bytes, char *message,
-                                      size_t message_bytes)
+enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct sw_bulk_table *table,
+                                      const struct sw_request *request, uint64_t body_bytes,
+                                      uint64_t reply_bytes, char *message, size_t message_bytes)
 {
-    const struct sw_table_shape *shape = &bulk->batches->shape;
+    const struct sw_table_shape *shape = &table->batches->shape;
     if (shape->key_text_bytes > 0 &&
         (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN)) {
         snprintf(message, message_bytes,
@@ -157,7 +157,7 @@ enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct s
     int error =
         sw_request_check(request, shape->key_bytes, shape->value_bytes - shape->key_text_bytes,
                          bulk->net->config->frame_ops_max, body_bytes);
-    if (error < 0 || !bulk->operations[request->operation]) {
+    if (error < 0 || !table->operations[request->operation]) {
         return refuse_frame(shape, request, error, message, message_bytes);
     }
     if (!scores_fit(shape, request, message, message_bytes)) {

@@ -12,11 +12,12 @@
 #include "proto/frame.h"
 
 struct sw_bulk;
+struct sw_bulk_table;
 
-/* Checks a request with a body of body_bytes, whose reply has a body of at most reply_bytes.
- * Returns SW_REPLY_OK; or the error status, and sets `message`. */
-enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct sw_request *request,
-                                      uint64_t body_bytes, uint64_t reply_bytes, char *message,
-                                      size_t message_bytes);
+/* Checks a request to this table with a body of body_bytes, whose reply has a body of at most
+ * reply_bytes. Returns SW_REPLY_OK; or the error status, and sets `message`. */
+enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct sw_bulk_table *table,
+                                      const struct sw_request *request, uint64_t body_bytes,
+                                      uint64_t reply_bytes, char *message, size_t message_bytes);
 
 #endif

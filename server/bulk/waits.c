@@ -34,12 +34,12 @@ static bool is_late(const struct sw_bulk_frame *frame)
 /* Are the numbers of the frame those of the log? */
 static bool fits_log(const struct sw_bulk_frame *frame)
 {
-    return frame->request.incarnation == sw_wal_incarnation(frame->bulk->batches->wal);
+    return frame->request.incarnation == sw_wal_incarnation(frame->bulk->first->wal);
 }
 
 static bool is_durable(struct sw_bulk_frame *frame)
 {
-    const struct sw_wal *wal = frame->bulk->batches->wal;
+    const struct sw_wal *wal = frame->bulk->first->wal;
     return sw_wal_durable(wal) >= frame->request.sequence || sw_wal_is_hopeless(wal) ||
            is_late(frame) || !fits_log(frame);
 }
@@ -49,7 +49,7 @@ static bool is_durable(struct sw_bulk_frame *frame)
 static void answer_durable(struct sw_bulk_frame *frame)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id,
-                             .durable_through = sw_wal_durable(frame->bulk->batches->wal)};
+                             .durable_through = sw_wal_durable(frame->bulk->first->wal)};
     if (fits_log(frame)) {
         sw_bulk_reply(frame, &reply, NULL, 0);
         return;
@@ -63,7 +63,7 @@ static void answer_durable(struct sw_bulk_frame *frame)
 
 static void wait_durable(struct sw_bulk_frame *frame)
 {
-    struct sw_wal *wal = frame->bulk->batches->wal;
+    struct sw_wal *wal = frame->bulk->first->wal;
     if (wal == NULL) {
         refuse_wait(frame, SW_REPLY_BAD_REQUEST,
                     "waiting for durability needs a log: start the server with --appendonly yes");
@@ -218,7 +218,7 @@ static void finish_reading(struct sw_bulk_frame *frame)
 
 static void read_table(struct sw_bulk_frame *frame)
 {
-    struct sw_table *table = frame->bulk->batches->table;
+    struct sw_table *table = frame->table->batches->table;
     if (sw_image_bytes(table) == 0) {
         refuse_wait(frame, SW_REPLY_UNKNOWN_OPERATION,
                     "a table of this engine cannot be read at one instant on this backend");
@@ -276,7 +276,7 @@ bool sw_bulk_poll_waits(struct sw_bulk *bulk)
         return false;
     }
     /* set before the checks, so that later progress wakes the loop */
-    __atomic_store_n(&bulk->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&bulk->first->waits_for_log, 1, __ATOMIC_SEQ_CST);
     SW_LIST_EACH(&bulk->waits, link)
     {
         moved |= ends(sw_bulk_frame_at(link));

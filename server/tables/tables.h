@@ -27,6 +27,7 @@
 #define SW_TABLES_ERROR_BYTES 512
 
 struct sw_bulk;
+struct sw_bulk_table;
 struct sw_gate;
 struct sw_resp;
 struct sw_seat;
@@ -36,7 +37,8 @@ struct sw_tables;
 /* The parts of a loop that belong to one table. */
 struct sw_served_loop {
     struct sw_seat *seat;
-    struct sw_resp *resp; /* of the seat */
+    struct sw_resp *resp;         /* of the seat */
+    struct sw_bulk_table *frames; /* likewise */
 };
 
 /* A table of the server. Constant, except the table's contents. */

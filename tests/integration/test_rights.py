@@ -211,6 +211,34 @@ def frames_on_other_tables():
 
 
 @case
+def tables_of_frames():
+    """a frame, a record of a ring and a HELLO need the right to the place that they name"""
+    with serving("--acl-file", secret(TABLES_ACL.replace(">top", "nopass"))) as server:
+        admin = session(server, "default", "top")
+        for words in (("mine", "NUMBER", "8"), ("seven", "NUMBER", "7"), ("secret", "NUMBER", "9")):
+            equal(admin.ask("TABLE", "CREATE", *words), "OK", words)
+        alice = Frames(server, b"alice", b"pw")
+        for number, name, allowed in ((7, b"seven", True), (8, b"mine", True), (9, b"secret", False), (0, b"default", False)):
+            wanted = wire.OK if allowed else wire.NO_PERMISSION
+            reply = alice.ask(wire.frame(wire.SET, (1,), (number,), table=number))
+            equal(reply.status, wanted, f"{number}: {reply.message}")
+            equal(alice.ask(wire.frame(wire.HELLO, table_name=name)).status, wanted, name)
+            equal(alice.ask(hello(b"alice", b"pw", table_name=name)).status, wanted, name)
+            equal(alice.ask(wire.frame(wire.PING, table=number)).status, wire.OK, "PING uses no table")
+        entry = entry_of(admin.ask("ACL", "LOG", "1"))
+        equal((entry[b"reason"], entry[b"object"]), (b"database", b"default"), "ACL LOG")
+        equal(admin.ask("TABLE", "RENAME", "mine", "ours"), "OK", "RENAME")
+        equal(alice.ask(wire.frame(wire.SET, (1,), (1,), table=8)).status, wire.OK, "rights lie with the place")
+        equal(alice.ask(wire.frame(wire.SET, (1,), (1,), table=10)).status, wire.NO_PERMISSION, "a number without a table")
+        with Ring(server) as own:
+            equal(own.ask(hello(b"alice", b"pw")).status, wire.OK, "HELLO")
+            own.put(0, struct.pack("<3Q", 1, 2, 3))
+            for number, wanted in ((7, wire.OK), (9, wire.NO_PERMISSION)):
+                done = own.run(wire.SET, 3, {KEYS: place(0, 0), OPERANDS: place(0, 0)}, table=number)
+                equal(done.status, wanted, done.message)
+
+
+@case
 def rights_to_tables():
     """rights lie with places: SELECT, SWAP and RENAME keep them, TABLE LIST shows them, and files have them"""
     with guarded(acl=TABLES_ACL) as server:

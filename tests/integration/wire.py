@@ -10,6 +10,7 @@ import struct
 
 OPERATIONS = pathlib.Path(__file__).resolve().parents[2] / "proto" / "ops" / "operations.h"
 MAGIC = b"\xd5SW\x01"
+MAGIC_TABLES = b"\xd5SW\x02"  # of a request whose table is not 0
 ROWS = re.findall(r"^    X\((\w+), (\d+), (\w+), (\w+), (\w+),", OPERATIONS.read_text(encoding="utf-8"), flags=re.M)
 NUMBERS = {name: int(number) for name, number, *_ in ROWS}
 globals().update(NUMBERS)  # GET, SET, ..: what peers have is in tests/proto/test_frame.c
@@ -20,7 +21,7 @@ COUNTERS = INTEGERS + ", or with --value-bytes N --value-type string"
  TOO_MANY_CONNECTIONS, NOT_DURABLE, OUTCOME_UNKNOWN) = range(10)
 LOADING = 10
 (NO_AUTH, WRONG_PASS, NO_PERMISSION) = range(11, 14)
-WRONG_SHARD, SLOT_FROZEN, NOT_PRIMARY = 40, 41, 42
+WRONG_SHARD, SLOT_FROZEN, NOT_PRIMARY, NO_TABLE, TABLE_CHANGED = range(40, 45)
 
 
 # --- RESP ----------------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ def array(numbers, width):
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
               cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
               want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, timeout=0, scale=0, operand_type=0,
-              range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0):
+              range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0, table=0, table_name=b"", table_id=0):
     """Returns a header. `want_found` None: the client does not know the field."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
@@ -153,7 +154,9 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
             (struct.pack("<BBI", 34 << 3 & 0x7f | 5 | 0x80, 34 >> 4, scale) if scale else b"") +
             (field(35, operand_type) if operand_type else b"") +
             (field(50, range_offset) if range_offset else b"") + (field(51, range_bytes) if range_bytes else b"") +
-            b"".join(field(i, int(v)) for i, v in enumerate((times, time_ms, has_times), 52) if v))
+            b"".join(field(i, int(v)) for i, v in enumerate((times, time_ms, has_times), 52) if v) +
+            b"".join(field(i, v) for i, v in enumerate((table, table_name), 60) if v) +
+            (field(63, table_id) if table_id else b""))
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):
@@ -173,7 +176,7 @@ def frame(operation, keys=(), values=None, width=8, each_ms=None, **header):
         header = {"has_times": True, **header}
     if keys:
         header = {"count": len(keys), "key_bytes": width, "value_bytes": width, **header}
-    return envelope(header_of(operation, **header), body)
+    return envelope(header_of(operation, **header), body, magic=MAGIC_TABLES if header.get("table") else MAGIC)
 
 
 def cache_frame(operation, keys, values=None, scores=None, value_bytes=8, **header):

@@ -80,7 +80,7 @@ Test(frame, wrong_magic_shows_at_its_first_byte)
         for (unsigned byte = 0; byte < 256; byte++) {
             uint8_t bytes[SW_FRAME_PREFIX_BYTES];
             put_prefix(bytes, 10, 64);
-            if (bytes[at] == byte) {
+            if (bytes[at] == byte || (at == 3 && byte == SW_FRAME_VERSION_TABLES)) {
                 continue;
             }
             bytes[at] = (uint8_t)byte;

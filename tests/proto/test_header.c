@@ -209,9 +209,9 @@ static struct sw_reply largest_reply(void)
     reply.has_values = true;
     reply.lacks_found = true;
     reply.has_scores = true;
-    reply.has_not_admitted = true;
+    reply.has_not_admitted = reply.has_digest = true;
     reply.has_info = reply.info.is_cluster = reply.info.takes_times = true;
-    reply.has_sharing = reply.sharing.has_device = reply.has_digest = true;
+    reply.info.takes_tables = reply.has_sharing = reply.sharing.has_device = true;
     return reply;
 }
 

@@ -103,7 +103,7 @@ static void expect_all_but(const struct sw_loop *loop, uint64_t operations,
         has[unsupported[i]] = false;
     }
     for (uint32_t operation = 0; operation < SW_OPERATION_NUMBERS; operation++) {
-        cr_assert_eq(loop->bulk.operations[operation], has[operation], "%u", operation);
+        cr_assert_eq(loop->bulk.table->operations[operation], has[operation], "%u", operation);
     }
 }
 
@@ -163,11 +163,11 @@ Test(loop, knows_what_a_cuckoo_table_has)
         SW_COMMAND_EXPIREAT, SW_COMMAND_PEXPIREAT};
     expect_lacking(fixture.loop, ~(SW_OPS_INTEGERS | SW_OPS_PAIR), commands,
                    sizeof(commands) / sizeof(commands[0]));
-    cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_SCAN]);
-    cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_RESIZE]);
-    cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_EXPIRE]);
-    cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_TTL]);
-    cr_assert(fixture.loop->bulk.operations[SW_OPERATION_DELETE]);
+    cr_assert_not(fixture.loop->bulk.table->operations[SW_OPERATION_SCAN]);
+    cr_assert_not(fixture.loop->bulk.table->operations[SW_OPERATION_RESIZE]);
+    cr_assert_not(fixture.loop->bulk.table->operations[SW_OPERATION_EXPIRE]);
+    cr_assert_not(fixture.loop->bulk.table->operations[SW_OPERATION_TTL]);
+    cr_assert(fixture.loop->bulk.table->operations[SW_OPERATION_DELETE]);
     tear_down(&fixture);
 }
 

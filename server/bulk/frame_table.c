@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * frame_table.c - finding the table of a frame.
+ */
+#include "server/bulk/frame_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/bulk/bulk.h"
+#include "server/bulk/frame_memory.h"
+#include "server/bulk/operations.h"
+#include "server/bulk/reply.h"
+#include "server/bulk/validate.h"
+
+/* The id of the table in place 0 of a server that has no other place (in tests). */
+#define ONLY_TABLE 1
+
+void sw_bulk_table_init(struct sw_bulk_table *table, struct sw_batches *batches)
+{
+    table->batches = batches;
+    sw_bulk_operations(&batches->shape, table->operations);
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+static struct sw_bulk_target find_place(const struct sw_bulk *bulk, uint32_t number)
+{
+    const struct sw_tables_handle *tables = &bulk->net->tables;
+    if (number == 0) {
+        return (struct sw_bulk_target){bulk->table, bulk->table_id, SW_REPLY_OK};
+    }
+    const struct sw_served *served =
+        tables->view == NULL ? NULL : sw_tables_at(tables->view, number);
+    if (served == NULL) {
+        return (struct sw_bulk_target){.status = SW_REPLY_NO_TABLE};
+    }
+    return (struct sw_bulk_target){served->loops[tables->loop].frames, served->id, SW_REPLY_OK};
+}
+
+struct sw_bulk_target sw_bulk_find_table(const struct sw_bulk *bulk,
+                                         const struct sw_request *request)
+{
+    const struct sw_bulk_target target = find_place(bulk, request->table);
+    if (target.table != NULL && request->table_id != 0 && request->table_id != target.id) {
+        return (struct sw_bulk_target){.status = SW_REPLY_TABLE_CHANGED};
+    }
+    return target;
+}
+
+void sw_bulk_explain_table(const struct sw_request *request, enum sw_reply_status status,
+                           char *message, size_t message_bytes)
+{
+    if (status == SW_REPLY_NO_TABLE && request->names_table) {
+        snprintf(message, message_bytes, "no such table: TABLE LIST shows the tables");
+    } else if (status == SW_REPLY_NO_TABLE) {
+        snprintf(message, message_bytes,
+                 "no table has the number %u: open the table by its name; nothing was done",
+                 request->table);
+    } else {
+        snprintf(message, message_bytes,
+                 "another table lies in place %u: open the table again; nothing was done",
+                 request->table);
+    }
+}
+
+bool sw_bulk_name_table(const struct sw_bulk *bulk, const uint8_t *header, size_t header_bytes,
+                        struct sw_request *request)
+{
+    const struct sw_tables_view *view = bulk->net->tables.view;
+    char name[SW_FRAME_TABLE_BYTES];
+    if (sw_frame_table_name_decode(header, header_bytes, name) != 0) {
+        return false;
+    }
+    const struct sw_place *place = view == NULL ? NULL : sw_tables_find(view, name, strlen(name));
+    request->table = place == NULL ? UINT32_MAX : place->number; /* no place has UINT32_MAX */
+    return true;
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+/* Does the request fit this table, in the memory that the frame has? */
+static bool fits_again(const struct sw_bulk_frame *frame, const struct sw_bulk_table *table)
+{
+    const struct sw_request *request = &frame->request;
+    char unused[SW_FRAME_TEXT_BYTES_MAX];
+    const uint64_t more = sw_bulk_reply_bytes(table, request);
+    return frame->body_bytes + more <= frame->memory_bytes &&
+           sw_bulk_validate(frame->bulk, table, request, frame->body_bytes, more, unused,
+                            sizeof(unused)) == SW_REPLY_OK;
+}
+
+bool sw_bulk_enter_table(struct sw_bulk_frame *frame)
+{
+    const struct sw_bulk *bulk = frame->bulk;
+    const uint64_t view = bulk->net->tables.number;
+    if (frame->view == view) {
+        return true;
+    }
+    struct sw_bulk_target target = sw_bulk_find_table(bulk, &frame->request);
+    if (target.table != NULL && target.id != frame->table_id && !fits_again(frame, target.table)) {
+        target.status = SW_REPLY_TABLE_CHANGED;
+    }
+    frame->view = view;
+    frame->table = target.table;
+    frame->table_id = target.id;
+    if (target.status == SW_REPLY_OK) {
+        return true;
+    }
+    struct sw_reply reply = {.request_id = frame->request.request_id, .status = target.status};
+    sw_bulk_explain_table(&frame->request, target.status, reply.message, sizeof(reply.message));
+    sw_bulk_reply(frame, &reply, NULL, 0);
+    return false;
+}
+
+/* --- views ------------------------------------------------------------------------------------ */
+
+/* The most bytes that the body of a request to this table may have. */
+static uint64_t body_bytes_max(const struct sw_bulk *bulk, const struct sw_table_shape *shape)
+{
+    uint64_t ops = bulk->net->config->frame_ops_max;
+    return sw_frame_align(ops * shape->key_bytes) +
+           sw_frame_align(ops * shape->value_bytes * 2) + /* wide ones, and those of CAS */
+           (shape->has_scores || shape->expires ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
+}
+
+void sw_bulk_follow_tables(struct sw_bulk *bulk)
+{
+    const struct sw_tables_handle *tables = &bulk->net->tables;
+    bulk->body_bytes_max = 0;
+    for (uint32_t i = 0; tables->view != NULL && i < tables->view->catalog.count; i++) {
+        struct sw_bulk_table *table = tables->view->served[i]->loops[tables->loop].frames;
+        const uint64_t most = body_bytes_max(bulk, &table->batches->shape);
+        bulk->body_bytes_max = most > bulk->body_bytes_max ? most : bulk->body_bytes_max;
+        if (i == 0) {
+            bulk->table = table;
+            bulk->table_id = tables->view->served[i]->id;
+        }
+    }
+}
+
+void sw_bulk_begin_tables(struct sw_bulk *bulk, struct sw_bulk_table *first)
+{
+    bulk->table = first;
+    bulk->table_id = ONLY_TABLE;
+    bulk->body_bytes_max = body_bytes_max(bulk, &first->batches->shape);
+}
+
+void sw_bulk_table_info(const struct sw_bulk_frame *frame, struct sw_server_info *info)
+{
+    const struct sw_tables_view *view = frame->bulk->net->tables.view;
+    if (!frame->request.names_table || view == NULL) {
+        return;
+    }
+    info->takes_tables = true;
+    info->table = frame->request.table;
+    info->table_id = frame->table_id;
+    snprintf(info->table_name, sizeof(info->table_name), "%s",
+             sw_places_numbered(&view->catalog, info->table)->name);
+}

@@ -1,0 +1,319 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Bulk frames and rings to several tables: a frame names a place by its number, and finds the table there when it starts."""
+
+import contextlib
+import random
+
+import ring
+import wire
+from harness import Server, case, check, drawn_seed, equal, main
+
+SEED = drawn_seed()
+FIRST = 65536  # the first number that the server chooses
+
+
+@contextlib.contextmanager
+def serving(*flags, loops=1):
+    """Yields a server, replies by RESP and a connection for frames."""
+    with Server("--capacity", "4K", "--loops", str(loops), *flags) as server, server.connect() as resp, \
+            server.connect() as frames:
+        yield server, wire.Replies(resp), frames
+
+
+def create(replies, *words):
+    equal(replies.ask("TABLE", "CREATE", *words), "OK", words)
+
+
+def hello(frames, name):
+    """Returns the fields of the ServerInfo about tables: whether they are there, number, name, id."""
+    reply = wire.call(frames, wire.HELLO, table_name=name.encode())
+    equal(reply.status, wire.OK, reply.message)
+    return [reply.info.get(field) for field in (43, 44, 45, 46)]
+
+
+def put(frames, table, keys, values, **named):
+    reply = wire.call(frames, wire.SET, keys, values, table=table, **named)
+    return reply.status
+
+
+def got(frames, table, keys, **named):
+    reply = wire.call(frames, wire.GET, keys, table=table, want_values=True, **named)
+    return reply.values() if reply.status == wire.OK else reply.status
+
+
+@case
+def hellos():
+    """HELLO with a name returns the facts of that table; without a name it has the bytes of a server with one table"""
+    with serving() as (_, replies, frames):
+        before = wire.call(frames, wire.HELLO).info
+        equal([field for field in before if field >= 43], [], "no facts of tables")
+        equal(hello(frames, "default"), [1, None, b"default", 1], "the default table")
+        create(replies, "narrow", "key-bits", 32, "resp-keys", "decimal")
+        create(replies, "seven", "NUMBER", 7, "value-bytes", 60, "value-type", "string", "resp-keys", "hash")
+        equal(hello(frames, "narrow"), [1, FIRST, b"narrow", 2], "a number of the server")
+        equal(hello(frames, "7"), [1, 7, b"seven", 3], "by number")
+        info = wire.call(frames, wire.HELLO, table_name=b"seven").info
+        equal((info[2], info[3], info[11], info[32]), (8, 64, 1, 1), "widths, format and type of strings")
+        equal(wire.call(frames, wire.HELLO, table_name=b"narrow").info[2], 4, "keys of 32 bits")
+        for name in (b"nothing", b"8", b"65537"):
+            reply = wire.call(frames, wire.HELLO, table_name=name)
+            equal((reply.status, reply.info), (wire.NO_TABLE, {}), name)
+        after = wire.call(frames, wire.HELLO).info
+        equal(after, before, "HELLO without a name")
+
+
+@case
+def versions():
+    """a frame for another place has version 2; a frame whose version and table disagree ends its connection"""
+    with serving() as (server, replies, _):
+        create(replies, "t", "NUMBER", 5)
+        for what, data in (("version 1 with a table", wire.envelope(wire.header_of(wire.CLEAR, table=5))),
+                           ("version 2 without one", wire.envelope(wire.header_of(wire.PING), magic=wire.MAGIC_TABLES)),
+                           ("version 3", wire.envelope(wire.header_of(wire.PING, table=5), magic=b"\xd5SW\x03"))):
+            with server.connect() as connection:
+                reply = wire.exchange(connection, data)
+                equal((reply.status, reply.message), (wire.BAD_REQUEST, "unsupported frame version"), what)
+                equal(connection.recv(1), b"", f"{what}: closed")
+        with server.connect() as connection:
+            long = wire.exchange(connection, wire.frame(wire.HELLO, table_name=b"x" * 64))
+            equal(long.status, wire.BAD_REQUEST, "a name that is too long")
+
+
+@case
+def widths():
+    """each table has its own engine, widths, kind of values and operations, and a frame must fit its table"""
+    with serving() as (_, replies, frames):
+        create(replies, "narrow", "NUMBER", 1, "key-bits", 32, "resp-keys", "decimal")
+        create(replies, "rows", "NUMBER", 2, "value-bytes", 64, "value-type", "f32")
+        create(replies, "cache", "NUMBER", 3, "engine", "cache", "value-bytes", 8, "capacity", "1K")
+        equal(put(frames, 0, [1, 2], [10, 20]), wire.OK, "the default table")
+        equal(put(frames, 1, [1, 2], [11, 21], width=4), wire.OK, "a table of 32 bits")
+        equal(put(frames, 1, [1], [1]), wire.BAD_REQUEST, "keys of 64 bits")
+        wide = wire.array(range(100), 8) + bytes(100 * 64)
+        rows = wire.header_of(wire.SET, 100, 8, 64, table=2)
+        equal(wire.exchange(frames, wire.envelope(rows, wide, magic=wire.MAGIC_TABLES)).status, wire.OK, "rows of 64 bytes")
+        reply = wire.call(frames, wire.ADD_F32, [1], table=2, value_bytes=64)
+        equal(reply.status, wire.BAD_REQUEST, "a layout of rows")
+        equal(wire.call(frames, wire.ADD_F32, [1], [1]).status, wire.UNKNOWN_OPERATION, "ADD of integers")
+        equal(wire.call(frames, wire.PEEK, [1], table=3, value_bytes=12).status, wire.OK, "PEEK of the cache")
+        equal(wire.call(frames, wire.PEEK, [1]).status, wire.UNKNOWN_OPERATION, "PEEK of the default table")
+        equal([replies.ask("SELECT", 1), replies.ask("GET", 1), replies.ask("DBSIZE")], ["OK", b"11", 2], "by RESP")
+        equal([replies.ask("SELECT", 2), replies.ask("DBSIZE")], ["OK", 100], "by RESP")
+
+
+@case
+def operations():
+    """SCAN, CLEAR, RESIZE and DIGEST are of the frame's table, and PING, STATS and WAIT accept one"""
+    with serving() as (_, replies, frames):
+        create(replies, "t", "NUMBER", 5)
+        keys = list(range(100))
+        equal([put(frames, 0, keys, keys), put(frames, 5, keys[:50], keys[:50])], [wire.OK] * 2, "SET")
+        scans = {table: wire.call(frames, wire.SCAN, table=table, count=1000, key_bytes=8, value_bytes=8) for table in (0, 5)}
+        equal([scans[table].count for table in (0, 5)], [100, 50], "SCAN")
+        digests = {table: wire.call(frames, wire.DIGEST, table=table).digest for table in (0, 5)}
+        equal([digests[table][2] for table in (0, 5)], [100, 50], "DIGEST counts entries")
+        sizes = [wire.call(frames, wire.RESIZE, table=5, capacity=2048).capacity, wire.call(frames, wire.RESIZE, capacity=1).capacity]
+        check(sizes[0] >= 2048 > sizes[1], f"RESIZE: {sizes}")
+        for operation in (wire.PING, wire.STATS):
+            equal(wire.call(frames, operation, table=5).status, wire.OK, operation)
+            equal(wire.call(frames, operation, table=6).status, wire.NO_TABLE, operation)
+        equal(wire.call(frames, wire.CLEAR, table=5).status, wire.OK, "CLEAR")
+        equal([replies.ask("DBSIZE"), replies.ask("SELECT", 5), replies.ask("DBSIZE")], [100, "OK", 0], "CLEAR of one table")
+
+
+@case
+def no_table():
+    """a number without a table and the id of another table are refused in words, and the connection goes on"""
+    with serving() as (_, replies, frames):
+        create(replies, "v1")
+        reply = wire.call(frames, wire.SET, [1], [1], table=9)
+        equal((reply.status, reply.message),
+              (wire.NO_TABLE, "no table has the number 9: open the table by its name; nothing was done"), "an absent number")
+        equal([put(frames, FIRST, [1], [1], table_id=2), put(frames, 0, [1], [1], table_id=1)], [wire.OK] * 2, "the right ids")
+        reply = wire.call(frames, wire.SET, [1], [2], table=FIRST, table_id=1)
+        equal((reply.status, reply.message),
+              (wire.TABLE_CHANGED, f"another table lies in place {FIRST}: open the table again; nothing was done"), "an id")
+        equal(put(frames, 0, [1], [2], table_id=2), wire.TABLE_CHANGED, "the id of another table")
+        equal([got(frames, table, [1]) for table in (0, FIRST)], [[1], [1]], "nothing was done")
+        equal(put(frames, 2**32 - 1, [1], [1]), wire.NO_TABLE, "the largest number")
+
+
+@case
+def numbers_of_dropped_tables():
+    """attack 2: a client of a dropped table never meets another one, unless a caller has chosen its number again"""
+    with serving() as (_, replies, frames):
+        create(replies, "v1")
+        equal(put(frames, FIRST, [1], [1]), wire.OK, "SET")
+        equal(replies.ask("TABLE", "DROP", "v1"), "OK", "DROP")
+        create(replies, "v9")
+        equal(put(frames, FIRST, [1], [2]), wire.NO_TABLE, "a number is given once")
+        equal(hello(frames, "v9"), [1, FIRST + 1, b"v9", 3], "the next number and id")
+        create(replies, "chosen", "NUMBER", 5)
+        ident = hello(frames, "chosen")[3]
+        equal(put(frames, 5, [1], [1], table_id=ident), wire.OK, "SET")
+        equal(replies.ask("TABLE", "DROP", "chosen"), "OK", "DROP")
+        create(replies, "other", "NUMBER", 5)
+        equal(put(frames, 5, [1], [2], table_id=ident), wire.TABLE_CHANGED, "table_id tells the tables apart")
+        equal(got(frames, 5, [1]), [0], "nothing was written")
+
+
+def in_two_parts(frames, request, between):
+    """Sends a frame but for its last 8 bytes, calls `between`, sends them and returns the status of the reply."""
+    frames.sendall(request[:-8])
+    between()
+    frames.sendall(request[-8:])
+    return wire.read_frame(frames).status
+
+
+@case
+def slow_bodies():
+    """attack 3: a frame whose body takes long is carried out in the table that its place has when it starts"""
+    with serving() as (_, replies, frames):
+        def change(*words):
+            """The one loop has read the frame's head before it replies to PING."""
+            equal(replies.ask("PING"), "PONG", "PING")
+            for command in words:
+                equal(replies.ask("TABLE", *command.split()), "OK", command)
+        def write(key, value, table=5, **named):
+            return wire.frame(wire.SET, [key], [value], table=table, **named)
+        create(replies, "v1", "NUMBER", 5)
+        create(replies, "v2", "LIKE", "v1")
+        number = hello(frames, "v2")[1]
+        equal(in_two_parts(frames, write(1, 10), lambda: change("SWAP v1 v2")), wire.OK, "SWAP")
+        equal([got(frames, 5, [1]), got(frames, number, [1])], [[10], [0]], "the write is behind the swap")
+        equal(in_two_parts(frames, write(1, 11, 0), lambda: change("SWAP default v2")), wire.OK, "SWAP of the default table")
+        equal([got(frames, 0, [1]), got(frames, number, [1])], [[11], [0]], "likewise")
+        ident = hello(frames, "v1")[3]
+        equal(in_two_parts(frames, write(1, 12, table_id=ident), lambda: change("SWAP v1 v2")), wire.TABLE_CHANGED, "table_id")
+        equal([got(frames, 5, [1]), got(frames, number, [1])], [[0], [10]], "nothing was done")
+        equal(in_two_parts(frames, write(1, 13), lambda: change("DROP v1")), wire.NO_TABLE, "DROP")
+        create(replies, "v1", "NUMBER", 5)
+        equal(in_two_parts(frames, write(1, 14), lambda: change("DROP v1", "CREATE v1 NUMBER 5")), wire.OK, "DROP and CREATE")
+        equal(got(frames, 5, [1]), [14], "in the new table")
+        wider = "CREATE v1 NUMBER 5 value-bytes 60 value-type string resp-keys hash"
+        equal(in_two_parts(frames, write(1, 15), lambda: change("DROP v1", wider)), wire.TABLE_CHANGED, "another shape")
+        equal(wire.call(frames, wire.SCAN, table=5, count=10, key_bytes=8, value_bytes=64).count, 0, "nothing was done")
+        equal(put(frames, 0, [2], [2]), wire.OK, "the connection goes on")
+
+
+@case
+def incomplete_frames():
+    """a connection that ends or waits inside of a frame does not hold up the DROP of its table"""
+    with serving(loops=2) as (server, replies, _):
+        for _ in range(10):
+            create(replies, "t", "NUMBER", 5)
+            with server.connect() as ended, server.connect() as waits:
+                for connection in (ended, waits):
+                    connection.sendall(wire.frame(wire.SET, [1], [1], table=5) + wire.frame(wire.SET, [2], [2], table=5)[:-1])
+                    equal(wire.read_frame(connection).status, wire.OK, "SET")
+                ended.close()
+                equal(replies.ask("TABLE", "DROP", "t"), "OK", "DROP")
+                waits.sendall(b"\0")
+                equal(wire.read_frame(waits).status, wire.NO_TABLE, "the rest of the frame")
+
+
+@case
+def rings():
+    """a record of a ring names a table as a frame does; the regions are the connection's"""
+    with ring.serving() as server, ring.Ring(server) as own, server.connect() as connection:
+        replies = wire.Replies(connection)
+        create(replies, "t", "NUMBER", 5)
+        create(replies, "narrow", "NUMBER", 6, "key-bits", 32, "resp-keys", "decimal")
+        own.put(0, ring.numbers([1, 2], 8) + ring.numbers([10, 20], 8))
+        both = {ring.KEYS: ring.place(0, 0), ring.OPERANDS: ring.place(0, 16)}
+        equal(own.run(wire.SET, 2, both, table=5).status, wire.OK, "SET")
+        equal(own.run(wire.SET, 2, both, table=6).status, wire.OK, "four bytes of each key")
+        answers = {ring.KEYS: ring.place(0, 0), ring.VALUES: ring.place(0, 64)}
+        equal(own.run(wire.GET, 2, answers, table=5).hits, 2, "GET")
+        equal(own.get(64, 16), ring.numbers([10, 20], 8), "values")
+        equal(own.run(wire.GET, 2, answers).hits, 0, "GET of the default table")
+        done = own.run(wire.GET, 2, answers, table=7)
+        equal((done.status, "number 7" in done.message), (wire.NO_TABLE, True), done.message)
+        equal(own.run(wire.GET, 2, answers, table=5, table_id=1).status, wire.TABLE_CHANGED, "an id")
+        for number, keys in ((5, 2), (6, 2), (0, 0)):
+            equal([replies.ask("SELECT", number), replies.ask("DBSIZE")], ["OK", keys], number)
+
+
+class Oracle:
+    """The number of each place with a dictionary for its table, and how often a table of each place was dropped."""
+
+    def __init__(self):
+        self.places = {0: {}}
+        self.drops = [0] * 5
+
+
+def change(draw, oracle, replies):
+    """Changes the places at random: CREATE, DROP, SWAP or TRUNCATE."""
+    number, kind = draw.randrange(1, 5), draw.randrange(4)
+    one, other = draw.choice(sorted(oracle.places)), draw.choice(sorted(oracle.places))
+    if kind == 0 and number not in oracle.places:
+        create(replies, f"t{number}", "NUMBER", number, "LIKE", "default")
+        oracle.places[number] = {}
+    elif kind == 1 and number in oracle.places:
+        equal(replies.ask("TABLE", "DROP", number), "OK", "DROP")
+        oracle.drops[number] += 1
+        del oracle.places[number]
+    elif kind == 2:
+        equal(replies.ask("TABLE", "SWAP", one, other), "OK", "SWAP")
+        oracle.places[one], oracle.places[other] = oracle.places[other], oracle.places[one]
+    elif kind == 3:
+        equal(replies.ask("TABLE", "TRUNCATE", one), "OK", "TRUNCATE")
+        oracle.places[one].clear()
+
+
+class Halves:
+    """A connection that may have sent a part of a SET, whose table existed then."""
+
+    def __init__(self, frames, oracle):
+        self.frames, self.oracle, self.rest = frames, oracle, b""
+
+    def begin(self, whole, cut, number, pairs):
+        self.frames.sendall(whole[:cut])
+        self.rest, self.number, self.pairs, self.drops = whole[cut:], number, pairs, self.oracle.drops[number]
+
+    def end(self):
+        """Sends the rest. The SET is done in the table that its place has now. If a table of this place was dropped in
+        between, the server may have read the head before or after that."""
+        self.frames.sendall(self.rest)
+        self.rest = b""
+        status, data = wire.read_frame(self.frames).status, self.oracle.places.get(self.number)
+        if data is None or (status == wire.NO_TABLE and self.oracle.drops[self.number] > self.drops):
+            equal(status, wire.NO_TABLE, "the rest of a SET")
+        else:
+            equal(status, wire.OK, "the rest of a SET")
+            data.update(self.pairs)
+
+
+@case
+def beside_an_oracle():
+    """random requests by frames, parts of frames and RESP agree with a dictionary for each place"""
+    draw, oracle = random.Random(SEED), Oracle()
+    with serving(loops=3) as (server, replies, _), contextlib.ExitStack() as stack:
+        several = [Halves(stack.enter_context(server.connect()), oracle) for _ in range(4)]
+        for _ in range(2000):
+            one, number, kind = draw.choice(several), draw.randrange(5), draw.randrange(10)
+            data = oracle.places.get(number)
+            keys = [draw.randrange(32) for _ in range(draw.randrange(1, 5))]
+            values = [draw.randrange(1000) for _ in keys]
+            if one.rest:
+                one.end()
+            elif kind == 0:
+                change(draw, oracle, replies)
+            elif kind < 3 and data is not None:
+                whole = wire.frame(wire.SET, keys, values, table=number)
+                one.begin(whole, draw.randrange(64, len(whole)), number, dict(zip(keys, values)))
+            elif kind == 3 and data is not None:
+                equal([replies.ask("SELECT", number), replies.ask("SET", keys[0], values[0])], ["OK", "OK"], "RESP")
+                data[keys[0]] = values[0]
+            elif kind < 7:
+                equal(put(one.frames, number, keys, values), wire.NO_TABLE if data is None else wire.OK, "SET")
+                oracle.places.get(number, {}).update(zip(keys, values))
+            else:
+                wanted = wire.NO_TABLE if data is None else [data.get(key, 0) for key in keys]
+                equal(got(one.frames, number, keys), wanted, "GET")
+        for number, data in oracle.places.items():
+            equal([replies.ask("SELECT", number), replies.ask("DBSIZE")], ["OK", len(data)], number)
+
+
+main()

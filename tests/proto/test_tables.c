@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_tables.c - the fields of frames that name a table, and the bytes of frames that name none.
+ */
+#include <criterion/criterion.h>
+
+#include "proto/frame.h"
+#include "proto/region.h"
+
+#include <string.h>
+
+enum { HEAD = SW_FRAME_ALIGN };
+
+/* The requests, and the bytes that an encoder from before the field `table` made of them; zeros
+ * follow up to HEAD bytes. */
+static const struct {
+    struct sw_request request;
+    uint64_t body_bytes;
+    size_t size;
+    uint8_t bytes[HEAD];
+} kept[] = {
+    {{.request_id = 7,
+      .operation = SW_OPERATION_GET,
+      .count = 100,
+      .key_bytes = 8,
+      .value_bytes = 8,
+      .want_values = true},
+     832,
+     28,
+     {0xd5, 0x53, 0x57, 0x01, 0x0c, 0, 0,  0,    0x40, 0x03, 0,    0,    0,    0,
+      0,    0,    0x08, 0x07, 0x10, 1, 24, 0x64, 0x20, 0x08, 0x28, 0x08, 0x30, 0x01}},
+    {{.request_id = 1, .operation = SW_OPERATION_HELLO}, 0, 20, {0xd5, 0x53, 0x57, 0x01, 4, 0, 0, 0,
+                                                                 0,    0,    0,    0,    0, 0, 0, 0,
+                                                                 0x08, 0x01, 0x10, 0x20}},
+    {{.request_id = 2,
+      .operation = SW_OPERATION_SCAN,
+      .count = 10,
+      .key_bytes = 8,
+      .value_bytes = 8,
+      .cursor = 300},
+     0,
+     29,
+     {0xd5, 0x53, 0x57, 0x01, 0x0d, 0,    0,    0,    0,    0,    0,    0,    0,    0,   0,
+      0,    0x08, 0x02, 0x10, 0x24, 0x18, 0x0a, 0x20, 0x08, 0x28, 0x08, 0x38, 0xac, 0x02}},
+    {{.request_id = 3,
+      .operation = SW_OPERATION_SET,
+      .count = 2,
+      .key_bytes = 4,
+      .value_bytes = 4,
+      .declines_found = true,
+      .times = SW_FRAME_TIMES_IN,
+      .time_ms = 1000,
+      .map_epoch = 5},
+     128,
+     38,
+     {0xd5, 0x53, 0x57, 0x01, 0x16, 0,    0,    0,    0x80, 0,    0,    0,    0,
+      0,    0,    0,    0x08, 0x03, 0x10, 0x02, 0x18, 0x02, 0x20, 0x04, 0x28, 0x04,
+      0x48, 0,    0xc0, 0x02, 5,    0xa0, 0x03, 2,    0xa8, 0x03, 0xe8, 0x07}},
+};
+
+Test(tables, a_request_for_the_default_table_has_the_bytes_of_before)
+{
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+        const int size =
+            sw_request_encode(&kept[i].request, kept[i].body_bytes, head, sizeof(head));
+        cr_assert_eq(size, HEAD, "request %zu", i);
+        cr_assert_arr_eq(head, kept[i].bytes, HEAD, "request %zu", i);
+    }
+}
+
+Test(tables, a_reply_without_a_table_has_the_bytes_of_before)
+{
+    static const uint8_t wanted[HEAD] = {0xd5, 0x53, 0x57, 0x01, 0x1f, 0,    0,    0,    0,    0,
+                                         0,    0,    0,    0,    0,    0,    0x08, 0x01, 0x52, 0x1b,
+                                         0x0a, 0x01, 0x31, 0x10, 0x08, 0x18, 0x08, 0x20, 0x80, 0x80,
+                                         0x04, 0x28, 0x40, 0x30, 0x80, 0x20, 0x42, 0x03, 0x63, 0x70,
+                                         0x75, 0x88, 0x02, 0x01, 0xd0, 0x02, 0x01};
+    struct sw_reply reply = {.request_id = 1,
+                             .has_info = true,
+                             .info = {.version = "1",
+                                      .backend = "cpu",
+                                      .key_bytes = 8,
+                                      .value_bytes = 8,
+                                      .frame_ops_max = 65536,
+                                      .requests_in_flight_max = 64,
+                                      .capacity_slots = 4096,
+                                      .takes_times = true,
+                                      .dimension = 1}};
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    cr_assert_eq(sw_reply_encode(&reply, 0, head, sizeof(head)), HEAD);
+    cr_assert_arr_eq(head, wanted, HEAD);
+}
+
+/* A server that has one table accepts version 1 alone: it reads byte 3 of a frame before it reads
+ * anything else, and refuses the others. */
+Test(tables, a_request_for_another_table_has_a_version_that_older_servers_refuse)
+{
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        struct sw_request request = kept[i].request, got;
+        struct sw_frame_prefix prefix;
+        uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+        request.table = 65536;
+        request.table_id = 9;
+        cr_assert_gt(sw_request_encode(&request, kept[i].body_bytes, head, sizeof(head)), 0);
+        cr_assert_eq(head[3], SW_FRAME_VERSION_TABLES);
+        cr_assert_eq(sw_frame_prefix_decode(head, sizeof(head), UINT64_MAX, &prefix),
+                     SW_FRAME_PREFIX_BYTES);
+        cr_assert_eq(prefix.version, SW_FRAME_VERSION_TABLES);
+        cr_assert_eq(sw_request_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &got), 0);
+        cr_assert_eq(sw_request_version(&got), SW_FRAME_VERSION_TABLES);
+        cr_assert_eq(got.table, 65536);
+        cr_assert_eq(got.table_id, 9);
+        cr_assert_eq(got.count, request.count);
+        head[3] = SW_FRAME_VERSION_TABLES + 1;
+        for (size_t size = 4; size < SW_FRAME_PREFIX_BYTES; size++) {
+            cr_assert_eq(sw_frame_prefix_decode(head, size, UINT64_MAX, &prefix),
+                         SW_FRAME_E_VERSION);
+        }
+    }
+}
+
+Test(tables, a_name_is_decoded_whole_or_refused)
+{
+    const struct sw_request hello = {.operation = SW_OPERATION_HELLO};
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    for (size_t bytes = 0; bytes < SW_FRAME_TABLE_BYTES; bytes++) {
+        char name[SW_FRAME_TABLE_BYTES] = "", got[SW_FRAME_TABLE_BYTES];
+        struct sw_frame_prefix prefix;
+        struct sw_request request;
+        memset(name, 'n', bytes);
+        cr_assert_gt(sw_frame_table_name_encode(&hello, name, head, sizeof(head)), 0);
+        cr_assert_gt(sw_frame_prefix_decode(head, sizeof(head), 0, &prefix), 0);
+        cr_assert_eq(prefix.version, SW_FRAME_VERSION);
+        const uint8_t *header = head + SW_FRAME_PREFIX_BYTES;
+        cr_assert_eq(sw_request_decode(header, prefix.header_bytes, &request), 0);
+        cr_assert_eq(request.names_table, bytes > 0);
+        cr_assert_eq(sw_frame_table_name_decode(header, prefix.header_bytes, got), 0);
+        cr_assert_str_eq(got, name);
+    }
+    uint8_t header[3 + SW_FRAME_TABLE_BYTES] = {0xea, 0x03}; /* the tag of field 61 */
+    char got[SW_FRAME_TABLE_BYTES];
+    memset(header + 3, 'n', SW_FRAME_TABLE_BYTES);
+    header[2] = SW_FRAME_TABLE_BYTES;
+    cr_assert_eq(sw_frame_table_name_decode(header, sizeof(header), got), SW_FRAME_E_HEADER);
+    header[2] = 2;
+    cr_assert_eq(sw_frame_table_name_decode(header, 5, got), 0);
+    cr_assert_str_eq(got, "nn");
+    header[4] = '\0';
+    cr_assert_eq(sw_frame_table_name_decode(header, 5, got), SW_FRAME_E_HEADER);
+}
+
+Test(tables, a_reply_tells_the_place_of_a_table)
+{
+    struct sw_reply got,
+        reply = {
+            .has_info = true,
+            .info = {.takes_tables = true, .table = 65537, .table_id = 3, .table_name = "served"}};
+    struct sw_frame_prefix prefix;
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    cr_assert_gt(sw_reply_encode(&reply, 0, head, sizeof(head)), 0);
+    cr_assert_gt(sw_frame_prefix_decode(head, sizeof(head), 0, &prefix), 0);
+    cr_assert_eq(prefix.version, SW_FRAME_VERSION);
+    cr_assert_eq(sw_reply_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &got), 0);
+    cr_assert(got.info.takes_tables && got.info.table == 65537 && got.info.table_id == 3);
+    cr_assert_str_eq(got.info.table_name, "served");
+}
+
+/* The bytes were 0 before they had a meaning, and a server refused other ones. */
+Test(tables, a_record_of_a_ring_has_a_table_in_the_bytes_that_were_0)
+{
+    struct sw_submission record;
+    struct sw_request request = {.operation = SW_OPERATION_PING}, got;
+    static const uint8_t zeros[8];
+    sw_submission_encode(&request, &record);
+    cr_assert_arr_eq((const uint8_t *)&record + 40, zeros, sizeof(zeros));
+    request.table = 65536;
+    request.table_id = 9;
+    sw_submission_encode(&request, &record);
+    cr_assert_eq(((const uint8_t *)&record)[42], 1);
+    cr_assert_null(sw_submission_decode(&record, 8, 8, &got));
+    cr_assert(got.table == 65536 && got.table_id == 9);
+}
