@@ -44,7 +44,7 @@ def grouped_messages(root=ROOT):
 def statuses():
     """(name, meaning) of the statuses of frames."""
     body = re.search(r"^enum Status \{(.*?)^\}", source("proto/sherwood.proto"), re.M | re.S).group(1)
-    for name, number, comment in re.findall(r"^  (\w+) = (\d+); *((?://[^\n]*\n\s*)*)", body, re.M):
+    for name, number, comment in re.findall(r"^  (\w+) = (\d+); *((?://[^\n]*\n {8,}(?=//))*(?://[^\n]*)?)", body, re.M):
         if number != "0":
             yield name, number, " ".join(comment.replace("//", " ").split())
 
