@@ -5,7 +5,9 @@
 import contextlib
 import ctypes
 import os
+import sys
 
+import fake_torch
 from harness import BUILD, case, check, equal, main
 from package import daemon, np, raises, sherwood
 
@@ -190,6 +192,48 @@ def no_peer_access():
                 with client.attach(name) as device:
                     check(repr(device).endswith(wanted + ">"), repr(device))
         equal(server.metrics()["sherwood_region_refusals_total"], 0)
+
+
+@case
+def tensors():
+    """the calls of Device on tensors of another GPU return tensors there, with and without a stream, and refuse others"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
+    one = fake_torch.Device(1)
+    try:
+        for stream in (None, fake_torch.Stream()):
+            with gpus(2), daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server, \
+                    sherwood.connect(server.unix) as client, client.attach("cuda:1") as device:
+                def keys(*numbers):
+                    return torch.tensor(numbers, torch.int64, one)
+
+                wanted = np.arange(100) % 3 != 0
+                device.set_many(keys(*np.arange(100)[wanted]), keys(*np.arange(100)[wanted] * 7), stream=stream)
+                values, found = device.get_many(keys(*range(100)), stream=stream)
+                check(isinstance(values, fake_torch.Tensor) and values.device == one and found.dtype == bool, "tensors there")
+                equal([list(values), list(found)], [list(np.arange(100) * 7 * wanted), list(wanted)])
+                values, found = device.get_many(keys(*range(64)).reshape(8, 8), stream=stream)
+                equal((values.shape, found.shape, list(found[2])), ((8, 8), (8, 8), list(wanted[16:24])))
+                equal(list(device.get_many(keys(1, 3), default=0, stream=stream)), [7, 0])
+                equal(list(device.get_many(keys(1, 3), default=9, stream=stream)), [7, 9])
+                out, mask = torch.empty((2,), torch.int64, one), torch.empty((2,), torch.bool, one)
+                values, found = device.get_many(keys(2, 3), out=out, found=mask, stream=stream)
+                check(values is out and found is mask, "the arrays given")
+                equal((list(out), list(mask)), ([14, 0], [True, False]))
+                old, found = device.add_many(keys(1, 1), keys(5, 6), previous=True, stream=stream)
+                equal((list(old), list(found)), ([7, 12], [True, True]))
+                equal(list(device.set_many(keys(1, 3), 4, only="absent", stream=stream)), [False, True])
+                equal(list(device.contains_many(keys(1, 3, 6), stream=stream)), [True, True, False])
+                equal(list(device.delete_many(keys(1, 1), stream=stream)), [True, False])
+                device.check(wait=True)
+                if stream is None:
+                    raises(TypeError, "the dtype is int32", device.get_many, torch.tensor([1], torch.int32, one))
+                    raises(ValueError, "gaps", device.get_many, keys(1, 2, 3, 4)[::2])
+                    raises(ValueError, "on cuda:0", device.get_many, torch.tensor([1], torch.int64, fake_torch.Device(0)))
+                    raises(TypeError, "not an array in the memory of a GPU", device.get_many, np.arange(3))
+    finally:
+        del sys.modules["torch"]
 
 
 @case

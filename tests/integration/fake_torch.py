@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""fake_torch - as much of torch as sherwood.Device uses, for tensors in the memory of the emulator's GPUs.
+
+A tensor is a numpy array over memory of tests/support/cuda_driver. Operations are done when they are called.
+"""
+
+import contextlib
+import ctypes
+import types
+from typing import NamedTuple
+
+import numpy as np
+
+ARENA_BYTES = 4 << 20
+STEP = 512  # torch aligns to it
+
+
+class Device(NamedTuple):
+    index: int
+
+
+class Stream:
+    cuda_stream = 0
+
+    def synchronize(self):
+        pass
+
+
+class Tensor(np.ndarray):
+    """A numpy array with the methods of a tensor."""
+
+    is_cuda, requires_grad, layout = True, False, "strided"
+    device = None
+
+    def __array_finalize__(self, other):
+        self.device = getattr(other, "device", None)
+
+    def data_ptr(self):
+        return self.ctypes.data
+
+    def is_contiguous(self):
+        return self.flags.c_contiguous
+
+    def numel(self):
+        return self.size
+
+    def unsqueeze(self, axis):
+        return np.expand_dims(self, axis)
+
+    def bitwise_and(self, other):
+        return np.bitwise_and(self, other)
+
+    def ne(self, other):
+        return self != other
+
+    def logical_not(self):
+        return np.logical_not(self)
+
+    def logical_not_(self):
+        return np.logical_not(self, out=self)
+
+    def dim(self):
+        return self.ndim
+
+    def fill_(self, value):
+        self[...] = value
+
+    def masked_fill_(self, mask, value):
+        self[np.broadcast_to(mask, self.shape)] = value
+
+    def copy_(self, other):
+        self[...] = other
+
+    def record_stream(self, stream):
+        assert isinstance(stream, Stream)
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.__array_interface__
+
+
+Tensor.__module__ = "torch"
+
+
+def module(driver):
+    """Returns the module, over the memory of a loaded driver."""
+    driver.fake_allocate.restype = ctypes.c_void_p
+    arenas, used = {}, {}
+    torch = types.ModuleType("torch")
+
+    def empty(shape, dtype, device):
+        """Returns a tensor with garbage."""
+        base = arenas.get(device.index)
+        if base is None:
+            base = arenas[device.index] = driver.fake_allocate(device.index, ctypes.c_size_t(ARENA_BYTES))
+        at = used.get(device.index, 0)
+        made = np.ndarray(shape, dtype, (ctypes.c_uint8 * (ARENA_BYTES - at)).from_address(base + at)).view(Tensor)
+        used[device.index] = at + (made.nbytes + STEP - 1) // STEP * STEP
+        made.view(np.uint8).reshape(-1)[...] = 0xa5
+        made.device = device
+        return made
+
+    def tensor(values, dtype, device):
+        values = np.asarray(values, dtype)
+        made = empty(values.shape, dtype, device)
+        made[...] = values
+        return made
+
+    for name in ("bool", "uint8", "int16", "int32", "int64", "float32", "float64"):
+        setattr(torch, name, np.dtype(name))
+    torch.empty, torch.tensor, torch.strided = empty, tensor, "strided"
+    torch.cuda = types.SimpleNamespace(current_stream=lambda device: Stream(),
+                                       stream=lambda stream: contextlib.nullcontext(),
+                                       ExternalStream=lambda number, device: Stream())
+    return torch
