@@ -80,6 +80,7 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     sw_config_table(served->config, &table);
     table.backend = SW_BACKEND_CPU;
     table.sequencer = &server->sequencer;
+    table.shared = server->device;
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
         return refuse(error, error_bytes, "no random seed: give the option seed");
     }
@@ -199,6 +200,7 @@ static void retire(void *argument, const struct sw_served *served)
 void sw_served_add_stats(struct sw_server *server, struct sw_server_stats *snapshot)
 {
     struct sum sum = {server, &snapshot->info, &snapshot->stats};
+    snapshot->info.bytes_reserved += sw_device_bytes(server->device);
     if (server->tables != NULL) {
         sw_tables_each(server->tables, add, &sum);
     }

@@ -127,6 +127,7 @@ static void free_server(struct sw_server *server)
     free(server->loops);
     sw_gpu_destroy(server->gpu); /* it borrows from the table */
     sw_table_destroy(server->table);
+    sw_device_destroy(server->device);
     sw_clients_fini(&server->clients);
     sw_live_fini(&server->live);
     sw_tls_credentials_destroy(server->tls_credentials);
@@ -198,7 +199,12 @@ static int open_table(struct sw_server *server)
     struct sw_table_config table;
     char reason[256] = "";
     sw_config_table(config, &table);
+    if (sw_device_create(config->threads, &server->device) != SW_OK) {
+        sw_log(SW_LOG_ERROR, "the table cannot be created: not enough memory");
+        return -1;
+    }
     table.sequencer = &server->sequencer;
+    table.shared = server->device;
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
         sw_log(SW_LOG_ERROR, "cannot draw a random seed for the table: set --seed");
         return -1;

@@ -19,6 +19,7 @@
 #include "server/reload.h"
 #include "server/server.h"
 #include "server/tables/tables.h"
+#include "table/device.h"
 #include "table/info.h"
 #include "table/sequencer.h"
 
@@ -30,6 +31,7 @@ struct sw_server {
     struct sw_timings timings;
     struct sw_table *table;             /* the one that it starts with, in place 0 */
     struct sw_sequencer sequencer;      /* numbers the writes of all tables */
+    struct sw_device *device;           /* resources that all tables share */
     struct sw_tables *tables;           /* NULL: before the loops exist */
     struct sw_served_loop *first_loops; /* the seats of `table` */
     struct sw_table_stats retired;      /* counters of dropped tables; under the lock of `tables` */

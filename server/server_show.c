@@ -78,7 +78,8 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     char addresses[512], widths[192], slots[192], http[128], saved[160];
     sw_table_info(server->table, &info);
     const uint64_t table_bytes = sw_config_table_bytes(&server->config);
-    const uint64_t more = info.bytes_reserved > table_bytes ? info.bytes_reserved - table_bytes : 0;
+    const uint64_t bytes = info.bytes_reserved + sw_device_bytes(server->device);
+    const uint64_t more = bytes > table_bytes ? bytes - table_bytes : 0;
     sw_describe_addresses(&server->config, server->has_activated, server->port,
                           sw_listener_tls_port(server->listener), addresses, sizeof(addresses));
     sw_describe_widths(&server->config, &info, widths, sizeof(widths));

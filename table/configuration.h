@@ -74,8 +74,11 @@ struct sw_table_tuning {
 /* A field that belongs to another engine must be 0, or the configuration is SW_E_INVALID. max_load
  * and stash_slots have defaults, so engines that do not use them ignore them. */
 struct sw_sequencer; /* sequencer.h */
+struct sw_device;    /* device.h */
 struct sw_table_config {
     struct sw_sequencer *sequencer; /* numbers the writes; borrowed; NULL: the table's own */
+    struct sw_device *shared; /* resources that the table shares with other tables; borrowed; NULL:
+                                 the table's own */
     enum sw_backend_kind backend;
     enum sw_engine engine;
     uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */
@@ -96,7 +99,8 @@ struct sw_table_config {
     uint64_t stash_slots;   /* entries of the stash, which keeps entries that meet the cap; 0: the
                                table hands them back. If the stash holds more when a batch begins,
                                the batch may insert nothing */
-    uint32_t threads;       /* CPU backend: threads for large batches; 0: one per core */
+    uint32_t threads;       /* CPU backend: threads for large batches; 0: one per core. Not used if
+                               `shared` is set: the device has the threads */
     int device;             /* CUDA backend: device ordinal */
     uint32_t submitters;    /* CUDA backend: threads that submit batches; 0: unknown. While each of
                                them can have a core, a thread that waits for another one's submission

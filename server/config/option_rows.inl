@@ -166,7 +166,7 @@ SW_OPTION(seed, "seed", "table", SW_ANY, SW_NUMBER(0, UINT64_MAX), "0", "N",
           "Seed of the mixing function. 0: random at every start, so that clients cannot choose "
           "keys that collide. Equal seeds give equal layouts.")
 SW_OPTION(threads, "threads", "table", SW_ANY, SW_NUMBER(0, 1024), "0", "N",
-          "Threads of the CPU backend for large batches. 0: one a core.")
+          "Set the threads for large batches of all tables in host memory. 0: one a core.")
 SW_OPTION(stash, "stash", "table", SW_ROBIN_HOOD | SW_CUCKOO, SW_SIZE(64, SW_G), "64K", "SLOTS",
           "Slots for entries that would be farther from their home bucket than max-probe. These "
           "entries are looked up and counted like all others.")

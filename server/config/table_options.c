@@ -11,8 +11,8 @@
 
 bool sw_option_is_of_a_table(const struct sw_option *option)
 {
-    static const char *const of_the_server[] = {"backend", "device", "rows-in", "rows-gpu-bytes",
-                                                "resp-keys-change"};
+    static const char *const of_the_server[] = {"backend",        "device",           "rows-in",
+                                                "rows-gpu-bytes", "resp-keys-change", "threads"};
     bool is = strcmp(option->section, "table") == 0;
     for (size_t i = 0; i < sizeof(of_the_server) / sizeof(of_the_server[0]); i++) {
         is &= strcmp(option->name, of_the_server[i]) != 0;
@@ -38,7 +38,6 @@ void sw_table_options_begin(struct sw_table_options *options, const struct sw_co
 {
     memset(options->given, 0, sizeof(options->given));
     options->config = *base;
-    options->config.threads = 1;
     if (!alike) {
         set_capacity(&options->config, largest_capacity(base));
     }
@@ -52,8 +51,8 @@ static void change_engine(struct sw_table_options *options)
     char error[SW_CONFIG_ERROR_BYTES];
     for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
         const struct sw_option *option = sw_option_at(i);
-        const bool stays = i == SW_OPTION_AT_engine || i == SW_OPTION_AT_key_bits ||
-                           i == SW_OPTION_AT_resp_keys || i == SW_OPTION_AT_threads;
+        const bool stays =
+            i == SW_OPTION_AT_engine || i == SW_OPTION_AT_key_bits || i == SW_OPTION_AT_resp_keys;
         if (sw_option_is_of_a_table(option) && !stays && !options->given[i]) {
             (void)sw_option_set(option, option->standard, config, error, sizeof(error));
         }

@@ -29,8 +29,7 @@ struct sw_table_options {
 bool sw_option_is_of_a_table(const struct sw_option *option);
 
 /* Begins with the options of `base`. Unless `alike`, the table begins with
- * SW_TABLE_CAPACITY_FIRST slots, and grows to the largest capacity of `base`. The table has one
- * thread for large batches: the number of threads must not grow with the tables. */
+ * SW_TABLE_CAPACITY_FIRST slots, and grows to the largest capacity of `base`. */
 void sw_table_options_begin(struct sw_table_options *options, const struct sw_config *base,
                             bool alike);
 /* Sets an option. Another engine than before has all other options at their defaults, except the

@@ -20,16 +20,21 @@ static struct CK(table) CK(table_of)(struct cuckoo *cuckoo)
 struct CK(reads) {
     const struct CK(table) * table;
     struct CK(work) * work;
-    struct sw_counters counters[THREADS_MAX];
+    struct sw_counters counters[PARTS_MAX];
 };
 
-/* Executes one thread's part of the reads: whole words of `found`. */
+/* Executes one thread's part of the reads: whole words of `found`. At most PARTS_MAX threads have a
+ * part. */
 static void CK(read_part)(void *context, uint32_t thread, uint32_t threads)
 {
     struct CK(reads) *reads = context;
     uint64_t words = ((uint64_t)reads->work->count + 63) / 64;
-    uint64_t begin = words * thread / threads * 64;
-    uint64_t end = words * (thread + 1) / threads * 64;
+    const uint32_t parts = threads < PARTS_MAX ? threads : PARTS_MAX;
+    if (thread >= parts) {
+        return;
+    }
+    uint64_t begin = words * thread / parts * 64;
+    uint64_t end = words * (thread + 1) / parts * 64;
     end = end < reads->work->count ? end : reads->work->count;
     if (begin < end) {
         CK(get_range)
@@ -49,7 +54,7 @@ static void CK(run_reads)(struct cuckoo *cuckoo, struct sw_batch *batch)
     } else {
         CK(get_range)(&table, &work, 0, batch->count, &reads.counters[0]);
     }
-    for (uint32_t t = 0; t < THREADS_MAX; t++) {
+    for (uint32_t t = 0; t < PARTS_MAX; t++) {
         sw_cuckoo_add_counters(&batch->counters, &reads.counters[t]);
     }
     if (work.group_refused != NULL) {
@@ -75,12 +80,13 @@ static bool CK(move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next)
     return true;
 }
 
-static void CK(run_writes)(struct cuckoo *cuckoo, struct sw_batch *batch)
+/* `undo` has room for the operations of the batch. */
+static void CK(run_writes)(struct cuckoo *cuckoo, struct sw_batch *batch, void *undo)
 {
     struct CK(table) table = CK(table_of)(cuckoo);
     struct CK(work) work = CK(work_of)(batch);
     uint64_t stashed = cuckoo->state.stash_occupied;
-    work.undo = cuckoo->undo;
+    work.undo = undo;
     if (!CK(execute_in_order)(&table, &work, &batch->counters)) {
         batch->status = SW_E_FULL;
     }

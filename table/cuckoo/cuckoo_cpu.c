@@ -13,17 +13,22 @@
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/host/phase_lock.h"
-#include "table/host/pool.h"
+#include "table/host/resources.h"
 
-#define THREADS_MAX 64
+/* Most threads that share a batch of reads. */
+#define PARTS_MAX 64
 /* The submitting thread alone executes smaller batches of reads. */
 #define PARALLEL_MIN (1U << 14)
 
-/* Fields are read in the lock's read phases and written in its write phases. Geometry, pool and
- * sizes never change. */
+/* Fields are read in the lock's read phases and written in its write phases. Geometry, device,
+ * pool and sizes never change. */
 struct cuckoo {
     struct sw_phase_lock lock;
-    struct sw_pool *pool;
+    struct sw_device *device; /* the shared one, or `own_device` */
+    struct sw_device *own_device;
+    struct sw_pool *pool;              /* the device's */
+    struct sw_scratch_area *last_undo; /* memory that the last batch borrowed for `undo_bytes` of
+                                          undo records; NULL: none */
     uint32_t slot_bits;
     uint64_t seed;
     struct sw_cuckoo_geometry geometry;
@@ -32,7 +37,6 @@ struct cuckoo {
     void *cells[2];               /* the current arrays, and the arrays for the next rehash */
     uint32_t current;
     void *stash;
-    void *undo;
     uint64_t cells_bytes;
     uint64_t stash_bytes;
     uint64_t undo_bytes;
@@ -75,11 +79,10 @@ static void rehash(struct cuckoo *cuckoo,
 static void cpu_close(void *table)
 {
     struct cuckoo *cuckoo = table;
-    sw_pool_destroy(cuckoo->pool);
     sw_memory_unmap(cuckoo->cells[0], cuckoo->cells_bytes);
     sw_memory_unmap(cuckoo->cells[1], cuckoo->cells_bytes);
     sw_memory_unmap(cuckoo->stash, cuckoo->stash_bytes);
-    sw_memory_unmap(cuckoo->undo, cuckoo->undo_bytes);
+    sw_device_destroy(cuckoo->own_device);
     sw_phase_lock_fini(&cuckoo->lock);
     free(cuckoo);
 }
@@ -102,15 +105,13 @@ static bool map_memory(struct cuckoo *cuckoo, const struct sw_table_config *conf
     cuckoo->cells[0] = sw_memory_map(cuckoo->cells_bytes);
     cuckoo->cells[1] = sw_memory_map(cuckoo->cells_bytes);
     cuckoo->stash = sw_memory_map(cuckoo->stash_bytes);
-    cuckoo->undo = sw_memory_map(cuckoo->undo_bytes);
     return cuckoo->cells[0] != NULL && cuckoo->cells[1] != NULL && cuckoo->stash != NULL &&
-           cuckoo->undo != NULL;
+           sw_scratch_reserve(&cuckoo->device->scratch, cuckoo->undo_bytes) == SW_OK;
 }
 
 static int cpu_open(const struct sw_table_config *config, void **out, char *reason,
                     size_t reason_size)
 {
-    uint32_t threads = sw_cpu_threads(config, THREADS_MAX);
     *out = NULL;
     struct cuckoo *cuckoo = calloc(1, sizeof(*cuckoo));
     if (cuckoo == NULL || sw_phase_lock_init(&cuckoo->lock, config->sequencer) != SW_OK) {
@@ -123,6 +124,12 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     cuckoo->seed = config->seed;
     cuckoo->shape = cuckoo->geometry.shape;
     sw_cuckoo_engine_seeds(&cuckoo->shape, config->seed, 0);
+    int status = sw_device_join(config, &cuckoo->device, &cuckoo->own_device, &cuckoo->pool, reason,
+                                reason_size);
+    if (status != SW_OK) {
+        cpu_close(cuckoo);
+        return status;
+    }
     if (!map_memory(cuckoo, config)) {
         snprintf(reason, reason_size,
                  "the table needs %llu MiB of memory, twice its cells for a rehash: lower the "
@@ -133,12 +140,8 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
         cpu_close(cuckoo);
         return SW_E_NOMEM;
     }
-    if (sw_pool_create(threads, &cuckoo->pool) != SW_OK) {
-        cpu_close(cuckoo);
-        snprintf(reason, reason_size, SW_POOL_REFUSED, (unsigned)threads);
-        return SW_E_NOMEM;
-    }
     empty(cuckoo);
+    const uint32_t threads = sw_pool_threads(cuckoo->pool);
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cuckoo;
     return SW_OK;
@@ -147,8 +150,8 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
 static void cpu_facts(void *table, struct sw_backend_facts *facts)
 {
     const struct cuckoo *cuckoo = table;
-    sw_cuckoo_backend_facts(&cuckoo->geometry,
-                            2 * cuckoo->cells_bytes + cuckoo->stash_bytes + cuckoo->undo_bytes,
+    const uint64_t own = cuckoo->own_device != NULL ? cuckoo->undo_bytes : 0;
+    sw_cuckoo_backend_facts(&cuckoo->geometry, 2 * cuckoo->cells_bytes + cuckoo->stash_bytes + own,
                             facts);
     facts->image_bytes = cuckoo->cells_bytes + cuckoo->stash_bytes;
 }
@@ -164,7 +167,12 @@ static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
         return;
     }
     batch->write_sequence = sw_phase_lock_enter_write(&cuckoo->lock);
-    SW_BY_WIDTH(cuckoo->slot_bits, sw_cuckoo_run_writes, cuckoo, batch);
+    struct sw_scratch_set *scratch = &cuckoo->device->scratch;
+    struct sw_scratch_area *undo =
+        sw_scratch_borrow(scratch, cuckoo->last_undo, cuckoo->undo_bytes);
+    cuckoo->last_undo = undo;
+    SW_BY_WIDTH(cuckoo->slot_bits, sw_cuckoo_run_writes, cuckoo, batch, undo->memory);
+    sw_scratch_return(scratch, undo);
     sw_phase_lock_leave_write(&cuckoo->lock);
 }
 

@@ -19,12 +19,6 @@ uint32_t sw_cpu_cores(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
-uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most)
-{
-    uint32_t threads = config->threads > 0 ? config->threads : sw_cpu_cores();
-    return threads < most ? threads : most;
-}
-
 uint64_t sw_now_ns(void)
 {
     struct timespec now;

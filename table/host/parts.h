@@ -13,9 +13,6 @@
 /* Returns the number of cores that this process may use. */
 uint32_t sw_cpu_cores(void);
 
-/* Returns the number of threads of a table: as configured, or one per core; at most `most`. */
-uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most);
-
 /* Returns the time of the monotonic clock in nanoseconds. */
 uint64_t sw_now_ns(void);
 

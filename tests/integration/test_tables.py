@@ -79,6 +79,7 @@ def errors():
         error("unknown option 'max-capacty' of a table; did you mean 'max-capacity'?", "CREATE", "a", "max-capacty", "1")
         error("port is an option of the server", "CREATE", "a", "port", "1")
         error("backend is an option of the server", "CREATE", "a", "backend", "cpu")
+        error("threads is an option of the server", "CREATE", "a", "threads", "2")
         error("max-capacity 1024 is less than capacity 4096", "CREATE", "a", "capacity", "4K", "max-capacity", "1K")
         error("is not an option of the cuckoo engine", "CREATE", "a", "engine", "cuckoo", "policy", "lfu")
         error("needs rows", "CREATE", "a", "value-type", "f32")

@@ -116,6 +116,8 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
         return;
     }
     batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+    sw_cpu_borrow_scratch(cpu);
     run_writes(cpu, batch, &mix);
+    sw_cpu_return_scratch(cpu);
     sw_phase_lock_leave_write(&cpu->lock);
 }

@@ -10,7 +10,7 @@
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_CPU_H
 
 #include "table/host/phase_lock.h"
-#include "table/host/pool.h"
+#include "table/host/resources.h"
 #include "table/robin_hood/cpu/arena.h"
 #include "table/robin_hood/expiry_table.h"
 #include "table/robin_hood/robin_hood_backend.h"
@@ -21,14 +21,15 @@
 /* Slices per thread of such a batch, by position. Several slices let fast threads take over the
  * work of a late one. */
 #define SW_CPU_SLICES_PER_THREAD 4
-#define SW_CPU_THREADS_MAX 256
 /* Prefetch distance for buckets, in operations. */
 #define SW_CPU_AHEAD 16U
 
-/* Scratch of write batches; sized for batch_ops_max operations. */
+/* Scratch of write batches, with room for batch_ops_max operations. A batch borrows the memory
+ * (sw_cpu_borrow_scratch). */
 struct sw_cpu_scratch {
-    void *memory;
-    uint64_t bytes;
+    struct sw_scratch_area *area; /* the area that the last batch borrowed; NULL: none */
+    void *memory;                 /* the memory in which the arrays below lie */
+    uint64_t bytes;               /* what a batch needs */
     void *records; /* undo records in order, or the partitioned operations in parallel */
     void *entries; /* slots: entries to insert, or leftovers */
     void *keys;    /* [operations]: keys of a batch that is read several times. With several threads
@@ -59,7 +60,9 @@ struct sw_expiry;
 
 struct sw_cpu {
     struct sw_phase_lock lock;
-    struct sw_pool *pool;
+    struct sw_device *device; /* config.shared, or `own_device` */
+    struct sw_device *own_device;
+    struct sw_pool *pool;          /* the device's */
     struct sw_table_config config; /* as created: capacity_slots is the first capacity */
     struct sw_geometry geometry;
     void *slots;
@@ -80,6 +83,16 @@ struct sw_cpu {
     pthread_mutex_t facts_mutex;
     struct sw_backend_facts facts;
 };
+
+/* scratch.c. sw_cpu_reserve_scratch has the device keep memory for the scratch. Returns SW_OK or
+ * SW_E_NOMEM. */
+SW_MUST_CHECK int sw_cpu_reserve_scratch(struct sw_cpu *cpu);
+/* Borrows memory for the scratch, and returns it. In a write phase. Borrowing may wait for writes
+ * to other tables of the device. */
+void sw_cpu_borrow_scratch(struct sw_cpu *cpu);
+void sw_cpu_return_scratch(struct sw_cpu *cpu);
+/* Returns the bytes of scratch that only this table uses. */
+uint64_t sw_cpu_own_scratch_bytes(const struct sw_cpu *cpu);
 
 /* batch.c: carries out a batch of operations, in the phase that it needs. */
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);

@@ -24,50 +24,6 @@
 /* Row numbers that a scan of a table with rows collects at a time. */
 #define SCAN_ROWS 256U
 
-/* Cuts the scratch's arrays from one area and returns its size. With a base of NULL it only
- * counts. */
-static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
-{
-    struct sw_cpu_scratch *scratch = &cpu->scratch;
-    uint64_t undo =
-        cpu->config.slot_bits == 64 ? sizeof(struct sw_undo_s64) : sizeof(struct sw_undo_s128);
-    uint64_t record = sw_parallel_record_bytes(cpu->config.slot_bits);
-    record = undo > record ? undo : record;
-    /* each array begins at a cache line */
-    uint64_t ops = ((uint64_t)cpu->config.batch_ops_max + 63) / 64 * 64;
-    uint64_t entries_at = ops * record;
-    uint64_t index_at = entries_at + ops * (cpu->config.slot_bits / 8);
-    uint64_t key = cpu->config.slot_bits / 16;
-    uint64_t offsets_at = index_at + ops * (threads > 1 ? SW_PARALLEL_INDEX_BYTES : key);
-    uint64_t slices = (uint64_t)threads * SW_CPU_SLICES_PER_THREAD;
-    uint64_t key_strings_at =
-        offsets_at + (threads > 1 ? slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : 0);
-    uint64_t key_strings =
-        cpu->config.key_text_bytes > 0 ? 2 * ops * sizeof(*scratch->key_strings) : 0;
-
-    if (base != NULL) {
-        scratch->records = base;
-        scratch->entries = base + entries_at;
-        scratch->keys = base + index_at;
-        scratch->index = threads > 1 ? (uint32_t *)(void *)(base + index_at) : NULL;
-        scratch->offsets = threads > 1 ? (uint32_t *)(void *)(base + offsets_at) : NULL;
-        scratch->key_strings =
-            key_strings > 0 ? (const uint8_t **)(void *)(base + key_strings_at) : NULL;
-    }
-    return key_strings_at + key_strings;
-}
-
-static int map_memory(struct sw_cpu *cpu, uint32_t threads)
-{
-    cpu->slots = sw_cpu_arrays_map(&cpu->geometry, cpu->scratch.bytes);
-    cpu->scratch.memory = sw_memory_map(cpu->scratch.bytes);
-    if (cpu->slots == NULL || cpu->scratch.memory == NULL) {
-        return SW_E_NOMEM;
-    }
-    cut_scratch(cpu, threads, cpu->scratch.memory);
-    return SW_OK;
-}
-
 /* Maps rows for the entries of the first capacity, and reserves addresses for all rows. */
 static int map_rows(struct sw_cpu *cpu)
 {
@@ -83,10 +39,9 @@ static void cpu_close(void *table)
 {
     struct sw_cpu *cpu = table;
     sw_expiry_close(cpu);
-    sw_pool_destroy(cpu->pool);
     sw_arena_close(&cpu->arena);
-    sw_memory_unmap(cpu->scratch.memory, cpu->scratch.bytes);
     sw_memory_unmap(cpu->slots, cpu->geometry.bytes_total);
+    sw_device_destroy(cpu->own_device);
     pthread_mutex_destroy(&cpu->facts_mutex);
     sw_phase_lock_fini(&cpu->lock);
     free(cpu);
@@ -124,7 +79,6 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
                     size_t reason_size)
 {
     struct sw_geometry geometry;
-    uint32_t threads = sw_cpu_threads(config, SW_CPU_THREADS_MAX);
     *out = NULL;
     int status = sw_geometry_compute(config, &geometry, reason, reason_size);
     if (status != SW_OK) {
@@ -147,16 +101,18 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     cpu->geometry = geometry;
     cpu->config = *config;
     cpu->expiry_calls = &expiry_calls;
-    cpu->scratch.bytes = cut_scratch(cpu, threads, NULL);
-    if (map_memory(cpu, threads) != SW_OK) {
+    status =
+        sw_device_join(config, &cpu->device, &cpu->own_device, &cpu->pool, reason, reason_size);
+    if (status != SW_OK) {
+        cpu_close(cpu);
+        return status;
+    }
+    status = sw_cpu_reserve_scratch(cpu);
+    cpu->slots = sw_cpu_arrays_map(&cpu->geometry, cpu->scratch.bytes);
+    if (status != SW_OK || cpu->slots == NULL) {
         uint64_t bytes = geometry.bytes_total + cpu->scratch.bytes;
         cpu_close(cpu);
         return refuse_memory(bytes, reason, reason_size);
-    }
-    if (sw_pool_create(threads, &cpu->pool) != SW_OK) {
-        cpu_close(cpu);
-        snprintf(reason, reason_size, SW_POOL_REFUSED, (unsigned)threads);
-        return SW_E_NOMEM;
     }
     sw_cpu_arrays_empty(cpu, &geometry, cpu->slots);
     cpu->table = sw_cpu_arrays_table(cpu, &geometry, cpu->slots, &cpu->state);
@@ -166,6 +122,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
         return refuse_memory(bytes, reason, reason_size);
     }
     sw_cpu_publish(cpu);
+    const uint32_t threads = sw_pool_threads(cpu->pool);
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cpu;
     return SW_OK;

@@ -90,7 +90,7 @@ static int move_to_at_least(struct sw_cpu *cpu, uint64_t capacity, uint64_t stas
 static void describe(struct sw_cpu *cpu)
 {
     sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
-    cpu->facts.bytes_reserved = cpu->geometry.bytes_total + cpu->scratch.bytes +
+    cpu->facts.bytes_reserved = cpu->geometry.bytes_total + sw_cpu_own_scratch_bytes(cpu) +
                                 (cpu->expiry != NULL ? cpu->expiry->bytes : 0);
     cpu->facts.image_bytes = sw_cow_guard_bytes(cpu->geometry.bytes_total);
     if (cpu->arena.rows != NULL) {

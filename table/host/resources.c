@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resources.c - implements table/device.h.
+ */
+#include "table/host/resources.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "table/host/parts.h"
+
+/* Most threads of a device. */
+#define THREADS_MAX 256
+
+int sw_device_create(uint32_t threads, struct sw_device **out)
+{
+    struct sw_device *device = calloc(1, sizeof(*device));
+    *out = device;
+    if (device == NULL) {
+        return SW_E_NOMEM;
+    }
+    threads = threads > 0 ? threads : sw_cpu_cores();
+    device->threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+    /* the default attributes of Linux need no resources, so this cannot fail */
+    pthread_mutex_init(&device->mutex, NULL);
+    sw_scratch_init(&device->scratch);
+    return SW_OK;
+}
+
+void sw_device_destroy(struct sw_device *device)
+{
+    if (device != NULL) {
+        sw_pool_destroy(device->pool);
+        sw_scratch_fini(&device->scratch);
+        pthread_mutex_destroy(&device->mutex);
+        free(device);
+    }
+}
+
+uint64_t sw_device_bytes(struct sw_device *device)
+{
+    return sw_scratch_bytes(&device->scratch);
+}
+
+int sw_device_join(const struct sw_table_config *config, struct sw_device **device,
+                   struct sw_device **own, struct sw_pool **pool, char *reason, size_t reason_size)
+{
+    int status = SW_OK;
+    *own = NULL;
+    *device = config->shared;
+    if (config->shared == NULL) {
+        status = sw_device_create(config->threads, own);
+        *device = *own;
+    }
+    if (status != SW_OK) {
+        snprintf(reason, reason_size, "not enough memory");
+        return status;
+    }
+    pthread_mutex_lock(&(*device)->mutex);
+    if ((*device)->pool == NULL) {
+        status = sw_pool_create((*device)->threads, &(*device)->pool);
+    }
+    *pool = (*device)->pool;
+    pthread_mutex_unlock(&(*device)->mutex);
+    if (status != SW_OK) {
+        snprintf(reason, reason_size, SW_POOL_REFUSED, (unsigned)(*device)->threads);
+    }
+    return status;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_many_tables.c - tables of all engines and widths that share one device: their contents
+ * beside an oracle, their memory and their threads. Also run under ThreadSanitizer.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "table/device.h"
+#include "table/host/scratch.h"
+#include "table/sequencer.h"
+#include "tests/support/io_memory.h"
+#include "tests/support/must.h"
+#include "tests/support/oracle.h"
+#include "tests/support/random.h"
+#include "tests/support/tested.h"
+
+TestSuite(many_tables, .timeout = 120);
+
+#define TABLES 64U
+#define SUBMITTERS 4U
+#define KEYS 96U
+#define OPS 512U
+#define BATCHES 40U
+/* Enough for the worker threads. */
+#define LARGE_OPS (1U << 14)
+
+static struct sw_table_config config_of(uint32_t number, struct sw_device *device)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = tested_backend();
+    config.shared = device;
+    config.engine = (enum sw_engine)(number % 3);
+    config.slot_bits = number / 3 % 2 == 0 ? 64 : 128;
+    config.capacity_slots = 1024U << number % 4;
+    config.max_load = config.engine == SW_ENGINE_CUCKOO ? 0.5 : 0.85;
+    config.batch_ops_max = number % 8 == 0 ? LARGE_OPS : OPS + number;
+    config.stash_slots = 256;
+    return config;
+}
+
+/* --- contents --------------------------------------------------------------------------------- */
+
+struct tested_table {
+    struct sw_table *table;
+    struct sw_queue *queue;
+    struct oracle *oracle;
+    uint32_t key_bytes;
+    uint32_t ops_max;
+    uint64_t last; /* number of the last write */
+};
+
+struct submitter {
+    struct tested_table *tables; /* those with a number that is `number` modulo SUBMITTERS */
+    uint32_t count;
+    uint32_t number;
+    uint64_t writes;
+    uint64_t errors; /* wrong answers: asserted by the main thread */
+    struct sw_device *device;
+    void *keys, *values, *previous;
+    uint8_t *ops;
+    uint64_t *found;
+    struct oracle_operation *expected;
+};
+
+static uint64_t word_at(const void *words, uint32_t bytes, uint32_t i)
+{
+    return bytes == 4 ? ((const uint32_t *)words)[i] : ((const uint64_t *)words)[i];
+}
+
+static void set_word(void *words, uint32_t bytes, uint32_t i, uint64_t value)
+{
+    if (bytes == 4) {
+        ((uint32_t *)words)[i] = (uint32_t)value;
+    } else {
+        ((uint64_t *)words)[i] = value;
+    }
+}
+
+/* Runs a batch on one table and compares its answers. */
+static void run_batch(struct submitter *me, struct tested_table *tested, struct random *random)
+{
+    static const uint8_t kinds[] = {SW_GET, SW_SET, SW_SET, SW_DELETE};
+    const uint32_t bytes = tested->key_bytes;
+    struct sw_counters counters = {0};
+    const bool large = tested->ops_max == LARGE_OPS && random_below(random, 8) == 0;
+    const uint32_t count = large ? LARGE_OPS : 1 + (uint32_t)random_below(random, OPS);
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .count = count,
+                             .ops = me->ops,
+                             .keys = me->keys,
+                             .values = me->values,
+                             .previous = me->previous,
+                             .found = me->found};
+    bool writes = false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct oracle_operation *operation = &me->expected[i];
+        *operation = (struct oracle_operation){.op = kinds[random_below(random, large ? 3 : 4)],
+                                               .key = random_below(random, KEYS),
+                                               .operand = random_below(random, 1U << 30)};
+        me->ops[i] = operation->op;
+        set_word(me->keys, bytes, i, operation->key);
+        set_word(me->values, bytes, i, operation->operand);
+        writes |= operation->op != SW_GET;
+        (void)oracle_apply(tested->oracle, operation, 1, &counters);
+    }
+    me->errors += sw_batch_run(tested->queue, &batch) != SW_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct oracle_operation *operation = &me->expected[i];
+        const bool found = (me->found[i / 64] >> i % 64 & 1) != 0;
+        me->errors += found != operation->found ||
+                      (found && word_at(me->previous, bytes, i) != operation->previous);
+    }
+    me->errors += writes ? batch.write_sequence <= tested->last : batch.write_sequence != 0;
+    tested->last = writes ? batch.write_sequence : tested->last;
+    me->writes += writes;
+}
+
+/* Creates and drops a table with larger batches than all before. */
+static void come_and_go(struct submitter *me, uint32_t round)
+{
+    struct sw_table_config config = config_of(round, me->device);
+    struct sw_table *table = NULL;
+    config.batch_ops_max = LARGE_OPS + (round + 1) * 4096;
+    me->errors += sw_table_create(&config, &table, NULL, 0) != SW_OK;
+    sw_table_destroy(table);
+}
+
+static void *submit(void *argument)
+{
+    struct submitter *me = argument;
+    struct random random = random_of(me->number);
+    struct io_memory io = {.table = me->tables[me->number].table};
+    const uint32_t batches = BATCHES / tested_share() + 1;
+    me->keys = io_array(&io, LARGE_OPS * sizeof(uint64_t));
+    me->values = io_array(&io, LARGE_OPS * sizeof(uint64_t));
+    me->previous = io_array(&io, LARGE_OPS * sizeof(uint64_t));
+    me->ops = io_array(&io, LARGE_OPS);
+    me->found = io_array(&io, LARGE_OPS / 8);
+    me->expected = calloc(LARGE_OPS, sizeof(*me->expected));
+    for (uint32_t b = 0; b < batches && me->errors == 0; b++) {
+        for (uint32_t t = me->number; t < me->count; t += SUBMITTERS) {
+            run_batch(me, &me->tables[t], &random);
+        }
+        if (me->number == 0 && b % 8 == 0) {
+            come_and_go(me, b / 8);
+        }
+    }
+    free(me->expected);
+    io_free(&io);
+    return NULL;
+}
+
+static void open_tables(struct tested_table *tables, uint32_t count, struct sw_device *device,
+                        struct sw_sequencer *sequencer)
+{
+    for (uint32_t t = 0; t < count; t++) {
+        struct sw_table_config config = config_of(t, device);
+        config.sequencer = sequencer;
+        tables[t] = (struct tested_table){.table = must_create(&config),
+                                          .oracle = oracle_create(config.slot_bits / 2, UINT64_MAX),
+                                          .key_bytes = config.slot_bits / 16,
+                                          .ops_max = config.batch_ops_max};
+        tables[t].queue = must_queue(tables[t].table);
+    }
+}
+
+static void close_tables(struct tested_table *tables, uint32_t count)
+{
+    for (uint32_t t = 0; t < count; t++) {
+        must_check(tables[t].table);
+        cr_assert_eq(table_stats(tables[t].table).occupied, oracle_count(tables[t].oracle));
+        oracle_destroy(tables[t].oracle);
+        sw_queue_destroy(tables[t].queue);
+        sw_table_destroy(tables[t].table);
+    }
+}
+
+/* No write of one table changes another one, and all numbers of one sequencer are taken. */
+Test(many_tables, mixed_tables_equal_their_oracles)
+{
+    const uint32_t count =
+        TABLES / tested_share() < SUBMITTERS ? SUBMITTERS : TABLES / tested_share();
+    struct tested_table tables[TABLES];
+    struct submitter submitters[SUBMITTERS];
+    pthread_t threads[SUBMITTERS];
+    struct sw_sequencer sequencer = {0};
+    struct sw_device *device;
+    uint64_t writes = 0;
+    cr_assert_eq(sw_device_create(2, &device), SW_OK);
+    open_tables(tables, count, device, &sequencer);
+    for (uint32_t s = 0; s < SUBMITTERS; s++) {
+        submitters[s] =
+            (struct submitter){.tables = tables, .count = count, .number = s, .device = device};
+        cr_assert_eq(pthread_create(&threads[s], NULL, submit, &submitters[s]), 0);
+    }
+    for (uint32_t s = 0; s < SUBMITTERS; s++) {
+        pthread_join(threads[s], NULL);
+        writes += submitters[s].writes;
+    }
+    for (uint32_t s = 0; s < SUBMITTERS; s++) {
+        cr_assert_eq(submitters[s].errors, 0, "thread %u saw %llu wrong answers", s,
+                     (unsigned long long)submitters[s].errors);
+    }
+    cr_assert_eq(sw_sequencer_last(&sequencer), writes);
+    close_tables(tables, count);
+    sw_device_destroy(device);
+}
+
+/* --- what a table costs ----------------------------------------------------------------------- */
+
+/* Returns a number of /proc/self/status. */
+static uint64_t status_of(const char *name)
+{
+    char line[256];
+    uint64_t number = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    cr_assert_not_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0) {
+            number = strtoull(line + strlen(name), NULL, 10);
+        }
+    }
+    fclose(file);
+    return number;
+}
+
+#define SMALL_TABLES 1000U
+#define BAR_BYTES (128ULL << 20)
+
+/* A thousand tables of 1,024 slots, for batches of 2^20 operations, reserve at most 128 MiB, and
+ * have the threads of two. */
+Test(many_tables, small_tables_are_small)
+{
+    static struct sw_table *tables[SMALL_TABLES];
+    struct sw_device *device;
+    uint64_t bytes = 0, mapped = 0, threads = 0;
+    const uint64_t before = status_of("Threads:");
+    if (tested_backend() != SW_BACKEND_CPU) {
+        return;
+    }
+    cr_assert_eq(sw_device_create(3, &device), SW_OK);
+    for (uint32_t t = 0; t < SMALL_TABLES; t++) {
+        struct sw_table_config config =
+            config_of(3 * (t % 2), device); /* robin_hood, both widths */
+        config.engine = t % 8 == 7 ? SW_ENGINE_CACHE : SW_ENGINE_ROBIN_HOOD;
+        config.capacity_slots = 1024;
+        config.batch_ops_max = 1U << 20;
+        config.stash_slots = 1U << 16;
+        tables[t] = must_create(&config);
+        bytes += table_info(tables[t]).bytes_reserved;
+        if (t == 1) {
+            threads = status_of("Threads:");
+            mapped = status_of("VmSize:");
+        }
+    }
+    cr_assert_leq(bytes + sw_device_bytes(device), BAR_BYTES);
+    cr_assert_leq((status_of("VmSize:") - mapped) << 10, BAR_BYTES);
+    cr_assert_eq(status_of("Threads:"), threads);
+    cr_assert_eq(threads - before, 2, "workers, not %llu", (unsigned long long)(threads - before));
+    for (uint32_t t = 0; t < SMALL_TABLES; t++) {
+        sw_table_destroy(tables[t]);
+    }
+    sw_device_destroy(device);
+}
+
+/* --- scratch ---------------------------------------------------------------------------------- */
+
+Test(many_tables, scratch_has_room_for_the_largest_need)
+{
+    struct sw_scratch_set set;
+    sw_scratch_init(&set);
+    cr_assert_eq(sw_scratch_reserve(&set, 5000), SW_OK);
+    cr_assert_eq(sw_scratch_bytes(&set), 5000);
+    cr_assert_eq(sw_scratch_reserve(&set, 4000), SW_OK);
+    cr_assert_eq(sw_scratch_reserve(&set, UINT64_MAX / 2), SW_E_NOMEM);
+    cr_assert_eq(sw_scratch_bytes(&set), 5000);
+    struct sw_scratch_area *one = sw_scratch_borrow(&set, NULL, 4000);
+    struct sw_scratch_area *other = sw_scratch_borrow(&set, one, 5000);
+    cr_assert_neq(one, other);
+    cr_assert_eq(sw_scratch_bytes(&set), 10000);
+    memset(one->memory, 1, 5000);
+    memset(other->memory, 2, 5000);
+    sw_scratch_return(&set, other);
+    cr_assert_eq(sw_scratch_borrow(&set, other, 5000), other);
+    sw_scratch_return(&set, other);
+    sw_scratch_return(&set, one);
+    cr_assert_eq(sw_scratch_reserve(&set, 9000), SW_OK);
+    one = sw_scratch_borrow(&set, NULL, 9000);
+    cr_assert_eq(one->bytes, 9000);
+    sw_scratch_return(&set, one);
+    sw_scratch_fini(&set);
+}
+
+struct borrower {
+    struct sw_scratch_set *set;
+    uint8_t number;
+    uint64_t errors;
+};
+
+static void *borrow_often(void *argument)
+{
+    struct borrower *me = argument;
+    struct sw_scratch_area *area = NULL;
+    for (uint32_t i = 0; i < 2000; i++) {
+        area = sw_scratch_borrow(me->set, i % 7 == 0 ? NULL : area, 64);
+        uint8_t *bytes = area->memory;
+        memset(bytes, me->number, 64);
+        me->errors += bytes[0] != me->number || bytes[63] != me->number;
+        sw_scratch_return(me->set, area);
+    }
+    return NULL;
+}
+
+/* More threads than areas: some wait, and none forever. */
+Test(many_tables, a_borrower_waits_for_an_area)
+{
+    enum { THREADS = SW_SCRATCH_AREAS_MAX + 4 };
+    struct sw_scratch_set set;
+    struct borrower borrowers[THREADS];
+    pthread_t threads[THREADS];
+    sw_scratch_init(&set);
+    cr_assert_eq(sw_scratch_reserve(&set, 64), SW_OK);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        borrowers[t] = (struct borrower){.set = &set, .number = (uint8_t)t};
+        cr_assert_eq(pthread_create(&threads[t], NULL, borrow_often, &borrowers[t]), 0);
+    }
+    cr_assert_eq(sw_scratch_reserve(&set, 4096), SW_OK);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], NULL);
+        cr_assert_eq(borrowers[t].errors, 0);
+    }
+    sw_scratch_fini(&set);
+}
