@@ -10,6 +10,7 @@
 #include "proto/value_type.h"
 
 #define CHECK_AT 4088
+#define TABLE_AT 200
 #define BLOCK_MAGIC 0x42535753U /* SWSB */
 #define BLOCK_CHECKED 32        /* bytes of a block's head that its own check covers */
 #define COLUMN_ALIGN 64
@@ -113,14 +114,20 @@ uint64_t sw_snapshot_file_bytes(const struct sw_snapshot_header *header)
 
 /* --- header ----------------------------------------------------------------------------------- */
 
-void sw_snapshot_put_header(const struct sw_snapshot_header *header,
-                            uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])
+static void begin_header(uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES], uint32_t version,
+                         const uint8_t log_id[SW_SNAPSHOT_ID_BYTES])
 {
     memset(bytes, 0, SW_SNAPSHOT_HEADER_BYTES);
     memcpy(bytes, header_magic, sizeof(header_magic));
-    put32(bytes + 8, SW_SNAPSHOT_VERSION);
+    put32(bytes + 8, version);
     put32(bytes + 12, SW_SNAPSHOT_HEADER_BYTES);
-    memcpy(bytes + 16, header->log_id, SW_SNAPSHOT_ID_BYTES);
+    memcpy(bytes + 16, log_id, SW_SNAPSHOT_ID_BYTES);
+}
+
+void sw_snapshot_put_header(const struct sw_snapshot_header *header,
+                            uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])
+{
+    begin_header(bytes, SW_SNAPSHOT_VERSION, header->log_id);
     put64(bytes + 32, header->sequence);
     put64(bytes + 40, header->entries);
     put32(bytes + 48, header->key_bytes);
@@ -140,7 +147,28 @@ void sw_snapshot_put_header(const struct sw_snapshot_header *header,
     put32(bytes + 180, header->key_form);
     put64(bytes + 184, header->segment);
     put64(bytes + 192, header->segments_from);
+    put32(bytes + TABLE_AT, header->table);
     put64(bytes + CHECK_AT, sw_check64(bytes, CHECK_AT, 0));
+}
+
+void sw_catalog_put_header(const struct sw_catalog_header *header,
+                           uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])
+{
+    begin_header(bytes, SW_SNAPSHOT_VERSION_CATALOG, header->log_id);
+    put64(bytes + 32, header->sequence);
+    put64(bytes + 40, header->bytes);
+    put64(bytes + 48, header->check);
+    put64(bytes + 88, header->incarnation);
+    put64(bytes + 96, header->wall_us);
+    memcpy(bytes + 112, header->writer, SW_SNAPSHOT_TEXT_BYTES);
+    put64(bytes + 184, header->segment);
+    put64(bytes + 192, header->segments_from);
+    put64(bytes + CHECK_AT, sw_check64(bytes, CHECK_AT, 0));
+}
+
+uint64_t sw_catalog_file_bytes(const struct sw_catalog_header *header)
+{
+    return SW_SNAPSHOT_HEADER_BYTES + align(header->bytes, SW_SNAPSHOT_ALIGN);
 }
 
 static bool is_possible_type(const struct sw_snapshot_header *header)
@@ -170,8 +198,9 @@ static bool is_possible(const struct sw_snapshot_header *header)
            header->writer[SW_SNAPSHOT_TEXT_BYTES - 1] == '\0';
 }
 
-const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
-                                   struct sw_snapshot_header *header, bool *is_newer)
+/* Checks what headers of all versions have. Returns NULL if the version is `version`. */
+static const char *check_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES], uint32_t version,
+                                bool *is_newer)
 {
     *is_newer = false;
     if (memcmp(bytes, header_magic, sizeof(header_magic)) != 0) {
@@ -180,9 +209,49 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
     if (get64(bytes + CHECK_AT) != sw_check64(bytes, CHECK_AT, 0)) {
         return "has a damaged header";
     }
-    if (get32(bytes + 8) != SW_SNAPSHOT_VERSION || get32(bytes + 12) != SW_SNAPSHOT_HEADER_BYTES) {
-        *is_newer = true;
-        return "has a newer version than this program can read";
+    if (get32(bytes + 8) == version && get32(bytes + 12) == SW_SNAPSHOT_HEADER_BYTES) {
+        return NULL;
+    }
+    *is_newer = true;
+    return get32(bytes + 8) == SW_SNAPSHOT_VERSION_CATALOG
+               ? "is the catalog of several tables, not the snapshot of one"
+               : "has a newer version than this program can read";
+}
+
+bool sw_snapshot_is_catalog(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])
+{
+    bool is_newer = false;
+    return check_header(bytes, SW_SNAPSHOT_VERSION_CATALOG, &is_newer) == NULL;
+}
+
+const char *sw_catalog_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
+                                  struct sw_catalog_header *header, bool *is_newer)
+{
+    const char *wrong = check_header(bytes, SW_SNAPSHOT_VERSION_CATALOG, is_newer);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    memset(header, 0, sizeof(*header));
+    memcpy(header->log_id, bytes + 16, SW_SNAPSHOT_ID_BYTES);
+    header->sequence = get64(bytes + 32);
+    header->bytes = get64(bytes + 40);
+    header->check = get64(bytes + 48);
+    header->incarnation = get64(bytes + 88);
+    header->wall_us = get64(bytes + 96);
+    memcpy(header->writer, bytes + 112, SW_SNAPSHOT_TEXT_BYTES);
+    header->segment = get64(bytes + 184);
+    header->segments_from = get64(bytes + 192);
+    return header->bytes <= SW_CATALOG_BYTES_MAX && header->writer[SW_SNAPSHOT_TEXT_BYTES - 1] == 0
+               ? NULL
+               : "has impossible values in its header";
+}
+
+const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
+                                   struct sw_snapshot_header *header, bool *is_newer)
+{
+    const char *wrong = check_header(bytes, SW_SNAPSHOT_VERSION, is_newer);
+    if (wrong != NULL) {
+        return wrong;
     }
     memset(header, 0, sizeof(*header));
     memcpy(header->log_id, bytes + 16, SW_SNAPSHOT_ID_BYTES);
@@ -205,6 +274,7 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
     header->key_form = get32(bytes + 180);
     header->segment = get64(bytes + 184);
     header->segments_from = get64(bytes + 192);
+    header->table = get32(bytes + TABLE_AT);
     if ((header->columns & ~(uint32_t)KNOWN_COLUMNS) != 0) {
         *is_newer = true;
         return "has columns that this program does not know";

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #define SW_SNAPSHOT_VERSION 1
+#define SW_SNAPSHOT_VERSION_CATALOG 2 /* the file is the catalog of several tables */
 #define SW_SNAPSHOT_HEADER_BYTES 4096
 #define SW_SNAPSHOT_FOOTER_BYTES 4096
 #define SW_SNAPSHOT_BLOCK_HEAD_BYTES 64
@@ -59,7 +60,21 @@ struct sw_snapshot_header {
     uint64_t segment;                    /* of the log, written at that time; 0: none, or unknown */
     uint64_t segments_from; /* number of the first segment that a start from it may need */
     uint32_t key_form;      /* sw_key_form_told(): how clients by RESP wrote keys */
+    uint32_t table;         /* id of the table; 0: the first one */
 };
+
+/* The header of a catalog. A message Catalog (sherwood.proto) follows it, then zeros. */
+struct sw_catalog_header {
+    uint8_t log_id[SW_SNAPSHOT_ID_BYTES];
+    uint64_t sequence; /* changes up to here are in it */
+    uint64_t bytes;    /* of the message, at most SW_CATALOG_BYTES_MAX */
+    uint64_t check;    /* of the message; its seed is 0 */
+    uint64_t incarnation;
+    uint64_t wall_us;
+    uint64_t segment, segments_from; /* as in a snapshot */
+    char writer[SW_SNAPSHOT_TEXT_BYTES];
+};
+#define SW_CATALOG_BYTES_MAX (64U << 20)
 
 struct sw_snapshot_block {
     uint32_t entries;
@@ -96,6 +111,15 @@ void sw_snapshot_put_header(const struct sw_snapshot_header *header,
  * program can read them. */
 const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
                                    struct sw_snapshot_header *header, bool *is_newer);
+/* Return whether an intact header is a catalog's; encode one; decode one, as sw_snapshot_get_header
+ * does. */
+bool sw_snapshot_is_catalog(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]);
+void sw_catalog_put_header(const struct sw_catalog_header *header,
+                           uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]);
+const char *sw_catalog_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
+                                  struct sw_catalog_header *header, bool *is_newer);
+/* Returns the bytes of a catalog's file. */
+uint64_t sw_catalog_file_bytes(const struct sw_catalog_header *header);
 
 /* Completes a block whose columns are in place, with their padding: fills in the head and the
  * padding of the block. `bytes` has sw_snapshot_block_bytes() bytes. Returns the check of the

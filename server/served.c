@@ -233,8 +233,8 @@ static const char *why_one(const struct sw_server *server)
     const struct sw_config *config = &server->config;
     struct sw_table_info info;
     sw_table_info(server->table, &info);
-    if (config->data_dir[0] != '\0') {
-        return "ERR several tables are not saved: start the server without data-dir";
+    if (config->appendonly != 0) {
+        return "ERR several tables are not logged: start the server with appendonly no";
     }
     if (sw_config_in_cluster(config)) {
         return "ERR a node of a cluster has one table: start a server of its own for the others";
@@ -248,16 +248,29 @@ static const char *why_one(const struct sw_server *server)
     return NULL;
 }
 
-/* Creates the tables db1, db2, .. of the option databases. */
+static bool is_free(struct sw_server *server, uint32_t number)
+{
+    const bool is = sw_tables_at(sw_tables_hold(server->tables), number) == NULL;
+    sw_tables_release(server->tables);
+    return is;
+}
+
+/* Creates those of the tables db1, db2, .. of the option databases whose places are free. Returns
+ * their number, or -1 with a sentence logged. */
 static int create_databases(struct sw_server *server)
 {
     struct sw_change *change = calloc(1, sizeof(*change));
     struct sw_table_options *options = malloc(sizeof(*options));
     char error[SW_TABLES_ERROR_BYTES] = "ERR not enough memory";
-    int status = change == NULL || options == NULL ? -1 : 0;
+    int status = change == NULL || options == NULL ? -1 : 0, created = 0;
     for (uint32_t i = 1; i < server->config.databases && status == 0; i++) {
+        if (!is_free(server, i)) {
+            continue;
+        }
+        created++;
         sw_table_options_begin(options, &server->config, false);
-        *change = (struct sw_change){.kind = SW_CHANGE_CREATE, .has_number = true, .number = i};
+        *change = (struct sw_change){
+            .kind = SW_CHANGE_CREATE, .is_of_start = true, .has_number = true, .number = i};
         change->config = options->config;
         snprintf(change->name, sizeof(change->name), "db%u", i);
         status = sw_tables_change(server->tables, change, error, sizeof(error));
@@ -268,13 +281,63 @@ static int create_databases(struct sw_server *server)
     }
     free(change);
     free(options);
+    return status == 0 ? created : -1;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static int prepare(void *argument, const uint32_t *ids, uint32_t count, char *error,
+                   size_t error_bytes)
+{
+    const struct sw_server *server = argument;
+    char reason[SW_TABLES_ERROR_BYTES - 64];
+    if (sw_saver_prepare(server->saver, ids, count, reason, sizeof(reason)) != 0) {
+        snprintf(error, error_bytes, "ERR the tables cannot be saved: %s", reason);
+        return -1;
+    }
+    return 0;
+}
+
+static int commit(void *argument, const struct sw_tables_view *next, char *error,
+                  size_t error_bytes)
+{
+    struct sw_server *server = argument;
+    char reason[SW_TABLES_ERROR_BYTES - 64];
+    if (sw_saver_commit(server->saver, next, sw_sequencer_next(&server->sequencer), reason,
+                        sizeof(reason)) != 0) {
+        snprintf(error, error_bytes, "ERR the change cannot be saved: %s", reason);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_served_loaded(struct sw_server *server)
+{
+    char error[SW_TABLES_ERROR_BYTES];
+    const int created = create_databases(server);
+    int status = created < 0 ? -1 : 0;
+    if (created > 0) {
+        status = commit(server, sw_tables_hold(server->tables), error, sizeof(error));
+        sw_tables_release(server->tables);
+        if (status != 0) {
+            sw_log(SW_LOG_ERROR, "%s", error + 4);
+        }
+    }
     return status;
 }
 
 int sw_served_create(struct sw_server *server)
 {
-    const struct sw_tables_owner owner = {server, open_table,   close_table,    retire,
-                                          wake,   rename_table, why_one(server)};
+    const bool saves = server->saver != NULL;
+    const struct sw_tables_owner owner = {.server = server,
+                                          .open = open_table,
+                                          .close = close_table,
+                                          .retire = retire,
+                                          .prepare = saves ? prepare : NULL,
+                                          .commit = saves ? commit : NULL,
+                                          .wake = wake,
+                                          .rename = rename_table,
+                                          .one_table = why_one(server)};
     struct sw_served first = {
         .table = server->table, .gate = server->gate, .config = &server->config};
     first.loops = server->first_loops = calloc(server->loop_count, sizeof(*server->first_loops));
@@ -291,7 +354,9 @@ int sw_served_create(struct sw_server *server)
         first.loops[i].resp = &server->loops[i].first.resp;
         first.loops[i].frames = &server->loops[i].first.frames;
     }
-    if (create_databases(server) != 0) {
+    if (saves) {
+        sw_saver_set_tables(server->saver, server->tables); /* databases: sw_served_loaded */
+    } else if (create_databases(server) < 0) {
         return -1;
     }
     for (uint32_t i = 0; i < server->loop_count; i++) {

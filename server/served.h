@@ -15,10 +15,13 @@
 struct sw_server;
 struct sw_server_stats;
 
-/* Creates the catalog, with the server's table in place 0, and the tables db1, db2, .. of the
- * option databases. The loops are initialised and do not run. Returns 0, or -1 with a sentence
- * logged. */
+/* Creates the catalog, with the server's table in place 0. Without a data directory also creates
+ * the tables db1, db2, .. of the option databases. The loops are initialised and do not run.
+ * Returns 0, or -1 with a sentence logged. */
 int sw_served_create(struct sw_server *server);
+/* Creates the tables of the option databases that the data directory lacks, and saves their places.
+ * Call it when the directory is loaded. Returns 0, or -1 with a sentence logged. */
+int sw_served_loaded(struct sw_server *server);
 
 /* Adds the statistics of the other tables to those of place 0. `server` is a struct sw_server. */
 void sw_served_add_stats(struct sw_server *server, struct sw_server_stats *snapshot);

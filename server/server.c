@@ -80,7 +80,8 @@ static void on_saver_moves(void *argument)
 
 static int on_loaded(void *argument)
 {
-    return sw_repl_loaded(((struct sw_server *)argument)->repl);
+    struct sw_server *server = argument;
+    return sw_served_loaded(server) == 0 ? sw_repl_loaded(server->repl) : -1;
 }
 
 static void on_device_lost(void *argument)
@@ -301,7 +302,8 @@ static int open_saver(struct sw_server *server)
                                          .loaded = on_loaded,
                                          .held = on_held,
                                          .moved = on_directory_moved,
-                                         .wal = server->wal};
+                                         .wal = server->wal,
+                                         .sequencer = &server->sequencer};
     return server->config.data_dir[0] == '\0'
                ? 0
                : sw_saver_create(&server->config, server->table, &owner, &server->saver);

@@ -11,7 +11,7 @@ PARTS = (
     "|^user %s %s$|^%s (%s:|:%u@|<subcommand>)|^%s%s \\(line|^(writes since the last|writes that the log)|^it has no $|^chosen by configuration"
     "|^fields are written|^(failover psync|pfadd pfcount)|^a client that has gone|^This member of the shard %s is at write"
     "|^(the shard is new|enough members in sync|it was the primary of the term|no other member has a later|an operator has adopted)"
-    "|^(has no topology|is not in the topology)$|^of a later version"
+    "|^(has no topology|is not in the topology)$|^of a later version|^%u table%s with changes"
 )
 
 MEMORY = ("([Nn]ot enough|no) (host |I/O )?memory|no memory|memory or no file|no thread\\b|threads of|for its stack|no file descriptor|needs more memory|cannot draw"
@@ -58,6 +58,7 @@ GROUPS = (
      "If only a path and an error of the system follow, such as `No such file or directory`, correct that path or its rights.",
      r"server/(config/|start_check\.c|fd_limit\.c|access\.c|reload\.c)|proto/regular_file",
      (("is an option of redis", "Write the option that the text names, or remove this one."),
+      ("is not an option and its value|this version has no option|options of a table", "Start the version of `sherwoodd` that wrote the data directory, or a newer one."),
       ("unknown flag|unexpected argument|needs a value|takes no value", "Correct the flag: `sherwoodd --help` lists all flags."),
       ("unknown (option|section)|belongs in section|already set|section is missing|without quotes|a comment after a value|have '=' between|neither \\[section|NUL byte|larger than %u KiB|line is longer",
        "Correct the line of the file that the text names: `sherwoodd --print-template` prints a file with every option."),
@@ -124,25 +125,25 @@ GROUPS = (
     ("Data directory, snapshots and the log",
      "At the start these texts end `sherwoodd` with status 1. Later they are in the log, and `INFO persistence` and the problems of the\n"
      "[status page](status.md) show the consequence.",
-     r"server/log/|proto/(snapshot_file|wal_plan|wal_format)",
+     r"server/log/|proto/(snapshot_file|catalog|wal_plan|wal_format)",
      (MEMORY,
       ("another sherwoodd", "Stop the other server, or choose another `--data-dir`."),
       ("damaged|%s/%s %s, at byte|has a key twice|ends too early|bytes where its|header|footer|block|is not a snapshot|columns|name of another snapshot|reads otherwise|is missing[,:]|are missing[,:]"
-       "|torn|another log|epoch that|names it|impossible values|come from different",
+       "|torn|another log|epoch that|names it|impossible values|come from different|contradicts itself|wrong name of a table|another table|another catalog",
        "Copy the directory first. `sherwood-cli snapshot verify` and `sherwood-cli log check` show what can be read. Do what the text says, or restore a backup\n"
        "([Operations](../operations.md))."),
       ("later version|newer version", "Start the version of `sherwoodd` that wrote the file, or a newer one: [Upgrade](../upgrade.md)."),
-      ("start with|do not fit|another width|another --resp-key|resp-keys|has keys that expire|more keys than|needs --capacity|table does not take",
+      ("start with|do not fit|options of the table|several tables|another width|another --resp-key|resp-keys|has keys that expire|more keys than|needs --capacity|table does not take",
        "Start with the options of the server that wrote the files; the text names the option."),
       ("moved or removed|replaced|were removed|another directory|different directories",
        "Put the directory back, or let the server write a snapshot into the new one (`BGSAVE`)."),
       ("write of the log|sync of the log|segment|no room|cannot be (opened|written|synced|locked|read|saved|copied|emptied|%s|removed)|cannot keep|cannot remove|no snapshot was written"
-       "|takes? effect|took effect|writes are refused|refuses writes|tries the snapshot before|log has ended|next start must not",
+       "|takes? effect|took effect|writes are refused|refuses writes|second name|stay until the next|tries the snapshot before|log has ended|next start must not",
        "Read the system's reason in the line: free space, check the disk, and give the files to the user of the server. The server tries again by itself."),
       ("create it, writable|another user owns", "Do what the text says, with the rights of root if the files belong to another user."),
       ("discarded-\\.\\. already", "Remove old directories `discarded-..`, or raise `--ha-discarded-max`."),
       ("longer than %d bytes", "Choose a shorter path for `--data-dir`."),
-      ("stopped|newer one is needed|another history|cannot be loaded|cannot be replayed", "Read the reason or the line before: the server stopped, or a newer snapshot replaced this one."),
+      ("is loading|server stops|stopped|newer one is needed|another history|cannot be loaded|cannot be replayed", "Read the reason or the line before: the server stopped, or a newer snapshot replaced this one."),
       MEMORY)),
     ("Replication",
      "These texts are reasons: of `ERR` after `REPLICAOF`, `WAIT` and `DIGEST`, and of the log lines `replication stopped and is tried again: ..` at the replica and\n"

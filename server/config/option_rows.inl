@@ -446,8 +446,8 @@ SW_LIVE_OPTION(
 SW_OPTION(tables_max, "tables-max", "limits", SW_ANY, SW_NUMBER(1, 4096), "64", "N",
           "Limit the tables, the default one included. TABLE CREATE beyond the limit is refused.")
 SW_OPTION(databases, "databases", "limits", SW_ANY, SW_NUMBER(1, 4096), "1", "N",
-          "Create tables of 64K slots, which grow, for SELECT 1 to N - 1 at the start. Not with "
-          "data-dir, ha, replicaof, a cluster or a table in GPU memory.")
+          "Create tables of 64K slots, which grow, for SELECT 1 to N - 1 at the start. Tables of "
+          "data-dir stay. Not with appendonly, ha, replicaof, a cluster or a table in GPU memory.")
 SW_OPTION(watched_keys_max, "watched-keys-max", "limits", SW_ROBIN_HOOD | SW_CUCKOO,
           SW_SIZE(1, 16 * SW_M), "64K", "N",
           "Limit the keys watched by WATCH over all connections. A key counts once per "

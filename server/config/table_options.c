@@ -5,6 +5,7 @@
 #include "server/config/table_options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "table/configuration.h"
@@ -104,6 +105,71 @@ int sw_table_options_check(const struct sw_table_options *options, char *error, 
     return sw_config_check_given(&options->config, options->given, error, error_bytes) != 0 ||
                    sw_config_check_table(&options->config, error, error_bytes) != 0 ||
                    sw_config_check_limits(&options->config, error, error_bytes) != 0
+               ? -1
+               : 0;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+char *sw_table_options_to_text(const struct sw_config *config)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        const struct sw_option *option = sw_option_at(i);
+        char value[SW_OPTION_VALUE_BYTES];
+        if (sw_option_is_of_a_table(option) && (option->engines >> config->engine & 1) != 0) {
+            sw_option_format(option, config, false, value, sizeof(value));
+            fprintf(out, "%s %s\n", option->name, value);
+        }
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* Sets the option of one line, which it ends with a NUL at the blank and at its end. */
+static int set_line(char *line, struct sw_config *config, char *error, size_t error_bytes)
+{
+    char *blank = strchr(line, ' ');
+    if (blank == NULL) {
+        snprintf(error, error_bytes, "'%.64s' is not an option and its value", line);
+        return -1;
+    }
+    *blank = '\0';
+    const struct sw_option *option = sw_option_find(line);
+    if (option == NULL || !sw_option_is_of_a_table(option)) {
+        snprintf(error, error_bytes, "this version has no option '%.64s' of a table", line);
+        return -1;
+    }
+    return sw_option_set(option, blank + 1, config, error, error_bytes);
+}
+
+int sw_table_options_of_text(const char *text, const struct sw_config *base,
+                             struct sw_config *config, char *error, size_t error_bytes)
+{
+    char *copy = strdup(text), *left = copy;
+    int status = copy == NULL ? -1 : 0;
+    *config = *base;
+    snprintf(error, error_bytes, "not enough memory for the options of a table");
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        const struct sw_option *option = sw_option_at(i);
+        if (sw_option_is_of_a_table(option)) {
+            (void)sw_option_set(option, option->standard, config, error, error_bytes);
+        }
+    }
+    for (char *line; status == 0 && (line = strsep(&left, "\n")) != NULL;) {
+        status = line[0] == '\0' ? 0 : set_line(line, config, error, error_bytes);
+    }
+    free(copy);
+    return status != 0 || sw_config_check_table(config, error, error_bytes) != 0 ||
+                   sw_config_check_limits(config, error, error_bytes) != 0
                ? -1
                : 0;
 }

@@ -39,6 +39,14 @@ int sw_table_options_set(struct sw_table_options *options, const char *name, con
 /* Checks that a table can have these options. */
 int sw_table_options_check(const struct sw_table_options *options, char *error, size_t error_bytes);
 
+/* Writes the options of a table as text: a line each with name, blank, value and newline. Returns
+ * the text, which the caller frees, or NULL if there is no memory. */
+char *sw_table_options_to_text(const struct sw_config *config);
+/* Reads such a text. *config is `base` with these options, and with the defaults of a table's
+ * options that the text lacks. */
+int sw_table_options_of_text(const char *text, const struct sw_config *base,
+                             struct sw_config *config, char *error, size_t error_bytes);
+
 /* Returns whether tables with these options have one shape: a request on one of them means the same
  * on the other. */
 bool sw_config_is_of_one_shape(const struct sw_config *one, const struct sw_config *other);

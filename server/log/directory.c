@@ -169,7 +169,9 @@ int sw_directory_check(const struct sw_directory *directory, char *reason, size_
 static bool is_of_daemon(const char *name)
 {
     uint64_t number;
+    uint32_t table;
     return sw_directory_is_named(name, SW_SNAPSHOT_KIND, &number) ||
+           sw_table_file_is_named(name, &table, &number) ||
            sw_directory_is_named(name, SW_WAL_NAME, &number) ||
            strcmp(name, SW_HISTORY_NAME) == 0 || strcmp(name, SW_ROLE_NAME) == 0 ||
            strcmp(name, SW_WAL_FIRST_NAME) == 0;
@@ -239,6 +241,26 @@ bool sw_directory_is_named(const char *name, const char *kind, uint64_t *number)
     }
     *number = strtoull(name + prefix + 1, NULL, 16);
     sw_directory_name(kind, *number, expected);
+    return strcmp(name, expected) == 0;
+}
+
+void sw_table_file_name(uint32_t id, uint64_t number, char name[SW_DIRECTORY_NAME_MAX])
+{
+    char kind[sizeof(SW_TABLE_KIND) + 9];
+    snprintf(kind, sizeof(kind), SW_TABLE_KIND "-%08" PRIx32, id);
+    sw_directory_name(kind, number, name);
+}
+
+bool sw_table_file_is_named(const char *name, uint32_t *id, uint64_t *number)
+{
+    char expected[SW_DIRECTORY_NAME_MAX];
+    const size_t prefix = strlen(SW_TABLE_KIND "-");
+    if (strncmp(name, SW_TABLE_KIND "-", prefix) != 0 || strlen(name) < prefix + 9) {
+        return false;
+    }
+    *id = (uint32_t)strtoul(name + prefix, NULL, 16);
+    *number = strtoull(name + prefix + 9, NULL, 16);
+    sw_table_file_name(*id, *number, expected);
     return strcmp(name, expected) == 0;
 }
 

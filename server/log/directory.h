@@ -6,6 +6,7 @@
  * | name                | contents                                                             |
  * | lock                | locked, as the directory is; holds the process id of the daemon      |
  * | snapshot-%016x      | a snapshot, named by the write sequence it stands for                |
+ * | table-%08x-%016x    | a snapshot of one of several tables, which a catalog names            |
  * | log-%016x           | a segment of the log, named by its number                            |
  * | first-segment       | the number of the first segment of the newest run (first_segment.h)  |
  * | new-*, spare-*      | unfinished or retired: never read, removed at start                  |
@@ -57,6 +58,12 @@ int sw_directory_follow(struct sw_directory *directory, char *reason, size_t rea
 void sw_directory_name(const char *kind, uint64_t number, char name[SW_DIRECTORY_NAME_MAX]);
 /* Whether `name` is exactly that; then the number in *number. */
 bool sw_directory_is_named(const char *name, const char *kind, uint64_t *number);
+
+/* Writes the name of a table's snapshot, table-`id`-`number`. The other function returns whether
+ * `name` is exactly such a name, then with its numbers. */
+#define SW_TABLE_KIND "table"
+void sw_table_file_name(uint32_t id, uint64_t number, char name[SW_DIRECTORY_NAME_MAX]);
+bool sw_table_file_is_named(const char *name, uint32_t *id, uint64_t *number);
 
 /* Lists the numbers of the files of a kind in ascending order, in memory that the caller frees:
  * *numbers is NULL if there are none. Returns 0, or -1 with errno. */

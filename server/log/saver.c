@@ -57,7 +57,6 @@ static void note_loaded(struct sw_saver *saver)
         saver->facts.saved_sequence = load->header.sequence;
     }
     pthread_mutex_unlock(&saver->mutex);
-    __atomic_store_n(&saver->base_changes, sw_saver_changes(saver->table), __ATOMIC_RELAXED);
     saver->saved_ms = sw_saver_now_ms();
 }
 
@@ -108,9 +107,9 @@ static bool load_newest(struct sw_saver *saver)
     if (sw_recover_after_snapshot(load, saver->config, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
     }
-    /* with a log, only the snapshot is certain: the log may not be durable at the end */
-    saver->base_sequence =
-        saver->owner.wal == NULL ? sw_table_last_sequence(saver->table) : load->header.sequence;
+    if (sw_saver_note_loaded(saver, reason) != 0) {
+        return cannot_load(saver, reason);
+    }
     if (saver->owner.loaded(saver->owner.server) != 0) {
         saver->owner.cannot_load(saver->owner.server);
         return false;
@@ -131,9 +130,9 @@ static void note_saved(struct sw_saver *saver, const struct sw_saved_file *saved
     facts->saved_at = (uint64_t)time(NULL);
     facts->last_ms = sw_saver_now_ms() - saved->began_ms;
     facts->last_hold_us = saved->hold_us;
-    facts->last_bytes = saved->write.file_bytes;
-    facts->last_keys = saved->write.header.entries;
-    facts->saved_sequence = saved->write.header.sequence;
+    facts->last_bytes = saved->bytes;
+    facts->last_keys = saved->entries;
+    facts->saved_sequence = saved->sequence;
     saver->saved_ms = saved->began_ms;
     saver->tried_ms = 0;
 }
@@ -154,13 +153,18 @@ static void log_outcome(const struct sw_saver *saver, int status, const struct s
         sw_log(SW_LOG_ERROR, "no snapshot was written: %s", reason);
         return;
     }
+    char tables[48] = "";
+    if (saved->is_catalog) {
+        snprintf(tables, sizeof(tables), "%u table%s with changes, ", saved->files,
+                 sw_plural_s(saved->files));
+    }
     sw_log(SW_LOG_NOTICE,
-           "wrote %s/" SW_SNAPSHOT_KIND "-%016llx: %llu key%s, %llu MiB, in %.3f s; writes waited "
+           "wrote %s/" SW_SNAPSHOT_KIND
+           "-%016llx: %s%llu key%s, %llu MiB, in %.3f s; writes waited "
            "%.3f ms",
-           saver->directory.path, (unsigned long long)saved->write.header.sequence,
-           (unsigned long long)saved->write.header.entries,
-           sw_plural_s(saved->write.header.entries),
-           (unsigned long long)(saved->write.file_bytes >> 20),
+           saver->directory.path, (unsigned long long)saved->sequence, tables,
+           (unsigned long long)saved->entries, sw_plural_s(saved->entries),
+           (unsigned long long)(saved->bytes >> 20),
            (double)(sw_saver_now_ms() - saved->began_ms) / 1000.0, (double)saved->hold_us / 1000.0);
 }
 
@@ -170,7 +174,7 @@ static void restart_log(struct sw_saver *saver, int status, const struct sw_save
 {
     struct sw_wal *wal = saver->owner.wal;
     uint64_t wait_ms = 0;
-    if (status == 0 && sw_wal_restart(wal, saved->write.header.sequence) == 0) {
+    if (status == 0 && sw_wal_restart(wal, saved->sequence) == 0) {
         saver->restart_ms = saver->restart_wait_ms = 0;
         return;
     }
@@ -202,6 +206,7 @@ static int save(struct sw_saver *saver, bool borrow)
     pthread_mutex_lock(&saver->mutex);
     uint64_t number = saver->requested;
     saver->facts.saving = true;
+    saver->only_count = borrow ? 0 : saver->only_count;
     /* a stop has a deadline: calls owner.moves at once */
     saver->moved_ms = borrow ? 0 : saver->moved_ms;
     saver->facts.saving_since = (uint64_t)time(NULL);
@@ -220,14 +225,17 @@ static int save(struct sw_saver *saver, bool borrow)
         status = -1;
     }
     pthread_mutex_lock(&saver->mutex);
-    if (status == 0) {
-        note_saved(saver, &saved);
-    } else {
+    if (status != 0) {
         note_failed(saver, reason);
+    } else if (saver->only_count == 0) {
+        note_saved(saver, &saved);
     }
+    snprintf(saver->only_reason, sizeof(saver->only_reason), "%s", status == 0 ? "" : reason);
+    saver->only_count = 0;
     saver->facts.saving = false;
     saver->finished = number;
     decide_on_writes(saver, SW_LIVE(saver->config->stop_writes_on_bgsave_error) != 0);
+    pthread_cond_broadcast(&saver->changed); /* for sw_saver_prepare */
     pthread_mutex_unlock(&saver->mutex);
     return status;
 }
@@ -261,7 +269,7 @@ static bool is_due(const struct sw_saver *saver)
     if (saver->tried_ms != 0 && now - saver->tried_ms < RETRY_MS) {
         return false;
     }
-    uint64_t changes = sw_saver_changes(saver->table) - saver->base_changes;
+    uint64_t changes = sw_saver_unsaved_changes(saver);
     return saver->history.kind == SW_HISTORY_REPLACED || log_has_grown(saver) ||
            sw_save_point_is_due(saver->points, saver->point_count, now - saver->saved_ms, changes);
 }
@@ -289,17 +297,14 @@ static bool wait_for_work(struct sw_saver *saver)
     return !stopping;
 }
 
-/* Returns true if the newest snapshot has every write, so that no last one is needed. Returns false
- * for a cache: the times of its last uses have changed. */
-static bool is_saved(const struct sw_saver *saver)
+/* Returns true if the newest snapshot has every write, so that no last one is needed. */
+static bool is_saved(struct sw_saver *saver)
 {
     char reason[SW_SNAPSHOT_REASON_BYTES];
-    struct sw_table_info info;
-    sw_table_info(saver->table, &info);
-    return info.engine != SW_ENGINE_CACHE && saver->history.kind != SW_HISTORY_REPLACED &&
-           (saver->facts.saves > 0 || saver->load.found) &&
+    return saver->history.kind != SW_HISTORY_REPLACED &&
+           (saver->facts.saves > 0 || saver->load.found || saver->is_several) &&
            sw_directory_check(&saver->directory, reason, sizeof(reason)) == 0 &&
-           sw_table_last_sequence(saver->table) == saver->base_sequence;
+           sw_saver_all_saved(saver);
 }
 
 static void *run_saver(void *context)
@@ -322,6 +327,7 @@ static void *run_saver(void *context)
 static void init_parts(struct sw_saver *saver)
 {
     pthread_condattr_t monotonic;
+    pthread_mutex_init(&saver->names, NULL);
     pthread_mutex_init(&saver->history_file, NULL);
     pthread_mutex_init(&saver->mutex, NULL);
     pthread_condattr_init(&monotonic);
@@ -333,6 +339,8 @@ static void init_parts(struct sw_saver *saver)
                                    .value_format = (uint32_t)sw_config_value_format(saver->config),
                                    .value_type = sw_config_value_type(saver->config),
                                    .stop = &saver->stop_loading,
+                                   .catalog = sw_saver_load_catalog,
+                                   .reset = sw_saver_reset,
                                    .progress = on_loaded_block,
                                    .context = saver};
     saver->facts.enabled = true;
@@ -384,6 +392,11 @@ int sw_saver_create(const struct sw_config *config, struct sw_table *table,
     return 0;
 }
 
+void sw_saver_set_tables(struct sw_saver *saver, struct sw_tables *tables)
+{
+    saver->tables = tables;
+}
+
 int sw_saver_start(struct sw_saver *saver)
 {
     if (pthread_create(&saver->thread, NULL, run_saver, saver) != 0) {
@@ -415,7 +428,7 @@ int sw_saver_stop(struct sw_saver *saver, bool save_at_end)
     pthread_mutex_lock(&saver->mutex);
     saver->stopping = true;
     saver->save_at_end = save_at_end;
-    pthread_cond_signal(&saver->changed);
+    pthread_cond_broadcast(&saver->changed);
     pthread_mutex_unlock(&saver->mutex);
     pthread_join(saver->thread, NULL);
     saver->started = false;
@@ -430,6 +443,8 @@ void sw_saver_destroy(struct sw_saver *saver)
         pthread_cond_destroy(&saver->changed);
         pthread_mutex_destroy(&saver->mutex);
         pthread_mutex_destroy(&saver->history_file);
+        pthread_mutex_destroy(&saver->names);
+        free(saver->saved);
         free(saver);
     }
 }

@@ -22,7 +22,10 @@
 #include "server/log/wal.h"
 #include "server/observe/persistence.h"
 
+struct sw_sequencer;
 struct sw_table;
+struct sw_tables;
+struct sw_tables_view;
 
 struct sw_saver;
 
@@ -41,12 +44,15 @@ struct sw_saver_owner {
     /* the log, which begins when all is loaded, and removes segments whose writes a snapshot has;
      * borrowed; NULL: no log */
     struct sw_wal *wal;
+    const struct sw_sequencer *sequencer; /* of all tables; borrowed; NULL: there is one table */
 };
 
 /* Opens and locks data-dir of `config`. Borrows `config` and `table`. Returns 0; or logs an error
  * and returns -1. */
 int sw_saver_create(const struct sw_config *config, struct sw_table *table,
                     const struct sw_saver_owner *owner, struct sw_saver **out);
+/* Sets the tables of the server, which are borrowed. Call it before sw_saver_start. */
+void sw_saver_set_tables(struct sw_saver *saver, struct sw_tables *tables);
 /* Starts the thread, which loads first. Returns 0; or logs an error and returns -1. */
 int sw_saver_start(struct sw_saver *saver);
 
@@ -63,6 +69,17 @@ enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
 /* Returns the outcome of a requested snapshot. Writes an error to `reason` if it failed. */
 enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
                                size_t reason_bytes);
+
+/* Saves what is unsaved of some tables, and waits for that. `count` 0: nothing, except a table that
+ * has writes of an earlier log. Returns 0; or -1 and an error in `reason`. Threads: not a loop's.
+ */
+int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
+                     size_t reason_bytes);
+/* Writes a catalog of the view, which a change is about to publish, under the number `sequence` of
+ * the change. The caller has locked changes. Returns 0 if it is durable; or -1 and an error in
+ * `reason`. */
+int sw_saver_commit(struct sw_saver *saver, const struct sw_tables_view *next, uint64_t sequence,
+                    char *reason, size_t reason_bytes);
 
 /* Replaces the save points (the option `save`, which has been checked), and sets whether writes are
  * refused after a failed snapshot. */

@@ -5,24 +5,6 @@
 #include <stdio.h>
 
 #include "server/log/saver_parts.h"
-#include "table/info.h"
-
-uint64_t sw_saver_changes(const struct sw_table *table)
-{
-    struct sw_table_stats stats;
-    sw_table_stats(table, &stats);
-    return stats.changes;
-}
-
-void sw_saver_note_beside(struct sw_saver *saver, struct sw_snapshot_header *header)
-{
-    struct sw_wal_beside beside = {.from = saver->directory.segments_from};
-    if (saver->owner.wal != NULL) {
-        sw_wal_beside(saver->owner.wal, &beside);
-    }
-    header->segment = beside.segment;
-    header->segments_from = beside.from;
-}
 
 bool sw_saver_is_loading(const struct sw_saver *saver)
 {
@@ -40,7 +22,7 @@ uint64_t sw_saver_ask(struct sw_saver *saver)
     pthread_mutex_lock(&saver->mutex);
     if (!saver->facts.saving && saver->requested == saver->finished) {
         number = ++saver->requested;
-        pthread_cond_signal(&saver->changed);
+        pthread_cond_broadcast(&saver->changed);
     }
     pthread_mutex_unlock(&saver->mutex);
     return number;
@@ -63,9 +45,48 @@ void sw_saver_status(struct sw_saver *saver, struct sw_persistence *facts)
 {
     pthread_mutex_lock(&saver->mutex);
     *facts = saver->facts;
+    facts->changes = facts->loading ? 0 : sw_saver_unsaved_changes(saver);
     pthread_mutex_unlock(&saver->mutex);
     facts->loading_bytes = __atomic_load_n(&saver->load.file_bytes, __ATOMIC_RELAXED);
     facts->loaded_bytes = __atomic_load_n(&saver->load.done_bytes, __ATOMIC_RELAXED);
-    uint64_t base = __atomic_load_n(&saver->base_changes, __ATOMIC_RELAXED);
-    facts->changes = facts->loading ? 0 : sw_saver_changes(saver->table) - base;
+}
+
+/* Saves the tables, after a save that is under way. Returns 0; or -1 and an error in `reason`. */
+static int save_only(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
+                     size_t reason_bytes)
+{
+    pthread_mutex_lock(&saver->mutex);
+    while (!saver->stopping && (saver->facts.saving || saver->requested != saver->finished)) {
+        pthread_cond_wait(&saver->changed, &saver->mutex);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        saver->only[i] = ids[i];
+    }
+    saver->only_count = count;
+    const uint64_t number = ++saver->requested;
+    pthread_cond_broadcast(&saver->changed);
+    while (!saver->stopping && saver->finished < number) {
+        pthread_cond_wait(&saver->changed, &saver->mutex);
+    }
+    const bool is_over = saver->finished >= number;
+    snprintf(reason, reason_bytes, "%s", is_over ? saver->only_reason : "the server stops");
+    pthread_mutex_unlock(&saver->mutex);
+    return reason[0] == '\0' ? 0 : -1;
+}
+
+int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
+                     size_t reason_bytes)
+{
+    const uint32_t first = SW_TABLE_FIRST;
+    if (sw_saver_is_loading(saver)) {
+        snprintf(reason, reason_bytes, "the server is loading its data directory");
+        return -1;
+    }
+    pthread_mutex_lock(&saver->names);
+    const bool is_first_change = !saver->is_several, has_replayed = saver->has_replayed;
+    pthread_mutex_unlock(&saver->names);
+    if (is_first_change) { /* its catalog must not hide writes that are in an earlier log alone */
+        return has_replayed ? save_only(saver, &first, 1, reason, reason_bytes) : 0;
+    }
+    return count == 0 ? 0 : save_only(saver, ids, count, reason, reason_bytes);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_load.c - reading blocks, checking them, and submitting them as batches.
+ * snapshot_load.c - reads the blocks of a file, checks them, and submits them as batches.
  */
 #include "server/log/snapshot_load.h"
 
@@ -27,8 +27,6 @@
 /* One batch is filled while the other runs. */
 #define BATCHES 2
 
-enum outcome { WHOLE, DAMAGED, REFUSED };
-
 /* A batch and its arrays, in I/O memory. */
 struct piece {
     struct sw_batch batch;
@@ -54,23 +52,23 @@ struct loading {
 
 #define SAY(loading, ...) snprintf((loading)->reason, SW_LOAD_REASON_BYTES, __VA_ARGS__)
 
-static enum outcome unreadable(struct loading *loading, uint64_t at)
+static enum sw_load_outcome unreadable(struct loading *loading, uint64_t at)
 {
     if (errno == ENODATA) {
         SAY(loading, "%s/%s ends too early, at byte %" PRIu64, loading->load->directory->path,
             loading->name, at);
-        return DAMAGED;
+        return SW_LOAD_DAMAGED;
     }
     SAY(loading, "%s/%s cannot be read at byte %" PRIu64 ": %s", loading->load->directory->path,
         loading->name, at, strerror(errno));
-    return REFUSED;
+    return SW_LOAD_REFUSED;
 }
 
-static enum outcome damaged(struct loading *loading, const char *what, uint64_t at)
+static enum sw_load_outcome damaged(struct loading *loading, const char *what, uint64_t at)
 {
     SAY(loading, "%s/%s %s, at byte %" PRIu64, loading->load->directory->path, loading->name, what,
         at);
-    return DAMAGED;
+    return SW_LOAD_DAMAGED;
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
@@ -109,7 +107,7 @@ static void close_pieces(struct loading *loading)
     memset(loading->pieces, 0, sizeof(loading->pieces));
 }
 
-static enum outcome refuse_full(struct loading *loading)
+static enum sw_load_outcome refuse_full(struct loading *loading)
 {
     const struct sw_snapshot_header *header = &loading->load->header;
     uint64_t needed = (uint64_t)((double)header->entries / loading->info.max_load) + 1;
@@ -118,21 +116,21 @@ static enum outcome refuse_full(struct loading *loading)
         "--max-capacity, of at least %" PRIu64,
         loading->load->directory->path, loading->name, header->entries,
         sw_plural_s(header->entries), needed);
-    return REFUSED;
+    return SW_LOAD_REFUSED;
 }
 
-static enum outcome cannot_load(struct loading *loading, int status)
+static enum sw_load_outcome cannot_load(struct loading *loading, int status)
 {
     SAY(loading, "%s/%s cannot be loaded: %s", loading->load->directory->path, loading->name,
         sw_status_text(status));
-    return REFUSED;
+    return SW_LOAD_REFUSED;
 }
 
-static enum outcome wait_for(struct loading *loading, struct piece *piece)
+static enum sw_load_outcome wait_for(struct loading *loading, struct piece *piece)
 {
     int status = SW_PENDING;
     if (!piece->in_flight) {
-        return WHOLE;
+        return SW_LOAD_WHOLE;
     }
     while (status == SW_PENDING) {
         status = sw_batch_poll(loading->queue, &piece->batch);
@@ -141,7 +139,7 @@ static enum outcome wait_for(struct loading *loading, struct piece *piece)
     if (status == SW_E_FULL) {
         return refuse_full(loading);
     }
-    return status == SW_OK ? WHOLE : cannot_load(loading, status);
+    return status == SW_OK ? SW_LOAD_WHOLE : cannot_load(loading, status);
 }
 
 /* Copies elements to an array of the same or a larger width. Fills the rest of each element with
@@ -160,15 +158,15 @@ static void copy_wide(void *to, uint32_t to_bytes, const uint8_t *from, uint32_t
 }
 
 /* Submits entries [first, first + count) of the block. */
-static enum outcome submit(struct loading *loading, uint32_t entries, uint32_t first,
-                           uint32_t count)
+static enum sw_load_outcome submit(struct loading *loading, uint32_t entries, uint32_t first,
+                                   uint32_t count)
 {
     const struct sw_snapshot_header *header = &loading->load->header;
     const uint8_t *columns = loading->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
     const uint8_t *values = columns + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_VALUES);
     struct piece *piece = &loading->pieces[loading->next++ % BATCHES];
-    enum outcome outcome = wait_for(loading, piece);
-    if (outcome != WHOLE) {
+    enum sw_load_outcome outcome = wait_for(loading, piece);
+    if (outcome != SW_LOAD_WHOLE) {
         return outcome;
     }
     copy_wide(piece->keys, loading->info.key_bytes, columns + (size_t)first * header->key_bytes,
@@ -200,22 +198,22 @@ static enum outcome submit(struct loading *loading, uint32_t entries, uint32_t f
         return cannot_load(loading, status);
     }
     piece->in_flight = true;
-    return WHOLE;
+    return SW_LOAD_WHOLE;
 }
 
-static enum outcome wait_for_all(struct loading *loading)
+static enum sw_load_outcome wait_for_all(struct loading *loading)
 {
-    enum outcome worst = WHOLE;
+    enum sw_load_outcome worst = SW_LOAD_WHOLE;
     for (int i = 0; i < BATCHES; i++) {
-        enum outcome outcome = wait_for(loading, &loading->pieces[i]);
-        worst = outcome != WHOLE ? outcome : worst;
+        enum sw_load_outcome outcome = wait_for(loading, &loading->pieces[i]);
+        worst = outcome != SW_LOAD_WHOLE ? outcome : worst;
     }
     return worst;
 }
 
 /* --- one file --------------------------------------------------------------------------------- */
 
-static enum outcome load_block(struct loading *loading, uint64_t number)
+static enum sw_load_outcome load_block(struct loading *loading, uint64_t number)
 {
     struct sw_load *load = loading->load;
     const uint32_t entries = sw_snapshot_entries_of(&load->header, number);
@@ -232,8 +230,8 @@ static enum outcome load_block(struct loading *loading, uint64_t number)
     }
     for (uint32_t first = 0; first < entries; first += most) {
         uint32_t count = entries - first < most ? entries - first : most;
-        enum outcome outcome = submit(loading, entries, first, count);
-        if (outcome != WHOLE) {
+        enum sw_load_outcome outcome = submit(loading, entries, first, count);
+        if (outcome != SW_LOAD_WHOLE) {
             return outcome;
         }
     }
@@ -241,17 +239,17 @@ static enum outcome load_block(struct loading *loading, uint64_t number)
     if (load->progress != NULL) {
         load->progress(load->context);
     }
-    return WHOLE;
+    return SW_LOAD_WHOLE;
 }
 
-static enum outcome stopped(struct loading *loading)
+static enum sw_load_outcome stopped(struct loading *loading)
 {
     SAY(loading, "loading was stopped");
-    return REFUSED;
+    return SW_LOAD_REFUSED;
 }
 
 /* Reads and checks the footer, after all blocks. */
-static enum outcome check_footer(struct loading *loading)
+static enum sw_load_outcome check_footer(struct loading *loading)
 {
     uint8_t footer[SW_SNAPSHOT_FOOTER_BYTES];
     const uint64_t end = loading->load->file_bytes - sizeof(footer);
@@ -259,27 +257,27 @@ static enum outcome check_footer(struct loading *loading)
         return unreadable(loading, end);
     }
     const char *wrong = sw_snapshot_check_footer(&loading->load->header, loading->checks, footer);
-    return wrong == NULL ? WHOLE : damaged(loading, wrong, end);
+    return wrong == NULL ? SW_LOAD_WHOLE : damaged(loading, wrong, end);
 }
 
 /* Submits the blocks as batches, one block after the other. */
-static enum outcome submit_blocks(struct loading *loading)
+static enum sw_load_outcome submit_blocks(struct loading *loading)
 {
     struct sw_load *load = loading->load;
     const uint64_t blocks = sw_snapshot_blocks(&load->header);
-    enum outcome outcome = WHOLE;
-    for (uint64_t number = 0; number < blocks && outcome == WHOLE; number++) {
+    enum sw_load_outcome outcome = SW_LOAD_WHOLE;
+    for (uint64_t number = 0; number < blocks && outcome == SW_LOAD_WHOLE; number++) {
         outcome = load_block(loading, number);
         if (__atomic_load_n(load->stop, __ATOMIC_RELAXED)) {
             outcome = stopped(loading);
         }
     }
-    enum outcome last = wait_for_all(loading);
-    outcome = outcome == WHOLE ? last : outcome;
-    return outcome == WHOLE ? check_footer(loading) : outcome;
+    enum sw_load_outcome last = wait_for_all(loading);
+    outcome = outcome == SW_LOAD_WHOLE ? last : outcome;
+    return outcome == SW_LOAD_WHOLE ? check_footer(loading) : outcome;
 }
 
-static enum outcome restore_blocks(struct loading *loading, struct sw_restore *restore)
+static enum sw_load_outcome restore_blocks(struct loading *loading, struct sw_restore *restore)
 {
     struct sw_load *load = loading->load;
     struct sw_snapshot_restore job = {.io = loading->io,
@@ -293,22 +291,22 @@ static enum outcome restore_blocks(struct loading *loading, struct sw_restore *r
                                       .stop = load->stop,
                                       .progress = load->progress,
                                       .context = load->context};
-    enum outcome outcome = WHOLE;
+    enum sw_load_outcome outcome = SW_LOAD_WHOLE;
     if (!sw_snapshot_restore(&job)) {
         errno = job.error;
         outcome = job.error != 0      ? unreadable(loading, job.failed_at)
                   : job.wrong != NULL ? damaged(loading, job.wrong, job.failed_at)
                                       : stopped(loading);
     }
-    outcome = outcome == WHOLE ? check_footer(loading) : outcome;
-    int status = sw_restore_end(restore, outcome == WHOLE);
+    outcome = outcome == SW_LOAD_WHOLE ? check_footer(loading) : outcome;
+    int status = sw_restore_end(restore, outcome == SW_LOAD_WHOLE);
     return status == SW_OK          ? outcome
            : status == SW_E_FULL    ? refuse_full(loading)
            : status == SW_E_INVALID ? damaged(loading, "has a key twice", SW_SNAPSHOT_HEADER_BYTES)
                                     : cannot_load(loading, status);
 }
 
-static enum outcome load_blocks(struct loading *loading)
+static enum sw_load_outcome load_blocks(struct loading *loading)
 {
     struct sw_restore *restore = NULL;
     if ((loading->load->header.columns & SW_SNAPSHOT_TIMES) != 0) {
@@ -324,7 +322,7 @@ static enum outcome load_blocks(struct loading *loading)
     return status == SW_E_UNSUPPORTED ? submit_blocks(loading) : cannot_load(loading, status);
 }
 
-static enum outcome prepare(struct loading *loading)
+static enum sw_load_outcome prepare(struct loading *loading)
 {
     struct sw_load *load = loading->load;
     const struct sw_snapshot_header *header = &load->header;
@@ -336,20 +334,20 @@ static enum outcome prepare(struct loading *loading)
     loading->checks = calloc((size_t)blocks + 1, sizeof(*loading->checks));
     if (loading->block == NULL || loading->checks == NULL || !open_pieces(loading)) {
         SAY(loading, "not enough memory to load %s/%s", load->directory->path, loading->name);
-        return REFUSED;
+        return SW_LOAD_REFUSED;
     }
     struct sw_batch epoch = {.kind = SW_BATCH_EPOCH, .epoch = header->epoch};
     if ((loading->info.batch_kinds >> SW_BATCH_EPOCH & 1) != 0 && header->epoch > 0 &&
         sw_batch_run(loading->queue, &epoch) != SW_OK) {
         SAY(loading, "%s/%s has an epoch that this table does not take", load->directory->path,
             loading->name);
-        return REFUSED;
+        return SW_LOAD_REFUSED;
     }
-    return WHOLE;
+    return SW_LOAD_WHOLE;
 }
 
 /* Reads and checks header and size. */
-static enum outcome read_header(struct loading *loading)
+static enum sw_load_outcome read_header(struct loading *loading)
 {
     struct sw_load *load = loading->load;
     uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
@@ -361,24 +359,25 @@ static enum outcome read_header(struct loading *loading)
     bool newer = false;
     const char *wrong = sw_snapshot_get_header(bytes, &load->header, &newer);
     if (wrong != NULL) {
-        enum outcome outcome = damaged(loading, wrong, 0);
-        return newer ? REFUSED : outcome;
+        enum sw_load_outcome outcome = damaged(loading, wrong, 0);
+        return newer ? SW_LOAD_REFUSED : outcome;
     }
     if (size != sw_snapshot_file_bytes(&load->header)) {
         SAY(loading, "%s/%s has %" PRIu64 " bytes where its header says %" PRIu64,
             load->directory->path, loading->name, size, sw_snapshot_file_bytes(&load->header));
-        return DAMAGED;
+        return SW_LOAD_DAMAGED;
     }
     __atomic_store_n(&load->file_bytes, size, __ATOMIC_RELAXED);
-    return sw_snapshot_fits(load, &loading->info, loading->name, loading->reason) ? WHOLE : REFUSED;
+    return sw_snapshot_fits(load, &loading->info, loading->name, loading->reason) ? SW_LOAD_WHOLE
+                                                                                  : SW_LOAD_REFUSED;
 }
 
-static enum outcome load_open(struct loading *loading)
+static enum sw_load_outcome load_open(struct loading *loading)
 {
-    enum outcome outcome = read_header(loading);
-    if (outcome == WHOLE) {
+    enum sw_load_outcome outcome = read_header(loading);
+    if (outcome == SW_LOAD_WHOLE) {
         outcome = prepare(loading);
-        outcome = outcome == WHOLE ? load_blocks(loading) : outcome;
+        outcome = outcome == SW_LOAD_WHOLE ? load_blocks(loading) : outcome;
         close_pieces(loading);
     }
     free(loading->block);
@@ -388,90 +387,34 @@ static enum outcome load_open(struct loading *loading)
     return outcome;
 }
 
-static enum outcome load_file(struct loading *loading, uint64_t number)
+static enum sw_load_outcome load_file(struct loading *loading, uint64_t number)
 {
     struct sw_load *load = loading->load;
-    sw_directory_name(SW_SNAPSHOT_KIND, number, loading->name);
     loading->fd = loading->io->open(load->directory->fd, loading->name, O_RDONLY, 0);
     if (loading->fd < 0) {
         SAY(loading, "%s/%s cannot be opened: %s", load->directory->path, loading->name,
             sw_file_error(errno));
-        return REFUSED;
+        return SW_LOAD_REFUSED;
     }
-    enum outcome outcome = load_open(loading);
-    if (outcome == WHOLE && load->header.sequence != number) {
+    enum sw_load_outcome outcome = load_open(loading);
+    if (outcome == SW_LOAD_WHOLE && load->header.sequence != number) {
         outcome = damaged(loading, "has the name of another snapshot", 32);
     }
     loading->io->close(loading->fd);
     return outcome;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
-
-/* Logs a damaged file, and removes its entries from the table. */
-static enum outcome step_over(struct loading *loading, uint64_t number)
-{
-    struct sw_load *load = loading->load;
-    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    sw_log(SW_LOG_ERROR, "%s: the server leaves it in place and tries the snapshot before it",
-           loading->reason);
-    if (load->damaged_count < SW_LOAD_DAMAGED_MAX) {
-        load->damaged[load->damaged_count++] = number;
-    }
-    if (sw_batch_run(loading->queue, &clear) != SW_OK) {
-        SAY(loading, "the table cannot be emptied");
-        return REFUSED;
-    }
-    return DAMAGED;
-}
-
-static int load_newest(struct loading *loading, const uint64_t *numbers, size_t count)
-{
-    struct sw_load *load = loading->load;
-    load->highest = count > 0 ? numbers[count - 1] : 0;
-    while (count > 0) {
-        uint64_t number = numbers[--count];
-        enum outcome outcome = load_file(loading, number);
-        if (outcome == DAMAGED) {
-            outcome = step_over(loading, number);
-        }
-        if (outcome != DAMAGED) {
-            load->found = outcome == WHOLE;
-            return outcome == WHOLE ? 0 : -1;
-        }
-    }
-    if (load->damaged_count > 0) {
-        SAY(loading, "all snapshots in %s are damaged: move them away to start with an empty table",
-            load->directory->path);
-        return -1;
-    }
-    return 0;
-}
-
-int sw_snapshot_load(struct sw_load *load, char reason[SW_LOAD_REASON_BYTES])
+enum sw_load_outcome sw_snapshot_load_file(struct sw_load *load, const char *name, uint64_t number,
+                                           char reason[SW_LOAD_REASON_BYTES])
 {
     struct loading loading = {.load = load, .io = load->directory->io, .reason = reason};
-    uint64_t *numbers = NULL;
-    size_t count = 0;
-    if (sw_directory_numbers(load->directory, SW_SNAPSHOT_KIND, &numbers, &count) != 0) {
-        SAY(&loading, "the data directory %s cannot be read: %s", load->directory->path,
-            strerror(errno));
-        return -1;
-    }
+    snprintf(loading.name, sizeof(loading.name), "%s", name);
     sw_table_info(load->table, &loading.info);
     if (sw_queue_create(load->table, &loading.queue) != SW_OK) {
         SAY(&loading, "not enough memory to load snapshots");
-        free(numbers);
-        return -1;
+        return SW_LOAD_REFUSED;
     }
-    int status = load_newest(&loading, numbers, count);
+    const enum sw_load_outcome outcome = load_file(&loading, number);
     sw_queue_destroy(loading.queue);
-    free(numbers);
-    if (load->found) {
-        memcpy(load->directory->log_id, load->header.log_id, SW_LOG_ID_BYTES);
-    }
-    if (status == 0) {
-        sw_table_set_sequence(load->table, load->highest);
-    }
-    return status;
+    return outcome;
 }

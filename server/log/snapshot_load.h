@@ -19,6 +19,8 @@ struct sw_table;
 #define SW_LOAD_REASON_BYTES 512
 #define SW_LOAD_DAMAGED_MAX 16 /* damaged snapshots whose numbers are stored */
 
+enum sw_load_outcome { SW_LOAD_WHOLE, SW_LOAD_DAMAGED, SW_LOAD_REFUSED };
+
 struct sw_load {
     struct sw_directory *directory;  /* gets the log_id of the files there */
     struct sw_table *table;          /* empty, and without another writer */
@@ -27,6 +29,13 @@ struct sw_load {
     const bool *stop;                /* atomic: once it is true, loading ends */
     void (*progress)(void *context); /* called after each block; or NULL */
     void *context;
+    /* Loads the catalog of this number with all of its tables, into *load. Writes an error to
+     * `reason` if it is damaged or refused. NULL: a catalog is refused. */
+    enum sw_load_outcome (*catalog)(struct sw_load *load, uint64_t number,
+                                    char reason[SW_LOAD_REASON_BYTES]);
+    /* Makes the server one of one empty table again, after a damaged catalog. NULL: not called.
+     * Returns 0, or -1. */
+    int (*reset)(struct sw_load *load);
 
     /* atomic: of the file that is loaded */
     uint64_t file_bytes;
@@ -35,6 +44,7 @@ struct sw_load {
     /* out */
     bool found;
     struct sw_snapshot_header header; /* of the loaded snapshot */
+    bool is_catalog;                  /* a catalog was loaded; the header has its numbers */
     uint64_t highest;                 /* number in the name of a snapshot, damaged ones included */
     uint64_t damaged[SW_LOAD_DAMAGED_MAX];
     size_t damaged_count;
@@ -46,5 +56,12 @@ struct sw_load {
  * `reason`. It fails if a file cannot be read, has a newer version, is of another directory, or
  * does not fit the table; if all files are damaged; or if `stop` was set. */
 int sw_snapshot_load(struct sw_load *load, char reason[SW_LOAD_REASON_BYTES]);
+
+/* Returns whether the file is a catalog. Returns false if it cannot be read. */
+bool sw_snapshot_names_catalog(const struct sw_directory *directory, const char *name);
+/* Loads one file, `name`, whose snapshot has the number `number`, into load->table. Writes an error
+ * to `reason` if it is damaged or refused; then some entries may be in the table. */
+enum sw_load_outcome sw_snapshot_load_file(struct sw_load *load, const char *name, uint64_t number,
+                                           char reason[SW_LOAD_REASON_BYTES]);
 
 #endif

@@ -43,6 +43,7 @@ static void fill_header(struct sw_snapshot_write *write, const struct sw_table *
         .incarnation = header->incarnation,
         .segment = header->segment,
         .segments_from = header->segments_from,
+        .table = header->table,
         .wall_us = sw_log_wall_us(),
         .policy = is_cache ? (uint32_t)info.cache_policy : 0,
         .value_type = sw_config_has_rows(config) ? sw_config_value_type(config) : SW_TYPE_BYTES,

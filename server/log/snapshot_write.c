@@ -28,11 +28,17 @@ struct writing {
     char *reason;
 };
 
+static int say(const struct sw_directory *directory, const char *what,
+               char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "%s/%s cannot be %s: %s", directory->path,
+             SW_SNAPSHOT_NEW, what, sw_file_error(errno));
+    return -1;
+}
+
 static int snapshot_write_failed(const struct writing *writing, const char *what)
 {
-    snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "%s/%s cannot be %s: %s",
-             writing->write->directory->path, SW_SNAPSHOT_NEW, what, sw_file_error(errno));
-    return -1;
+    return say(writing->write->directory, what, writing->reason);
 }
 
 static int add_check(struct writing *writing, uint64_t check)
@@ -193,20 +199,23 @@ static int write_file(struct writing *writing)
     return status;
 }
 
-int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES])
+int sw_snapshot_write_new(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     const struct sw_directory *directory = write->directory;
     struct writing writing = {.write = write, .io = directory->io, .reason = reason};
-    char name[SW_DIRECTORY_NAME_MAX];
     write->header.entries = 0;
-    int status = write_file(&writing);
-    if (status == 0) {
-        sw_directory_name(SW_SNAPSHOT_KIND, write->header.sequence, name);
-        status = directory->io->rename(directory->fd, SW_SNAPSHOT_NEW, name) == 0
-                     ? 0
-                     : snapshot_write_failed(&writing, "renamed");
-    }
+    const int status = write_file(&writing);
     if (status != 0) {
+        (void)directory->io->unlink(directory->fd, SW_SNAPSHOT_NEW);
+    }
+    return status;
+}
+
+int sw_snapshot_name(const struct sw_directory *directory, const char *name,
+                     char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    if (directory->io->rename(directory->fd, SW_SNAPSHOT_NEW, name) != 0) {
+        (void)say(directory, "renamed", reason);
         (void)directory->io->unlink(directory->fd, SW_SNAPSHOT_NEW);
         return -1;
     }
@@ -216,6 +225,16 @@ int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_R
         return -1;
     }
     return 0;
+}
+
+int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    char name[SW_DIRECTORY_NAME_MAX];
+    if (sw_snapshot_write_new(write, reason) != 0) {
+        return -1;
+    }
+    sw_directory_name(SW_SNAPSHOT_KIND, write->header.sequence, name);
+    return sw_snapshot_name(write->directory, name, reason);
 }
 
 static int probe_file(const struct sw_io *io, int fd, uint64_t bytes)

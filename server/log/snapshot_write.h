@@ -42,6 +42,11 @@ int sw_snapshot_fill_block(const struct sw_snapshot_header *header, struct sw_im
  * it fails, returns -1 and an error in `reason`, and leaves the directory as it was. One exception:
  * if syncing the directory failed, the new name may exist. Never repeats a failed sync. */
 int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES]);
+/* The two parts of sw_snapshot_write: writes and syncs the new file; renames it to `name` and syncs
+ * the directory. Both remove the new file if they fail. */
+int sw_snapshot_write_new(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES]);
+int sw_snapshot_name(const struct sw_directory *directory, const char *name,
+                     char reason[SW_SNAPSHOT_REASON_BYTES]);
 
 /* Tests whether a snapshot of `bytes` could be written: allocates them in a file, writes and syncs
  * a page, and removes the file. Returns 0; or -1 and an error in `reason`. */

@@ -41,9 +41,12 @@ struct sw_served_loop {
     struct sw_bulk_table *frames; /* likewise */
 };
 
-/* A table of the server. Constant, except the table's contents. */
+/* A table of the server. Constant, except the table's contents. The id of the first table changes
+ * while a data directory is loaded. */
 struct sw_served {
     uint32_t id;
+    uint32_t pins; /* sw_tables_pin; under the lock of the tables */
+    bool leaves;   /* atomic: it was dropped */
     struct sw_table *table;
     struct sw_gate *gate;           /* of its writes */
     const struct sw_config *config; /* its options, and the server's */
@@ -79,6 +82,14 @@ struct sw_tables_owner {
     void (*close)(void *server, struct sw_served *served);
     /* Keeps the counters of a table that is about to be closed. Brief; called under a lock. */
     void (*retire)(void *server, const struct sw_served *served);
+    /* Called before a change, without a lock. `ids`: the tables that a SWAP will exchange; `count`
+     * 0: another change. Returns 0, or -1 with an error: the change is refused. NULL: not called.
+     */
+    int (*prepare)(void *server, const uint32_t *ids, uint32_t count, char *error,
+                   size_t error_bytes);
+    /* Makes a change durable before its view is published. Returns 0, or -1 with an error: the
+     * change is refused. NULL: the tables are not saved. */
+    int (*commit)(void *server, const struct sw_tables_view *next, char *error, size_t error_bytes);
     /* Makes each loop run an iteration. */
     void (*wake)(void *server);
     /* Lets the rights to the table `name` hold for `to` as well; with `to` NULL they end for
@@ -122,9 +133,10 @@ enum sw_change_kind { SW_CHANGE_CREATE, SW_CHANGE_DROP, SW_CHANGE_RENAME, SW_CHA
 /* A change. A name is a name or a number in decimal, except a name that CREATE or RENAME gives. */
 struct sw_change {
     enum sw_change_kind kind;
-    bool is_lenient; /* CREATE: the place may exist; DROP: it may not exist */
-    bool has_number; /* CREATE: the caller chooses the number */
-    uint32_t number; /* the number it chooses */
+    bool is_lenient;  /* CREATE: the place may exist; DROP: it may not exist */
+    bool is_of_start; /* the server makes it before it serves requests: it is not saved */
+    bool has_number;  /* CREATE: the caller chooses the number */
+    uint32_t number;  /* the number it chooses */
     char name[SW_PLACE_NAME_BYTES];
     char other[SW_PLACE_NAME_BYTES]; /* RENAME: the new name; SWAP: the other place */
     struct sw_config config;         /* CREATE: options of the table */
@@ -146,6 +158,28 @@ void sw_tables_end_turn(struct sw_tables *tables);
  * is reserved for the other one. */
 bool sw_tables_claim_several(struct sw_tables *tables);
 bool sw_tables_claim_replication(struct sw_tables *tables);
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Returns the table with the lowest id above `after` that lies in a place, or NULL. A DROP does not
+ * close it until sw_tables_unpin, which returns whether it was dropped meanwhile. */
+struct sw_served *sw_tables_pin(struct sw_tables *tables, uint32_t after);
+bool sw_tables_unpin(struct sw_tables *tables, struct sw_served *served);
+/* Was the table dropped? Its users end soon. */
+static inline bool sw_tables_leaves(const struct sw_served *served)
+{
+    return __atomic_load_n(&served->leaves, __ATOMIC_RELAXED);
+}
+
+/* Stops changes, and returns the newest view, which stays until sw_tables_release. */
+const struct sw_tables_view *sw_tables_hold(struct sw_tables *tables);
+void sw_tables_release(struct sw_tables *tables);
+
+/* Replaces the places by those of a data directory, before requests are served. The table of place
+ * 0 gets the id that `catalog` has for it, and keeps its options; the other tables are made, with
+ * configs[i] for place i, and are empty. NULL: place 0 alone. Returns 0, or -1 with an error. */
+int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
+                      const struct sw_config *const *configs, char *error, size_t error_bytes);
 
 /* --- reading ---------------------------------------------------------------------------------- */
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * catalog_view.h - a catalog of the tables of the server, and the tables that a catalog describes.
+ *
+ * Threads: one at a time.
+ */
+#ifndef SHERWOOD_SERVER_LOG_CATALOG_VIEW_H
+#define SHERWOOD_SERVER_LOG_CATALOG_VIEW_H
+
+#include "proto/catalog.h"
+#include "server/log/catalog_file.h"
+#include "server/tables/tables.h"
+
+/* Makes the catalog of a view. Its tables are through `sequence` and have no file: the caller sets
+ * both for those that have one. Borrows the names of the view. Returns 0, or -1 if there is no
+ * memory; sw_catalog_unmake frees the catalog after either. */
+int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *view,
+                    uint64_t sequence);
+void sw_catalog_unmake(struct sw_catalog *catalog);
+
+/* Makes the places and tables of a decoded catalog, empty: sw_tables_restore. `base`: the options
+ * of the server. Returns 0; or -1 and an error in `reason`. */
+int sw_catalog_restore(const struct sw_catalog *catalog, struct sw_tables *tables,
+                       const struct sw_config *base, char reason[SW_LOAD_REASON_BYTES]);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * saver_load.c - loads the tables that a catalog names.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/log/catalog_view.h"
+#include "server/log/saver_parts.h"
+#include "server/log/snapshot_write.h"
+#include "table/table.h"
+
+/* Lets the load continue with a table. */
+static void aim_at(struct sw_load *load, struct sw_table *table, const struct sw_config *config)
+{
+    load->table = table;
+    load->value_format = (uint32_t)sw_config_value_format(config);
+    load->value_type = sw_config_value_type(config);
+}
+
+/* Loads the file of one table, which is empty. */
+static enum sw_load_outcome load_table(struct sw_load *load, const struct sw_catalog_table *row,
+                                       const struct sw_catalog_header *catalog,
+                                       char reason[SW_LOAD_REASON_BYTES])
+{
+    char name[SW_DIRECTORY_NAME_MAX];
+    sw_table_file_name(row->id, row->file, name);
+    const enum sw_load_outcome outcome = sw_snapshot_load_file(load, name, row->file, reason);
+    const uint32_t wanted = row->id == SW_TABLE_FIRST ? 0 : row->id;
+    if (outcome == SW_LOAD_WHOLE &&
+        (load->header.table != wanted ||
+         memcmp(load->header.log_id, catalog->log_id, sizeof(catalog->log_id)) != 0)) {
+        snprintf(reason, SW_LOAD_REASON_BYTES, "%s/%s is the snapshot of another table",
+                 load->directory->path, name);
+        return SW_LOAD_DAMAGED;
+    }
+    return outcome;
+}
+
+/* Loads all tables. Adds their entries and bytes to *entries and *bytes. */
+static enum sw_load_outcome load_tables(struct sw_saver *saver, const struct sw_catalog *catalog,
+                                        const struct sw_catalog_header *header, uint64_t *entries,
+                                        uint64_t *bytes, char reason[SW_LOAD_REASON_BYTES])
+{
+    struct sw_load *load = &saver->load;
+    enum sw_load_outcome outcome = SW_LOAD_WHOLE;
+    for (size_t i = 0; i < catalog->table_count && outcome == SW_LOAD_WHOLE; i++) {
+        const struct sw_catalog_table *row = &catalog->tables[i];
+        struct sw_served *served = sw_tables_pin(saver->tables, row->id - 1);
+        aim_at(load, served->table, served->config);
+        if (row->file != 0) {
+            outcome = load_table(load, row, header, reason);
+            *entries += load->header.entries;
+            *bytes += load->file_bytes;
+        }
+        sw_table_set_sequence(served->table, load->highest);
+        const struct sw_saved_table saved = {row->id, row->file, load->highest, 0};
+        pthread_mutex_lock(&saver->mutex);
+        if (sw_saver_set_row(saver, &saved) != 0) {
+            snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the tables");
+            outcome = SW_LOAD_REFUSED;
+        }
+        pthread_mutex_unlock(&saver->mutex);
+        (void)sw_tables_unpin(saver->tables, served);
+    }
+    aim_at(load, saver->table, saver->config);
+    return outcome;
+}
+
+static enum sw_load_outcome restore(struct sw_saver *saver, const struct sw_catalog *catalog,
+                                    const struct sw_catalog_header *header,
+                                    char reason[SW_LOAD_REASON_BYTES])
+{
+    char why[SW_LOAD_REASON_BYTES];
+    uint64_t entries = 0, bytes = 0;
+    if (sw_catalog_restore(catalog, saver->tables, saver->config, why) != 0) {
+        snprintf(reason, SW_LOAD_REASON_BYTES, "%s has several tables: %.360s",
+                 saver->directory.path, why);
+        return SW_LOAD_REFUSED;
+    }
+    const enum sw_load_outcome outcome =
+        load_tables(saver, catalog, header, &entries, &bytes, reason);
+    const struct sw_catalog_table *first = sw_catalog_table_of(catalog, catalog->places[0].table);
+    saver->load.header = (struct sw_snapshot_header){.sequence = header->sequence,
+                                                     .entries = entries,
+                                                     .key_form = first->key_form,
+                                                     .segment = header->segment,
+                                                     .segments_from = header->segments_from};
+    memcpy(saver->load.header.log_id, header->log_id, sizeof(header->log_id));
+    __atomic_store_n(&saver->load.file_bytes, bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&saver->load.done_bytes, bytes, __ATOMIC_RELAXED);
+    return outcome;
+}
+
+enum sw_load_outcome sw_saver_load_catalog(struct sw_load *load, uint64_t number,
+                                           char reason[SW_LOAD_REASON_BYTES])
+{
+    struct sw_saver *saver = load->context;
+    struct sw_catalog_header header;
+    struct sw_catalog catalog;
+    enum sw_load_outcome outcome =
+        sw_catalog_read(load->directory, number, &header, &catalog, reason);
+    if (outcome != SW_LOAD_WHOLE) {
+        return outcome;
+    }
+    sw_saver_forget_tables(saver);
+    if (saver->tables == NULL) {
+        snprintf(reason, SW_LOAD_REASON_BYTES, "%s has several tables, and this server has one",
+                 load->directory->path);
+        outcome = SW_LOAD_REFUSED;
+    } else {
+        outcome = restore(saver, &catalog, &header, reason);
+    }
+    saver->is_several = outcome == SW_LOAD_WHOLE;
+    sw_catalog_free(&catalog);
+    return outcome;
+}
+
+int sw_saver_reset(struct sw_load *load)
+{
+    struct sw_saver *saver = load->context;
+    char error[SW_TABLES_ERROR_BYTES];
+    sw_saver_forget_tables(saver);
+    return sw_tables_restore(saver->tables, NULL, NULL, error, sizeof(error));
+}
+
+/* --- after the load --------------------------------------------------------------------------- */
+
+static void note_changes(void *context, const struct sw_place *place,
+                         const struct sw_served *served)
+{
+    struct sw_saver *saver = context;
+    struct sw_saved_table *row = place == NULL ? NULL : sw_saver_row(saver, served->id);
+    if (row != NULL) {
+        row->changes = sw_saver_changes(served->table);
+    }
+}
+
+int sw_saver_note_loaded(struct sw_saver *saver, char reason[SW_LOAD_REASON_BYTES])
+{
+    const struct sw_load *load = &saver->load;
+    const uint64_t last = sw_table_last_sequence(saver->table);
+    const uint64_t number = load->found ? load->header.sequence : 0;
+    /* with a log, only the snapshot is certain: the log may not be durable at the end */
+    const struct sw_saved_table first = {.id = SW_TABLE_FIRST,
+                                         .file = number,
+                                         .through = saver->owner.wal == NULL ? last : number,
+                                         .changes = sw_saver_changes(saver->table)};
+    int status = 0;
+    pthread_mutex_lock(&saver->mutex);
+    if (saver->is_several) {
+        sw_tables_each(saver->tables, note_changes, saver);
+    } else {
+        saver->has_replayed = last > load->highest;
+        status = sw_saver_set_row(saver, &first);
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    if (status != 0) {
+        snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the table");
+    }
+    return status;
+}

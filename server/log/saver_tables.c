@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * saver_tables.c - saves the tables: a file for each table with unsaved writes, then a catalog.
+ *
+ * A server that never had a second table writes a snapshot and no catalog. Without a log each table
+ * is saved at its own instant.
+ */
+#include <stdio.h>
+
+#include "server/log/saver_parts.h"
+#include "server/log/snapshot_take.h"
+#include "table/configuration.h"
+#include "table/image.h"
+#include "table/info.h"
+#include "table/table.h"
+
+/* Least time between two calls of owner.moves. */
+#define MOVES_MS 5000
+
+void sw_saver_notify_owner(struct sw_saver *saver)
+{
+    uint64_t now = sw_saver_now_ms();
+    if (now - saver->moved_ms >= MOVES_MS) {
+        saver->moved_ms = now;
+        saver->owner.moves(saver->owner.server);
+    }
+}
+
+static void on_saved_block(void *context)
+{
+    sw_saver_notify_owner(context);
+}
+
+bool sw_saver_log_is_broken(const struct sw_saver *saver)
+{
+    return saver->owner.wal != NULL && sw_wal_state(saver->owner.wal) == SW_WAL_BROKEN;
+}
+
+/* Returns whether a table has writes that its file lacks. */
+static bool is_unsaved(struct sw_saver *saver, uint32_t id, struct sw_table *table)
+{
+    struct sw_saved_table row;
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    (void)sw_saver_copy_row(saver, id, &row);
+    return info.engine == SW_ENGINE_CACHE || sw_table_last_sequence(table) > row.through;
+}
+
+bool sw_saver_all_saved(struct sw_saver *saver)
+{
+    struct sw_served *served;
+    bool all = true;
+    if (saver->tables == NULL) {
+        return !is_unsaved(saver, SW_TABLE_FIRST, saver->table);
+    }
+    for (uint32_t id = 0; (served = sw_tables_pin(saver->tables, id)) != NULL;) {
+        id = served->id;
+        all &= !is_unsaved(saver, id, served->table);
+        (void)sw_tables_unpin(saver->tables, served);
+    }
+    return all;
+}
+
+/* --- one table -------------------------------------------------------------------------------- */
+
+bool sw_saver_lacks_writes(const struct sw_snapshot_write *write)
+{
+    const struct sw_saver *saver = write->context;
+    return sw_saver_log_is_broken(saver) &&
+           sw_wal_handed(saver->owner.wal) > write->header.sequence;
+}
+
+/* Returns true if the file has become useless: it lacks writes, or its table was dropped. */
+static bool is_outdated(const struct sw_snapshot_write *write)
+{
+    const struct sw_saver *saver = write->context;
+    return sw_saver_lacks_writes(write) ||
+           (saver->saving != NULL && sw_tables_leaves(saver->saving));
+}
+
+/* Checks that the disk has room for the snapshot that restarts the log. Its image makes all other
+ * readers of the table begin again, which must not happen for nothing. */
+static int probe_disk(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    struct sw_table_stats stats;
+    struct sw_table_info info;
+    sw_table_stats(saver->table, &stats);
+    sw_table_info(saver->table, &info);
+    const uint64_t bytes = stats.occupied * (info.key_bytes + info.value_bytes);
+    return sw_snapshot_probe(&saver->directory, bytes + SW_SNAPSHOT_HEADER_BYTES, reason);
+}
+
+/* Writes a snapshot of one table. `served`: the table; NULL: the server has one table, in tests. */
+static int save_one(struct sw_saver *saver, const struct sw_served *served, bool borrow,
+                    struct sw_saved_file *saved, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    struct sw_table *table = served == NULL ? saver->table : served->table;
+    const uint32_t id = served == NULL ? SW_TABLE_FIRST : served->id;
+    const uint64_t changes = sw_saver_changes(table), last = sw_saver_last_number(saver);
+    uint64_t logged = saver->owner.wal == NULL ? 0 : sw_wal_appended(saver->owner.wal);
+    const bool restarts_log = !borrow && sw_saver_log_is_broken(saver);
+    saver->saving = served;
+    saved->write = (struct sw_snapshot_write){.directory = &saver->directory,
+                                              .progress = on_saved_block,
+                                              .is_outdated = borrow ? NULL : is_outdated,
+                                              .goes_first = restarts_log,
+                                              .context = saver};
+    if (restarts_log && probe_disk(saver, reason) != 0) {
+        return -1;
+    }
+    saved->write.header.incarnation = saver->incarnation;
+    saved->write.header.table = id == SW_TABLE_FIRST ? 0 : id;
+    sw_saver_note_beside(saver, &saved->write.header);
+    if (sw_snapshot_take(&saved->write, table, served == NULL ? saver->config : served->config,
+                         borrow, reason) != 0) {
+        return -1;
+    }
+    const uint64_t hold_us = sw_image_held_ns(saved->write.image) / 1000U;
+    int status = sw_snapshot_write_new(&saved->write, reason);
+    sw_image_drop(saved->write.image);
+    const uint64_t number = saved->write.header.sequence;
+    const struct sw_saved_table row = {id, number, number > last ? number : last, changes};
+    status = status == 0 ? sw_saver_name_file(saver, &saved->write, &row, reason) : status;
+    status = status == 0 ? sw_directory_check(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES)
+                         : status;
+    if (status == 0) {
+        saver->base_log = logged;
+        saved->sequence = number;
+        saved->entries += saved->write.header.entries;
+        saved->bytes += saved->write.file_bytes;
+        saved->files++;
+        saved->hold_us = hold_us > saved->hold_us ? hold_us : saved->hold_us;
+    }
+    return status;
+}
+
+/* --- all tables ------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct sw_saver *saver, uint32_t id)
+{
+    bool is = saver->only_count == 0;
+    for (uint32_t i = 0; i < saver->only_count; i++) {
+        is |= saver->only[i] == id;
+    }
+    return is;
+}
+
+static int write_catalog(struct sw_saver *saver, struct sw_saved_file *saved,
+                         char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    const struct sw_tables_view *view = sw_tables_hold(saver->tables);
+    pthread_mutex_lock(&saver->names);
+    saved->sequence = sw_saver_last_number(saver);
+    saved->is_catalog = true;
+    const int status =
+        sw_saver_store_catalog(saver, view, saved->sequence, reason, SW_SNAPSHOT_REASON_BYTES);
+    pthread_mutex_unlock(&saver->names);
+    sw_tables_release(saver->tables);
+    return status;
+}
+
+int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                         char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    struct sw_served *served;
+    saved->began_ms = sw_saver_now_ms();
+    if (saver->tables == NULL) {
+        return save_one(saver, NULL, borrow, saved, reason);
+    }
+    for (uint32_t id = 0; (served = sw_tables_pin(saver->tables, id)) != NULL;) {
+        id = served->id;
+        int status = 0;
+        if (is_wanted(saver, id) &&
+            (!sw_saver_is_several(saver) || is_unsaved(saver, id, served->table))) {
+            status = save_one(saver, served, borrow, saved, reason);
+        }
+        const bool is_dropped = sw_tables_unpin(saver->tables, served);
+        if (status != 0 && !is_dropped) {
+            return -1;
+        }
+    }
+    return sw_saver_is_several(saver) ? write_catalog(saver, saved, reason) : 0;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * change.c - changes of the places, and the places that a data directory has.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/config/table_options.h"
+#include "server/tables/tables_parts.h"
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+/* Returns whether every loop has adopted this view and, if `settled`, uses no other table. The
+ * caller has locked `lock`. */
+static bool all_have(const struct sw_tables *tables, uint64_t number, bool settled)
+{
+    bool all = true;
+    SW_LIST_EACH(&tables->handles, link)
+    {
+        const struct sw_tables_handle *handle = SW_CONTAINER(link, struct sw_tables_handle, link);
+        all &= (settled ? handle->settled : handle->followed) >= number;
+    }
+    return all;
+}
+
+/* Publishes a view, waits for the loops, and frees the view before it. `dropped`: the table that
+ * the view lacks; NULL: none. Waits until no save uses it. The caller has locked `change`. */
+static void publish(struct sw_tables *tables, struct sw_tables_view *view,
+                    struct sw_served *dropped)
+{
+    struct sw_tables_view *before = tables->view;
+    const uint64_t number = view->number;
+    pthread_mutex_lock(&tables->lock);
+    tables->view = view;
+    tables->leaving = dropped;
+    if (dropped != NULL) {
+        __atomic_store_n(&dropped->leaves, true, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&tables->newest, number, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&tables->lock);
+    tables->owner.wake(tables->owner.server);
+    pthread_mutex_lock(&tables->lock);
+    while (!all_have(tables, number, dropped != NULL) || (dropped != NULL && dropped->pins > 0)) {
+        pthread_cond_wait(&tables->moved, &tables->lock);
+    }
+    if (dropped != NULL) {
+        tables->owner.retire(tables->owner.server, dropped);
+    }
+    tables->leaving = NULL;
+    pthread_mutex_unlock(&tables->lock);
+    sw_tables_free_view(before);
+}
+
+static int refuse(char *error, size_t error_bytes, const char *line)
+{
+    snprintf(error, error_bytes, "%s", line);
+    return -1;
+}
+
+/* Writes the error line of a status that is not OK. */
+static int refuse_status(enum sw_places_status status, const struct sw_change *change,
+                         uint32_t most, char *error, size_t error_bytes)
+{
+    const bool renames = change->kind == SW_CHANGE_RENAME;
+    switch (status) {
+    case SW_PLACES_NO_PLACE:
+        return refuse(error, error_bytes, "ERR no such table");
+    case SW_PLACES_EXISTS:
+        return refuse(error, error_bytes, "ERR table exists");
+    case SW_PLACES_NUMBER_IS_USED:
+        snprintf(error, error_bytes, "ERR a table has the number %u: choose another",
+                 change->number);
+        return -1;
+    case SW_PLACES_NO_NAME:
+        return refuse(
+            error, error_bytes,
+            "ERR a table's name is a letter or _, then letters, digits, and _.:-, at most "
+            "63 bytes");
+    case SW_PLACES_NO_NUMBER:
+        snprintf(error, error_bytes, "ERR NUMBER is not an integer from 1 to %u",
+                 SW_PLACE_NUMBERS_FREE - 1);
+        return -1;
+    case SW_PLACES_RESERVED:
+        snprintf(error, error_bytes,
+                 "ERR the name %s is for the table with its number: choose another name, or that "
+                 "NUMBER",
+                 renames ? change->other : change->name);
+        return -1;
+    case SW_PLACES_FULL:
+        snprintf(error, error_bytes, "ERR tables-max %u is reached: drop a table, or raise it",
+                 most);
+        return -1;
+    case SW_PLACES_DEFAULT:
+        return refuse(error, error_bytes,
+                      renames ? "ERR the default table keeps its name"
+                              : "ERR the default table stays: use TABLE TRUNCATE");
+    default:
+        return refuse(error, error_bytes, "ERR out of memory");
+    }
+}
+
+static const struct sw_place *find(const struct sw_tables_view *view, const char *name)
+{
+    return sw_tables_find(view, name, strlen(name));
+}
+
+/* The functions below prepare the next view. They return 0, or -1 with an error. */
+
+static enum sw_places_status create(struct sw_tables *tables, struct sw_tables_view *next,
+                                    struct sw_change *change, char *error, size_t error_bytes)
+{
+    struct sw_place place;
+    const enum sw_places_status status =
+        sw_places_create(&next->catalog, change->name, strlen(change->name),
+                         change->has_number ? &change->number : NULL, &place);
+    if (status != SW_PLACES_OK) {
+        return status;
+    }
+    struct sw_served *served = calloc(1, sizeof(*served));
+    if (served == NULL) {
+        return SW_PLACES_NO_MEMORY;
+    }
+    if (tables->owner.open(tables->owner.server, &change->config, served, error, error_bytes) !=
+        0) {
+        free(served);
+        return SW_PLACES_NO_MEMORY;
+    }
+    served->id = place.table;
+    const uint32_t at = sw_tables_index(next, place.number);
+    memmove(&next->served[at + 1], &next->served[at],
+            (next->catalog.count - 1 - at) * sizeof(struct sw_served *));
+    next->served[at] = served;
+    return SW_PLACES_OK;
+}
+
+static enum sw_places_status drop(struct sw_tables_view *next, const struct sw_change *change,
+                                  struct sw_served **dropped)
+{
+    const struct sw_place *place = find(next, change->name);
+    if (place == NULL) {
+        return SW_PLACES_NO_PLACE;
+    }
+    const uint32_t at = (uint32_t)(place - next->catalog.places);
+    const enum sw_places_status status = sw_places_drop(&next->catalog, place->number);
+    if (status == SW_PLACES_OK) {
+        *dropped = next->served[at];
+        memmove(&next->served[at], &next->served[at + 1],
+                (next->catalog.count - at) * sizeof(struct sw_served *));
+    }
+    return status;
+}
+
+/* Users keep their rights to a place that gets another name: they have them under both names until
+ * all loops have adopted the view. *from receives the old name. */
+static enum sw_places_status rename_place(struct sw_tables *tables, struct sw_tables_view *next,
+                                          const struct sw_change *change,
+                                          char from[SW_PLACE_NAME_BYTES])
+{
+    const struct sw_place *place = find(next, change->name);
+    if (place == NULL) {
+        return SW_PLACES_NO_PLACE;
+    }
+    memcpy(from, place->name, SW_PLACE_NAME_BYTES);
+    const enum sw_places_status status =
+        sw_places_rename(&next->catalog, place->number, change->other, strlen(change->other));
+    if (status == SW_PLACES_OK &&
+        tables->owner.rename(tables->owner.server, from, change->other) != 0) {
+        return SW_PLACES_NO_MEMORY;
+    }
+    return status;
+}
+
+static enum sw_places_status swap(struct sw_tables_view *next, const struct sw_change *change,
+                                  char *error, size_t error_bytes)
+{
+    const struct sw_place *one = find(next, change->name), *other = find(next, change->other);
+    if (one == NULL || other == NULL) {
+        return SW_PLACES_NO_PLACE;
+    }
+    struct sw_served **at = &next->served[one - next->catalog.places];
+    struct sw_served **other_at = &next->served[other - next->catalog.places];
+    if (!sw_config_is_of_one_shape((*at)->config, (*other_at)->config)) {
+        refuse(error, error_bytes,
+               "ERR the tables have different shapes (TABLE INFO): create the new one with LIKE");
+        return SW_PLACES_NO_PLACE;
+    }
+    struct sw_served *served = *at;
+    *at = *other_at;
+    *other_at = served;
+    return sw_places_swap(&next->catalog, one->number, other->number);
+}
+
+/* Is there nothing to do for a change that is lenient? */
+static bool is_done_already(const struct sw_tables *tables, const struct sw_change *change)
+{
+    const bool exists = find(tables->view, change->name) != NULL;
+    return change->is_lenient && exists == (change->kind == SW_CHANGE_CREATE) &&
+           (change->kind == SW_CHANGE_CREATE || change->kind == SW_CHANGE_DROP);
+}
+
+/* Makes the next view durable, if the owner saves the tables. */
+static int commit(const struct sw_tables *tables, const struct sw_tables_view *next, char *error,
+                  size_t error_bytes)
+{
+    return tables->owner.commit == NULL
+               ? 0
+               : tables->owner.commit(tables->owner.server, next, error, error_bytes);
+}
+
+/* Closes a table that no loop uses, and frees it. NULL is allowed. */
+static void close_table(struct sw_tables *tables, struct sw_served *served)
+{
+    if (served != NULL) {
+        tables->owner.close(tables->owner.server, served);
+    }
+    if (served != tables->first) {
+        free(served);
+    }
+}
+
+/* Frees a view that was not published, and closes the table that it has beyond the newest view. */
+static void take_back(struct sw_tables *tables, struct sw_tables_view *next)
+{
+    for (uint32_t i = 0; i < next->catalog.count; i++) {
+        if (next->served[i]->id >= tables->view->catalog.next_table) {
+            close_table(tables, next->served[i]);
+        }
+    }
+    sw_tables_free_view(next);
+}
+
+/* Lets the owner save the tables that a SWAP will exchange, so that a crash behind it finds both.
+ */
+static int prepare(struct sw_tables *tables, const struct sw_change *change, char *error,
+                   size_t error_bytes)
+{
+    uint32_t ids[2], count = 0;
+    if (tables->owner.prepare == NULL || change->is_of_start) {
+        return 0;
+    }
+    pthread_mutex_lock(&tables->lock);
+    const struct sw_place *one = find(tables->view, change->name);
+    const struct sw_place *other = find(tables->view, change->other);
+    if (change->kind == SW_CHANGE_SWAP && one != NULL && other != NULL) {
+        ids[count++] = one->table;
+        ids[count++] = other->table;
+    }
+    pthread_mutex_unlock(&tables->lock);
+    return tables->owner.prepare(tables->owner.server, ids, count, error, error_bytes);
+}
+
+/* Ends the rights of users under a name, if a RENAME (from the name `from`) has doubled them. */
+static void end_name(const struct sw_tables *tables, const char *name, const char *from)
+{
+    if (from[0] != '\0') {
+        (void)tables->owner.rename(tables->owner.server, name, NULL);
+    }
+}
+
+static int carry_out(struct sw_tables *tables, struct sw_change *change, char *error,
+                     size_t error_bytes)
+{
+    char from[SW_PLACE_NAME_BYTES] = "";
+    struct sw_served *dropped = NULL;
+    struct sw_tables_view *next = sw_tables_next_view(tables->view);
+    enum sw_places_status status = SW_PLACES_NO_MEMORY;
+    error[0] = '\0';
+    if (next == NULL) {
+        return refuse_status(status, change, 0, error, error_bytes);
+    }
+    switch (change->kind) {
+    case SW_CHANGE_CREATE:
+        status = create(tables, next, change, error, error_bytes);
+        break;
+    case SW_CHANGE_DROP:
+        status = drop(next, change, &dropped);
+        break;
+    case SW_CHANGE_RENAME:
+        status = rename_place(tables, next, change, from);
+        break;
+    default:
+        status = swap(next, change, error, error_bytes);
+        break;
+    }
+    if (status != SW_PLACES_OK) {
+        const uint32_t most = next->catalog.most;
+        sw_tables_free_view(next);
+        return error[0] != '\0' ? -1 : refuse_status(status, change, most, error, error_bytes);
+    }
+    if (!change->is_of_start && commit(tables, next, error, error_bytes) != 0) {
+        take_back(tables, next);
+        end_name(tables, change->other, from);
+        return -1;
+    }
+    publish(tables, next, dropped);
+    end_name(tables, from, from);
+    close_table(tables, dropped);
+    return 0;
+}
+
+int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *error,
+                     size_t error_bytes)
+{
+    int status = 0;
+    if (tables->owner.one_table != NULL) {
+        return refuse(error, error_bytes, tables->owner.one_table);
+    }
+    if (prepare(tables, change, error, error_bytes) != 0) {
+        return -1;
+    }
+    pthread_mutex_lock(&tables->change);
+    if (is_done_already(tables, change)) {
+        status = 0;
+    } else if (change->kind == SW_CHANGE_CREATE && !sw_tables_claim_several(tables)) {
+        status = refuse(error, error_bytes,
+                        "ERR this server replicates, or did so since its start: it has one table");
+    } else {
+        status = carry_out(tables, change, error, error_bytes);
+    }
+    pthread_mutex_unlock(&tables->change);
+    return status;
+}
+
+/* --- restoring -------------------------------------------------------------------------------- */
+
+/* Closes all tables except the first, which gets the id `id`. The caller has locked `change`. */
+static int leave_one(struct sw_tables *tables, uint32_t id)
+{
+    while (tables->view->catalog.count > 1) {
+        struct sw_tables_view *next = sw_tables_next_view(tables->view);
+        if (next == NULL) {
+            return -1;
+        }
+        struct sw_places *catalog = &next->catalog;
+        struct sw_served *dropped = next->served[catalog->count - 1];
+        (void)sw_places_drop(catalog, catalog->places[catalog->count - 1].number);
+        publish(tables, next, dropped);
+        close_table(tables, dropped);
+    }
+    tables->first->id = id;
+    return 0;
+}
+
+/* Opens the tables of a view whose places are set. The first exists. Returns 0; or -1 with an error
+ * and no new table. */
+static int open_all(struct sw_tables *tables, struct sw_tables_view *next,
+                    const struct sw_config *const *configs, char *error, size_t error_bytes)
+{
+    const struct sw_tables_owner *owner = &tables->owner;
+    next->served[0] = tables->first;
+    for (uint32_t i = 1; i < next->catalog.count; i++) {
+        struct sw_served *served = calloc(1, sizeof(*served));
+        if (served == NULL ||
+            owner->open(owner->server, configs[i], served, error, error_bytes) != 0) {
+            free(served);
+            while (i-- > 1) {
+                close_table(tables, next->served[i]);
+            }
+            return -1;
+        }
+        served->id = next->catalog.places[i].table;
+        next->served[i] = served;
+    }
+    return 0;
+}
+
+/* The caller has locked `change`. */
+static int restore(struct sw_tables *tables, const struct sw_places *catalog,
+                   const struct sw_config *const *configs, char *error, size_t error_bytes)
+{
+    if (leave_one(tables, catalog->places[0].table) != 0) {
+        return -1;
+    }
+    struct sw_tables_view *next = sw_tables_next_view(tables->view);
+    if (next == NULL) {
+        return -1;
+    }
+    memcpy(next->catalog.places, catalog->places, catalog->count * sizeof(*catalog->places));
+    next->catalog.count = catalog->count;
+    next->catalog.next_number = catalog->next_number;
+    next->catalog.next_table = catalog->next_table;
+    if (open_all(tables, next, configs, error, error_bytes) != 0) {
+        sw_tables_free_view(next);
+        return -1;
+    }
+    publish(tables, next, NULL);
+    return 0;
+}
+
+int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
+                      const struct sw_config *const *configs, char *error, size_t error_bytes)
+{
+    struct sw_places alone;
+    snprintf(error, error_bytes, "ERR not enough memory");
+    if (sw_places_init(&alone, 1) != SW_PLACES_OK) {
+        return -1;
+    }
+    pthread_mutex_lock(&tables->change);
+    const uint32_t most = tables->view->catalog.most;
+    int status = -1;
+    if (catalog != NULL && tables->owner.one_table != NULL) {
+        snprintf(error, error_bytes, "%s", tables->owner.one_table);
+    } else if (catalog != NULL && catalog->count > most) {
+        snprintf(error, error_bytes, "ERR it has %u tables, and tables-max is %u: raise tables-max",
+                 catalog->count, most);
+    } else if (catalog != NULL && !sw_tables_claim_several(tables)) {
+        snprintf(error, error_bytes, "ERR this server replicates: it has one table");
+    } else {
+        status = restore(tables, catalog != NULL ? catalog : &alone, configs, error, error_bytes);
+    }
+    pthread_mutex_unlock(&tables->change);
+    sw_places_fini(&alone);
+    return status;
+}

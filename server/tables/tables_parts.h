@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tables_parts.h - internals of the tables. tables.c has the views and the loops; change.c has the
+ * changes.
+ */
+#ifndef SHERWOOD_SERVER_TABLES_TABLES_PARTS_H
+#define SHERWOOD_SERVER_TABLES_TABLES_PARTS_H
+
+#include <pthread.h>
+
+#include "server/tables/tables.h"
+
+enum claim { CLAIM_NONE, CLAIM_SEVERAL, CLAIM_REPLICATION };
+
+struct sw_tables {
+    struct sw_tables_owner owner;
+    pthread_mutex_t change; /* locked during a change; taken before `lock` */
+    pthread_mutex_t lock;   /* protects the fields below */
+    pthread_cond_t moved;   /* a loop has followed or settled */
+    struct sw_tables_view *view;
+    struct sw_list handles;
+    uint64_t newest; /* atomic, set under `lock`: the number of `view` */
+    int claim;       /* atomic: enum claim */
+    bool is_taken;   /* atomic: a change has the turn */
+    struct sw_served *first;
+    const struct sw_served *leaving; /* the table that a DROP is about to close; NULL: none */
+};
+
+/* Returns a copy with the next number, or NULL. */
+struct sw_tables_view *sw_tables_next_view(const struct sw_tables_view *view);
+void sw_tables_free_view(struct sw_tables_view *view);
+
+/* Returns where a place with this number is in the view, or UINT32_MAX. */
+uint32_t sw_tables_index(const struct sw_tables_view *view, uint32_t number);
+
+#endif

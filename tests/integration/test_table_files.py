@@ -1,0 +1,307 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Several tables in a data directory without a log: snapshots of each, catalogs that name them, changes that are durable
+when they are answered, and what a start makes of it after kill -9."""
+
+import contextlib
+import os
+import random
+import struct
+
+import wire
+from data_directory import Directory, does_not_start
+from faults import FOREVER, Faults
+from harness import Server, case, check, drawn_seed, equal, main
+
+SEED = drawn_seed()
+KEYS = range(8)
+
+
+@contextlib.contextmanager
+def serving(folder, *flags, **how):
+    """A daemon in the directory, and one connection to it."""
+    with Server("--capacity", "4K", "--data-dir", str(folder), *flags, **how) as server, server.connect() as socket:
+        yield server, wire.Replies(socket)
+
+
+def pairs(reply):
+    return dict(zip(reply[::2], reply[1::2]))
+
+
+def places(replies):
+    """Returns {name: (number, id)} of the server's places."""
+    found = {}
+    for row in replies.ask("TABLE", "LIST"):
+        shown = pairs(replies.ask("TABLE", "INFO", pairs(row)[b"name"]))
+        found[shown[b"name"].decode()] = (shown[b"number"], shown[b"id"])
+    return found
+
+
+def contents(replies, name):
+    equal(replies.ask("SELECT", name), "OK", name)
+    values = {key: replies.ask("GET", key) for key in KEYS}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def fill(replies, name, values):
+    equal(replies.ask("SELECT", name), "OK", name)
+    for key, value in values.items():
+        equal(replies.ask("SET", key, value), "OK", f"SET {key}")
+
+
+def files(folder, kind):
+    return sorted(name for name in os.listdir(folder) if name.startswith(kind + "-"))
+
+
+def version(path):
+    """Returns the version in the header of a snapshot or a catalog."""
+    header = path.read_bytes()[:12]
+    equal(header[:8], b"SWSNAP\0\1", path)
+    return struct.unpack("<I", header[8:])[0]
+
+
+@case
+def one_table():
+    """a server that never had a second table writes snapshots of version 1 and no other file"""
+    with Directory() as folder:
+        for _ in range(2):
+            with serving(folder) as (_, replies):
+                equal([replies.ask("INCR", 1), replies.ask("SAVE")][1], "OK", "SAVE")
+        equal(files(folder, "table"), [], "files of tables")
+        for name in files(folder, "snapshot"):
+            equal(version(folder / name), 1, name)
+            equal((folder / name).read_bytes()[200:4088], bytes(3888), f"{name}: no new field is in use")
+
+
+@case
+def a_stop_and_a_start():
+    """tables of all shapes come back with places, ids, options, keys and lifetimes"""
+    with Directory() as folder:
+        with serving(folder) as (_, replies):
+            for words in ("narrow key-bits 32 resp-keys decimal", "texts value-bytes 60 value-type string resp-keys hash",
+                          "brief NUMBER 7 default-ttl 100000", "cached engine cache policy lfu", "fixed engine cuckoo"):
+                equal(replies.ask("TABLE", "CREATE", *words.split()), "OK", words)
+            fill(replies, "default", {1: 10})
+            fill(replies, "narrow", {2: 20})
+            fill(replies, "texts", {3: "a text"})
+            fill(replies, "brief", {4: 40})
+            fill(replies, "cached", {5: "warm"})
+            fill(replies, "fixed", {6: 60})
+            before = {name: (replies.ask("TABLE", "INFO", name), contents(replies, name)) for name in places(replies)}
+        with serving(folder) as (_, replies):
+            for name, (shown, wanted) in before.items():
+                again, shown = pairs(replies.ask("TABLE", "INFO", name)), pairs(shown)
+                equal({key: value for key, value in again.items() if key not in (b"slots", b"bytes")},
+                      {key: value for key, value in shown.items() if key not in (b"slots", b"bytes")}, name)
+                equal(contents(replies, name), wanted, name)
+            equal(replies.ask("SELECT", "brief"), "OK", "SELECT")
+            check(0 < replies.ask("TTL", 4) <= 100000, "the lifetime came back")
+            equal(replies.ask("TABLE", "CREATE", "next"), "OK", "CREATE")
+            check(max(places(replies).values()) == places(replies)["next"], "the next number and the next id are new")
+
+
+@case
+def the_first_change():
+    """the first change keeps the snapshot of the one table, and the catalog is what older daemons refuse"""
+    with Directory() as folder:
+        with serving(folder) as (server, replies):
+            fill(replies, "default", {1: 10, 2: 20})
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+            name, = files(folder, "snapshot")
+            number = name.partition("-")[2]
+            fill(replies, "default", {1: 11})
+            equal(replies.ask("TABLE", "CREATE", "a"), "OK", "CREATE")
+            equal(files(folder, "table"), [f"table-00000001-{number}"], "a second name of the snapshot")
+            equal((folder / name).read_bytes(), (folder / f"table-00000001-{number}").read_bytes(), "its bytes")
+            equal(version(folder / files(folder, "snapshot")[-1]), 2, "the newest is a catalog")
+            server.end_by_kill()
+        with serving(folder) as (server, replies):
+            equal([contents(replies, "default"), contents(replies, "a")], [{1: b"10", 2: b"20"}, {}], "the last save, and a")
+            server.end_by_kill()
+        said = does_not_start("--data-dir", str(folder), "--appendonly", "yes")
+        check("several tables are not logged" in said, said)
+        said = does_not_start("--data-dir", str(folder), "--tables-max", "1")
+        check("it has 2 tables, and tables-max is 1" in said, said)
+
+
+@case
+def a_swap_saves_both():
+    """behind an answered SWAP a crash finds what both tables had, under their new names; a save writes what is unsaved"""
+    with Directory() as folder:
+        with serving(folder) as (server, replies):
+            equal(replies.ask("TABLE", "CREATE", "v2", "LIKE", "default"), "OK", "CREATE")
+            equal(replies.ask("TABLE", "CREATE", "idle", "LIKE", "default"), "OK", "CREATE")
+            fill(replies, "default", {1: 10})
+            fill(replies, "v2", {1: 20})
+            fill(replies, "idle", {1: 30})
+            equal(replies.ask("TABLE", "SWAP", "default", "v2"), "OK", "SWAP")
+            equal(len(files(folder, "table")), 2, "the third table was not saved")
+            server.end_by_kill()
+        with serving(folder) as (server, replies):
+            equal([contents(replies, name) for name in ("default", "v2", "idle")], [{1: b"20"}, {1: b"10"}, {}], "both, swapped")
+            before = files(folder, "table")
+            fill(replies, "idle", {1: 31})
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+            equal(sorted(set(files(folder, "table")) - set(before))[0][:14], "table-00000003", "the unsaved table")
+            check(set(before) <= set(files(folder, "table")), "the others keep their files")
+            check("1 table with changes" in server.log(), server.log())
+            equal(replies.ask("TABLE", "DROP", "idle"), "OK", "DROP")
+            equal([replies.ask("SAVE"), replies.ask("SAVE")], ["OK", "OK"], "SAVE")
+            fill(replies, "v2", {1: 11})
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+            check(not any(name.startswith("table-00000003") for name in files(folder, "table")), "the dropped table's file")
+        with serving(folder) as (_, replies):
+            equal(sorted(places(replies)), ["default", "v2"], "the drop")
+            equal([contents(replies, name) for name in ("default", "v2")], [{1: b"20"}, {1: b"11"}], "the last save")
+
+
+@case
+def the_first_table_dropped():
+    """the table that a server started with may leave place 0, and the directory"""
+    with Directory() as folder:
+        with serving(folder) as (server, replies):
+            fill(replies, "default", {1: 10})
+            for words in (("CREATE", "v2", "LIKE", "default"), ("SWAP", "v2", "default"), ("DROP", "v2")):
+                equal(replies.ask("TABLE", *words), "OK", words)
+            fill(replies, "default", {2: 20})
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+            server.end_by_kill()
+        for _ in range(2):
+            with serving(folder) as (_, replies):
+                equal((places(replies), contents(replies, "default")), ({"default": (0, 2)}, {2: b"20"}), "the other table")
+        equal([name for name in files(folder, "table") if name.startswith("table-00000001")], [], "the first one's file")
+
+
+@case
+def databases():
+    """--databases makes the places that the directory lacks, and keeps those it has"""
+    with Directory() as folder:
+        with serving(folder) as (_, replies):
+            fill(replies, "default", {1: 1})
+        with serving(folder, "--databases", "3") as (server, replies):
+            fill(replies, 2, {1: 2})
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+            server.end_by_kill()
+        with serving(folder, "--databases", "4") as (_, replies):
+            equal([contents(replies, place) for place in range(4)], [{1: b"1"}, {}, {1: b"2"}, {}], "four databases")
+            equal(replies.ask("SWAPDB", 0, 2), "OK", "SWAPDB")
+        with serving(folder) as (_, replies):
+            equal([contents(replies, place) for place in range(4)], [{1: b"2"}, {}, {1: b"1"}, {}], "and without the option")
+
+
+@case
+def damage():
+    """a damaged catalog, or file of a table, is left in place, and the catalog before it is loaded; a missing file is not"""
+    for what in ("catalog", "table", "missing"):
+        with Directory() as folder:
+            with serving(folder) as (_, replies):
+                equal(replies.ask("TABLE", "CREATE", "a"), "OK", "CREATE")
+                fill(replies, "a", {1: 1})
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+                fill(replies, "a", {1: 2})
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+            name = files(folder, "snapshot" if what == "catalog" else "table")[-1]
+            bytes_ = bytearray((folder / name).read_bytes())
+            bytes_[4096 + 70] ^= 1
+            if what == "missing":
+                (folder / name).unlink()
+                said = does_not_start("--data-dir", str(folder))
+                check(name in said and "cannot be opened" in said, said)
+                continue
+            (folder / name).write_bytes(bytes_)
+            with serving(folder, errors="damaged") as (_, replies):
+                equal((sorted(places(replies)), contents(replies, "a")), (["a", "default"], {1: b"1"}), what)
+
+
+def apply(oracle, saved, replies, draw):
+    """Sends one random command, and does the same to `oracle`: {name: table}, each [id, values]. `saved`: {id: values}."""
+    names, name = sorted(oracle), f"t{draw.randrange(4)}"
+    one, other, kind = draw.choice(names), draw.choice(names), draw.randrange(12)
+    if kind < 6:
+        key, value = draw.randrange(8), draw.randrange(1000)
+        fill(replies, one, {key: value})
+        oracle[one][1][key] = str(value).encode()
+    elif kind == 6 and name not in oracle:
+        equal(replies.ask("TABLE", "CREATE", name, "LIKE", "default"), "OK", name)
+        oracle[name] = [places(replies)[name][1], {}]
+        saved[oracle[name][0]] = {}
+    elif kind == 7 and name in oracle:
+        equal(replies.ask("TABLE", "DROP", name), "OK", name)
+        del oracle[name]
+    elif kind in (8, 9):
+        equal(replies.ask("TABLE", "SWAP", one, other), "OK", (one, other))
+        oracle[one], oracle[other] = oracle[other], oracle[one]
+        for table in (oracle[one], oracle[other]):
+            saved[table[0]] = dict(table[1])
+    elif kind == 10 and name in oracle and f"{name}x" not in oracle:
+        equal(replies.ask("TABLE", "RENAME", name, f"{name}x"), "OK", name)
+        oracle[f"{name}x"] = oracle.pop(name)
+    elif kind == 11:
+        equal(replies.ask("SAVE"), "OK", "SAVE")
+        saved.update({number: dict(values) for number, values in oracle.values()})
+
+
+@case
+def kills_beside_an_oracle():
+    """after kill -9 every answered change of the places stands, and each table is what its last save had"""
+    draw, oracle, saved = random.Random(SEED), {"default": [1, {}]}, {1: {}}
+    with Directory() as folder:
+        for _ in range(8):
+            with serving(folder) as (server, replies):
+                equal({name: contents(replies, name) for name in places(replies)},
+                      {name: table[1] for name, table in oracle.items()}, "places and contents")
+                equal({name: number for name, (_, number) in places(replies).items()},
+                      {name: table[0] for name, table in oracle.items()}, "ids")
+                for _ in range(40):
+                    apply(oracle, saved, replies, draw)
+                if draw.randrange(3) > 0:
+                    server.end_by_kill()
+                    oracle = {name: [number, dict(saved[number])] for name, (number, _) in oracle.items()}
+                else:
+                    saved.update({number: dict(values) for number, values in oracle.values()})
+
+
+@case
+def failing_calls():
+    """a change or a save that fails at any call changes nothing, and a crash behind it finds the state before or after"""
+    draw = random.Random(SEED)
+    before, after = {1: b"1"}, {1: b"2"}
+    for words in (("CREATE", "c"), ("DROP", "b"), ("SWAP", "a", "b"), ("SAVE",)):
+        for kind in ("write", "sync", "rename", "folder"):
+            with Directory() as folder:
+                faults = Faults()
+                with serving(folder, errors="cannot be|no snapshot", environment=faults.environment()) as (server, replies):
+                    for name in "ab":
+                        equal(replies.ask("TABLE", "CREATE", name, "LIKE", "default"), "OK", "CREATE")
+                    fill(replies, "a", {1: 1})
+                    fill(replies, "b", {1: 3})
+                    equal(replies.ask("SAVE"), "OK", "SAVE")
+                    fill(replies, "a", {1: 2})
+                    getattr(faults, kind).fail(FOREVER, after=draw.randrange(3))
+                    reply = replies.ask("TABLE", *words) if words != ("SAVE",) else replies.ask("SAVE")
+                    failed = isinstance(reply, wire.Error)
+                    check(failed or reply == "OK", reply)
+                    is_changed = words != ("SAVE",) and not failed
+                    now = {name: contents(replies, name) for name in sorted(places(replies)) if name != "default"}
+                    one, other = (after, {1: b"3"}) if words[0] != "SWAP" or failed else ({1: b"3"}, after)
+                    wanted = {"a": one, "b": other}
+                    if is_changed and words[0] == "CREATE":
+                        wanted["c"] = {}
+                    if is_changed and words[0] == "DROP":
+                        del wanted["b"]
+                    equal(now, wanted, f"{words} and a failing {kind}: {reply!r}")
+                    server.end_by_kill()
+                with serving(folder) as (_, replies):
+                    names = set(places(replies))
+                    check(names in ({"default", "a", "b"}, {"default", "a", "b", "c"}, {"default", "a"}), names)
+                    if not failed:
+                        equal(names, set(now) | {"default"}, "an answered change")
+                    rows = {name: contents(replies, name) for name in names - {"default", "c"}}
+                    plain = rows.get("a") in (before, after) and rows.get("b", {1: b"3"}) == {1: b"3"}
+                    swapped = rows.get("a") == {1: b"3"} and rows.get("b") in (before, after)
+                    check(plain or (words[0] == "SWAP" and swapped), f"{words} and a failing {kind}: {rows}")
+                    if not failed and words[0] in ("SWAP", "SAVE"):
+                        equal(rows["b" if words[0] == "SWAP" else "a"], after, "what was saved before the reply")
+
+
+main()
