@@ -183,6 +183,7 @@ static void add(void *context, const struct sw_place *place, const struct sw_ser
     sum->info->capacity_slots += info.capacity_slots;
     sum->info->occupied_max += info.occupied_max;
     sum->info->bytes_reserved += info.bytes_reserved;
+    sum->info->bytes_unused += info.bytes_unused;
     sum->stats->occupied += stats.occupied;
     sum->stats->expires += stats.expires;
 }

@@ -28,6 +28,7 @@ struct sw_backend_facts {
     uint64_t max_capacity_slots; /* constant */
     uint64_t occupied_max;
     uint64_t bytes_reserved; /* slots and scratch, in the memory the slots lie in */
+    uint64_t bytes_unused;   /* mapped besides: replaced arrays, or memory for the next growth */
     uint64_t raw_bytes;      /* bytes that raw_copy copies */
     uint64_t image_bytes;    /* memory that taking an image needs */
     uint64_t rows_mapped;    /* 0: values lie in the slots */

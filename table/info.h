@@ -52,6 +52,10 @@ struct sw_table_info {
      * records and for the windows of a scan: max(16384, max_probe + 2) buckets of the table (at
      * most all of them) and the same number of the stash, doubled whenever a scan needs more. */
     uint64_t bytes_reserved; /* * */
+    /* Device memory that the table has mapped in addition: arrays that the last growth or resize
+     * replaced, or memory for the next growth. The table releases it after a second without growth,
+     * and while less than an eighth of the device's memory is free. */
+    uint64_t bytes_unused; /* * */
     uint64_t seed;
     uint32_t batch_ops_max;
     bool filters_slots; /* batches of GET may have a `filter` */

@@ -219,6 +219,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .max_load = fills_up ? 1.0 : config->max_load,
         .stash_slots = fills_up ? 0 : config->stash_slots,
         .bytes_reserved = facts.bytes_reserved,
+        .bytes_unused = facts.bytes_unused,
         .seed = config->seed,
         .batch_ops_max = config->batch_ops_max,
         .filters_slots = facts.filters_slots,

@@ -20,6 +20,7 @@
 struct growth {
     struct sw_timing_study study;
     uint64_t entries; /* sorted[0, entries), with the values 0, 1, 2, .. */
+    double first;     /* seconds of the first growth, which maps the memory of the larger arrays */
 };
 
 static bool open_table(struct growth *growth)
@@ -102,6 +103,9 @@ static bool resize(struct growth *growth, uint64_t capacity, struct sw_timing_se
                 capacity, batch.capacity, sw_status_text(status));
         return false;
     }
+    if (growth->first == 0) {
+        growth->first = rep.took.seconds;
+    }
     if (!check(growth, &rep)) {
         return false;
     }
@@ -141,6 +145,7 @@ static bool measure(struct growth *growth)
         }
     }
     (void)sw_timing_series_more(&down); /* reports a warm-up that has no successor */
+    sw_timing_report_summary(up.report, &up.subject, "time_ms_first", growth->first * 1e3, "ms");
     end(growth, &up);
     end(growth, &down);
     return true;

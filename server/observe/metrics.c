@@ -143,6 +143,10 @@ static void put_table(struct page *page, const struct sw_server_stats *snapshot)
     gauge(page, "sherwood_stash_capacity_slots", "Slots of the stash.", info->stash_slots);
     gauge(page, "sherwood_table_bytes", "Memory of the table, on the device for the CUDA backend.",
           info->bytes_reserved);
+    gauge(page, "sherwood_table_unused_bytes",
+          "Device memory that the table keeps mapped and does not use: arrays that a growth or "
+          "resize replaced, or memory for the next growth.",
+          info->bytes_unused);
     counter(page, "sherwood_table_growths", "Times the table grew by itself.", stats->grown);
     counter(page, "sherwood_table_writes", "Batches that may have changed the table.",
             stats->writes);

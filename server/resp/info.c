@@ -69,10 +69,11 @@ static void section_clients(const struct sw_server_stats *snapshot, struct sw_te
 
 static void section_memory(const struct sw_server_stats *snapshot, struct sw_text *text)
 {
-    /* All memory that the table has reserved, but only the used part of the arenas, because most of
-     * an arena may never be touched. */
+    /* All memory that the table has reserved or keeps mapped, but only the used part of the arenas,
+     * because most of an arena may never be touched. */
     put_bytes(text, "used_memory",
-              snapshot->info.bytes_reserved + snapshot->counters.arena_used_bytes);
+              snapshot->info.bytes_reserved + snapshot->info.bytes_unused +
+                  snapshot->counters.arena_used_bytes);
     put_bytes(text, "used_memory_rss", snapshot->resident_bytes);
     put_bytes(text, "maxmemory", 0);
     sw_text_printf(text, "maxmemory_policy:%s\r\n", sw_config_redis_policy(snapshot->config));
@@ -304,6 +305,7 @@ static void section_sherwood(const struct sw_server_stats *snapshot, struct sw_t
     info_put(text, "stash_slots", info->stash_slots);
     info_put(text, "stash_occupied", stats->stash_occupied);
     info_put(text, "table_bytes", info->bytes_reserved);
+    info_put(text, "table_unused_bytes", info->bytes_unused);
     info_put(text, "row_bytes_gpu", info->row_bytes_gpu);
     info_put(text, "row_bytes_host", info->row_bytes_host);
     info_put(text, "arena_bytes", snapshot->counters.arena_bytes);

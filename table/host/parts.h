@@ -10,6 +10,10 @@
 
 #include "table/backend.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Returns the number of cores that this process may use. */
 uint32_t sw_cpu_cores(void);
 
@@ -23,5 +27,9 @@ void sw_cpu_io_free(void *table, void *memory, size_t bytes);
 int sw_cpu_queue_open(void *table, void **out);
 void sw_cpu_queue_close(void *queue);
 int sw_cpu_poll(void *queue, struct sw_batch *batch);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

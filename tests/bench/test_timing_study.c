@@ -221,6 +221,8 @@ Test(timing_study, growth)
     expect(&fixture, "shrink", "reps", 1, 2);
     int rows = 0;
     cr_expect_gt(find(&fixture, "growth", "time_ms", &rows), 0);
+    cr_expect_gt(find(&fixture, "growth", "time_ms_first", &rows), 0);
+    cr_expect_eq(rows, 1);
     remove_files(&fixture);
 }
 

@@ -21,8 +21,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A pool keeps mapped memory until it is trimmed. Only memory in use counts as memory of the
+ * device. */
 struct emu_pool {
-    size_t unused;
+    size_t mapped, used;
 };
 
 namespace
@@ -31,6 +33,7 @@ namespace
 struct allocation {
     void *map;
     size_t map_bytes, bytes;
+    emu_pool *pool; /* NULL: none */
 };
 std::map<char *, allocation> allocations;
 std::map<char *, size_t> registered; /* memory of the host's */
@@ -40,7 +43,10 @@ size_t allocated;
 std::mutex mutex; /* guards these */
 const size_t PAGE = 4096, ALIGN = 256;
 
-cudaError_t allocate(void **memory, size_t bytes)
+/* Bytes that this host thread made pools map. */
+__thread size_t mapped_by_thread;
+
+cudaError_t allocate(void **memory, size_t bytes, emu_pool *pool = NULL)
 {
     std::lock_guard<std::mutex> lock(mutex);
     const size_t used = (bytes + ALIGN - 1) / ALIGN * ALIGN;
@@ -59,8 +65,13 @@ cudaError_t allocate(void **memory, size_t bytes)
     }
     char *begin = (char *)map + pages - used;
     memset(begin, 0xa5, used);
-    allocations[begin] = allocation{map, pages + PAGE, bytes};
+    allocations[begin] = allocation{map, pages + PAGE, bytes, pool};
     allocated += bytes;
+    if (pool != NULL) {
+        pool->used += bytes;
+        mapped_by_thread += pool->used > pool->mapped ? pool->used - pool->mapped : 0;
+        pool->mapped = pool->used > pool->mapped ? pool->used : pool->mapped;
+    }
     *memory = begin;
     return cudaSuccess;
 }
@@ -79,6 +90,9 @@ cudaError_t give_back(void *memory)
         emu_fail("%p is given back and is still open elsewhere", memory);
     }
     allocated -= found->second.bytes;
+    if (found->second.pool != NULL) {
+        found->second.pool->used -= found->second.bytes;
+    }
     munmap(found->second.map, found->second.map_bytes);
     allocations.erase(found);
     return cudaSuccess;
@@ -95,6 +109,11 @@ static std::map<char *, allocation>::iterator allocation_of(const void *memory)
     }
     --after;
     return after->first + after->second.bytes > (const char *)memory ? after : allocations.end();
+}
+
+size_t emu_mapped_by_thread(void)
+{
+    return mapped_by_thread;
 }
 
 size_t emu_allocated(void)
@@ -351,7 +370,7 @@ static CUresult map(CUdeviceptr at, size_t bytes, size_t, CUmemGenericAllocation
     if (handle != bytes || bytes % PAGE != 0) {
         emu_fail("%zu bytes are mapped, and the handle has %zu", bytes, (size_t)handle);
     }
-    allocations[(char *)at] = allocation{NULL, 0, bytes};
+    allocations[(char *)at] = allocation{NULL, 0, bytes, NULL};
     allocated += bytes;
     return cudaSuccess;
 }
@@ -439,16 +458,27 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t)
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
 {
     EMU_MAY_FAIL(emu_called());
+    std::lock_guard<std::mutex> lock(mutex);
+    *(uint64_t *)value = attribute == cudaMemPoolAttrUsedMemCurrent ? pool->used : pool->mapped;
     return cudaSuccess;
 }
 
-cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t, cudaStream_t)
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
+{
+    EMU_MAY_FAIL(emu_called());
+    std::lock_guard<std::mutex> lock(mutex);
+    const size_t least = pool->used > bytes ? pool->used : bytes;
+    pool->mapped = pool->mapped < least ? pool->mapped : least;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t pool, cudaStream_t)
 {
     EMU_MAY_FAIL(emu_allocates());
-    return allocate(memory, bytes);
+    return allocate(memory, bytes, pool);
 }
 
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)

@@ -43,7 +43,8 @@ static inline void fill_distinct_stats(struct sw_config *config, struct sw_serve
                                             .max_load = 0.875,
                                             .occupied_max = 870,
                                             .stash_slots = 64,
-                                            .bytes_reserved = 3 << 20};
+                                            .bytes_reserved = 3 << 20,
+                                            .bytes_unused = 5 << 20};
     snapshot->stats.occupied = 256;
     snapshot->stats.stash_occupied = 3;
     snapshot->stats.batches = 77;

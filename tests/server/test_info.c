@@ -73,8 +73,8 @@ Test(info, fields_that_tools_read)
     expect(info, "connected_clients", "5");
     expect(info, "blocked_clients", "1");
     expect(info, "maxclients", "10000");
-    expect(info, "used_memory", "3149824");
-    expect(info, "used_memory_human", "3.00M");
+    expect(info, "used_memory", "8392704");
+    expect(info, "used_memory_human", "8.00M");
     expect(info, "used_memory_rss", "12345678");
     expect(info, "maxmemory_human", "0B");
     expect(info, "maxmemory_policy", "noeviction");
@@ -121,6 +121,7 @@ Test(info, fields_that_tools_read)
     expect(info, "resizes", "8");
     expect(info, "resize_failures", "9");
     expect(info, "table_bytes", "3145728");
+    expect(info, "table_unused_bytes", "5242880");
     free(info);
 }
 

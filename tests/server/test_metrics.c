@@ -228,6 +228,7 @@ Test(metrics, every_counter_has_its_value)
     cr_assert_eq(sample(&page, "sherwood_table_max_capacity_slots"), 65536);
     cr_assert_eq(sample(&page, "sherwood_table_occupied_max"), 870);
     cr_assert_eq(sample(&page, "sherwood_table_bytes"), 3 << 20);
+    cr_assert_eq(sample(&page, "sherwood_table_unused_bytes"), 5 << 20);
     cr_assert_eq(sample(&page, "sherwood_table_growths_total"), 6);
     cr_assert_eq(sample(&page, "sherwood_table_resizes_total"), 8);
     cr_assert_eq(sample(&page, "sherwood_table_resize_failures_total"), 9);

@@ -421,6 +421,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     sw_geometry_facts(&table->config, &table->arrays.geometry, facts);
     facts->bus_id = table->bus_id;
     facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes;
+    facts->bytes_unused = sw_cuda_pool_unused(&table->pool, table->arrays.bytes);
     if (sw_cuda_has_rows(table)) {
         const uint64_t mapped = sw_cuda_arena_mapped(&table->arena);
         facts->rows_max = sw_geometry_rows_max(&table->config);

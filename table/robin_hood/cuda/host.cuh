@@ -50,8 +50,9 @@ struct sw_cuda_table : sw_cuda_channel_owner {
 #define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
     SW_WIDTHS(DEVICE) /* only the member for slot_bits is filled in */
 #undef DEVICE
-    uint64_t hints_age;     /* atomic: at least the entries inserted by the batches polled since the
-                               hints were exact */
+    uint64_t hints_age; /* atomic: at least the entries inserted by the batches polled since the
+                           hints were exact */
+    struct sw_ahead_pace pace; /* of `added` */
     uint64_t grow_after_ns; /* earliest time of the next growth after one that failed; 0: at once */
     bool stream_failed;     /* the allocation of a second set of arrays failed; reset by a move to
                                other arrays */
@@ -63,6 +64,7 @@ struct sw_cuda_table : sw_cuda_channel_owner {
         write_paths[SW_WRITE_PATH_COUNT]; /* atomic: counters of the batches polled so far */
     uint64_t stash;    /* atomic: entries of the stash after the batches polled so far */
     uint64_t entries;  /* atomic: upper bound of the entries after all submitted batches */
+    uint64_t added;    /* atomic: inserts less deletes of the batches polled so far; may wrap */
     uint32_t new_keys; /* atomic: share of the upserts that inserted, over recent batches of at
                           least SW_CUDA_NEW_KEYS_MIN upserts, in parts of SW_CUDA_NEW_KEYS_ALL; the
                           estimate for the next batch */
@@ -94,8 +96,8 @@ struct sw_cuda_queue : sw_cuda_channel {
     struct sw_cuda_tally *tallies;            /* device [SW_CUDA_IN_FLIGHT_MAX] */
     struct sw_batch *held[SW_CUDA_READS_MAX]; /* reads submitted, not yet launched */
     uint32_t held_count;
-    int resize_status;    /* of the last resize */
-    uint64_t trim_ticket; /* when this batch is done, the memory of old arrays can be freed */
+    int resize_status;     /* of the last resize */
+    uint64_t freed_ticket; /* when this batch is done, replaced arrays have been freed */
     struct sw_cuda_scan scan;
 };
 
@@ -142,8 +144,9 @@ bool sw_cuda_can_resize(const struct sw_cuda_table *table);
  * the stash holds. If more did, restores the old arrays and returns SW_E_NOMEM, as if there were no
  * memory. */
 int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error);
-/* Returns whether the table should grow before a batch that may insert `more` entries. */
-bool sw_cuda_must_grow(const struct sw_cuda_table *table, uint64_t more);
+/* Returns whether the table should grow before a batch that may insert `more` entries. If not, and
+ * the table will soon grow, lets the pool map memory for that. */
+bool sw_cuda_must_grow(struct sw_cuda_table *table, uint64_t more);
 /* Enqueues the growth if the table must still grow when this thread holds `growth`. If there is no
  * memory for a growth, counts the failure and returns no error. `ticket` is the batch that follows;
  * no part of it may be enqueued yet. Locks `growth`, and unlocks `order` meanwhile, so that other

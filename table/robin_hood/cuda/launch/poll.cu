@@ -46,11 +46,14 @@ static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
     return sw_cuda_scan_request_rows(queue, batch) ? go_on(queue, batch) : SW_E_NOMEM;
 }
 
-/* Corrects the bound of the entries. Submit added every upsert of the batch; the counters now have
- * the true number of inserts and deletes. */
+/* Counts the entries that the batch added. Corrects the bound of the entries: submit added every
+ * upsert of the batch; the counters now have the true number of inserts and deletes. */
 static void correct_bound(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
     uint64_t change = batch->counters.inserted - batch->counters.deleted;
+    if (change != 0) {
+        __atomic_fetch_add(&table->added, change, __ATOMIC_RELAXED);
+    }
     if (batch->kind == SW_BATCH_OPERATIONS) {
         change -= (uint64_t)batch->leftover_count + batch->_upserts;
     }
@@ -137,8 +140,8 @@ static int copy_results(struct sw_cuda_queue *queue, struct sw_batch *batch)
     batch->counters = record->counters;
     batch->_stash_change = record->stash_change;
     __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
-    if (batch->_ticket == queue->trim_ticket) {
-        sw_cuda_pool_trim(&queue->table->pool); /* frees the arrays that growth replaced */
+    if (batch->_ticket == queue->freed_ticket) {
+        sw_cuda_pool_freed(&queue->table->pool);
     }
     if (batch->kind == SW_BATCH_RESIZE) {
         return queue->resize_status;

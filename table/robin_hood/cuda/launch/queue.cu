@@ -236,7 +236,7 @@ static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *b
     table->resized += status == SW_OK;
     table->resize_failed += status != SW_OK;
     queue->resize_status = status;
-    queue->trim_ticket = ticket;
+    queue->freed_ticket = ticket;
     batch->capacity = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
     if (error == cudaSuccess) {
         error = sw_cuda_expiry_resize(queue);

@@ -28,6 +28,14 @@ static size_t cut_all(struct sw_cuda_arrays *arrays, char *base, size_t slot_byt
     return cutter.used;
 }
 
+uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t slot_bits,
+                              bool with_hints)
+{
+    struct sw_cuda_arrays arrays = {};
+    arrays.geometry = *geometry;
+    return cut_all(&arrays, NULL, slot_bits / 8, with_hints);
+}
+
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
                                 uint32_t slot_bits, bool with_hints, bool all, cudaMemPool_t pool,
                                 cudaStream_t stream)

@@ -20,6 +20,9 @@ struct sw_cuda_arrays {
     unsigned long long *status;
 };
 
+/* Returns the bytes of the allocation that sw_cuda_arrays_open makes. */
+uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t slot_bits,
+                              bool with_hints);
 /* Allocates arrays of this geometry from the pool, in the order of `stream`. *arrays is zero on
  * failure. Sets the slots that a rebuild does not write to EMPTY, or all slots if `all`. Sets locks
  * and hints to zero. */

@@ -14,21 +14,14 @@
  * cleared or filled. A second queue that must grow waits for the first, and then finds the table
  * large enough. It never competes for the same memory.
  */
+#include "table/host/parts.h"
 #include "table/robin_hood/cuda/host.cuh"
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
 
 #include <string.h>
-#include <time.h>
 
 /* Delay before the next growth after one that found no memory. */
 #define RETRY_NS 1000000000ULL
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t capacity_of(const struct sw_cuda_table *table)
 {
@@ -70,11 +63,8 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry
                                 : error;
 }
 
-/* Allocates arrays of this geometry in the order of the queue's stream. They may reuse memory of
- * arrays that were freed before the last write that the stream waits for. Returns false if there is
- * no memory. */
-static bool open_arrays(const struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
-                        struct sw_cuda_arrays *arrays)
+static bool try_arrays(const struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
+                       struct sw_cuda_arrays *arrays)
 {
     const struct sw_cuda_table *table = queue->table;
     if (sw_cuda_arrays_open(arrays, geometry, table->slot_bits, table->has_hints, false,
@@ -83,6 +73,20 @@ static bool open_arrays(const struct sw_cuda_queue *queue, const struct sw_geome
         return false;
     }
     return true;
+}
+
+/* Allocates arrays of this geometry in the order of the queue's stream. They may reuse memory of
+ * arrays that were freed before the last write that the stream waits for. If memory is short,
+ * releases unused memory of the pool, whose pieces may be too small, and tries again. Returns false
+ * if there is no memory. */
+static bool open_arrays(const struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
+                        struct sw_cuda_arrays *arrays)
+{
+    if (try_arrays(queue, geometry, arrays)) {
+        return true;
+    }
+    sw_cuda_pool_release(&queue->table->pool);
+    return try_arrays(queue, geometry, arrays);
 }
 
 /* Maps memory for the rows of this geometry, if the table has rows. Mapped memory stays mapped,
@@ -97,16 +101,22 @@ static bool map_rows(struct sw_cuda_table *table, const struct sw_geometry *geom
     return true;
 }
 
+/* Computes the geometry of this capacity. Callers never pass a capacity without one. */
+static bool geometry_of(const struct sw_cuda_table *table, uint64_t capacity,
+                        struct sw_geometry *geometry)
+{
+    struct sw_table_config config = table->config;
+    config.capacity_slots = capacity;
+    return sw_geometry_compute(&config, geometry, NULL, 0) == SW_OK;
+}
+
 /* Allocates arrays of this capacity, and maps the rows of its entries. */
 static bool open_arrays_of(const struct sw_cuda_queue *queue, uint64_t capacity,
                            struct sw_cuda_arrays *arrays)
 {
-    struct sw_table_config config = queue->table->config;
     struct sw_geometry geometry;
-    config.capacity_slots = capacity;
-    /* callers never pass a capacity without a geometry */
-    return sw_geometry_compute(&config, &geometry, NULL, 0) == SW_OK &&
-           map_rows(queue->table, &geometry) && open_arrays(queue, &geometry, arrays);
+    return geometry_of(queue->table, capacity, &geometry) && map_rows(queue->table, &geometry) &&
+           open_arrays(queue, &geometry, arrays);
 }
 
 /* Moves all entries to these arrays, and carries out a batch during the move: upserts of one kind,
@@ -257,15 +267,42 @@ static uint64_t capacity_for(const struct sw_cuda_table *table, uint64_t more)
     bool fits = entries <= geometry->occupied_max && stash <= geometry->stash_max;
     if (fits || more == 0 || !sw_cuda_can_resize(table) ||
         capacity >= sw_geometry_capacity_max(&table->config) ||
-        (table->grow_after_ns != 0 && now_ns() < table->grow_after_ns)) {
+        (table->grow_after_ns != 0 && sw_now_ns() < table->grow_after_ns)) {
         return 0;
     }
     return sw_geometry_grown(&table->config, capacity, entries);
 }
 
-bool sw_cuda_must_grow(const struct sw_cuda_table *table, uint64_t more)
+/* Lets the pool map the next arrays if the table will soon grow. Looks at the clock only from half
+ * of the entries on. The bound of the entries may be too high by the batches in flight, so the pace
+ * comes from batches polled. */
+static void expect_growth(struct sw_cuda_table *table)
 {
-    return capacity_for(table, more) != 0;
+    const uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED);
+    const uint64_t most = table->arrays.geometry.occupied_max;
+    const uint64_t capacity = capacity_of(table);
+    struct sw_geometry next;
+    if (entries < most / 2 || !sw_cuda_can_resize(table) ||
+        capacity >= sw_geometry_capacity_max(&table->config)) {
+        return;
+    }
+    if (sw_ahead_is_full_soon(&table->pace, __atomic_load_n(&table->added, __ATOMIC_RELAXED),
+                              most > entries ? most - entries : 0, sw_now_ns()) &&
+        geometry_of(table, sw_geometry_grown(&table->config, capacity, entries), &next)) {
+        sw_cuda_pool_expect(&table->pool,
+                            sw_cuda_arrays_bytes(&next, table->slot_bits, table->has_hints));
+    }
+}
+
+bool sw_cuda_must_grow(struct sw_cuda_table *table, uint64_t more)
+{
+    if (capacity_for(table, more) != 0) {
+        return true;
+    }
+    if (more != 0) {
+        expect_growth(table);
+    }
+    return false;
 }
 
 /* Under `growth`. Allocates arrays of this capacity, and unlocks `order` meanwhile. *arrays is zero
@@ -312,7 +349,7 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
         sw_cuda_arrays_close(&arrays, queue->stream);
         if (!allocated && wanted != 0) {
             table->resize_failed++;
-            table->grow_after_ns = now_ns() + RETRY_NS;
+            table->grow_after_ns = sw_now_ns() + RETRY_NS;
             return cudaSuccess;
         }
         capacity = wanted;
@@ -322,7 +359,7 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
     }
     table->grown++;
     table->grow_after_ns = 0;
-    queue->trim_ticket = ticket;
+    queue->freed_ticket = ticket;
     cudaError_t error = move_only(queue, &arrays, NULL);
     if (error != cudaSuccess) {
         return error;

@@ -29,6 +29,8 @@ void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *
         if (sw_cuda_expiry_is_open(expiry)) {
             facts->bytes_reserved +=
                 expiry->bytes + expiry->times->scratch_bytes + expiry->times->arrays.bytes;
+            facts->bytes_unused +=
+                sw_cuda_pool_unused(&expiry->times->pool, expiry->times->arrays.bytes);
         }
         facts->expires = held;
         facts->expires_next = held > 0 ? expiry->pass.next : 0;
