@@ -17,6 +17,7 @@
 #include "server/reload.h"
 #include "server/server.h"
 #include "server/start_check.h"
+#include "server/tables/sections.h"
 
 /* Exit status for errors of the options, and of the files and folders that they name. Another start
  * would fail alike, so deploy/sherwoodd.service does not restart the server after it. */
@@ -179,12 +180,17 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
 /* --check-config: runs the checks of a start, and prints the values of the options. */
 static int check(const struct sw_config *config)
 {
+    struct sw_table_sections sections;
     char error[SW_START_ERROR_BYTES] = "";
     if (sw_start_check(config, NULL, error) != 0) {
         fprintf(stderr, "sherwoodd: %s\n", error);
         return EXIT_CONFIG;
     }
     sw_config_print(config, stdout);
+    if (sw_table_sections_read(config, &sections, error, sizeof(error)) == 0) {
+        sw_table_sections_print(&sections, stdout);
+    }
+    sw_table_sections_free(&sections);
     return fflush(stdout) == 0 ? 0 : 1;
 }
 

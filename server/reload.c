@@ -4,6 +4,8 @@
  */
 #include "server/reload.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/plural.h"
@@ -100,6 +102,42 @@ static int reload_config(struct sw_reload *reload, struct sw_live *live)
     return 0;
 }
 
+/* Returns the sections as text, which the caller frees; NULL: no memory. */
+static char *text_of(const struct sw_table_sections *sections)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    sw_table_sections_print(sections, out);
+    fclose(out);
+    return text;
+}
+
+/* Tables change by TABLE alone: a change of their sections is only reported. */
+static int reload_tables(struct sw_reload *reload, struct sw_live *live)
+{
+    struct sw_table_sections sections;
+    char error[SW_CONFIG_ERROR_BYTES];
+    (void)live;
+    const int status = sw_table_sections_read(reload->config, &sections, error, sizeof(error));
+    if (status != 0) {
+        sw_log(SW_LOG_ERROR, "SIGHUP: the tables are unchanged, because %s", error);
+    } else {
+        char *before = text_of(reload->sections), *now = text_of(&sections);
+        if (before != NULL && now != NULL && strcmp(before, now) != 0) {
+            sw_log(SW_LOG_WARNING, "SIGHUP: the sections [table NAME] differ from those at the "
+                                   "start: use TABLE CREATE and DROP, or restart");
+        }
+        free(before);
+        free(now);
+    }
+    sw_table_sections_free(&sections);
+    return status;
+}
+
 static int reload_tls(struct sw_reload *reload, struct sw_live *live)
 {
     (void)live;
@@ -132,10 +170,7 @@ static int reload_topology(struct sw_reload *reload, struct sw_live *live)
 
 /* The readers of SIGHUP, in their order. After the first failure the others do not run. */
 static int (*const readers[])(struct sw_reload *reload, struct sw_live *live) = {
-    reload_config,
-    reload_tls,
-    reload_users,
-    reload_topology,
+    reload_config, reload_tables, reload_tls, reload_users, reload_topology,
 };
 
 int sw_reload_all(struct sw_reload *reload, struct sw_live *live)

@@ -14,6 +14,7 @@
 #include "server/net/input.h"
 #include "server/net/tls_credentials.h"
 #include "server/observe/slowlog.h"
+#include "server/tables/sections.h"
 #include "server/users/users.h"
 
 /* The parts of the server that follow the options. Borrowed. */
@@ -24,7 +25,8 @@ struct sw_reload {
     struct sw_users **users;                     /* of the server */
     struct sw_saver **saver; /* of the server: NULL there if there is no data directory */
     struct sw_slowlog *slowlog;
-    struct sw_cluster **cluster; /* of the server: NULL there without cluster mode */
+    struct sw_cluster **cluster;              /* of the server: NULL there without cluster mode */
+    const struct sw_table_sections *sections; /* of the file, at the start */
 };
 
 /* Carries out changes, and logs each of them: a sw_live_changed whose context is a struct

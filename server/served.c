@@ -256,33 +256,86 @@ static bool is_free(struct sw_server *server, uint32_t number)
     return is;
 }
 
-/* Creates those of the tables db1, db2, .. of the option databases whose places are free. Returns
- * their number, or -1 with a sentence logged. */
-static int create_databases(struct sw_server *server)
+static bool exists(struct sw_server *server, const char *name)
+{
+    const struct sw_places *catalog = &sw_tables_hold(server->tables)->catalog;
+    const bool does = sw_places_named(catalog, name, strlen(name)) != NULL;
+    sw_tables_release(server->tables);
+    return does;
+}
+
+/* Creates a table at the start, and adds it to *created; or checks that the table of this name has
+ * this shape and this number. `number` 0: the catalog chooses it. */
+static int create_at_start(struct sw_server *server, const char *name, uint32_t number,
+                           const struct sw_config *config, int *created,
+                           char error[SW_TABLES_ERROR_BYTES])
 {
     struct sw_change *change = calloc(1, sizeof(*change));
-    struct sw_table_options *options = malloc(sizeof(*options));
-    char error[SW_TABLES_ERROR_BYTES] = "ERR not enough memory";
-    int status = change == NULL || options == NULL ? -1 : 0, created = 0;
-    for (uint32_t i = 1; i < server->config.databases && status == 0; i++) {
-        if (!is_free(server, i)) {
-            continue;
+    if (change == NULL) {
+        snprintf(error, SW_TABLES_ERROR_BYTES, "ERR not enough memory");
+        return -1;
+    }
+    *created += !exists(server, name);
+    change->kind = SW_CHANGE_CREATE;
+    change->is_of_start = change->is_lenient = change->needs_shape = true;
+    change->has_number = number != 0;
+    change->number = number;
+    change->config = *config;
+    snprintf(change->name, sizeof(change->name), "%s", name);
+    const int status = sw_tables_change(server->tables, change, error, SW_TABLES_ERROR_BYTES);
+    free(change);
+    return status;
+}
+
+/* Creates the tables of the sections [table NAME]. */
+static int create_sections(struct sw_server *server, int *created)
+{
+    char error[SW_TABLES_ERROR_BYTES] = "";
+    if (sw_table_sections_read(&server->config, &server->sections, error, sizeof(error)) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", error);
+        return -1;
+    }
+    for (uint32_t i = 0; i < server->sections.count; i++) {
+        const struct sw_table_section *section = &server->sections.at[i];
+        if (create_at_start(server, section->name, section->number, &section->options.config,
+                            created, error) != 0) {
+            sw_log(SW_LOG_ERROR, "%s:%u: cannot create the table %s: %s",
+                   server->config.origin.path, section->line, section->name, error + 4);
+            return -1;
         }
-        created++;
-        sw_table_options_begin(options, &server->config, false);
-        *change = (struct sw_change){
-            .kind = SW_CHANGE_CREATE, .is_of_start = true, .has_number = true, .number = i};
-        change->config = options->config;
-        snprintf(change->name, sizeof(change->name), "db%u", i);
-        status = sw_tables_change(server->tables, change, error, sizeof(error));
+    }
+    return 0;
+}
+
+/* Creates those of the tables db1, db2, .. of the option databases whose places are free. */
+static int create_databases(struct sw_server *server, int *created)
+{
+    struct sw_table_options *options = malloc(sizeof(*options));
+    char error[SW_TABLES_ERROR_BYTES] = "ERR not enough memory", name[SW_PLACE_NAME_BYTES];
+    int status = options == NULL ? -1 : 0;
+    for (uint32_t i = 1; i < server->config.databases && status == 0; i++) {
+        if (is_free(server, i)) {
+            sw_table_options_begin(options, &server->config, false);
+            snprintf(name, sizeof(name), "db%u", i);
+            status = create_at_start(server, name, i, &options->config, created, error);
+        }
     }
     if (status != 0) {
         sw_log(SW_LOG_ERROR, "cannot create the tables of databases %u: %s; lower databases",
                server->config.databases, error + 4);
     }
-    free(change);
     free(options);
-    return status == 0 ? created : -1;
+    return status;
+}
+
+/* Creates the tables of the configuration that do not exist. Returns their number, or -1 with a
+ * sentence logged. */
+static int create_configured(struct sw_server *server)
+{
+    int created = 0;
+    return create_sections(server, &created) != 0 || create_databases(server, &created) != 0
+               ? -1
+               : created;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -315,7 +368,7 @@ static int commit(void *argument, const struct sw_tables_view *next, char *error
 int sw_served_loaded(struct sw_server *server)
 {
     char error[SW_TABLES_ERROR_BYTES];
-    const int created = create_databases(server);
+    const int created = create_configured(server);
     int status = created < 0 ? -1 : 0;
     if (created > 0) {
         status = commit(server, sw_tables_hold(server->tables), error, sizeof(error));
@@ -356,8 +409,8 @@ int sw_served_create(struct sw_server *server)
         first.loops[i].frames = &server->loops[i].first.frames;
     }
     if (saves) {
-        sw_saver_set_tables(server->saver, server->tables); /* databases: sw_served_loaded */
-    } else if (create_databases(server) < 0) {
+        sw_saver_set_tables(server->saver, server->tables); /* the others: sw_served_loaded */
+    } else if (create_configured(server) < 0) {
         return -1;
     }
     for (uint32_t i = 0; i < server->loop_count; i++) {

@@ -16,10 +16,10 @@ struct sw_server;
 struct sw_server_stats;
 
 /* Creates the catalog, with the server's table in place 0. Without a data directory also creates
- * the tables db1, db2, .. of the option databases. The loops are initialised and do not run.
- * Returns 0, or -1 with a sentence logged. */
+ * the tables of the sections [table NAME] and of the option databases. The loops are initialised
+ * and do not run. Returns 0, or -1 with a sentence logged. */
 int sw_served_create(struct sw_server *server);
-/* Creates the tables of the option databases that the data directory lacks, and saves their places.
+/* Creates the tables of the configuration that the data directory lacks, and saves their places.
  * Call it when the directory is loaded. Returns 0, or -1 with a sentence logged. */
 int sw_served_loaded(struct sw_server *server);
 

@@ -118,6 +118,7 @@ static void free_server(struct sw_server *server)
         sw_loop_fini(&server->loops[i]);
     }
     free(server->first_loops);
+    sw_table_sections_free(&server->sections);
     if (server->loops_running > 0) {
         sw_watch_check(&server->watch, UINT64_MAX);
     }
@@ -458,7 +459,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     server->has_activated = activated != NULL && activated->listener_count > 0;
     server->reload = (struct sw_reload){
         &server->config, &server->input_budget,    &server->tls_credentials, &server->access.users,
-        &server->saver,  &server->timings.slowlog, &server->cluster};
+        &server->saver,  &server->timings.slowlog, &server->cluster,         &server->sections};
     sw_timings_init(&server->timings, &server->config);
     sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,
                  &server->reload);

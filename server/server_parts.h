@@ -18,6 +18,7 @@
 #include "server/registry/registry.h"
 #include "server/reload.h"
 #include "server/server.h"
+#include "server/tables/sections.h"
 #include "server/tables/tables.h"
 #include "table/device.h"
 #include "table/info.h"
@@ -34,6 +35,7 @@ struct sw_server {
     struct sw_device *device;           /* resources that all tables share */
     struct sw_tables *tables;           /* NULL: before the loops exist */
     struct sw_served_loop *first_loops; /* the seats of `table` */
+    struct sw_table_sections sections;  /* of the configuration file, at the start */
     struct sw_table_stats retired;      /* counters of dropped tables; under the lock of `tables` */
     struct sw_watch watch;              /* belongs to the first loop's thread while it runs */
     struct sw_input_budget input_budget;

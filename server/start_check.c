@@ -23,6 +23,7 @@
 #include "server/registry/registry.h"
 #include "server/repl/login.h"
 #include "server/resp/acl_catalog.h"
+#include "server/tables/sections.h"
 #include "server/users/secret.h"
 #include "server/users/unix_users.h"
 #include "server/users/users.h"
@@ -182,6 +183,15 @@ static int check_state(const struct check *check)
     return 0;
 }
 
+static int check_tables(const struct check *check)
+{
+    struct sw_table_sections sections;
+    const int status =
+        sw_table_sections_read(check->config, &sections, check->error, SW_START_ERROR_BYTES);
+    sw_table_sections_free(&sections);
+    return status;
+}
+
 /* --- folders ---------------------------------------------------------------------------------- */
 
 static int check_data_directory(const struct check *check)
@@ -247,8 +257,8 @@ int sw_start_check(const struct sw_config *config, const struct sw_activated *ac
 {
     const struct check check = {config, activated, error};
     int (*const parts[])(const struct check *) = {
-        check_users, check_primary_password, check_tls,         check_peers, check_topology,
-        check_state, check_data_directory,   check_unix_socket,
+        check_users, check_primary_password, check_tls,         check_peers,  check_topology,
+        check_state, check_data_directory,   check_unix_socket, check_tables,
     };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (parts[i](&check) != 0) {

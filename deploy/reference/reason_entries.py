@@ -11,7 +11,7 @@ PARTS = (
     "|^user %s %s$|^%s (%s:|:%u@|<subcommand>)|^%s%s \\(line|^(writes since the last|writes that the log)|^it has no $|^chosen by configuration"
     "|^fields are written|^(failover psync|pfadd pfcount)|^a client that has gone|^This member of the shard %s is at write"
     "|^(the shard is new|enough members in sync|it was the primary of the term|no other member has a later|an operator has adopted)"
-    "|^(has no topology|is not in the topology)$|^of a later version|^%u table%s with changes"
+    "|^(has no topology|is not in the topology)$|^of a later version|^%u table%s with changes|^number = %u"
 )
 
 MEMORY = ("([Nn]ot enough|no) (host |I/O )?memory|no memory|memory or no file|no thread\\b|threads of|for its stack|no file descriptor|needs more memory|cannot draw"
@@ -56,11 +56,11 @@ GROUPS = (
      "`sherwoodd` prints `sherwoodd: ` and the text, or logs it, and ends with status 2. The service does not start it again. `sherwoodd --check-config`\n"
      "finds most of these errors without a start. `CONFIG SET`, `CONFIG REWRITE` and a reload (SIGHUP) report some of them as a reason and change nothing.\n"
      "If only a path and an error of the system follow, such as `No such file or directory`, correct that path or its rights.",
-     r"server/(config/|start_check\.c|fd_limit\.c|access\.c|reload\.c)|proto/regular_file",
+     r"server/(config/|tables/sections|start_check\.c|fd_limit\.c|access\.c|reload\.c)|proto/regular_file",
      (("is an option of redis", "Write the option that the text names, or remove this one."),
       ("is not an option and its value|this version has no option|options of a table", "Start the version of `sherwoodd` that wrote the data directory, or a newer one."),
       ("unknown flag|unexpected argument|needs a value|takes no value", "Correct the flag: `sherwoodd --help` lists all flags."),
-      ("unknown (option|section)|belongs in section|already set|section is missing|without quotes|a comment after a value|have '=' between|neither \\[section|NUL byte|larger than %u KiB|line is longer",
+      ("unknown (option|section)|belongs in section|already set|section is missing|without quotes|a comment after a value|have '=' between|neither \\[section|a table's name|\\[table %s\\]|of the default table belong|number of a table|has the number %u|NUL byte|larger than %u KiB|line is longer",
        "Correct the line of the file that the text names: `sherwoodd --print-template` prints a file with every option."),
       ("is not (one of|a number|%s from|an IPv4)|is longer than|^save (has|is pairs)|node-id is not|announce-|is not a multiple|too many: strings",
        "Choose a value of the form and the range in [Options](options.md)."),
@@ -76,7 +76,7 @@ GROUPS = (
       ("tls-only is yes, and", "Name the socket of the service manager `tls` (`FileDescriptorName=tls`), or leave `--tls-only` out."),
       ("cache may evict|cannot be combined|etcd names the primary|topology in a file|cluster mode|resp-key-text-bytes|port and|is less than capacity",
        "Leave out one of the options: the text has the reason why they exclude each other."),
-      NAMED)),
+      NAMED, MEMORY)),
     ("Start: users and secrets",
      "`sherwoodd` logs the file, the line and the text, and ends with status 2. After the start, `ACL LOAD`, `ACL SETUSER` and `ACL SAVE` reply\n"
      "`ERR` and the text, and SIGHUP logs it. `ACL LOAD` and SIGHUP then change no user.",
@@ -109,7 +109,7 @@ GROUPS = (
        "Choose a value in the range of the text: [Options](options.md)."),
       ("I/O thread|I/O loop|GPU", "Lower `--loops`, `--arena-bytes` or `--round-ops-max`, or raise the limits of the service."),
       ("seed", "Set `--seed`."), ("pass its maximum load|no such operation", "See the error of the request: [RESP](#resp)."),
-      ("default-ttl|tables of databases|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
+      ("default-ttl|tables of databases|cannot create the table|name %s of a table|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
     ("Start: sockets and TLS",
      "`sherwoodd` logs the text. Wrong certificates and sockets of the service manager end it with status 2, a port in use with status 1. Later, handshakes\n"
      "that fail are in the log with the address of the client.",

@@ -21,6 +21,11 @@ static const char template_head[] =
     "a\n"
     "# blank and ; after a value. Sizes and most counts accept K, M, G and T (1024, 1024^2, ..).\n";
 
+static const char template_tail[] =
+    "\n# A section such as [table users] makes a table beside the default one at the start. It "
+    "has\n"
+    "# the options of [table], whose values it begins with, and its number for SELECT.\n";
+
 /* Prints `text` as lines of comment, broken between words. */
 static void print_comment(FILE *out, const char *text)
 {
@@ -54,6 +59,7 @@ void sw_config_print_template(FILE *out)
         fprintf(out, "#%s =%s%s\n", option->name, option->standard[0] != '\0' ? " " : "",
                 option->standard);
     }
+    fputs(template_tail, out);
 }
 
 /* Prints `text` as scdoc, in which a * begins bold text. */

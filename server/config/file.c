@@ -21,6 +21,8 @@
 struct file_reader {
     FILE *file;
     const char *path;
+    const struct sw_table_lines *lines; /* of tables; NULL: the other sections are read */
+    char table[SW_TABLE_SECTION_BYTES]; /* of the section [table NAME]; "": another section */
     struct sw_config *config;
     unsigned line;
     unsigned *set_at_line; /* for each option the line in which it was set; 0: none */
@@ -57,6 +59,44 @@ static int name_size(const char *text)
     return (int)(size < 64 ? size : 64);
 }
 
+/* Passes a line of [table NAME] to the reader of tables, or skips it. `option` NULL: the section.
+ */
+static void take_table_line(struct file_reader *reader, const char *option, const char *value)
+{
+    char why[SW_CONFIG_ERROR_BYTES / 2];
+    const struct sw_table_lines *lines = reader->lines;
+    if (lines != NULL && lines->take(lines->context, reader->table, reader->line, option, value,
+                                     why, sizeof(why)) != 0) {
+        fail(reader, "%s", why);
+    }
+}
+
+/* Reads the NAME of "table NAME". Returns false if the section has another form. */
+static bool is_of_a_table(struct file_reader *reader, const char *section)
+{
+    const size_t head = strlen("table");
+    const char *name = section + head;
+    reader->table[0] = '\0';
+    if (strncmp(section, "table", head) != 0 || strspn(name, " \t") == 0) {
+        return false;
+    }
+    name += strspn(name, " \t");
+    size_t size = strlen(name);
+    while (size > 0 && (name[size - 1] == ' ' || name[size - 1] == '\t')) {
+        size--;
+    }
+    if (size == 0) {
+        return false;
+    }
+    if (size >= sizeof(reader->table)) {
+        fail(reader, "a table's name has at most %zu bytes", sizeof(reader->table) - 1);
+        return true;
+    }
+    memcpy(reader->table, name, size);
+    reader->table[size] = '\0';
+    return true;
+}
+
 static void check_section(struct file_reader *reader, char *line)
 {
     char *end = strchr(line, ']');
@@ -65,7 +105,9 @@ static void check_section(struct file_reader *reader, char *line)
         return;
     }
     *end = '\0';
-    if (!sw_section_known(line + 1)) {
+    if (is_of_a_table(reader, line + 1)) {
+        take_table_line(reader, NULL, NULL);
+    } else if (!sw_section_known(line + 1)) {
         fail(reader, "unknown section [%.*s]; did you mean [%s]?", name_size(line + 1), line + 1,
              sw_section_nearest(line + 1));
     }
@@ -203,6 +245,14 @@ static int on_value(void *context, const char *section, const char *name, const 
     struct file_reader *reader = context;
     const struct sw_option *option = sw_option_find(name);
     char why[SW_CONFIG_ERROR_BYTES / 2];
+    if (reader->table[0] != '\0') {
+        check_value(reader, name, value);
+        take_table_line(reader, name, value);
+        return !reader->bad;
+    }
+    if (reader->lines != NULL) {
+        return 1;
+    }
     if (option == NULL) {
         char shown[65];
         snprintf(shown, sizeof(shown), "%.*s", name_size(name), name);
@@ -230,6 +280,24 @@ static int on_value(void *context, const char *section, const char *name, const 
     return 1;
 }
 
+static int read_file(struct file_reader *reader)
+{
+    reader->file = sw_fopen_regular(reader->path);
+    if (reader->file == NULL) {
+        fail(reader, "cannot be opened: %s", sw_file_error(errno));
+        return -1;
+    }
+    const int bad_line = ini_parse_stream(read_line, reader, on_value, reader);
+    if (ferror(reader->file)) {
+        fail(reader, "cannot be read: %s", strerror(errno));
+    } else if (bad_line != 0 && !reader->bad) {
+        reader->line = bad_line > 0 ? (unsigned)bad_line : reader->line;
+        fail(reader, "the line is neither [section], name = value nor a comment (# or ;)");
+    }
+    fclose(reader->file);
+    return reader->bad ? -1 : 0;
+}
+
 int sw_config_read_file(const char *path, struct sw_config *config,
                         unsigned set_at_line[SW_OPTION_COUNT], char *error, size_t error_bytes)
 {
@@ -239,20 +307,14 @@ int sw_config_read_file(const char *path, struct sw_config *config,
                                  .set_at_line = set_at_line != NULL ? set_at_line : lines,
                                  .error = error,
                                  .error_bytes = error_bytes};
-    int bad_line = 0;
     memset(reader.set_at_line, 0, sizeof(lines));
-    reader.file = sw_fopen_regular(path);
-    if (reader.file == NULL) {
-        snprintf(error, error_bytes, "%s: cannot be opened: %s", path, sw_file_error(errno));
-        return -1;
-    }
-    bad_line = ini_parse_stream(read_line, &reader, on_value, &reader);
-    if (ferror(reader.file)) {
-        fail(&reader, "cannot be read: %s", strerror(errno));
-    } else if (bad_line != 0 && !reader.bad) {
-        reader.line = bad_line > 0 ? (unsigned)bad_line : reader.line;
-        fail(&reader, "the line is neither [section], name = value nor a comment (# or ;)");
-    }
-    fclose(reader.file);
-    return reader.bad ? -1 : 0;
+    return read_file(&reader);
+}
+
+int sw_config_read_tables(const char *path, const struct sw_table_lines *lines, char *error,
+                          size_t error_bytes)
+{
+    struct file_reader reader = {
+        .path = path, .lines = lines, .error = error, .error_bytes = error_bytes};
+    return read_file(&reader);
 }

@@ -96,6 +96,18 @@ const char *sw_option_text(const struct sw_config *config, const char *name);
 int sw_config_read_file(const char *path, struct sw_config *config,
                         unsigned set_at_line[SW_OPTION_COUNT], char *error, size_t error_bytes);
 
+/* Reads the sections [table NAME] of a file, which sw_config_read_file skips. */
+#define SW_TABLE_SECTION_BYTES 64 /* longest NAME, with the NUL */
+struct sw_table_lines {
+    /* Called for each section, with `option` NULL, then for each of its lines. Returns 0, or -1
+     * with a sentence in `why`. */
+    int (*take)(void *context, const char *table, unsigned line, const char *option,
+                const char *value, char *why, size_t why_bytes);
+    void *context;
+};
+int sw_config_read_tables(const char *path, const struct sw_table_lines *lines, char *error,
+                          size_t error_bytes);
+
 /* Fills `config` with the defaults, then the file of `origin` if it has one, then the flags. Then
  * derives defaults. Does not check whether options contradict each other. Returns 0, or -1 with a
  * sentence in `error`. Threads: only the main thread. */

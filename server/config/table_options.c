@@ -184,3 +184,35 @@ bool sw_config_is_of_one_shape(const struct sw_config *one, const struct sw_conf
            one->resp_keys == other->resp_keys && one->policy == other->policy &&
            (one->stash == 0) == (other->stash == 0);
 }
+
+/* Appends the options of the shape of `one` that differ from those of `other`. */
+static void append_shape(const struct sw_config *one, const struct sw_config *other, char *out,
+                         size_t out_bytes)
+{
+    static const enum sw_option_index shape[] = {
+        SW_OPTION_AT_engine,     SW_OPTION_AT_key_bits,     SW_OPTION_AT_value_bytes,
+        SW_OPTION_AT_value_type, SW_OPTION_AT_value_format, SW_OPTION_AT_resp_key_text_bytes,
+        SW_OPTION_AT_resp_keys,  SW_OPTION_AT_policy,       SW_OPTION_AT_stash};
+    const char *before = "";
+    for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+        char value[SW_OPTION_VALUE_BYTES], others[SW_OPTION_VALUE_BYTES];
+        const struct sw_option *option = sw_option_at(shape[i]);
+        const size_t used = strlen(out);
+        sw_option_format(option, one, true, value, sizeof(value));
+        sw_option_format(option, other, true, others, sizeof(others));
+        if (strcmp(value, others) != 0) {
+            snprintf(out + used, out_bytes - used, "%s%s %s", before, option->name, value);
+            before = " and ";
+        }
+    }
+}
+
+void sw_config_show_shapes(const struct sw_config *one, const struct sw_config *other, char *out,
+                           size_t out_bytes)
+{
+    snprintf(out, out_bytes, "it has ");
+    append_shape(one, other, out, out_bytes);
+    const size_t used = strlen(out);
+    snprintf(out + used, out_bytes - used, ", not ");
+    append_shape(other, one, out, out_bytes);
+}

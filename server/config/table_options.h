@@ -50,5 +50,9 @@ int sw_table_options_of_text(const char *text, const struct sw_config *base,
 /* Returns whether tables with these options have one shape: a request on one of them means the same
  * on the other. */
 bool sw_config_is_of_one_shape(const struct sw_config *one, const struct sw_config *other);
+/* Writes the options of the shape that differ: "it has key-bits 32 and value-bytes 0, not key-bits
+ * 64 and value-bytes 60". */
+void sw_config_show_shapes(const struct sw_config *one, const struct sw_config *other, char *out,
+                           size_t out_bytes);
 
 #endif

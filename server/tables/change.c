@@ -199,6 +199,29 @@ static bool is_done_already(const struct sw_tables *tables, const struct sw_chan
            (change->kind == SW_CHANGE_CREATE || change->kind == SW_CHANGE_DROP);
 }
 
+/* Refuses a CREATE for which the table that exists has another shape or number. */
+static int check_existing(const struct sw_tables *tables, const struct sw_change *change,
+                          char *error, size_t error_bytes)
+{
+    char shapes[SW_TABLES_ERROR_BYTES / 2];
+    const struct sw_place *place = find(tables->view, change->name);
+    if (!change->needs_shape || place == NULL) {
+        return 0;
+    }
+    const struct sw_served *served = sw_tables_at(tables->view, place->number);
+    if (change->has_number && place->number != change->number) {
+        snprintf(error, error_bytes, "ERR the table exists with another number: it has %u, not %u",
+                 place->number, change->number);
+        return -1;
+    }
+    if (sw_config_is_of_one_shape(served->config, &change->config)) {
+        return 0;
+    }
+    sw_config_show_shapes(served->config, &change->config, shapes, sizeof(shapes));
+    snprintf(error, error_bytes, "ERR the table exists with another shape: %s", shapes);
+    return -1;
+}
+
 /* Makes the next view durable, if the owner saves the tables. */
 static int commit(const struct sw_tables *tables, const struct sw_tables_view *next, char *error,
                   size_t error_bytes)
@@ -311,7 +334,7 @@ int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *e
     }
     pthread_mutex_lock(&tables->change);
     if (is_done_already(tables, change)) {
-        status = 0;
+        status = check_existing(tables, change, error, error_bytes);
     } else if (change->kind == SW_CHANGE_CREATE && !sw_tables_claim_several(tables)) {
         status = refuse(error, error_bytes,
                         "ERR this server replicates, or did so since its start: it has one table");

@@ -135,8 +135,10 @@ struct sw_change {
     enum sw_change_kind kind;
     bool is_lenient;  /* CREATE: the place may exist; DROP: it may not exist */
     bool is_of_start; /* the server makes it before it serves requests: it is not saved */
-    bool has_number;  /* CREATE: the caller chooses the number */
-    uint32_t number;  /* the number it chooses */
+    bool
+        needs_shape; /* CREATE: a table that exists must have the shape of `config`, and `number` */
+    bool has_number; /* CREATE: the caller chooses the number */
+    uint32_t number; /* the number it chooses */
     char name[SW_PLACE_NAME_BYTES];
     char other[SW_PLACE_NAME_BYTES]; /* RENAME: the new name; SWAP: the other place */
     struct sw_config config;         /* CREATE: options of the table */

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The options of tables beside the default one: sections [table NAME] of the configuration file."""
+
+import contextlib
+import pathlib
+import signal
+import tempfile
+
+import wire
+from harness import DAEMON, Server, case, check, equal, eventually, main, refusal, run
+
+SECTIONS = """[table]
+capacity = 4K
+
+[table users]
+value-bytes = 16
+capacity = 1K
+[limits]
+databases = 3
+[table cached]
+policy = lfu
+number = 5
+engine = cache
+[table db2]
+default-ttl = 5000 ; in memory alone
+[table plain]
+"""
+
+
+@contextlib.contextmanager
+def configured(text, *flags):
+    """A server with this configuration file, and a connection to it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "sherwood.conf"
+        path.write_text(text, encoding="utf-8")
+        with Server("--config", str(path), *flags) as server, server.connect() as connection:
+            yield server, wire.Replies(connection), path
+
+
+def pairs(reply):
+    return dict(zip(reply[::2], reply[1::2]))
+
+
+def table(replies, name):
+    return {key.decode(): value.decode() if isinstance(value, bytes) else value
+            for key, value in pairs(replies.ask("TABLE", "INFO", name)).items()}
+
+
+def names(replies):
+    return {pairs(row)[b"name"].decode(): pairs(row)[b"number"] for row in replies.ask("TABLE", "LIST")}
+
+
+@case
+def sections():
+    """a section [table NAME] makes a table with its options, and the others of [table]"""
+    with configured(SECTIONS) as (server, replies, path):
+        equal(names(replies), {"default": 0, "db1": 1, "db2": 2, "cached": 5, "users": 65536, "plain": 65537}, "TABLE LIST")
+        for name, wanted in (("users", {"value-bytes": "16", "capacity": "1K"}), ("cached", {"policy": "lfu", "engine": "cache"}),
+                             ("db2", {"default-ttl": "5000"}), ("db1", {"default-ttl": "0"}), ("plain", {"value-bytes": "0"})):
+            got = table(replies, name)
+            equal({option: got[option] for option in wanted}, wanted, name)
+        equal([replies.ask("SELECT", "users"), replies.ask("SET", 1, "a" * 16), replies.ask("GET", 1)], ["OK", "OK", b"a" * 16], "users")
+        shown = run(DAEMON, "--config", path, "--check-config")
+        printed = shown[shown.index("[table users]"):]
+        path.write_text(printed, encoding="utf-8")
+        equal(run(DAEMON, "--config", path, "--check-config").split("[table users]")[1], shown.split("[table users]")[1], "printed and read again")
+        path.write_text(SECTIONS, encoding="utf-8")
+        equal(replies.ask("CONFIG", "SET", "slowlog-max-len", "99"), "OK", "CONFIG SET")
+        equal(replies.ask("CONFIG", "REWRITE"), "OK", "REWRITE")
+        written = path.read_text(encoding="utf-8")
+        check("slowlog-max-len = 99" in written and all(line in written for line in SECTIONS.splitlines()[2:]), written)
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "the configuration was read" in server.log(), "SIGHUP")
+        check("[table NAME] differ" not in server.log(), server.log())
+        path.write_text(SECTIONS.replace("5000", "6000"), encoding="utf-8")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "the sections [table NAME] differ from those at the start" in server.log(), "a changed section")
+        equal(table(replies, "db2")["default-ttl"], "5000", "the table is unchanged")
+
+
+@case
+def saved_sections():
+    """a section beside a saved table of another shape or number ends the start, and the error names both; else the table stays"""
+    with tempfile.TemporaryDirectory() as folder:
+        with configured("[table users]\nvalue-bytes = 16\nnumber = 5\n", "--data-dir", folder) as (_, replies, _):
+            equal([replies.ask("SELECT", 5), replies.ask("SET", 1, "a" * 16), replies.ask("SAVE")], ["OK"] * 3, "users")
+        for text, words in (("value-bytes = 32", "exists with another shape: it has value-bytes 16, not value-bytes 32"),
+                            ("value-bytes = 16\nnumber = 7", "exists with another number: it has 5, not 7"),
+                            ("key-bits = 32\nresp-keys = decimal", "and value-bytes 16")):
+            with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+                file.write(f"[table users]\n{text}\n")
+                file.flush()
+                said = run(DAEMON, "--config", file.name, "--backend", "cpu", "--port", 0, "--http-port", 0, "--data-dir", folder,
+                           "--capacity", "1M", "--max-capacity", "0", rc=1)
+                check(f"{file.name}:1: cannot create the table users: the table " in said and words in said, said)
+        with configured("[table users]\nvalue-bytes = 16\n[table more]\n", "--data-dir", folder) as (_, replies, _):
+            equal(names(replies), {"default": 0, "users": 5, "more": 65536}, "TABLE LIST")
+            equal([replies.ask("SELECT", "users"), replies.ask("GET", 1)], ["OK", b"a" * 16], "what was saved")
+
+
+@case
+def wrong_sections():
+    """a wrong section ends the start with status 2, and the error names its line"""
+    for line, text, words in (
+            (1, "[table default]", "belong in section [table]"),
+            (1, "[table 9x]", "a table's name is"), (1, "[table x y]", "a table's name is"),
+            (1, "[table " + "x" * 64 + "]", "at most 63 bytes"),
+            (1, "[tables users]", "unknown section [tables]; did you mean [table]?"),
+            (1, "[table a]\nengine = cuckoo\npolicy = lfu", "policy is not an option of the cuckoo engine"),
+            (2, "[table a]\nport = 1", "port is an option of the server"),
+            (2, "[table a]\nfoo = 1", "unknown option 'foo' of a table"),
+            (2, "[table a]\n[table a]", "was already in line 1"),
+            (3, "[table a]\ncapacity = 1\ncapacity = 2", "option 'capacity' was already set"),
+            (2, "[table a]\nnumber = 70000", "not an integer from 1 to 65535"),
+            (2, "[table db9]\nnumber = 8", "the name db9 is for the table with its number"),
+            (3, "[table a]\nnumber = 8\n[table b]\nnumber = 8", "the table a has the number 8"),
+            (2, "[table a]\ncapacity 7", "have '=' between them"), (2, '[table a]\ncapacity = "7"', "without quotes"),
+            (1, "[table a]\ncapacity = 8\nmax-capacity = 4", "max-capacity 4 is less than capacity 8"),
+            (4, "[limits]\ntables-max = 2\n[table a]\n[table b]", "more tables than tables-max 2")):
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+            file.write(text + "\n")
+            file.flush()
+            said = run(DAEMON, "--config", file.name, rc=2)
+            check(words in said and f"{file.name}:{line}: " in said, f"{text}: {said}")
+            check(words in refusal("--config", file.name), f"--check-config of {text}")
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write("[limits]\ntables-max = 2\ndatabases = 2\n[table a]\n")
+        file.flush()
+        said = run(DAEMON, "--config", file.name, "--backend", "cpu", "--port", 0, "--http-port", 0, rc=1)
+        check("cannot create the tables of databases 2: tables-max 2 is reached" in said, said)
+
+
+main()
