@@ -194,15 +194,22 @@ def commands_on_other_tables():
 def frames_on_other_tables():
     """each operation of a table by a frame is refused to a user without it, by the rows of proto/ops/operations.h"""
     with serving("--acl-file", secret(TABLES_ACL.replace(">top", "nopass"))) as server:
+        admin = session(server, "default", "top")
+        for words in (("CREATE", "mine", "NUMBER", "7"), ("CREATE", "secret", "NUMBER", "9")):
+            equal(admin.ask("TABLE", *words), "OK", words)
         for name, number in sorted(wire.NUMBERS.items()):
             if name == "BELL":  # has no reply
                 continue
-            for user in (b"alice", b"none"):
-                reply = Frames(server, user, b"pw").ask(wire.frame(number, count=3))
+            for user, table in ((b"alice", 0), (b"alice", 9), (b"alice", 8), (b"none", 0), (b"none", 7)):
+                reply = Frames(server, user, b"pw").ask(wire.frame(number, count=3, table=table))
                 refused = reply.status == wire.NO_PERMISSION and "the table" in reply.message
-                equal(refused, name not in FRAMES_OF_NO_TABLE, f"{name}: {reply.status} {reply.message}")
-            reply = Frames(server, b"wide", b"pw").ask(wire.frame(number, count=3))
-            check(reply.status != wire.NO_PERMISSION, f"{name} of a user with all tables: {reply.message}")
+                equal(refused, name not in FRAMES_OF_NO_TABLE, f"{name} on {table}: {reply.status} {reply.message}")
+            for user, table in ((b"wide", 0), (b"wide", 9), (b"alice", 7)):
+                reply = Frames(server, user, b"pw").ask(wire.frame(number, count=3, table=table))
+                check(reply.status != wire.NO_PERMISSION, f"{name} on {table} of a user with the right: {reply.message}")
+        for table in (b"secret", b"nosuch"):
+            check(Frames(server, b"alice", b"pw").ask(hello(table_name=table)).status != wire.OK, f"HELLO of {table}")
+        equal(Frames(server, b"alice", b"pw").ask(hello(table_name=b"mine")).status, wire.OK, "HELLO of its own table")
         with Ring(server) as own:
             equal(own.ask(hello(b"alice", b"pw")).status, wire.OK, "HELLO")
             own.put(0, struct.pack("<3Q", 1, 2, 3))
