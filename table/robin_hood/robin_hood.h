@@ -134,6 +134,14 @@ SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 #define SW_WITHOUT_GAP __attribute__((always_inline))
 #endif
 
+/* Unrolls the loop over the slots of a bucket, so that the slots stay in registers. CUDA compilers
+ * unroll such loops by themselves. */
+#ifdef __CUDACC__
+#define SW_UNROLL_BUCKET
+#else
+#define SW_UNROLL_BUCKET _Pragma("GCC unroll 8")
+#endif
+
 /* Call this before a slot of a view is written: it copies data that the view's guard protects. CUDA
  * code, which is C++, has no guards. */
 #ifdef __cplusplus

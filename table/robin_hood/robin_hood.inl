@@ -51,6 +51,7 @@ SW_HD static inline struct RH(slot) * RH(bucket)(const struct RH(view) * view, u
 SW_HD static inline void RH(bucket_load)(const struct RH(slot) * bucket,
                                          struct RH(slot) out[SW_BUCKET_SLOTS])
 {
+    SW_UNROLL_BUCKET
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         out[i] = RH(slot_load)(bucket + i);
     }
@@ -86,6 +87,7 @@ SW_HD static inline void RH(bucket_read)(const struct RH(slot) * bucket,
 SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], RH_WORD m,
                                   RH_WORD *value)
 {
+#ifdef __CUDACC__
     bool larger = false;
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         if (held[i].m == m) {
@@ -95,6 +97,21 @@ SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], R
         larger |= held[i].m > m;
     }
     return larger ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
+#else
+    /* The host selects instead of branching: a branch on the slot would be mispredicted, and would
+     * delay the loads of the following keys. */
+    int at = SW_PROBE_NEXT;
+    RH_WORD held_value = *value;
+    RH_WORD top = 0;
+    SW_UNROLL_BUCKET
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        at = held[i].m == m ? i : at;
+        held_value = held[i].m == m ? held[i].value : held_value;
+        top = held[i].m > top ? held[i].m : top;
+    }
+    *value = held_value;
+    return at != SW_PROBE_NEXT ? at : top > m ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
+#endif
 }
 
 /* Returns the index of the slot with the largest m; among EMPTY slots the lowest index (m is
@@ -105,6 +122,7 @@ SW_HD static inline int RH(bucket_max)(const struct RH(slot) held[SW_BUCKET_SLOT
 {
     int max = 0;
     *top = held[0];
+    SW_UNROLL_BUCKET
     for (int i = 1; i < SW_BUCKET_SLOTS; i++) {
         if (held[i].m > top->m) {
             max = i;
@@ -119,6 +137,7 @@ SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOT
 {
     int min = -1;
     RH_WORD low = RH_EMPTY;
+    SW_UNROLL_BUCKET
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         if (held[i].m < low) {
             min = i;
@@ -132,6 +151,7 @@ SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOT
 SW_HD static inline RH_WORD RH(bucket_low)(const struct RH(slot) held[SW_BUCKET_SLOTS])
 {
     RH_WORD low = held[0].m;
+    SW_UNROLL_BUCKET
     for (int i = 1; i < SW_BUCKET_SLOTS; i++) {
         low = held[i].m < low ? held[i].m : low;
     }
