@@ -3,10 +3,9 @@
  * execute.inl - carries out operations on a table, and undoes them. Included by robin_hood.h once
  * per width, after robin_hood.inl.
  *
- * get_range answers reads, and several calls may run in parallel. execute_in_order applies any
- * batch, one operation after the other, and must run exclusively; it defines the semantics of a
- * batch. The parallel backends (cpu/parallel.c, cuda/) use locate and decide in their own phases
- * and must return the same results.
+ * execute_in_order applies any batch, one operation after the other, and must run exclusively; it
+ * defines the semantics of a batch. Other code (cpu/get.c, cpu/parallel.c, cuda/) uses locate and
+ * decide in phases of its own, and must return the same results.
  */
 
 struct RH(table) {
@@ -290,8 +289,28 @@ SW_HD static inline void RH(prefetch)(const struct RH(table) * table, RH_WORD m)
 #endif
 }
 
-/* Distance, in operations, at which buckets are prefetched. */
+/* Prefetches the bucket after the home of m, if m can only be there or later. The home bucket must
+ * have come by an earlier prefetch. Same phases as locate. */
+SW_HD static inline void RH(prefetch_next)(const struct RH(table) * table, RH_WORD m)
+{
+#if defined(__CUDA_ARCH__)
+    (void)table;
+    (void)m;
+#else
+    const struct RH(slot) *bucket = RH(bucket)(&table->main, RH(home)(&table->main, m));
+    RH_WORD top = 0;
+    SW_UNROLL_BUCKET
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        const RH_WORD held = RH(slot_load)(bucket + i).m;
+        top = held > top ? held : top;
+    }
+    __builtin_prefetch(bucket + (top < m ? SW_BUCKET_SLOTS : 0), 0, 3);
+#endif
+}
+
+/* Distances, in operations, at which home buckets and the buckets after them are prefetched. */
 #define RH_AHEAD 16
+#define RH_NEAR 6
 
 SW_HD static inline void RH(add_counters)(struct sw_counters *to, const struct sw_counters *from)
 {
@@ -322,36 +341,6 @@ SW_HD static inline void RH(answer)(const struct RH(work) * work, uint32_t i, ui
     }
 }
 
-/* Answers the reads [begin, end) of the work; begin is a multiple of 64. Counts only GETs. */
-SW_HD static inline void RH(get_range)(const struct RH(table) * table, const struct RH(work) * work,
-                                       uint32_t begin, uint32_t end, struct sw_counters *counters)
-{
-    struct sw_op_counters *count = &counters->by_class[SW_CLASS_GET];
-    RH_WORD ahead[RH_AHEAD];
-    uint64_t word = 0;
-    uint64_t hits = 0;
-    for (uint32_t i = begin; i < end && i < begin + RH_AHEAD; i++) {
-        ahead[i % RH_AHEAD] = RH(mix)(table, SW_LOAD_ONCE(work->keys + i));
-        RH(prefetch)(table, ahead[i % RH_AHEAD]);
-    }
-    for (uint32_t i = begin; i < end; i++) {
-        RH_WORD m = ahead[i % RH_AHEAD];
-        if (end - i > RH_AHEAD) {
-            ahead[i % RH_AHEAD] = RH(mix)(table, SW_LOAD_ONCE(work->keys + i + RH_AHEAD));
-            RH(prefetch)(table, ahead[i % RH_AHEAD]);
-        }
-        struct RH(place) place = RH(locate)(table, m, &count->probes);
-        if (work->previous != NULL) {
-            work->previous[i] = place.value;
-        }
-        hits += place.found;
-        RH(answer)(work, i, end, place.found, &word);
-    }
-    count->operations += end - begin;
-    count->hits += hits;
-    count->misses += end - begin - hits;
-}
-
 /* Applies the whole work in order. Returns true if no group was refused. */
 SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
                                               struct RH(work) * work, struct sw_counters *counters)
@@ -379,6 +368,9 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
                 ahead[i % RH_AHEAD] = RH(mix)(table, SW_LOAD_ONCE(work->keys + i + RH_AHEAD));
                 RH(prefetch)(table, ahead[i % RH_AHEAD]);
             }
+            if (work->count - i > RH_NEAR) {
+                RH(prefetch_next)(table, ahead[(i + RH_NEAR) % RH_AHEAD]);
+            }
             if (admitted &&
                 !RH(apply)(table, work, i, work->ops != NULL ? work->ops[i] : work->op, m,
                            work->undo != NULL ? &work->undo[i - first] : NULL, &found, &group)) {
@@ -402,3 +394,4 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
 }
 
 #undef RH_AHEAD
+#undef RH_NEAR

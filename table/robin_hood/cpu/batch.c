@@ -7,6 +7,7 @@
 #include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/expiring.h"
 #include "table/robin_hood/cpu/expiry.h"
+#include "table/robin_hood/cpu/get.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/rows.h"
 

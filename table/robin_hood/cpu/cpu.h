@@ -21,8 +21,9 @@
 /* Slices per thread of such a batch, by position. Several slices let fast threads take over the
  * work of a late one. */
 #define SW_CPU_SLICES_PER_THREAD 4
-/* Prefetch distance for buckets, in operations. */
+/* Prefetch distances, in operations: for home buckets, and for the buckets after them. */
 #define SW_CPU_AHEAD 16U
+#define SW_CPU_NEAR 6U
 
 /* Scratch of write batches, with room for batch_ops_max operations. A batch borrows the memory
  * (sw_cpu_borrow_scratch). */

@@ -20,6 +20,9 @@ static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batc
         sw_expiry_prefetch(cpu->expiry, loaded[i - begin]);
     }
     for (uint32_t i = begin; i < end; i++) {
+        RH(prefetch_next)(table, RH(mix)(table, loaded[i - begin]));
+    }
+    for (uint32_t i = begin; i < end; i++) {
         const RH_WORD m = RH(mix)(table, loaded[i - begin]);
         const struct RH(place) place = RH(locate)(table, m, &count->probes);
         const uint64_t at = place.found ? sw_expiry_of(cpu->expiry, loaded[i - begin]) : 0;
@@ -161,6 +164,9 @@ void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
         for (; i < end; i++) {
             if (batch->count - i > SW_CPU_AHEAD) {
                 RH(prefetch_expiring)(cpu, m[i + SW_CPU_AHEAD]);
+            }
+            if (batch->count - i > SW_CPU_NEAR) {
+                RH(prefetch_next)(table, m[i + SW_CPU_NEAR]);
             }
             const bool found =
                 admitted && RH(apply_expiring)(cpu, batch, i, m[i], operands[i], &batch->counters);

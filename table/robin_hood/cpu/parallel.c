@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "table/robin_hood/cpu/get.h"
+
 /* Takes the next unit of a job's work. Relaxed: only the number matters; sw_pool_run orders the
  * data. */
 static uint32_t next_unit(uint32_t *next)

@@ -270,6 +270,9 @@ static void RH(update_partition)(const struct RH(job) * job, struct RH(partition
         if (partition->count - r > SW_CPU_AHEAD) {
             RH(prefetch)(job->table, records[r + SW_CPU_AHEAD].m);
         }
+        if (partition->count - r > SW_CPU_NEAR) {
+            RH(prefetch_next)(job->table, records[r + SW_CPU_NEAR].m);
+        }
         struct RH(place) place = RH(locate)(job->table, record->m, &count->probes);
         if (place.found || record->m == RH_EMPTY) {
             RH(update_present)(job, &place, record, &counters);

@@ -40,6 +40,9 @@ static void RH(read_block)(const struct sw_cpu *cpu, struct sw_batch *batch, uin
         RH(prefetch_entry)(cpu, m[i - begin], expire);
     }
     for (uint32_t i = 0; i < end - begin; i++) {
+        RH(prefetch_next)(table, m[i]);
+    }
+    for (uint32_t i = 0; i < end - begin; i++) {
         struct RH(place) place = RH(locate)(table, m[i], &count->probes);
         if (expire && place.found) {
             place.found = is_unexpired(cpu, batch, begin + i, RH(unmix)(table, m[i]));
@@ -177,6 +180,9 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
         for (; i < end; i++) {
             if (batch->count - i > SW_CPU_AHEAD) {
                 RH(prefetch_entry)(cpu, m[i + SW_CPU_AHEAD], times);
+            }
+            if (batch->count - i > SW_CPU_NEAR) {
+                RH(prefetch_next)(table, m[i + SW_CPU_NEAR]);
             }
             struct row_effect effect = {.row = SW_NO_ROW};
             if (admitted) {

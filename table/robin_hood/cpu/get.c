@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * get.c - look-ups of integers, for both widths.
+ */
+#include "table/robin_hood/cpu/get.h"
+
+#include "table/robin_hood/cpu/cpu.h"
+
+/* Keys that are looked up together: the bits of a word of `found`. */
+#define BLOCK 64U
+
+#define SW_WIDTH_BODY "table/robin_hood/cpu/get.inl"
+#include "table/each_width.inl"
