@@ -30,7 +30,7 @@ int sw_client_cache_check(struct sherwood *client, struct sherwood_cache *cache)
                               "cache: evicted_values and evicted_scores need evicted_keys, which "
                               "is NULL: set it too");
     }
-    if (client->server.policy[0] == '\0') {
+    if (client->table->server.policy[0] == '\0') {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "cache: this server announces no eviction policy: start it with "
                               "--engine cache, or update it");
@@ -66,7 +66,7 @@ static uint64_t bodies(const struct sw_request *header, uint32_t count)
 
 uint32_t sw_client_cache_keys(const struct sherwood *client, const struct sw_request *header)
 {
-    uint64_t most = client->server.frame_bytes_max;
+    uint64_t most = client->table->server.frame_bytes_max;
     if (most == 0 || bodies(header, header->count) <= most) {
         return header->count;
     }

@@ -47,8 +47,9 @@ static struct sw_request header_of(const struct sherwood *client, uint32_t opera
 {
     struct sw_request header = {.operation = operation,
                                 .count = count,
-                                .key_bytes = client->server.key_bytes,
-                                .value_bytes = client->server.value_bytes,
+                                .key_bytes = client->table->server.key_bytes,
+                                .value_bytes = client->table->server.value_bytes,
+                                .table = client->table->number,
                                 .want_values = wants_values,
                                 .declines_found = !wants_found};
     if (cache != NULL) {
@@ -122,6 +123,7 @@ static struct sw_client_flight *queue_request(struct sw_client_connection *conne
 
 int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
 {
+    client = sw_client_enter(client);
     if (client == NULL || request == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -182,15 +184,15 @@ static uint32_t keys_with_room(const struct sherwood *client, const struct sw_re
         (sw_client_keeps(header)
              ? 2ULL * header->key_bytes + 4ULL * header->value_bytes + SW_CLIENT_KEY_ROOM
              : 0);
-    const uint64_t fit = client->server.frame_bytes_max / each;
-    return fit == 0 || fit > client->server.frame_ops_max ? client->server.frame_ops_max
-                                                          : (uint32_t)fit;
+    const uint64_t fit = client->table->server.frame_bytes_max / each;
+    const uint32_t most = client->table->server.frame_ops_max;
+    return fit == 0 || fit > most ? most : (uint32_t)fit;
 }
 
 /* Returns how many keys of a call the server takes in one frame. */
 static uint32_t keys_max(const struct sherwood *client, const struct span *call)
 {
-    uint32_t most = client->server.frame_ops_max;
+    uint32_t most = client->table->server.frame_ops_max;
     if (call->cache != NULL) {
         struct sw_request header = header_of(client, (uint32_t)call->operation, most,
                                              call->previous != NULL, true, call->cache);
@@ -208,11 +210,12 @@ static uint32_t keys_max(const struct sherwood *client, const struct span *call)
 
 uint32_t sherwood_frame_keys(const struct sherwood *client, const struct sherwood_request *request)
 {
+    const struct sherwood *root = sw_client_enter(client);
     const struct span call = {.operation = request->operation,
                               .previous = request->previous,
-                              .details = sw_client_request_details(client, request),
+                              .details = sw_client_request_details(root, request),
                               .cache = sw_client_request_cache(request)};
-    return keys_max(client, &call);
+    return keys_max(root, &call);
 }
 
 /* Returns the number of keys of the next frame of a call: the rest of the call, or at most the
@@ -229,7 +232,7 @@ static uint32_t frame_keys(const struct sherwood *client, const struct span *cal
 static struct span cut(const struct sherwood *client, const struct span *call, size_t at,
                        uint32_t count)
 {
-    size_t key_at = at * client->server.key_bytes;
+    size_t key_at = at * client->table->server.key_bytes;
     const struct sw_request one = header_of_one(client, call);
     size_t value_at = at * sw_request_answer_bytes(&one);
     size_t operand_at = at * sw_request_operand_bytes(&one);
@@ -334,6 +337,7 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
                        const void *values, size_t count, void *previous, uint64_t *found,
                        struct sherwood_cache *cache)
 {
+    client = sw_client_enter(client);
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -363,10 +367,11 @@ static enum sherwood_operation add_of(enum sherwood_type type, bool present_only
 int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,
                  float scale, enum sherwood_type operand_type, bool present_only)
 {
+    client = sw_client_enter(client);
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    const enum sherwood_type type = client->server.value_type;
+    const enum sherwood_type type = client->table->server.value_type;
     struct span whole = {.operation = add_of(type, present_only), .keys = keys, .values = rows};
     if (client->broken != 0 || count == 0) {
         return client->broken;
@@ -385,7 +390,7 @@ int sherwood_add(struct sherwood *client, const void *keys, const void *rows, si
 
 uint64_t sherwood_overflows(const struct sherwood *client)
 {
-    return client == NULL ? 0 : client->overflows;
+    return client == NULL ? 0 : client->root->overflows;
 }
 
 int sherwood_get(struct sherwood *client, const void *keys, size_t count, void *values,
@@ -408,6 +413,7 @@ int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uin
 
 static int run_part(struct sherwood *client, const struct span *whole, size_t count)
 {
+    client = sw_client_enter(client);
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -450,14 +456,15 @@ int sherwood_run_times(struct sherwood *client, enum sherwood_operation operatio
                        const void *values, size_t count, void *previous, uint64_t *found,
                        const struct sherwood_times *times)
 {
+    struct sherwood *root = sw_client_enter(client);
     struct span whole = {.operation = operation,
                          .keys = keys,
                          .values = values,
                          .previous = previous,
                          .found = found};
-    int rc = client == NULL        ? SHERWOOD_E_INVALID
-             : client->broken != 0 ? client->broken
-                                   : sw_client_times_check(client, times);
+    int rc = root == NULL        ? SHERWOOD_E_INVALID
+             : root->broken != 0 ? root->broken
+                                 : sw_client_times_check(root, times);
     if (rc != SHERWOOD_OK) {
         return rc;
     }

@@ -379,12 +379,14 @@ int sw_client_cluster_open(struct sherwood *client, const char *const *addresses
 
 uint64_t sherwood_cluster_epoch(const struct sherwood *client)
 {
+    client = client == NULL ? NULL : client->root;
     return client == NULL || client->cluster == NULL ? 0 : client->cluster->topology->epoch;
 }
 
 bool sherwood_cluster_shard(const struct sherwood *client, uint32_t i, struct sherwood_shard *shard)
 {
     struct sherwood_shard out = {0};
+    client = client == NULL ? NULL : client->root;
     if (client == NULL || client->cluster == NULL || i >= client->cluster->topology->shard_count ||
         shard == NULL) {
         return false;
@@ -414,6 +416,7 @@ uint32_t sherwood_cluster_slot(uint64_t key)
 
 uint32_t sherwood_cluster_owner(const struct sherwood *client, uint32_t slot)
 {
+    client = client == NULL ? NULL : client->root;
     uint16_t owner = client == NULL || client->cluster == NULL || slot >= SW_SLOTS
                          ? SW_TOPOLOGY_NOBODY
                          : client->cluster->topology->owner[slot];

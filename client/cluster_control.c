@@ -56,8 +56,8 @@ static int changes_too_often(struct sherwood *client)
 static struct sw_request header_of(const struct sherwood *client, uint32_t operation)
 {
     return (struct sw_request){.operation = operation,
-                               .key_bytes = client->server.key_bytes,
-                               .value_bytes = client->server.value_bytes};
+                               .key_bytes = client->table->server.key_bytes,
+                               .value_bytes = client->table->server.value_bytes};
 }
 
 int sw_client_cluster_all(struct sherwood *client, uint32_t operation)
@@ -128,8 +128,9 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
     }
     struct sw_request header = header_of(client, SW_OPERATION_SCAN);
     struct sw_reply reply = {0};
-    header.count =
-        capacity < client->server.frame_ops_max ? capacity : client->server.frame_ops_max;
+    header.count = capacity < client->table->server.frame_ops_max
+                       ? capacity
+                       : client->table->server.frame_ops_max;
     header.want_values = true;
     header.cursor = cluster->scan_cursor;
     header.map_epoch = cluster->scan_epoch;
@@ -196,6 +197,7 @@ int sw_client_cluster_stats(struct sherwood *client)
 
 int sherwood_cluster_reload(struct sherwood *client)
 {
+    client = sw_client_enter(client);
     if (client == NULL || client->cluster == NULL) {
         return client == NULL ? SHERWOOD_E_INVALID
                               : sw_client_fail(client, SHERWOOD_E_INVALID,

@@ -46,8 +46,8 @@ static struct sw_client_cluster_request *acquire_request(struct sherwood *client
         request->next = NULL;
         request->submitted = NULL;
         request->call = NULL;
-        request->key_bytes = client->server.key_bytes;
-        request->value_bytes = client->server.value_bytes;
+        request->key_bytes = client->table->server.key_bytes;
+        request->value_bytes = client->table->server.value_bytes;
         request->open = 0;
         request->status = SHERWOOD_OK;
         request->hits = request->overflows = 0;
@@ -426,7 +426,7 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *s
 static uint32_t request_keys(const struct sherwood *client, const struct sw_client_details *details,
                              size_t left)
 {
-    const uint32_t ops_max = client->server.frame_ops_max;
+    const uint32_t ops_max = client->table->server.frame_ops_max;
     const bool keeps =
         details->times == SW_FRAME_TIMES_KEEP && ops_max >= 2 * SW_CLIENT_SPLIT_KEYS; /* times.h */
     const uint32_t limit = keeps ? ops_max / 2 : ops_max;
@@ -456,7 +456,7 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
                           const void *values, size_t count, void *previous, uint64_t *found)
 {
     struct sw_client_cluster *cluster = client->cluster;
-    const uint32_t kb = client->server.key_bytes;
+    const uint32_t kb = client->table->server.key_bytes;
     struct sw_client_call call = {0};
     int rc = SHERWOOD_OK;
     for (size_t at = 0; at < count && rc == SHERWOOD_OK && call.status == SHERWOOD_OK;) {

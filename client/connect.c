@@ -178,6 +178,11 @@ void sherwood_close(struct sherwood *client)
     if (client == NULL) {
         return;
     }
+    if (client->root != client) { /* a table: the connections are those of the root */
+        client->root->table = &client->root->own;
+        free(client);
+        return;
+    }
     for (uint32_t i = 0; i < client->connections_count; i++) {
         sw_client_connection_close(client->connections[i]);
     }
@@ -195,7 +200,7 @@ void sherwood_close(struct sherwood *client)
 
 const struct sherwood_server *sherwood_server(const struct sherwood *client)
 {
-    return client == NULL ? NULL : &client->server;
+    return client == NULL ? NULL : &client->own.server;
 }
 
 void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size)
@@ -205,13 +210,14 @@ void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *tr
     }
     memset(traffic, 0, size);
     if (client != NULL) {
-        size_t known = sizeof(client->traffic);
-        memcpy(traffic, &client->traffic, size < known ? size : known);
+        size_t known = sizeof(client->root->traffic);
+        memcpy(traffic, &client->root->traffic, size < known ? size : known);
     }
 }
 
 int sherwood_descriptor(struct sherwood *client)
 {
+    client = sw_client_enter(client);
     if (client == NULL) {
         return -1;
     }

@@ -51,9 +51,10 @@ void sw_client_connection_watch(struct sw_client_connection *connection)
 
 uint32_t sherwood_stripes(const struct sherwood *client)
 {
+    const struct sherwood *root = client == NULL ? NULL : client->root;
     uint32_t alive = 0;
-    for (uint32_t i = 0; client != NULL && i < client->connections_count; i++) {
-        alive += client->connections[i]->broken == 0;
+    for (uint32_t i = 0; root != NULL && i < root->connections_count; i++) {
+        alive += root->connections[i]->broken == 0;
     }
     return alive;
 }

@@ -10,6 +10,20 @@
 #include "client/error.h"
 #include "client/follow.h"
 
+/* Addresses a request to its table. A request that uses no table is for the default table, and has
+ * no widths then. A scan goes on in the table where it began. */
+static void address(struct sw_request *header, const struct sw_client_table *table)
+{
+    if (table->number != 0 && !sw_operation_of_table(header->operation)) {
+        header->key_bytes = header->value_bytes = 0;
+        return;
+    }
+    header->table = table->number;
+    if (header->operation == SW_OPERATION_SCAN) {
+        header->table_id = header->cursor == 0 ? table->id : table->scan_id;
+    }
+}
+
 /* Sends a request without keys to any server of the handle, waits for the reply, and follows the
  * refusal of a replica. The arrays receive the body of the reply. */
 static int exchange(struct sherwood *client, const struct sw_request *header, void *first,
@@ -21,6 +35,7 @@ static int exchange(struct sherwood *client, const struct sw_request *header, vo
         struct sw_client_call call = {.reply = reply, .refused_from = SW_CLIENT_NOT_REFUSED};
         struct sw_client_frame frame = {
             .header = *header, .first = first, .second = second, .scores = scores};
+        address(&frame.header, client->table);
         status = sw_client_control_request_once(client, NULL, &frame, &call);
         if (status == SHERWOOD_OK || call.status == SHERWOOD_OK) {
             return status;
@@ -32,6 +47,7 @@ static int exchange(struct sherwood *client, const struct sw_request *header, vo
 
 static int control(struct sherwood *client, uint32_t operation, struct sw_reply *reply)
 {
+    client = sw_client_enter(client);
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -39,8 +55,8 @@ static int control(struct sherwood *client, uint32_t operation, struct sw_reply 
         return sw_client_cluster_all(client, operation);
     }
     const struct sw_request header = {.operation = operation,
-                                      .key_bytes = client->server.key_bytes,
-                                      .value_bytes = client->server.value_bytes};
+                                      .key_bytes = client->table->server.key_bytes,
+                                      .value_bytes = client->table->server.value_bytes};
     return exchange(client, &header, NULL, NULL, NULL, reply);
 }
 
@@ -56,13 +72,14 @@ int sherwood_clear(struct sherwood *client)
 
 int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now)
 {
+    client = sw_client_enter(client);
     int one = sw_client_one_node(client, "resize");
     if (one != SHERWOOD_OK) {
         return one;
     }
     struct sw_request header = {.operation = SW_OPERATION_RESIZE,
-                                .key_bytes = client->server.key_bytes,
-                                .value_bytes = client->server.value_bytes,
+                                .key_bytes = client->table->server.key_bytes,
+                                .value_bytes = client->table->server.value_bytes,
                                 .capacity_slots = capacity_slots};
     struct sw_reply reply = {0};
     int rc = exchange(client, &header, NULL, NULL, NULL, &reply);
@@ -74,7 +91,7 @@ int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *
 
 void sw_client_vouch_for_cursors(struct sherwood *client)
 {
-    client->has_cursors = true;
+    client->root->has_cursors = true;
 }
 
 /* Scans. The caller has set the other fields of the header. A cursor is valid for one process of
@@ -93,11 +110,11 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
             "scan: cursor %llu does not belong to this connection: begin again with 0",
             (unsigned long long)*cursor);
     }
-    uint32_t limit = client->server.frame_ops_max;
+    uint32_t limit = client->table->server.frame_ops_max;
     header.operation = SW_OPERATION_SCAN;
     header.count = capacity < limit ? capacity : limit;
-    header.key_bytes = client->server.key_bytes;
-    header.value_bytes = client->server.value_bytes;
+    header.key_bytes = client->table->server.key_bytes;
+    header.value_bytes = client->table->server.value_bytes;
     header.want_values = true;
     header.cursor = *cursor;
     struct sw_reply reply = {0};
@@ -108,7 +125,14 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
                               "scan: the handle connected to another primary after the scan began: "
                               "begin again with 0");
     }
+    if (rc == SHERWOOD_E_TABLE && *cursor != 0) {
+        return sw_client_fail(client, rc,
+                              "scan: another table lies in the place of '%s' since the scan began: "
+                              "begin again with 0",
+                              client->table->name);
+    }
     if (rc == SHERWOOD_OK) {
+        client->table->scan_id = *cursor == 0 ? client->table->id : client->table->scan_id;
         client->has_cursors |= reply.cursor != 0;
         *cursor = reply.cursor;
         *count = reply.count;
@@ -119,6 +143,7 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
 int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
                   uint32_t capacity, uint32_t *count)
 {
+    client = sw_client_enter(client);
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -135,6 +160,7 @@ int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t sco
                          uint64_t score_max, void *keys, void *values, uint64_t *scores,
                          uint32_t capacity, uint32_t *count)
 {
+    client = sw_client_enter(client);
     int one = sw_client_one_node(client, "a range of scores");
     if (one != SHERWOOD_OK) {
         return one;
@@ -149,12 +175,13 @@ int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t sco
 /* Sends a request without arrays. The caller has set the other fields of the header. */
 static int request_plain(struct sherwood *client, struct sw_request header, struct sw_reply *reply)
 {
+    client = sw_client_enter(client);
     int one = sw_client_one_node(client, "scores and epochs");
     if (one != SHERWOOD_OK) {
         return one;
     }
-    header.key_bytes = client->server.key_bytes;
-    header.value_bytes = client->server.value_bytes;
+    header.key_bytes = client->table->server.key_bytes;
+    header.value_bytes = client->table->server.value_bytes;
     return exchange(client, &header, NULL, NULL, NULL, reply);
 }
 
@@ -186,6 +213,7 @@ int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t 
 int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64_t sequence,
                            int timeout_ms)
 {
+    client = sw_client_enter(client);
     int one = sw_client_one_node(client, "wait_durable");
     if (one != SHERWOOD_OK) {
         return one;
@@ -225,8 +253,9 @@ int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64
 
 int sherwood_wait_durable(struct sherwood *client, int timeout_ms)
 {
-    return sw_client_wait_durable(client, client == NULL ? 0 : client->incarnation,
-                                  client == NULL ? 0 : client->last_write, timeout_ms);
+    const struct sherwood *root = client == NULL ? NULL : client->root;
+    return sw_client_wait_durable(client, root == NULL ? 0 : root->incarnation,
+                                  root == NULL ? 0 : root->last_write, timeout_ms);
 }
 
 int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now)
@@ -311,8 +340,8 @@ static int request_stats(struct sherwood *client)
 {
     const struct sw_request header = {.operation = SW_OPERATION_STATS,
                                       .count = SW_FIGURES_MAX,
-                                      .key_bytes = client->server.key_bytes,
-                                      .value_bytes = client->server.value_bytes};
+                                      .key_bytes = client->table->server.key_bytes,
+                                      .value_bytes = client->table->server.value_bytes};
     struct sw_reply reply = {0};
     client->figures_count = 0;
     int rc = exchange(client, &header, client->figures, NULL, NULL, &reply);
@@ -322,6 +351,7 @@ static int request_stats(struct sherwood *client)
 
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size)
 {
+    client = sw_client_enter(client);
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -348,6 +378,7 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t
 
 bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value)
 {
+    client = client == NULL ? NULL : client->root;
     if (client == NULL || i >= client->figures_count) {
         return false;
     }

@@ -24,7 +24,7 @@ const char *sherwood_status_text(int status)
 
 const char *sherwood_error(const struct sherwood *client)
 {
-    return client == NULL ? "" : client->error;
+    return client == NULL ? "" : client->root->error;
 }
 
 int sw_client_fail(struct sherwood *client, int status, const char *format, ...)
@@ -62,6 +62,9 @@ int sw_client_status(uint32_t reply_status)
         return SHERWOOD_E_PERMISSION;
     case SW_REPLY_OUTCOME_UNKNOWN:
         return SHERWOOD_E_UNKNOWN_OUTCOME;
+    case SW_REPLY_NO_TABLE:
+    case SW_REPLY_TABLE_CHANGED:
+        return SHERWOOD_E_TABLE;
     case SW_REPLY_WRONG_SHARD:
     case SW_REPLY_SLOT_FROZEN:
     case SW_REPLY_NOT_PRIMARY:

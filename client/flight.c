@@ -196,7 +196,8 @@ void sw_client_call_done(struct sherwood *client, const struct sw_client_flight 
     }
     if (status == SHERWOOD_OK) {
         call->done_to = to > call->done_to ? to : call->done_to;
-    } else if (reply != NULL && reply->status == SW_REPLY_NOT_PRIMARY) {
+    } else if (reply != NULL &&
+               (reply->status == SW_REPLY_NOT_PRIMARY || reply->status == SW_REPLY_TABLE_CHANGED)) {
         call->refused_from = from < call->refused_from ? from : call->refused_from;
     } else {
         call->has_failed = true;

@@ -30,8 +30,9 @@ enum sw_client_request_state {
 /* A blocking call and the flights that it waits for. It lives on the stack of the call. */
 struct sw_client_call {
     uint32_t flights;       /* in flight */
-    bool has_failed;        /* a frame failed for another reason than the refusal of a replica */
-    uint64_t refused_from;  /* the first key that a replica refused; SW_CLIENT_NOT_REFUSED: none */
+    bool has_failed;        /* a frame failed for another reason than those of refused_from */
+    uint64_t refused_from;  /* the first key that a replica refused, or whose table had changed;
+                               SW_CLIENT_NOT_REFUSED: none */
     uint64_t done_to;       /* all keys that the server has executed come before this one */
     int status;             /* of the first flight that failed */
     uint64_t overflows;     /* of all flights */
@@ -59,6 +60,7 @@ struct sw_client_flight {
     const struct sherwood_piece *pieces;
     uint32_t pieces_count; /* 0: the request has no keys */
     bool sent;
+    uint32_t refused; /* the status of a reply that came before the frame was sent; 0: none */
     bool by_ring;
     bool is_constant;
     bool is_direct; /* its reply has a long body for the caller's arrays */
@@ -111,6 +113,7 @@ struct sw_client_frame {
     struct sherwood_cache *cache;
     uint64_t cache_at, cache_keys;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */
+    const char *table_name;             /* of a HELLO; NULL: none */
     uint8_t *login_head; /* room for the head, SW_FRAME_HEAD_BYTES_MAX, until the reply arrives */
     bool is_split;       /* the places of the evicted entries are not known yet */
     bool by_ring;        /* sw_client_ring_place has found that the ring can carry the frame */

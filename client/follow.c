@@ -17,6 +17,7 @@
 #include "client/send.h"
 #include "client/sherwood-replicas.h"
 #include "client/step.h"
+#include "client/table.h"
 
 /* The most servers that one round tries: the addresses, and the primaries that replicas name. */
 #define TRIED_MAX (2 * SW_CLIENT_ENDPOINTS_MAX)
@@ -42,8 +43,8 @@ static enum role ask_role(struct sw_client_connection *connection, int timeout_m
 {
     struct sherwood *client = connection->client;
     const struct sw_request header = {.operation = SW_OPERATION_WAIT,
-                                      .key_bytes = client->server.key_bytes,
-                                      .value_bytes = client->server.value_bytes};
+                                      .key_bytes = client->own.server.key_bytes,
+                                      .value_bytes = client->own.server.value_bytes};
     const int request_ms = client->request_timeout_ms;
     client->primary[0] = '\0';
     client->is_at_replica = false;
@@ -76,7 +77,7 @@ static void drop(struct sherwood *client)
     sw_client_connection_close(client->connections[--client->connections_count]);
     client->broken = 0;
     if (!client->is_fixed) {
-        client->server = (struct sherwood_server){0};
+        client->own.server = (struct sherwood_server){0};
         client->flights_max = 1;
     }
 }
@@ -184,7 +185,7 @@ int sw_client_follow_open(struct sherwood *client, char *text, size_t text_bytes
 
 const char *sherwood_primary(const struct sherwood *client)
 {
-    return client == NULL ? "" : client->primary;
+    return client == NULL ? "" : client->root->primary;
 }
 
 /* Adds the new connections to the program's descriptor. */
@@ -233,7 +234,8 @@ static int move_to_primary(struct sherwood *client)
     return SHERWOOD_OK;
 }
 
-int sherwood_follow(struct sherwood *client)
+/* Does what sherwood_follow does. */
+static int follow(struct sherwood *client)
 {
     if (client == NULL || client->broken != 0) {
         return client == NULL ? SHERWOOD_E_INVALID : client->broken;
@@ -255,17 +257,26 @@ int sherwood_follow(struct sherwood *client)
     return client->broken != 0 ? client->broken : move_to_primary(client);
 }
 
+int sherwood_follow(struct sherwood *client)
+{
+    return follow(sw_client_enter(client));
+}
+
 int sw_client_follow_call(struct sherwood *client, const struct sw_client_call *call, int *follows,
                           size_t *from)
 {
-    const bool was_refused = call->status == SHERWOOD_E_SHARD && call->refused_from != UINT64_MAX;
+    const bool was_refused = call->refused_from != SW_CLIENT_NOT_REFUSED;
     /* Executing a frame twice would be wrong: give up if a frame after a refused one was executed.
      */
     if (!was_refused || call->has_failed || call->done_to > call->refused_from ||
-        client->endpoints == NULL || client->regions != NULL ||
         ++*follows > SW_CLIENT_FOLLOWS_MAX) {
         return call->status;
     }
     *from = (size_t)call->refused_from;
-    return sherwood_follow(client);
+    if (call->status == SHERWOOD_E_TABLE) {
+        return *follows > 1 ? call->status : sw_client_table_again(client, call);
+    }
+    return call->status != SHERWOOD_E_SHARD || client->endpoints == NULL || client->regions != NULL
+               ? call->status
+               : follow(client);
 }

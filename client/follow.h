@@ -20,10 +20,10 @@
  * is no primary. On failure it returns a code, with a sentence in `text`. */
 int sw_client_follow_open(struct sherwood *client, char *text, size_t text_bytes);
 
-/* Connects to the primary after a replica refused a call, if the call can be sent again from key
- * *from on. Returns SHERWOOD_OK, or the status of the call with the sentence in the handle if the
- * call cannot be sent again or no primary is found in time. `follows` counts the reconnects of the
- * call. */
+/* Connects to the primary after a replica refused a call, or requests the facts of a table that has
+ * changed (table.h), if the call can be sent again from key *from on. Returns SHERWOOD_OK, or the
+ * status of the call with the sentence in the handle if the call cannot be sent again or no primary
+ * is found in time. `follows` counts the reconnects of the call. */
 int sw_client_follow_call(struct sherwood *client, const struct sw_client_call *call, int *follows,
                           size_t *from);
 

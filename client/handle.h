@@ -10,11 +10,26 @@
 struct sw_client_cluster;
 struct sw_client_endpoints;
 
+/* A table of the server, and the facts of it that the server has sent. */
+struct sw_client_table {
+    uint32_t number;                 /* of its place; 0: the default table */
+    uint32_t id;                     /* of the table; 0: not known */
+    uint32_t scan_id;                /* that of the last scan that began */
+    char name[SW_FRAME_TABLE_BYTES]; /* "": sherwood_connect made the handle */
+    struct sherwood_server server;
+};
+
+/* A handle that sherwood_connect made, or, if `root` is another one, the handle of a table: then
+ * only the first three fields are in use. Each public function calls sw_client_enter once. */
 struct sherwood {
+    struct sherwood *root;
+    struct sw_client_table *table; /* that of the running call; of a table's handle: `own` */
+    struct sw_client_table own;
+
+    uint64_t body_bytes_max; /* of the replies of all tables */
     int broken; /* 0, or, once all connections have ended, the code that every further call returns
                  */
     int request_timeout_ms;
-    struct sherwood_server server;
     char address[SW_CLIENT_ADDRESS_BYTES];
     char error[SW_CLIENT_ERROR_BYTES];
 
@@ -62,6 +77,19 @@ struct sherwood {
     uint32_t connections_count;
     struct sw_client_connection *connections[SHERWOOD_STRIPES_MAX];
 };
+
+/* Returns the handle that has the connections, and makes the table of `handle` that of the requests
+ * that follow. NULL: NULL. Functions of the library pass the result to each other: it must not be
+ * entered again. */
+static inline struct sherwood *sw_client_enter(const struct sherwood *handle)
+{
+    struct sherwood *root = handle == NULL ? NULL : handle->root;
+    if (root != NULL) {
+        root->table =
+            (struct sw_client_table *)(uintptr_t)&handle->own; /* a const handle is not written */
+    }
+    return root;
+}
 
 /* Can the connection take another frame? */
 static inline bool sw_client_connection_is_free(const struct sw_client_connection *connection)

@@ -12,6 +12,7 @@
 
 #include "client/cluster.h"
 #include "client/error.h"
+#include "client/receive.h"
 #include "client/send.h"
 #include "client/step.h"
 #include "client/transport_tls.h"
@@ -155,8 +156,7 @@ static bool is_value_width(const struct sw_server_info *info)
            info->value_bytes <= SW_CLIENT_VALUE_BYTES_MAX;
 }
 
-/* Returns NULL, or a phrase for what this client cannot work with. */
-static const char *check_info(const struct sw_server_info *info)
+const char *sw_client_check_facts(const struct sw_server_info *info)
 {
     if (!sw_frame_values_is_known(info->value_format)) {
         return "values have a format that this client does not know: update libsherwood";
@@ -175,10 +175,8 @@ static const char *check_info(const struct sw_server_info *info)
     return info->requests_in_flight_max == 0 ? "limit of requests in flight is 0" : NULL;
 }
 
-static void take_info(struct sherwood *client, const struct sw_server_info *info,
-                      uint32_t connections)
+void sw_client_read_facts(const struct sw_server_info *info, struct sherwood_server *server)
 {
-    struct sherwood_server *server = &client->server;
     sw_client_clean(info->version, sizeof(info->version), server->version, sizeof(server->version));
     sw_client_clean(info->backend, sizeof(info->backend), server->backend, sizeof(server->backend));
     sw_client_clean(info->backend_reason, sizeof(info->backend_reason), server->backend_reason,
@@ -186,15 +184,10 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->key_bytes = info->key_bytes;
     server->value_bytes = info->value_bytes;
     server->frame_ops_max = info->frame_ops_max;
-    client->flights_max = info->requests_in_flight_max < SW_CLIENT_FLIGHTS_MAX
-                              ? info->requests_in_flight_max
-                              : SW_CLIENT_FLIGHTS_MAX;
-    server->requests_in_flight_max = client->flights_max * connections;
     sw_client_clean(info->engine, sizeof(info->engine), server->engine, sizeof(server->engine));
     sw_client_clean(info->policy, sizeof(info->policy), server->policy, sizeof(server->policy));
     server->frame_bytes_max = info->frame_bytes_max;
     server->resp_keys = info->resp_keys;
-    client->incarnation = info->incarnation;
     server->value_format = (enum sherwood_values)info->value_format;
     server->capacity_slots = info->capacity_slots;
     server->occupied_max = info->occupied_max;
@@ -204,11 +197,24 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->takes_times = info->takes_times;
 }
 
+static void take_info(struct sherwood *client, const struct sw_server_info *info,
+                      uint32_t connections)
+{
+    struct sherwood_server *server = &client->own.server;
+    sw_client_read_facts(info, server);
+    client->flights_max = info->requests_in_flight_max < SW_CLIENT_FLIGHTS_MAX
+                              ? info->requests_in_flight_max
+                              : SW_CLIENT_FLIGHTS_MAX;
+    server->requests_in_flight_max = client->flights_max * connections;
+    client->incarnation = info->incarnation;
+    sw_client_expect_bodies(client, server);
+}
+
 /* Checks the facts of another node of a cluster. Takes the smaller limits, unless the limits of the
  * handle are fixed. Returns NULL or a phrase for what is wrong. */
 static const char *check_node(struct sherwood *client, const struct sw_server_info *info)
 {
-    struct sherwood_server *server = &client->server;
+    struct sherwood_server *server = &client->own.server;
     if (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
         info->value_format != (uint32_t)server->value_format) {
         return "widths differ from those of the other nodes";
@@ -233,7 +239,7 @@ static const char *check_node(struct sherwood *client, const struct sw_server_in
  * a phrase for what is wrong. */
 static const char *check_greeting(struct sherwood *client, const struct sw_reply *greeting)
 {
-    const struct sherwood_server *server = &client->server;
+    const struct sherwood_server *server = &client->own.server;
     const struct sw_server_info *info = &greeting->info;
     if (!greeting->has_info) {
         return "greeting does not describe the server";
@@ -242,7 +248,7 @@ static const char *check_greeting(struct sherwood *client, const struct sw_reply
         return "greeting reports no cluster mode: start the server with --cluster-config, or "
                "connect to one node";
     }
-    const char *wrong = check_info(info);
+    const char *wrong = sw_client_check_facts(info);
     if (wrong != NULL || server->key_bytes == 0) {
         return wrong;
     }
@@ -280,7 +286,7 @@ struct sw_client_connection *sw_client_open_connection(struct sherwood *client,
         sw_client_connection_close(connection);
         return NULL;
     }
-    if (client->server.key_bytes == 0) {
+    if (client->own.server.key_bytes == 0) {
         take_info(client, &greeting.info, options->stripes == 0 ? 1 : options->stripes);
     }
     connection->map_epoch = greeting.info.map_epoch;
@@ -344,6 +350,8 @@ int sw_client_make(const char *address, const struct sherwood_options *options,
                  sizeof(*client));
         return SHERWOOD_E_NOMEM;
     }
+    client->root = client;
+    client->table = &client->own;
     client->epoll = -1;
     client->spin_us = taken->spin_us > 0    ? taken->spin_us
                       : taken->spin_us == 0 ? default_spin_us()

@@ -23,6 +23,10 @@ struct sw_client_connection *sw_client_open_connection(struct sherwood *client,
 int sw_client_make(const char *address, const struct sherwood_options *options,
                    struct sherwood_options *taken, struct sherwood **out, char *text,
                    size_t text_bytes);
+/* Reads the facts of a table, except requests_in_flight_max. */
+void sw_client_read_facts(const struct sw_server_info *info, struct sherwood_server *server);
+/* Returns NULL, or a phrase for what this client cannot work with. */
+const char *sw_client_check_facts(const struct sw_server_info *info);
 /* NULL is allowed. */
 void sw_client_connection_close(struct sw_client_connection *connection);
 

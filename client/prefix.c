@@ -30,11 +30,12 @@ int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, siz
     }
     /* in a cache a GET counts as a use, and a PEEK does not */
     const enum sherwood_operation look =
-        strcmp(client->server.engine, "cache") == 0 ? SHERWOOD_PEEK : SHERWOOD_GET;
+        strcmp(client->own.server.engine, "cache") == 0 ? SHERWOOD_PEEK : SHERWOOD_GET;
     for (size_t at = 0; at < count && *present == at;) {
         const uint32_t n = count - at < AT_ONCE ? (uint32_t)(count - at) : AT_ONCE;
-        int rc = sherwood_run(client, look, (const uint8_t *)keys + at * client->server.key_bytes,
-                              NULL, n, NULL, found);
+        int rc =
+            sherwood_run(client, look, (const uint8_t *)keys + at * client->own.server.key_bytes,
+                         NULL, n, NULL, found);
         if (rc != SHERWOOD_OK) {
             return rc;
         }

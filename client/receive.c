@@ -76,29 +76,27 @@ static bool is_turned_away(const uint8_t *bytes, size_t size)
     return memcmp(bytes, turned_away, size < length ? size : length) == 0;
 }
 
-/* Returns the length of the longest body that a reply can have. TTL answers with times, which are
- * wider than the values of some servers. */
-static uint64_t body_bytes_max(const struct sherwood *client)
+/* TTL answers with times, which are wider than the values of some tables. */
+void sw_client_expect_bodies(struct sherwood *client, const struct sherwood_server *server)
 {
-    const uint32_t value_bytes = client->server.value_bytes;
+    const uint32_t value_bytes = server->value_bytes;
     const uint32_t time_bytes = sizeof(uint64_t);
-    struct sw_reply largest = {.count = client->server.frame_ops_max,
-                               .key_bytes = client->server.key_bytes,
+    struct sw_reply largest = {.count = server->frame_ops_max,
+                               .key_bytes = server->key_bytes,
                                .value_bytes = value_bytes > time_bytes ? value_bytes : time_bytes,
                                .has_values = true};
-    if (largest.count == 0) { /* the reply to HELLO has no body */
-        return 0;
-    }
-    if (client->server.policy[0] != '\0') {
+    if (server->policy[0] != '\0') {
         largest.has_scores = largest.has_not_admitted = true;
         largest.has_evicted = SW_FRAME_EVICTED_ALL;
         largest.evicted_count = largest.count;
     }
-    uint64_t entries = sw_reply_layout(&largest, SW_OPERATION_SCAN).bytes;
-    uint64_t data = sw_reply_layout(&largest, SW_OPERATION_SET).bytes;
-    uint64_t figures = SW_FIGURES_MAX * sizeof(struct sw_figure);
-    entries = entries > data ? entries : data;
-    return entries > figures ? entries : figures;
+    const uint64_t lengths[] = {sw_reply_layout(&largest, SW_OPERATION_SCAN).bytes,
+                                sw_reply_layout(&largest, SW_OPERATION_SET).bytes,
+                                SW_FIGURES_MAX * sizeof(struct sw_figure)};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        client->body_bytes_max =
+            lengths[i] > client->body_bytes_max ? lengths[i] : client->body_bytes_max;
+    }
 }
 
 /* Decodes the head at the start of the buffer. Sets *again if the head is not complete. */
@@ -111,7 +109,7 @@ static int take_head(struct sw_client_connection *connection, bool *again)
     if (size == 0) {
         return SHERWOOD_OK;
     }
-    int got = sw_frame_prefix_decode(bytes, size, body_bytes_max(connection->client), &prefix);
+    int got = sw_frame_prefix_decode(bytes, size, connection->client->body_bytes_max, &prefix);
     if (got == SW_FRAME_E_MAGIC && !connection->received_any && is_turned_away(bytes, size)) {
         return size < sizeof(turned_away) - 1 ? SHERWOOD_OK
                                               : sw_client_turned_away(connection, turned_away + 5);

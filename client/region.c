@@ -197,6 +197,7 @@ static int add_region(struct sherwood *client, struct sw_region_request *request
 
 int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwood_region **out)
 {
+    client = sw_client_enter(client);
     if (client == NULL || out == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -229,6 +230,7 @@ int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwoo
 int sherwood_region_register(struct sherwood *client, const struct sherwood_memory *memory,
                              struct sherwood_region **out)
 {
+    client = sw_client_enter(client);
     if (client == NULL || memory == NULL || out == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -264,6 +266,7 @@ int sherwood_region_register(struct sherwood *client, const struct sherwood_memo
 
 int sherwood_region_device(struct sherwood *client, uint8_t uuid[16])
 {
+    client = sw_client_enter(client);
     if (client == NULL || uuid == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -272,7 +275,7 @@ int sherwood_region_device(struct sherwood *client, uint8_t uuid[16])
         status = sw_client_fail(client, SHERWOOD_E_REQUEST,
                                 "the server does not run on a GPU (its backend is %s), so it "
                                 "cannot share GPU memory: register host memory",
-                                client->server.backend);
+                                client->table->server.backend);
     }
     if (status == SHERWOOD_OK) {
         memcpy(uuid, client->sharing.device_uuid, sizeof(client->sharing.device_uuid));

@@ -17,8 +17,8 @@ static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms,
     struct sw_client_call call = {.least = UINT32_MAX};
     const struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_WAIT,
                                                      .count = replicas,
-                                                     .key_bytes = client->server.key_bytes,
-                                                     .value_bytes = client->server.value_bytes,
+                                                     .key_bytes = client->own.server.key_bytes,
+                                                     .value_bytes = client->own.server.value_bytes,
                                                      .timeout_ms = wait_ms},
                                           .done = sw_client_call_done,
                                           .owner = &call};
@@ -73,6 +73,7 @@ static int lost(struct sherwood *client)
 int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeout_ms,
                            uint32_t *reached)
 {
+    client = sw_client_enter(client);
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -101,6 +102,7 @@ int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeo
 
 int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest)
 {
+    client = sw_client_enter(client);
     struct sw_reply reply = {0};
     int one = sw_client_one_node(client, "digest");
     if (one != SHERWOOD_OK) {
@@ -111,8 +113,9 @@ int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest)
                               "digest: the pointer to the struct is NULL");
     }
     const struct sw_request header = {.operation = SW_OPERATION_DIGEST,
-                                      .key_bytes = client->server.key_bytes,
-                                      .value_bytes = client->server.value_bytes};
+                                      .table = client->table->number,
+                                      .key_bytes = client->table->server.key_bytes,
+                                      .value_bytes = client->table->server.value_bytes};
     settle(client);
     struct sw_client_connection *connection = sw_client_connection_pick(client);
     int status = connection == NULL

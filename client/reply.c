@@ -24,7 +24,8 @@ static int contradiction(struct sw_client_connection *connection, const char *wh
                            "%s: the server's reply %s: the client and the server do not agree on "
                            "the protocol (server version %s)",
                            connection->address, what,
-                           client->server.version[0] != '\0' ? client->server.version : "unknown");
+                           client->own.server.version[0] != '\0' ? client->own.server.version
+                                                                 : "unknown");
 }
 
 /* Copies the message of the server, or the text of the status if there is none. */
@@ -94,6 +95,11 @@ static int refused(struct sw_client_connection *connection, struct sw_client_fli
     }
     if (reply->status == SW_REPLY_TOO_MANY_CONNECTIONS) {
         return sw_client_turned_away(connection, message);
+    }
+    if (flight != NULL && !flight->sent && flight->refused == SW_REPLY_OK &&
+        status == SHERWOOD_E_TABLE) { /* the server reads the rest of the frame */
+        flight->refused = reply->status;
+        return sw_client_fail(client, SHERWOOD_OK, "the server refused the request: %s", message);
     }
     if (flight == NULL || !flight->sent) {
         /* The reply is about the connection as a whole, or the server gave up on a frame before it

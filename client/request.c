@@ -106,7 +106,7 @@ struct sw_client_details sw_client_request_details(const struct sherwood *client
     if (request->scale != 1) {
         memcpy(&details.scale_bits, &request->scale, sizeof(request->scale));
     }
-    if (request->operand_type != client->server.value_type) {
+    if (request->operand_type != client->table->server.value_type) {
         details.operand_type = (uint32_t)request->operand_type;
     }
     details.range_offset = request->range_offset;
@@ -133,10 +133,10 @@ int sw_client_check_request(struct sherwood *client, const struct sherwood_reque
     if (rc != SHERWOOD_OK) {
         return rc;
     }
-    if (request->count == 0 || request->count > client->server.frame_ops_max) {
+    if (request->count == 0 || request->count > client->table->server.frame_ops_max) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "submit: the request has %u keys: this server takes 1 to %u",
-                              request->count, client->server.frame_ops_max);
+                              request->count, client->table->server.frame_ops_max);
     }
     if ((request->flags & ~flags) != 0) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: unknown flags in 0x%x",

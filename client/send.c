@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sys/uio.h>
 
+#include "client/error.h"
 #include "client/handle.h"
 
 /* The largest number of parts of one write, and the largest number of writes before the caller may
@@ -42,6 +43,19 @@ static bool is_direct(const struct sw_client_flight *flight)
                             SW_CLIENT_LONG_BYTES;
 }
 
+static int encode_head(struct sw_client_flight *flight, const struct sw_client_frame *frame,
+                       uint64_t body_bytes)
+{
+    if (frame->login != NULL) {
+        return sw_frame_login_encode(&flight->header, frame->login, frame->login_head,
+                                     SW_FRAME_HEAD_BYTES_MAX);
+    }
+    return frame->table_name != NULL
+               ? sw_frame_table_name_encode(&flight->header, frame->table_name, flight->head,
+                                            sizeof(flight->head))
+               : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
+}
+
 struct sw_client_flight *sw_client_queue(struct sw_client_connection *connection,
                                          const struct sw_client_frame *frame)
 {
@@ -56,11 +70,7 @@ struct sw_client_flight *sw_client_queue(struct sw_client_connection *connection
     }
     flight->is_direct = is_direct(flight);
     uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
-    int head_bytes =
-        frame->login != NULL
-            ? sw_frame_login_encode(&flight->header, frame->login, frame->login_head,
-                                    SW_FRAME_HEAD_BYTES_MAX)
-            : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
+    int head_bytes = encode_head(flight, frame, body_bytes);
     if (head_bytes <= 0) {
         sw_client_flight_put_back(connection, flight);
         return NULL;
@@ -178,6 +188,11 @@ static void count_sent(struct sw_client_connection *connection, uint64_t bytes)
         flight->sent = true;
         connection->queue_first = (connection->queue_first + 1) % SW_CLIENT_FLIGHTS_MAX;
         connection->queue_count--;
+        if (flight->refused != SW_REPLY_OK) { /* its reply came first */
+            const struct sw_reply refusal = {.request_id = flight->id, .status = flight->refused};
+            sw_client_flight_finish(connection, flight, sw_client_status(flight->refused),
+                                    &refusal);
+        }
     }
     assert(connection->queue_count > 0 || connection->queue_offset == 0);
 }

@@ -68,7 +68,8 @@ extern "C" {
     X(SHERWOOD_E_UNKNOWN_OUTCOME, -13, "carried out, and may be lost in a restart") \
     X(SHERWOOD_E_LOGIN, -14, "refused: no user, or a wrong user or password")       \
     X(SHERWOOD_E_PERMISSION, -15, "refused: the user may not do this")              \
-    X(SHERWOOD_E_SHARD, -16, "refused: another node of the cluster has the keys")
+    X(SHERWOOD_E_SHARD, -16, "refused: another node of the cluster has the keys")   \
+    X(SHERWOOD_E_TABLE, -17, "refused: the table was dropped, or replaced by another one")
 
 enum sherwood_status {
 #define SHERWOOD_STATUS_ENUM(name, value, text) name = value,

@@ -38,7 +38,7 @@ int sw_client_times_check(struct sherwood *client, const struct sherwood_times *
                               "times: AT and IN need either time_ms, not 0, for all keys, or "
                               "times_ms, one for each key; UNSAID and KEEP need neither");
     }
-    if (times->when != SHERWOOD_UNSAID && !client->server.takes_times) {
+    if (times->when != SHERWOOD_UNSAID && !client->table->server.takes_times) {
         return sw_client_fail(client, SHERWOOD_E_REQUEST,
                               "this server accepts no expiry times: its keys never expire, or it "
                               "is an older version");

@@ -64,6 +64,7 @@ static void wait_until(struct sherwood *client, const struct sherwood_request *r
 
 int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request, int timeout_ms)
 {
+    client = sw_client_enter(client);
     if (client == NULL || request == NULL) {
         return SHERWOOD_E_INVALID;
     }
@@ -88,6 +89,7 @@ int sherwood_wait(struct sherwood *client, struct sherwood_request *request)
 
 int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms)
 {
+    client = sw_client_enter(client);
     if (client == NULL || out == NULL) {
         return SHERWOOD_E_INVALID;
     }

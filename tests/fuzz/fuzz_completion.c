@@ -12,6 +12,7 @@
 
 #include "client/handle.h"
 #include "client/memory.h"
+#include "client/receive.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/require.h"
 
@@ -153,8 +154,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     region.memory = (uint8_t *)world.memory;
     memset(&client, 0, offsetof(struct sherwood, figures));
     client.done_first = client.done_last = NULL;
-    client.server = (struct sherwood_server){
+    client.root = &client;
+    client.table = &client.own;
+    client.own.server = (struct sherwood_server){
         .key_bytes = 8, .value_bytes = 8, .frame_ops_max = KEYS, .requests_in_flight_max = ENTRIES};
+    sw_client_expect_bodies(&client, &client.own.server);
     client.flights_max = ENTRIES;
     client.epoll = -1;
     client.regions = &region;

@@ -115,7 +115,7 @@ static void run_submitted(void)
         requests[i].pieces_count = 2;
         requests[i].found = arrays[i][0].found;
         requests[i].scale = 1;
-        requests[i].operand_type = world.client->server.value_type;
+        requests[i].operand_type = sherwood_server(world.client)->value_type;
         requests[i].cache = is_cache ? &arrays[i][0].cache : NULL;
         flies[i] = sherwood_submit(world.client, &requests[i]) == SHERWOOD_OK;
     }

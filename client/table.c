@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.c - handles of tables: opening them, and what follows when the table in a place changes.
+ */
+#include "client/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cluster.h"
+#include "client/control_request.h"
+#include "client/error.h"
+#include "client/open.h"
+#include "client/receive.h"
+#include "client/sherwood-tables.h"
+
+/* Returns a connection that has not ended; NULL: all have. */
+static struct sw_client_connection *any_connection(const struct sherwood *root)
+{
+    for (uint32_t i = 0; i < root->connections_count; i++) {
+        if (root->connections[i]->broken == 0) {
+            return root->connections[i];
+        }
+    }
+    return NULL;
+}
+
+/* Sends HELLO with the name of a table, and reads the facts of the table from the reply. */
+static int greet(struct sherwood *root, const char *name, struct sw_client_table *table)
+{
+    struct sw_client_connection *connection = any_connection(root);
+    struct sw_reply reply = {0};
+    struct sw_client_call call = {.reply = &reply, .refused_from = SW_CLIENT_NOT_REFUSED};
+    struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_HELLO},
+                                    .table_name = name};
+    if (connection == NULL) {
+        return root->broken;
+    }
+    int status = sw_client_control_request_once(root, connection, &frame, &call);
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    if (!reply.has_info || !reply.info.takes_tables) {
+        return sw_client_fail(root, SHERWOOD_E_REQUEST,
+                              "table_open: this server has one table: update it to open '%s'",
+                              name);
+    }
+    const char *wrong = sw_client_check_facts(&reply.info);
+    if (wrong != NULL) {
+        return sw_client_fail(root, SHERWOOD_E_PROTOCOL,
+                              "table_open: this client cannot work with the table '%s': its %s",
+                              name, wrong);
+    }
+    table->number = reply.info.table;
+    table->id = reply.info.table_id;
+    sw_client_clean(reply.info.table_name, sizeof(reply.info.table_name), table->name,
+                    sizeof(table->name));
+    sw_client_read_facts(&reply.info, &table->server);
+    table->server.requests_in_flight_max = root->own.server.requests_in_flight_max;
+    sw_client_expect_bodies(root, &table->server);
+    return SHERWOOD_OK;
+}
+
+int sherwood_table_open(struct sherwood *client, const char *name, struct sherwood **out)
+{
+    struct sherwood *root = sw_client_enter(client);
+    if (root == NULL || out == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    *out = NULL;
+    int status = sw_client_one_node(root, "table_open");
+    if (status == SHERWOOD_OK && (name == NULL || name[0] == '\0' ||
+                                  strnlen(name, SW_FRAME_TABLE_BYTES) == SW_FRAME_TABLE_BYTES)) {
+        status = sw_client_fail(root, SHERWOOD_E_INVALID,
+                                "table_open: the name of a table has 1 to %d bytes",
+                                SW_FRAME_TABLE_BYTES - 1);
+    }
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    struct sherwood *table = calloc(1, sizeof(*table));
+    if (table == NULL) {
+        return sw_client_fail(root, SHERWOOD_E_NOMEM,
+                              "not enough memory for the handle of a table (%zu bytes)",
+                              sizeof(*table));
+    }
+    table->root = root;
+    table->table = &table->own;
+    status = greet(root, name, &table->own);
+    if (status != SHERWOOD_OK) {
+        free(table);
+        return status;
+    }
+    *out = table;
+    return SHERWOOD_OK;
+}
+
+const char *sherwood_table_name(const struct sherwood *table)
+{
+    return table == NULL ? "" : table->own.name;
+}
+
+/* --- when the table of a place changes -------------------------------------------------------- */
+
+static bool is_of_one_shape(const struct sherwood_server *one, const struct sherwood_server *other)
+{
+    return one->key_bytes == other->key_bytes && one->value_bytes == other->value_bytes &&
+           one->value_format == other->value_format && one->value_type == other->value_type &&
+           one->frame_ops_max <= other->frame_ops_max &&
+           one->frame_bytes_max <= other->frame_bytes_max &&
+           strcmp(one->engine, other->engine) == 0 && strcmp(one->policy, other->policy) == 0;
+}
+
+int sw_client_table_again(struct sherwood *client, const struct sw_client_call *call)
+{
+    struct sw_client_table *table = client->table;
+    struct sw_client_table now;
+    char number[16]; /* another place may have got the name */
+    if (table->name[0] == '\0') {
+        return call->status;
+    }
+    snprintf(number, sizeof(number), "%u", table->number);
+    if (greet(client, number, &now) != SHERWOOD_OK) {
+        return call->status;
+    }
+    if (!is_of_one_shape(&table->server, &now.server)) {
+        return sw_client_fail(client, SHERWOOD_E_TABLE,
+                              "a table of another shape lies in the place of '%s': open it again",
+                              table->name);
+    }
+    table->id = now.id;
+    return SHERWOOD_OK;
+}
