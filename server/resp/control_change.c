@@ -2,16 +2,17 @@
  *
  * control_change.c - a change of the places of the server, by a command.
  *
- * A change runs on a thread of libuv, because the memory of a table may take long and because the
- * change waits for all loops. Meanwhile the command uses no table, so that its connection may drop
- * the table that it has selected.
+ * A change runs on a thread of its own, because the memory of a table may take long and because the
+ * change waits for all loops, and for work of libuv's threads on a table that it drops (DIGEST).
+ * Meanwhile the command uses no table, so that its connection may drop the table that it has
+ * selected.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/resp/control_table.h"
-#include "server/resp/place_change.h"
 #include "server/resp/resp.h"
 
 void sw_control_put_ok(const struct sw_control *control, struct sw_text *text)
@@ -20,29 +21,34 @@ void sw_control_put_ok(const struct sw_control *control, struct sw_text *text)
     sw_text_simple(text, "OK");
 }
 
-/* On a thread of libuv. */
-static void change(uv_work_t *work)
+/* The thread of the change. The loop that sees is_changed may free the command. */
+static void *change(void *argument)
 {
-    struct sw_control *control = work->data;
-    if (sw_tables_change(sw_control_tables(control)->tables, control->change, control->error,
-                         sizeof(control->error)) != 0 &&
+    struct sw_control *control = argument;
+    struct sw_tables *tables = sw_control_tables(control)->tables;
+    if (sw_tables_change(tables, control->change, control->error, sizeof(control->error)) != 0 &&
         control->error[0] == '\0') {
         snprintf(control->error, sizeof(control->error), "ERR the table could not be changed");
     }
-    sw_tables_end_turn(sw_control_tables(control)->tables);
-}
-
-static void on_changed(uv_work_t *work, int status)
-{
-    ((struct sw_control *)work->data)->is_computed = status == 0;
+    __atomic_store_n(&control->is_changed, true, __ATOMIC_RELEASE);
+    sw_tables_end_turn(tables); /* wakes the loops */
+    return NULL;
 }
 
 /* Begins the change, unless another one has the turn. */
 static void take_turn(struct sw_control *control)
 {
-    if (!control->has_turn && sw_tables_take_turn(sw_control_tables(control)->tables)) {
-        control->has_turn = true;
-        uv_queue_work(control->resp->net->uv, &control->work, change, on_changed);
+    struct sw_tables *tables = sw_control_tables(control)->tables;
+    if (control->has_turn || !sw_tables_take_turn(tables)) {
+        return;
+    }
+    control->has_turn = true;
+    control->has_thread = pthread_create(&control->thread, NULL, change, control) == 0;
+    if (!control->has_thread) {
+        snprintf(control->error, sizeof(control->error),
+                 "ERR the table could not be changed: no thread; try again");
+        control->is_changed = true;
+        sw_tables_end_turn(tables);
     }
 }
 
@@ -50,18 +56,19 @@ static void take_turn(struct sw_control *control)
 static bool is_changed(struct sw_control *control)
 {
     take_turn(control);
-    if (control->is_computed) {
-        free(control->change);
-        control->change = NULL;
+    if (!__atomic_load_n(&control->is_changed, __ATOMIC_ACQUIRE)) {
+        return false;
     }
-    return control->is_computed;
+    if (control->has_thread) {
+        pthread_join(control->thread, NULL);
+    }
+    sw_control_drop_change(control);
+    return true;
 }
 
 bool sw_control_start_change(struct sw_control *control)
 {
     control->put = sw_control_put_ok;
-    control->work.data = control;
-    sw_place_leave(sw_resp_of(control->conn)); /* the change may drop the table */
     sw_control_wait_until(control, is_changed);
     take_turn(control);
     return true;

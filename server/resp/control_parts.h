@@ -6,6 +6,7 @@
 #ifndef SHERWOOD_SERVER_RESP_CONTROL_PARTS_H
 #define SHERWOOD_SERVER_RESP_CONTROL_PARTS_H
 
+#include <pthread.h>
 #include <uv.h>
 
 #include "server/batch/batches.h"
@@ -56,10 +57,13 @@ struct sw_control {
     struct sw_last_write last; /* WAITAOF: the write that must be durable */
     uint64_t deadline_ms;      /* WAITAOF, WAIT, PAUSE: by the loop's clock; 0: none */
     bool is_durable;           /* WAITAOF: the write is durable */
-    uv_work_t work;            /* DIGEST, TABLE, SWAPDB: by a thread of libuv */
+    uv_work_t work;            /* DIGEST: by a thread of libuv */
+    pthread_t thread;          /* TABLE, SWAPDB: of the change */
     struct sw_digest digest;
     bool says_ok;        /* SAVE, REPLICAOF, PAUSE: the reply, unless there is an error */
-    bool is_computed;    /* DIGEST, TABLE, SWAPDB: the thread has ended its work */
+    bool is_computed;    /* DIGEST: the thread has ended its work */
+    bool is_changed;     /* TABLE, SWAPDB: atomic: the thread has ended its work */
+    bool has_thread;     /* TABLE, SWAPDB: `thread` was started */
     bool has_turn;       /* TABLE, SWAPDB: it has the turn of changes */
     uint64_t closures;   /* DIGEST: sw_repl_closures when it began */
     struct sw_text keys; /* SCAN: keys of the reply, encoded */

@@ -65,14 +65,6 @@ bool sw_place_change(struct sw_resp_conn *state)
     return true;
 }
 
-void sw_place_leave(struct sw_resp_conn *state)
-{
-    if (state->resp != state->resp->first) {
-        leave(state, state->resp->first);
-    }
-    state->view_number = 0;
-}
-
 bool sw_place_vacate(struct sw_net *net, const struct sw_resp *resp)
 {
     bool all = true;

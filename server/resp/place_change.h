@@ -22,10 +22,6 @@ static inline bool sw_place_is_followed(struct sw_resp_conn *state)
     return state->view_number == state->conn->net->tables.number || sw_place_change(state);
 }
 
-/* Lets the connection leave the table that it uses, until its next command. Its one request uses no
- * table. */
-void sw_place_leave(struct sw_resp_conn *state);
-
 /* Moves the idle connections that use `resp`, whose table no place has, to the tables of their
  * places. Returns true if no connection is left that uses the table. */
 bool sw_place_vacate(struct sw_net *net, const struct sw_resp *resp);

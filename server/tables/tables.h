@@ -149,8 +149,7 @@ struct sw_change {
 int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *error,
                      size_t error_bytes);
 
-/* Take and end the turn of a change that runs on a thread of libuv. Only the owner of the turn may
- * occupy a thread: a dropped table may wait for work that needs another one (DIGEST).
+/* Take and end the turn of a change by a command. Only the owner of the turn has a thread.
  * sw_tables_take_turn returns false if another change has the turn. All loops are woken when that
  * ends. */
 bool sw_tables_take_turn(struct sw_tables *tables);

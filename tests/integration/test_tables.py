@@ -336,8 +336,8 @@ def drops_beside_requests():
 
 @case
 def many_changes():
-    """more changes than libuv has threads leave one for the DIGEST that a DROP waits for"""
-    with Server("--capacity", "4K", "--loops", "2") as server, connected(server, 16) as several:
+    """changes leave libuv's threads, also its only one, to the DIGEST that a DROP waits for"""
+    with Server("--capacity", "4K", "--loops", "2", environment={"UV_THREADPOOL_SIZE": "1"}) as server, connected(server, 16) as several:
         creator, dropper, changers, users = several[0], several[1], several[2:12], several[12:]
         for _ in range(5):
             equal(dropper.ask("TABLE", "CREATE", "t", "NUMBER", 5, "LIKE", "default"), "OK", "CREATE")
@@ -377,6 +377,10 @@ def transactions():
         equal(other.ask("TABLE", "DROP", "db1"), "OK", "DROP")
         equal([replies.ask("EXEC"), other.ask("GET", 1)], [ABORT, b"1"], "EXEC without a table")
         equal([replies.ask("RESET"), replies.ask("GET", 1)], ["RESET", b"1"], "RESET selects the default table")
+        for table in (0, 2):  # a change of other tables, also by the watcher itself
+            equal([replies.ask("SELECT", table), replies.ask("WATCH", 1), replies.ask("TABLE", "CREATE", "a")], ["OK"] * 3, "WATCH")
+            equal([replies.ask("TABLE", "RENAME", "a", "b"), other.ask("TABLE", "DROP", "b")], ["OK"] * 2, "RENAME, DROP")
+            equal([replies.ask("MULTI"), replies.ask("PING"), replies.ask("EXEC")], ["OK", "QUEUED", ["PONG"]], "EXEC of a watcher")
 
 
 @case
