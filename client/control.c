@@ -10,11 +10,12 @@
 #include "client/error.h"
 #include "client/follow.h"
 
-/* Addresses a request to its table. A request that uses no table is for the default table, and has
- * no widths then. A scan goes on in the table where it began. */
+/* Addresses a request to its table: STATS has figures of one table. A request that uses no table is
+ * for the default table, and has no widths then. A scan goes on in the table where it began. */
 static void address(struct sw_request *header, const struct sw_client_table *table)
 {
-    if (table->number != 0 && !sw_operation_of_table(header->operation)) {
+    if (table->number != 0 && header->operation != SW_OPERATION_STATS &&
+        !sw_operation_of_table(header->operation)) {
         header->key_bytes = header->value_bytes = 0;
         return;
     }

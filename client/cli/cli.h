@@ -31,6 +31,7 @@ struct sw_cli_options {
     char address[SW_CLI_ADDRESS_BYTES];
     struct sherwood_options connection; /* TLS settings; its texts are borrowed from argv */
     struct sw_cli_login login;
+    const char *table; /* its name or number; NULL: the default table */
     enum sw_cli_format format;
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
     const char *watch; /* --stat, --latency: the name of the tool for sw_cli_watch; NULL: neither */
@@ -45,7 +46,8 @@ struct sw_cli_options {
 /* The connection, and where replies are printed. */
 struct sw_cli {
     const struct sw_cli_options *options;
-    struct sherwood *client; /* owned; NULL after the connection was lost */
+    struct sherwood *client; /* of the table; owned; NULL after the connection was lost */
+    struct sherwood *server; /* has the connection; owned; `client` if no table is named */
     FILE *out;               /* borrowed */
     FILE *messages;          /* borrowed: errors, warnings, and progress of load and dump */
     bool raw;
@@ -72,6 +74,8 @@ void sw_cli_format_unknown(struct sw_cli *cli, const char *name);
 /* Connects, unless there is a connection. On failure it prints the reason to `messages` and returns
  * false. */
 bool sw_cli_connect(struct sw_cli *cli);
+/* Closes the handles, if there are any. */
+void sw_cli_disconnect(struct sw_cli *cli);
 /* Prints the error of a call of the library that failed, and closes the handle if its connection
  * has ended. Returns false. */
 bool sw_cli_library_error(struct sw_cli *cli);

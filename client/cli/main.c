@@ -106,7 +106,7 @@ int main(int argc, char **argv)
                          .messages = stderr,
                          .raw = options.raw < 0 ? isatty(STDOUT_FILENO) != 1 : options.raw == 1};
     int status = run_arguments(&cli, argc, argv);
-    sherwood_close(cli.client);
+    sw_cli_disconnect(&cli);
     sw_cli_login_forget(&options.login);
     /* after a failed write, fflush may succeed: ferror still reports it */
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {

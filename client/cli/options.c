@@ -20,6 +20,7 @@ enum long_option {
     OPTION_HELP = 256,
     OPTION_VERSION,
     OPTION_FORMAT,
+    OPTION_TABLE,
     OPTION_RAW,
     OPTION_NO_RAW,
     OPTION_TLS,
@@ -79,6 +80,7 @@ static const char help_text[] =
     "  --askpass           read the password from the terminal\n"
     "  --pass PASSWORD     the password; other users of this machine may see it for a moment.\n"
     "                      Without these three, SHERWOODCLI_AUTH of the environment has it\n"
+    "  --table NAME        use this table of a server that has several, by its name or number\n"
     "  --format csv|bin    the format of FILE (default: that of its name, .csv or .bin)\n"
     "  --raw, --no-raw     plain replies; replies for people (default: plain unless on a "
     "terminal)\n"
@@ -318,6 +320,9 @@ static bool take_option(int option, char *argument, struct sw_cli_options *optio
     case OPTION_NO_RAW:
         options->raw = option == OPTION_RAW;
         return true;
+    case OPTION_TABLE:
+        options->table = argument;
+        return argument[0] != '\0';
     case OPTION_FORMAT:
         options->format = sw_cli_format_named(argument);
         return options->format != SW_CLI_FORMAT_UNKNOWN;
@@ -339,6 +344,7 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {"cluster", no_argument, NULL, 'c'},
         {"quiet", no_argument, NULL, 'q'},
         {"format", required_argument, NULL, OPTION_FORMAT},
+        {"table", required_argument, NULL, OPTION_TABLE},
         {"raw", no_argument, NULL, OPTION_RAW},
         {"no-raw", no_argument, NULL, OPTION_NO_RAW},
         {"tls", no_argument, NULL, OPTION_TLS},

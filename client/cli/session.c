@@ -8,6 +8,23 @@
 #include "client/cli/reply.h"
 #include "client/endpoints.h"
 #include "client/sherwood-cluster.h"
+#include "client/sherwood-tables.h"
+
+/* Opens the table that the options name. */
+static int open_table(struct sw_cli *cli, char *text, size_t text_bytes)
+{
+    cli->client = cli->server;
+    if (cli->options->table == NULL) {
+        return SHERWOOD_OK;
+    }
+    int status = sherwood_table_open(cli->server, cli->options->table, &cli->client);
+    if (status != SHERWOOD_OK) {
+        snprintf(text, text_bytes, "--table %s: %s", cli->options->table,
+                 sherwood_error(cli->server));
+        sw_cli_disconnect(cli);
+    }
+    return status;
+}
 
 bool sw_cli_connect(struct sw_cli *cli)
 {
@@ -24,9 +41,12 @@ bool sw_cli_connect(struct sw_cli *cli)
     size_t count = sw_client_endpoints_split(list, seeds, SW_CLI_ADDRESSES_MAX);
     int status =
         cli->options->cluster
-            ? sherwood_connect_cluster_text(seeds, count, &connection, &cli->client, text,
+            ? sherwood_connect_cluster_text(seeds, count, &connection, &cli->server, text,
                                             sizeof(text))
-            : sherwood_connect_text(address, &connection, &cli->client, text, sizeof(text));
+            : sherwood_connect_text(address, &connection, &cli->server, text, sizeof(text));
+    if (status == SHERWOOD_OK) {
+        status = open_table(cli, text, sizeof(text));
+    }
     if (status != SHERWOOD_OK) {
         fflush(cli->out);
         fprintf(cli->messages, "%s\n", text);
@@ -34,6 +54,15 @@ bool sw_cli_connect(struct sw_cli *cli)
         return false;
     }
     return true;
+}
+
+void sw_cli_disconnect(struct sw_cli *cli)
+{
+    if (cli->client != cli->server) {
+        sherwood_close(cli->client);
+    }
+    sherwood_close(cli->server);
+    cli->client = cli->server = NULL;
 }
 
 bool sw_cli_library_error(struct sw_cli *cli)
@@ -48,8 +77,7 @@ bool sw_cli_library_error(struct sw_cli *cli)
         return false;
     }
     sw_cli_reply_error(cli, "%s", text);
-    sherwood_close(cli->client);
-    cli->client = NULL;
+    sw_cli_disconnect(cli);
     cli->lost_cursors |= cli->has_cursor;
     cli->has_cursor = false;
     return false;

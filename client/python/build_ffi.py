@@ -19,7 +19,7 @@ enum sherwood_status { SHERWOOD_OK, SHERWOOD_E_INVALID, SHERWOOD_E_NOMEM, SHERWO
     SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT, SHERWOOD_E_PROTOCOL, SHERWOOD_E_FULL,
     SHERWOOD_E_REQUEST, SHERWOOD_E_SERVER, SHERWOOD_E_BUSY, SHERWOOD_E_PENDING,
     SHERWOOD_E_NOT_DURABLE, SHERWOOD_E_UNKNOWN_OUTCOME, SHERWOOD_E_LOGIN, SHERWOOD_E_PERMISSION,
-    SHERWOOD_E_SHARD, ... };
+    SHERWOOD_E_SHARD, SHERWOOD_E_TABLE, ... };
 enum sherwood_operation { @OPERATIONS@ ... };
 enum sherwood_when { SHERWOOD_UNSAID, SHERWOOD_AT, SHERWOOD_IN, SHERWOOD_KEEP, ... };
 enum sherwood_values { SHERWOOD_VALUES_INTEGER, SHERWOOD_VALUES_STRING, SHERWOOD_VALUES_FIXED, ... };
@@ -63,6 +63,8 @@ int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
                                   char *text, size_t text_bytes);
 uint64_t sherwood_cluster_epoch(const struct sherwood *client);
 void sherwood_close(struct sherwood *client);
+int sherwood_table_open(struct sherwood *client, const char *name, struct sherwood **table);
+void swpy_close(struct sherwood *client);
 const struct sherwood_server *sherwood_server(const struct sherwood *client);
 const char *sherwood_error(const struct sherwood *client);
 int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operation,
@@ -181,7 +183,7 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS.replace("@OPERATIONS@", operations((CSRC / "client" / "sherwood.h").read_text(encoding="utf-8"))))
     made.set_source(
-        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask makes the same system call for the calling thread, and its symbol is older: with it
         # the wheel runs with glibc 2.17.

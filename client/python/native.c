@@ -136,7 +136,7 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
 
 int swpy_memory_make(struct sherwood *client, size_t bytes, struct swpy_memory *out)
 {
-    out->address = sw_client_memfd(client, "sherwood region", bytes, &out->descriptor);
+    out->address = sw_client_memfd(client->root, "sherwood region", bytes, &out->descriptor);
     out->bytes = bytes;
     return out->address == NULL ? SHERWOOD_E_NOMEM : SHERWOOD_OK;
 }
@@ -162,17 +162,17 @@ void swpy_memory_free(struct swpy_memory *memory)
 
 uint32_t swpy_connections(const struct sherwood *client)
 {
-    return client->cluster != NULL ? 0 : client->connections_made;
+    return client->root->cluster != NULL ? 0 : client->root->connections_made;
 }
 
 uint64_t swpy_last_write(const struct sherwood *client)
 {
-    return client->last_write;
+    return client->root->last_write;
 }
 
 uint64_t swpy_log(const struct sherwood *client)
 {
-    return client->incarnation;
+    return client->root->incarnation;
 }
 
 int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms)
@@ -182,24 +182,35 @@ int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, 
 
 bool swpy_has_written(const struct sherwood *client)
 {
-    bool has_written = client->lost_writes || client->lost_durable;
-    for (uint32_t i = 0; i < client->connections_count; i++) {
-        has_written |= client->connections[i]->has_written;
+    const struct sherwood *root = client->root;
+    bool has_written = root->lost_writes || root->lost_durable;
+    for (uint32_t i = 0; i < root->connections_count; i++) {
+        has_written |= root->connections[i]->has_written;
     }
     return has_written;
+}
+
+void swpy_close(struct sherwood *client)
+{
+    struct sherwood *root = client == NULL ? NULL : client->root;
+    if (root != client) {
+        sherwood_close(client);
+    }
+    sherwood_close(root);
 }
 
 /* sherwood_close would send the end of a TLS session on the parent's connection, with the parent's
  * keys. So /dev/null first takes the place of each socket. */
 void swpy_forget(struct sherwood *client)
 {
+    const struct sherwood *root = client->root;
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nowhere < 0) {
         return;
     }
-    for (uint32_t i = 0; i < client->connections_count; i++) {
-        (void)dup3(nowhere, client->connections[i]->transport->fd, O_CLOEXEC);
+    for (uint32_t i = 0; i < root->connections_count; i++) {
+        (void)dup3(nowhere, root->connections[i]->transport->fd, O_CLOEXEC);
     }
     close(nowhere);
-    sherwood_close(client);
+    swpy_close(client);
 }

@@ -67,6 +67,8 @@ int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, 
 /* Returns whether the handle has sent a request that may change the table. */
 bool swpy_has_written(const struct sherwood *client);
 
+/* Closes a handle, and the handle whose connections it uses if it is that of a table. */
+void swpy_close(struct sherwood *client);
 /* Closes a handle in a forked child. Sends no byte on its sockets, because the parent also uses
  * them. */
 void swpy_forget(struct sherwood *client);

@@ -83,6 +83,7 @@ static enum sw_lack lack_of_tables(const struct sw_conn *conn, const struct sw_r
 {
     const struct sw_catalog *catalog = sw_users_catalog(conn->net->users);
     const bool of_table = sw_operation_of_table(request->operation) ||
+                          (request->operation == SW_OPERATION_STATS && request->table != 0) ||
                           (row >= 0 && catalog->commands[row].scope == SW_SCOPE_SELECTED);
     if (!of_table || lack == SW_LACKS_COMMAND || lack == SW_LACKS_ALL_KEYS) {
         return lack;

@@ -337,6 +337,8 @@ static void start_stats(struct sw_bulk_frame *frame)
         reply.count = frame->request.count; /* 0 asks for all, which has no place in a region */
     }
     owner->snapshot(owner->server, &snapshot);
+    sw_table_info(frame->table->batches->table, &snapshot.info);
+    sw_table_stats(frame->table->batches->table, &snapshot.stats);
     reply.count = sw_bulk_stats_write(&snapshot, frame->arrays[SW_RING_KEYS], reply.count);
     frame->reply_layout = sw_reply_layout(&reply, SW_OPERATION_STATS);
     uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.bytes);

@@ -115,6 +115,9 @@ def operations():
         equal([digests[table][2] for table in (0, 5)], [100, 50], "DIGEST counts entries")
         sizes = [wire.call(frames, wire.RESIZE, table=5, capacity=2048).capacity, wire.call(frames, wire.RESIZE, capacity=1).capacity]
         check(sizes[0] >= 2048 > sizes[1], f"RESIZE: {sizes}")
+        figures = {table: wire.call(frames, wire.STATS, table=table).figures() for table in (0, 5)}
+        equal([figures[table]["keys"] for table in (0, 5)], [100, 50], "STATS")
+        equal([figures[table]["inserted"] for table in (0, 5)], [100, 50], "STATS")
         for operation in (wire.PING, wire.STATS):
             equal(wire.call(frames, operation, table=5).status, wire.OK, operation)
             equal(wire.call(frames, operation, table=6).status, wire.NO_TABLE, operation)

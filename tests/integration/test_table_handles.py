@@ -4,7 +4,10 @@
 
 import contextlib
 import ctypes
+import pathlib
 import socket
+import subprocess
+import tempfile
 import threading
 
 import wire
@@ -205,6 +208,31 @@ def dropped():
             equal(old.get([1]) in (E_TABLE, E_REQUEST), True, "a table of another shape")
             with client.open("t") as new:
                 equal([new.set({1: 3}), new.get([1])], [OK, [3]], "opened again")
+
+
+@case
+def of_the_program():
+    """sherwood-cli --table runs commands, load and dump on that table"""
+    with serving() as (server, replies, client), tempfile.TemporaryDirectory() as folder:
+        def run(*words, code=0):
+            done = subprocess.run([str(BUILD / "sherwood-cli"), "-p", str(server.port), *words], capture_output=True, text=True,
+                                  check=False, timeout=60)
+            equal(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
+            return done.stdout.strip() if code == 0 else done.stderr.strip()
+        table(replies, "CREATE", "users", "NUMBER", "7")
+        equal([run("--table", "users", "set", "1", "5"), run("--table", "7", "get", "1"), run("get", "1")], ["OK", "5", ""], "SET")
+        pairs = pathlib.Path(folder, "pairs.csv")
+        pairs.write_text("".join(f"{key},{key}\n" for key in range(1000)), encoding="ascii")
+        run("load", "--table", "users", "-q", str(pairs))
+        equal([run("--table", "users", "dbsize"), run("dbsize")], ["1000", "0"], "load")
+        copy = pathlib.Path(folder, "copy.csv")
+        run("dump", "-q", "--table", "users", str(copy))
+        equal(sorted(copy.read_text(encoding="ascii").split()), sorted(pairs.read_text(encoding="ascii").split()), "dump")
+        run("--table", "users", "flushall")
+        equal(run("--table", "users", "dbsize"), "0", "flushall of one table")
+        equal(client.set({1: 1}), OK, "SET")
+        equal(run("--table", "nothing", "get", "1", code=1),
+              "--table nothing: the server refused the request: no such table: TABLE LIST shows the tables")
 
 
 main()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import os
 from typing import Any, Iterator, Optional, Sequence, Union
@@ -77,6 +78,17 @@ class Client(ClientCalls):
         """Returns another client of the same server, with connections of its own."""
         return Client(self._link.options)
 
+    def table(self, name: str, value_dtype: Any = None) -> Client:
+        """Returns a client of a table of the same server, by its name or its number, with connections of its own.
+
+        Its calls are those of any client. They follow TABLE SWAP. Refused: no table has this name, or the server is
+        older than tables. value_dtype: as that of connect().
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"table: {name!r:.40} is not a text: give the name of a table")
+        dtype = None if value_dtype is None else np.dtype(value_dtype).str
+        return Client(dataclasses.replace(self._link.options, table=name, value_dtype=dtype))
+
     def attach(self, device: Any = "cuda") -> Device:
         """Returns the calls for arrays in the memory of one GPU, without a copy.
 
@@ -84,6 +96,8 @@ class Client(ClientCalls):
         or "cuda:1" for a GPU of this process that the server's has peer access to. For several GPUs attach once for
         each.
         """
+        if self._link.options.table is not None:
+            raise Refused("attach: it works on the default table alone: call it on a client without a table")
         return Device(self._link.options, self._layout(), device)
 
     def region(self, nbytes: Optional[int] = None, *, keys: Optional[int] = None) -> Region:
@@ -407,7 +421,7 @@ def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: fl
             value_dtype: Any = None, username: Optional[str] = None, password: Optional[str] = None,
             password_file: _Path = None, tls_ca: _Path = None, tls_cert: _Path = None,
             tls_key: _Path = None, tls_server_name: Optional[str] = None,
-            tls_insecure: bool = False, _nodes: tuple[str, ...] = ()) -> Client:
+            tls_insecure: bool = False, table: Optional[str] = None, _nodes: tuple[str, ...] = ()) -> Client:
     """Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port".
 
     Several addresses, a list or "host:port,host:port", are a primary and its replicas: the client connects to
@@ -427,6 +441,8 @@ def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: fl
     For tls:// addresses: tls_ca, root certificates, a file or a folder (None: the system's); tls_cert
     and tls_key, a certificate for servers that require one; tls_server_name, the name that the server's
     certificate must have (None: the host of the address); tls_insecure: accept any certificate.
+
+    table: the name or the number of a table of a server that has several; None: the default table.
     """
     if not isinstance(address, str):
         if not hasattr(address, "__iter__"):
@@ -439,7 +455,7 @@ def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: fl
                              for path in (tls_ca, tls_cert, tls_key, password_file))
     return Client(Options(address, operator.index(stripes), float(timeout), float(connect_timeout),
                           dtype, ca, cert, key, tls_server_name, bool(tls_insecure), username, password,
-                          secret, _nodes))
+                          secret, table, _nodes))
 
 
 def connect_cluster(addresses: Sequence[str], **options: Any) -> Client:

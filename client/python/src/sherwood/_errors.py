@@ -49,6 +49,7 @@ _KINDS: dict[int, type[Error]] = {
     lib.SHERWOOD_E_LOGIN: Denied,
     lib.SHERWOOD_E_PERMISSION: Denied,
     lib.SHERWOOD_E_SHARD: Refused,
+    lib.SHERWOOD_E_TABLE: Refused,
 }
 
 

@@ -40,6 +40,7 @@ class Options:
     user: Optional[str] = None
     password: Optional[str] = dataclasses.field(default=None, repr=False)
     password_file: Optional[str] = None
+    table: Optional[str] = None  # name or number of a table; None: the default table
     nodes: tuple[str, ...] = ()  # the nodes of a cluster; `address` is the first
 
     @property
@@ -101,7 +102,22 @@ def open_client(options: Options) -> Any:
         rc = lib.sherwood_connect_text(_c_text(options.address, "address"), given, out, said, _TEXT_BYTES)
     if rc != lib.SHERWOOD_OK:
         raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
-    return ffi.gc(out[0], lib.sherwood_close)
+    if options.table is not None:
+        return open_table(out[0], options.table)
+    return ffi.gc(out[0], lib.swpy_close)
+
+
+def open_table(root: Any, name: str) -> Any:
+    """Returns the handle of a table on these connections, which the handle owns from now on."""
+    out = ffi.new("struct sherwood **")
+    try:
+        rc = lib.sherwood_table_open(root, _c_text(name, "table"), out)
+        if rc != lib.SHERWOOD_OK:
+            raise error_of(rc, ffi.string(lib.sherwood_error(root)).decode("utf-8", "replace"))
+    except BaseException:
+        lib.swpy_close(root)
+        raise
+    return ffi.gc(out[0], lib.swpy_close)
 
 
 _links: weakref.WeakSet[Link] = weakref.WeakSet()

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The Python client on a server with several tables."""
+
+import asyncio
+import pickle
+
+from harness import case, check, equal, main, raises
+from package import daemon, in_child, np, same, sherwood
+
+
+def create(server, *words):
+    equal(server.ask("TABLE", "CREATE", *words), "OK", words)
+
+
+@case
+def tables():
+    """a client of a table has the facts of the table, and its calls are for that table alone"""
+    with daemon("--capacity", "4K") as server:
+        create(server, "users", "NUMBER", "7", "key-bits", "32", "resp-keys", "decimal")
+        create(server, "rows", "value-bytes", "16", "value-type", "f32")
+        with sherwood.connect(server.unix) as c, c.table("users") as users, c.table("rows") as rows, \
+                sherwood.connect(server.unix, table="7") as seven:
+            equal([each.server.key_bytes for each in (c, users, rows, seven)], [8, 4, 8, 4], "widths")
+            c[1], users[1], rows[1] = 10, 20, np.array([1, 2, 3, 4], "f4")
+            equal([int(c[1]), int(users[1]), int(seven[1])], [10, 20, 20], "values")
+            same(rows[1], np.array([1, 2, 3, 4], "f4"), "a row")
+            rows.add_rows([1, 2], np.ones((2, 4), "f4"))
+            same(rows.get_many([1, 2], default=0), np.array([[2, 3, 4, 5], [1, 1, 1, 1]], "f4"), "sums")
+            equal(users.submit.get_many([1, 2], default=0).result().tolist(), [20, 0], "submit")
+            equal([keys.tolist() for keys, _ in users.scan()], [[1]], "scan")
+            equal(asyncio.run(of_aio(users)), [20, 0], "aio")
+            users.flush()
+            equal([1 in users, 1 in c], [False, True], "flush of one table")
+            again = pickle.loads(pickle.dumps(rows))
+            same(again[2], np.ones(4, "f4"), "a pickle")
+            again.close()
+            same(rows.clone()[2], np.ones(4, "f4"), "a clone")
+
+
+async def of_aio(client):
+    return (await client.aio.get_many([1, 2], default=0)).tolist()
+
+
+@case
+def refusals():
+    """an absent name, an attach, and a table that was dropped are Refused; the client opens the table of its name again"""
+    with daemon("--capacity", "4K") as server:
+        with sherwood.connect(server.unix) as c:
+            raises(sherwood.Refused, "no such table", lambda: c.table("nothing"))
+            raises(sherwood.Refused, "1 to 63 bytes", lambda: c.table("n" * 64))
+            raises(sherwood.Refused, "NUL", lambda: c.table("a\0b"))
+            raises(TypeError, "name of a table", lambda: c.table(7))
+            create(server, "t")
+            with c.table("t") as t:
+                t[1] = 1
+                raises(sherwood.Refused, "default table alone", lambda: t.attach("cuda"))
+                equal(server.ask("TABLE", "SWAP", "default", "t"), "OK", "SWAP")
+                equal([1 in t, 1 in c], [False, True], "a swap")
+                equal(server.ask("TABLE", "DROP", "t"), "OK", "DROP")
+                raises(sherwood.Refused, "no table has the number", lambda: t[1])
+        check(c.address.startswith("unix:"), c.address)
+
+
+@case
+def forks():
+    """a child of a fork opens the table again on connections of its own"""
+    with daemon("--capacity", "4K") as server:
+        create(server, "t")
+        with sherwood.connect(server.unix) as c, c.table("t") as t:
+            t[1] = 5
+            in_child(lambda: equal(int(t[1]), 5, "in the child"))
+            equal(int(t[1]), 5, "in the parent")
+
+
+main()
