@@ -45,6 +45,9 @@ struct sw_resp_argument {
     uint32_t size;
 };
 
+/* Is the argument this word, in any case? `word` must be in upper case. */
+bool sw_argument_is(const struct sw_resp_argument *argument, const char *word);
+
 struct sw_resp_command {
     uint32_t count;                     /* 0: nothing to do (blank line, "*0", "*-1") */
     struct sw_resp_argument *arguments; /* the caller's array of arguments_max */

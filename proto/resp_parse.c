@@ -191,3 +191,15 @@ void sw_resp_error_text(int error, uint8_t got, char *out, size_t out_bytes)
         snprintf(out, out_bytes, "%s", error_text(error));
     }
 }
+
+bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)
+{
+    for (uint32_t i = 0; i < argument->size; i++) {
+        uint8_t c = argument->text[i];
+        c = c >= 'a' && c <= 'z' ? (uint8_t)(c - 'a' + 'A') : c;
+        if (word[i] == '\0' || c != (uint8_t)word[i]) {
+            return false;
+        }
+    }
+    return word[argument->size] == '\0';
+}

@@ -155,18 +155,6 @@ void sw_command_upper(const struct sw_command *command, char out[SW_COMMAND_NAME
     }
 }
 
-bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)
-{
-    for (uint32_t i = 0; i < argument->size; i++) {
-        uint8_t c = argument->text[i];
-        c = c >= 'a' && c <= 'z' ? (uint8_t)(c - 'a' + 'A') : c;
-        if (word[i] == '\0' || c != (uint8_t)word[i]) {
-            return false;
-        }
-    }
-    return word[argument->size] == '\0';
-}
-
 void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
                              struct sw_command_set *unsupported)
 {

@@ -128,7 +128,4 @@ static inline bool sw_command_writes(const struct sw_command *command)
 /* Returns true if the table numbers the command as a write. FLUSHALL and RESIZE also count. */
 bool sw_command_is_numbered(const struct sw_command *command);
 
-/* Is the argument this word, in any case? `word` must be in upper case. */
-bool sw_argument_is(const struct sw_resp_argument *argument, const char *word);
-
 #endif

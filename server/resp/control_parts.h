@@ -6,7 +6,6 @@
 #ifndef SHERWOOD_SERVER_RESP_CONTROL_PARTS_H
 #define SHERWOOD_SERVER_RESP_CONTROL_PARTS_H
 
-#include <pthread.h>
 #include <uv.h>
 
 #include "server/batch/batches.h"
@@ -19,7 +18,7 @@
 #define SW_CONTROL_PATTERN_BYTES 4096
 #define SW_CONTROL_ERROR_BYTES 400
 
-struct sw_change;
+struct sw_change_run;
 struct sw_conn;
 struct sw_control;
 struct sw_resp;
@@ -58,28 +57,24 @@ struct sw_control {
     uint64_t deadline_ms;      /* WAITAOF, WAIT, PAUSE: by the loop's clock; 0: none */
     bool is_durable;           /* WAITAOF: the write is durable */
     uv_work_t work;            /* DIGEST: by a thread of libuv */
-    pthread_t thread;          /* TABLE, SWAPDB: of the change */
     struct sw_digest digest;
     bool says_ok;        /* SAVE, REPLICAOF, PAUSE: the reply, unless there is an error */
     bool is_computed;    /* DIGEST: the thread has ended its work */
-    bool is_changed;     /* TABLE, SWAPDB: atomic: the thread has ended its work */
-    bool has_thread;     /* TABLE, SWAPDB: `thread` was started */
-    bool has_turn;       /* TABLE, SWAPDB: it has the turn of changes */
     uint64_t closures;   /* DIGEST: sw_repl_closures when it began */
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */
     int slot;            /* CLUSTER, DBSIZE: the slot to count; negative: all slots of this node */
-    uint64_t keys_counted;    /* CLUSTER, DBSIZE: the keys counted so far */
-    uint64_t keys_foreign;    /* DBSIZE: keys of other nodes */
-    uint64_t keys_wanted;     /* GETKEYSINSLOT: most keys of the reply; others: 0 */
-    uint64_t view_number;     /* that SETTOPOLOGY waits for, or that a count began with */
-    uint64_t queued_number;   /* SETTOPOLOGY: the write of the registry that it waits for */
-    bool is_text;             /* CLUSTER: `keys` is the whole reply */
-    bool is_list;             /* GETKEYSINSLOT */
-    bool counts_foreign;      /* COUNTFOREIGN */
-    bool is_taken;            /* SETTOPOLOGY */
-    struct sw_change *change; /* TABLE, SWAPDB: owned by the command; NULL: none */
-    uint32_t last_table;      /* FLUSHALL: tables with ids up to this one are done */
+    uint64_t keys_counted;     /* CLUSTER, DBSIZE: the keys counted so far */
+    uint64_t keys_foreign;     /* DBSIZE: keys of other nodes */
+    uint64_t keys_wanted;      /* GETKEYSINSLOT: most keys of the reply; others: 0 */
+    uint64_t view_number;      /* that SETTOPOLOGY waits for, or that a count began with */
+    uint64_t queued_number;    /* SETTOPOLOGY: the write of the registry that it waits for */
+    bool is_text;              /* CLUSTER: `keys` is the whole reply */
+    bool is_list;              /* GETKEYSINSLOT */
+    bool counts_foreign;       /* COUNTFOREIGN */
+    bool is_taken;             /* SETTOPOLOGY */
+    struct sw_change_run *run; /* TABLE, SWAPDB: owned by the command; NULL: none */
+    uint32_t last_table;       /* FLUSHALL: tables with ids up to this one are done */
     uint32_t pattern_bytes;
     uint8_t *pattern;                   /* behind this struct, in its allocation */
     char error[SW_CONTROL_ERROR_BYTES]; /* SAVE, DIGEST: empty: it went well */

@@ -26,35 +26,6 @@ static const struct sw_subcommand subcommands[] = {
     {"TRUNCATE", 3, NULL, "name", "Remove every key of a table."},
     {NULL, 0, NULL, NULL, NULL}};
 
-static bool refuse_syntax(struct sw_control *control)
-{
-    return sw_control_refuse(control, "ERR syntax error");
-}
-
-/* --- changes ---------------------------------------------------------------------------------- */
-
-static bool run_drop(struct sw_control *control, const struct sw_resp_command *arguments)
-{
-    const struct sw_resp_argument *words = arguments->arguments;
-    const bool is_lenient = arguments->count == 5 && sw_argument_is(&words[3], "IF") &&
-                            sw_argument_is(&words[4], "EXISTS");
-    if (arguments->count != 3 && !is_lenient) {
-        return refuse_syntax(control);
-    }
-    if (!sw_control_make_change(control, SW_CHANGE_DROP, &words[2], NULL)) {
-        return true;
-    }
-    control->change->is_lenient = is_lenient;
-    return sw_control_start_change(control);
-}
-
-static bool run_two(struct sw_control *control, enum sw_change_kind kind,
-                    const struct sw_resp_argument *words)
-{
-    return !sw_control_make_change(control, kind, &words[0], &words[1]) ||
-           sw_control_start_change(control);
-}
-
 /* --- TRUNCATE and FLUSHALL -------------------------------------------------------------------- */
 
 static void on_cleared(struct sw_flight *flight)
@@ -137,20 +108,14 @@ bool sw_control_run_table(struct sw_control *control, const struct sw_resp_comma
         return sw_control_refuse(control, "ERR this server has one table");
     }
     switch (row - subcommands) {
-    case 0:
-        return sw_control_table_create(control, arguments);
-    case 1:
-        return run_drop(control, arguments);
     case 2:
         return sw_control_table_info(control, &words[2]);
     case 3:
         return sw_control_table_list(control);
-    case 4:
-        return run_two(control, SW_CHANGE_RENAME, &words[2]);
-    case 5:
-        return run_two(control, SW_CHANGE_SWAP, &words[2]);
-    default:
+    case 6:
         return run_truncate(control, &words[2]);
+    default:
+        return sw_control_change(control, &words[1], arguments->count - 1);
     }
 }
 
@@ -176,5 +141,7 @@ bool sw_control_run_swapdb(struct sw_control *control, const struct sw_resp_comm
         sw_control_finish(control);
         return true;
     }
-    return run_two(control, SW_CHANGE_SWAP, &words[1]);
+    const struct sw_resp_argument swap[] = {
+        {(const uint8_t *)"SWAP", sizeof("SWAP") - 1}, words[1], words[2]};
+    return sw_control_change(control, swap, 3);
 }

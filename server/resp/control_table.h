@@ -8,6 +8,7 @@
 
 #include "server/net/conn.h"
 #include "server/resp/control_parts.h"
+#include "server/tables/change_run.h"
 #include "server/tables/tables.h"
 
 /* The places that the loop of the connection sees. */
@@ -16,22 +17,16 @@ static inline const struct sw_tables_handle *sw_control_tables(const struct sw_c
     return &control->conn->net->tables;
 }
 
-/* Makes a change of the places `name` and `other` (NULL: of one) in control->change. Returns false
- * if it is refused. */
-bool sw_control_make_change(struct sw_control *control, enum sw_change_kind kind,
-                            const struct sw_resp_argument *name,
-                            const struct sw_resp_argument *other);
-/* Frees the change of a command that is refused. */
-void sw_control_drop_change(struct sw_control *control);
-/* Carries out control->change, which is a part of the command from now on. */
-bool sw_control_start_change(struct sw_control *control);
+/* Carries out the change that these words describe (tables/change_words.h). Returns what
+ * run_<command> of control.c does. */
+bool sw_control_change(struct sw_control *control, const struct sw_resp_argument *words,
+                       uint32_t count);
 /* Makes the reply OK. */
 void sw_control_put_ok(const struct sw_control *control, struct sw_text *text);
 /* Replies with the text in control->keys. */
 bool sw_control_reply_text(struct sw_control *control);
 
 /* The subcommands. `name`: of the table. They return what run_<command> of control.c does. */
-bool sw_control_table_create(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_table_list(struct sw_control *control);
 bool sw_control_table_info(struct sw_control *control, const struct sw_resp_argument *name);
 
