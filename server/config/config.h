@@ -181,6 +181,7 @@ struct sw_config {
     uint64_t resp_request_bytes_max;   /* of a command, 4 MiB */
     uint64_t input_bytes_max;          /* of all connections, in incomplete requests, 256 MiB */
     uint32_t tables_max;               /* 64, the default table included */
+    uint32_t metrics_tables_max;       /* 64: tables with series of their own */
     uint32_t databases;                /* 1: tables with the numbers 0 to databases - 1 */
     uint32_t watched_keys_max;         /* by WATCH, of all connections, 64 Ki */
     uint32_t rings_max;                /* connections with a ring, 64 */

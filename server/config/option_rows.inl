@@ -7,11 +7,9 @@
  *             type and bounds, "default", "METAVAR", "help: sentences without the default")
  *
  * The value of a row SW_LIVE_OPTION may change while the server runs, by SIGHUP or CONFIG SET.
- * Threads read its field by SW_LIVE (live.h), or server/reload.c applies the new value. The value
- * of a row SW_OPTION is constant after start.
+ * Threads read its field by SW_LIVE (live.h), or server/reload.c applies it. Others are constant.
  *
- * The flag is --name, the key in the file is name. The rows of a section stand together. After a
- * change run `make docs`, which writes deploy/sherwood.conf and the man page's list.
+ * Rows of a section stand together. After a change run `make docs`.
  */
 #ifndef SW_LIVE_OPTION
 #define SW_LIVE_OPTION SW_OPTION
@@ -445,6 +443,8 @@ SW_LIVE_OPTION(
     "Bodies of large bulk frames are in arena-bytes.")
 SW_OPTION(tables_max, "tables-max", "limits", SW_ANY, SW_NUMBER(1, 4096), "64", "N",
           "Limit the tables, the default one included. TABLE CREATE beyond the limit is refused.")
+SW_OPTION(metrics_tables_max, "metrics-tables-max", "limits", SW_ANY, SW_NUMBER(0, 4096), "64", "N",
+          "Limit the tables that have series of their own in /metrics, by their memory.")
 SW_OPTION(databases, "databases", "limits", SW_ANY, SW_NUMBER(1, 4096), "1", "N",
           "Create tables of 64K slots, which grow, for SELECT 1 to N - 1 at the start. Tables of "
           "data-dir stay. Not with appendonly, ha, replicaof, a cluster or a table in GPU memory.")

@@ -403,6 +403,7 @@ void sw_metrics_render(const struct sw_server_stats *snapshot, bool openmetrics,
     struct page page = {text, openmetrics};
     put_build(&page, snapshot);
     put_table(&page, snapshot);
+    sw_metrics_put_tables(&page, snapshot);
     put_gpu(&page, &snapshot->gpu);
     put_persistence(&page, &snapshot->persistence);
     put_log(&page, &snapshot->log);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * metrics_page.h - the lines of /metrics. Only metrics.c and metrics_cluster.c include it.
+ * metrics_page.h - the lines of /metrics. Only metrics*.c include it.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_METRICS_PAGE_H
 #define SHERWOOD_SERVER_OBSERVE_METRICS_PAGE_H
@@ -68,5 +68,7 @@ static inline void label(struct page *page, const char *name, const char *value,
 
 /* Writes the metrics of a cluster (metrics_cluster.c). */
 void sw_metrics_put_cluster(struct page *page, const struct sw_server_stats *snapshot);
+/* Writes the metrics of each table (metrics_tables.c). */
+void sw_metrics_put_tables(struct page *page, const struct sw_server_stats *snapshot);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proto/plural.h"
+#include "server/observe/table_rows.h"
 
 #define MINUTE_MS 60000U
 #define RESTARTED_SECONDS 600
@@ -198,14 +199,18 @@ static bool shard_leaderless(const struct facts *facts, char *text, size_t room)
 
 static bool nearly_full(const struct facts *facts, char *text, size_t room)
 {
-    const struct sw_table_info *info = &facts->now->info;
-    const double most = (double)info->occupied_max * (double)info->max_capacity_slots;
-    const double full =
-        most > 0 ? (double)facts->now->stats.occupied * (double)info->capacity_slots / most : 0;
-    return info->engine != SW_ENGINE_CACHE && full > 0.9 &&
-           SAY("The table holds %.0f %% of its maximum number of keys. At 100 %% writes of new "
-               "keys are refused. Restart with a larger max-capacity.",
-               full * 100);
+    struct sw_table_rows rows;
+    if (sw_table_rows_collect(facts->now, &rows) != 0) {
+        return false;
+    }
+    const struct sw_table_row *fullest = sw_table_rows_fullest(&rows);
+    const double full = fullest == NULL ? 0 : sw_table_row_full(fullest);
+    const bool is =
+        full > 0.9 && SAY("The table %s holds %.0f %% of its maximum number of keys. At 100 %% "
+                          "writes of new keys are refused. It needs a larger max-capacity.",
+                          fullest->name, full * 100);
+    sw_table_rows_free(&rows);
+    return is;
 }
 
 static bool stash_in_use(const struct facts *facts, char *text, size_t room)

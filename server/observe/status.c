@@ -10,6 +10,7 @@
 
 #include "server/config/options.h"
 #include "server/observe/problems.h"
+#include "server/observe/table_rows.h"
 
 /* Significant digits of numbers that are not integers. */
 #define DIGITS 9
@@ -102,6 +103,30 @@ static json_t *table_of(const struct sw_server_stats *snapshot)
         integer(info->stash_slots), "growths", integer(stats->grown), "resizes",
         integer(stats->resized), "resize_failures", integer(stats->resize_failed), "write_launches",
         integer(stats->write_launches));
+}
+
+/* The tables with the most memory, at most metrics-tables-max. */
+static json_t *tables_of(const struct sw_server_stats *snapshot)
+{
+    struct sw_table_rows rows;
+    json_t *list = json_array();
+    if (sw_table_rows_collect(snapshot, &rows) != 0) {
+        json_decref(list);
+        return NULL;
+    }
+    sw_table_rows_limit(&rows, snapshot->config->metrics_tables_max);
+    for (uint32_t i = 0; i < rows.count && list != NULL; i++) {
+        const struct sw_table_row *row = &rows.at[i];
+        list_put(&list,
+                 json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:f}", "name", row->name, "number",
+                           integer(row->number), "engine", row->info.engine_name, "keys",
+                           integer(row->stats.occupied), "capacity_slots",
+                           integer(row->info.capacity_slots), "max_capacity_slots",
+                           integer(row->info.max_capacity_slots), "bytes",
+                           integer(row->info.bytes_reserved), "full", sw_table_row_full(row)));
+    }
+    sw_table_rows_free(&rows);
+    return list;
 }
 
 static json_t *write_paths_of(const struct sw_write_path_counters write_paths[SW_WRITE_PATH_COUNT])
@@ -330,15 +355,15 @@ static int append(const char *bytes, size_t size, void *text)
 void sw_status_render(const struct sw_server_stats *snapshot, const struct sw_history *history,
                       const struct sw_status_query *query, struct sw_text *text)
 {
-    json_t *document =
-        json_pack("{s:i, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                  "schema", SW_STATUS_SCHEMA, "now_ms", integer(query->wall_ms), "state",
-                  state_of(snapshot), "problems", problems_of(snapshot, history, query->now_ms),
-                  "server", server_of(snapshot), "totals", totals_of(snapshot), "latency",
-                  latency_of(snapshot, history, query->now_ms), "table", table_of(snapshot), "ways",
-                  write_paths_of(snapshot->stats.write_paths), "connections",
-                  connections_of(snapshot), "memory", memory_of(snapshot), "gpu", gpu_of(snapshot),
-                  "persistence", persistence_of(snapshot), "history", history_of(history, query));
+    json_t *document = json_pack(
+        "{s:i, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+        SW_STATUS_SCHEMA, "now_ms", integer(query->wall_ms), "state", state_of(snapshot),
+        "problems", problems_of(snapshot, history, query->now_ms), "server", server_of(snapshot),
+        "totals", totals_of(snapshot), "latency", latency_of(snapshot, history, query->now_ms),
+        "table", table_of(snapshot), "tables", tables_of(snapshot), "ways",
+        write_paths_of(snapshot->stats.write_paths), "connections", connections_of(snapshot),
+        "memory", memory_of(snapshot), "gpu", gpu_of(snapshot), "persistence",
+        persistence_of(snapshot), "history", history_of(history, query));
     if (document == NULL || json_dump_callback(document, append, text,
                                                JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) != 0) {
         text->failed = true;

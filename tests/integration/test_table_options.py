@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The options of tables beside the default one: sections [table NAME] of the configuration file."""
+"""Tables beside the default one, for their operators: sections [table NAME] of the configuration file, metrics."""
 
 import contextlib
+import json
 import pathlib
 import signal
 import tempfile
@@ -97,6 +98,29 @@ def saved_sections():
         with configured("[table users]\nvalue-bytes = 16\n[table more]\n", "--data-dir", folder) as (_, replies, _):
             equal(names(replies), {"default": 0, "users": 5, "more": 65536}, "TABLE LIST")
             equal([replies.ask("SELECT", "users"), replies.ask("GET", 1)], ["OK", b"a" * 16], "what was saved")
+
+
+@case
+def metrics():
+    """/metrics has series of the largest tables, whose sums are the series of before; the fullest table raises its alert"""
+    with Server("--capacity", "4K", "--max-capacity", "0", "--metrics-tables-max", "2") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for words in (("CREATE", "tiny", "capacity", "64", "max-capacity", "0", "max-load", "0.5"), ("CREATE", "large", "capacity", "16K")):
+            equal(replies.ask("TABLE", *words), "OK", words)
+        for table, keys in (("tiny", 30), ("large", 50), ("default", 5)):
+            equal(replies.ask("SELECT", table), "OK", table)
+            equal(replies.ask("MSET", *(word for key in range(keys) for word in (key, 1))), "OK", table)
+            equal(replies.ask("GET", 1), b"1", table)
+        got = server.metrics()
+        equal({name: value for name, value in got.items() if name.startswith("sherwood_table_keys")},
+              {'sherwood_table_keys{table="default"}': 5, 'sherwood_table_keys{table="large"}': 50}, "the largest tables")
+        equal([got["sherwood_db_keys"], got["sherwood_tables"], got["sherwood_tables_without_series"]], [85, 3, 1], "of all tables")
+        equal(got['sherwood_table_operations_total{table="large",operation="upsert"}'], 50, "operations")
+        equal(got['sherwood_table_hits_total{table="default",operation="get"}'], 1, "hits")
+        check(got["sherwood_tables_fullest_ratio"] > 0.9, "the fullest table")
+        status = json.loads(server.http("/status.json")[2])
+        equal([(table["name"], table["keys"]) for table in status["tables"]], [("default", 5), ("large", 50)], "/status.json")
+        check(any("The table tiny holds 9" in problem["text"] for problem in status["problems"]), status["problems"])
 
 
 @case
