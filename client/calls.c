@@ -16,29 +16,20 @@
 #include "client/step.h"
 #include "client/times.h"
 
-/* sherwood.h is installed without frame.h, so it repeats the enums of frame.h. These assertions
- * compare them. */
-#define SAME_OPERATION(name, number, ...) \
-    static_assert((int)SHERWOOD_##name == (number), "sherwood.h: " #name);
-SW_DATA_OPERATION_MAP(SAME_OPERATION)
-SW_COMPOSED_OPERATION_MAP(SAME_OPERATION)
-#define SAME_FORMAT(name, number, word) \
-    static_assert((int)SHERWOOD_VALUES_##name == (number), "sherwood.h: VALUES_" #name);
-SW_FRAME_VALUES_MAP(SAME_FORMAT)
-
 /* The part of a call that goes into one frame. */
 struct span {
     enum sherwood_operation operation;
     const uint8_t *keys;
     const uint8_t *values;
     uint8_t *previous;
-    uint64_t *found;
+    void *found; /* bits, or with found_bytes bytes */
     struct sw_client_details details;
     struct sherwood_cache *cache; /* of the whole call; this part begins at index `cache_at` */
     uint64_t cache_at;
     uint64_t cache_keys; /* of the whole call */
     uint32_t count;
     bool is_split; /* a part of a call whose replies have evicted entries */
+    bool found_bytes;
 };
 
 static struct sw_request header_of(const struct sherwood *client, uint32_t operation,
@@ -66,6 +57,7 @@ static struct sw_client_frame frame_of_span(const struct sherwood *client, const
     struct sw_request header = header_of(client, (uint32_t)span->operation, span->count,
                                          span->previous != NULL, span->found != NULL, span->cache);
     sw_client_add_details(&header, &span->details);
+    header.found_bytes = span->found_bytes;
     return (struct sw_client_frame){
         .header = header,
         .single = {span->keys, span->values, span->previous, span->count},
@@ -95,6 +87,7 @@ static struct sw_client_frame frame_of_request(const struct sherwood *client,
         header_of(client, (uint32_t)request->operation, request->count, wants_values(request),
                   request->found != NULL, sw_client_request_cache(request));
     sw_client_add_details(&header, &details);
+    header.found_bytes = request->found != NULL && (request->flags & SHERWOOD_FOUND_BYTES) != 0;
     return (struct sw_client_frame){
         .header = header,
         .single = {request->keys, request->values, request->previous, request->count},
@@ -132,9 +125,10 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
         return rc;
     }
     if (client->cluster != NULL) {
-        rc = sw_client_request_cache(request) == NULL
-                 ? SHERWOOD_OK
-                 : sw_client_one_node(client, "arrays of a cache");
+        const char *only_one = sw_client_request_cache(request) != NULL       ? "arrays of a cache"
+                               : (request->flags & SHERWOOD_FOUND_BYTES) != 0 ? "found bytes"
+                                                                              : NULL;
+        rc = only_one == NULL ? SHERWOOD_OK : sw_client_one_node(client, only_one);
         return rc != SHERWOOD_OK ? rc : sw_client_cluster_submit(client, request);
     }
     struct sw_client_frame frame = frame_of_request(client, request);
@@ -244,7 +238,10 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
         .keys = call->keys + key_at,
         .values = call->values == NULL ? NULL : call->values + operand_at,
         .previous = call->previous == NULL ? NULL : call->previous + value_at,
-        .found = call->found == NULL ? NULL : call->found + at / 64,
+        .found = call->found == NULL
+                     ? NULL
+                     : (uint8_t *)call->found + (call->found_bytes ? at : at / 64 * 8),
+        .found_bytes = call->found_bytes,
         .cache = call->cache,
         .cache_at = at,
         .count = count,
@@ -324,6 +321,9 @@ static int run_anywhere(struct sherwood *client, const struct span *whole, size_
 {
     int rc = sw_client_check_arguments(client, whole->operation, whole->keys, whole->values);
     client->overflows = 0;
+    if (rc == SHERWOOD_OK && whole->found_bytes) {
+        rc = sw_client_one_node(client, "found bytes");
+    }
     if (rc != SHERWOOD_OK) {
         return rc;
     }
@@ -450,6 +450,17 @@ int sherwood_cas(struct sherwood *client, const void *keys, const void *pairs, s
     return run_part(client, &whole, count);
 }
 
+int sherwood_read_found_bytes(struct sherwood *client, enum sherwood_operation operation,
+                              const void *keys, size_t count, void *values, uint8_t *found)
+{
+    const struct span whole = {.operation = operation,
+                               .keys = keys,
+                               .previous = values,
+                               .found = found,
+                               .found_bytes = true};
+    return found == NULL ? SHERWOOD_E_INVALID : run_part(client, &whole, count);
+}
+
 /* --- times ------------------------------------------------------------------------------------ */
 
 int sherwood_run_times(struct sherwood *client, enum sherwood_operation operation, const void *keys,
@@ -470,27 +481,4 @@ int sherwood_run_times(struct sherwood *client, enum sherwood_operation operatio
     }
     sw_client_add_times(&whole.details, times);
     return run_part(client, &whole, count);
-}
-
-int sherwood_set_times(struct sherwood *client, const void *keys, const void *values, size_t count,
-                       const struct sherwood_times *times)
-{
-    return sherwood_run_times(client, SHERWOOD_SET, keys, values, count, NULL, NULL, times);
-}
-
-int sherwood_expire(struct sherwood *client, const void *keys, size_t count,
-                    const struct sherwood_times *times, uint64_t *changed)
-{
-    return sherwood_run_times(client, SHERWOOD_EXPIRE, keys, NULL, count, NULL, changed, times);
-}
-
-int sherwood_persist(struct sherwood *client, const void *keys, size_t count, uint64_t *changed)
-{
-    return sherwood_run(client, SHERWOOD_PERSIST, keys, NULL, count, NULL, changed);
-}
-
-int sherwood_ttl(struct sherwood *client, const void *keys, size_t count, uint64_t *times_ms,
-                 uint64_t *found)
-{
-    return sherwood_run(client, SHERWOOD_TTL, keys, NULL, count, times_ms, found);
 }

@@ -131,7 +131,7 @@ uint32_t sw_client_flight_arrays(const struct sw_client_flight *flight,
         list_array(&list, piece->values, count * sw_request_operand_bytes(request), false);
         list_array(&list, piece->previous, count * sw_request_answer_bytes(request), true);
     }
-    list_array(&list, flight->second, sw_found_bytes(request->count), true);
+    list_array(&list, flight->second, sw_request_found_bytes(request), true);
     list_array(&list, flight->times_ms, request->count * sizeof(uint64_t), false);
     if (flight->cache != NULL) {
         list_cache(&list, flight);

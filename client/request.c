@@ -4,12 +4,23 @@
  */
 #include "client/request.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "client/cache.h"
 #include "client/error.h"
 #include "client/times.h"
+
+/* sherwood.h is installed without frame.h, so it repeats the enums of frame.h. These assertions
+ * compare them. */
+#define SAME_OPERATION(name, number, ...) \
+    static_assert((int)SHERWOOD_##name == (number), "sherwood.h: " #name);
+SW_DATA_OPERATION_MAP(SAME_OPERATION)
+SW_COMPOSED_OPERATION_MAP(SAME_OPERATION)
+#define SAME_FORMAT(name, number, word) \
+    static_assert((int)SHERWOOD_VALUES_##name == (number), "sherwood.h: VALUES_" #name);
+SW_FRAME_VALUES_MAP(SAME_FORMAT)
 
 int sw_client_check_arguments(struct sherwood *client, enum sherwood_operation operation,
                               const void *keys, const void *values)
@@ -117,7 +128,8 @@ struct sw_client_details sw_client_request_details(const struct sherwood *client
 
 int sw_client_check_request(struct sherwood *client, const struct sherwood_request *request)
 {
-    const uint32_t flags = SHERWOOD_DISCARD | SHERWOOD_DELAY | SHERWOOD_CONSTANT;
+    const uint32_t flags =
+        SHERWOOD_DISCARD | SHERWOOD_DELAY | SHERWOOD_CONSTANT | SHERWOOD_FOUND_BYTES;
     if (client->broken != 0) {
         return client->broken;
     }
@@ -141,6 +153,11 @@ int sw_client_check_request(struct sherwood *client, const struct sherwood_reque
     if ((request->flags & ~flags) != 0) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: unknown flags in 0x%x",
                               request->flags);
+    }
+    if ((request->flags & SHERWOOD_FOUND_BYTES) != 0 &&
+        (request->found == NULL || request->pieces != NULL)) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "submit: found bytes need an array `found`, and no pieces");
     }
     rc = sw_client_times_check(client, times_of(request));
     return rc != SHERWOOD_OK ? rc : sw_client_cache_check(client, sw_client_request_cache(request));

@@ -121,11 +121,17 @@ int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
 {
     const struct sw_client_connection *connection = client->connections[0];
     frame->by_ring = place(client, frame);
-    if (frame->by_ring || client->regions == NULL || !has_device(client, frame)) {
+    const bool in_bytes = frame->header.found_bytes;
+    const bool can = !in_bytes || (frame->by_ring && client->sharing.found_bytes &&
+                                   !sw_operation_writes(frame->header.operation));
+    if (can && (frame->by_ring || client->regions == NULL || !has_device(client, frame))) {
         return SHERWOOD_OK;
     }
-    return connection->broken != 0
-               ? connection->broken
+    return connection->broken != 0 ? connection->broken
+           : in_bytes
+               ? sw_client_fail(client, SHERWOOD_E_INVALID,
+                                "only GET and PEEK with all arrays in regions can store found "
+                                "bytes, and only a server that reports this: ask for found bits")
                : sw_client_fail(client, SHERWOOD_E_INVALID,
                                 "%s with these arrays needs the socket, which cannot carry device "
                                 "memory: copy them to the host",

@@ -78,6 +78,16 @@ SHERWOOD_MUST_CHECK int sherwood_region_register(struct sherwood *client,
  * devices that it has peer access to. SHERWOOD_E_REQUEST: the server has no such device. */
 SHERWOOD_MUST_CHECK int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
 
+/* GET or PEEK, with all arrays in regions: `values`, which may be NULL, receives the values, and
+ * `found` a byte of 0 or 1 for each key, and zeros up to a multiple of 8 bytes. `found` is aligned
+ * to
+ * 8. The flag SHERWOOD_FOUND_BYTES of a request without pieces does the same. SHERWOOD_E_INVALID:
+ * other operations or arrays, a cluster, or a server that is too old for this. */
+SHERWOOD_MUST_CHECK int sherwood_read_found_bytes(struct sherwood *client,
+                                                  enum sherwood_operation operation,
+                                                  const void *keys, size_t count, void *values,
+                                                  uint8_t *found);
+
 #ifdef __cplusplus
 }
 #endif

@@ -335,11 +335,11 @@ enum sherwood_request_flag {
     /* sherwood_submit only queues the request. The next call that has to wait, or the next submit
      * without this flag, sends all queued requests together. */
     SHERWOOD_DELAY = 2,
-    /* The bytes of keys and values do not change from now until the process ends, so that the
-     * kernel may send their pages (of arrays of at least 64 KiB) without a copy. It may do so even
-     * after the reply, or after the request failed or was abandoned: do not change, free or unmap
-     * this memory. */
-    SHERWOOD_CONSTANT = 4
+    /* Keys and values do not change from now until the process ends, so that the kernel may send
+     * their pages (of arrays of at least 64 KiB) without a copy. It may do so even after the reply,
+     * or after the request failed or was abandoned: do not change, free or unmap this memory. */
+    SHERWOOD_CONSTANT = 4,
+    SHERWOOD_FOUND_BYTES = 8 /* `found` has a byte for each key: sherwood_read_found_bytes */
 };
 
 /* A request for sherwood_submit; many may be in flight. Begin with SHERWOOD_REQUEST_INIT. The

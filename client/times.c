@@ -54,3 +54,26 @@ void sw_client_add_times(struct sw_client_details *details, const struct sherwoo
         details->times_ms = times->times_ms;
     }
 }
+
+int sherwood_set_times(struct sherwood *client, const void *keys, const void *values, size_t count,
+                       const struct sherwood_times *times)
+{
+    return sherwood_run_times(client, SHERWOOD_SET, keys, values, count, NULL, NULL, times);
+}
+
+int sherwood_expire(struct sherwood *client, const void *keys, size_t count,
+                    const struct sherwood_times *times, uint64_t *changed)
+{
+    return sherwood_run_times(client, SHERWOOD_EXPIRE, keys, NULL, count, NULL, changed, times);
+}
+
+int sherwood_persist(struct sherwood *client, const void *keys, size_t count, uint64_t *changed)
+{
+    return sherwood_run(client, SHERWOOD_PERSIST, keys, NULL, count, NULL, changed);
+}
+
+int sherwood_ttl(struct sherwood *client, const void *keys, size_t count, uint64_t *times_ms,
+                 uint64_t *found)
+{
+    return sherwood_run(client, SHERWOOD_TTL, keys, NULL, count, times_ms, found);
+}

@@ -125,6 +125,7 @@ struct sw_request {
     bool want_values;
     /* want_found was sent as false. A client that does not send it wants the bitmap */
     bool declines_found;
+    bool found_bytes; /* by a ring only: a byte for each key instead of a bit */
     uint64_t cursor;
     uint64_t capacity_slots; /* RESIZE */
     bool has_scores;
@@ -196,6 +197,7 @@ struct sw_sharing {
     uint64_t region_bytes_max;
     bool has_device; /* regions can be memory of the server's CUDA device, of this number */
     uint8_t device_uuid[16];
+    bool found_bytes; /* the server takes SW_RING_FOUND_BYTES */
 };
 
 /* DIGEST: a checksum of all entries. */
@@ -251,6 +253,13 @@ static inline uint64_t sw_frame_head_bytes(uint32_t header_bytes)
 static inline uint64_t sw_found_bytes(uint32_t count)
 {
     return ((uint64_t)count + 63) / 64 * 8;
+}
+
+/* The bytes of the array of a request that receives `found`. */
+static inline uint64_t sw_request_found_bytes(const struct sw_request *request)
+{
+    return request->found_bytes ? ((uint64_t)request->count + 7) / 8 * 8
+                                : sw_found_bytes(request->count);
 }
 
 /* The offsets of the arrays of a body, in bytes, in this order. An absent array has the offset of

@@ -111,7 +111,7 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
         .table = submission->table,
         .table_id = submission->table_id,
     };
-    if (submission->unused != 0 || submission->by_score > 1) {
+    if ((submission->flags & ~(uint32_t)SW_RING_FOUND_BYTES) != 0 || submission->by_score > 1) {
         return "a record has a field that it does not use and that is not 0";
     }
     if (goes_by_socket(operation)) {
@@ -128,12 +128,16 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
     if (sw_operation_is_data(operation)) {
         request->want_values = has_place(submission, SW_RING_VALUES);
         request->declines_found = !has_place(submission, SW_RING_FOUND);
+        request->found_bytes = (submission->flags & SW_RING_FOUND_BYTES) != 0;
         request->has_scores = has_place(submission, SW_RING_SCORES);
         request->want_not_admitted = has_place(submission, SW_RING_NOT_ADMITTED);
         request->want_evicted = evicted_of(submission);
     }
     if (sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN) {
         request->want_scores = has_place(submission, SW_RING_SCORES_OUT);
+    }
+    if (submission->flags != 0 && (request->declines_found || sw_operation_writes(operation))) {
+        return "only GET and PEEK can store found bytes: send the record without the flag";
     }
     request->by_score = submission->by_score != 0;
     decode_arguments(submission, request);
@@ -172,6 +176,7 @@ void sw_submission_encode(const struct sw_request *request, struct sw_submission
         .id = request->request_id,
         .operation = (uint8_t)request->operation,
         .by_score = request->by_score,
+        .flags = request->found_bytes ? SW_RING_FOUND_BYTES : 0,
         .count = request->count,
         .table = request->table,
         .table_id = request->table_id,
@@ -212,7 +217,8 @@ void sw_submission_extents(const struct sw_request *request, struct sw_ring_exte
         extents[SW_RING_OPERANDS] = sw_operation_has_operands(request->operation) ? values : none;
         extents[SW_RING_SCORES] = words(request->has_scores, count);
         extents[SW_RING_VALUES] = request->want_values ? values : none;
-        extents[SW_RING_FOUND] = words(!request->declines_found, found);
+        extents[SW_RING_FOUND] =
+            words(!request->declines_found, sw_request_found_bytes(request) / sizeof(uint64_t));
         extents[SW_RING_NOT_ADMITTED] = words(request->want_not_admitted, found);
         extents[SW_RING_SCORES_OUT] = words(request->want_scores, count);
         extents[SW_RING_EVICTED_KEYS] = evicted & SW_FRAME_EVICTED_KEYS ? keys : none;

@@ -124,6 +124,10 @@ static inline uint64_t sw_ring_place_offset(uint64_t place)
     return place & ((UINT64_C(1) << 48) - 1);
 }
 
+/* FOUND_BYTES: GET and PEEK store a byte of 0 or 1 for each key in FOUND instead of a bit, and
+ * zeros up to a multiple of 8 bytes. A server that can do so reports it in Sharing. */
+enum sw_ring_flag { SW_RING_FOUND_BYTES = 1 };
+
 /* `arguments`: SCAN: cursor, score_min, score_max. COUNT_SCORES, ERASE_SCORES: 0, score_min,
  * score_max. RESIZE: capacity_slots. EPOCH: epoch. WAIT_DURABLE: sequence, incarnation, timeout_ms.
  * Others: 0. */
@@ -131,7 +135,7 @@ struct sw_submission {
     uint64_t id;
     uint8_t operation;
     uint8_t by_score; /* SCAN: 1: only entries between the scores; otherwise 0 */
-    uint16_t unused;  /* 0, as all that is not used */
+    uint16_t flags;   /* of enum sw_ring_flag, or 0 */
     uint32_t count;
     uint64_t arguments[3];
     uint32_t table;    /* as in a Request; an older server refuses a record in which one is not 0 */

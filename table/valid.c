@@ -5,7 +5,9 @@
 #include "table/valid.h"
 
 #include "proto/ops/range_apply.h"
+#include "table/backend.h"
 #include "table/expiring.h"
+#include "table/found_bytes.h"
 #include "table/imported_memory.h"
 
 static bool groups_are_valid(const struct sw_batch *batch)
@@ -130,6 +132,13 @@ bool sw_batch_loads_once(const struct sw_table *table, const struct sw_batch *ba
            sw_combiner_gathers(&table->combiner, batch);
 }
 
+/* Returns whether the backend can return `found` as bytes, if the batch wants that. */
+static bool found_is_valid(const struct sw_table *table, const struct sw_batch *batch)
+{
+    return !sw_found_is_bytes(batch->found) ||
+           (table->backend->importing != NULL && sw_batch_only_reads(batch));
+}
+
 static int check_operations(const struct sw_table *table, struct sw_batch *batch)
 {
     if (batch->count > table->config.batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
@@ -144,8 +153,8 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
         (batch->leftover_keys == NULL || batch->leftover_values == NULL)) {
         return SW_E_INVALID;
     }
-    if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen) ||
-        !has_the_rest(table, batch, seen)) {
+    if (!found_is_valid(table, batch) || !groups_are_valid(batch) ||
+        !scores_are_valid(table, batch, seen) || !has_the_rest(table, batch, seen)) {
         return SW_E_INVALID;
     }
     const bool gathered = batch->shared || (table->combines && table->combiner.gathers_all);

@@ -24,6 +24,7 @@
 #include "server/bulk/waits.h"
 #include "server/config/live.h"
 #include "server/region/memory.h"
+#include "table/found_bytes.h"
 #include "table/scale.h"
 
 /* Submits the frame's batch, behind the earlier batches of its connection. */
@@ -150,6 +151,17 @@ static bool are_on_device(const struct sw_bulk_frame *frame)
            (operands == NULL || operands->mapping == NULL);
 }
 
+/* Returns `found` of the batch: kernels write bytes to device memory, if the request wants bytes.
+ */
+static uint64_t *found_of(const struct sw_bulk_frame *frame)
+{
+    const struct sw_region *region = frame->regions[SW_RING_FOUND];
+    void *found = frame->arrays[SW_RING_FOUND];
+    return frame->request.found_bytes && region != NULL && region->mapping == NULL
+               ? sw_found_as_bytes(found)
+               : found;
+}
+
 struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame)
 {
     const struct sw_request *request = &frame->request;
@@ -165,7 +177,7 @@ struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame)
         .wide_operands = sw_request_is_wide(request),
         .scores = arrays[SW_RING_SCORES],
         .previous = arrays[SW_RING_VALUES],
-        .found = arrays[SW_RING_FOUND],
+        .found = found_of(frame),
         .not_admitted = arrays[SW_RING_NOT_ADMITTED],
         .scores_out = arrays[SW_RING_SCORES_OUT],
         .leftover_keys = arrays[SW_RING_EVICTED_KEYS],

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * bits.cuh - bit arrays with one bit per operation of a batch: `found` and `not_admitted`.
+ * bits.cuh - bit arrays with one bit per operation of a batch: `found` and `not_admitted`. Reads
+ * may want `found` as bytes (found_bytes.h).
  *
  * Adjacent threads of a block store adjacent words: each store of a warp to host memory is a packet
  * on the bus.
@@ -9,6 +10,18 @@
 #define SHERWOOD_TABLE_DEVICE_BITS_CUH
 
 #include "table/device/reduce.cuh"
+#include "table/found_bytes.h"
+
+/* Stores the bits as bytes, eight at once: neighbours store neighbouring bytes. The arguments are
+ * those of sw_bits_store. */
+static __device__ inline void sw_bytes_store(uint8_t *bytes, uint32_t count, uint32_t first,
+                                             const uint32_t *block_bits, uint32_t words)
+{
+    for (uint32_t e = threadIdx.x; e < words * 4 && first + e * 8 < count; e += blockDim.x) {
+        const uint32_t bits = block_bits[e / 4] >> (e % 4 * 8);
+        *(uint64_t *)(bytes + first + e * 8) = sw_bits_to_bytes(bits);
+    }
+}
 
 /* Stores the `words` 32-bit words of the operations from `first` on (a multiple of 32) into
  * `halves`. These are the 64-bit words of a batch of `count` operations, low half first. The last
@@ -18,6 +31,11 @@ static __device__ inline void sw_bits_store(uint32_t *halves, uint32_t count, ui
                                             const uint32_t *block_bits, uint32_t words)
 {
     __syncthreads(); /* M2: the bits of all warps */
+    if (sw_found_is_bytes((const uint64_t *)halves)) {
+        sw_bytes_store((uint8_t *)((uintptr_t)halves - SW_FOUND_BYTES), count, first, block_bits,
+                       words);
+        return;
+    }
     const uint32_t at = first / 32;
     const uint32_t end = (count + 63) / 64 * 2;
     for (uint32_t w = threadIdx.x; w < words && at + w < end; w += blockDim.x) {

@@ -133,6 +133,28 @@ Test(device_memory, arrays_of_both)
     expect_refusal(sherwood_scan(client, &cursor, host, memory, 9, &count), before, "SCAN");
 }
 
+/* The socket has no found bytes, and this server does not report that its ring has. */
+Test(device_memory, found_bytes)
+{
+    struct sherwood_request request = SHERWOOD_REQUEST_INIT;
+    request.operation = SHERWOOD_GET;
+    request.count = 8;
+    request.keys = host;
+    request.found = (uint64_t *)host;
+    request.flags = SHERWOOD_FOUND_BYTES;
+    uint64_t before = sent();
+    cr_expect_eq(sherwood_submit(client, &request), SHERWOOD_E_INVALID);
+    cr_expect(strstr(sherwood_error(client), "found bytes") != NULL, "%s", sherwood_error(client));
+    request.keys = memory;
+    request.found = (uint64_t *)(memory + 4096);
+    cr_expect_eq(sherwood_submit(client, &request), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_read_found_bytes(client, SHERWOOD_GET, memory, 8, NULL, memory + 4096),
+                 SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_read_found_bytes(client, SHERWOOD_GET, memory, 8, NULL, NULL),
+                 SHERWOOD_E_INVALID);
+    cr_expect_eq(sent(), before);
+}
+
 Test(device_memory, requests)
 {
     struct sherwood_request request = SHERWOOD_REQUEST_INIT;

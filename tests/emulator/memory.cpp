@@ -249,7 +249,7 @@ static char *map_foreign(const cudaIpcMemHandle_t *handle)
     if (map == MAP_FAILED) {
         return NULL;
     }
-    allocations[(char *)map] = allocation{map, named.bytes, named.bytes};
+    allocations[(char *)map] = allocation{map, named.bytes, named.bytes, NULL};
     return (char *)map;
 }
 

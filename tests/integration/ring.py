@@ -148,11 +148,11 @@ class Ring:
         self.words[at // 4] = value & 0xFFFFFFFF
 
     def record(self, operation, count=0, places=None, request_id=1, arguments=(0, 0, 0), by_score=0,
-               unused=0, table=0, table_id=0):
+               flags=0, table=0, table_id=0):
         where = [NONE] * 10
         for i, at in (places or {}).items():
             where[i] = at
-        return struct.pack("<QBBHI3QII10Q", request_id, operation, by_score, unused, count,
+        return struct.pack("<QBBHI3QII10Q", request_id, operation, by_score, flags, count,
                            *arguments, table, table_id, *where)
 
     def write(self, record):

@@ -136,7 +136,7 @@ def bad_records():
         good = {KEYS: place(0, 0), OPERANDS: place(0, 0)}
         cases = [("count 0", {"count": 0}), ("a count above the limit", {"count": 4097}),
                  ("a count of 2^32 - 1", {"count": 2**32 - 1}), ("operation 0", {"operation": 0}),
-                 ("operation 255", {"operation": 255}), ("unused", {"unused": 1}),
+                 ("operation 255", {"operation": 255}), ("found bytes of SET", {"flags": 1}), ("unknown flags", {"flags": 2}),
                  ("a table of no place", {"table": 1}), ("the id of no table", {"table_id": 9}), ("by_score", {"by_score": 2}),
                  ("no operands", {"places": {KEYS: place(0, 0)}}), ("no keys", {"places": {}}),
                  ("scores of integers", {"places": {**good, SCORES: place(0, 0)}}),
@@ -156,6 +156,10 @@ def bad_records():
                 equal(done.id, number, what)
                 check(done.message, f"no reason for {what}")
         equal(server.ask("DBSIZE"), 1, "nothing but the bystander's key")
+        done = own.run(wire.GET, 512, {KEYS: place(0, 0), VALUES: place(0, 8192)}, flags=1)
+        check(done.status == wire.BAD_REQUEST and "found bytes" in done.message, "found bytes without an array")
+        done = own.run(wire.GET, 512, {KEYS: place(0, 0), FOUND: place(0, MIB - 504)}, flags=1)
+        check(done.status == wire.BAD_REQUEST and "512 bytes" in done.message, "found bytes behind the end")
         equal(own.run(wire.SET, 512, good).status, wire.OK, "the next one")
 
 

@@ -56,11 +56,17 @@ def integers(width, flags, scans=True):
                     places[VALUES] = place(0, AT[VALUES])
                 if found:
                     places[FOUND] = place(0, AT[FOUND])
-                what = f"turn {turn}: operation {operation} of {count}"
-                same(reply, own.run(operation, count, places), what)
+                in_bytes = found and operation == wire.GET and rng.random() < .7
+                what = f"turn {turn}: operation {operation} of {count}, found {found}, in bytes {in_bytes}"
+                own.put(AT[FOUND], b"\xa5" * 512)
+                same(reply, own.run(operation, count, places, flags=int(in_bytes)), what)
                 if wants:
                     equal(own.get(AT[VALUES], count * width), numbers(reply.values(), width), what)
-                if found:
+                if in_bytes:
+                    padded = -(-count // 8) * 8
+                    equal(own.get(AT[FOUND], padded), bytes(reply.found()) + bytes(padded - count), what)
+                    equal(own.get(AT[FOUND] + padded, 512 - padded), b"\xa5" * (512 - padded), what)
+                elif found:
                     bits = own.get(AT[FOUND], -(-count // 64) * 8)
                     equal([bits[i // 8] >> i % 8 & 1 for i in range(count)], reply.found(), what)
             if not scans:

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/found_bytes.h"
 #include "table/robin_hood/robin_hood_backend.h"
 #include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
@@ -185,6 +186,7 @@ SPOIL(groups_end_early, fixture->group_ends[1] = 99)
 SPOIL(groups_end_late, fixture->group_ends[1] = 101)
 SPOIL(no_group_ends, batch->group_ends = NULL)
 SPOIL(nobody_is_turned_away, batch->not_admitted = fixture->found)
+SPOIL(found_bytes_of_a_write, batch->found = sw_found_as_bytes(fixture->found))
 SPOIL(scan_of_all, make_scan(batch, fixture))
 SPOIL(scan_nothing, make_scan(batch, fixture); batch->count = 0)
 SPOIL(scan_nowhere, make_scan(batch, fixture); batch->scan.keys = NULL)
@@ -199,12 +201,24 @@ Test(table, batches_that_are_not_valid)
 {
     struct sw_table_config config = fixture_config(128);
     struct fixture fixture;
-    void (*const spoilers[])(struct sw_batch *, struct fixture *) = {
-        unknown_kind,         unknown_op,       huge_op,         unknown_op_inside,
-        unknown_op_aliasing,  no_keys,          no_values,       too_many,
-        groups_fall,          groups_end_early, groups_end_late, no_group_ends,
-        scan_nothing,         scan_nowhere,     scan_no_values,  scan_too_many,
-        nobody_is_turned_away};
+    void (*const spoilers[])(struct sw_batch *, struct fixture *) = {unknown_kind,
+                                                                     unknown_op,
+                                                                     huge_op,
+                                                                     unknown_op_inside,
+                                                                     unknown_op_aliasing,
+                                                                     no_keys,
+                                                                     no_values,
+                                                                     too_many,
+                                                                     groups_fall,
+                                                                     groups_end_early,
+                                                                     groups_end_late,
+                                                                     no_group_ends,
+                                                                     scan_nothing,
+                                                                     scan_nowhere,
+                                                                     scan_no_values,
+                                                                     scan_too_many,
+                                                                     nobody_is_turned_away,
+                                                                     found_bytes_of_a_write};
     fixture_open(&fixture, &config);
     for (size_t i = 0; i < sizeof(spoilers) / sizeof(spoilers[0]); i++) {
         cr_assert_eq(submit(&fixture, spoilers[i]), SW_E_INVALID, "spoiler %zu", i);
