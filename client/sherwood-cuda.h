@@ -81,11 +81,31 @@ SHERWOOD_MUST_CHECK int sherwood_cuda_run(struct sherwood_cuda *cuda,
                                           const void *values, size_t count, void *previous,
                                           uint64_t *found);
 
-/* Does the same in the order of a stream: after the work that the stream has, and before the work
- * that it gets later. It returns at once. sherwood_cuda_check reports later failures; after a
- * failure the stream goes on, and the answers are not written. Not allowed while the stream is
- * captured. Calls of one stream take effect in their order. At most SHERWOOD_CUDA_ORDERED_MAX calls
- * are in flight; one more blocks until another has ended. */
+/* A call with all that it may have. Begin with SHERWOOD_CUDA_CALL_INIT. */
+struct sherwood_cuda_call {
+    size_t size; /* sizeof(struct sherwood_cuda_call) */
+    enum sherwood_operation operation;
+    uint32_t flags; /* SHERWOOD_FOUND_BYTES, or 0 */
+    const void *keys;
+    const void *values; /* operands, or NULL */
+    size_t count;       /* of keys */
+    void *previous;     /* out; NULL: declined */
+    void *found;        /* out; NULL: declined; bits, or with SHERWOOD_FOUND_BYTES a byte of 0 or 1
+                           for each key, and zeros up to a multiple of 8 */
+    bool in_order;      /* in the order of `stream`; otherwise the call waits on the host */
+    sherwood_cuda_stream stream;
+};
+#define SHERWOOD_CUDA_CALL_INIT SHERWOOD_INIT_OF(sherwood_cuda_call)
+/* Does what sherwood_cuda_run or sherwood_cuda_run_on does. SHERWOOD_FOUND_BYTES is for GET and
+ * PEEK: the answer is then an array of bool, and nothing has to unpack bits. */
+SHERWOOD_MUST_CHECK int sherwood_cuda_call(struct sherwood_cuda *cuda,
+                                           const struct sherwood_cuda_call *call);
+
+/* Does what sherwood_cuda_run does in the order of a stream: after the work that the stream has,
+ * and before the work that it gets later. It returns at once. sherwood_cuda_check reports later
+ * failures; after a failure the stream goes on, and the answers are not written. Not allowed while
+ * the stream is captured. Calls of one stream take effect in their order. At most
+ * SHERWOOD_CUDA_ORDERED_MAX calls are in flight; one more blocks until another has ended. */
 SHERWOOD_MUST_CHECK int sherwood_cuda_run_on(struct sherwood_cuda *cuda,
                                              enum sherwood_operation operation, const void *keys,
                                              const void *values, size_t count, void *previous,

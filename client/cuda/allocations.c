@@ -141,10 +141,37 @@ static bool takes_values(enum sherwood_operation operation)
     return false;
 }
 
-int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operation,
-                      const void *keys, const void *values, size_t count, const void *previous,
-                      const void *found)
+static bool only_reads(enum sherwood_operation operation)
 {
+#define ROW(name, number, op, verb, ...) \
+    case SHERWOOD_##name:                \
+        return (int)SW_VERB_DOES_##verb == (int)SW_DOES_READS;
+    switch (operation) {
+        SW_DATA_OPERATION_MAP(ROW)
+        SW_COMPOSED_OPERATION_MAP(ROW)
+    }
+#undef ROW
+    return false;
+}
+
+/* Returns NULL, or why the call cannot have these flags. */
+static const char *check_flags(const struct sherwood_cuda_call *call)
+{
+    if (call->flags == 0) {
+        return NULL;
+    }
+    if (call->flags != SHERWOOD_FOUND_BYTES || !only_reads(call->operation)) {
+        return "the only flag is SHERWOOD_FOUND_BYTES, and only GET and PEEK take it";
+    }
+    return call->found == NULL ? "found is NULL, but SHERWOOD_FOUND_BYTES is set" : NULL;
+}
+
+int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+{
+    const enum sherwood_operation operation = call->operation;
+    const void *keys = call->keys, *values = call->values, *previous = call->previous;
+    const void *found = call->found;
+    const size_t count = call->count;
     const struct sherwood_server *server = sherwood_server(cuda->client);
     const uint64_t value_bytes = (uint64_t)count * server->value_bytes;
     const uint32_t align = server->value_bytes % 16 == 0  ? 16
@@ -166,6 +193,10 @@ int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operat
                             "keys must be aligned to %u bytes, values to %u, found to 8",
                             server->key_bytes, align);
     }
+    const char *wrong = check_flags(call);
+    if (wrong != NULL) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID, "%s", wrong);
+    }
     const bool takes = takes_values(operation);
     if (takes && values == NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID, "values is NULL, but the operation needs values");
@@ -178,8 +209,10 @@ int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operat
         status = sw_cuda_share(cuda, previous, value_bytes, "earlier values");
     }
     if (status == SHERWOOD_OK) {
-        status = sw_cuda_share(cuda, found, sherwood_found_words(count) * sizeof(uint64_t),
-                               "found bits");
+        status = call->flags == 0
+                     ? sw_cuda_share(cuda, found, sherwood_found_words(count) * sizeof(uint64_t),
+                                     "found bits")
+                     : sw_cuda_share(cuda, found, (count + 7) / 8 * 8, "found bytes");
     }
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * attach.c - chooses the device; the calls that wait on the host.
+ * attach.c - chooses the device, opens and closes a handle, registers memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,52 +176,16 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda)
     return cuda->ordinal;
 }
 
-/* --- calls that wait -------------------------------------------------------------------------- */
-
-/* Locks `turn` and makes the context current. */
-static void enter_context(struct sherwood_cuda *cuda)
-{
-    sw_cuda_take_turn(cuda);
-    (void)cuda->driver.context_push(cuda->context);
-}
-
-static void leave_context(struct sherwood_cuda *cuda)
-{
-    void *context;
-    (void)cuda->driver.context_pop(&context);
-    sw_cuda_give_turn(cuda);
-}
-
-int sherwood_cuda_run(struct sherwood_cuda *cuda, enum sherwood_operation operation,
-                      const void *keys, const void *values, size_t count, void *previous,
-                      uint64_t *found)
-{
-    if (cuda == NULL) {
-        return SHERWOOD_E_INVALID;
-    }
-    if (count == 0) {
-        return SHERWOOD_OK;
-    }
-    enter_context(cuda);
-    int status = sw_cuda_share_all(cuda, operation, keys, values, count, previous, found);
-    if (status == SHERWOOD_OK) {
-        status = sherwood_run(cuda->client, operation, keys, values, count, previous, found);
-        if (status != SHERWOOD_OK) {
-            (void)sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
-        }
-    }
-    leave_context(cuda);
-    return status;
-}
+/* --- registering ------------------------------------------------------------------------------ */
 
 int sherwood_cuda_register(struct sherwood_cuda *cuda, const void *pointer)
 {
     if (cuda == NULL || pointer == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    enter_context(cuda);
+    sw_cuda_enter(cuda);
     int status = sw_cuda_share(cuda, pointer, 1, "bytes");
-    leave_context(cuda);
+    sw_cuda_leave(cuda);
     return status;
 }
 
@@ -230,8 +194,8 @@ int sherwood_cuda_unregister(struct sherwood_cuda *cuda, const void *pointer)
     if (cuda == NULL || pointer == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    enter_context(cuda);
+    sw_cuda_enter(cuda);
     int status = sw_cuda_unshare(cuda, pointer);
-    leave_context(cuda);
+    sw_cuda_leave(cuda);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * attached.c - the sentence of the last error of a thread, and the turn of the threads that use the
- * handle.
+ * attached.c - the sentence of the last error of a thread, the turn of the threads that use the
+ * handle, and the call of libsherwood.
  */
 #include "client/cuda/attached.h"
 
@@ -35,4 +35,25 @@ void sw_cuda_take_turn(struct sherwood_cuda *cuda)
 void sw_cuda_give_turn(struct sherwood_cuda *cuda)
 {
     pthread_mutex_unlock(&cuda->turn);
+}
+
+void sw_cuda_enter(struct sherwood_cuda *cuda)
+{
+    sw_cuda_take_turn(cuda);
+    (void)cuda->driver.context_push(cuda->context);
+}
+
+void sw_cuda_leave(struct sherwood_cuda *cuda)
+{
+    void *context;
+    (void)cuda->driver.context_pop(&context);
+    sw_cuda_give_turn(cuda);
+}
+
+int sw_cuda_run_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+{
+    return call->flags == 0 ? sherwood_run(cuda->client, call->operation, call->keys, call->values,
+                                           call->count, call->previous, call->found)
+                            : sherwood_read_found_bytes(cuda->client, call->operation, call->keys,
+                                                        call->count, call->previous, call->found);
 }

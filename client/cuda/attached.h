@@ -35,7 +35,7 @@ enum sw_cuda_ordered_state {
 };
 struct sw_cuda_ordered {
     struct sherwood_request request;
-    size_t count; /* keys of the call; a request counts in 32 bits */
+    struct sherwood_cuda_call call;
     uint32_t ticket;
     enum sw_cuda_ordered_state state;
 };
@@ -82,19 +82,25 @@ int sw_cuda_fail(int status, const char *format, ...) __attribute__((format(prin
 void sw_cuda_take_turn(struct sherwood_cuda *cuda);
 void sw_cuda_give_turn(struct sherwood_cuda *cuda);
 
+/* Do the same, and make the context current meanwhile. */
+void sw_cuda_enter(struct sherwood_cuda *cuda);
+void sw_cuda_leave(struct sherwood_cuda *cuda);
+/* Runs a call whose arrays are registered, of any number of keys. Call it with `turn` locked. */
+int sw_cuda_run_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+
 /* allocations.c. Call these with `turn` locked and the context current. */
 
 /* Registers the allocation of `bytes` bytes at the pointer, unless it is registered. Ignores NULL.
  */
 int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes,
                   const char *what);
-/* Registers the arrays of an operation. */
-int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operation,
-                      const void *keys, const void *values, size_t count, const void *previous,
-                      const void *found);
+/* Registers the arrays of a call. */
+int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 int sw_cuda_unshare(struct sherwood_cuda *cuda, const void *pointer);
 
-/* ordered.c. Waits for the calls in flight, and ends the thread. */
+/* ordered.c. Enqueues a call on its stream, with the context current. */
+int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+/* Waits for the calls in flight, and ends the thread. */
 void sw_cuda_ordered_close(struct sherwood_cuda *cuda);
 
 #endif

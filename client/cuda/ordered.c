@@ -46,20 +46,25 @@ static void finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
 static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
 {
     struct sherwood_request *request = &ordered->request;
-    const enum sherwood_operation operation = request->operation;
-    int status = sw_cuda_share_all(cuda, operation, request->keys, request->values, ordered->count,
-                                   request->previous, request->found);
+    const struct sherwood_cuda_call *call = &ordered->call;
+    int status = sw_cuda_share_all(cuda, call);
     if (status != SHERWOOD_OK) {
         finish(cuda, ordered, status, sherwood_cuda_error());
         return;
     }
-    if (ordered->count > sherwood_server(cuda->client)->frame_ops_max) {
-        status = sherwood_run(cuda->client, operation, request->keys, request->values,
-                              ordered->count, request->previous, request->found);
+    if (call->count > sherwood_server(cuda->client)->frame_ops_max) {
+        status = sw_cuda_run_call(cuda, call);
         finish(cuda, ordered, status, sherwood_error(cuda->client));
         return;
     }
-    request->count = (uint32_t)ordered->count;
+    request->operation = call->operation;
+    request->flags = call->flags;
+    request->keys = call->keys;
+    request->values = call->values;
+    request->count = (uint32_t)call->count;
+    request->previous = call->previous;
+    request->found = call->found;
+    request->user = ordered;
     status = sherwood_submit(cuda->client, request);
     if (status == SHERWOOD_E_BUSY) {
         return; /* the next poll tries again */
@@ -235,9 +240,9 @@ static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
                                      sw_driver_text(&cuda->driver, error));
 }
 
-static int run_on(struct sherwood_cuda *cuda, const struct sherwood_request *request, size_t count,
-                  void *stream)
+int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
+    void *stream = call->stream;
     int capturing = 0;
     if (cuda->driver.stream_capturing(stream, &capturing) != 0 || capturing != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
@@ -245,8 +250,7 @@ static int run_on(struct sherwood_cuda *cuda, const struct sherwood_request *req
                             "device: use an ordinary stream of the handle's device");
     }
     sw_cuda_take_turn(cuda);
-    int status = sw_cuda_share_all(cuda, request->operation, request->keys, request->values, count,
-                                   request->previous, request->found);
+    int status = sw_cuda_share_all(cuda, call);
     sw_cuda_give_turn(cuda);
     if (status != SHERWOOD_OK) {
         return status;
@@ -256,53 +260,11 @@ static int run_on(struct sherwood_cuda *cuda, const struct sherwood_request *req
     status = start(cuda);
     if (status == SHERWOOD_OK) {
         ordered = take_ordered_entry(cuda);
-        ordered->request = *request;
-        ordered->request.user = ordered;
-        ordered->count = count;
+        ordered->request = (struct sherwood_request)SHERWOOD_REQUEST_INIT;
+        ordered->call = *call;
     }
     pthread_mutex_unlock(&cuda->lock);
     return status == SHERWOOD_OK ? enqueue(cuda, ordered, stream) : status;
-}
-
-int sherwood_cuda_run_on(struct sherwood_cuda *cuda, enum sherwood_operation operation,
-                         const void *keys, const void *values, size_t count, void *previous,
-                         uint64_t *found, sherwood_cuda_stream stream)
-{
-    void *context;
-    if (cuda == NULL) {
-        return SHERWOOD_E_INVALID;
-    }
-    if (count == 0) {
-        return SHERWOOD_OK;
-    }
-    struct sherwood_request request = SHERWOOD_REQUEST_INIT;
-    request.operation = operation;
-    request.keys = keys;
-    request.values = values;
-    request.previous = previous;
-    request.found = found;
-    (void)cuda->driver.context_push(cuda->context);
-    int status = run_on(cuda, &request, count, stream);
-    (void)cuda->driver.context_pop(&context);
-    return status;
-}
-
-int sherwood_cuda_get(struct sherwood_cuda *cuda, const void *keys, size_t count, void *values,
-                      uint64_t *found, sherwood_cuda_stream stream)
-{
-    return sherwood_cuda_run_on(cuda, SHERWOOD_GET, keys, NULL, count, values, found, stream);
-}
-
-int sherwood_cuda_set(struct sherwood_cuda *cuda, const void *keys, const void *values,
-                      size_t count, sherwood_cuda_stream stream)
-{
-    return sherwood_cuda_run_on(cuda, SHERWOOD_SET, keys, values, count, NULL, NULL, stream);
-}
-
-int sherwood_cuda_delete(struct sherwood_cuda *cuda, const void *keys, size_t count,
-                         uint64_t *found, sherwood_cuda_stream stream)
-{
-    return sherwood_cuda_run_on(cuda, SHERWOOD_DELETE, keys, NULL, count, NULL, found, stream);
 }
 
 /* Returns the first failure since the last such call, and clears it. Call it with `lock` locked. */

@@ -23,7 +23,7 @@ enum sherwood_status { SHERWOOD_OK, SHERWOOD_E_INVALID, SHERWOOD_E_NOMEM, SHERWO
 enum sherwood_operation { @OPERATIONS@ ... };
 enum sherwood_when { SHERWOOD_UNSAID, SHERWOOD_AT, SHERWOOD_IN, SHERWOOD_KEEP, ... };
 enum sherwood_values { SHERWOOD_VALUES_INTEGER, SHERWOOD_VALUES_STRING, SHERWOOD_VALUES_FIXED, ... };
-enum sherwood_request_flag { SHERWOOD_DELAY, ... };
+enum sherwood_request_flag { SHERWOOD_DELAY, SHERWOOD_FOUND_BYTES, ... };
 #define SHERWOOD_STRIPES_MAX ...
 
 struct sherwood;

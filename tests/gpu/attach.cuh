@@ -191,6 +191,20 @@ __global__ void compare(const WORD *values, const uint64_t *found, size_t count,
     }
 }
 
+/* Counts found bytes that are not as the keys are there: `compare` of bits. */
+static __global__ void compare_bytes(const uint8_t *found, size_t count, uint32_t every,
+                                     unsigned long long *wrong)
+{
+    const size_t padded = (count + 7) / 8 * 8;
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < padded;
+         i += (size_t)gridDim.x * blockDim.x) {
+        const bool there = i < count && (every == 0 || i % every != 0);
+        if (found[i] != there) {
+            atomicAdd(wrong, 1ULL);
+        }
+    }
+}
+
 /* Every so manieth key, side by side. */
 template <typename WORD>
 __global__ void choose(const WORD *keys, WORD *chosen, size_t count, uint32_t every)
@@ -225,6 +239,24 @@ template <typename WORD> void open_arrays(struct arrays<WORD> *a, size_t count, 
     *a->wrong = 0;
 }
 
+/* GET with found bytes, to `chosen`. */
+template <typename WORD>
+int get_bytes(struct sherwood_cuda *cuda, struct arrays<WORD> *a, bool in_order,
+              cudaStream_t stream)
+{
+    struct sherwood_cuda_call call = {};
+    call.size = sizeof(call);
+    call.operation = SHERWOOD_GET;
+    call.flags = SHERWOOD_FOUND_BYTES;
+    call.keys = a->keys;
+    call.count = a->count;
+    call.previous = a->answers;
+    call.found = a->chosen;
+    call.in_order = in_order;
+    call.stream = stream;
+    return sherwood_cuda_call(cuda, &call);
+}
+
 template <typename WORD> void close_arrays(struct arrays<WORD> *a)
 {
     good(cudaFree(a->allocation), "memory");
@@ -250,6 +282,11 @@ template <typename WORD> void answers(struct sherwood_cuda *cuda, size_t count, 
     compare<WORD><<<64, 256>>>(a.answers, a.found, count, 5, 3, a.wrong);
     good(cudaDeviceSynchronize(), "comparing");
     same("values after DELETE", (long long)*a.wrong, 0);
+    /* `chosen` has room for a byte of each key */
+    same("GET with found bytes", get_bytes(cuda, &a, false, NULL), 0);
+    compare_bytes<<<64, 256>>>((uint8_t *)a.chosen, count, 3, a.wrong);
+    good(cudaDeviceSynchronize(), "comparing");
+    same("found bytes", (long long)*a.wrong, 0);
     close_arrays(&a);
 }
 

@@ -196,6 +196,11 @@ void measure_client(struct client *client)
     good(cudaSetDevice(sherwood_cuda_device(client->cuda)), "the device");
     client->get = measure(client, "GET, waits", SHERWOOD_GET, most, 60);
     client->set = measure(client, "SET of stored keys, waits", SHERWOOD_SET, most, 60);
+    const struct spread bytes = times(60, [&](int) {
+        same("GET with found bytes", get_bytes(client->cuda, &client->a, false, NULL), 0);
+    });
+    printf("     device %d", sherwood_cuda_device(client->cuda));
+    show("GET with found bytes, waits", most, bytes);
     measure(client, "GET, waits", SHERWOOD_GET, 1 << 20, 300);
     measure(client, "SET of stored keys, waits", SHERWOOD_SET, 1 << 20, 300);
     measure(client, "GET, waits", SHERWOOD_GET, 1024, 1000);
@@ -237,14 +242,16 @@ double together(std::vector<struct client *> clients)
     return (double)all * (1 << 22) / 1e9;
 }
 
-/* Measures GETs of an allocation that is not a multiple of 2 MiB. */
+/* Measures calls on an allocation that is not a multiple of 2 MiB. */
 void odd_allocation(struct client *client)
 {
     struct arrays<uint64_t> whole = client->a;
+    good(cudaSetDevice(sherwood_cuda_device(client->cuda)), "the device");
     open_arrays(&client->a, whole.count, 12288);
     good(cudaMemcpy(client->a.keys, whole.keys, whole.count * 8, cudaMemcpyDefault), "keys");
-    measure(client, "GET, an allocation of 12 KiB more than a multiple of 2 MiB", SHERWOOD_GET,
-            whole.count, 20);
+    good(cudaMemcpy(client->a.values, whole.values, whole.count * 8, cudaMemcpyDefault), "values");
+    measure(client, "GET, 12 KiB more than a multiple of 2 MiB", SHERWOOD_GET, whole.count, 40);
+    measure(client, "SET, 12 KiB more than a multiple of 2 MiB", SHERWOOD_SET, whole.count, 40);
     close_arrays(&client->a);
     client->a = whole;
 }
@@ -267,6 +274,7 @@ void peer_rates()
     const double one = together({&own}), other = together({&peer}), both = together({&own, &peer});
     printf("     GETs of 2^22 keys: device 0 %.2f, device 1 %.2f, both %.2f G keys/s\n", one, other,
            both);
+    odd_allocation(&own);
     odd_allocation(&peer);
     for (struct client *client : {&own, &peer}) {
         good(cudaSetDevice(sherwood_cuda_device(client->cuda)), "the device");

@@ -176,6 +176,52 @@ def another_gpu():
             equal(server.metrics()["sherwood_small_page_regions_total"], 0)
 
 
+class Call(ctypes.Structure):
+    """struct sherwood_cuda_call."""
+
+    _fields_ = [("size", ctypes.c_size_t), ("operation", ctypes.c_int), ("flags", ctypes.c_uint32), ("keys", ctypes.c_void_p),
+                ("values", ctypes.c_void_p), ("count", ctypes.c_size_t), ("previous", ctypes.c_void_p),
+                ("found", ctypes.c_void_p), ("in_order", ctypes.c_bool), ("stream", ctypes.c_void_p)]
+
+
+@case
+def found_bytes():
+    """sherwood_cuda_call stores found bytes in device memory, of one frame or several, for each engine and for rows"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    for flags in (("--key-bits", "64"), ("--key-bits", "32"), ("--key-bits", "64", "--engine", "cuckoo"),
+                  ("--key-bits", "64", "--engine", "cache"), ("--key-bits", "64", "--value-bytes", "16")):
+        small = SMALL if "--engine" not in flags else ("--backend", "cuda", "--capacity", "4K", "--loops", "1",
+                                                       "--frame-ops-max", "512", "--round-ops-max", "512")
+        with daemon(*small, *flags, program=EMULATED) as server:
+            own = Attached(library, driver, server, -1)
+            equal(own.error, "", flags)
+            dtype = np.uint32 if "32" in flags else np.uint64
+            keys, found = (np.ctypeslib.as_array((kind * (MIB // 8)).from_address(own.at + at)) for kind, at in
+                           (((ctypes.c_uint32 if dtype is np.uint32 else ctypes.c_uint64), 0), (ctypes.c_uint8, MIB)))
+            keys[:300] = np.arange(300) * 2
+            equal(library.sherwood_cuda_run(own.pointer, SET, *map(ctypes.c_void_p, (own.at, own.at + MIB // 2)),
+                                            ctypes.c_size_t(300), None, None), 0, library.sherwood_cuda_error())
+            for count, in_order in ((1, False), (7, True), (8, False), (65, False), (300, True), (512, True), (1100, False),
+                                    (1100, True)):
+                keys[:count] = np.arange(count)
+                found[:2048] = 0xa5
+                call = Call(ctypes.sizeof(Call), GET, 8, own.at, None, count, own.at + MIB * 3 // 2, own.at + MIB, in_order)
+                equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+                equal(library.sherwood_cuda_check(own.pointer, True), 0)
+                padded = -(-count // 8) * 8
+                wanted = [int(i % 2 == 0 and i < 600) for i in range(count)] + [0] * (padded - count)
+                equal(found[:padded].tolist(), wanted, f"{flags}, {count} keys, in order {in_order}")
+                equal(found[padded:2048].tolist(), [0xa5] * (2048 - padded), f"behind {count} keys")
+            for change, words in (({"operation": SET}, "only GET and PEEK"), ({"flags": 2}, "only flag"),
+                                  ({"found": None}, "found is NULL"), ({"size": 1}, "SHERWOOD_CUDA_CALL_INIT")):
+                call = Call(ctypes.sizeof(Call), GET, 8, own.at, own.at, 9, None, own.at + MIB, False)
+                for name, value in change.items():
+                    setattr(call, name, value)
+                equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), E_INVALID)
+                check(words in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+            own.close()
+
+
 @case
 def no_peer_access():
     """a GPU without peer access, and one that does not exist, are refused in words, in C and in Python"""

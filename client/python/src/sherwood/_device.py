@@ -29,20 +29,23 @@ int sherwood_cuda_attach_on(const char *address, const struct sherwood_options *
 void sherwood_cuda_close(struct sherwood_cuda *cuda);
 int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 const char *sherwood_cuda_error(void);
-int sherwood_cuda_run(struct sherwood_cuda *cuda, int operation, uintptr_t keys, uintptr_t values,
-                      size_t count, uintptr_t previous, uintptr_t found);
-int sherwood_cuda_run_on(struct sherwood_cuda *cuda, int operation, uintptr_t keys, uintptr_t values,
-                         size_t count, uintptr_t previous, uintptr_t found, uintptr_t stream);
+struct sherwood_cuda_call {
+    size_t size; int operation; uint32_t flags; uintptr_t keys, values; size_t count; uintptr_t previous, found;
+    bool in_order; uintptr_t stream; };
+int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
 int sherwood_cuda_unregister(struct sherwood_cuda *cuda, uintptr_t pointer);
 """
 _TEXT_BYTES = 512
 _LIBRARY = "libsherwood-cuda.so.0"
+_READS = frozenset((constants.SHERWOOD_GET, constants.SHERWOOD_PEEK))
 _ONLY = {None: constants.SHERWOOD_SET, "absent": constants.SHERWOOD_SET_ABSENT,
          "present": constants.SHERWOOD_SET_PRESENT}
 
 ffi = FFI()
 ffi.cdef(_DECLARATIONS)
+_CALL = ffi.typeof("struct sherwood_cuda_call *")
+_CALL_BYTES = ffi.sizeof("struct sherwood_cuda_call")
 
 
 def _load() -> Any:
@@ -215,21 +218,24 @@ class Device:
              found: Any, stream: Any) -> Any:
         """Carries out an operation. Returns the mask, or None if the caller wants none."""
         kind: Kind = keys.kind
-        bits = kind.bits(keys.size, keys.array, stream) if wants else None
+        reads = operation in _READS  # the server stores a byte for each key, which is the mask
+        made = None
+        if wants:
+            made = (kind.bytes if reads else kind.bits)(keys.size, keys.array, stream)
         arrays = [keys, values] + [None if array is None else take(array, None, self._ordinal, "array")
-                                   for array in (previous, bits)]
+                                   for array in (previous, made)]
         pointers = [0 if array is None else array.pointer for array in arrays]
+        flags = constants.SHERWOOD_FOUND_BYTES if wants and reads else 0
+        call = ffi.new(_CALL, (_CALL_BYTES, operation, flags, pointers[0], pointers[1], keys.size, pointers[2], pointers[3],
+                               stream is not None, 0 if stream is None else kind.number(stream)))
         pointer = self._use()
         if stream is None:
             kind.synchronise(keys.array)
-            code = self._lib.sherwood_cuda_run(pointer, operation, pointers[0], pointers[1], keys.size,
-                                               pointers[2], pointers[3])
         else:
             for array in arrays:
                 if array is not None:
                     kind.keep(array.array, stream)
-            code = self._lib.sherwood_cuda_run_on(pointer, operation, pointers[0], pointers[1],
-                                                  keys.size, pointers[2], pointers[3],
-                                                  kind.number(stream))
-        self._raise(code)
-        return None if bits is None else kind.spread(bits, keys.size, keys.shape, found, stream)
+        self._raise(self._lib.sherwood_cuda_call(pointer, call))
+        if made is None:
+            return None
+        return (kind.whole if reads else kind.spread)(made, keys.size, keys.shape, found, stream)

@@ -59,6 +59,21 @@ class Kind:
         """Returns found bits as bool, in the caller's array if there is one."""
         raise NotImplementedError
 
+    def bytes(self, count: int, like: Any, stream: Any) -> Any:
+        """Returns an array of bool for found bytes, whose size is a multiple of 8."""
+        return self.empty(((count + 7) // 8 * 8,), np.dtype(np.bool_), like, stream)
+
+    def whole(self, made: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
+        """Returns the first bytes of such an array, or the caller's array with them."""
+        mask = made[:count].reshape(shape)
+        if found is None:
+            return mask
+        self.copy(mask, found, stream)
+        return found
+
+    def copy(self, mask: Any, to: Any, stream: Any) -> None:
+        raise NotImplementedError
+
     def invert(self, mask: Any, stream: Any) -> Any:
         raise NotImplementedError
 
@@ -128,11 +143,11 @@ class Torch(Kind):
             self._bit_of[bits.device] = bit
         with self._on(stream, bits):
             wide = bits.view(torch.uint8).unsqueeze(1).bitwise_and(bit).ne(0)
-            mask = wide.reshape(-1)[:count].reshape(shape)
-            if found is None:
-                return mask
-            found.copy_(mask)
-            return found
+            return self.whole(wide.reshape(-1), count, shape, found, stream)
+
+    def copy(self, mask: Any, to: Any, stream: Any) -> None:
+        with self._on(stream, to):
+            to.copy_(mask)
 
     def invert(self, mask: Any, stream: Any) -> Any:
         with self._on(stream, mask):
@@ -173,11 +188,11 @@ class Cupy(Kind):
     def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
         with self._on(stream):
             wide = self.cupy.unpackbits(bits.view(np.uint8), bitorder="little")
-            mask = wide[:count].view(np.bool_).reshape(shape)
-            if found is None:
-                return mask
-            found[...] = mask
-            return found
+        return self.whole(wide.view(np.bool_), count, shape, found, stream)
+
+    def copy(self, mask: Any, to: Any, stream: Any) -> None:
+        with self._on(stream):
+            to[...] = mask
 
     def invert(self, mask: Any, stream: Any) -> Any:
         with self._on(stream):

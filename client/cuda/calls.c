@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * calls.c - the calls on keys: each is a sherwood_cuda_call.
+ */
+#include "client/cuda/attached.h"
+
+static int run_and_wait(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+{
+    int status = sw_cuda_share_all(cuda, call);
+    if (status == SHERWOOD_OK) {
+        status = sw_cuda_run_call(cuda, call);
+        if (status != SHERWOOD_OK) {
+            (void)sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
+        }
+    }
+    return status;
+}
+
+int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+{
+    if (cuda == NULL || call == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    if (call->size != sizeof(*call)) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "the call has %zu bytes, and this library's has %zu: begin with "
+                            "SHERWOOD_CUDA_CALL_INIT, and use the header of this library",
+                            call->size, sizeof(*call));
+    }
+    if (call->count == 0) {
+        return SHERWOOD_OK;
+    }
+    if (call->in_order) {
+        void *context;
+        (void)cuda->driver.context_push(cuda->context);
+        int status = sw_cuda_enqueue(cuda, call);
+        (void)cuda->driver.context_pop(&context);
+        return status;
+    }
+    sw_cuda_enter(cuda);
+    int status = run_and_wait(cuda, call);
+    sw_cuda_leave(cuda);
+    return status;
+}
+
+int sherwood_cuda_run(struct sherwood_cuda *cuda, enum sherwood_operation operation,
+                      const void *keys, const void *values, size_t count, void *previous,
+                      uint64_t *found)
+{
+    const struct sherwood_cuda_call call = {.size = sizeof(call),
+                                            .operation = operation,
+                                            .keys = keys,
+                                            .values = values,
+                                            .count = count,
+                                            .previous = previous,
+                                            .found = found};
+    return sherwood_cuda_call(cuda, &call);
+}
+
+int sherwood_cuda_run_on(struct sherwood_cuda *cuda, enum sherwood_operation operation,
+                         const void *keys, const void *values, size_t count, void *previous,
+                         uint64_t *found, sherwood_cuda_stream stream)
+{
+    const struct sherwood_cuda_call call = {.size = sizeof(call),
+                                            .operation = operation,
+                                            .keys = keys,
+                                            .values = values,
+                                            .count = count,
+                                            .previous = previous,
+                                            .found = found,
+                                            .in_order = true,
+                                            .stream = stream};
+    return sherwood_cuda_call(cuda, &call);
+}
+
+int sherwood_cuda_get(struct sherwood_cuda *cuda, const void *keys, size_t count, void *values,
+                      uint64_t *found, sherwood_cuda_stream stream)
+{
+    return sherwood_cuda_run_on(cuda, SHERWOOD_GET, keys, NULL, count, values, found, stream);
+}
+
+int sherwood_cuda_set(struct sherwood_cuda *cuda, const void *keys, const void *values,
+                      size_t count, sherwood_cuda_stream stream)
+{
+    return sherwood_cuda_run_on(cuda, SHERWOOD_SET, keys, values, count, NULL, NULL, stream);
+}
+
+int sherwood_cuda_delete(struct sherwood_cuda *cuda, const void *keys, size_t count,
+                         uint64_t *found, sherwood_cuda_stream stream)
+{
+    return sherwood_cuda_run_on(cuda, SHERWOOD_DELETE, keys, NULL, count, NULL, found, stream);
+}
