@@ -10,11 +10,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from harness import Skip, case, check, equal, eventually, main
 from package import LIB, np, raises, same, sherwood
 
 SMALL = {"capacity": "64K", "backend": "cpu", "loops": 1}
+# Programs that are killed in each of two cases.
+KILLS = int(os.environ.get("SHERWOOD_KILLS", "3"))
 
 
 def lives(pid):
@@ -74,6 +77,15 @@ def refusals():
         raises(sherwood.Failed, "did not start within 0.1 s", sherwood.open, program=silent, start_timeout=0.1)
 
 
+STARTING = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import sherwood
+print("opens", flush=True)
+sherwood.open(capacity="64K", backend="cpu", loops=1)
+input()
+"""
+
 PROGRAM = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
@@ -97,7 +109,7 @@ elif end == "fork":
 @case
 def no_orphans():
     """however the program ends, kill -9 included, its server ends; a forked child's exit does not end it"""
-    for end in ("return", "exception", "fork", "kill", "kill", "kill"):
+    for end in ("return", "exception", "fork", *["kill"] * KILLS):
         done = subprocess.run([sys.executable, "-c", PROGRAM, str(LIB), end], capture_output=True, text=True, timeout=60,
                               check=False)
         equal(done.returncode, {"kill": -signal.SIGKILL, "exception": 1}.get(end, 0), f"{end}: {done.stderr}")
@@ -107,6 +119,32 @@ def no_orphans():
     del c
     gc.collect()
     gone(pid)
+
+
+def servers_of(folder):
+    """Returns the processes whose command line names a socket in this folder."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if folder in pathlib.Path(f"/proc/{process}/cmdline").read_text(errors="replace"):
+                found.append(int(process))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+@case
+def killed_while_it_starts():
+    """a program that is killed while open() starts its server leaves no server"""
+    for i in range(KILLS):
+        with tempfile.TemporaryDirectory(prefix="sherwood-kill-") as folder:
+            with subprocess.Popen([sys.executable, "-c", STARTING, str(LIB)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  env={**os.environ, "TMPDIR": folder}) as program:
+                equal(program.stdout.readline(), b"opens\n")
+                time.sleep(0.2 * i / KILLS)
+                program.kill()
+                program.wait()
+            eventually(lambda: not servers_of(folder), lambda: f"the servers {servers_of(folder)} have ended")
 
 
 @case
