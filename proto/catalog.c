@@ -53,6 +53,8 @@ static void fill(struct packing *packing, const struct sw_catalog *catalog)
     packing->message.tables = packing->table_at;
     packing->message.next_number = catalog->next_number;
     packing->message.next_table = catalog->next_table;
+    packing->message.n_gone = catalog->gone_count;
+    packing->message.gone = catalog->gone;
 }
 
 uint8_t *sw_catalog_encode(const struct sw_catalog *catalog, size_t *bytes)
@@ -113,16 +115,23 @@ static bool has_place_of(const struct sw_catalog *catalog, uint32_t id)
     return places == 1;
 }
 
+static bool has_names(const struct sw_catalog *catalog)
+{
+    bool has = true;
+    for (size_t i = 0; i < catalog->place_count; i++) {
+        const size_t bytes = strlen(catalog->places[i].name);
+        has &= bytes > 0 && bytes < SW_CATALOG_NAME_BYTES;
+    }
+    return has;
+}
+
 /* Returns whether places and tables fit each other. */
 static bool is_possible(const struct sw_catalog *catalog)
 {
     bool fits = catalog->place_count > 0 && catalog->places[0].number == 0 &&
-                catalog->place_count == catalog->table_count;
-    for (size_t i = 0; i < catalog->place_count; i++) {
-        const struct sw_catalog_place *place = &catalog->places[i];
-        const size_t bytes = strlen(place->name);
-        fits &= bytes > 0 && bytes < SW_CATALOG_NAME_BYTES &&
-                (i == 0 || place->number > catalog->places[i - 1].number);
+                catalog->place_count == catalog->table_count && catalog->gone_count == 0;
+    for (size_t i = 1; i < catalog->place_count; i++) {
+        fits &= catalog->places[i].number > catalog->places[i - 1].number;
     }
     for (size_t i = 0; i < catalog->table_count; i++) {
         const struct sw_catalog_table *table = &catalog->tables[i];
@@ -147,6 +156,8 @@ static bool copy(struct sw_catalog *catalog, const Sherwood__Catalog *message)
     catalog->table_count = message->n_tables;
     catalog->next_number = message->next_number;
     catalog->next_table = message->next_table;
+    catalog->gone = message->gone;
+    catalog->gone_count = message->n_gone;
     for (size_t i = 0; i < message->n_places; i++) {
         const Sherwood__CatalogPlace *from = message->places[i];
         catalog->places[i] = (struct sw_catalog_place){from->number, from->table, from->name};
@@ -166,8 +177,8 @@ static bool copy(struct sw_catalog *catalog, const Sherwood__Catalog *message)
     return true;
 }
 
-const char *sw_catalog_decode(const uint8_t *bytes, size_t size, struct sw_catalog *catalog,
-                              bool *is_newer)
+const char *sw_catalog_decode_change(const uint8_t *bytes, size_t size, struct sw_catalog *catalog,
+                                     bool *is_newer)
 {
     Sherwood__Catalog *message = sherwood__catalog__unpack(NULL, size, bytes);
     const char *wrong = NULL;
@@ -181,11 +192,22 @@ const char *sw_catalog_decode(const uint8_t *bytes, size_t size, struct sw_catal
     } else if (has_unknown_fields(message)) {
         *is_newer = true;
         wrong = "has fields that only a later version knows";
-    } else if (!is_possible(catalog)) {
+    } else if (!has_names(catalog)) {
         wrong = "has a catalog that contradicts itself";
     }
     if (wrong != NULL) {
         sw_catalog_free(catalog);
+    }
+    return wrong;
+}
+
+const char *sw_catalog_decode(const uint8_t *bytes, size_t size, struct sw_catalog *catalog,
+                              bool *is_newer)
+{
+    const char *wrong = sw_catalog_decode_change(bytes, size, catalog, is_newer);
+    if (wrong == NULL && !is_possible(catalog)) {
+        sw_catalog_free(catalog);
+        wrong = "has a catalog that contradicts itself";
     }
     return wrong;
 }

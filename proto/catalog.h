@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * catalog.h - the message Catalog (sherwood.proto): the places of a server with several tables, and
- * what its files have of each table.
+ * what its files have of each table. A change of the tables is such a message with the places that
+ * are new or have another name or table, the new tables, and the numbers of the places that go.
  *
  * Pure functions. Threads: any.
  */
@@ -38,7 +39,9 @@ struct sw_catalog {
     size_t table_count;
     uint32_t next_number; /* of the next place whose number nobody chooses */
     uint32_t next_table;  /* id of the next table */
-    void *message;        /* of a decoded catalog: owns the texts */
+    uint32_t *gone;       /* of a change: `gone_count` numbers of places that go */
+    size_t gone_count;
+    void *message; /* of a decoded catalog: owns the texts */
 };
 
 /* Encodes a catalog, into memory that the caller frees. Returns NULL if there is no memory. */
@@ -47,6 +50,9 @@ uint8_t *sw_catalog_encode(const struct sw_catalog *catalog, size_t *bytes);
  * error without its subject, and nothing to free. *is_newer: only a newer program can read it. */
 const char *sw_catalog_decode(const uint8_t *bytes, size_t size, struct sw_catalog *catalog,
                               bool *is_newer);
+/* Decodes a catalog or a change, as sw_catalog_decode does. Checks only the names. */
+const char *sw_catalog_decode_change(const uint8_t *bytes, size_t size, struct sw_catalog *catalog,
+                                     bool *is_newer);
 void sw_catalog_free(struct sw_catalog *catalog);
 
 /* Returns the table with this id, or NULL. */

@@ -16,7 +16,8 @@
 #define RECORD_MAGIC 0x31525753U /* "SWR1" */
 /* A record that has one of these bits means something else than one without. */
 #define CRITICAL_FLAGS 0xff00U
-#define KNOWN_FLAGS (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME | SW_WAL_HAS_EXPIRED_KEYS)
+#define KNOWN_FLAGS \
+    (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME | SW_WAL_HAS_EXPIRED_KEYS | SW_WAL_HAS_TABLE)
 /* Keys that a batch removes before its operations, for each of them (table/batch.h). */
 #define EXPIRED_KEYS_MAX 2U
 #define TIME_BYTES 8U
@@ -142,6 +143,9 @@ struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape,
     const uint64_t n = record->count;
     const uint16_t flags = record->flags;
     const uint64_t times = flags & SW_WAL_HAS_TIMES ? n : flags & SW_WAL_HAS_TIME ? 1 : 0;
+    if (sw_wal_has_message(record)) {
+        return (struct sw_wal_columns){.keys = sw_wal_align(n, SW_WAL_ALIGN)};
+    }
     return (struct sw_wal_columns){
         .keys = sw_wal_align(n * shape->key_bytes, SW_WAL_ALIGN),
         .operands =
@@ -183,6 +187,7 @@ void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
     put32(bytes + 32, record->count);
     put32(bytes + 36, record->units);
     put32(bytes + 40, record->expired_keys);
+    put32(bytes + 44, record->flags & SW_WAL_HAS_TABLE ? record->table : 0);
     put64(bytes + 48, record->columns_check);
     put64(bytes + 56, sw_check64(bytes, 56, salt));
 }
@@ -202,8 +207,12 @@ bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_rec
         .count = u32_at(bytes + 32),
         .units = u32_at(bytes + 36),
         .expired_keys = u32_at(bytes + 40),
+        .table = SW_WAL_FIRST_TABLE,
         .columns_check = u64_at(bytes + 48),
     };
+    if (record->flags & SW_WAL_HAS_TABLE) {
+        record->table = u32_at(bytes + 44);
+    }
     return true;
 }
 
@@ -222,9 +231,9 @@ bool sw_wal_record_resembles_write(const uint8_t bytes[SW_WAL_RECORD_BYTES], uin
 bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape)
 {
     struct sw_wal_columns columns = sw_wal_columns(shape, record);
-    return record->kind >= SW_WAL_OPERATIONS && record->kind <= SW_WAL_MARK &&
-           (record->flags & CRITICAL_FLAGS & ~KNOWN_FLAGS) == 0 &&
-           record->units >= sw_wal_units(&columns);
+    return record->kind >= SW_WAL_OPERATIONS && record->kind <= SW_WAL_CATALOG &&
+           (record->flags & CRITICAL_FLAGS & ~KNOWN_FLAGS) == 0 && record->units > 0 &&
+           (record->units >= sw_wal_units(&columns) || (record->flags & SW_WAL_HAS_TABLE) != 0);
 }
 
 void sw_wal_name(uint64_t number, char name[SW_WAL_NAME_BYTES])

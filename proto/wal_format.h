@@ -53,7 +53,9 @@ enum sw_wal_kind {
     SW_WAL_CLEAR = 2,      /* all entries were removed */
     SW_WAL_SEAL = 3,       /* the segment is full: another one follows */
     SW_WAL_END = 4,        /* a clean stop: nothing follows in this segment */
-    SW_WAL_MARK = 5        /* only reports which writes are durable */
+    SW_WAL_MARK = 5,       /* only reports which writes are durable */
+    SW_WAL_CHANGE = 6, /* a change of the tables: a write whose keys are a message (catalog.h) */
+    SW_WAL_CATALOG = 7 /* all tables at the begin of a segment; not a write */
 };
 
 #define SW_WAL_HAS_OPERANDS 1U   /* there is a column of operands */
@@ -62,18 +64,21 @@ enum sw_wal_kind {
 #define SW_WAL_HAS_TIMES 0x0100U        /* times that operations set, 8 bytes each */
 #define SW_WAL_HAS_TIME 0x0200U         /* one time, which all operations set */
 #define SW_WAL_HAS_EXPIRED_KEYS 0x0400U /* expired keys, removed before the operations */
+#define SW_WAL_HAS_TABLE 0x0800U        /* it is about the table `table`, not about the first one */
+#define SW_WAL_FIRST_TABLE 1U           /* id of the first table */
 
 /* The header of a record. */
 struct sw_wal_record {
     enum sw_wal_kind kind;
     uint8_t operation; /* of all operations, unless SW_WAL_HAS_OPERATIONS; see below */
     uint16_t flags;
-    uint64_t sequence; /* its own; SEAL, END and MARK have that of the record before */
+    uint64_t sequence; /* its own; a record that is no write has that of the record before */
     uint64_t synced;   /* everything up to here was durable when the record was written */
     uint64_t wall_us;
-    uint32_t count;        /* operations */
+    uint32_t count;        /* operations; of CHANGE and CATALOG bytes of the message */
     uint32_t units;        /* length in units of SW_WAL_ALIGN bytes, header included */
     uint32_t expired_keys; /* keys; 0 without SW_WAL_HAS_EXPIRED_KEYS */
+    uint32_t table;        /* id of the table */
     uint64_t columns_check;
 };
 
@@ -86,7 +91,14 @@ const char *sw_wal_operation_name(uint8_t operation);
 /* Is the record a write, with a sequence of its own? */
 static inline bool sw_wal_is_write(const struct sw_wal_record *record)
 {
-    return record->kind == SW_WAL_OPERATIONS || record->kind == SW_WAL_CLEAR;
+    return record->kind == SW_WAL_OPERATIONS || record->kind == SW_WAL_CLEAR ||
+           record->kind == SW_WAL_CHANGE;
+}
+
+/* Is its only column a message of catalog.h? */
+static inline bool sw_wal_has_message(const struct sw_wal_record *record)
+{
+    return record->kind == SW_WAL_CHANGE || record->kind == SW_WAL_CATALOG;
 }
 
 static inline uint64_t sw_wal_align(uint64_t bytes, uint64_t unit)
@@ -94,7 +106,8 @@ static inline uint64_t sw_wal_align(uint64_t bytes, uint64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* Bytes of the columns, in their order, each with its padding; 0 where a record has none. */
+/* Bytes of the columns, in their order, each with its padding; 0 where a record has none. `shape`:
+ * of the record's table. A message counts as keys. */
 struct sw_wal_columns {
     uint64_t keys;
     uint64_t operands;
@@ -136,7 +149,8 @@ bool sw_wal_record_resembles_write(const uint8_t bytes[SW_WAL_RECORD_BYTES], uin
 /* Returns the same for the damaged header of one of these three behind the write `next` - 1. */
 bool sw_wal_record_resembles_mark(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next);
 
-/* Can this version read the record, whose check is correct? */
+/* Can this version read the record, whose check is correct? `shape`: of the first table; the shape
+ * of another one is in a message before the record. */
 bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape);
 
 /* The name of a segment: "log-%016x". */

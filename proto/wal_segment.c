@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "proto/catalog.h"
 #include "proto/check.h"
 
 #define SECTOR_BYTES 512U /* storage writes each of them whole or not at all */
@@ -132,6 +133,32 @@ static bool is_one_off(uint8_t *bytes, uint64_t size, uint64_t seed, uint64_t ch
     return found;
 }
 
+/* Finds the shape of a record's table, in the messages of the segment before the record. Returns
+ * false if the segment does not have it. */
+static bool find_shape(const struct sw_wal_reader *reader, const struct sw_wal_record *record,
+                       struct sw_wal_shape *shape)
+{
+    struct sw_wal_reader before;
+    struct sw_wal_record at;
+    const uint8_t *columns;
+    bool found = (record->flags & SW_WAL_HAS_TABLE) == 0;
+    *shape = reader->segment->shape;
+    sw_wal_reader_init(&before, reader->bytes, reader->at, reader->segment);
+    while (!found && sw_wal_reader_next(&before, &at, &columns)) {
+        struct sw_catalog catalog;
+        bool newer;
+        if (!sw_wal_has_message(&at) ||
+            sw_catalog_decode_change(columns, at.count, &catalog, &newer)) {
+            continue;
+        }
+        const struct sw_catalog_table *table = sw_catalog_table_of(&catalog, record->table);
+        found = table != NULL;
+        *shape = found ? table->shape : *shape;
+        sw_catalog_free(&catalog);
+    }
+    return found;
+}
+
 /* Where the last column of a record ends without its padding, and how long each of its numbers is.
  */
 static uint64_t end_of_data(const struct sw_wal_shape *shape, const struct sw_wal_record *record,
@@ -141,7 +168,10 @@ static uint64_t end_of_data(const struct sw_wal_shape *shape, const struct sw_wa
     const uint64_t n = record->count, all = sw_wal_columns_bytes(&columns);
     uint64_t bytes = n * shape->key_bytes, padded = columns.keys;
     *unit = shape->key_bytes;
-    if (columns.expired_keys > 0) {
+    if (sw_wal_has_message(record)) {
+        bytes = n;
+        *unit = 1;
+    } else if (columns.expired_keys > 0) {
         padded = columns.expired_keys;
         bytes = (uint64_t)record->expired_keys * shape->key_bytes;
     } else if (columns.times > 0) {
@@ -166,9 +196,12 @@ static bool columns_may_be_cut(const struct sw_wal_reader *reader, uint64_t at,
                                const struct sw_wal_record *record)
 {
     uint64_t unit;
+    struct sw_wal_shape shape;
+    if (!find_shape(reader, record, &shape)) {
+        return true;
+    }
     const uint64_t end = at + (uint64_t)record->units * SW_WAL_ALIGN;
-    const uint64_t data =
-        at + SW_WAL_RECORD_BYTES + end_of_data(&reader->segment->shape, record, &unit);
+    const uint64_t data = at + SW_WAL_RECORD_BYTES + end_of_data(&shape, record, &unit);
     bool is_cut =
         data > at + SW_WAL_RECORD_BYTES && is_zero(reader->bytes, reader->size, data - unit, data);
     for (uint64_t from = at; from < end && !is_cut;) {

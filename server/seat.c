@@ -213,6 +213,7 @@ static void adopt(struct sw_list *seats, struct sw_seat *first,
 {
     for (uint32_t i = 0; i < tables->view->catalog.count; i++) {
         struct sw_seat *seat = tables->view->served[i]->loops[tables->loop].seat;
+        sw_batches_set_table(&seat->batches, tables->view->served[i]->id);
         if (!sw_list_is_linked(&seat->link)) {
             seat->batches.obstacles = first->batches.obstacles;
             sw_list_push(seats, &seat->link);

@@ -11,6 +11,7 @@
 
 #include "server/batch/gate.h"
 #include "server/config/table_options.h"
+#include "server/log/wal_of_table.h"
 #include "server/observe/log.h"
 #include "server/seat.h"
 #include "server/server_parts.h"
@@ -39,15 +40,17 @@ static void free_table(struct sw_served *served)
 
 /* Empties the table that the server started with, and gives its memory back: other parts of the
  * server use the table until the end. */
-static void empty_table(struct sw_table *table)
+static void empty_table(const struct sw_server *server)
 {
     struct sw_queue *queue = NULL;
     struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
     struct sw_batch shrink = {.kind = SW_BATCH_RESIZE, .capacity = 1};
-    if (sw_queue_create(table, &queue) != SW_OK || sw_batch_run(queue, &clear) != SW_OK ||
+    if (sw_queue_create(server->table, &queue) != SW_OK || sw_batch_run(queue, &clear) != SW_OK ||
         sw_batch_run(queue, &shrink) != SW_OK) { /* an engine without RESIZE keeps its slots */
         sw_log(SW_LOG_NOTICE, "a dropped table keeps its memory: restart the server to free it");
     }
+    sw_saver_log_nothing(server->saver, clear.write_sequence);
+    sw_saver_log_nothing(server->saver, shrink.write_sequence);
     sw_queue_destroy(queue);
 }
 
@@ -55,7 +58,7 @@ static void close_table(void *argument, struct sw_served *served)
 {
     const struct sw_server *server = argument;
     if (served->table == server->table) {
-        empty_table(served->table);
+        empty_table(server);
         return;
     }
     close_seats(served, server->loop_count);
@@ -94,6 +97,16 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     }
     if (served->config->default_ttl != 0) {
         sw_table_will_expire(served->table);
+    }
+    if (server->wal != NULL && info.engine == SW_ENGINE_CACHE) {
+        return refuse(error, error_bytes,
+                      "a cache has no log: choose another engine, or start the server with "
+                      "appendonly no");
+    }
+    if (server->wal != NULL && !sw_wal_takes(server->wal, sw_wal_longest(served->table))) {
+        return refuse(error, error_bytes,
+                      "its longest record does not fit into a segment of the log: raise "
+                      "log-segment-bytes, or lower frame-ops-max, round-ops-max or value-bytes");
     }
     served->gate = sw_gate_create(served->config->watched_keys_max);
     return served->gate == NULL ? refuse(error, error_bytes, "not enough memory") : 0;
@@ -234,9 +247,6 @@ static const char *why_one(const struct sw_server *server)
     const struct sw_config *config = &server->config;
     struct sw_table_info info;
     sw_table_info(server->table, &info);
-    if (config->appendonly != 0) {
-        return "ERR several tables are not logged: start the server with appendonly no";
-    }
     if (sw_config_in_cluster(config)) {
         return "ERR a node of a cluster has one table: start a server of its own for the others";
     }
@@ -352,14 +362,24 @@ static int prepare(void *argument, const uint32_t *ids, uint32_t count, char *er
     return 0;
 }
 
-static int commit(void *argument, const struct sw_tables_view *next, char *error,
-                  size_t error_bytes)
+static int commit(void *argument, const struct sw_tables_view *before,
+                  const struct sw_tables_view *next, char *error, size_t error_bytes)
 {
-    struct sw_server *server = argument;
+    const struct sw_server *server = argument;
     char reason[SW_TABLES_ERROR_BYTES - 64];
-    if (sw_saver_commit(server->saver, next, sw_sequencer_next(&server->sequencer), reason,
-                        sizeof(reason)) != 0) {
+    if (sw_saver_commit(server->saver, before, next, reason, sizeof(reason)) != 0) {
         snprintf(error, error_bytes, "ERR the change cannot be saved: %s", reason);
+        return -1;
+    }
+    return 0;
+}
+
+static int settle(void *argument, char *error, size_t error_bytes)
+{
+    const struct sw_server *server = argument;
+    char reason[SW_TABLES_ERROR_BYTES - 64];
+    if (sw_saver_settle(server->saver, reason, sizeof(reason)) != 0) {
+        snprintf(error, error_bytes, "ERR the change may be lost: %s", reason);
         return -1;
     }
     return 0;
@@ -370,8 +390,9 @@ int sw_served_loaded(struct sw_server *server)
     char error[SW_TABLES_ERROR_BYTES];
     const int created = create_configured(server);
     int status = created < 0 ? -1 : 0;
-    if (created > 0) {
-        status = commit(server, sw_tables_hold(server->tables), error, sizeof(error));
+    if (created > 0 && server->wal == NULL) { /* with a log, each of them is a record */
+        const struct sw_tables_view *view = sw_tables_hold(server->tables);
+        status = commit(server, view, view, error, sizeof(error));
         sw_tables_release(server->tables);
         if (status != 0) {
             sw_log(SW_LOG_ERROR, "%s", error + 4);
@@ -389,6 +410,8 @@ int sw_served_create(struct sw_server *server)
                                           .retire = retire,
                                           .prepare = saves ? prepare : NULL,
                                           .commit = saves ? commit : NULL,
+                                          .logs = server->wal != NULL,
+                                          .settle = server->wal != NULL ? settle : NULL,
                                           .wake = wake,
                                           .rename = rename_table,
                                           .one_table = why_one(server)};

@@ -137,6 +137,17 @@ void sw_table_set_sequence(struct sw_table *table, uint64_t sequence)
     }
 }
 
+uint64_t sw_table_last_given(struct sw_table *table)
+{
+    if (!table->combines) {
+        return table->backend->last_sequence(table->memory);
+    }
+    pthread_mutex_lock(&table->combiner.lock); /* writes take their numbers under this lock */
+    const uint64_t last = sw_combiner_last_sequence(&table->combiner);
+    pthread_mutex_unlock(&table->combiner.lock);
+    return last;
+}
+
 uint64_t sw_table_last_sequence(struct sw_table *table)
 {
     return table->combines ? sw_combiner_last_sequence(&table->combiner)

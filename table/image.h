@@ -50,4 +50,9 @@ bool sw_image_is_claimed(const struct sw_table *table);
 /* Returns the number of images taken and not yet dropped. */
 uint32_t sw_table_images(const struct sw_table *table);
 
+/* Returns the last write_sequence assigned, after a write that is taking its number. So a number of
+ * the sequencer that was read before is that of a write of this table only if it is not above the
+ * result. Any thread. */
+uint64_t sw_table_last_given(struct sw_table *table);
+
 #endif

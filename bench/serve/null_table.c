@@ -309,6 +309,11 @@ uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
     return wall_ms;
 }
 
+uint64_t sw_table_last_given(struct sw_table *table)
+{
+    return sw_table_last_sequence(table);
+}
+
 uint64_t sw_table_last_sequence(struct sw_table *table)
 {
     (void)table;

@@ -97,7 +97,8 @@ GROUPS = (
      "`sherwoodd` logs `the table cannot be created: ` or `the table cannot be built: ` with the text. A value that the engine refuses ends the program with status 2.\n"
      "Too little memory, or a GPU that does not work, ends it with status 1.",
      r"server/(server|served|loop|main|selftest)\.c|server/observe/gpu|table/",
-     (("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|capacity or smaller batches",
+     (("a cache has no log|longest record", "Choose other options of the table, or of the log: the text names them."),
+      ("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|capacity or smaller batches",
        "Choose a smaller `--capacity`, `--frame-ops-max` or `--round-ops-max`, or a machine with more memory: [Capacity](../capacity.md) has the formulas."),
       ("NVIDIA driver|no usable CUDA|CUDA runtime says|CUDA device cannot|no CUDA device|reach host memory|registered memory|pinning|allocation of the handle|no peer access"
        "|device memory to share",
@@ -129,7 +130,7 @@ GROUPS = (
      (MEMORY,
       ("another sherwoodd", "Stop the other server, or choose another `--data-dir`."),
       ("damaged|%s/%s %s, at byte|has a key twice|ends too early|bytes where its|header|footer|block|is not a snapshot|columns|name of another snapshot|reads otherwise|is missing[,:]|are missing[,:]"
-       "|torn|another log|epoch that|names it|impossible values|come from different|contradicts itself|wrong name of a table|another table|another catalog",
+       "|torn|another log|epoch that|names it|impossible values|come from different|contradicts itself|wrong name of a table|another table|another catalog|change %llu|unknown table",
        "Copy the directory first. `sherwood-cli snapshot verify` and `sherwood-cli log check` show what can be read. Do what the text says, or restore a backup\n"
        "([Operations](../operations.md))."),
       ("later version|newer version", "Start the version of `sherwoodd` that wrote the file, or a newer one: [Upgrade](../upgrade.md)."),
@@ -143,7 +144,7 @@ GROUPS = (
       ("create it, writable|another user owns", "Do what the text says, with the rights of root if the files belong to another user."),
       ("discarded-\\.\\. already", "Remove old directories `discarded-..`, or raise `--ha-discarded-max`."),
       ("longer than %d bytes", "Choose a shorter path for `--data-dir`."),
-      ("is loading|server stops|stopped|newer one is needed|another history|cannot be loaded|cannot be replayed", "Read the reason or the line before: the server stopped, or a newer snapshot replaced this one."),
+      ("is loading|server stops|takes no writes now|the change|the log is broken|stopped|newer one is needed|another history|cannot be loaded|cannot be replayed", "Read the reason or the line before: the server stopped, or a newer snapshot replaced this one."),
       MEMORY)),
     ("Replication",
      "These texts are reasons: of `ERR` after `REPLICAOF`, `WAIT` and `DIGEST`, and of the log lines `replication stopped and is tried again: ..` at the replica and\n"

@@ -64,7 +64,7 @@ static void set_log(struct sw_flights *flights, struct sw_wal *wal, bool copies,
     flights->wal = wal;
     flights->copies = copies;
     flights->widths =
-        (struct sw_logged_widths){shape->key_bytes, shape->value_bytes, shape->key_text_bytes};
+        (struct sw_logged_widths){shape->key_bytes, shape->value_bytes, shape->key_text_bytes, 0};
 }
 
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait)
@@ -76,6 +76,12 @@ void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool rea
     set_log(&batches->write_flights, wal, false, &batches->shape);
     set_log(&batches->resp_flights, wal, true, &batches->shape);
     set_log(&batches->rmw_flights, wal, true, &batches->shape);
+}
+
+void sw_batches_set_table(struct sw_batches *batches, uint32_t table)
+{
+    batches->write_flights.widths.table = batches->resp_flights.widths.table =
+        batches->rmw_flights.widths.table = table;
 }
 
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)

@@ -55,6 +55,8 @@ void sw_batches_fini(struct sw_batches *batches);
  * With `reads_wait` reads wait for the writes that they may show. Borrows the log until
  * sw_batches_fini. Call this before the first batch. */
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait);
+/* Sets the id of the table, which its records in the log have. 0: the only table. */
+void sw_batches_set_table(struct sw_batches *batches, uint32_t table);
 
 /* Adds writes to the backlog of `repl` from now on. The saver and `repl` are obstacles of requests
  * (obstacles.h). Borrows both until sw_batches_fini. NULL: the server has no such part. Call this

@@ -327,7 +327,8 @@ static bool describe(const struct sw_batch *batch, struct sw_logged_widths width
 {
     const uint32_t key_bytes = widths.key, value_bytes = widths.value;
     const struct extra extra = extra_of(batch, key_bytes);
-    *write = (struct sw_wal_write){.sequence = batch->write_sequence, .kind = SW_WAL_OPERATIONS};
+    *write = (struct sw_wal_write){
+        .sequence = batch->write_sequence, .kind = SW_WAL_OPERATIONS, .table = widths.table};
     if (batch->kind == SW_BATCH_CLEAR && batch->status == SW_OK) {
         write->kind = SW_WAL_CLEAR;
         return true;

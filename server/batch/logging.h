@@ -13,10 +13,11 @@
 
 struct sw_batch;
 
-/* Bytes of the elements of a batch. */
+/* Bytes of the elements of a batch, and its table. */
 struct sw_logged_widths {
     uint32_t key, value;
-    uint32_t text; /* of the key string, at the end of a value; 0: there is none */
+    uint32_t text;  /* of the key string, at the end of a value; 0: there is none */
+    uint32_t table; /* id of the table; 0: the first one */
 };
 
 /* Adds the effects of a completed batch, which has a write_sequence, to the log. Leaves out refused

@@ -220,8 +220,7 @@ static int check_replication(const struct sw_config *config, char *error, size_t
 /* Checks the options of several tables. Only the start finds out whether the table is on a GPU. */
 static int check_databases(const struct sw_config *config, char *error, size_t error_bytes)
 {
-    const char *other = config->appendonly != 0        ? "appendonly"
-                        : config->ha[0] != '\0'        ? "ha"
+    const char *other = config->ha[0] != '\0'          ? "ha"
                         : config->replicaof[0] != '\0' ? "replicaof"
                         : sw_config_in_cluster(config) ? "cluster mode"
                                                        : NULL;
@@ -232,8 +231,8 @@ static int check_databases(const struct sw_config *config, char *error, size_t e
     }
     if (config->databases > 1 && other != NULL) {
         snprintf(error, error_bytes,
-                 "databases is %u and %s is set: tables beside the default one are neither logged "
-                 "nor replicated; leave one of the two out",
+                 "databases is %u and %s is set: tables beside the default one are not "
+                 "replicated; leave one of the two out",
                  config->databases, other);
         return -1;
     }

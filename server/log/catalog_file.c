@@ -118,6 +118,43 @@ enum sw_load_outcome sw_catalog_read(const struct sw_directory *directory, uint6
     return outcome;
 }
 
+/* Lowers *through to what the snapshot or catalog has of each of its tables. Returns false if it
+ * cannot be read. */
+static bool lower_through(const struct sw_directory *directory, uint64_t number, uint64_t *through)
+{
+    struct sw_catalog_header header;
+    struct sw_catalog catalog;
+    char name[SW_DIRECTORY_NAME_MAX], reason[SW_LOAD_REASON_BYTES];
+    sw_directory_name(SW_SNAPSHOT_KIND, number, name);
+    *through = number < *through ? number : *through;
+    if (!sw_snapshot_names_catalog(directory, name)) {
+        return true;
+    }
+    if (sw_catalog_read(directory, number, &header, &catalog, reason) != SW_LOAD_WHOLE) {
+        return false;
+    }
+    for (size_t i = 0; i < catalog.table_count; i++) {
+        const uint64_t own = catalog.tables[i].through;
+        *through = own < *through ? own : *through;
+    }
+    sw_catalog_free(&catalog);
+    return true;
+}
+
+uint64_t sw_snapshots_through(const struct sw_directory *directory, const uint64_t *damaged,
+                              size_t damaged_count)
+{
+    uint64_t *numbers = NULL, through = UINT64_MAX;
+    size_t count = 0;
+    bool all = sw_directory_numbers(directory, SW_SNAPSHOT_KIND, &numbers, &count) == 0;
+    for (size_t i = 0; i < count && all; i++) {
+        all = sw_snapshot_is_among(numbers[i], damaged, damaged_count) ||
+              lower_through(directory, numbers[i], &through);
+    }
+    free(numbers);
+    return all && through != UINT64_MAX ? through : 0;
+}
+
 /* --- removing --------------------------------------------------------------------------------- */
 
 /* Names of files that stay, and of files that exist. */

@@ -26,6 +26,7 @@ struct sw_saved_table {
     uint64_t file;    /* number in the name of its file; 0: none */
     uint64_t through; /* the file has its writes up to here */
     uint64_t changes; /* the table's count of changes when it was saved */
+    uint64_t from;    /* number of the first segment that can have a write behind `through` */
 };
 
 /* Writes a catalog under the name of header->sequence, durably. Fills in the other fields of the
@@ -40,6 +41,11 @@ int sw_catalog_write(const struct sw_directory *directory, struct sw_catalog_hea
 enum sw_load_outcome sw_catalog_read(const struct sw_directory *directory, uint64_t number,
                                      struct sw_catalog_header *header, struct sw_catalog *catalog,
                                      char reason[SW_LOAD_REASON_BYTES]);
+
+/* Returns the number up to which no start needs writes of the log: each table of each intact
+ * snapshot has its writes up to there. Returns 0 if there is no snapshot, or one cannot be read. */
+uint64_t sw_snapshots_through(const struct sw_directory *directory, const uint64_t *damaged,
+                              size_t damaged_count);
 
 /* Removes the files of tables that neither a catalog of the directory nor `saved` names. Removes
  * nothing if a catalog cannot be read. Logs what it cannot do. */

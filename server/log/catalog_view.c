@@ -20,20 +20,41 @@ static int by_id(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static struct sw_catalog_table describe(const struct sw_served *served, uint64_t sequence)
+struct sw_wal_shape sw_catalog_shape(const struct sw_served *served)
 {
     const struct sw_config *config = served->config;
     struct sw_table_info info;
     sw_table_info(served->table, &info);
+    return (struct sw_wal_shape){info.key_bytes,
+                                 info.value_bytes,
+                                 (uint32_t)info.engine,
+                                 (uint32_t)sw_config_value_format(config),
+                                 sw_config_value_type(config),
+                                 info.key_text_bytes};
+}
+
+static struct sw_catalog_table describe(const struct sw_served *served, uint64_t sequence)
+{
+    const struct sw_config *config = served->config;
     return (struct sw_catalog_table){
         .id = served->id,
         .through = sequence,
         .options = sw_table_options_to_text(config),
-        .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine,
-                  (uint32_t)sw_config_value_format(config), sw_config_value_type(config),
-                  info.key_text_bytes},
+        .shape = sw_catalog_shape(served),
         .key_form = sw_key_form_told(config->resp_keys),
     };
+}
+
+/* Makes a catalog with room for the places of a view. Returns whether there is memory. */
+static bool begin(struct sw_catalog *catalog, const struct sw_places *places)
+{
+    *catalog = (struct sw_catalog){
+        .places = calloc(places->count, sizeof(*catalog->places)),
+        .tables = calloc(places->count, sizeof(*catalog->tables)),
+        .next_number = places->next_number,
+        .next_table = places->next_table,
+    };
+    return catalog->places != NULL && catalog->tables != NULL;
 }
 
 int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *view,
@@ -41,13 +62,7 @@ int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *vie
 {
     const struct sw_places *places = &view->catalog;
     bool enough = true;
-    *catalog = (struct sw_catalog){
-        .places = calloc(places->count, sizeof(*catalog->places)),
-        .tables = calloc(places->count, sizeof(*catalog->tables)),
-        .next_number = places->next_number,
-        .next_table = places->next_table,
-    };
-    if (catalog->places == NULL || catalog->tables == NULL) {
+    if (!begin(catalog, places)) {
         return -1;
     }
     for (uint32_t i = 0; i < places->count; i++) {
@@ -61,6 +76,36 @@ int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *vie
     return enough ? 0 : -1;
 }
 
+int sw_catalog_make_change(struct sw_catalog *change, const struct sw_tables_view *before,
+                           const struct sw_tables_view *next)
+{
+    const struct sw_places *old = &before->catalog, *new = &next->catalog;
+    bool enough = begin(change, new);
+    change->gone = calloc(old->count, sizeof(*change->gone));
+    if (!enough || change->gone == NULL) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < old->count; i++) {
+        if (sw_places_numbered(new, old->places[i].number) == NULL) {
+            change->gone[change->gone_count++] = old->places[i].number;
+        }
+    }
+    for (uint32_t i = 0; i < new->count; i++) {
+        const struct sw_place *place = &new->places[i];
+        const struct sw_place *was = sw_places_numbered(old, place->number);
+        if (was == NULL || was->table != place->table || strcmp(was->name, place->name) != 0) {
+            change->places[change->place_count++] =
+                (struct sw_catalog_place){place->number, place->table, place->name};
+        }
+        if (place->table >= old->next_table) {
+            struct sw_catalog_table *table = &change->tables[change->table_count++];
+            *table = describe(next->served[i], 0);
+            enough &= table->options != NULL;
+        }
+    }
+    return enough ? 0 : -1;
+}
+
 void sw_catalog_unmake(struct sw_catalog *catalog)
 {
     for (size_t i = 0; i < catalog->table_count; i++) {
@@ -68,6 +113,7 @@ void sw_catalog_unmake(struct sw_catalog *catalog)
     }
     free(catalog->places);
     free(catalog->tables);
+    free(catalog->gone);
     *catalog = (struct sw_catalog){0};
 }
 
@@ -105,18 +151,19 @@ static int fill_places(const struct sw_catalog *catalog, struct sw_places *place
     return 0;
 }
 
-/* Reads the options of the tables outside of place 0. */
-static int read_options(const struct sw_catalog *catalog, const struct sw_config *base,
-                        struct sw_config *configs, const struct sw_config **at,
-                        char reason[SW_LOAD_REASON_BYTES])
+/* Reads the options of the tables that the catalog describes, for the places from `first` on. A
+ * place with another table gets no options. */
+static int read_options(const struct sw_catalog *catalog, const struct sw_places *places,
+                        uint32_t first, const struct sw_config *base, struct sw_config *configs,
+                        const struct sw_config **at, char reason[SW_LOAD_REASON_BYTES])
 {
-    for (size_t i = 1; i < catalog->place_count; i++) {
+    for (uint32_t i = first; i < places->count; i++) {
         char error[SW_CONFIG_ERROR_BYTES] = "";
-        const struct sw_catalog_place *place = &catalog->places[i];
+        const struct sw_place *place = &places->places[i];
         const struct sw_catalog_table *table = sw_catalog_table_of(catalog, place->table);
-        at[i] = &configs[i];
-        if (sw_table_options_of_text(table->options, base, &configs[i], error, sizeof(error)) !=
-            0) {
+        at[i] = table == NULL ? NULL : &configs[i];
+        if (table != NULL && sw_table_options_of_text(table->options, base, &configs[i], error,
+                                                      sizeof(error)) != 0) {
             snprintf(reason, SW_LOAD_REASON_BYTES, "the options of the table %s: %.300s",
                      place->name, error);
             return -1;
@@ -125,26 +172,116 @@ static int read_options(const struct sw_catalog *catalog, const struct sw_config
     return 0;
 }
 
-int sw_catalog_restore(const struct sw_catalog *catalog, struct sw_tables *tables,
-                       const struct sw_config *base, char reason[SW_LOAD_REASON_BYTES])
+typedef int put_function(struct sw_tables *tables, const struct sw_places *catalog,
+                         const struct sw_config *const *configs, char *error, size_t error_bytes);
+
+/* Gives the server these places, with the tables that `catalog` describes. */
+static int put(const struct sw_catalog *catalog, const struct sw_places *places, uint32_t first,
+               struct sw_tables *tables, const struct sw_config *base, put_function *function,
+               char reason[SW_LOAD_REASON_BYTES])
 {
     char error[SW_TABLES_ERROR_BYTES] = "";
-    struct sw_places places;
-    struct sw_config *configs = calloc(catalog->place_count, sizeof(*configs));
-    const struct sw_config **at = calloc(catalog->place_count, sizeof(*at));
+    struct sw_config *configs = calloc(places->count, sizeof(*configs));
+    const struct sw_config **at = calloc(places->count, sizeof(*at));
     int status = -1;
-    snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for %zu tables",
-             catalog->place_count);
-    if (sw_places_init(&places, (uint32_t)catalog->place_count) == SW_PLACES_OK &&
-        configs != NULL && at != NULL && fill_places(catalog, &places, reason) == 0 &&
-        read_options(catalog, base, configs, at, reason) == 0) {
-        status = sw_tables_restore(tables, &places, at, error, sizeof(error));
+    snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for %u tables", places->count);
+    if (configs != NULL && at != NULL &&
+        read_options(catalog, places, first, base, configs, at, reason) == 0) {
+        status = function(tables, places, at, error, sizeof(error));
         if (status != 0) { /* the error line of RESP begins with ERR and a blank */
             snprintf(reason, SW_LOAD_REASON_BYTES, "%.400s", error + 4);
         }
     }
-    sw_places_fini(&places);
     free((void *)at);
     free(configs);
+    return status;
+}
+
+int sw_catalog_restore(const struct sw_catalog *catalog, struct sw_tables *tables,
+                       const struct sw_config *base, char reason[SW_LOAD_REASON_BYTES])
+{
+    struct sw_places places;
+    int status = -1;
+    if (sw_places_init(&places, (uint32_t)catalog->place_count) != SW_PLACES_OK) {
+        snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the tables");
+        return -1;
+    }
+    if (fill_places(catalog, &places, reason) == 0) {
+        status = put(catalog, &places, 1, tables, base, sw_tables_restore, reason);
+    }
+    sw_places_fini(&places);
+    return status;
+}
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+static int by_number(const void *left, const void *right)
+{
+    const struct sw_place *a = left, *b = right;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Applies a change to places that have room for its own. */
+static void change_places(const struct sw_catalog *change, struct sw_places *places)
+{
+    for (size_t i = 0; i < change->gone_count; i++) {
+        (void)sw_places_drop(places, change->gone[i]);
+    }
+    for (size_t i = 0; i < change->place_count; i++) {
+        const struct sw_catalog_place *from = &change->places[i];
+        struct sw_place *to =
+            (struct sw_place *)(uintptr_t)sw_places_numbered(places, from->number);
+        if (to == NULL) {
+            to = &places->places[places->count++];
+        }
+        *to = (struct sw_place){.number = from->number, .table = from->table};
+        snprintf(to->name, sizeof(to->name), "%s", from->name);
+        qsort(places->places, places->count, sizeof(*places->places), by_number);
+    }
+    places->next_number = change->next_number;
+    places->next_table = change->next_table;
+}
+
+/* Returns whether each place has a table of its own, which exists or is new. */
+static bool tables_fit(const struct sw_catalog *change, const struct sw_tables_view *view,
+                       const struct sw_places *places)
+{
+    bool fits = true;
+    for (uint32_t i = 0; i < places->count; i++) {
+        const uint32_t id = places->places[i].table;
+        bool is_known = sw_catalog_table_of(change, id) != NULL;
+        for (uint32_t t = 0; t < view->catalog.count; t++) {
+            is_known |= view->served[t]->id == id;
+        }
+        for (uint32_t other = 0; other < i; other++) {
+            fits &= places->places[other].table != id;
+        }
+        fits &= is_known;
+    }
+    return fits;
+}
+
+int sw_catalog_carry_out(const struct sw_catalog *change, struct sw_tables *tables,
+                         const struct sw_config *base, char reason[SW_LOAD_REASON_BYTES])
+{
+    const struct sw_tables_view *view = sw_tables_hold(tables);
+    struct sw_places places;
+    bool fits = false;
+    int status = -1;
+    snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the tables");
+    if (sw_places_init(&places, view->catalog.count + (uint32_t)change->place_count) ==
+        SW_PLACES_OK) {
+        memcpy(places.places, view->catalog.places, view->catalog.count * sizeof(*places.places));
+        places.count = view->catalog.count;
+        change_places(change, &places);
+        fits = tables_fit(change, view, &places);
+    }
+    sw_tables_release(tables);
+    if (places.places != NULL && !fits) {
+        snprintf(reason, SW_LOAD_REASON_BYTES, "the log has a change that contradicts itself");
+    } else if (fits) {
+        status = put(change, &places, 0, tables, base, sw_tables_apply, reason);
+    }
+    sw_places_fini(&places);
     return status;
 }

@@ -3,6 +3,7 @@
  * record.c - writing records to a segment.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/check.h"
@@ -77,10 +78,12 @@ void sw_wal_put_header(const struct sw_wal_slot *slot, uint64_t synced, uint64_t
                        uint8_t header[SW_WAL_RECORD_BYTES])
 {
     const struct sw_wal_write *write = &slot->write;
+    const bool has_table = write->table > SW_WAL_FIRST_TABLE;
     const struct sw_wal_record record = {
         .kind = write->kind,
         .operation = write->operation,
-        .flags = write->flags,
+        .flags = (uint16_t)(write->flags | (has_table ? SW_WAL_HAS_TABLE : 0)),
+        .table = write->table,
         .sequence = write->sequence,
         .synced = synced,
         .wall_us = slot->wall_us,
@@ -92,26 +95,75 @@ void sw_wal_put_header(const struct sw_wal_slot *slot, uint64_t synced, uint64_t
     sw_wal_record_encode(&record, salt, header);
 }
 
-int sw_wal_put_mark(struct sw_wal *wal, struct sw_wal_file *file, enum sw_wal_kind kind)
+/* Writes a record that is no write, at the next page, with one column or none. */
+static int put_record(struct sw_wal *wal, struct sw_wal_file *file,
+                      const struct sw_wal_write *write)
 {
     uint8_t bytes[SW_WAL_RECORD_BYTES];
-    const struct sw_wal_slot slot = {
-        .write = {.kind = kind, .sequence = file->last},
-        .wall_us = sw_log_wall_us(),
-        .salt = file->salt,
-        .columns_check = sw_check64(NULL, 0, file->salt),
-    };
+    const struct sw_wal_slot slot = {.write = *write,
+                                     .wall_us = sw_log_wall_us(),
+                                     .salt = file->salt,
+                                     .columns_check = sw_wal_write_check(write, file->salt)};
     uint64_t durable = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
     file->at = sw_wal_align(file->at, SW_WAL_PAGE);
     sw_wal_put_header(&slot, durable, file->salt, bytes);
-    const struct iovec piece = {bytes, sizeof(bytes)};
+    struct iovec pieces[2] = {{bytes, sizeof(bytes)}, write->columns[0]};
+    const int count = write->columns[0].iov_len > 0 ? 2 : 1;
     int status = file->direct
-                     ? sw_wal_write_direct(wal->io, file->fd, wal->stage, &piece, 1, file->at)
-                     : sw_io_write(wal->io, file->fd, bytes, sizeof(bytes), file->at);
+                     ? sw_wal_write_direct(wal->io, file->fd, wal->stage, pieces, count, file->at)
+                 : count == 1 ? sw_io_write(wal->io, file->fd, bytes, sizeof(bytes), file->at)
+                              : sw_wal_write_pieces(wal->io, file->fd, pieces, count, file->at);
     if (status != 0) {
         return -1;
     }
-    file->at += sizeof(bytes);
+    file->at += sizeof(bytes) + write->columns[0].iov_len;
     file->told = durable;
     return 0;
+}
+
+int sw_wal_put_mark(struct sw_wal *wal, struct sw_wal_file *file, enum sw_wal_kind kind)
+{
+    const struct sw_wal_write write = {.kind = kind, .sequence = file->last};
+    return put_record(wal, file, &write);
+}
+
+int sw_wal_put_catalog(struct sw_wal *wal, struct sw_wal_file *file)
+{
+    const struct sw_wal_catalog *catalog = &wal->catalog;
+    const uint64_t bytes = sw_wal_align(catalog->bytes, SW_WAL_ALIGN);
+    const struct sw_wal_write write = {.kind = SW_WAL_CATALOG,
+                                       .sequence = file->last,
+                                       .count = (uint32_t)catalog->bytes,
+                                       .columns = {{catalog->message, bytes}}};
+    const uint64_t behind = sw_wal_align(file->at + SW_WAL_RECORD_BYTES + bytes, SW_WAL_PAGE);
+    const uint64_t left = file->size > behind ? file->size - behind : 0;
+    pthread_mutex_lock(&wal->lock);
+    const uint64_t longest = wal->longest_bytes > wal->config.columns_bytes_max
+                                 ? wal->longest_bytes
+                                 : wal->config.columns_bytes_max;
+    pthread_mutex_unlock(&wal->lock);
+    return catalog->bytes == 0 || sw_wal_room(left) < longest ? 0 : put_record(wal, file, &write);
+}
+
+int sw_wal_set_catalog(struct sw_wal *wal, uint64_t sequence, const uint8_t *message, size_t bytes)
+{
+    uint8_t *copy = calloc(1, sw_wal_align(bytes, SW_WAL_ALIGN) + 1);
+    if (copy == NULL) {
+        return -1;
+    }
+    memcpy(copy, message, bytes);
+    pthread_mutex_lock(&wal->lock);
+    free(wal->next_catalog.message); /* of a change that no record has */
+    wal->next_catalog = (struct sw_wal_catalog){copy, bytes, sequence};
+    pthread_mutex_unlock(&wal->lock);
+    return 0;
+}
+
+void sw_wal_take_catalog(struct sw_wal *wal, uint64_t written)
+{
+    if (wal->next_catalog.message != NULL && wal->next_catalog.sequence <= written + 1) {
+        free(wal->catalog.message);
+        wal->catalog = wal->next_catalog;
+        wal->next_catalog.message = NULL;
+    }
 }

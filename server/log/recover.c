@@ -156,7 +156,7 @@ static int recover_scanned(const struct sw_recover *recover, const struct sw_log
     if (!ids_agree(recover, scan, reason) || !may_cut(recover, &scan->plan, reason) ||
         !form_fits(recover, scan, reason) ||
         sw_wal_replay_to_table(scan, recover->directory, recover->table, &recover->shape,
-                               &recover->owner, &replayed, reason) != 0) {
+                               recover->tables, &recover->owner, &replayed, reason) != 0) {
         return -1;
     }
     note_segments(recover, scan);
@@ -174,21 +174,26 @@ static int recover_scanned(const struct sw_recover *recover, const struct sw_log
 
 /* Without a log the loaded snapshot is the whole state, even if a newer snapshot is damaged. A new
  * log cannot begin after it: it would reuse numbers of the damaged snapshot's writes. */
-static int recover_snapshot_only(const struct sw_recover *recover, uint64_t *named,
+static int recover_snapshot_only(const struct sw_recover *recover, uint64_t *base, uint64_t *named,
                                  char reason[SW_WAL_REASON_BYTES])
 {
     uint64_t *numbers = NULL;
     size_t segments = 0;
+    const uint64_t loaded = recover->snapshot != NULL ? recover->snapshot->sequence : recover->base;
     if (sw_directory_numbers(recover->directory, SW_WAL_NAME, &numbers, &segments) != 0) {
         snprintf(reason, SW_WAL_REASON_BYTES, "the data directory %s cannot be read: %s",
                  recover->directory->path, strerror(errno));
         return -1;
     }
     free(numbers);
-    if (segments > 0 || recover->named == recover->base) {
+    if (segments > 0) {
         return 0;
     }
-    *named = recover->base;
+    *base = loaded; /* of a catalog: above the base of some of its tables */
+    if (recover->named == loaded) {
+        return 0;
+    }
+    *named = loaded;
     if (recover->wal != NULL) {
         snprintf(reason, SW_WAL_REASON_BYTES,
                  "%s: its newest snapshot is damaged, and a log cannot begin after an older one: "
@@ -202,17 +207,17 @@ static int recover_snapshot_only(const struct sw_recover *recover, uint64_t *nam
 int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_log_scan scan;
-    uint64_t named = recover->named;
+    uint64_t named = recover->named, base = recover->base;
     const struct sw_snapshot_header *snapshot = recover->snapshot;
     const struct sw_wal_beside beside = {
         .segment = snapshot != NULL ? snapshot->segment : 0,
         .from = snapshot != NULL ? snapshot->segments_from : 0,
     };
-    if (recover_snapshot_only(recover, &named, reason) != 0) {
+    if (recover_snapshot_only(recover, &base, &named, reason) != 0) {
         return -1;
     }
-    int status = sw_log_scan(&scan, recover->directory, recover->base, named, &beside,
-                             &recover->shape, reason);
+    int status =
+        sw_log_scan(&scan, recover->directory, base, named, &beside, &recover->shape, reason);
     if (status == 0) {
         status = recover_scanned(recover, &scan, reason);
     }
@@ -221,7 +226,8 @@ int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES
 }
 
 int sw_recover_after_snapshot(const struct sw_load *load, const struct sw_config *config,
-                              struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES])
+                              const struct sw_replay_tables *tables, struct sw_wal *wal,
+                              char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_table_info info;
     sw_table_info(load->table, &info);
@@ -231,7 +237,7 @@ int sw_recover_after_snapshot(const struct sw_load *load, const struct sw_config
         .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine, load->value_format,
                   load->value_type, info.key_text_bytes},
         .has_snapshot = load->found,
-        .base = load->found ? load->header.sequence : 0,
+        .base = load->found ? load->base : 0,
         .named = load->highest,
         .snapshot = load->found ? &load->header : NULL,
         .options = {.cuts_torn_tail = config->aof_load_truncated != 0,
@@ -239,6 +245,7 @@ int sw_recover_after_snapshot(const struct sw_load *load, const struct sw_config
                     .resp_keys = config->resp_keys,
                     .takes_other_form = config->resp_keys_change != 0},
         .owner = {load->stop, load->progress, load->context},
+        .tables = tables,
         .wal = wal,
     };
     return sw_recover(&recover, reason);

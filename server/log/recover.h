@@ -27,20 +27,24 @@ struct sw_recover {
     struct sw_table *table;         /* has the snapshot; no other thread writes to it */
     struct sw_wal_shape shape;
     bool has_snapshot;
-    uint64_t base;                             /* the snapshot's sequence; 0: there is none */
+    uint64_t
+        base; /* the snapshot has the writes up to here, of each of its tables; 0: there is none */
     uint64_t named;                            /* highest sequence in the name of a snapshot */
     const struct sw_snapshot_header *snapshot; /* or NULL */
     struct sw_recover_options options;
     struct sw_replay_owner owner;
-    struct sw_wal *wal; /* the log to begin; NULL: later writes are not logged */
+    const struct sw_replay_tables *tables; /* NULL: there is one table */
+    struct sw_wal *wal;                    /* the log to begin; NULL: later writes are not logged */
 };
 
 /* Recovers all segments of the directory, also if `wal` is NULL. Logs a summary. Returns 0; or -1
  * and an error in `reason`. */
 int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES]);
 
-/* Calls sw_recover with the results of sw_snapshot_load, which may have found no snapshot. */
+/* Calls sw_recover with the results of sw_snapshot_load, which may have found no snapshot.
+ * `tables`: NULL if the server has one table. */
 int sw_recover_after_snapshot(const struct sw_load *load, const struct sw_config *config,
-                              struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES]);
+                              const struct sw_replay_tables *tables, struct sw_wal *wal,
+                              char reason[SW_WAL_REASON_BYTES]);
 
 #endif

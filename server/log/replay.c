@@ -20,15 +20,27 @@
 
 #define IN_FLIGHT_MAX 64
 
+/* The replay of one table. */
 struct replay {
+    uint32_t id;
     struct sw_table *table;
     struct sw_queue *queue;
-    const struct sw_replay_owner *owner;
     struct sw_table_info info;
-    const struct sw_wal_shape *shape;
+    struct sw_wal_shape shape;
+    uint64_t through; /* earlier writes are skipped */
     struct sw_replayed *replayed;
     struct sw_batch *batches; /* a ring of the submitted batches, oldest first */
     uint32_t oldest, in_flight;
+};
+
+/* The replay of all tables. */
+struct replays {
+    const struct sw_replay_owner *owner;
+    const struct sw_replay_tables *tables; /* NULL: there is one table */
+    struct sw_replayed *replayed;
+    struct sw_replay_table only; /* that table */
+    struct replay **of;          /* by the order in which they were found */
+    size_t count, room;
 };
 
 static void *io_take(void *table, size_t bytes)
@@ -132,7 +144,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
                  "robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
         return -1;
     }
-    sw_wal_batch_of(record, replay->shape, columns, &whole);
+    sw_wal_batch_of(record, &replay->shape, columns, &whole);
     if (whole.count == 0) {
         return whole.remove_count == 0 ? 0 : submit(replay, &whole, reason);
     }
@@ -154,55 +166,176 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
     return 0;
 }
 
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static int no_memory(char reason[SW_WAL_REASON_BYTES])
+{
+    snprintf(reason, SW_WAL_REASON_BYTES, "no memory to replay the log");
+    return -1;
+}
+
+static void close_replay(struct replay *replay)
+{
+    sw_queue_destroy(replay->queue);
+    free(replay->batches);
+    free(replay);
+}
+
+static struct replay *open_replay(struct replays *replays, uint32_t id,
+                                  const struct sw_replay_table *found)
+{
+    struct replay *replay = calloc(1, sizeof(*replay));
+    if (replay == NULL) {
+        return NULL;
+    }
+    replay->id = id;
+    replay->table = found->table;
+    replay->shape = found->shape;
+    replay->through = found->through;
+    replay->replayed = replays->replayed;
+    sw_table_info(found->table, &replay->info);
+    replay->batches = calloc(IN_FLIGHT_MAX, sizeof(*replay->batches));
+    if (replay->batches == NULL || sw_queue_create(found->table, &replay->queue) != SW_OK) {
+        free(replay->batches);
+        free(replay);
+        return NULL;
+    }
+    return replay;
+}
+
+static int find_table(const struct replays *replays, uint32_t id, struct sw_replay_table *out,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    if (replays->tables != NULL) {
+        return replays->tables->find(replays->tables->context, id, out, reason);
+    }
+    *out = replays->only;
+    if (id != SW_WAL_FIRST_TABLE) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "the log has several tables, and this server one");
+        return -1;
+    }
+    return 1;
+}
+
+/* Finds the replay of a table. Returns 1; 0 if the table was dropped; or -1 and an error. */
+static int find_replay(struct replays *replays, uint32_t id, struct replay **out,
+                       char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_replay_table found;
+    for (size_t i = 0; i < replays->count; i++) {
+        if (replays->of[i]->id == id) {
+            *out = replays->of[i];
+            return 1;
+        }
+    }
+    const int status = find_table(replays, id, &found, reason);
+    if (status <= 0) {
+        return status;
+    }
+    if (replays->count == replays->room) {
+        const size_t room = replays->room * 2 + 16;
+        struct replay **of = realloc((void *)replays->of, room * sizeof(struct replay *));
+        if (of == NULL) {
+            return no_memory(reason);
+        }
+        replays->of = of;
+        replays->room = room;
+    }
+    *out = open_replay(replays, id, &found);
+    if (*out == NULL) {
+        return no_memory(reason);
+    }
+    replays->of[replays->count++] = *out;
+    return 1;
+}
+
+/* Waits for all batches, because the segment's memory will be freed, or a table closed. */
+static int finish_tables(const struct replays *replays, char reason[SW_WAL_REASON_BYTES])
+{
+    int status = 0;
+    for (size_t i = 0; i < replays->count; i++) {
+        while (replays->of[i]->in_flight > 0) {
+            status = finish_one(replays->of[i], reason) != 0 ? -1 : status;
+        }
+    }
+    return status;
+}
+
+static void close_all(struct replays *replays)
+{
+    while (replays->count > 0) {
+        close_replay(replays->of[--replays->count]);
+    }
+}
+
+static int take_change(struct replays *replays, const struct sw_wal_record *record,
+                       const uint8_t *message, char reason[SW_WAL_REASON_BYTES])
+{
+    if (replays->tables == NULL) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "the log has several tables, and this server one");
+        return -1;
+    }
+    if (finish_tables(replays, reason) != 0) {
+        return -1;
+    }
+    close_all(replays);
+    return replays->tables->change(replays->tables->context, record->sequence, message,
+                                   record->count, reason);
+}
+
 static int take_write(void *context, const struct sw_wal_record *record, uint8_t *columns,
                       char reason[SW_WAL_REASON_BYTES])
 {
-    struct replay *replay = context;
+    struct replays *replays = context;
+    struct replay *replay = NULL;
     const struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    replay->replayed->writes++;
-    replay->replayed->bytes += (uint64_t)record->units * SW_WAL_ALIGN;
-    const bool *stop = replay->owner->stop;
+    replays->replayed->writes++;
+    replays->replayed->bytes += (uint64_t)record->units * SW_WAL_ALIGN;
+    const bool *stop = replays->owner->stop;
     if (stop != NULL && __atomic_load_n(stop, __ATOMIC_ACQUIRE)) {
         snprintf(reason, SW_WAL_REASON_BYTES, "the replay of the log was stopped");
         return -1;
+    }
+    if (record->kind == SW_WAL_CHANGE) {
+        return take_change(replays, record, columns, reason);
+    }
+    const int found = find_replay(replays, record->table, &replay, reason);
+    if (found <= 0 || record->sequence <= replay->through) {
+        return found < 0 ? -1 : 0;
     }
     return record->kind == SW_WAL_CLEAR ? submit(replay, &clear, reason)
                                         : submit_operations(replay, record, columns, reason);
 }
 
-/* Waits for all batches, because the segment's memory will be freed. */
-static int finish_all(void *context, char reason[SW_WAL_REASON_BYTES])
+static int finish_segment(void *context, char reason[SW_WAL_REASON_BYTES])
 {
-    struct replay *replay = context;
-    int status = 0;
-    while (replay->in_flight > 0) {
-        status = finish_one(replay, reason) != 0 ? -1 : status;
-    }
-    if (replay->owner->progress != NULL) {
-        replay->owner->progress(replay->owner->context);
+    const struct replays *replays = context;
+    const int status = finish_tables(replays, reason);
+    if (replays->owner->progress != NULL) {
+        replays->owner->progress(replays->owner->context);
     }
     return status;
 }
 
 int sw_wal_replay_to_table(const struct sw_log_scan *scan, const struct sw_directory *directory,
                            struct sw_table *table, const struct sw_wal_shape *shape,
+                           const struct sw_replay_tables *tables,
                            const struct sw_replay_owner *owner, struct sw_replayed *replayed,
                            char reason[SW_WAL_REASON_BYTES])
 {
-    struct replay replay = {.table = table, .shape = shape, .owner = owner, .replayed = replayed};
+    struct replays replays = {.owner = owner,
+                              .tables = tables,
+                              .replayed = replayed,
+                              .only = {table, *shape, scan->plan.base}};
     const struct sw_wal_memory memory = sw_wal_table_memory(table);
-    const struct sw_wal_taker taker = {take_write, finish_all, &replay};
+    const struct sw_wal_taker taker = {take_write, finish_segment, &replays};
     *replayed = (struct sw_replayed){0};
-    sw_table_info(table, &replay.info);
-    replay.batches = calloc(IN_FLIGHT_MAX, sizeof(*replay.batches));
-    if (replay.batches == NULL || sw_queue_create(table, &replay.queue) != SW_OK) {
-        free(replay.batches);
-        snprintf(reason, SW_WAL_REASON_BYTES, "no memory to replay the log");
-        return -1;
-    }
     int status = sw_wal_replay(scan, directory, scan->plan.base, &memory, &taker, reason);
-    sw_queue_destroy(replay.queue);
-    free(replay.batches);
+    close_all(&replays);
+    free((void *)replays.of);
+    if (status == 0 && tables != NULL) {
+        return tables->end(tables->context, scan->plan.end, reason);
+    }
     if (status == 0 && scan->count > 0) {
         sw_table_set_sequence(table, scan->plan.end);
     }

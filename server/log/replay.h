@@ -27,11 +27,34 @@ struct sw_replay_owner {
     void *context;
 };
 
+/* A table of a replay. */
+struct sw_replay_table {
+    struct sw_table *table;
+    struct sw_wal_shape shape;
+    uint64_t through; /* the table has its writes up to here */
+};
+
+/* Several tables of a replay. */
+struct sw_replay_tables {
+    /* Finds a table by its id. Returns 1; 0 if it was dropped; or -1 and an error in `reason`. */
+    int (*find)(void *context, uint32_t id, struct sw_replay_table *out,
+                char reason[SW_WAL_REASON_BYTES]);
+    /* Carries out a change. No batch is in flight, and tables are found anew afterwards. Returns 0,
+     * or -1 and an error in `reason`. */
+    int (*change)(void *context, uint64_t sequence, const uint8_t *message, size_t bytes,
+                  char reason[SW_WAL_REASON_BYTES]);
+    /* Called after the last write, before a log begins. Returns 0, or -1 and an error. */
+    int (*end)(void *context, uint64_t sequence, char reason[SW_WAL_REASON_BYTES]);
+    void *context;
+};
+
 /* Applies the writes that the scan found after its snapshot. The table holds the snapshot and has
- * no other writer. Its sequence is then scan->plan.end. Returns 0; or -1 and an error in
+ * no other writer. Its sequence is then scan->plan.end. `tables`: the tables by their ids, instead
+ * of `table`, whose I/O memory is used; NULL: there is one. Returns 0; or -1 and an error in
  * `reason`. */
 int sw_wal_replay_to_table(const struct sw_log_scan *scan, const struct sw_directory *directory,
                            struct sw_table *table, const struct sw_wal_shape *shape,
+                           const struct sw_replay_tables *tables,
                            const struct sw_replay_owner *owner, struct sw_replayed *replayed,
                            char reason[SW_WAL_REASON_BYTES]);
 

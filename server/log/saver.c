@@ -104,12 +104,14 @@ static bool load_newest(struct sw_saver *saver)
         sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table begins %s", saver->directory.path,
                has_segments(saver) ? "with the writes of the log" : "empty");
     }
-    if (sw_recover_after_snapshot(load, saver->config, saver->owner.wal, reason) != 0) {
+    struct sw_replay_tables tables;
+    sw_saver_replay_tables(saver, &tables);
+    if (sw_saver_note_found(saver, reason) != 0 ||
+        sw_recover_after_snapshot(load, saver->config, saver->tables == NULL ? NULL : &tables,
+                                  saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
     }
-    if (sw_saver_note_loaded(saver, reason) != 0) {
-        return cannot_load(saver, reason);
-    }
+    sw_saver_note_loaded(saver);
     if (saver->owner.loaded(saver->owner.server) != 0) {
         saver->owner.cannot_load(saver->owner.server);
         return false;

@@ -44,7 +44,7 @@ struct sw_saver_owner {
     /* the log, which begins when all is loaded, and removes segments whose writes a snapshot has;
      * borrowed; NULL: no log */
     struct sw_wal *wal;
-    const struct sw_sequencer *sequencer; /* of all tables; borrowed; NULL: there is one table */
+    struct sw_sequencer *sequencer; /* of all tables; borrowed; NULL: there is one table */
 };
 
 /* Opens and locks data-dir of `config`. Borrows `config` and `table`. Returns 0; or logs an error
@@ -70,16 +70,23 @@ enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
 enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
                                size_t reason_bytes);
 
-/* Saves what is unsaved of some tables, and waits for that. `count` 0: nothing, except a table that
- * has writes of an earlier log. Returns 0; or -1 and an error in `reason`. Threads: not a loop's.
+/* Checks that a change can be made. Without a log saves what is unsaved of some tables, and waits
+ * for that; `count` 0: nothing, except a table that has writes of an earlier log. Returns 0; or -1
+ * and an error in `reason`. Threads: not a loop's.
  */
 int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes);
-/* Writes a catalog of the view, which a change is about to publish, under the number `sequence` of
- * the change. The caller has locked changes. Returns 0 if it is durable; or -1 and an error in
- * `reason`. */
-int sw_saver_commit(struct sw_saver *saver, const struct sw_tables_view *next, uint64_t sequence,
-                    char *reason, size_t reason_bytes);
+/* Gives the change from `before` to `next` its number. Without a log writes a catalog of `next`,
+ * which is durable if this returns 0. With a log adds a record, and cannot fail unless memory is
+ * short. The caller has locked changes. Returns 0; or -1 and an error in `reason`. */
+int sw_saver_commit(struct sw_saver *saver, const struct sw_tables_view *before,
+                    const struct sw_tables_view *next, char *reason, size_t reason_bytes);
+/* Waits until the last change is durable in the log. Returns 0; or -1 and an error in `reason`: its
+ * outcome is unknown. */
+int sw_saver_settle(struct sw_saver *saver, char *reason, size_t reason_bytes);
+/* Adds a record without an effect to the log, for a write of the server itself: numbers have no
+ * gaps. */
+void sw_saver_log_nothing(struct sw_saver *saver, uint64_t sequence);
 
 /* Replaces the save points (the option `save`, which has been checked), and sets whether writes are
  * refused after a failed snapshot. */

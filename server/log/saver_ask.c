@@ -82,6 +82,11 @@ int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count
         snprintf(reason, reason_bytes, "the server is loading its data directory");
         return -1;
     }
+    if (saver->owner.wal != NULL) {
+        const bool is_sound = sw_wal_state(saver->owner.wal) == SW_WAL_OK;
+        snprintf(reason, reason_bytes, "%s", is_sound ? "" : "the log takes no writes now");
+        return is_sound ? 0 : -1;
+    }
     pthread_mutex_lock(&saver->names);
     const bool is_first_change = !saver->is_several, has_replayed = saver->has_replayed;
     pthread_mutex_unlock(&saver->names);

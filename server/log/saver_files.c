@@ -139,7 +139,7 @@ int sw_saver_name_file(struct sw_saver *saver, struct sw_snapshot_write *write,
 /* --- catalogs --------------------------------------------------------------------------------- */
 
 /* Keeps the rows of the tables of the catalog, and gives the catalog their files. */
-static int fill_files(struct sw_saver *saver, struct sw_catalog *catalog)
+static int fill_files(struct sw_saver *saver, struct sw_catalog *catalog, uint64_t *from)
 {
     int status = 0;
     pthread_mutex_lock(&saver->mutex);
@@ -153,27 +153,30 @@ static int fill_files(struct sw_saver *saver, struct sw_catalog *catalog)
     for (size_t i = 0; i < catalog->table_count; i++) {
         struct sw_catalog_table *table = &catalog->tables[i];
         const struct sw_saved_table *row = sw_saver_row(saver, table->id);
-        const struct sw_saved_table new_row = {.id = table->id, .through = table->through};
-        if (row != NULL) {
-            table->file = row->file;
-            table->through = row->through;
-        } else {
+        const struct sw_saved_table new_row = {
+            .id = table->id, .through = table->through, .from = *from};
+        if (row == NULL) {
             status |= sw_saver_set_row(saver, &new_row);
+            continue;
         }
+        table->file = row->file;
+        /* without a log, a start replays nothing up to the catalog's number */
+        table->through = saver->owner.wal == NULL ? table->through : row->through;
+        *from = row->from < *from ? row->from : *from;
     }
     pthread_mutex_unlock(&saver->mutex);
     return status;
 }
 
 int sw_saver_store_catalog(struct sw_saver *saver, const struct sw_tables_view *view,
-                           uint64_t sequence, char *reason, size_t reason_bytes)
+                           uint64_t sequence, uint64_t *from, char *reason, size_t reason_bytes)
 {
     char why[SW_LOAD_REASON_BYTES] = "no memory for the catalog";
     struct sw_snapshot_header beside = {0};
     struct sw_catalog catalog;
     int status = sw_catalog_make(&catalog, view, sequence);
-    if (status == 0 && fill_files(saver, &catalog) == 0) {
-        sw_saver_note_beside(saver, &beside);
+    sw_saver_note_beside(saver, &beside);
+    if (status == 0 && fill_files(saver, &catalog, &beside.segments_from) == 0) {
         struct sw_catalog_header header = {.sequence = sequence,
                                            .incarnation = saver->incarnation,
                                            .segment = beside.segment,
@@ -183,15 +186,14 @@ int sw_saver_store_catalog(struct sw_saver *saver, const struct sw_tables_view *
         status = -1;
     }
     sw_catalog_unmake(&catalog);
+    *from = beside.segments_from;
     if (status != 0) {
         snprintf(reason, reason_bytes, "%.300s", why);
     }
     return status;
 }
 
-/* Removes old catalogs and snapshots, and the files that only they name. The caller has locked
- * `names`. */
-static void remove_old(struct sw_saver *saver)
+void sw_saver_remove_named(struct sw_saver *saver)
 {
     const struct sw_load *load = &saver->load;
     sw_snapshot_remove_old(&saver->directory, SW_LIVE(saver->config->snapshots_keep), load->damaged,
@@ -204,13 +206,11 @@ static void remove_old(struct sw_saver *saver)
 void sw_saver_remove_old(struct sw_saver *saver)
 {
     pthread_mutex_lock(&saver->names);
-    remove_old(saver);
+    sw_saver_remove_named(saver);
     pthread_mutex_unlock(&saver->names);
 }
 
-/* Gives the snapshot of the first table the name that catalogs have for it. Returns 0; or -1 with
- * errno. */
-static int link_first(struct sw_saver *saver)
+int sw_saver_link_first(struct sw_saver *saver)
 {
     const struct sw_directory *directory = &saver->directory;
     char from[SW_DIRECTORY_NAME_MAX], to[SW_DIRECTORY_NAME_MAX];
@@ -225,24 +225,4 @@ static int link_first(struct sw_saver *saver)
     }
     return directory->io->link(directory->fd, from, to) == 0 ? directory->io->fsync(directory->fd)
                                                              : -1;
-}
-
-int sw_saver_commit(struct sw_saver *saver, const struct sw_tables_view *next, uint64_t sequence,
-                    char *reason, size_t reason_bytes)
-{
-    pthread_mutex_lock(&saver->names);
-    int status = sw_directory_check(&saver->directory, reason, reason_bytes);
-    if (status == 0 && !saver->is_several && link_first(saver) != 0) {
-        snprintf(reason, reason_bytes, "%s: the snapshot cannot get a second name: %s",
-                 saver->directory.path, strerror(errno));
-        status = -1;
-    }
-    status =
-        status == 0 ? sw_saver_store_catalog(saver, next, sequence, reason, reason_bytes) : status;
-    if (status == 0) {
-        saver->is_several = true;
-        remove_old(saver);
-    }
-    pthread_mutex_unlock(&saver->names);
-    return status;
 }

@@ -3,6 +3,7 @@
  * saver_load.c - loads the tables that a catalog names.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/log/catalog_view.h"
@@ -54,7 +55,9 @@ static enum sw_load_outcome load_tables(struct sw_saver *saver, const struct sw_
             *bytes += load->file_bytes;
         }
         sw_table_set_sequence(served->table, load->highest);
-        const struct sw_saved_table saved = {row->id, row->file, load->highest, 0};
+        load->base = row->through < load->base ? row->through : load->base;
+        const struct sw_saved_table saved = {row->id, row->file, row->through, 0,
+                                             header->segments_from};
         pthread_mutex_lock(&saver->mutex);
         if (sw_saver_set_row(saver, &saved) != 0) {
             snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the tables");
@@ -73,6 +76,7 @@ static enum sw_load_outcome restore(struct sw_saver *saver, const struct sw_cata
 {
     char why[SW_LOAD_REASON_BYTES];
     uint64_t entries = 0, bytes = 0;
+    saver->load.base = header->sequence;
     if (sw_catalog_restore(catalog, saver->tables, saver->config, why) != 0) {
         snprintf(reason, SW_LOAD_REASON_BYTES, "%s has several tables: %.360s",
                  saver->directory.path, why);
@@ -124,6 +128,149 @@ int sw_saver_reset(struct sw_load *load)
     return sw_tables_restore(saver->tables, NULL, NULL, error, sizeof(error));
 }
 
+/* --- replay ----------------------------------------------------------------------------------- */
+
+int sw_saver_note_found(struct sw_saver *saver, char reason[SW_LOAD_REASON_BYTES])
+{
+    const struct sw_load *load = &saver->load;
+    const uint64_t number = load->found ? load->header.sequence : 0;
+    const struct sw_saved_table first = {.id = SW_TABLE_FIRST,
+                                         .file = number,
+                                         .through = number,
+                                         .from = load->header.segments_from};
+    pthread_mutex_lock(&saver->mutex);
+    const int status = saver->is_several ? 0 : sw_saver_set_row(saver, &first);
+    pthread_mutex_unlock(&saver->mutex);
+    if (status != 0) {
+        snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the table");
+    }
+    return status;
+}
+
+static int find_table(void *context, uint32_t id, struct sw_replay_table *out,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_saver *saver = context;
+    struct sw_saved_table row;
+    const struct sw_tables_view *view = sw_tables_hold(saver->tables);
+    int found = id < view->catalog.next_table ? 0 : -1;
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        const struct sw_served *served = view->served[i];
+        if (served->id == id) {
+            (void)sw_saver_copy_row(saver, id, &row);
+            *out = (struct sw_replay_table){served->table, sw_catalog_shape(served), row.through};
+            found = 1;
+        }
+    }
+    sw_tables_release(saver->tables);
+    if (found < 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "%s: the log has writes of an unknown table, %u",
+                 saver->directory.path, id);
+    }
+    return found;
+}
+
+/* Gives rows to the tables that a change has made: they begin empty. */
+static int add_rows(struct sw_saver *saver, const struct sw_catalog *change, uint64_t sequence)
+{
+    int status = 0;
+    pthread_mutex_lock(&saver->mutex);
+    for (size_t i = 0; i < change->table_count; i++) {
+        const struct sw_saved_table row = {.id = change->tables[i].id,
+                                           .through = sequence,
+                                           .from = saver->load.header.segments_from};
+        status |= sw_saver_set_row(saver, &row);
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    return status;
+}
+
+static int carry_out(void *context, uint64_t sequence, const uint8_t *message, size_t bytes,
+                     char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_saver *saver = context;
+    struct sw_catalog change;
+    char why[SW_LOAD_REASON_BYTES] = "not enough memory";
+    bool newer;
+    if (saver->load.is_catalog && sequence <= saver->load.header.sequence) {
+        return 0; /* the catalog has it */
+    }
+    const char *wrong = sw_catalog_decode_change(message, bytes, &change, &newer);
+    if (wrong != NULL) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "%s: change %llu of the log %s",
+                 saver->directory.path, (unsigned long long)sequence, wrong);
+        return -1;
+    }
+    sw_saver_become_several(saver);
+    const int status = sw_catalog_carry_out(&change, saver->tables, saver->config, why) == 0
+                           ? add_rows(saver, &change, sequence)
+                           : -1;
+    sw_catalog_free(&change);
+    if (status != 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "%s has several tables: %.360s",
+                 saver->directory.path, why);
+    }
+    return status;
+}
+
+/* Gives every table the last number. Files of tables without a replayed write have all of theirs.
+ */
+static void set_numbers(struct sw_saver *saver, const struct sw_tables_view *view, uint64_t last)
+{
+    pthread_mutex_lock(&saver->mutex);
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        const struct sw_served *served = view->served[i];
+        const uint64_t own = sw_table_last_sequence(served->table);
+        struct sw_saved_table *row = sw_saver_row(saver, served->id);
+        if (row != NULL && (own == saver->load.highest || own == 0)) {
+            row->through = last;
+        }
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        sw_table_set_sequence(view->served[i]->table, last);
+    }
+}
+
+/* Lets the segments of the log begin with the catalog. */
+static int give_catalog(struct sw_saver *saver, const struct sw_tables_view *view)
+{
+    struct sw_catalog catalog;
+    size_t bytes = 0;
+    uint8_t *message =
+        sw_catalog_make(&catalog, view, 0) == 0 ? sw_catalog_encode(&catalog, &bytes) : NULL;
+    const int status =
+        message == NULL ? -1 : sw_wal_set_catalog(saver->owner.wal, 0, message, bytes);
+    free(message);
+    sw_catalog_unmake(&catalog);
+    return status;
+}
+
+static int end_replay(void *context, uint64_t sequence, char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_saver *saver = context;
+    const uint64_t highest = saver->load.highest;
+    const struct sw_tables_view *view = sw_tables_hold(saver->tables);
+    int status = 0;
+    if (saver->is_several) {
+        set_numbers(saver, view, sequence > highest ? sequence : highest);
+        status = saver->owner.wal == NULL ? 0 : give_catalog(saver, view);
+    } else {
+        sw_table_set_sequence(saver->table, sequence > highest ? sequence : highest);
+    }
+    sw_tables_release(saver->tables);
+    if (status != 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "%s: not enough memory for the tables",
+                 saver->directory.path);
+    }
+    return status;
+}
+
+void sw_saver_replay_tables(struct sw_saver *saver, struct sw_replay_tables *tables)
+{
+    *tables = (struct sw_replay_tables){find_table, carry_out, end_replay, saver};
+}
+
 /* --- after the load --------------------------------------------------------------------------- */
 
 static void note_changes(void *context, const struct sw_place *place,
@@ -136,27 +283,22 @@ static void note_changes(void *context, const struct sw_place *place,
     }
 }
 
-int sw_saver_note_loaded(struct sw_saver *saver, char reason[SW_LOAD_REASON_BYTES])
+void sw_saver_note_loaded(struct sw_saver *saver)
 {
     const struct sw_load *load = &saver->load;
     const uint64_t last = sw_table_last_sequence(saver->table);
-    const uint64_t number = load->found ? load->header.sequence : 0;
-    /* with a log, only the snapshot is certain: the log may not be durable at the end */
-    const struct sw_saved_table first = {.id = SW_TABLE_FIRST,
-                                         .file = number,
-                                         .through = saver->owner.wal == NULL ? last : number,
-                                         .changes = sw_saver_changes(saver->table)};
-    int status = 0;
     pthread_mutex_lock(&saver->mutex);
     if (saver->is_several) {
         sw_tables_each(saver->tables, note_changes, saver);
     } else {
+        struct sw_saved_table *row = sw_saver_row(saver, SW_TABLE_FIRST);
+        /* with a log, only the snapshot is certain: the log may not be durable at the end */
+        row->through = saver->owner.wal == NULL ? last : row->through;
+        row->changes = sw_saver_changes(saver->table);
         saver->has_replayed = last > load->highest;
-        status = sw_saver_set_row(saver, &first);
     }
     pthread_mutex_unlock(&saver->mutex);
-    if (status != 0) {
-        snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the table");
+    if (!saver->is_several && load->damaged_count == 0) { /* left by a change that a crash undid */
+        sw_table_files_remove(&saver->directory, NULL, 0);
     }
-    return status;
 }

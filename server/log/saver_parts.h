@@ -14,6 +14,7 @@
 #include "server/log/catalog_file.h"
 #include "server/log/clock.h"
 #include "server/log/history_file.h"
+#include "server/log/replay.h"
 #include "server/log/saver.h"
 #include "server/log/snapshot_load.h"
 #include "server/log/snapshot_write.h"
@@ -61,7 +62,8 @@ struct sw_saver {
     uint32_t only_count;                   /* 0: all of them */
     char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last failed snapshot failed */
 
-    bool has_replayed; /* only the thread's until it has loaded: the table has writes of a log */
+    uint64_t last_change; /* atomic: its number in the log */
+    bool has_replayed;    /* only the thread's until it has loaded: the table has writes of a log */
     const struct sw_served *saving; /* only the thread's: the table that it writes; NULL: none */
     bool loading;                   /* atomic, like the next two */
     bool refuses_writes;
@@ -86,6 +88,7 @@ static inline uint64_t sw_saver_now_ms(void)
 struct sw_saved_file {
     struct sw_snapshot_write write; /* of the last table */
     uint64_t sequence;              /* number in the name of the snapshot or catalog */
+    uint64_t segments_from;         /* first segment that a start with it can need */
     uint64_t entries, bytes;        /* of all files that were written */
     uint32_t files;                 /* tables that were written */
     bool is_catalog;
@@ -111,14 +114,22 @@ int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REA
 int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
                          char reason[SW_SNAPSHOT_REASON_BYTES]);
 /* Returns true if the log broke and has a write that this image lacks: the snapshot cannot restart
- * the log. */
+ * the log. Returns false if there are several tables: a second pass saves what their files lack. */
 bool sw_saver_lacks_writes(const struct sw_snapshot_write *write);
 /* Returns whether catalogs name the tables. */
 bool sw_saver_is_several(struct sw_saver *saver);
-/* Writes a catalog of the view. The caller has locked `names`, and changes. Returns 0; or -1 and an
- * error in `reason`. */
+/* Writes a catalog of the view. *from receives the first segment that a start with it can need. The
+ * caller has locked `names`, and changes. Returns 0; or -1 and an error in `reason`. */
 int sw_saver_store_catalog(struct sw_saver *saver, const struct sw_tables_view *view,
-                           uint64_t sequence, char *reason, size_t reason_bytes);
+                           uint64_t sequence, uint64_t *from, char *reason, size_t reason_bytes);
+/* Lets catalogs name the tables from now on. */
+void sw_saver_become_several(struct sw_saver *saver);
+/* Gives the snapshot of the first table the name that catalogs have for it. The caller has locked
+ * `names`. Returns 0; or -1 with errno. */
+int sw_saver_link_first(struct sw_saver *saver);
+/* Removes old catalogs and snapshots, and the files that only they name. The caller has locked
+ * `names`. */
+void sw_saver_remove_named(struct sw_saver *saver);
 /* Gives the written file its name, and notes in *row that the table is in it. Returns 0; or -1 and
  * an error in `reason`. */
 int sw_saver_name_file(struct sw_saver *saver, struct sw_snapshot_write *write,
@@ -137,8 +148,11 @@ bool sw_saver_all_saved(struct sw_saver *saver);
 enum sw_load_outcome sw_saver_load_catalog(struct sw_load *load, uint64_t number,
                                            char reason[SW_LOAD_REASON_BYTES]);
 int sw_saver_reset(struct sw_load *load);
-/* Notes the tables that were loaded. Returns 0, or -1 and an error in `reason`. */
-int sw_saver_note_loaded(struct sw_saver *saver, char reason[SW_LOAD_REASON_BYTES]);
+/* Notes what was loaded, before the log is replayed; and, for a replay, the tables by their ids. */
+int sw_saver_note_found(struct sw_saver *saver, char reason[SW_LOAD_REASON_BYTES]);
+void sw_saver_replay_tables(struct sw_saver *saver, struct sw_replay_tables *tables);
+/* Notes what was loaded and replayed. */
+void sw_saver_note_loaded(struct sw_saver *saver);
 
 /* Copies the row of a table. Returns false, and zeros, if no file has anything of it. */
 bool sw_saver_copy_row(struct sw_saver *saver, uint32_t id, struct sw_saved_table *out);

@@ -43,7 +43,7 @@ static bool is_unsaved(struct sw_saver *saver, uint32_t id, struct sw_table *tab
     struct sw_table_info info;
     sw_table_info(table, &info);
     (void)sw_saver_copy_row(saver, id, &row);
-    return info.engine == SW_ENGINE_CACHE || sw_table_last_sequence(table) > row.through;
+    return info.engine == SW_ENGINE_CACHE || sw_table_last_given(table) > row.through;
 }
 
 bool sw_saver_all_saved(struct sw_saver *saver)
@@ -65,8 +65,8 @@ bool sw_saver_all_saved(struct sw_saver *saver)
 
 bool sw_saver_lacks_writes(const struct sw_snapshot_write *write)
 {
-    const struct sw_saver *saver = write->context;
-    return sw_saver_log_is_broken(saver) &&
+    struct sw_saver *saver = write->context;
+    return sw_saver_log_is_broken(saver) && !sw_saver_is_several(saver) &&
            sw_wal_handed(saver->owner.wal) > write->header.sequence;
 }
 
@@ -119,13 +119,15 @@ static int save_one(struct sw_saver *saver, const struct sw_served *served, bool
     int status = sw_snapshot_write_new(&saved->write, reason);
     sw_image_drop(saved->write.image);
     const uint64_t number = saved->write.header.sequence;
-    const struct sw_saved_table row = {id, number, number > last ? number : last, changes};
+    const struct sw_saved_table row = {id, number, number > last ? number : last, changes,
+                                       saved->write.header.segments_from};
     status = status == 0 ? sw_saver_name_file(saver, &saved->write, &row, reason) : status;
     status = status == 0 ? sw_directory_check(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES)
                          : status;
     if (status == 0) {
         saver->base_log = logged;
         saved->sequence = number;
+        saved->segments_from = saved->write.header.segments_from;
         saved->entries += saved->write.header.entries;
         saved->bytes += saved->write.file_bytes;
         saved->files++;
@@ -145,28 +147,61 @@ static bool is_wanted(const struct sw_saver *saver, uint32_t id)
     return is;
 }
 
+/* Raises `through` of the tables that have no write which their file lacks. Returns whether these
+ * are all tables. The caller has stopped changes, and read `sequence` and `from` before. */
+static bool raise_through(struct sw_saver *saver, const struct sw_tables_view *view,
+                          uint64_t sequence, uint64_t from)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        const struct sw_served *served = view->served[i];
+        const uint64_t last = sw_table_last_given(served->table);
+        pthread_mutex_lock(&saver->mutex);
+        struct sw_saved_table *row = sw_saver_row(saver, served->id);
+        const bool has_all = row != NULL && last <= row->through;
+        if (has_all && row->through < sequence) {
+            row->through = sequence;
+            row->from = from;
+        }
+        pthread_mutex_unlock(&saver->mutex);
+        all &= has_all;
+    }
+    return all;
+}
+
+/* A catalog's name is evidence of all writes up to its number, so it waits for the log. A catalog
+ * of tables that all have the last write needs no log, and mends a broken one. */
 static int write_catalog(struct sw_saver *saver, struct sw_saved_file *saved,
                          char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     const struct sw_tables_view *view = sw_tables_hold(saver->tables);
+    struct sw_wal *wal = saver->owner.wal;
+    struct sw_snapshot_header beside = {0};
+    int status = 0;
     pthread_mutex_lock(&saver->names);
+    sw_saver_note_beside(saver, &beside);
     saved->sequence = sw_saver_last_number(saver);
     saved->is_catalog = true;
-    const int status =
-        sw_saver_store_catalog(saver, view, saved->sequence, reason, SW_SNAPSHOT_REASON_BYTES);
+    if (!raise_through(saver, view, saved->sequence, beside.segments_from) && wal != NULL &&
+        sw_wal_wait_durable(wal, saved->sequence) != 0) {
+        snprintf(reason, SW_SNAPSHOT_REASON_BYTES,
+                 "the log is broken, and tables have writes that their files lack");
+        status = -1;
+    }
+    if (status == 0) {
+        status = sw_saver_store_catalog(saver, view, saved->sequence, &saved->segments_from, reason,
+                                        SW_SNAPSHOT_REASON_BYTES);
+    }
     pthread_mutex_unlock(&saver->names);
     sw_tables_release(saver->tables);
     return status;
 }
 
-int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
-                         char reason[SW_SNAPSHOT_REASON_BYTES])
+/* Writes a file of each wanted table that is unsaved. */
+static int save_each(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                     char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     struct sw_served *served;
-    saved->began_ms = sw_saver_now_ms();
-    if (saver->tables == NULL) {
-        return save_one(saver, NULL, borrow, saved, reason);
-    }
     for (uint32_t id = 0; (served = sw_tables_pin(saver->tables, id)) != NULL;) {
         id = served->id;
         int status = 0;
@@ -179,5 +214,22 @@ int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_fi
             return -1;
         }
     }
-    return sw_saver_is_several(saver) ? write_catalog(saver, saved, reason) : 0;
+    return 0;
+}
+
+int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                         char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    saved->began_ms = sw_saver_now_ms();
+    if (saver->tables == NULL) {
+        return save_one(saver, NULL, borrow, saved, reason);
+    }
+    int status = save_each(saver, borrow, saved, reason);
+    if (status != 0 || !sw_saver_is_several(saver)) {
+        return status;
+    }
+    if (sw_saver_log_is_broken(saver)) { /* writes that were in flight when it broke */
+        status = save_each(saver, borrow, saved, reason);
+    }
+    return status == 0 ? write_catalog(saver, saved, reason) : status;
 }

@@ -103,8 +103,8 @@ int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *sa
     sw_saver_remove_old(saver);
     if (saver->owner.wal != NULL) {
         sw_wal_forget(saver->owner.wal,
-                      sw_snapshot_oldest(&saver->directory, load->damaged, load->damaged_count),
-                      saved->write.header.segments_from);
+                      sw_snapshots_through(&saver->directory, load->damaged, load->damaged_count),
+                      saved->segments_from);
     }
     return 0;
 }

@@ -224,6 +224,17 @@ static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
     return 0;
 }
 
+bool sw_wal_takes(struct sw_wal *wal, uint64_t columns_bytes)
+{
+    const bool takes =
+        columns_bytes <= sw_wal_room(sw_wal_segment_bytes(wal) - SW_WAL_HEADER_BYTES);
+    pthread_mutex_lock(&wal->lock);
+    wal->longest_bytes =
+        takes && columns_bytes > wal->longest_bytes ? columns_bytes : wal->longest_bytes;
+    pthread_mutex_unlock(&wal->lock);
+    return takes;
+}
+
 /* --- removing --------------------------------------------------------------------------------- */
 
 int sw_wal_add_old(struct sw_wal *wal, uint64_t number, uint64_t last, uint64_t bytes)

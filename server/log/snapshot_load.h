@@ -45,6 +45,7 @@ struct sw_load {
     bool found;
     struct sw_snapshot_header header; /* of the loaded snapshot */
     bool is_catalog;                  /* a catalog was loaded; the header has its numbers */
+    uint64_t base;                    /* each table has its writes up to here */
     uint64_t highest;                 /* number in the name of a snapshot, damaged ones included */
     uint64_t damaged[SW_LOAD_DAMAGED_MAX];
     size_t damaged_count;

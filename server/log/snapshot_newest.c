@@ -77,6 +77,7 @@ static int load_newest(struct sw_load *load, const uint64_t *numbers, size_t cou
         }
         if (outcome != SW_LOAD_DAMAGED) {
             load->found = outcome == SW_LOAD_WHOLE;
+            load->base = load->is_catalog ? load->base : load->header.sequence;
             return outcome == SW_LOAD_WHOLE ? 0 : -1;
         }
     }

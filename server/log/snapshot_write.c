@@ -278,7 +278,7 @@ void sw_snapshot_remove_unfinished(const struct sw_directory *directory)
     }
 }
 
-static bool is_among(uint64_t number, const uint64_t *numbers, size_t count)
+bool sw_snapshot_is_among(uint64_t number, const uint64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (numbers[i] == number) {
@@ -302,7 +302,7 @@ void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
     }
     while (count > 0) {
         uint64_t number = numbers[--count];
-        if (is_among(number, damaged, damaged_count) || kept++ < keep) {
+        if (sw_snapshot_is_among(number, damaged, damaged_count) || kept++ < keep) {
             continue;
         }
         sw_directory_name(SW_SNAPSHOT_KIND, number, name);
@@ -312,20 +312,4 @@ void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
         }
     }
     free(numbers);
-}
-
-uint64_t sw_snapshot_oldest(const struct sw_directory *directory, const uint64_t *damaged,
-                            size_t damaged_count)
-{
-    uint64_t *numbers = NULL;
-    size_t count = 0, i = 0;
-    if (sw_directory_numbers(directory, SW_SNAPSHOT_KIND, &numbers, &count) != 0) {
-        return 0;
-    }
-    while (i < count && is_among(numbers[i], damaged, damaged_count)) {
-        i++;
-    }
-    uint64_t oldest = i < count ? numbers[i] : 0;
-    free(numbers);
-    return oldest;
 }

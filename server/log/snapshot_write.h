@@ -59,10 +59,7 @@ void sw_snapshot_remove_unfinished(const struct sw_directory *directory);
  * number in `damaged`. Logs a file that it cannot remove. */
 void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
                             const uint64_t *damaged, size_t damaged_count);
-
-/* Returns the sequence of the oldest intact snapshot: no start needs the writes up to it. Returns 0
- * if there is no snapshot, or the directory cannot be read. */
-uint64_t sw_snapshot_oldest(const struct sw_directory *directory, const uint64_t *damaged,
-                            size_t damaged_count);
+/* Is the number among those of damaged snapshots? */
+bool sw_snapshot_is_among(uint64_t number, const uint64_t *numbers, size_t count);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "server/log/clock.h"
 #include "server/log/wal_parts.h"
@@ -143,6 +144,22 @@ void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence)
         raise_to(&wal->wanted, sequence);
         wake_writer(wal);
     }
+}
+
+int sw_wal_wait_durable(struct sw_wal *wal, uint64_t sequence)
+{
+    const struct timespec rest = {.tv_nsec = 100000};
+    while (sw_wal_durable(wal) < sequence) {
+        pthread_mutex_lock(&wal->lock);
+        const bool is_over = wal->writer_ended || sw_wal_state(wal) == SW_WAL_BROKEN;
+        pthread_mutex_unlock(&wal->lock);
+        if (is_over) {
+            return sw_wal_durable(wal) < sequence ? -1 : 0;
+        }
+        sw_wal_want_durable(wal, sequence);
+        nanosleep(&rest, NULL);
+    }
+    return 0;
 }
 
 uint64_t sw_wal_appended(const struct sw_wal *wal)

@@ -64,6 +64,7 @@ struct sw_wal_write {
     uint16_t flags;
     uint32_t count;
     uint32_t expired_keys;
+    uint32_t table;                           /* id of the table; 0: the first one */
     struct iovec columns[SW_WAL_COLUMNS_MAX]; /* the used ones come first */
     /* memory that the log frees when the write is written; or NULL */
     void *owned;
@@ -96,6 +97,13 @@ int sw_wal_close(struct sw_wal *wal);
  * again when an earlier write is written. A broken log drops the write, because the snapshot that
  * restarts the log has it. */
 bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write);
+/* Sets the catalog that each segment begins with whose first write is `sequence` or a later one.
+ * Copies `bytes` bytes; 0: the server has one table, and segments have no catalog. Returns 0, or -1
+ * if there is no memory. */
+int sw_wal_set_catalog(struct sw_wal *wal, uint64_t sequence, const uint8_t *message, size_t bytes);
+/* Lets records have up to this many bytes of columns. Returns false if they do not fit into the
+ * segments. */
+bool sw_wal_takes(struct sw_wal *wal, uint64_t columns_bytes);
 /* Replaces sw_wal_add if memory for the write is short. Breaks the log. */
 void sw_wal_skip(struct sw_wal *wal, uint64_t sequence);
 
@@ -118,6 +126,10 @@ uint64_t sw_wal_appended(const struct sw_wal *wal);
 
 /* Requests a sync if this write is not durable. */
 void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
+
+/* Waits until the writes up to `sequence` are durable. Returns 0; or -1 if the log is broken or has
+ * ended. */
+int sw_wal_wait_durable(struct sw_wal *wal, uint64_t sequence);
 
 /* Returns the incarnation: random, never 0, new at each start and after sw_wal_replace. A sequence
  * only has a meaning within one incarnation. A caller that compares a sequence first reads

@@ -11,6 +11,16 @@
 /* Enough time to write a snapshot of a few GiB, which restarts a broken log. */
 #define PATIENCE_MS 10000
 
+uint64_t sw_wal_longest(const struct sw_table *table)
+{
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    const struct sw_wal_shape widths = {.key_bytes = info.key_bytes,
+                                        .value_bytes = info.value_bytes};
+    return sw_wal_columns_bytes_max(&widths, info.batch_ops_max,
+                                    (info.operations >> SW_EXPIRE & 1) != 0);
+}
+
 int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table,
                     void (*wake)(void *context), void (*synced)(void *context, uint64_t us),
                     void *context, struct sw_wal **out)
@@ -31,8 +41,7 @@ int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table
         .segment_bytes = config->log_segment_bytes,
         .backlog_bytes = config->log_backlog_bytes,
         .patience_ms = PATIENCE_MS,
-        .columns_bytes_max = sw_wal_columns_bytes_max(&shape, info.batch_ops_max,
-                                                      (info.operations >> SW_EXPIRE & 1) != 0),
+        .columns_bytes_max = sw_wal_longest(table),
         .shape = shape,
         .key_form = sw_key_form_told(config->resp_keys),
         .wake = wake,

@@ -18,4 +18,7 @@ int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table
                     void (*wake)(void *context), void (*synced)(void *context, uint64_t us),
                     void *context, struct sw_wal **out);
 
+/* Returns the most bytes that the columns of a record of the table have. */
+uint64_t sw_wal_longest(const struct sw_table *table);
+
 #endif

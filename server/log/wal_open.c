@@ -40,6 +40,7 @@ static int copy_write(void *context, const struct sw_wal_record *record, uint8_t
                   .flags = record->flags,
                   .count = record->count,
                   .expired_keys = record->expired_keys,
+                  .table = record->table,
                   .columns = {{columns, bytes - SW_WAL_RECORD_BYTES}}},
         .wall_us = record->wall_us,
         .salt = ~file->salt, /* differs from the segment's, so that the checksum is computed anew */
@@ -63,13 +64,18 @@ static int copy_end(void *context, char reason[SW_WAL_REASON_BYTES])
     return 0;
 }
 
+/* Returns the write up to which a new segment needs no copies: it is durable. */
+static uint64_t after_of(const struct sw_wal_plan *plan)
+{
+    return plan->evidence > plan->base ? plan->evidence : plan->base;
+}
+
 static int copy_tail(struct copying *copying, const struct sw_log_scan *scan,
                      char reason[SW_WAL_REASON_BYTES])
 {
-    const struct sw_wal_plan *plan = &scan->plan;
     const struct sw_wal_taker taker = {copy_write, copy_end, copying};
-    uint64_t after = plan->evidence > plan->base ? plan->evidence : plan->base;
-    return sw_wal_replay(scan, copying->wal->directory, after, sw_wal_heap(), &taker, reason);
+    return sw_wal_replay(scan, copying->wal->directory, after_of(&scan->plan), sw_wal_heap(),
+                         &taker, reason);
 }
 
 static int say(const struct sw_wal *wal, const char *what, char reason[SW_WAL_REASON_BYTES])
@@ -119,6 +125,14 @@ static int put_first(struct copying *copying, const struct sw_log_scan *scan,
         return say(wal, "the first segment of the log cannot be made", reason);
     }
     copying->file = file;
+    file->last = after_of(&scan->plan);
+    sw_wal_take_catalog(wal, UINT64_MAX - 1);
+    if (sw_wal_put_catalog(wal, file) != 0) {
+        copying->cannot_write = true;
+        (void)say(wal, "the first segment of the log cannot be written", reason);
+        sw_wal_drop_segment(wal, file);
+        return -1;
+    }
     if (copy_tail(copying, scan, reason) != 0) {
         sw_wal_drop_segment(wal, file);
         return -1;
@@ -161,7 +175,7 @@ static int begin_log(struct sw_wal *wal, const struct sw_log_scan *scan,
     }
     sw_log(SW_LOG_ERROR, "%s; reads are served, and writes are refused until it can", reason);
     wal->current.last = plan->end;
-    wal->durable = plan->evidence > plan->base ? plan->evidence : plan->base;
+    wal->durable = after_of(plan);
     wal->state = wal->durable < plan->end ? SW_WAL_BROKEN : SW_WAL_FULL;
     wal->needs_segment = true;
     wal->preparing_fails = true;
@@ -222,6 +236,8 @@ void sw_wal_destroy(struct sw_wal *wal)
     pthread_cond_destroy(&wal->sync_work);
     pthread_cond_destroy(&wal->segment_work);
     pthread_cond_destroy(&wal->moved);
+    free(wal->catalog.message);
+    free(wal->next_catalog.message);
     free(wal->ring);
     free(wal->stage);
     free(wal->ghosts);

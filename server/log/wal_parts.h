@@ -61,6 +61,13 @@ struct sw_wal_slot {
     uint64_t wall_us;
 };
 
+/* The catalog that segments begin with. */
+struct sw_wal_catalog {
+    uint8_t *message; /* owned, with zeros up to a multiple of SW_WAL_ALIGN; NULL: none */
+    size_t bytes;
+    uint64_t sequence; /* segments whose first write is this one, or a later one, begin with it */
+};
+
 struct sw_wal {
     struct sw_wal_config config;
     const struct sw_directory *directory;
@@ -85,6 +92,10 @@ struct sw_wal {
     bool is_hopeless;  /* see sw_wal_is_hopeless */
     enum sw_wal_state state;
     bool writer_sleeps;
+
+    struct sw_wal_catalog catalog;      /* under `lock` and the writer's: both to change it */
+    struct sw_wal_catalog next_catalog; /* under `lock` */
+    uint64_t longest_bytes; /* under `lock`: of the columns of tables beside the first one */
 
     /* Only the writer changes these. */
     struct sw_wal_file current;
@@ -158,6 +169,18 @@ int sw_wal_write_pieces(const struct sw_io *io, int fd, struct iovec *pieces, in
  * page. Fills the last page with zeros. */
 int sw_wal_write_direct(const struct sw_io *io, int fd, void *stage, const struct iovec *pieces,
                         int count, uint64_t at);
+/* Returns the bytes of the columns that fit into a segment with this many bytes left. */
+static inline uint64_t sw_wal_room(uint64_t left)
+{
+    const uint64_t other = SW_WAL_RECORD_BYTES + SW_WAL_ENDING_BYTES + SW_WAL_PAGE;
+    return left > other ? left - other : 0;
+}
+/* Writes the catalog at the begin of a segment, if there is one and room for it. Returns 0, or -1
+ * with errno. */
+int sw_wal_put_catalog(struct sw_wal *wal, struct sw_wal_file *file);
+/* Lets the next catalog be the current one if the writes before its change are written. The caller
+ * holds `lock`. */
+void sw_wal_take_catalog(struct sw_wal *wal, uint64_t written);
 /* Fills in the header of a record of a segment. */
 void sw_wal_put_header(const struct sw_wal_slot *slot, uint64_t synced, uint64_t salt,
                        uint8_t header[SW_WAL_RECORD_BYTES]);

@@ -133,6 +133,7 @@ static void publish(struct sw_wal *wal, const struct piece *piece)
     }
     wal->records += piece->records;
     __atomic_store_n(&wal->written, wal->written + piece->records, __ATOMIC_RELEASE);
+    sw_wal_take_catalog(wal, wal->written);
     pthread_mutex_unlock(&wal->lock);
     __atomic_fetch_sub(&wal->backlog_bytes, bytes, __ATOMIC_RELAXED);
     if (wal->config.level != SW_WAL_ALWAYS) {
@@ -187,9 +188,13 @@ static void take_prepared(struct sw_wal *wal)
     wal->prepared.last = wal->current.last;
     wal->current = wal->prepared;
     wal->prepared.fd = -1;
+    sw_wal_take_catalog(wal, wal->written);
     pthread_cond_signal(&wal->segment_work);
     pthread_mutex_unlock(&wal->lock);
     __atomic_store_n(&wal->salt, wal->current.salt, __ATOMIC_RELAXED);
+    if (sw_wal_put_catalog(wal, &wal->current) != 0) {
+        break_log(wal, "a write of the log has failed", errno);
+    }
     __atomic_store_n(&wal->current_bytes, wal->current.at, __ATOMIC_RELAXED);
 }
 

@@ -40,7 +40,7 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
 {
     const struct sw_mover_parts *parts = &mover->parts;
     const struct sw_logged_widths widths = {mover->info.key_bytes, mover->info.value_bytes,
-                                            mover->info.key_text_bytes};
+                                            mover->info.key_text_bytes, 0};
     if (wait_for_room(mover) != 0) {
         return -1;
     }

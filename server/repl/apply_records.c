@@ -137,7 +137,8 @@ static int carry_out(struct applying *applying, const struct sw_wal_record *reco
  * correct. */
 static const char *wrong_with(const struct applying *applying, const struct sw_wal_record *record)
 {
-    if (!sw_wal_record_is_known(record, &applying->shape) ||
+    if (!sw_wal_record_is_known(record, &applying->shape) || sw_wal_has_message(record) ||
+        (record->flags & SW_WAL_HAS_TABLE) != 0 ||
         (!sw_wal_is_write(record) && record->kind != SW_WAL_MARK)) {
         return "has an unknown kind";
     }

@@ -24,12 +24,12 @@ static bool all_have(const struct sw_tables *tables, uint64_t number, bool settl
     return all;
 }
 
-/* Publishes a view, waits for the loops, and frees the view before it. `dropped`: the table that
- * the view lacks; NULL: none. Waits until no save uses it. The caller has locked `change`. */
+/* Publishes a view, and waits for the loops. The caller frees the view before it. `dropped`: the
+ * table that the view lacks; NULL: none. Waits until no save uses it. The caller has locked
+ * `change`. */
 static void publish(struct sw_tables *tables, struct sw_tables_view *view,
                     struct sw_served *dropped)
 {
-    struct sw_tables_view *before = tables->view;
     const uint64_t number = view->number;
     pthread_mutex_lock(&tables->lock);
     tables->view = view;
@@ -49,7 +49,6 @@ static void publish(struct sw_tables *tables, struct sw_tables_view *view,
     }
     tables->leaving = NULL;
     pthread_mutex_unlock(&tables->lock);
-    sw_tables_free_view(before);
 }
 
 static int refuse(char *error, size_t error_bytes, const char *line)
@@ -121,12 +120,12 @@ static enum sw_places_status create(struct sw_tables *tables, struct sw_tables_v
     if (served == NULL) {
         return SW_PLACES_NO_MEMORY;
     }
+    served->id = place.table;
     if (tables->owner.open(tables->owner.server, &change->config, served, error, error_bytes) !=
         0) {
         free(served);
         return SW_PLACES_NO_MEMORY;
     }
-    served->id = place.table;
     const uint32_t at = sw_tables_index(next, place.number);
     memmove(&next->served[at + 1], &next->served[at],
             (next->catalog.count - 1 - at) * sizeof(struct sw_served *));
@@ -222,13 +221,14 @@ static int check_existing(const struct sw_tables *tables, const struct sw_change
     return -1;
 }
 
-/* Makes the next view durable, if the owner saves the tables. */
-static int commit(const struct sw_tables *tables, const struct sw_tables_view *next, char *error,
-                  size_t error_bytes)
+/* Gives a change its number, and writes it to the files, if the owner saves the tables. */
+static int commit(const struct sw_tables *tables, const struct sw_change *change,
+                  const struct sw_tables_view *before, const struct sw_tables_view *next,
+                  char *error, size_t error_bytes)
 {
-    return tables->owner.commit == NULL
+    return tables->owner.commit == NULL || (change->is_of_start && !tables->owner.logs)
                ? 0
-               : tables->owner.commit(tables->owner.server, next, error, error_bytes);
+               : tables->owner.commit(tables->owner.server, before, next, error, error_bytes);
 }
 
 /* Closes a table that no loop uses, and frees it. NULL is allowed. */
@@ -311,15 +311,19 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
         sw_tables_free_view(next);
         return error[0] != '\0' ? -1 : refuse_status(status, change, most, error, error_bytes);
     }
-    if (!change->is_of_start && commit(tables, next, error, error_bytes) != 0) {
+    struct sw_tables_view *before = tables->view;
+    const bool is_late = dropped != NULL && tables->owner.logs;
+    if (!is_late && commit(tables, change, before, next, error, error_bytes) != 0) {
         take_back(tables, next);
         end_name(tables, change->other, from);
         return -1;
     }
     publish(tables, next, dropped);
     end_name(tables, from, from);
+    const int result = is_late ? commit(tables, change, before, next, error, error_bytes) : 0;
+    sw_tables_free_view(before);
     close_table(tables, dropped);
-    return 0;
+    return result;
 }
 
 int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *error,
@@ -342,7 +346,10 @@ int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *e
         status = carry_out(tables, change, error, error_bytes);
     }
     pthread_mutex_unlock(&tables->change);
-    return status;
+    /* without the lock: the catalog that mends a broken log needs it */
+    return status == 0 && tables->owner.settle != NULL
+               ? tables->owner.settle(tables->owner.server, error, error_bytes)
+               : status;
 }
 
 /* --- restoring -------------------------------------------------------------------------------- */
@@ -351,7 +358,7 @@ int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *e
 static int leave_one(struct sw_tables *tables, uint32_t id)
 {
     while (tables->view->catalog.count > 1) {
-        struct sw_tables_view *next = sw_tables_next_view(tables->view);
+        struct sw_tables_view *next = sw_tables_next_view(tables->view), *before = tables->view;
         if (next == NULL) {
             return -1;
         }
@@ -359,43 +366,59 @@ static int leave_one(struct sw_tables *tables, uint32_t id)
         struct sw_served *dropped = next->served[catalog->count - 1];
         (void)sw_places_drop(catalog, catalog->places[catalog->count - 1].number);
         publish(tables, next, dropped);
+        sw_tables_free_view(before);
         close_table(tables, dropped);
     }
+    pthread_mutex_lock(&tables->lock);
     tables->first->id = id;
+    tables->view->catalog.places[0].table = id;
+    pthread_mutex_unlock(&tables->lock);
     return 0;
 }
 
-/* Opens the tables of a view whose places are set. The first exists. Returns 0; or -1 with an error
- * and no new table. */
+static struct sw_served *find_id(const struct sw_tables_view *view, uint32_t id)
+{
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        if (view->served[i]->id == id) {
+            return view->served[i];
+        }
+    }
+    return NULL;
+}
+
+/* Puts the tables into the places of a view: those that exist, and new ones. Returns 0; or -1 with
+ * an error and no new table. */
 static int open_all(struct sw_tables *tables, struct sw_tables_view *next,
                     const struct sw_config *const *configs, char *error, size_t error_bytes)
 {
     const struct sw_tables_owner *owner = &tables->owner;
-    next->served[0] = tables->first;
-    for (uint32_t i = 1; i < next->catalog.count; i++) {
-        struct sw_served *served = calloc(1, sizeof(*served));
-        if (served == NULL ||
-            owner->open(owner->server, configs[i], served, error, error_bytes) != 0) {
+    for (uint32_t i = 0; i < next->catalog.count; i++) {
+        const uint32_t id = next->catalog.places[i].table;
+        struct sw_served *served = find_id(tables->view, id);
+        const bool is_new = served == NULL;
+        served = is_new ? calloc(1, sizeof(*served)) : served;
+        if (is_new && (served == NULL ||
+                       owner->open(owner->server, configs[i], served, error, error_bytes) != 0)) {
             free(served);
-            while (i-- > 1) {
-                close_table(tables, next->served[i]);
+            while (i-- > 0) {
+                if (find_id(tables->view, next->served[i]->id) == NULL) {
+                    close_table(tables, next->served[i]);
+                }
             }
             return -1;
         }
-        served->id = next->catalog.places[i].table;
+        served->id = id;
         next->served[i] = served;
     }
     return 0;
 }
 
-/* The caller has locked `change`. */
-static int restore(struct sw_tables *tables, const struct sw_places *catalog,
-                   const struct sw_config *const *configs, char *error, size_t error_bytes)
+/* Publishes the places of `catalog`. The caller has locked `change`. */
+static int apply(struct sw_tables *tables, const struct sw_places *catalog,
+                 const struct sw_config *const *configs, char *error, size_t error_bytes)
 {
-    if (leave_one(tables, catalog->places[0].table) != 0) {
-        return -1;
-    }
-    struct sw_tables_view *next = sw_tables_next_view(tables->view);
+    struct sw_tables_view *next = sw_tables_next_view(tables->view), *before = tables->view;
+    struct sw_served *dropped = NULL;
     if (next == NULL) {
         return -1;
     }
@@ -407,32 +430,54 @@ static int restore(struct sw_tables *tables, const struct sw_places *catalog,
         sw_tables_free_view(next);
         return -1;
     }
-    publish(tables, next, NULL);
+    for (uint32_t i = 0; i < before->catalog.count; i++) {
+        dropped = find_id(next, before->served[i]->id) == NULL ? before->served[i] : dropped;
+    }
+    publish(tables, next, dropped);
+    sw_tables_free_view(before);
+    close_table(tables, dropped);
     return 0;
+}
+
+/* `is_new`: the tables that exist are closed, except the first. */
+static int replace(struct sw_tables *tables, const struct sw_places *catalog,
+                   const struct sw_config *const *configs, bool is_new, char *error,
+                   size_t error_bytes)
+{
+    int status = -1;
+    snprintf(error, error_bytes, "ERR not enough memory");
+    pthread_mutex_lock(&tables->change);
+    const uint32_t most = tables->view->catalog.most;
+    if (configs != NULL && tables->owner.one_table != NULL) {
+        snprintf(error, error_bytes, "%s", tables->owner.one_table);
+    } else if (catalog->count > most) {
+        snprintf(error, error_bytes, "ERR it has %u tables, and tables-max is %u: raise tables-max",
+                 catalog->count, most);
+    } else if (configs != NULL && !sw_tables_claim_several(tables)) {
+        snprintf(error, error_bytes, "ERR this server replicates: it has one table");
+    } else if (!is_new || leave_one(tables, catalog->places[0].table) == 0) {
+        status = apply(tables, catalog, configs, error, error_bytes);
+    }
+    pthread_mutex_unlock(&tables->change);
+    return status;
 }
 
 int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
                       const struct sw_config *const *configs, char *error, size_t error_bytes)
 {
     struct sw_places alone;
-    snprintf(error, error_bytes, "ERR not enough memory");
     if (sw_places_init(&alone, 1) != SW_PLACES_OK) {
+        snprintf(error, error_bytes, "ERR not enough memory");
         return -1;
     }
-    pthread_mutex_lock(&tables->change);
-    const uint32_t most = tables->view->catalog.most;
-    int status = -1;
-    if (catalog != NULL && tables->owner.one_table != NULL) {
-        snprintf(error, error_bytes, "%s", tables->owner.one_table);
-    } else if (catalog != NULL && catalog->count > most) {
-        snprintf(error, error_bytes, "ERR it has %u tables, and tables-max is %u: raise tables-max",
-                 catalog->count, most);
-    } else if (catalog != NULL && !sw_tables_claim_several(tables)) {
-        snprintf(error, error_bytes, "ERR this server replicates: it has one table");
-    } else {
-        status = restore(tables, catalog != NULL ? catalog : &alone, configs, error, error_bytes);
-    }
-    pthread_mutex_unlock(&tables->change);
+    const int status =
+        replace(tables, catalog != NULL ? catalog : &alone, configs, true, error, error_bytes);
     sw_places_fini(&alone);
     return status;
+}
+
+int sw_tables_apply(struct sw_tables *tables, const struct sw_places *catalog,
+                    const struct sw_config *const *configs, char *error, size_t error_bytes)
+{
+    return replace(tables, catalog, configs, false, error, error_bytes);
 }

@@ -87,9 +87,15 @@ struct sw_tables_owner {
      */
     int (*prepare)(void *server, const uint32_t *ids, uint32_t count, char *error,
                    size_t error_bytes);
-    /* Makes a change durable before its view is published. Returns 0, or -1 with an error: the
-     * change is refused. NULL: the tables are not saved. */
-    int (*commit)(void *server, const struct sw_tables_view *next, char *error, size_t error_bytes);
+    /* Gives a change its number and writes it to the files. Returns 0, or -1 with an error. It is
+     * called before the view `next` is published, and may then refuse the change. If `logs`, it is
+     * called behind the publication of a DROP. NULL: the tables are not saved. */
+    int (*commit)(void *server, const struct sw_tables_view *before,
+                  const struct sw_tables_view *next, char *error, size_t error_bytes);
+    bool logs; /* changes are records of a log; otherwise those of a start are not saved */
+    /* Waits until the last change is durable. Returns 0, or -1 with an error: its outcome is
+     * unknown. NULL: a change is durable behind `commit`. */
+    int (*settle)(void *server, char *error, size_t error_bytes);
     /* Makes each loop run an iteration. */
     void (*wake)(void *server);
     /* Lets the rights to the table `name` hold for `to` as well; with `to` NULL they end for
@@ -134,7 +140,7 @@ enum sw_change_kind { SW_CHANGE_CREATE, SW_CHANGE_DROP, SW_CHANGE_RENAME, SW_CHA
 struct sw_change {
     enum sw_change_kind kind;
     bool is_lenient;  /* CREATE: the place may exist; DROP: it may not exist */
-    bool is_of_start; /* the server makes it before it serves requests: it is not saved */
+    bool is_of_start; /* the server makes it before it serves requests: see sw_tables_owner.logs */
     bool
         needs_shape; /* CREATE: a table that exists must have the shape of `config`, and `number` */
     bool has_number; /* CREATE: the caller chooses the number */
@@ -181,6 +187,10 @@ void sw_tables_release(struct sw_tables *tables);
  * configs[i] for place i, and are empty. NULL: place 0 alone. Returns 0, or -1 with an error. */
 int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
                       const struct sw_config *const *configs, char *error, size_t error_bytes);
+/* Replaces the places likewise, but keeps the tables with the same ids, and closes those that
+ * `catalog` lacks, at most one. */
+int sw_tables_apply(struct sw_tables *tables, const struct sw_places *catalog,
+                    const struct sw_config *const *configs, char *error, size_t error_bytes);
 
 /* --- reading ---------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Several tables in a data directory without a log: snapshots of each, catalogs that name them, changes that are durable
-when they are answered, and what a start makes of it after kill -9."""
+"""Several tables in a data directory: snapshots of each, catalogs that name them, changes that are durable when they are
+answered, and what a start makes of it after kill -9. test_table_log.py has the cases of the log."""
 
 import contextlib
 import os
@@ -118,8 +118,6 @@ def the_first_change():
         with serving(folder) as (server, replies):
             equal([contents(replies, "default"), contents(replies, "a")], [{1: b"10", 2: b"20"}, {}], "the last save, and a")
             server.end_by_kill()
-        said = does_not_start("--data-dir", str(folder), "--appendonly", "yes")
-        check("several tables are not logged" in said, said)
         said = does_not_start("--data-dir", str(folder), "--tables-max", "1")
         check("it has 2 tables, and tables-max is 1" in said, said)
 
@@ -241,13 +239,12 @@ def apply(oracle, saved, replies, draw):
         saved.update({number: dict(values) for number, values in oracle.values()})
 
 
-@case
-def kills_beside_an_oracle():
-    """after kill -9 every answered change of the places stands, and each table is what its last save had"""
+def kill_and_compare(flags, has_log, rounds=8):
+    """Random commands, kills and stops. Without a log a kill leaves what the last save of each table had."""
     draw, oracle, saved = random.Random(SEED), {"default": [1, {}]}, {1: {}}
     with Directory() as folder:
-        for _ in range(8):
-            with serving(folder) as (server, replies):
+        for _ in range(rounds):
+            with serving(folder, *flags) as (server, replies):
                 equal({name: contents(replies, name) for name in places(replies)},
                       {name: table[1] for name, table in oracle.items()}, "places and contents")
                 equal({name: number for name, (_, number) in places(replies).items()},
@@ -256,9 +253,24 @@ def kills_beside_an_oracle():
                     apply(oracle, saved, replies, draw)
                 if draw.randrange(3) > 0:
                     server.end_by_kill()
-                    oracle = {name: [number, dict(saved[number])] for name, (number, _) in oracle.items()}
+                    if not has_log:
+                        oracle = {name: [number, dict(saved[number])] for name, (number, _) in oracle.items()}
                 else:
                     saved.update({number: dict(values) for number, values in oracle.values()})
+
+
+@case
+def kills_beside_an_oracle():
+    """after kill -9 every answered change of the places stands, and each table is what its last save had"""
+    kill_and_compare((), False)
+
+
+@case
+def kills_with_a_log():
+    """with a log, after kill -9 places and tables are what was answered, whatever was saved before"""
+    for level in ("always", "everysec", "no"):
+        kill_and_compare(("--appendonly", "yes", "--appendfsync", level, "--log-segment-bytes", "1M", "--frame-ops-max", "256",
+                          "--round-ops-max", "1024"), True, 6)
 
 
 @case

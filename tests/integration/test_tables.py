@@ -446,15 +446,12 @@ def shown():
 
 @case
 def refusals():
-    """a server that logs, replicates or is in a cluster has one table, and says so"""
+    """a server that replicates or is in a cluster has one table, and says so"""
     def one_table_because(words, *flags):
         with Server("--capacity", "4K", *flags) as server, connected(server) as replies:
             got = replies.ask("TABLE", "CREATE", "a")
             check(isinstance(got, wire.Error) and words in got, f"{flags}: {got!r}")
             equal(names(replies), {"default": 0}, "TABLE LIST")
-    with tempfile.TemporaryDirectory() as folder:
-        one_table_because("not logged", "--data-dir", folder, "--appendonly", "yes")
-    refused(*flags_with(databases="2", data_dir="/tmp", appendonly="yes"), words=["databases is 2 and appendonly is set"])
     refused(*flags_with(databases="5", tables_max="4"), words=["databases 5 is more than tables-max 4"])
     refused(*flags_with(databases="2", replicaof="localhost 1"), words=["databases is 2 and replicaof is set"])
     with Server("--capacity", "4K") as server, connected(server) as replies:

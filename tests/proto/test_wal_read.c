@@ -283,7 +283,7 @@ Test(wal_read, a_record_of_a_later_version)
         bool starts;
     } records[] = {
         {SW_WAL_MARK, 0, true},
-        {(enum sw_wal_kind)(SW_WAL_MARK + 1), 0, false},
+        {(enum sw_wal_kind)(SW_WAL_CATALOG + 1), 0, false},
         {SW_WAL_MARK, 0x8000, false},
     };
     struct verdict verdict;

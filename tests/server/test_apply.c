@@ -95,7 +95,7 @@ static void write_once(struct sample *s)
     }
     cr_assert_eq(sw_batch_run(s->queue, &batch), SW_OK);
     if (batch.write_sequence > 0) {
-        sw_logging_add_to_backlog(s->backlog, &batch, (struct sw_logged_widths){8, 8, 0}, true);
+        sw_logging_add_to_backlog(s->backlog, &batch, (struct sw_logged_widths){8, 8, 0, 0}, true);
     }
     note_digest(s);
 }

@@ -29,7 +29,7 @@ enum { CALLS_MAX = 200, ROUNDS = 3 };
 static struct sw_catalog_place places[] = {{0, 2, "default"}, {7, 1, "served"}};
 static struct sw_catalog_table tables[] = {{1, 5, 6, "capacity 1024\n", SHAPE, 1},
                                            {2, 0, 4, "", SHAPE, 0}};
-static struct sw_catalog catalog = {places, 2, tables, 2, 65536, 3, NULL};
+static struct sw_catalog catalog = {places, 2, tables, 2, 65536, 3, NULL, 0, NULL};
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 

@@ -205,7 +205,7 @@ static void tell(struct world *world, const struct sw_batch *batch, bool copies,
         return;
     }
     sw_logging_add_to_backlog(world->backlog, batch,
-                              (struct sw_logged_widths){shape.key_bytes, shape.value_bytes, 0},
+                              (struct sw_logged_widths){shape.key_bytes, shape.value_bytes, 0, 0},
                               copies);
     cr_assert_eq(sw_backlog_take(world->backlog, batch->write_sequence - 1, &kept, 1, 1), 1,
                  "seed %llu, step %d", SEED, step);

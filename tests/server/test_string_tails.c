@@ -210,7 +210,7 @@ Test(string_tails, streams_of_replicas)
     fill_batch(&batch, 2 * BATCH, ROW, 0xee);
     cr_assert_eq(sw_queue_create(primary, &queue), SW_OK);
     cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
-    sw_logging_add_to_backlog(backlog, &batch, (struct sw_logged_widths){8, ROW, 0}, true);
+    sw_logging_add_to_backlog(backlog, &batch, (struct sw_logged_widths){8, ROW, 0, 0}, true);
     cr_assert_eq(sw_backlog_take(backlog, at, &record, 1, 1 << 20), 1);
     keep(&tape, record->bytes, record->size);
     sw_backlog_release(&record, 1);

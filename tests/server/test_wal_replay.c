@@ -105,7 +105,7 @@ static void stop(struct sample *s)
 /* Hands a batch that is done to the log, and waits until its memory may be used again. */
 static void log_it(struct sample *s, struct sw_batch *batch, bool copies)
 {
-    cr_assert(sw_logging_hand_in(s->wal, batch, (struct sw_logged_widths){s->width, s->width, 0},
+    cr_assert(sw_logging_hand_in(s->wal, batch, (struct sw_logged_widths){s->width, s->width, 0, 0},
                                  copies));
     while (!copies && sw_wal_answerable(s->wal) < batch->write_sequence) {
         usleep(20);

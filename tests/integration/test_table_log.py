@@ -1,0 +1,274 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Several tables and one log: kill -9 beside pipelines, saves and changes; a log that breaks and is mended; starts with and
+without a log in turns; records of tables that were dropped."""
+
+import random
+import threading
+
+import wire
+from data_directory import Directory, does_not_start, durable
+from faults import Faults
+from harness import Server, case, check, drawn_seed, equal, eventually, main
+
+SEED = drawn_seed()
+TABLES = ("a", "b", "c", "d")
+
+
+def select(replies, name):
+    equal(replies.ask("SELECT", name), "OK", name)
+
+
+def number(replies, name, key):
+    select(replies, name)
+    return int(replies.ask("GET", key) or 0)
+
+
+def create(replies, *names):
+    for name in names:
+        equal(replies.ask("TABLE", "CREATE", name, "LIKE", "default"), "OK", name)
+
+
+class Writer(threading.Thread):
+    """Writes 1, 2, 3, .. to the tables in turns, from a connection of its own. `acked`: the last number that was answered."""
+
+    def __init__(self, server, key):
+        super().__init__(daemon=True)
+        self.server, self.key, self.acked, self.error = server, key, 0, None
+
+    def run(self):
+        try:
+            with self.server.connect() as socket:
+                replies, at = wire.Replies(socket), 0
+                while True:
+                    for i in range(20):
+                        at += 1
+                        socket.sendall(wire.command("SELECT", TABLES[at % 4]) + wire.command("SET", self.key, at))
+                    for i in range(20):
+                        said = [replies.read(), replies.read()]
+                        check(said == ["OK", "OK"], f"{said!r}")
+                        self.acked += 1
+        except (OSError, wire.Closed):
+            pass  # the server was killed
+        except Exception as why:  # pylint: disable=broad-except
+            self.error = why
+
+
+def check_prefix(replies, key, acked):
+    """The tables have the writes up to some number that is not below `acked`, each its own."""
+    found = [number(replies, name, key) for name in TABLES]
+    last = max(found)
+    check(last >= acked, f"key {key}: write {acked} was answered, and the last one is {last}")
+    equal(found, [max([n for n in range(max(last - 3, 0), last + 1) if n % 4 == i], default=0) for i in range(4)],
+          f"key {key}: a prefix of the writes up to {last}")
+
+
+@case
+def kills_beside_pipelines():
+    """after kill -9 four tables have a prefix of each connection's writes over all of them, and every answered change"""
+    draw = random.Random(SEED)
+    with Directory() as folder:
+        swaps = 0
+        for round_ in range(4):
+            level = draw.choice(("always", "everysec", "no"))
+            with durable(folder, level, "--loops", "3") as server, server.replies() as replies:
+                if round_ == 0:
+                    create(replies, *TABLES, "e", "f")
+                    for name, value in (("e", 1), ("f", 2)):
+                        select(replies, name)
+                        equal(replies.ask("SET", 0, value), "OK", name)
+                writers = [Writer(server, 100 * round_ + key) for key in range(3)]
+                for writer in writers:
+                    writer.start()
+                eventually(lambda: all(writer.acked > 40 for writer in writers), "writes")
+                for i in range(draw.randrange(4, 12)):
+                    equal(replies.ask("TABLE", "SWAP", "e", "f"), "OK", "SWAP")
+                    swaps += 1
+                    create(replies, f"g{round_}-{i}")
+                    if i % 2:
+                        equal(replies.ask("TABLE", "DROP", f"g{round_}-{i}"), "OK", "DROP")
+                    if i % 3 == 0:
+                        replies.ask("BGSAVE")
+                server.end_by_kill()
+                for writer in writers:
+                    writer.join(60)
+                    equal(writer.error, None, "a writer")
+                kept = i
+            with durable(folder, level) as server, server.replies() as replies:
+                for writer in writers:
+                    check_prefix(replies, writer.key, writer.acked)
+                equal([number(replies, "e", 0), number(replies, "f", 0)], [1, 2] if swaps % 2 == 0 else [2, 1], "the swaps")
+                for i in range(kept + 1):
+                    said = replies.ask("SELECT", f"g{round_}-{i}")
+                    equal(said, "OK" if i % 2 == 0 else wire.Error("ERR no such table"), f"g{round_}-{i}")
+                    if i % 2 == 0:
+                        equal(replies.ask("TABLE", "DROP", f"g{round_}-{i}"), "OK", "DROP")
+
+
+@case
+def a_broken_log_is_mended():
+    """a catalog in which every table has its last write mends a broken log; changes are refused until then"""
+    faults = Faults()
+    with Directory() as folder:
+        with durable(folder, "always", errors="of the log has failed|no snapshot was written",
+                     environment=faults.environment()) as server, server.replies() as replies:
+            create(replies, *TABLES)
+            for turn in range(1, 4):
+                for name in TABLES:
+                    select(replies, name)
+                    equal(replies.ask("SET", turn, turn), "OK", name)
+                faults.sync.fail(1)
+                with server.connect() as other: # its reply waits until the log is mended
+                    other.sendall(wire.command("SELECT", TABLES[turn]) + wire.command("SET", 9, turn))
+                    answers = wire.Replies(other)
+                    equal([answers.read(), answers.read()], ["OK", "OK"], "a write beside the failure")
+                eventually(lambda: replies.ask("SET", 8, 8) == "OK", "the log goes on")
+                equal(replies.ask("TABLE", "SWAP", "a", "b"), "OK", "SWAP")
+                create(replies, f"after{turn}")
+            before = {name: [number(replies, name, key) for key in (1, 2, 3, 9)] for name in TABLES}
+            server.end_by_kill()
+        with durable(folder, "always") as server, server.replies() as replies:
+            equal({name: [number(replies, name, key) for key in (1, 2, 3, 9)] for name in TABLES}, before, "all of it")
+            for turn in range(1, 4):
+                select(replies, f"after{turn}")
+
+
+@case
+def failing_calls():
+    """changes beside failing calls of the disk: those that were answered stand after a kill, refused ones changed nothing"""
+    draw, faults = random.Random(SEED), Faults()
+    with Directory() as folder:
+        wanted, unknown = {"default"}, set()
+        for round_ in range(6):
+            with durable(folder, "always", errors=".", environment=faults.environment()) as server, server.replies() as replies:
+                for i in range(12):
+                    kind = draw.choice(("write", "sync", "rename", "folder", "open", "allocate"))
+                    getattr(faults, kind).fail(draw.choice((1, 2)), after=draw.randrange(4))
+                    name = f"t{round_}-{i}" if draw.randrange(3) else draw.choice(sorted(wanted))
+                    words = ("DROP", name) if name in wanted and name != "default" else ("CREATE", name, "LIKE", "default")
+                    if draw.randrange(3) == 0:
+                        replies.ask("BGSAVE")
+                    said = replies.ask("TABLE", *words)
+                    if said == "OK":
+                        (wanted.add if words[0] == "CREATE" else wanted.discard)(name)
+                    elif "may be lost" in said:
+                        unknown.add(name)
+                    faults.end()
+                eventually(lambda: replies.ask("SET", 1, round_) == "OK", "the log goes on")
+                server.end_by_kill()
+            with durable(folder, "always") as server, server.replies() as replies:
+                equal(number(replies, "default", 1), round_, "an answered write")
+                found = {dict(zip(row[::2], row[1::2]))[b"name"].decode() for row in replies.ask("TABLE", "LIST")}
+                equal(found - unknown, wanted - unknown, f"round {round_}: the answered changes")
+                wanted = found
+                server.end_by_kill()
+
+
+@case
+def with_and_without_a_log():
+    """a directory of several tables keeps everything over starts with a log and without, and a kill after each"""
+    with Directory() as folder:
+        wanted = {}
+        for turn, has_log in enumerate((False, True, True, False, False, True)):
+            flags = ("--appendonly", "yes" if has_log else "no", "--appendfsync", "always")
+            with Server("--capacity", "4K", "--data-dir", str(folder), "--log-segment-bytes", "1M", "--frame-ops-max", "256",
+                        "--round-ops-max", "1024", *flags) as server, server.replies() as replies:
+                for name in wanted:
+                    equal({key: number(replies, name, key) for key in wanted[name]}, wanted[name], f"turn {turn}: {name}")
+                create(replies, f"t{turn}")
+                wanted[f"t{turn}"] = {}
+                for name in list(wanted) + ["default"]:
+                    select(replies, name)
+                    equal(replies.ask("SET", turn, turn + 1), "OK", name)
+                    wanted.setdefault(name, {})[turn] = turn + 1
+                if not has_log:
+                    equal(replies.ask("SAVE"), "OK", "SAVE")
+                if turn == 2:
+                    equal(replies.ask("TABLE", "SWAP", "t0", "default"), "OK", "SWAP")
+                    wanted["t0"], wanted["default"] = wanted["default"], wanted["t0"]
+                server.end_by_kill()
+
+
+@case
+def the_first_change_in_the_log():
+    """the first CREATE with a log is a record that older daemons refuse; a kill before a snapshot keeps the table"""
+    with Directory() as folder:
+        with durable(folder, "always") as server, server.replies() as replies:
+            equal([replies.ask("SET", 1, 1), replies.ask("SAVE"), replies.ask("SET", 2, 2)], ["OK"] * 3, "one table")
+            plain = {path.name: path.read_bytes() for path in folder.glob("snapshot-*")}
+            create(replies, "a")
+            select(replies, "a")
+            equal(replies.ask("SET", 3, 3), "OK", "SET")
+            equal({path.name: path.read_bytes() for path in folder.glob("snapshot-*")}, plain, "no catalog yet")
+            records = b"".join(path.read_bytes() for path in folder.glob("log-*"))
+            check(b"SWR1\6" in records, "a record of kind 6")
+            server.end_by_kill()
+        for _ in range(2):
+            with durable(folder, "always") as server, server.replies() as replies:
+                equal([number(replies, "default", 1), number(replies, "default", 2), number(replies, "a", 3)], [1, 2, 3], "all")
+                server.end_by_kill()
+        said = does_not_start("--data-dir", str(folder), "--appendonly", "yes", "--tables-max", "1")
+        check("several tables: it has 2 tables" in said, said)
+
+
+@case
+def dropped_tables():
+    """records of tables that were dropped, also of the first table, are skipped; their ids are not given again"""
+    with Directory() as folder:
+        with durable(folder, "always") as server, server.replies() as replies:
+            create(replies, "a", "b")
+            for name in ("default", "a", "b"):
+                select(replies, name)
+                equal(replies.ask("SET", 1, 1), "OK", name)
+            equal(replies.ask("BGSAVE"), "Background saving started", "BGSAVE")
+            for words in (("SWAP", "a", "default"), ("DROP", "a"), ("DROP", "b")):
+                equal(replies.ask("TABLE", *words), "OK", words)
+            select(replies, "default")
+            equal(replies.ask("SET", 2, 2), "OK", "behind the drops")
+            create(replies, "b")
+            eventually(lambda: b"rdb_bgsave_in_progress:0" in replies.ask("INFO", "persistence"), "saved")
+            server.end_by_kill()
+        for _ in range(3):
+            with durable(folder, "always") as server, server.replies() as replies:
+                equal([number(replies, "default", 1), number(replies, "default", 2), number(replies, "b", 1)], [1, 2, 0], "all")
+                info = replies.ask("TABLE", "INFO", "b")
+                equal(dict(zip(info[::2], info[1::2]))[b"id"], 4, "the id")
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+                server.end_by_kill()
+
+
+@case
+def refusals():
+    """a table that the log cannot have is refused in words"""
+    with Directory() as folder:
+        with durable(folder, "always") as server, server.replies() as replies:
+            for words, wanted in ((("engine", "cache"), "a cache has no log"),
+                                  (("value-bytes", "4096"), "its longest record does not fit into a segment of the log")):
+                said = replies.ask("TABLE", "CREATE", "x", *words)
+                check(wanted in said, said)
+
+
+@case
+def many_segments():
+    """a log of several tables over many segments, most of which saves make unnecessary"""
+    with Directory() as folder:
+        with durable(folder, "no") as server, server.replies() as replies:
+            create(replies, *TABLES)
+            words = [word for key in range(500) for word in (key, key)]
+            for turn in range(120):
+                select(replies, TABLES[turn % 4])
+                replies.socket.sendall(wire.command("MSET", *words) * 4)
+                equal([replies.read() for _ in range(4)], ["OK"] * 4, "MSET")
+                if turn % 40 == 39:
+                    equal(replies.ask("SAVE"), "OK", "SAVE")
+            before = len(list(folder.glob("log-*")))
+            equal([replies.ask("SAVE"), replies.ask("SAVE")], ["OK", "OK"], "SAVE")
+            eventually(lambda: len(list(folder.glob("log-*"))) <= 3, f"{before} segments go")
+            server.end_by_kill()
+        with durable(folder, "no") as server, server.replies() as replies:
+            for name in TABLES:
+                select(replies, name)
+                equal(replies.ask("DBSIZE"), 500, name)
+
+
+main()
