@@ -27,8 +27,9 @@ int sw_device_create(uint32_t threads, struct sw_device **out);
 /* Frees a device. Call it after sw_table_destroy of all its tables. NULL is allowed. */
 void sw_device_destroy(struct sw_device *device);
 
-/* Returns the bytes of host memory that the device reserves for the batches of its tables.
- * sw_table_info.bytes_reserved of a table with a shared device does not include them. */
+/* Returns the bytes of memory that the device reserves for the batches of its tables, in host
+ * memory and on GPUs. sw_table_info.bytes_reserved of a table with a shared device does not include
+ * them. */
 uint64_t sw_device_bytes(struct sw_device *device);
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "table/device/launcher.cuh"
 #include "table/host/brief_lock.h"
 
 /* --- the order of batches; under the mutex ---------------------------------------------------- */
@@ -133,7 +134,7 @@ cudaError_t sw_cuda_channel_open(struct sw_cuda_channel *channel,
     channel->record_bytes = record_bytes;
     cudaError_t error = cudaSetDevice(owner->device);
     if (error == cudaSuccess) {
-        error = cudaStreamCreateWithFlags(&channel->stream, cudaStreamNonBlocking);
+        error = sw_cuda_stream_borrow(owner->launcher, &channel->stream);
     }
     if (error == cudaSuccess) {
         error = cudaEventCreateWithFlags(&channel->reads_done, cudaEventDisableTiming);
@@ -168,7 +169,7 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel)
     (void)cudaSetDevice(owner->device);
     if (channel->stream != NULL) {
         (void)cudaStreamSynchronize(channel->stream);
-        (void)cudaStreamDestroy(channel->stream);
+        sw_cuda_stream_return(owner->launcher, channel->stream);
     }
     if (channel->reads_done != NULL) {
         (void)cudaEventDestroy(channel->reads_done);

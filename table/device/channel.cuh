@@ -42,11 +42,15 @@
 #define SW_CUDA_IDLE_POLLS 65536
 
 struct sw_cuda_channel;
+struct sw_cuda_launcher; /* launcher.cuh */
+struct sw_device;        /* device.h */
 
 #define SW_CUDA_BUS_ID_BYTES 32
 
 struct sw_cuda_channel_owner {
     int device;
+    struct sw_device *own_device; /* NULL: the table shares a device */
+    struct sw_cuda_launcher *launcher;
     pthread_mutex_t order;
     uint32_t order_tries;             /* to lock `order`, before a thread sleeps (brief_lock.h) */
     struct sw_cuda_channel *channels; /* under `order` */
@@ -61,8 +65,10 @@ struct sw_cuda_channel {
     struct sw_cuda_channel *next;
     cudaStream_t stream;
     cudaEvent_t reads_done;
-    bool reads_pending;   /* reads were submitted, and no write batch waits for them yet */
-    uint64_t writes_seen; /* the owner's `writes` when this stream last waited for them */
+    bool reads_pending;     /* reads were submitted, and no write batch waits for them yet */
+    uint64_t writes_seen;   /* the owner's `writes` when this stream last waited for them */
+    bool has_turn;          /* launcher.cuh */
+    uint64_t writes_before; /* the owner's `writes` when the turn began */
 
     char *records; /* mapped host memory [SW_CUDA_IN_FLIGHT_MAX] */
     size_t record_bytes;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "table/device/code.cuh"
+#include "table/device/launcher.cuh"
 #include "table/host/brief_lock.h"
 
 bool sw_cuda_check(struct sw_cuda_channel_owner *owner, cudaError_t error, const char *what)
@@ -103,16 +104,29 @@ cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner,
     }
     /* the default attributes of Linux need no resources, so this cannot fail */
     pthread_mutex_init(&owner->order, NULL);
+    struct sw_device *device = config->shared;
+    if (device == NULL) {
+        (void)sw_device_create(1, &owner->own_device);
+        device = owner->own_device;
+    }
+    owner->launcher = device != NULL ? sw_cuda_launcher_of(device, owner->device) : NULL;
+    if (owner->launcher == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
     return cudaEventCreateWithFlags(&owner->write_done, cudaEventDisableTiming);
 }
 
 void sw_cuda_owner_close(struct sw_cuda_channel_owner *owner)
 {
     (void)cudaSetDevice(owner->device);
+    if (owner->launcher != NULL) {
+        sw_cuda_launcher_forget(owner->launcher, owner);
+    }
     if (owner->write_done != NULL) {
         (void)cudaEventDestroy(owner->write_done);
     }
     pthread_mutex_destroy(&owner->order);
+    sw_device_destroy(owner->own_device);
 }
 
 void *sw_cuda_io_alloc(const struct sw_cuda_channel_owner *owner, size_t bytes)

@@ -30,6 +30,12 @@ int sw_device_create(uint32_t threads, struct sw_device **out)
 void sw_device_destroy(struct sw_device *device)
 {
     if (device != NULL) {
+        while (device->parts != NULL) {
+            struct sw_device_part *part = device->parts;
+            device->parts = part->next;
+            part->calls->close(part->part);
+            free(part);
+        }
         sw_pool_destroy(device->pool);
         sw_scratch_fini(&device->scratch);
         pthread_mutex_destroy(&device->mutex);
@@ -39,7 +45,34 @@ void sw_device_destroy(struct sw_device *device)
 
 uint64_t sw_device_bytes(struct sw_device *device)
 {
-    return sw_scratch_bytes(&device->scratch);
+    uint64_t bytes = sw_scratch_bytes(&device->scratch);
+    pthread_mutex_lock(&device->mutex);
+    for (const struct sw_device_part *part = device->parts; part != NULL; part = part->next) {
+        bytes += part->calls->bytes(part->part);
+    }
+    pthread_mutex_unlock(&device->mutex);
+    return bytes;
+}
+
+void *sw_device_part(struct sw_device *device, int ordinal,
+                     const struct sw_device_part_calls *calls)
+{
+    pthread_mutex_lock(&device->mutex);
+    struct sw_device_part *part = device->parts;
+    while (part != NULL && part->ordinal != ordinal) {
+        part = part->next;
+    }
+    if (part == NULL && (part = calloc(1, sizeof(*part))) != NULL) {
+        *part = (struct sw_device_part){device->parts, ordinal, calls->open(ordinal), calls};
+        if (part->part == NULL) {
+            free(part);
+            part = NULL;
+        } else {
+            device->parts = part;
+        }
+    }
+    pthread_mutex_unlock(&device->mutex);
+    return part != NULL ? part->part : NULL;
 }
 
 int sw_device_join(const struct sw_table_config *config, struct sw_device **device,

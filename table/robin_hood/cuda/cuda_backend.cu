@@ -2,7 +2,6 @@
  *
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
-#include "table/device/cutter.cuh"
 #include "table/device/shell.cuh"
 #include "table/host/memory.h"
 #include "table/robin_hood/cuda/times/expiry.cuh"
@@ -17,132 +16,10 @@
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Places the arrays that share the memory of the lists of n net effects. */
-template <int BITS> static void share_scratch(struct sw_cuda_scratch<BITS> *scratch, uint64_t n)
-{
-    struct sw_cuda_groups *groups = &scratch->groups;
-    static_assert(sizeof(*scratch->long_removals) >= 4 * sizeof(uint32_t) &&
-                      sizeof(*scratch->long_inserts) >= 2 * sizeof(uint32_t) &&
-                      sizeof(*scratch->updates) >= sizeof(int8_t),
-                  "they have room");
-    groups->most = (uint32_t)n;
-    groups->claims = (uint32_t *)scratch->long_removals;
-    groups->refused = groups->claims + n;
-    groups->ends = groups->refused + n;
-    groups->inserts = groups->ends + n;
-    groups->deletes = (uint32_t *)scratch->long_inserts;
-    groups->peaks = (int32_t *)(groups->deletes + n);
-    groups->effects = (int8_t *)scratch->updates;
-    static_assert(sizeof(*scratch->undo) <=
-                      sizeof(*scratch->long_removals) + sizeof(*scratch->long_inserts),
-                  "both lists, which follow each other");
-    scratch->undo = (typename sw_width<BITS>::undo *)scratch->long_removals;
-}
-
-/* Returns the bytes of a scratch for n operations. */
-template <int BITS>
-static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uint64_t n,
-                          bool leftovers, size_t sort_bytes)
-{
-    struct sw_cuda_cutter cutter = {(char *)base, 0};
-    char *sort = NULL;
-    sw_cuda_cut(&cutter, &scratch->keys, n);
-    sw_cuda_cut(&cutter, &scratch->operands, n);
-    sw_cuda_cut(&cutter, &scratch->ops, n);
-    sw_cuda_cut(&cutter, &scratch->previous, n);
-    sw_cuda_cut(&cutter, &scratch->found, (n + 63) / 64);
-    sw_cuda_cut(&cutter, &scratch->m, n);
-    sw_cuda_cut(&cutter, &scratch->index, n);
-    sw_cuda_cut(&cutter, &scratch->m_sorted, n);
-    sw_cuda_cut(&cutter, &scratch->index_sorted, n);
-    sw_cuda_cut(&cutter, &scratch->updates, n);
-    sw_cuda_cut(&cutter, &scratch->deletes, n);
-    sw_cuda_cut(&cutter, &scratch->inserts, n);
-    sw_cuda_cut(&cutter, &scratch->long_removals, n);
-    sw_cuda_cut(&cutter, &scratch->long_inserts, n);
-    sw_cuda_cut(&cutter, &scratch->key_slots.m, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->key_slots.value, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->key_slots.last, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->key_slots.first, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->ranged.moved, sw_cuda_range_slots((uint32_t)n));
-    sw_cuda_cut(&cutter, &scratch->ranged.lengths, SW_CUDA_RANGES_MAX);
-    sw_cuda_cut(&cutter, &scratch->ranged.counts, SW_CUDA_OVERFULL_COUNTS);
-    sw_cuda_cut(&cutter, &sort, sort_bytes);
-    scratch->sort = sort;
-    scratch->sort_bytes = sort_bytes;
-    scratch->leftovers = NULL;
-    if (leftovers) {
-        sw_cuda_cut(&cutter, &scratch->leftovers, n);
-    }
-    share_scratch<BITS>(scratch, n);
-    return cutter.used;
-}
-
 static bool keeps_hints(const struct sw_table_config *config)
 {
     return config->tuning.hints == SW_CHOICE_ALWAYS ||
            (config->tuning.hints == SW_CHOICE_AUTO && config->max_load > HINTS_MAX_LOAD);
-}
-
-/* Slots of the table per operation of a launch that streams it. On an H200, with 2^26 slots, frames
- * of 2^18 keys and loads from .85 to .95: 2^21 operations instead of 2^20 made deletes 1.4 times as
- * fast, and inserts 1.3 times. 2^22 operations made deletes another 1.15 times as fast, and inserts
- * no faster. */
-#define SLOTS_PER_STREAMED 32
-
-/* Returns the operations for which the write scratch has room: the larger of a batch and of a
- * launch that streams. */
-static uint32_t scratch_ops(const struct sw_table_config *config,
-                            const struct sw_geometry *geometry)
-{
-    const uint64_t slots = geometry->buckets * SW_BUCKET_SLOTS;
-    uint64_t streamed = slots / SLOTS_PER_STREAMED;
-    streamed = streamed < SW_COMBINED_STREAMED_MAX ? streamed : SW_COMBINED_STREAMED_MAX;
-    if (config->value_bytes != 0) {
-        return config->batch_ops_max; /* the arena reserves only the rows that one batch may need */
-    }
-    return config->batch_ops_max > streamed ? config->batch_ops_max : (uint32_t)streamed;
-}
-
-template <int BITS>
-static cudaError_t allocate_scratch(struct sw_cuda_table *table, uint32_t n,
-                                    struct sw_cuda_device<BITS> *device)
-{
-    const bool leftovers = table->config.stash_slots == 0;
-    size_t sort_bytes = 0;
-    size_t merge_bytes = 0;
-    cudaError_t error = sw_cuda_sort_bytes<BITS>(n, &sort_bytes);
-    if (error == cudaSuccess) {
-        error = sw_cuda_merge_sort_bytes<BITS>(n, &merge_bytes);
-    }
-    sort_bytes = merge_bytes > sort_bytes ? merge_bytes : sort_bytes;
-    size_t bytes = cut_scratch<BITS>(&device->scratch, NULL, n, leftovers, sort_bytes);
-    table->scratch_bytes = bytes + sizeof(*table->state) + sizeof(*table->control);
-    if (error == cudaSuccess) {
-        error = cudaMalloc(&table->scratch, bytes);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&table->state, sizeof(*table->state));
-    }
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&table->control, sizeof(*table->control));
-    }
-    if (error != cudaSuccess) {
-        return error;
-    }
-    cut_scratch<BITS>(&device->scratch, table->scratch, n, leftovers, sort_bytes);
-    error = cudaMemsetAsync(table->scratch, 0, bytes, cudaStreamPerThread);
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(device->scratch.key_slots.m, 0xFF,
-                                (2 * (size_t)n + 1) * sizeof(*device->scratch.key_slots.m),
-                                cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(table->state, 0, sizeof(*table->state), cudaStreamPerThread);
-    }
-    return error == cudaSuccess
-               ? cudaMemsetAsync(table->control, 0, sizeof(*table->control), cudaStreamPerThread)
-               : error;
 }
 
 /* Returns 90 for 9.0, or 0 if the query fails. */
@@ -197,6 +74,36 @@ static cudaError_t open_rows(struct sw_cuda_table *table, const struct sw_geomet
                                 : error;
 }
 
+static cudaError_t allocate_state(struct sw_cuda_table *table)
+{
+    table->scratch_bytes = sizeof(*table->state) + sizeof(*table->control);
+    cudaError_t error = cudaMalloc((void **)&table->state, sizeof(*table->state));
+    if (error == cudaSuccess) {
+        error = cudaMalloc((void **)&table->control, sizeof(*table->control));
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(table->state, 0, sizeof(*table->state), cudaStreamPerThread);
+    }
+    return error == cudaSuccess
+               ? cudaMemsetAsync(table->control, 0, sizeof(*table->control), cudaStreamPerThread)
+               : error;
+}
+
+/* Runs every kernel once, and waits for all that was enqueued. Kernels of writes use the scratch.
+ */
+template <int BITS> static cudaError_t warm_up(struct sw_cuda_table *table, uint64_t slots_total)
+{
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    cudaError_t error = sw_cuda_turn_take(table->launcher);
+    sw_cuda_use_scratch<BITS>(table);
+    if (error == cudaSuccess) {
+        error = sw_cuda_warm_up<BITS>(device, table->config.batch_ops_max, slots_total);
+    }
+    const cudaError_t waited = cudaStreamSynchronize(cudaStreamPerThread);
+    sw_cuda_turn_return(table->launcher);
+    return error == cudaSuccess ? waited : error;
+}
+
 /* Allocates all device memory, fills in the device's view of the table, and empties the table.
  * Waits for the device, so that a binary built for other GPUs fails here. */
 template <int BITS>
@@ -204,10 +111,13 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
 {
     const struct sw_table_config *config = &table->config;
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
-    const uint32_t ops_max = scratch_ops(config, geometry);
+    const uint32_t ops_max = sw_cuda_scratch_ops(config, geometry);
     cudaError_t error = sw_cuda_pool_open(&table->pool, table->device);
     if (error == cudaSuccess) {
-        error = allocate_scratch<BITS>(table, ops_max, device);
+        error = allocate_state(table);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_reserve_scratch<BITS>(table, ops_max);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_arrays_open(&table->arrays, geometry, BITS, table->has_hints, true,
@@ -231,10 +141,7 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
     if (error == cudaSuccess) {
         error = open_rows<BITS>(table, geometry, device->multiprocessors);
     }
-    if (error == cudaSuccess) {
-        error = sw_cuda_warm_up<BITS>(device, config->batch_ops_max, geometry->slots_total);
-    }
-    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+    return error == cudaSuccess ? warm_up<BITS>(table, geometry->slots_total) : error;
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -250,7 +157,6 @@ static void cuda_close(void *context)
     pthread_mutex_destroy(&table->growth);
     sw_cuda_combined_close(&table->combined);
     sw_cuda_arena_close(&table->arena);
-    (void)cudaFree(table->scratch);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
     free(table);
@@ -324,7 +230,8 @@ struct robin_hood : sw_cuda_shell_defaults {
     {
         struct sw_geometry geometry;
         (void)sw_geometry_compute(config, &geometry, NULL, 0);
-        return table->scratch_bytes + geometry.bytes_total + bytes_of_rows(config);
+        return table->scratch_bytes + table->scratch_need + geometry.bytes_total +
+               bytes_of_rows(config);
     }
 };
 } // namespace
@@ -420,7 +327,8 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     pthread_mutex_lock(&table->order);
     sw_geometry_facts(&table->config, &table->arrays.geometry, facts);
     facts->bus_id = table->bus_id;
-    facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes;
+    facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes +
+                            (table->own_device != NULL ? sw_device_bytes(table->own_device) : 0);
     facts->bytes_unused = sw_cuda_pool_unused(&table->pool, table->arrays.bytes);
     if (sw_cuda_has_rows(table)) {
         const uint64_t mapped = sw_cuda_arena_mapped(&table->arena);

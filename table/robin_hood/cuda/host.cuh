@@ -12,6 +12,7 @@
 
 #include "table/device/channel.cuh"
 #include "table/device/combined_launch.cuh"
+#include "table/device/launcher.cuh"
 #include "table/device/pool.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/rebuild/arrays.cuh"
@@ -34,12 +35,13 @@ struct sw_cuda_table : sw_cuda_channel_owner {
                                          `resize_failed` */
     struct sw_state *state;           /* device */
     struct sw_cuda_control *control;  /* device */
-    void *scratch;                    /* device: memory of the arrays of sw_cuda_scratch */
+    uint64_t scratch_version;         /* of the area that the device view's scratch lies in */
     struct sw_cuda_combined combined; /* combined launches of writes */
     struct sw_cuda_arena arena;       /* arena of a table with rows; otherwise zero */
-    uint64_t scratch_bytes;           /* device memory except the arrays */
-    struct sw_cuda_expiry *expiry;    /* atomic: expiry.cuh; NULL: no key ever had an expiry
-                                         time */
+    uint64_t scratch_bytes;           /* device memory except the arrays and the scratch */
+    uint64_t scratch_need;         /* scratch that it had the device allocate; 0: it had enough */
+    struct sw_cuda_expiry *expiry; /* atomic: expiry.cuh; NULL: no key ever had an expiry
+                                      time */
     const struct sw_expiry_table_calls
         *expiry_calls; /* functions that make a table of expiry times; its queue is
             a struct sw_cuda_queue that only the caller uses */
@@ -158,6 +160,19 @@ cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_
 template <int BITS>
 bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                     cudaError_t *error);
+
+/* The scratch of write launches (launch/scratch.cu). */
+
+/* Returns the operations for which a table needs scratch. */
+uint32_t sw_cuda_scratch_ops(const struct sw_table_config *config,
+                             const struct sw_geometry *geometry);
+/* Has the device keep scratch for n operations. Takes the turn. */
+template <int BITS> cudaError_t sw_cuda_reserve_scratch(struct sw_cuda_table *table, uint32_t n);
+/* Updates the table's view of the scratch. Under the turn. */
+template <int BITS> void sw_cuda_use_scratch(struct sw_cuda_table *table);
+/* Begins a launch that uses the scratch: takes the turn, and updates the view. Under `order`. End
+ * it with sw_cuda_turn_end. */
+cudaError_t sw_cuda_begin_launch(struct sw_cuda_queue *queue);
 
 /* A summary of the operations of a batch. */
 struct sw_cuda_mix {

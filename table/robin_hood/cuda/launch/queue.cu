@@ -190,8 +190,14 @@ static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batc
     }
     sw_cuda_report_clock(queue->table, batch);
     struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
-    error = sw_cuda_write<BITS>(queue, batch, &typed, mix.upserts, mix.deletes);
-    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+    error = sw_cuda_begin_launch(queue);
+    if (error == cudaSuccess) {
+        error = sw_cuda_write<BITS>(queue, batch, &typed, mix.upserts, mix.deletes);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_write_submitted(queue);
+    }
+    return sw_cuda_turn_end(queue, error);
 }
 
 template <int BITS>

@@ -25,7 +25,11 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
     cudaError_t error = cudaSuccess;
     if (sw_cuda_keeps_times(table) || /* the table has expiry times */
         sw_expiry_sets_or_removes(combined->parts[0])) {
-        return sw_cuda_write_timed(queue, combined, mix, ticket);
+        error = sw_cuda_begin_launch(queue);
+        if (error == cudaSuccess) {
+            error = sw_cuda_write_timed(queue, combined, mix, ticket);
+        }
+        return sw_cuda_turn_end(queue, error);
     }
     for (uint32_t p = 0; p < combined->count; p++) {
         sw_cuda_report_clock(table, combined->parts[p]);
@@ -36,8 +40,12 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
     if (error != cudaSuccess) {
         return error;
     }
-    return SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_combined, queue, &table->combined, combined,
-                      mix, ticket, sw_cuda_record_of(queue, ticket));
+    error = sw_cuda_begin_launch(queue);
+    if (error == cudaSuccess) {
+        error = SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_combined, queue, &table->combined,
+                           combined, mix, ticket, sw_cuda_record_of(queue, ticket));
+    }
+    return sw_cuda_turn_end(queue, error);
 }
 
 int sw_cuda_submit_combined(void *context, struct sw_combined_launch *combined)

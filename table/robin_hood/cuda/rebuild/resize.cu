@@ -370,11 +370,19 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
 cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
+    const bool had_turn = queue->has_turn; /* a thread that has the turn must not lock `order` */
+    cudaError_t error = had_turn ? sw_cuda_turn_end(queue, cudaSuccess) : cudaSuccess;
     pthread_mutex_unlock(&table->order); /* `growth` is locked first */
     pthread_mutex_lock(&table->growth);
     pthread_mutex_lock(&table->order);
-    cudaError_t error = sw_cuda_is_lost(table) ? cudaErrorUnknown : grow(queue, more, ticket);
+    if (error == cudaSuccess) {
+        error = sw_cuda_is_lost(table) ? cudaErrorUnknown : grow(queue, more, ticket);
+    }
     pthread_mutex_unlock(&table->growth);
+    if (had_turn) {
+        const cudaError_t begun = sw_cuda_begin_launch(queue);
+        error = error == cudaSuccess ? begun : error;
+    }
     return error;
 }
 

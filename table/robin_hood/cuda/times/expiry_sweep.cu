@@ -101,6 +101,16 @@ static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, ui
     return error;
 }
 
+/* Removals are write launches: runs them in one turn. */
+template <typename SWEEP> static cudaError_t with_turn(struct sw_cuda_queue *queue, SWEEP run)
+{
+    cudaError_t error = sw_cuda_begin_launch(queue);
+    if (error == cudaSuccess) {
+        error = run();
+    }
+    return sw_cuda_turn_end(queue, error);
+}
+
 /* Under `order`. */
 static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
@@ -113,7 +123,7 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch
         return error;
     }
     if (batch->remove_count > 0) {
-        return sweep_named(queue, batch);
+        return with_turn(queue, [&] { return sweep_named(queue, batch); });
     }
     if (batch->count == 0) { /* the clock may go back; nothing is removed */
         if (goes_back) {
@@ -128,7 +138,7 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch
         return cudaSuccess;
     }
     if (is_due(&expiry->pass, batch->clock_ms, goes_back)) {
-        return sweep(queue, batch, wall_ms, goes_back);
+        return with_turn(queue, [&] { return sweep(queue, batch, wall_ms, goes_back); });
     }
     return sw_cuda_keeps_times(table) && sw_expiry_survey_is_due(&expiry->pass, batch->clock_ms)
                ? survey(expiry, batch->clock_ms)
