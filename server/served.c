@@ -81,7 +81,8 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     struct sw_table_info info;
     char reason[256] = "not enough memory";
     sw_config_table(served->config, &table);
-    table.backend = SW_BACKEND_CPU;
+    sw_table_info(server->table, &info);
+    table.backend = info.backend; /* `auto` was decided at the start */
     table.sequencer = &server->sequencer;
     table.shared = server->device;
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
@@ -245,16 +246,11 @@ static int rename_table(void *argument, const char *name, const char *to)
 static const char *why_one(const struct sw_server *server)
 {
     const struct sw_config *config = &server->config;
-    struct sw_table_info info;
-    sw_table_info(server->table, &info);
     if (sw_config_in_cluster(config)) {
         return "ERR a node of a cluster has one table: start a server of its own for the others";
     }
     if (config->ha[0] != '\0' || config->replicaof[0] != '\0') {
         return "ERR several tables are not replicated: start the server without ha and replicaof";
-    }
-    if (info.backend != SW_BACKEND_CPU) {
-        return "ERR a table in GPU memory is the only one of its server: start it with backend cpu";
     }
     return NULL;
 }

@@ -447,7 +447,7 @@ SW_OPTION(metrics_tables_max, "metrics-tables-max", "limits", SW_ANY, SW_NUMBER(
           "Limit the tables that have series of their own in /metrics, by their memory.")
 SW_OPTION(databases, "databases", "limits", SW_ANY, SW_NUMBER(1, 4096), "1", "N",
           "Create tables of 64K slots, which grow, for SELECT 1 to N - 1 at the start. Tables of "
-          "data-dir stay. Not with ha, replicaof, a cluster or a table in GPU memory.")
+          "data-dir stay. Not with ha, replicaof or a cluster.")
 SW_OPTION(watched_keys_max, "watched-keys-max", "limits", SW_ROBIN_HOOD | SW_CUCKOO,
           SW_SIZE(1, 16 * SW_M), "64K", "N",
           "Limit the keys watched by WATCH over all connections. A key counts once per "

@@ -12,9 +12,10 @@ import threading
 import redis
 
 import wire
-from harness import Server, case, check, drawn_seed, equal, flags_with, main, refused
+from harness import BUILD, Server, Skip, case, check, drawn_seed, equal, flags_with, main, refused
 
 SEED = drawn_seed()
+EMULATED = BUILD / "emulator" / "sherwoodd"
 OUT_OF_RANGE = wire.Error("ERR DB index is out of range")
 NO_TABLE = wire.Error("ERR no such table")
 ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
@@ -221,13 +222,12 @@ def step(draw, oracle, selected, replies):
         equal(replies.ask("GET", key), data.get(key), "GET")
 
 
-@case
-def beside_an_oracle():
-    """random commands on five connections agree with a dictionary for each place"""
+def compare(steps, *flags, **options):
+    """Compares random commands on five connections with a dictionary for each place."""
     draw, oracle = random.Random(SEED), Oracle()
-    with Server("--capacity", "4K", "--loops", "3") as server, connected(server, 5) as several:
+    with Server("--capacity", "4K", *flags, **options) as server, connected(server, 5) as several:
         selected = [["default"] for _ in several]
-        for _ in range(3000):
+        for _ in range(steps):
             which = draw.randrange(5)
             step(draw, oracle, selected[which], several[which])
             for one, name in zip(several, selected): # whose place was dropped and made again has a new number
@@ -237,6 +237,21 @@ def beside_an_oracle():
         for name, data in oracle.places.items():
             equal(several[0].ask("SELECT", name), "OK", "SELECT")
             equal({key: several[0].ask("GET", key) for key in range(16)}, {key: data.get(key) for key in range(16)}, name)
+
+
+@case
+def beside_an_oracle():
+    """random commands on five connections agree with a dictionary for each place"""
+    compare(3000, "--loops", "3")
+
+
+@case
+def in_gpu_memory():
+    """the same with all tables on the CUDA backend, whose kernels the emulator runs"""
+    if not EMULATED.exists():
+        raise Skip("make emulated-daemon has not been run")
+    compare(400, "--loops", "2", "--backend", "cuda", "--stash", "64", "--frame-ops-max", "512", "--round-ops-max", "512",
+            program=EMULATED)
 
 
 @case
