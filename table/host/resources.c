@@ -24,6 +24,7 @@ int sw_device_create(uint32_t threads, struct sw_device **out)
     /* the default attributes of Linux need no resources, so this cannot fail */
     pthread_mutex_init(&device->mutex, NULL);
     sw_scratch_init(&device->scratch);
+    sw_scratch_init(&device->combined);
     return SW_OK;
 }
 
@@ -38,6 +39,7 @@ void sw_device_destroy(struct sw_device *device)
         }
         sw_pool_destroy(device->pool);
         sw_scratch_fini(&device->scratch);
+        sw_scratch_fini(&device->combined);
         pthread_mutex_destroy(&device->mutex);
         free(device);
     }
@@ -45,7 +47,7 @@ void sw_device_destroy(struct sw_device *device)
 
 uint64_t sw_device_bytes(struct sw_device *device)
 {
-    uint64_t bytes = sw_scratch_bytes(&device->scratch);
+    uint64_t bytes = sw_scratch_bytes(&device->scratch) + sw_scratch_bytes(&device->combined);
     pthread_mutex_lock(&device->mutex);
     for (const struct sw_device_part *part = device->parts; part != NULL; part = part->next) {
         bytes += part->calls->bytes(part->part);

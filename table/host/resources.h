@@ -34,9 +34,10 @@ struct sw_device_part {
 struct sw_device {
     uint32_t threads; /* of the pool */
     pthread_mutex_t mutex;
-    struct sw_pool *pool;          /* NULL: no table in host memory yet */
-    struct sw_scratch_set scratch; /* of writes to tables in host memory */
-    struct sw_device_part *parts;  /* under `mutex` */
+    struct sw_pool *pool;           /* NULL: no table in host memory yet */
+    struct sw_scratch_set scratch;  /* of writes to tables in host memory */
+    struct sw_scratch_set combined; /* of write batches that threads carry out together */
+    struct sw_device_part *parts;   /* under `mutex` */
 };
 
 /* For a table in host memory: sets *device to the shared device of the configuration, or to a new

@@ -20,7 +20,7 @@ void sw_scratch_init(struct sw_scratch_set *set)
 
 void sw_scratch_fini(struct sw_scratch_set *set)
 {
-    for (uint32_t i = 0; i < SW_SCRATCH_AREAS_MAX; i++) {
+    for (uint32_t i = 0; i < SW_SCRATCH_TRIED_MAX; i++) {
         assert(set->areas[i].borrowed == 0);
         sw_memory_unmap(set->areas[i].memory, set->areas[i].bytes);
     }
@@ -104,6 +104,23 @@ struct sw_scratch_area *sw_scratch_borrow(struct sw_scratch_set *set, struct sw_
     return area;
 }
 
+struct sw_scratch_area *sw_scratch_try_borrow(struct sw_scratch_set *set, uint32_t first,
+                                              uint64_t bytes)
+{
+    for (uint32_t i = 0; i < SW_SCRATCH_TRIED_MAX; i++) {
+        struct sw_scratch_area *area = &set->areas[(first + i) % SW_SCRATCH_TRIED_MAX];
+        if (!try_to_borrow(area)) {
+            continue;
+        }
+        if (area->bytes >= bytes || enlarge(area, bytes)) {
+            return area;
+        }
+        sw_scratch_return(set, area);
+        return NULL;
+    }
+    return NULL;
+}
+
 void sw_scratch_return(struct sw_scratch_set *set, struct sw_scratch_area *area)
 {
     const uint32_t before = __atomic_exchange_n(&area->borrowed, 0, __ATOMIC_SEQ_CST);
@@ -119,7 +136,7 @@ void sw_scratch_return(struct sw_scratch_set *set, struct sw_scratch_area *area)
 uint64_t sw_scratch_bytes(struct sw_scratch_set *set)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < SW_SCRATCH_AREAS_MAX; i++) {
+    for (uint32_t i = 0; i < SW_SCRATCH_TRIED_MAX; i++) {
         bytes += __atomic_load_n(&set->areas[i].bytes, __ATOMIC_RELAXED);
     }
     return bytes;

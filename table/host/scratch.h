@@ -20,6 +20,8 @@
 
 /* Most areas of a set: most writes that run at the same time. */
 #define SW_SCRATCH_AREAS_MAX 8
+/* Most areas of a set whose borrowers do not wait (sw_scratch_try_borrow). */
+#define SW_SCRATCH_TRIED_MAX 32
 
 struct sw_scratch_area {
     void *memory; /* the borrower reads and changes this and `bytes` */
@@ -32,7 +34,7 @@ struct sw_scratch_set {
     pthread_cond_t returned;
     uint32_t waiting; /* atomic: threads that wait for an area */
     uint64_t need;    /* under `mutex`: the largest need so far */
-    struct sw_scratch_area areas[SW_SCRATCH_AREAS_MAX];
+    struct sw_scratch_area areas[SW_SCRATCH_TRIED_MAX];
 };
 
 void sw_scratch_init(struct sw_scratch_set *set);
@@ -48,6 +50,12 @@ SW_MUST_CHECK int sw_scratch_reserve(struct sw_scratch_set *set, uint64_t bytes)
 struct sw_scratch_area *sw_scratch_borrow(struct sw_scratch_set *set, struct sw_scratch_area *last,
                                           uint64_t bytes);
 void sw_scratch_return(struct sw_scratch_set *set, struct sw_scratch_area *area);
+
+/* Borrows a free area of at least `bytes`, which need not be reserved. Tries first the area with
+ * the number `first` modulo SW_SCRATCH_TRIED_MAX. Returns NULL if no area is free, or if memory is
+ * short. Never waits. Do not mix it with sw_scratch_borrow on one set. */
+struct sw_scratch_area *sw_scratch_try_borrow(struct sw_scratch_set *set, uint32_t first,
+                                              uint64_t bytes);
 
 /* Returns the bytes of all areas. */
 uint64_t sw_scratch_bytes(struct sw_scratch_set *set);

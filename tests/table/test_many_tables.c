@@ -295,6 +295,30 @@ Test(many_tables, scratch_has_room_for_the_largest_need)
     sw_scratch_fini(&set);
 }
 
+/* A borrower that does not wait gets every area, and then none. */
+Test(many_tables, scratch_is_tried)
+{
+    struct sw_scratch_set set;
+    struct sw_scratch_area *areas[SW_SCRATCH_TRIED_MAX];
+    sw_scratch_init(&set);
+    cr_assert_null(sw_scratch_try_borrow(&set, 0, UINT64_MAX / 2), "no memory");
+    for (uint32_t i = 0; i < SW_SCRATCH_TRIED_MAX; i++) {
+        areas[i] = sw_scratch_try_borrow(&set, 7, 4096 + i);
+        cr_assert_not_null(areas[i]);
+        cr_assert_geq(areas[i]->bytes, 4096 + i);
+        memset(areas[i]->memory, 1, 4096 + i);
+    }
+    cr_assert_eq(areas[0], &set.areas[7]);
+    cr_assert_null(sw_scratch_try_borrow(&set, 7, 1));
+    sw_scratch_return(&set, areas[5]);
+    cr_assert_eq(sw_scratch_try_borrow(&set, 7, 9000), areas[5]);
+    cr_assert_eq(areas[5]->bytes, 9000);
+    for (uint32_t i = 0; i < SW_SCRATCH_TRIED_MAX; i++) {
+        sw_scratch_return(&set, areas[i]);
+    }
+    sw_scratch_fini(&set);
+}
+
 struct borrower {
     struct sw_scratch_set *set;
     uint8_t number;

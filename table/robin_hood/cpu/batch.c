@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "table/robin_hood/cpu/admit.h"
+#include "table/robin_hood/cpu/combined.h"
 #include "table/robin_hood/cpu/expiring.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/get.h"
@@ -28,14 +29,6 @@ static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
     return mix;
 }
 
-/* Reports "no expiry time" for every key of the batch. */
-static void answer_never(const struct sw_batch *batch)
-{
-    if (batch->expires_out != NULL) {
-        memset(batch->expires_out, 0, batch->count * sizeof(*batch->expires_out));
-    }
-}
-
 #define RH_FIELD SW_WIDTH_SUFFIX
 #define SW_WIDTH_BODY "table/robin_hood/cpu/batch.inl"
 #include "table/each_width.inl"
@@ -50,7 +43,7 @@ static void run_reads(struct sw_cpu *cpu, struct sw_batch *batch)
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_expiring_reads, cpu, batch);
     } else {
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_reads, cpu, batch);
-        answer_never(batch);
+        sw_expiry_answer_never(batch);
     }
 }
 
@@ -99,12 +92,25 @@ static void run_writes(struct sw_cpu *cpu, struct sw_batch *batch, const struct 
         return;
     }
     sw_expiry_report_clock(cpu, batch);
+    sw_expiry_answer_never(batch);
     if (cpu->arena.rows != NULL) {
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_writes, cpu, batch, mix);
     } else {
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_writes, cpu, batch, mix);
     }
-    answer_never(batch);
+}
+
+static void write_batch(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
+{
+    sw_cpu_borrow_scratch(cpu);
+    run_writes(cpu, batch, mix);
+    sw_cpu_return_scratch(cpu);
+}
+
+static void write_alone(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const struct sw_cpu_mix mix = mix_of(batch);
+    write_batch(cpu, batch, &mix);
 }
 
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
@@ -116,9 +122,11 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
         sw_phase_lock_leave_read(&cpu->lock);
         return;
     }
-    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
-    sw_cpu_borrow_scratch(cpu);
-    run_writes(cpu, batch, &mix);
-    sw_cpu_return_scratch(cpu);
-    sw_phase_lock_leave_write(&cpu->lock);
+    const bool others = sw_cpu_begin_write(cpu);
+    if (!others || mix.deletes || !sw_cpu_write_combined(cpu, batch, write_alone)) {
+        batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+        write_batch(cpu, batch, &mix);
+        sw_phase_lock_leave_write(&cpu->lock);
+    }
+    sw_cpu_end_write(cpu);
 }

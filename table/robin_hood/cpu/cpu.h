@@ -55,6 +55,31 @@ struct sw_cpu_failed {
     uint64_t stash_occupied;
 };
 
+/* Write batches that are carried out together (combined.h). */
+#define SW_CPU_PARTS_MAX 32U
+struct sw_cpu_part;
+struct sw_cpu_combined {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint32_t parts_max; /* most parts that wait at the same time; 0: batches are never combined */
+    uint32_t writers;   /* atomic: threads that carry out a write batch, or wait for their turn */
+    uint32_t sleepers;  /* atomic: threads that wait for `changed` */
+    bool is_led;        /* atomic */
+    /* under `mutex`: parts that wait, the oldest first */
+    struct sw_cpu_part *waiting, **waiting_end;
+    uint32_t waiting_count;
+    /* The launch: written by the leader before it publishes a step in `next`. A thread takes a
+     * unit: SW_CPU_PARTITIONS / units neighbouring partitions. Unit u is taken when the low half of
+     * `next` is SW_CPU_PARTITIONS - units + u. */
+    uint64_t next; /* atomic: step << 32 | what is taken next; SW_CPU_PARTITIONS or more: nothing */
+    uint32_t done; /* atomic: units done in this step */
+    uint32_t units;
+    uint32_t count; /* of parts */
+    struct sw_cpu_part *parts[SW_CPU_PARTS_MAX];
+    void *job;    /* the leader's struct RH(job) */
+    bool inserts; /* the step inserts; otherwise it updates */
+};
+
 struct sw_cpu_image;
 struct sw_row_image;
 struct sw_expiry;
@@ -71,6 +96,7 @@ struct sw_cpu {
     struct sw_state state;
     struct sw_arena arena; /* rows; arena.rows is NULL: the values are integers */
     struct sw_cpu_scratch scratch;
+    struct sw_cpu_combined combined;
     struct sw_cpu_failed failed;
     struct sw_cpu_image *image;     /* guards the arrays; NULL: none. In exclusive phases */
     struct sw_row_image *row_image; /* keeps rows for an image; likewise */

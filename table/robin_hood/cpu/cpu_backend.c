@@ -10,6 +10,7 @@
 #include "table/host/parts.h"
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cpu/arrays.h"
+#include "table/robin_hood/cpu/combined.h"
 #include "table/robin_hood/cpu/cpu.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/image.h"
@@ -41,6 +42,7 @@ static void cpu_close(void *table)
     sw_expiry_close(cpu);
     sw_arena_close(&cpu->arena);
     sw_memory_unmap(cpu->slots, cpu->geometry.bytes_total);
+    sw_cpu_combined_close(cpu);
     sw_device_destroy(cpu->own_device);
     pthread_mutex_destroy(&cpu->facts_mutex);
     sw_phase_lock_fini(&cpu->lock);
@@ -98,6 +100,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     }
     /* the default attributes of Linux need no resources, so this cannot fail */
     pthread_mutex_init(&cpu->facts_mutex, NULL);
+    sw_cpu_combined_open(cpu);
     cpu->geometry = geometry;
     cpu->config = *config;
     cpu->expiry_calls = &expiry_calls;
@@ -122,6 +125,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
         return refuse_memory(bytes, reason, reason_size);
     }
     sw_cpu_publish(cpu);
+    sw_cpu_combined_allow(cpu);
     const uint32_t threads = sw_pool_threads(cpu->pool);
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cpu;

@@ -20,6 +20,7 @@
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_EXPIRY_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "table/robin_hood/cpu/cpu.h"
 #include "table/robin_hood/expiry_times.h"
@@ -88,6 +89,14 @@ static inline void sw_expiry_report_clock(struct sw_cpu *cpu, struct sw_batch *b
 {
     if (cpu->expiry != NULL) {
         batch->clock_ms = sw_expiry_clock(cpu, batch->clock_ms);
+    }
+}
+
+/* Reports "no expiry time" for every key of the batch. */
+static inline void sw_expiry_answer_never(const struct sw_batch *batch)
+{
+    if (batch->expires_out != NULL) {
+        memset(batch->expires_out, 0, batch->count * sizeof(*batch->expires_out));
     }
 }
 

@@ -6,7 +6,9 @@
 
 #include <string.h>
 
+#include "table/robin_hood/cpu/combined.h"
 #include "table/robin_hood/cpu/get.h"
+#include "table/robin_hood/cpu/room.h"
 
 /* Takes the next unit of a job's work. Relaxed: only the number matters; sw_pool_run orders the
  * data. */
@@ -17,6 +19,9 @@ static uint32_t next_unit(uint32_t *next)
 
 #define RH_FIELD SW_WIDTH_SUFFIX
 #define SW_WIDTH_BODY "table/robin_hood/cpu/parallel.inl"
+#include "table/each_width.inl"
+
+#define SW_WIDTH_BODY "table/robin_hood/cpu/combined.inl"
 #include "table/each_width.inl"
 
 uint64_t sw_parallel_record_bytes(uint32_t slot_bits)

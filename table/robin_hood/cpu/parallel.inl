@@ -181,10 +181,11 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
  * entries[k]. */
 struct RH(gather) {
     struct RH(slot) * entries;
-    uint32_t *index;
+    uint32_t *index; /* cleared before the first key enters */
     uint32_t shift;
     uint32_t mask;
     uint32_t count;
+    bool cleared;
 };
 
 static void RH(gather_init)(struct RH(gather) * gather, const struct RH(job) * job,
@@ -199,7 +200,7 @@ static void RH(gather_init)(struct RH(gather) * gather, const struct RH(job) * j
     gather->shift = 64 - bits;
     gather->mask = (1U << bits) - 1;
     gather->count = 0;
-    memset(gather->index, 0, sizeof(uint32_t) << bits);
+    gather->cleared = false;
 }
 
 /* Returns the place of m in the index, or the free place where m belongs. */
@@ -215,6 +216,10 @@ static uint32_t *RH(gather_find)(const struct RH(gather) * gather, RH_WORD m)
 static void RH(update_absent)(const struct RH(work) * work, struct RH(gather) * gather,
                               struct RH(record) * record, struct sw_counters *counters)
 {
+    if (!gather->cleared) {
+        memset(gather->index, 0, sizeof(*gather->index) * ((size_t)gather->mask + 1));
+        gather->cleared = true;
+    }
     uint32_t *name = RH(gather_find)(gather, record->m);
     struct RH(slot) *entry = *name != 0 ? &gather->entries[*name - 1] : NULL;
     RH_WORD old = entry != NULL ? entry->value : 0;
@@ -236,12 +241,12 @@ static void RH(update_absent)(const struct RH(work) * work, struct RH(gather) * 
 }
 
 /* Applies an operation to a present key, or to the key of the side cell. */
-static void RH(update_present)(const struct RH(job) * job, const struct RH(place) * place,
-                               struct RH(record) * record, struct sw_counters *counters)
+static void RH(update_present)(const struct RH(table) * table, const struct RH(work) * work,
+                               const struct RH(place) * place, struct RH(record) * record,
+                               struct sw_counters *counters)
 {
-    const struct RH(table) *table = job->table;
     RH_WORD out;
-    if (RH(decide_at)(job->work, record->i, record->op, place->found, place->value, record->value,
+    if (RH(decide_at)(work, record->i, record->op, place->found, place->value, record->value,
                       &out) == SW_EFFECT_WRITE) {
         RH(write_at)(table, place, record->m, out);
         if (place->found) {
@@ -255,34 +260,68 @@ static void RH(update_present)(const struct RH(job) * job, const struct RH(place
     record->found = place->found;
 }
 
-static void RH(update_partition)(const struct RH(job) * job, struct RH(partition) * partition)
+/* A run of records, and the run that the same thread updates next. */
+struct RH(run) {
+    struct RH(record) * records;
+    uint32_t count;
+    const struct RH(record) * after;
+    uint32_t after_count;
+};
+
+static const struct RH(record) * RH(record_ahead)(const struct RH(run) * run, uint32_t r)
 {
-    struct RH(record) *records = job->records + partition->first;
-    struct sw_counters counters = {0};
-    struct RH(gather) gather;
-    RH(gather_init)(&gather, job, partition);
-    for (uint32_t r = 0; r < partition->count && r < SW_CPU_AHEAD; r++) {
-        RH(prefetch)(job->table, records[r].m);
-    }
-    for (uint32_t r = 0; r < partition->count; r++) {
-        struct RH(record) *record = &records[r];
-        struct sw_op_counters *count = &counters.by_class[sw_op_class_of(record->op)];
-        if (partition->count - r > SW_CPU_AHEAD) {
-            RH(prefetch)(job->table, records[r + SW_CPU_AHEAD].m);
+    return r < run->count                      ? &run->records[r]
+           : r - run->count < run->after_count ? &run->after[r - run->count]
+                                               : NULL;
+}
+
+/* Updates the records of a run in order. The first SW_CPU_AHEAD home buckets are prefetched. */
+static void RH(update_run)(const struct RH(job) * job, const struct RH(work) * work,
+                           const struct RH(run) * run, struct RH(gather) * gather,
+                           struct sw_counters *counters)
+{
+    for (uint32_t r = 0; r < run->count; r++) {
+        struct RH(record) *record = &run->records[r];
+        struct sw_op_counters *count = &counters->by_class[sw_op_class_of(record->op)];
+        const struct RH(record) *far = RH(record_ahead)(run, r + SW_CPU_AHEAD);
+        const struct RH(record) *near = RH(record_ahead)(run, r + SW_CPU_NEAR);
+        if (far != NULL) {
+            RH(prefetch)(job->table, far->m);
         }
-        if (partition->count - r > SW_CPU_NEAR) {
-            RH(prefetch_next)(job->table, records[r + SW_CPU_NEAR].m);
+        if (near != NULL) {
+            RH(prefetch_next)(job->table, near->m);
         }
         struct RH(place) place = RH(locate)(job->table, record->m, &count->probes);
         if (place.found || record->m == RH_EMPTY) {
-            RH(update_present)(job, &place, record, &counters);
+            RH(update_present)(job->table, work, &place, record, counters);
         } else {
-            RH(update_absent)(job->work, &gather, record, &counters);
+            RH(update_absent)(work, gather, record, counters);
         }
         count->operations++;
         count->hits += record->found;
         count->misses += !record->found;
     }
+}
+
+/* Prefetches the home buckets of the first records of a run. */
+static void RH(begin_run)(const struct RH(job) * job, const struct RH(run) * run)
+{
+    for (uint32_t r = 0; r < SW_CPU_AHEAD; r++) {
+        const struct RH(record) *record = RH(record_ahead)(run, r);
+        if (record != NULL) {
+            RH(prefetch)(job->table, record->m);
+        }
+    }
+}
+
+static void RH(update_partition)(const struct RH(job) * job, struct RH(partition) * partition)
+{
+    const struct RH(run) run = {job->records + partition->first, partition->count, NULL, 0};
+    struct sw_counters counters = {0};
+    struct RH(gather) gather;
+    RH(gather_init)(&gather, job, partition);
+    RH(begin_run)(job, &run);
+    RH(update_run)(job, job->work, &run, &gather, &counters);
     partition->gathered = gather.count;
     partition->left_over = 0;
     partition->counters = counters;

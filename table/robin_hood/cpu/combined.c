@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * combined.c - the waiting parts, their leader, and the threads that wait.
+ */
+#include "table/robin_hood/cpu/combined.h"
+
+#include <assert.h>
+#include <sched.h>
+
+#include "table/host/parts.h"
+#include "table/robin_hood/cpu/expiry.h"
+
+/* A smaller batch costs less than to partition it. A larger one uses the threads of the pool, and
+ * its part would need more memory. */
+#define PART_OPS_MIN 256U
+#define PART_OPS_MAX (1U << 16)
+/* Fewer operations a unit would not hide the first waits for memory. */
+#define UNIT_OPS_MIN 256U
+/* Times that a thread checks for work before it sleeps: some 50 us. */
+#define SPINS 1000
+
+void sw_cpu_combined_open(struct sw_cpu *cpu)
+{
+    struct sw_cpu_combined *combined = &cpu->combined;
+    /* the default attributes of Linux need no resources, so these cannot fail */
+    pthread_mutex_init(&combined->mutex, NULL);
+    pthread_cond_init(&combined->changed, NULL);
+    combined->waiting_end = &combined->waiting;
+    combined->next = SW_CPU_PARTITIONS;
+}
+
+void sw_cpu_combined_allow(struct sw_cpu *cpu)
+{
+    const uint32_t cores = sw_cpu_cores();
+    uint32_t threads = sw_pool_threads(cpu->pool);
+    threads = threads < cores ? threads : cores;
+    if (threads >= SW_COMBINED_THREADS_MIN && cpu->config.value_bytes == 0 &&
+        cpu->config.stash_slots > 0) {
+        cpu->combined.parts_max = threads < SW_CPU_PARTS_MAX ? threads : SW_CPU_PARTS_MAX;
+    }
+}
+
+void sw_cpu_combined_close(struct sw_cpu *cpu)
+{
+    assert(cpu->combined.waiting == NULL && cpu->combined.writers == 0);
+    pthread_cond_destroy(&cpu->combined.changed);
+    pthread_mutex_destroy(&cpu->combined.mutex);
+}
+
+/* --- the leader ------------------------------------------------------------------------------- */
+
+/* Wakes the threads that sleep. The caller has changed `next` or `is_led`, which they wait for. All
+ * these accesses are sequentially consistent. So either this thread sees the sleeper, or the
+ * sleeper, which checks again after it has counted itself, sees the change. */
+static void wake(struct sw_cpu_combined *combined)
+{
+    if (__atomic_load_n(&combined->sleepers, __ATOMIC_SEQ_CST) > 0) {
+        pthread_mutex_lock(&combined->mutex);
+        pthread_cond_broadcast(&combined->changed);
+        pthread_mutex_unlock(&combined->mutex);
+    }
+}
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+void sw_cpu_run_step(struct sw_cpu *cpu, bool inserts, void (*help)(struct sw_cpu *cpu))
+{
+    struct sw_cpu_combined *combined = &cpu->combined;
+    const uint64_t step = __atomic_load_n(&combined->next, __ATOMIC_RELAXED) >> 32;
+    combined->inserts = inserts;
+    __atomic_store_n(&combined->done, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&combined->next, ((step + 1) << 32) + SW_CPU_PARTITIONS - combined->units,
+                     __ATOMIC_SEQ_CST);
+    wake(combined);
+    help(cpu);
+    for (int i = 0; __atomic_load_n(&combined->done, __ATOMIC_ACQUIRE) < combined->units; i++) {
+        if (i < SPINS) {
+            cpu_relax();
+        } else {
+            sched_yield(); /* the kernel may have stopped a thread in its partition */
+        }
+    }
+}
+
+/* Takes the oldest parts for which a launch has room. Returns the number of their operations. */
+static uint64_t take_parts(struct sw_cpu *cpu)
+{
+    struct sw_cpu_combined *combined = &cpu->combined;
+    uint64_t operations = 0;
+    combined->count = 0;
+    pthread_mutex_lock(&combined->mutex);
+    while (combined->waiting != NULL && combined->count < SW_CPU_PARTS_MAX &&
+           operations + combined->waiting->batch->count <= cpu->config.batch_ops_max) {
+        struct sw_cpu_part *part = combined->waiting;
+        operations += part->batch->count;
+        combined->parts[combined->count++] = part;
+        combined->waiting = part->next;
+    }
+    if (combined->waiting == NULL) {
+        combined->waiting_end = &combined->waiting;
+    }
+    combined->waiting_count -= combined->count;
+    pthread_mutex_unlock(&combined->mutex);
+    combined->units = SW_CPU_PARTITIONS;
+    while (combined->units > 1 && operations / combined->units < UNIT_OPS_MIN) {
+        combined->units /= 2;
+    }
+    return operations;
+}
+
+/* Returns whether a launch would admit these operations, and would concern no expiry times. */
+static bool is_certain(const struct sw_cpu *cpu, uint64_t operations)
+{
+    return cpu->state.occupied + operations <= cpu->geometry.occupied_max &&
+           cpu->state.stash_occupied <= cpu->geometry.stash_max && !sw_expiry_some(cpu);
+}
+
+/* Carries out the waiting parts, in a write phase. */
+static void lead(struct sw_cpu *cpu, sw_cpu_write_alone *write_alone)
+{
+    struct sw_cpu_combined *combined = &cpu->combined;
+    sw_phase_lock_enter_uncounted(&cpu->lock);
+    const bool certain = is_certain(cpu, take_parts(cpu));
+    for (uint32_t k = 0; k < combined->count; k++) {
+        struct sw_batch *batch = combined->parts[k]->batch;
+        batch->write_sequence = sw_phase_lock_count(&cpu->lock);
+        if (certain) {
+            sw_expiry_report_clock(cpu, batch);
+            sw_expiry_answer_never(batch);
+        } else {
+            write_alone(cpu, batch);
+        }
+    }
+    if (certain && combined->count > 0) {
+        sw_cpu_borrow_scratch(cpu);
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_launch, cpu);
+        sw_cpu_return_scratch(cpu);
+    }
+    sw_phase_lock_leave_write(&cpu->lock);
+    for (uint32_t k = 0; k < combined->count; k++) {
+        __atomic_store_n(&combined->parts[k]->stage, certain ? SW_PART_LAUNCHED : SW_PART_ALONE,
+                         __ATOMIC_RELEASE); /* the part may be gone now */
+    }
+}
+
+static bool is_done(const struct sw_cpu_part *part)
+{
+    return __atomic_load_n(&part->stage, __ATOMIC_ACQUIRE) != SW_PART_WAITS;
+}
+
+/* Leads if no other thread does, and if the part still waits. Returns false if another leads. */
+static bool try_to_lead(struct sw_cpu *cpu, const struct sw_cpu_part *part,
+                        sw_cpu_write_alone *write_alone)
+{
+    struct sw_cpu_combined *combined = &cpu->combined;
+    if (__atomic_load_n(&combined->is_led, __ATOMIC_RELAXED) ||
+        __atomic_exchange_n(&combined->is_led, true, __ATOMIC_ACQUIRE)) {
+        return false;
+    }
+    if (!is_done(part)) { /* the leader before may have taken it */
+        lead(cpu, write_alone);
+    }
+    __atomic_store_n(&combined->is_led, false, __ATOMIC_SEQ_CST);
+    wake(combined);
+    return true;
+}
+
+/* --- the threads that wait -------------------------------------------------------------------- */
+
+/* Returns whether this thread has something to do. */
+static bool may_go_on(const struct sw_cpu *cpu, const struct sw_cpu_part *part)
+{
+    return is_done(part) || sw_cpu_launch_has_work(cpu) ||
+           !__atomic_load_n(&cpu->combined.is_led, __ATOMIC_SEQ_CST);
+}
+
+/* Waits until there may be something to do: first awake, then asleep. */
+static void wait_for_work(struct sw_cpu *cpu, const struct sw_cpu_part *part)
+{
+    struct sw_cpu_combined *combined = &cpu->combined;
+    for (int i = 0; i < SPINS; i++) {
+        if (may_go_on(cpu, part)) {
+            return;
+        }
+        cpu_relax();
+    }
+    pthread_mutex_lock(&combined->mutex);
+    __atomic_fetch_add(&combined->sleepers, 1, __ATOMIC_SEQ_CST);
+    while (!may_go_on(cpu, part)) {
+        pthread_cond_wait(&combined->changed, &combined->mutex);
+    }
+    __atomic_fetch_sub(&combined->sleepers, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&combined->mutex);
+}
+
+static void wait_for(struct sw_cpu *cpu, const struct sw_cpu_part *part,
+                     sw_cpu_write_alone *write_alone)
+{
+    while (!is_done(part)) {
+        if (sw_cpu_launch_has_work(cpu)) {
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_help_launch, cpu);
+        } else if (!try_to_lead(cpu, part, write_alone)) {
+            wait_for_work(cpu, part);
+        }
+    }
+}
+
+/* --- a part ----------------------------------------------------------------------------------- */
+
+static bool may_combine(const struct sw_cpu *cpu, const struct sw_batch *batch)
+{
+    return cpu->combined.parts_max > 0 && batch->ops == NULL && batch->count >= PART_OPS_MIN &&
+           batch->count <= PART_OPS_MAX && batch->leftover_keys == NULL &&
+           !sw_expiry_sets_or_removes(batch);
+}
+
+/* Reserves a place among the parts that wait. */
+static bool reserve(struct sw_cpu_combined *combined)
+{
+    bool fits = false;
+    pthread_mutex_lock(&combined->mutex);
+    fits = combined->waiting_count < combined->parts_max;
+    combined->waiting_count += fits;
+    pthread_mutex_unlock(&combined->mutex);
+    return fits;
+}
+
+static void append(struct sw_cpu_combined *combined, struct sw_cpu_part *part)
+{
+    pthread_mutex_lock(&combined->mutex);
+    *combined->waiting_end = part;
+    combined->waiting_end = &part->next;
+    pthread_mutex_unlock(&combined->mutex);
+}
+
+static void unreserve(struct sw_cpu_combined *combined)
+{
+    pthread_mutex_lock(&combined->mutex);
+    combined->waiting_count--;
+    pthread_mutex_unlock(&combined->mutex);
+}
+
+bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
+                           sw_cpu_write_alone *write_alone)
+{
+    struct sw_cpu_combined *combined = &cpu->combined;
+    const uint32_t ops =
+        cpu->config.batch_ops_max < PART_OPS_MAX ? cpu->config.batch_ops_max : PART_OPS_MAX;
+    if (!may_combine(cpu, batch) || !reserve(combined)) {
+        return false;
+    }
+    const uint64_t bytes =
+        cpu->config.slot_bits == 64 ? sw_part_bytes_s64(ops) : sw_part_bytes_s128(ops);
+    const int core = sched_getcpu(); /* the same memory for the same core: it may be in its cache */
+    struct sw_scratch_area *area =
+        sw_scratch_try_borrow(&cpu->device->combined, core > 0 ? (uint32_t)core : 0, bytes);
+    if (area == NULL) {
+        unreserve(combined);
+        return false;
+    }
+    struct sw_cpu_part *part = area->memory;
+    *part = (struct sw_cpu_part){.batch = batch};
+    SW_BY_WIDTH(cpu->config.slot_bits, sw_partition_part, cpu, part);
+    append(combined, part);
+    wait_for(cpu, part, write_alone);
+    if (part->stage == SW_PART_LAUNCHED) {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_answer_part, part);
+    }
+    sw_scratch_return(&cpu->device->combined, area);
+    return true;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * combined.inl - parts of a launch (combined.h). Included by parallel.c once per width, after
+ * parallel.inl.
+ */
+
+uint64_t RH(part_bytes)(uint32_t operations)
+{
+    const uint64_t header = (sizeof(struct sw_cpu_part) + 63) / 64 * 64;
+    const uint64_t ops = ((uint64_t)operations + 63) / 64 * 64;
+    return header + ops * (sizeof(struct RH(record)) + sizeof(RH_WORD));
+}
+
+void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part)
+{
+    const struct RH(table) seeded = {.seed = cpu->config.seed}; /* the table itself may change */
+    const struct sw_batch *batch = part->batch;
+    const RH_WORD *keys = batch->keys, *values = batch->values;
+    const uint64_t header = (sizeof(*part) + 63) / 64 * 64;
+    struct RH(record) *records = (void *)((uint8_t *)part + header);
+    RH_WORD *m = (void *)(records + ((uint64_t)batch->count + 63) / 64 * 64);
+    uint32_t next[SW_CPU_PARTITIONS + 1] = {0};
+    for (uint32_t i = 0; i < batch->count; i++) {
+        m[i] = RH(mix)(&seeded, SW_LOAD_ONCE(keys + i));
+        next[RH(partition_of)(m[i]) + 1]++;
+    }
+    for (uint32_t p = 0; p < SW_CPU_PARTITIONS; p++) {
+        next[p + 1] += next[p];
+    }
+    memcpy(part->first, next, sizeof(part->first));
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct RH(record) *record = &records[next[RH(partition_of)(m[i])]++];
+        record->m = m[i];
+        record->value = values != NULL ? SW_LOAD_ONCE(values + i) : 0;
+        record->i = i;
+        record->op = (uint8_t)batch->op;
+    }
+    part->records = records;
+    part->keys = m;
+}
+
+/* What a thread counts of a part. */
+struct RH(tally) {
+    uint64_t probes, inserted, updated;
+};
+
+/* Returns the index of the first record of a unit in part k. */
+static uint32_t RH(unit_first)(const struct sw_cpu_combined *launch, uint32_t k, uint32_t unit)
+{
+    return launch->parts[k]->first[unit * (SW_CPU_PARTITIONS / launch->units)];
+}
+
+static struct RH(run) RH(run_of)(const struct sw_cpu_combined *launch, uint32_t k, uint32_t unit)
+{
+    const uint32_t first = RH(unit_first)(launch, k, unit);
+    struct RH(run) run = {(struct RH(record) *)launch->parts[k]->records + first,
+                          RH(unit_first)(launch, k, unit + 1) - first, NULL, 0};
+    if (k + 1 < launch->count) {
+        const uint32_t after = RH(unit_first)(launch, k + 1, unit);
+        run.after = (const struct RH(record) *)launch->parts[k + 1]->records + after;
+        run.after_count = RH(unit_first)(launch, k + 1, unit + 1) - after;
+    }
+    return run;
+}
+
+/* Updates a unit: the operations of all parts, in the order of the parts. */
+static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
+                            struct RH(tally) * tally)
+{
+    struct RH(job) *job = launch->job;
+    struct RH(partition) *partition = &job->partitions[unit];
+    struct RH(gather) gather;
+    uint64_t inserted = 0;
+    RH(gather_init)(&gather, job, partition);
+    for (uint32_t k = 0; k < launch->count; k++) {
+        const struct sw_batch *batch = launch->parts[k]->batch;
+        const struct RH(work) work = {.op = batch->op, .expected = batch->expected};
+        const struct RH(run) run = RH(run_of)(launch, k, unit);
+        struct sw_counters counters = {0};
+        if (k == 0) {
+            RH(begin_run)(job, &run);
+        }
+        RH(update_run)(job, &work, &run, &gather, &counters);
+        tally[k].probes += counters.by_class[sw_op_class_of(batch->op)].probes;
+        tally[k].inserted += counters.inserted;
+        tally[k].updated += counters.updated;
+        inserted += counters.inserted;
+    }
+    partition->gathered = gather.count;
+    partition->counters.inserted = inserted;
+}
+
+void RH(help_launch)(struct sw_cpu *cpu)
+{
+    struct sw_cpu_combined *launch = &cpu->combined;
+    struct RH(tally) tally[SW_CPU_PARTS_MAX] = {{0}};
+    uint32_t taken = 0;
+    for (;; taken++) {
+        const uint32_t at = (uint32_t)__atomic_fetch_add(&launch->next, 1, __ATOMIC_ACQUIRE);
+        if (at >= SW_CPU_PARTITIONS) {
+            break; /* the launch may be over, if taken is 0 */
+        }
+        const uint32_t unit = at + launch->units - SW_CPU_PARTITIONS;
+        struct RH(partition) *partition = &((struct RH(job) *)launch->job)->partitions[unit];
+        if (!launch->inserts) {
+            RH(update_unit)(launch, unit, tally);
+        } else if (partition->gathered > 0) {
+            RH(insert_partition)(launch->job, partition);
+        }
+    }
+    if (taken == 0) {
+        return;
+    }
+    for (uint32_t k = 0; k < launch->count && !launch->inserts; k++) {
+        __atomic_fetch_add(&launch->parts[k]->probes, tally[k].probes, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&launch->parts[k]->inserted, tally[k].inserted, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&launch->parts[k]->updated, tally[k].updated, __ATOMIC_RELAXED);
+    }
+    __atomic_fetch_add(&launch->done, taken, __ATOMIC_RELEASE);
+}
+
+/* Sets the memory of each unit in the scratch. */
+static void RH(place_units)(struct RH(job) * job, const struct sw_cpu_combined *launch)
+{
+    uint32_t at = 0;
+    for (uint32_t unit = 0; unit < launch->units; unit++) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < launch->count; k++) {
+            count += RH(unit_first)(launch, k, unit + 1) - RH(unit_first)(launch, k, unit);
+        }
+        job->partitions[unit] = (struct RH(partition)){.first = at, .count = count};
+        at += count;
+    }
+    for (uint32_t p = launch->units; p < SW_CPU_PARTITIONS; p++) {
+        job->partitions[p].count = 0;
+    }
+}
+
+void RH(run_launch)(struct sw_cpu *cpu)
+{
+    struct sw_cpu_combined *launch = &cpu->combined;
+    struct sw_batch *last = launch->parts[launch->count - 1]->batch;
+    const uint64_t stash_before = cpu->state.stash_occupied;
+    struct RH(work) work = {.op = last->op}; /* the table has a stash: no leftovers */
+    struct RH(job) job;
+    struct sw_counters counters = {0};
+    uint32_t gathered = 0;
+    job.table = &cpu->table.RH_FIELD;
+    job.work = &work;
+    job.entries = cpu->scratch.entries;
+    job.index = cpu->scratch.index;
+    RH(place_units)(&job, launch);
+    launch->job = &job;
+    sw_cpu_run_step(cpu, false, RH(help_launch));
+    for (uint32_t unit = 0; unit < launch->units; unit++) {
+        gathered += job.partitions[unit].gathered;
+    }
+    if (gathered > 0) {
+        sw_cpu_run_step(cpu, true, RH(help_launch));
+    }
+    RH(finish_upsert)(&job, &work, &counters);
+    last->counters.by_class[SW_CLASS_UPSERT].probes += counters.by_class[SW_CLASS_UPSERT].probes;
+    last->counters.failures = counters.failures;
+    last->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
+}
+
+void RH(answer_part)(struct sw_cpu_part *part)
+{
+    struct sw_batch *batch = part->batch;
+    const struct RH(record) *records = part->records;
+    struct sw_op_counters *count = &batch->counters.by_class[sw_op_class_of(batch->op)];
+    const size_t words = ((size_t)batch->count + 63) / 64;
+    uint64_t *found = part->keys;
+    RH_WORD *previous = batch->previous;
+    uint64_t hits = 0;
+    memset(found, 0, words * sizeof(*found));
+    for (uint32_t r = 0; r < batch->count; r++) {
+        const struct RH(record) *record = &records[r];
+        if (previous != NULL) {
+            previous[record->i] = record->value;
+        }
+        found[record->i / 64] |= (uint64_t)record->found << (record->i % 64);
+        hits += record->found;
+    }
+    if (batch->found != NULL) {
+        memcpy(batch->found, found, words * sizeof(*found));
+    }
+    count->operations += batch->count;
+    count->probes += part->probes;
+    count->hits += hits;
+    count->misses += batch->count - hits;
+    batch->counters.inserted += part->inserted;
+    batch->counters.updated += part->updated;
+    sw_cpu_admit_all(batch);
+}
