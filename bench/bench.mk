@@ -48,6 +48,10 @@ bench-served: sherwoodd-null ## measure the rates that clients get, for every ki
 	@deploy/deps build redis-server gnuplot-nox
 	@$(MAKE) --no-print-directory all
 	@bench/serve/served.py --build $(BUILD)
+.PHONY: bench-host
+bench-host: $(BUILD)/random-lines ## measure gets and sets of a table in host memory by socket, beside random lines of memory, into output/<time>/served
+	@$(MAKE) --no-print-directory all
+	@bench/serve/served.py --build $(BUILD) --parts host --backend cpu --frames 1Ki,4Ki,64Ki
 
 # The study of durability: OUTPUT must be on the disk that is measured. Its ceilings are a program of their own.
 CEILINGS_OBJ := $(call obj,bench/serve/ceilings/main.c)
@@ -59,6 +63,15 @@ ifneq ($(NVCC),)
 $(BUNDLE)/durability-ceilings: $(CEILINGS_OBJ) $(BUILD)/libproto.a $(BUILD)/libtable.a
 $(BUNDLE)/durability-ceilings: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 bundle-files: $(BUNDLE)/durability-ceilings
+endif
+# Random lines of host memory: the ceiling of the part `host` of served.py.
+LINES_OBJ := $(call obj,bench/serve/ceilings/random_lines.c)
+$(BUILD)/random-lines: $(LINES_OBJ) $(BUILD)/libtable.a
+	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+ifneq ($(NVCC),)
+$(BUNDLE)/random-lines: $(LINES_OBJ) $(BUILD)/libtable.a
+$(BUNDLE)/random-lines: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+bundle-files: $(BUNDLE)/random-lines
 endif
 .PHONY: bench-durability
 bench-durability: ## measure the cost of the log and of snapshots, and plain programs on the same disk, into output/<time>/durability

@@ -64,6 +64,9 @@ class Results:
                 null = {**same, "library": "sherwood-null", "operation": operation}
                 base = self.rates(**null, load=load) or self.rates(**null, load="")
                 out += self.ratio(key, values, "ratio_to_null", base)
+            if metric == RATE and study == "host_served" and operation == "get":
+                lines = self.rates(study=study, operation="random_lines_read")
+                out += self.ratio(key, values, "ratio_to_lines", lines)
             if metric == "latency_p99" and operation == "resp_get_p1":
                 base = self.values.get((key, "latency_p50", unit))
                 out += self.ratio(key, values, "p99_to_p50", base)
@@ -95,6 +98,8 @@ PARTS = {
              ("delete", "0.85"): 0.4, ("delete", "0.95"): 0.25},
 }
 ROWS_TO_NULL = 0.8  # rows of a table, over rows of the daemon without a table
+# A table in host memory: sets of stored keys over gets by the same frames, and gets over random lines of memory.
+HOST = {("update", "ratio_to_get"): 0.6, ("get", "ratio_to_lines"): 0.45}
 # (operation, metric): at least, or at most where it is negative. They hold for every row.
 OTHERS = {
     ("get", "ratio_to_null"): 0.9,
@@ -115,6 +120,8 @@ def bar_of(key, metric):
     study, library, operation, bits, load, batch = key
     if (study, library, metric) == ("rows_served", "sherwood", "ratio_to_null"):
         return ROWS_TO_NULL
+    if study == "host_served":
+        return HOST.get((operation, metric))
     if study != "served" or library != "sherwood":
         return None
     if metric == "ratio_to_get" and batch.isdigit() and (operation, load) in PARTS.get(int(batch), {}):

@@ -26,6 +26,8 @@ from table import tables  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = ("frames32", "clients", "frames64", "null", "cluster", "redis", "engines", "rows")
+# Parts that run only if --parts names them.
+OTHER_PARTS = ("host",)
 # The commands that RESP clients send to the daemon without a table.
 NULL_RESP = ("resp_get_p64", "resp_set_p64", "resp_get_p1")
 # Loads of the steps: the fills, the slices that are written and deleted in turn, and the loads of the other engines.
@@ -38,6 +40,9 @@ CACHE_VALUE_BYTES = 60
 ROW_FRAME_MAX = 65536
 ROW_LOAD = 0.75
 ROW_ARENA = "256M"
+# The table in host memory: its slots and keys.
+HOST_SLOTS = "128Mi"
+HOST_KEYS = 100_000_000
 
 
 def arguments():
@@ -49,9 +54,11 @@ def arguments():
     add("--frames", default="4Ki,64Ki,256Ki", help="keys a frame (%(default)s)")
     add("--row-bytes", type=int, default=256, help="bytes of a row of floats (%(default)s)")
     add("--row-slots", type=number, default=number("16Mi"), help="slots of the table of rows (16Mi)")
+    add("--host-slots", type=number, default=number(HOST_SLOTS), help="slots of the table in host memory (%(default)s)")
+    add("--host-keys", type=number, default=HOST_KEYS, help="keys in it (%(default)s)")
     add("--idle", type=int, default=10000, help="silent connections (%(default)s)")
     add("--folder", default="h200/served", help="of bench/results, for the sources in tables.md (%(default)s)")
-    options = parsed(parser, "served", PARTS)
+    options = parsed(parser, "served", PARTS + OTHER_PARTS)
     options.frames = [number(text) for text in options.frames.split(",")]
     if set(options.frames) - set(DEPTHS):
         parser.error(f"frames have {', '.join(map(str, DEPTHS))} keys")
@@ -314,6 +321,33 @@ class Served(Study):
             self.note(row_of(operation), self.load(
                 daemon.unix(), *stored, "-o", word, *self.drawn(frame),
                 *(["--no-verify"] if library != "sherwood" else []), hits=1)[0], "p50", "p99")
+
+    def host(self):
+        """Gets and sets of stored keys of a table in host memory, beside random lines of that memory."""
+        with self.start("sherwoodd", "--key-bits", "64", "--capacity", str(self.options.host_slots), "--max-load",
+                        "0.85", "--backend", "cpu") as daemon:
+            self.insert(daemon, self.options.frames[-1], self.options.host_keys)
+            self.repeated("host memory", [("random lines", self.random_lines),
+                                          *((f"{frame} keys a frame", lambda f=frame: self.host_frames(daemon, f))
+                                            for frame in self.options.frames)])
+
+    def random_lines(self):
+        """The ceiling: all processors read, then write, random lines of 64 bytes."""
+        done = subprocess.run([self.build / "random-lines", "--seconds", str(self.options.seconds / 2)], text=True,
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            raise Failed(f"random-lines: {done.stderr.strip()}")
+        for line in done.stdout.splitlines():
+            name, rate = line.split()
+            self.results.add(self.repetition, Row(name, "", None, 1, "plain", "host_served"), RATE, float(rate), "1/s")
+            self.say(f"  {name}: {float(rate) / 1e6:.4g} M lines/s")
+
+    def host_frames(self, daemon, frame):
+        stored = (daemon.unix(), "-n", self.options.host_keys, *self.shape(frame))
+        load = self.options.host_keys / self.options.host_slots
+        for operation, word in (("get", "get"), ("update", "set")):
+            self.note(Row(operation, 128, load, frame, "sherwood", "host_served"),
+                      self.load(*stored, "-o", word, *self.drawn(frame), hits=1)[0], "p50", "p99")
 
     # --- what is written -------------------------------------------------------------------------
 
