@@ -13,6 +13,9 @@ import expiring_moves  # noqa: E402  (its folder is no package)
 import registry  # noqa: E402
 import shard_moves  # noqa: E402
 import static_moves  # noqa: E402
+import table_files  # noqa: E402
+import table_order  # noqa: E402
+import table_swaps  # noqa: E402
 
 # Rule: what happens without it, and after how many steps at least.
 WITHOUT = {"handed_is_durable": ("both serve", 8), "freeze": ("both serve", 6), "ask_target": ("both serve", 8),
@@ -113,6 +116,57 @@ def registry_holds():
         model = registry.Model(off=rule, operators=0 if deposes else 2, members=2 if deposes else 0)
         found, path, _ = registry.explore(model)
         equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+
+
+# Rule: the smallest budget in which its absence is seen, what is seen, and after how many steps.
+WRITES, SWAPS, DROPS, BREAKS = (table_files.Budget(*numbers) for numbers in (
+    (2, 0, 0, 0, 1), (2, 1, 0, 0, 1), (1, 0, 1, 1, 1), (3, 0, 0, 0, 1, 1)))
+FILES_WITHOUT = {"name-waits-for-log": (WRITES, "not a prefix", 8), "least-through": (WRITES, "a segment is missing", 8),
+                 "catalog-last": (WRITES, "a snapshot is missing", 8), "forget-after-catalog": (WRITES, "a segment is missing", 8),
+                 "number-in-lock": (WRITES, "not a prefix", 8), "through-in-lock": (WRITES, "not a prefix", 7),
+                 "skip-by-table": (WRITES, "not a prefix", 7), "files-by-catalog": (DROPS, "a snapshot is missing", 8),
+                 "ids-once": (DROPS, "not a prefix", 9), "changes-by-catalog": (SWAPS, "not a prefix", 6),
+                 "catalog-in-mutex": (SWAPS, "not a prefix", 7), "mend-all": (BREAKS, "a segment is missing", 7)}
+
+
+@case
+def table_files_hold():
+    """model of one log and the catalogs of several tables: a start behind any crash finds a prefix with all that is durable"""
+    for budget in (SWAPS, DROPS, BREAKS, table_files.Budget(2, 0, 0, 0, 2), table_files.Budget(2, 0, 1, 0, 1, 1)):
+        wrong, path, states = table_files.explore(table_files.Model(budget))
+        equal(wrong, None, path)
+        check(states > 7000, f"all {states} states were seen")
+
+
+@case
+def table_files_need_each_rule():
+    """model of the files of several tables: without any one rule a fault is found"""
+    equal(set(FILES_WITHOUT), set(table_files.RULES), "every rule is tried")
+    for rule, (budget, wrong, steps) in FILES_WITHOUT.items():
+        found, path, _ = table_files.explore(table_files.Model(budget, off=rule))
+        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+
+
+TABLE_SWAPS_WITHOUT = {"look-again": ("old table", 6), "number-before-publish": ("wrong place", 7),
+                       "answer-after-publish": ("old table", 5), "answer-when-durable": ("undone", 3), "drop-drains": ("freed", 8)}
+
+
+@case
+def table_swaps_hold():
+    """model of SWAP and DROP beside frames: no request reaches an old table behind the reply, also after a crash"""
+    wrong, path, states = table_swaps.explore(table_swaps.Model())
+    equal(wrong, None, path)
+    check(states > 2500, f"all {states} states were seen")
+    equal(set(TABLE_SWAPS_WITHOUT), set(table_swaps.RULES), "every rule is tried")
+    for rule, (wrong, steps) in TABLE_SWAPS_WITHOUT.items():
+        found, path, _ = table_swaps.explore(table_swaps.Model(off=rule))
+        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+
+
+@case
+def table_numbers_keep_the_order_sent():
+    """model: numbers given when a write is handed to its table keep a prefix of a pipeline; those of launches do not"""
+    equal([table_order.lost(at_launch) for at_launch in (False, True)], [(0, 6), (5, 6)], "orders that lose the prefix")
 
 
 main()
