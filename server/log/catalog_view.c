@@ -182,7 +182,7 @@ static int put(const struct sw_catalog *catalog, const struct sw_places *places,
 {
     char error[SW_TABLES_ERROR_BYTES] = "";
     struct sw_config *configs = calloc(places->count, sizeof(*configs));
-    const struct sw_config **at = calloc(places->count, sizeof(*at));
+    const struct sw_config **at = calloc(places->count, sizeof(struct sw_config *));
     int status = -1;
     snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for %u tables", places->count);
     if (configs != NULL && at != NULL &&
