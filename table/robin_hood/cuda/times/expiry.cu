@@ -27,8 +27,9 @@ void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *
     if (expiry != NULL) {
         const uint64_t held = __atomic_load_n(&expiry->held, __ATOMIC_RELAXED);
         if (sw_cuda_expiry_is_open(expiry)) {
-            facts->bytes_reserved +=
-                expiry->bytes + expiry->times->scratch_bytes + expiry->times->arrays.bytes;
+            facts->bytes_reserved += expiry->bytes + expiry->times->scratch_bytes +
+                                     expiry->times->arrays.bytes +
+                                     sw_device_bytes(expiry->times->own_device);
             facts->bytes_unused +=
                 sw_cuda_pool_unused(&expiry->times->pool, expiry->times->arrays.bytes);
         }
