@@ -354,7 +354,8 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
 }
 
 static struct sw_seat_parts parts_of(struct sw_loop *loop, struct sw_table *table,
-                                     const struct sw_config *config, struct sw_gate *gate)
+                                     const struct sw_config *config, struct sw_gate *gate,
+                                     const struct sw_account *account)
 {
     const struct sw_loop_owner *owner = &loop->owner;
     return (struct sw_seat_parts){
@@ -366,6 +367,7 @@ static struct sw_seat_parts parts_of(struct sw_loop *loop, struct sw_table *tabl
                   owner->registry, owner->mover, owner->live, owner->timings, owner->tables},
         .wal = owner->wal,
         .gate = gate,
+        .account = account,
         .check_lease = owner->ha != NULL ? check_lease : NULL,
         .may = loop->index == 0 ? sw_loop_sweeping : NULL,
         .context = loop,
@@ -375,7 +377,8 @@ static struct sw_seat_parts parts_of(struct sw_loop *loop, struct sw_table *tabl
 
 int sw_loop_open_seat(struct sw_loop *loop, struct sw_seat *seat, const struct sw_served *served)
 {
-    const struct sw_seat_parts parts = parts_of(loop, served->table, served->config, served->gate);
+    const struct sw_seat_parts parts =
+        parts_of(loop, served->table, served->config, served->gate, served->account);
     return sw_seat_init(seat, &parts, &loop->first);
 }
 
@@ -384,7 +387,8 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t loo
     const struct sw_loop_owner *owner = &loop->owner;
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
                                              owner->repl,   owner->timings,  owner->region_budget};
-    const struct sw_seat_parts parts = parts_of(loop, table, loop->config, owner->gate);
+    const struct sw_seat_parts parts =
+        parts_of(loop, table, loop->config, owner->gate, owner->account);
     if (init_net(loop, loop->index, loops) != 0 || sw_seat_init(&loop->first, &parts, NULL) != 0) {
         return -1;
     }

@@ -4,6 +4,7 @@
  */
 #include "server/seat.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/bulk/bulk.h"
@@ -38,6 +39,8 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
         sw_batches_set_lease(batches, parts->check_lease, parts->context);
     }
     sw_batches_set_timings(batches, parts->owner.timings);
+    batches->account = parts->account;
+    snprintf(batches->place, sizeof(batches->place), "%s", SW_PLACE_DEFAULT);
     if (parts->gate != NULL) {
         sw_batches_set_gate(batches, parts->gate);
     }
@@ -214,6 +217,8 @@ static void adopt(struct sw_list *seats, struct sw_seat *first,
     for (uint32_t i = 0; i < tables->view->catalog.count; i++) {
         struct sw_seat *seat = tables->view->served[i]->loops[tables->loop].seat;
         sw_batches_set_table(&seat->batches, tables->view->served[i]->id);
+        memcpy(seat->batches.place, tables->view->catalog.places[i].name,
+               sizeof(seat->batches.place));
         if (!sw_list_is_linked(&seat->link)) {
             seat->batches.obstacles = first->batches.obstacles;
             sw_list_push(seats, &seat->link);

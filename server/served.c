@@ -34,7 +34,11 @@ static void close_seats(struct sw_served *served, uint32_t count)
 static void free_table(struct sw_served *served)
 {
     sw_gate_destroy(served->gate);
+    if (served->account != NULL) {
+        sw_account_close(served->account); /* which reads the figures of the table */
+    }
     sw_table_destroy(served->table);
+    free(served->account);
     free((void *)served->config);
 }
 
@@ -59,6 +63,7 @@ static void close_table(void *argument, struct sw_served *served)
     const struct sw_server *server = argument;
     if (served->table == server->table) {
         empty_table(server);
+        (void)sw_account_set(served->account, 0, 0); /* promises it nothing; cannot fail */
         return;
     }
     close_seats(served, server->loop_count);
@@ -70,6 +75,25 @@ static void close_table(void *argument, struct sw_served *served)
 static int refuse(char *error, size_t error_bytes, const char *reason)
 {
     snprintf(error, error_bytes, "ERR the table cannot be created: %s", reason);
+    return -1;
+}
+
+int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
+                           struct sw_account *account, char *reason, size_t reason_bytes)
+{
+    const uint64_t bytes = sw_config_table_bytes(config);
+    const enum sw_ledger_refusal refusal =
+        sw_account_open(account, &server->ledger, bytes, config->memory_min, config->memory_max);
+    if (refusal == SW_LEDGER_PERMITS) {
+        return 0;
+    }
+    snprintf(
+        reason, reason_bytes,
+        refusal == SW_LEDGER_TABLE_MAX
+            ? "it needs %.1f MiB, more than its memory-max: raise memory-max, or lower capacity"
+            : "it needs %.1f MiB, more than tables-memory-max leaves: raise "
+              "tables-memory-max, or lower capacity or memory-min",
+        (double)(bytes > config->memory_min ? bytes : config->memory_min) / (1 << 20));
     return -1;
 }
 
@@ -85,12 +109,20 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     table.backend = info.backend; /* `auto` was decided at the start */
     table.sequencer = &server->sequencer;
     table.shared = server->device;
+    served->account = calloc(1, sizeof(*served->account));
+    if (served->account == NULL || (info.backend == SW_BACKEND_CPU && /* its memory is the host's */
+                                    sw_served_open_account(server, served->config, served->account,
+                                                           reason, sizeof(reason)) != 0)) {
+        return refuse(error, error_bytes, reason);
+    }
+    table.growth = info.backend == SW_BACKEND_CPU ? &served->account->growth : NULL;
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
         return refuse(error, error_bytes, "no random seed: give the option seed");
     }
     if (sw_table_create(&table, &served->table, reason, sizeof(reason)) != SW_OK) {
         return refuse(error, error_bytes, reason);
     }
+    sw_account_set_table(served->account, served->table);
     sw_table_info(served->table, &info);
     if (served->config->default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
         return refuse(error, error_bytes,
@@ -411,8 +443,10 @@ int sw_served_create(struct sw_server *server)
                                           .wake = wake,
                                           .rename = rename_table,
                                           .one_table = why_one(server)};
-    struct sw_served first = {
-        .table = server->table, .gate = server->gate, .config = &server->config};
+    struct sw_served first = {.table = server->table,
+                              .gate = server->gate,
+                              .account = &server->account,
+                              .config = &server->config};
     first.loops = server->first_loops = calloc(server->loop_count, sizeof(*server->first_loops));
     if (first.loops != NULL) {
         server->tables = sw_tables_create(server->config.tables_max, &first, &owner);

@@ -23,6 +23,11 @@ int sw_served_create(struct sw_server *server);
  * Call it when the directory is loaded. Returns 0, or -1 with a sentence logged. */
 int sw_served_loaded(struct sw_server *server);
 
+/* Opens the account of a table that is about to be created with the options of `config`. Returns 0,
+ * or -1 with the refusal in `reason`. */
+int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
+                           struct sw_account *account, char *reason, size_t reason_bytes);
+
 /* Adds the statistics of the other tables to those of place 0. `server` is a struct sw_server. */
 void sw_served_add_stats(struct sw_server *server, struct sw_server_stats *snapshot);
 

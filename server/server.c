@@ -128,7 +128,9 @@ static void free_server(struct sw_server *server)
     sw_saver_destroy(server->saver);
     free(server->loops);
     sw_gpu_destroy(server->gpu); /* it borrows from the table */
+    sw_account_close(&server->account);
     sw_table_destroy(server->table);
+    sw_ledger_fini(&server->ledger);
     sw_device_destroy(server->device);
     sw_clients_fini(&server->clients);
     sw_live_fini(&server->live);
@@ -207,6 +209,11 @@ static int open_table(struct sw_server *server)
     }
     table.sequencer = &server->sequencer;
     table.shared = server->device;
+    if (sw_served_open_account(server, config, &server->account, reason, sizeof(reason)) != 0) {
+        sw_log(SW_LOG_ERROR, "the table cannot be created: %s", reason);
+        return -1;
+    }
+    table.growth = &server->account.growth;
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
         sw_log(SW_LOG_ERROR, "cannot draw a random seed for the table: set --seed");
         return -1;
@@ -215,10 +222,15 @@ static int open_table(struct sw_server *server)
         sw_log(SW_LOG_ERROR, "the table cannot be created: %s", reason);
         return -1;
     }
+    sw_account_set_table(&server->account, server->table);
+    table.growth = NULL; /* the self-test has a table of its own */
     sw_warn_of_growth(config, server->table);
     struct sw_table_info info;
     sw_watch_init(&server->watch, server->table);
     sw_table_info(server->table, &info);
+    if (info.backend != SW_BACKEND_CPU) {
+        sw_account_close(&server->account); /* it is of host memory */
+    }
     if (config->default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
         sw_log(SW_LOG_ERROR,
                "default-ttl: keys do not expire with the %s backend: choose "
@@ -365,6 +377,7 @@ static int init_loops(struct sw_server *server)
         .tls_credentials = server->tls_credentials,
         .timings = &server->timings,
         .gate = server->gate,
+        .account = &server->account,
         .tables = &server->tables,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
@@ -463,6 +476,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     sw_timings_init(&server->timings, &server->config);
     sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,
                  &server->reload);
+    sw_ledger_init(&server->ledger, server->config.tables_memory_max);
     server->started_ns = uv_hrtime();
     server->started_at = time(NULL);
     sw_random_id(server->run_id);

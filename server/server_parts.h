@@ -18,6 +18,7 @@
 #include "server/registry/registry.h"
 #include "server/reload.h"
 #include "server/server.h"
+#include "server/tables/ledger.h"
 #include "server/tables/sections.h"
 #include "server/tables/tables.h"
 #include "table/device.h"
@@ -32,6 +33,8 @@ struct sw_server {
     struct sw_timings timings;
     struct sw_table *table;             /* the one that it starts with, in place 0 */
     struct sw_sequencer sequencer;      /* numbers the writes of all tables */
+    struct sw_ledger ledger;            /* of the memory of all tables */
+    struct sw_account account;          /* of `table` */
     struct sw_device *device;           /* resources that all tables share */
     struct sw_tables *tables;           /* NULL: before the loops exist */
     struct sw_served_loop *first_loops; /* the seats of `table` */

@@ -34,7 +34,7 @@ GROUPS = (
       ("cluster mode|no topology yet", "Send a topology: [Cluster](../cluster.md)."),
       ("epoch", "Send a higher epoch: the current one is in the text or in `INFO`."),
       ("log failed|log cannot|on storage|snapshot could not", "Free space on the disk of `--data-dir`; read the server's log. Read the keys before the write is repeated."),
-      ("maximum load|cannot resize", "Delete keys, or restart with the option that the text names."),
+      ("maximum load|cannot resize|cannot grow", "Delete keys, or restart with the option that the text names."),
       ("no such table|no table has|another table", "Open the table by its name again: [Several tables](../tables.md)."),
       ("in time|is reached|did not log in|memory for incomplete|protected-mode", "Send whole requests and log in at once, use fewer connections, or raise the option that the text names."),
       ("region|\\b[Rr]ings?\\b|shared memory|ATTACH|[Ff]ile descriptor|FILE|device memory|GPU memory", "Correct the registration: [Protocols](protocol.md) and `proto/README.md` describe rings and regions."),
@@ -110,7 +110,7 @@ GROUPS = (
        "Choose a value in the range of the text: [Options](options.md)."),
       ("I/O thread|I/O loop|GPU", "Lower `--loops`, `--arena-bytes` or `--round-ops-max`, or raise the limits of the service."),
       ("seed", "Set `--seed`."), ("pass its maximum load|no such operation", "See the error of the request: [RESP](#resp)."),
-      ("default-ttl|tables of databases|cannot create the table|name %s of a table|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
+      ("default-ttl|tables of databases|cannot create the table|name %s of a table|memory-max|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
     ("Start: sockets and TLS",
      "`sherwoodd` logs the text. Wrong certificates and sockets of the service manager end it with status 2, a port in use with status 1. Later, handshakes\n"
      "that fail are in the log with the address of the client.",

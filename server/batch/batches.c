@@ -5,8 +5,10 @@
 #include "server/batch/batches.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "server/batch/refusals.h"
 #include "server/limits.h"
 #include "server/repl/repl.h"
 #include "table/expiring.h"
@@ -82,6 +84,42 @@ void sw_batches_set_table(struct sw_batches *batches, uint32_t table)
 {
     batches->write_flights.widths.table = batches->resp_flights.widths.table =
         batches->rmw_flights.widths.table = table;
+}
+
+/* Writes why the owner of the table refused its last growth. Returns false if it did not. */
+static bool put_refusal(struct sw_batches *batches, const char *sign, const char *end)
+{
+    static const char *const causes[] = {
+        [SW_LEDGER_TABLE_MAX] = "that would pass its memory-max: raise memory-max",
+        [SW_LEDGER_TABLES_MAX] = "the other tables leave too little of tables-memory-max: raise "
+                                 "tables-memory-max"};
+    const enum sw_ledger_refusal refusal =
+        batches->account == NULL ? SW_LEDGER_PERMITS : sw_account_refusal(batches->account);
+    if (refusal == SW_LEDGER_PERMITS) {
+        return false;
+    }
+    snprintf(batches->full, sizeof(batches->full),
+             "%sthe table %s cannot grow, %s, or delete keys; nothing was changed%s", sign,
+             batches->place, causes[refusal], end);
+    return true;
+}
+
+const char *sw_batches_full(struct sw_batches *batches)
+{
+    return put_refusal(batches, "", "") ? batches->full : sw_table_full(&batches->shape);
+}
+
+const char *sw_batches_full_line(struct sw_batches *batches)
+{
+    return put_refusal(batches, "-OOM ", "\r\n") ? batches->full
+                                                 : sw_table_full_line(&batches->shape);
+}
+
+const char *sw_batches_resize_failed(struct sw_batches *batches, bool line)
+{
+    return put_refusal(batches, line ? "OOM " : "", "") ? batches->full
+           : line                                       ? "OOM " SW_RESIZE_FAILED
+                                                        : SW_RESIZE_FAILED;
 }
 
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)

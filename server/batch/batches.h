@@ -19,6 +19,10 @@
 #include "server/batch/shape.h"
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
+#include "server/tables/ledger.h"
+#include "server/tables/places.h"
+
+#define SW_FULL_BYTES 320
 
 struct sw_batches {
     struct sw_table *table;
@@ -41,6 +45,9 @@ struct sw_batches {
     uint64_t waits_for_log;   /* atomic: the log must wake the loop when it has advanced */
     struct sw_io_arena arena; /* memory of frames: requests and replies; used by `io` alone */
     struct sw_io_arena *io;   /* `arena`, or that of the loop's first seat */
+    const struct sw_account *account; /* of the table's memory; NULL: none (in tests) */
+    char place[SW_PLACE_NAME_BYTES];  /* name of the place of the table */
+    char full[SW_FULL_BYTES];         /* error line of sw_batches_full_line */
 };
 
 /* Borrows the table, the counters and `io` until sw_batches_fini. `io`: the arena of the loop's
@@ -70,6 +77,14 @@ static inline bool sw_batches_are_followed(const struct sw_batches *batches)
     const struct sw_backlog *backlog = batches->write_flights.backlog;
     return batches->wal != NULL || (backlog != NULL && sw_backlog_is_on(backlog));
 }
+
+/* Returns the error text of a write that the table has no room for: for the reply to a frame, and
+ * as the error line of a command ("-OOM ..\r\n"). The text is valid until the next call. */
+const char *sw_batches_full(struct sw_batches *batches);
+const char *sw_batches_full_line(struct sw_batches *batches);
+/* Returns the error text of a RESIZE that failed; `line`: with the code of RESP. The text is valid
+ * until the next call. */
+const char *sw_batches_resize_failed(struct sw_batches *batches, bool line);
 
 /* Lets writes pass this gate from now on, and mark the watchers of the keys that they change.
  * Borrows the gate until sw_batches_fini. Call this before the first batch. */

@@ -118,6 +118,8 @@ struct sw_config {
     uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
+    uint64_t memory_max;     /* host memory of the table; 0: no limit */
+    uint64_t memory_min;     /* promised of tables_memory_max */
     uint32_t default_ttl;    /* robin_hood engine: seconds; 0: none */
     uint32_t resp_keys;      /* enum sw_resp_keys of proto/key_form.h */
     uint32_t resp_keys_change;    /* 1: yes */
@@ -181,6 +183,7 @@ struct sw_config {
     uint64_t resp_request_bytes_max;   /* of a command, 4 MiB */
     uint64_t input_bytes_max;          /* of all connections, in incomplete requests, 256 MiB */
     uint32_t tables_max;               /* 64, the default table included */
+    uint64_t tables_memory_max;        /* host memory of all tables; 0: no limit */
     uint32_t metrics_tables_max;       /* 64: tables with series of their own */
     uint32_t databases;                /* 1: tables with the numbers 0 to databases - 1 */
     uint32_t watched_keys_max;         /* by WATCH, of all connections, 64 Ki */

@@ -206,11 +206,32 @@ static int check_output(const struct sw_config *config, char *error, size_t erro
     return 0;
 }
 
+static int check_memory(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    if (config->memory_max != 0 && config->memory_min > config->memory_max) {
+        snprintf(error, error_bytes,
+                 "memory-min %llu is more than memory-max %llu: raise memory-max, or lower "
+                 "memory-min",
+                 (unsigned long long)config->memory_min, (unsigned long long)config->memory_max);
+        return -1;
+    }
+    if (config->memory_min != 0 && config->memory_min > config->tables_memory_max) {
+        snprintf(error, error_bytes,
+                 "memory-min %llu is more than tables-memory-max %llu: raise tables-memory-max, or "
+                 "lower memory-min",
+                 (unsigned long long)config->memory_min,
+                 (unsigned long long)config->tables_memory_max);
+        return -1;
+    }
+    return 0;
+}
+
 int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes)
 {
     return check_frames(config, error, error_bytes) != 0 ||
                    check_batches(config, error, error_bytes) != 0 ||
-                   check_output(config, error, error_bytes) != 0
+                   check_output(config, error, error_bytes) != 0 ||
+                   check_memory(config, error, error_bytes) != 0
                ? -1
                : 0;
 }

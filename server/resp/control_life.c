@@ -23,8 +23,9 @@ static const char *error_of(const struct sw_control *control)
     case SW_OK:
         return NULL;
     case SW_E_NOMEM:
-        return batch->kind == SW_BATCH_RESIZE ? "OOM " SW_RESIZE_FAILED
-                                              : "ERR not enough memory for a scan";
+        return batch->kind == SW_BATCH_RESIZE
+                   ? sw_batches_resize_failed(control->resp->batches, true)
+                   : "ERR not enough memory for a scan";
     case SW_E_INVALID: /* cannot happen: the arguments have been checked */
         return "ERR the table refused the command";
     default:

@@ -334,7 +334,7 @@ static const char *group_refusal(const struct sw_resp_batch *batch,
            : result->group_count > 0 &&
                    result->group_refused[pending->group] == SW_REFUSED_COLLISION
                ? collision
-               : sw_table_full_line(&batch->batches->shape);
+               : sw_batches_full_line(batch->batches);
 }
 
 /* Returns the error of the command alone, or NULL. The command is not an operation on strings. */

@@ -26,6 +26,7 @@
 
 #define SW_TABLES_ERROR_BYTES 512
 
+struct sw_account;
 struct sw_bulk;
 struct sw_bulk_table;
 struct sw_gate;
@@ -49,6 +50,7 @@ struct sw_served {
     bool leaves;   /* atomic: it was dropped */
     struct sw_table *table;
     struct sw_gate *gate;           /* of its writes */
+    struct sw_account *account;     /* of its memory; NULL: none (in tests) */
     const struct sw_config *config; /* its options, and the server's */
     struct sw_served_loop *loops;   /* by the number of the loop */
 };

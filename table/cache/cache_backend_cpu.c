@@ -33,9 +33,10 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
     }
     table->slots = sw_cache_slots_of(config);
     table->key_bytes = config->slot_bits / 16;
+    table->owner = config->growth;
     table->growth.most = sw_cache_buckets_max(config);
     table->growth.two = table->slots.two != 0;
-    table->memory = sw_cache_cpu_allocate(&table->slots, &table->bytes, reason, reason_size);
+    table->memory = sw_cache_cpu_allocate(&table->slots, &table->bytes, NULL, reason, reason_size);
     if (table->memory == NULL) {
         sw_phase_lock_fini(&table->phases);
         free(table);
@@ -234,15 +235,13 @@ static void list_left(const struct sw_cache_cpu_table *table, struct sw_batch *b
     batch->leftover_count++;
 }
 
-/* Moves all entries to new arrays of `buckets` buckets; evicts entries that do not fit. SW_E_NOMEM:
- * memory for the old and the new arrays is short. */
+/* Moves all entries to new arrays; evicts those that do not fit. SW_E_NOMEM: memory is short. */
 static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw_batch *batch)
 {
     struct sw_cache_slots to = table->slots;
     uint64_t bytes = 0;
-    char unread[128];
     to.buckets = buckets;
-    void *memory = sw_cache_cpu_allocate(&to, &bytes, unread, sizeof(unread));
+    void *memory = sw_cache_cpu_allocate(&to, &bytes, table->owner, NULL, 0);
     if (memory == NULL) {
         return SW_E_NOMEM;
     }
@@ -254,6 +253,7 @@ static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw
     table->memory = memory;
     table->bytes = bytes;
     sw_cache_growth_moved(&table->growth, buckets, bytes);
+    sw_growth_settled(table->owner);
     return SW_OK;
 }
 

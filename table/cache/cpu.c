@@ -29,12 +29,14 @@ void sw_cache_cpu_empty(const struct sw_cache_slots *slots)
     }
 }
 
-void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, char *reason,
-                            size_t reason_size)
+void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, struct sw_growth *owner,
+                            char *reason, size_t reason_size)
 {
     *bytes = slots->buckets * sw_cache_bucket_bytes(slots->value_bytes);
-    void *memory = *bytes <= sw_memory_available() ? sw_memory_map(*bytes) : NULL;
+    const bool may = *bytes <= sw_memory_available() && sw_growth_permits(owner, *bytes);
+    void *memory = may ? sw_memory_map(*bytes) : NULL;
     if (memory == NULL) {
+        sw_growth_settled(owner);
         snprintf(reason, reason_size,
                  "the cache needs %llu bytes of memory, more than is available: lower the capacity",
                  (unsigned long long)*bytes);

@@ -20,6 +20,7 @@ struct sw_cache_cpu_table {
     uint32_t key_bytes;
     struct sw_cache_counters counters; /* of writes; under the lock */
     struct sw_cache_growth growth;
+    struct sw_growth *owner; /* decides about more memory; NULL: none */
 };
 
 #endif

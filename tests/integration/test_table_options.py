@@ -124,6 +124,48 @@ def metrics():
 
 
 @case
+def memory():
+    """a table grows up to its memory-max, and takes no memory that memory-min promises to another; each refusal names the option"""
+    flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "8M")
+    with Server(*flags) as server, server.connect() as connection, server.connect() as frames:
+        replies = wire.Replies(connection)
+
+        def fill(name):
+            """Adds keys until a write is refused. Returns the error and the memory of the table."""
+            equal(replies.ask("SELECT", name), "OK", name)
+            for first in range(0, 10**6, 2000):
+                got = replies.ask("MSET", *(word for key in range(first, first + 2000) for word in (key, key)))
+                if got != "OK":
+                    return got, int(table(replies, name)["bytes"])
+            raise AssertionError(f"{name} has no limit")
+        error = {"c": "it needs 22.0 MiB, more than tables-memory-max leaves", "d": "it needs 6.0 MiB, more than tables-memory-max leaves",
+                 "e": "more than its memory-max", "f": "memory-min 2097152 is more than memory-max 1048576",
+                 "g": "memory-min 16777216 is more than tables-memory-max 8388608"}
+        for words in ("a max-capacity 1M memory-max 512K", "b max-capacity 1M memory-min 4M"):
+            equal(replies.ask("TABLE", "CREATE", *words.split(), "capacity", "1K"), "OK", words)
+        for words in ("c capacity 1M", "d capacity 1K memory-min 6M", "e capacity 64K memory-max 64K", "f memory-max 1M memory-min 2M",
+                      "g memory-min 16M"):
+            got = replies.ask("TABLE", "CREATE", *words.split())
+            check(isinstance(got, wire.Error) and error[words[0]] in got, f"{words}: {got}")
+        got, size = fill("a")
+        check(got.startswith("OOM the table a cannot grow, that would pass its memory-max: raise memory-max"), got)
+        check(size <= 512 << 10, f"a has {size} bytes")
+        frames.sendall(wire.frame(wire.SET, range(10**6, 10**6 + 999), range(999), table=65536))
+        reply = wire.read_frame(frames)
+        equal(reply.status, wire.OUT_OF_MEMORY, "a frame")
+        check("the table a cannot grow" in reply.message, reply.message)
+        got = replies.ask("RESIZE", 1 << 17)
+        check("the table a cannot grow, that would pass its memory-max" in got, got)
+        got, of_default = fill("default")
+        check("the table default cannot grow, the other tables leave too little of tables-memory-max" in got, got)
+        got, of_b = fill("b")
+        check("the table b cannot grow" in got, got)
+        check(of_default + size <= 4 << 20 < 2 * of_b <= 8 << 20, f"default has {of_default} bytes, b {of_b}")
+        equal(replies.ask("TABLE", "DROP", "b"), "OK", "DROP")
+        eventually(lambda: fill("default")[1] > of_default, "the table grows into the memory of b, at the end of its pause")
+
+
+@case
 def wrong_sections():
     """a wrong section ends the start with status 2, and the error names its line"""
     for line, text, words in (

@@ -8,7 +8,7 @@ from canvas import Picture, ROOT, constant, named
 
 RESULTS = "bench/results/h200/served"
 BUCKET = 4  # slots
-OPTIONS = (ROOT / "server/config/option_rows.inl").read_text(encoding="utf-8")
+OPTIONS = (ROOT / "server/config/table_option_rows.inl").read_text(encoding="utf-8")
 MAX_LOAD = float(re.search(r'SW_OPTION\(max_load, .*?"([\d.]+)",', OPTIONS).group(1))
 
 

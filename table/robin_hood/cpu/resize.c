@@ -4,6 +4,7 @@
  */
 #include "table/robin_hood/cpu/resize.h"
 
+#include "table/growth.h"
 #include "table/host/cow_guard.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
@@ -34,6 +35,16 @@ static bool rebuild(const struct sw_cpu *cpu, const union sw_cpu_table *to, uint
                                        : sw_rebuild_s128(&cpu->table.s128, &to->s128, stash_limit);
 }
 
+/* Returns the bytes of arrays of this geometry, and of the rows that they need in addition. */
+static uint64_t bytes_for(const struct sw_cpu *cpu, const struct sw_geometry *geometry)
+{
+    const struct sw_arena *arena = &cpu->arena;
+    return geometry->bytes_total + (arena->rows != NULL && geometry->occupied_max > arena->mapped
+                                        ? sw_arena_bytes(arena, geometry->occupied_max) -
+                                              sw_arena_bytes(arena, arena->mapped)
+                                        : 0);
+}
+
 /* Moves all entries to arrays of `capacity`. On SW_E_NOMEM nothing has changed. SW_E_FULL: more
  * than stash_limit entries would meet the cap there; nothing has changed. */
 static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
@@ -44,6 +55,9 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
     config.capacity_slots = capacity;
     if (sw_geometry_compute(&config, &geometry, NULL, 0) != SW_OK) {
         return SW_E_NOMEM; /* no caller requests such a capacity */
+    }
+    if (!sw_growth_permits(cpu->config.growth, bytes_for(cpu, &geometry))) {
+        return SW_E_NOMEM;
     }
     void *slots = sw_cpu_arrays_map(&geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
     if (slots == NULL) {
@@ -113,6 +127,7 @@ static void record(struct sw_cpu *cpu, int status, uint64_t *count)
     }
     describe(cpu);
     pthread_mutex_unlock(&cpu->facts_mutex);
+    sw_growth_settled(cpu->config.growth);
 }
 
 uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ledger.c - accounts of memory.
+ */
+#include "server/tables/ledger.h"
+
+#include "table/info.h"
+
+static struct sw_account *account_of(struct sw_list *link)
+{
+    return SW_CONTAINER(link, struct sw_account, link);
+}
+
+/* The functions below are called with the lock held. */
+
+static uint64_t bytes_of(const struct sw_account *account)
+{
+    struct sw_table_info info = {.bytes_reserved = 0};
+    if (account->table != NULL) {
+        sw_table_info(account->table, &info);
+    }
+    return info.bytes_reserved + account->growing;
+}
+
+/* Returns what refuses the account `more` bytes with these limits. */
+static enum sw_ledger_refusal check(struct sw_account *account, uint64_t more, uint64_t bytes_min,
+                                    uint64_t bytes_max)
+{
+    struct sw_ledger *ledger = account->ledger;
+    const uint64_t own = bytes_of(account) + more;
+    uint64_t all = own > bytes_min ? own : bytes_min;
+    if (bytes_max != 0 && own > bytes_max) {
+        return SW_LEDGER_TABLE_MAX;
+    }
+    SW_LIST_EACH(&ledger->accounts, link)
+    {
+        const struct sw_account *other = account_of(link);
+        const uint64_t bytes = other == account ? 0 : bytes_of(other);
+        all += other == account ? 0 : bytes > other->bytes_min ? bytes : other->bytes_min;
+    }
+    return ledger->bytes_max != 0 && all > ledger->bytes_max ? SW_LEDGER_TABLES_MAX
+                                                             : SW_LEDGER_PERMITS;
+}
+
+/* --- growth ----------------------------------------------------------------------------------- */
+
+static bool permits(struct sw_growth *growth, uint64_t bytes)
+{
+    struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
+    pthread_mutex_lock(&account->ledger->lock);
+    account->growing = 0; /* of an attempt before, whose arrays are gone */
+    enum sw_ledger_refusal refusal = check(account, bytes, account->bytes_min, account->bytes_max);
+    if (refusal == SW_LEDGER_PERMITS) {
+        account->growing = bytes;
+    }
+    __atomic_store_n(&account->refusal, (int)refusal, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&account->ledger->lock);
+    return refusal == SW_LEDGER_PERMITS;
+}
+
+static void settled(struct sw_growth *growth)
+{
+    struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
+    pthread_mutex_lock(&account->ledger->lock);
+    account->growing = 0;
+    pthread_mutex_unlock(&account->ledger->lock);
+}
+
+/* --- accounts --------------------------------------------------------------------------------- */
+
+void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max)
+{
+    pthread_mutex_init(&ledger->lock, NULL);
+    ledger->bytes_max = bytes_max;
+    sw_list_init(&ledger->accounts);
+}
+
+void sw_ledger_fini(struct sw_ledger *ledger)
+{
+    pthread_mutex_destroy(&ledger->lock);
+}
+
+enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_ledger *ledger,
+                                       uint64_t bytes, uint64_t bytes_min, uint64_t bytes_max)
+{
+    *account = (struct sw_account){.growth = {permits, settled},
+                                   .ledger = ledger,
+                                   .bytes_min = bytes_min,
+                                   .bytes_max = bytes_max};
+    sw_list_init(&account->link);
+    pthread_mutex_lock(&ledger->lock);
+    const enum sw_ledger_refusal refusal = check(account, bytes, bytes_min, bytes_max);
+    if (refusal == SW_LEDGER_PERMITS) {
+        account->growing = bytes;
+        sw_list_push(&ledger->accounts, &account->link);
+    }
+    pthread_mutex_unlock(&ledger->lock);
+    return refusal;
+}
+
+void sw_account_set_table(struct sw_account *account, const struct sw_table *table)
+{
+    if (account->ledger == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&account->ledger->lock);
+    account->table = table;
+    account->growing = 0;
+    pthread_mutex_unlock(&account->ledger->lock);
+}
+
+void sw_account_close(struct sw_account *account)
+{
+    if (account->ledger != NULL) {
+        pthread_mutex_lock(&account->ledger->lock);
+        sw_list_remove(&account->link);
+        pthread_mutex_unlock(&account->ledger->lock);
+        account->ledger = NULL;
+    }
+}
+
+enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
+                                      uint64_t bytes_max)
+{
+    if (account->ledger == NULL) {
+        return SW_LEDGER_PERMITS;
+    }
+    pthread_mutex_lock(&account->ledger->lock);
+    const enum sw_ledger_refusal refusal = check(account, 0, bytes_min, bytes_max);
+    if (refusal == SW_LEDGER_PERMITS) {
+        account->bytes_min = bytes_min;
+        account->bytes_max = bytes_max;
+        __atomic_store_n(&account->refusal, SW_LEDGER_PERMITS, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&account->ledger->lock);
+    return refusal;
+}
+
+enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account)
+{
+    return (enum sw_ledger_refusal)__atomic_load_n(&account->refusal, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ledger.h - the host memory of all tables, which they share.
+ *
+ * Each table has an account with a minimum and a maximum: memory-min is promised to it, memory-max
+ * limits it. The ledger has a limit for all tables, tables-memory-max. A table that is created or
+ * that grows gets memory if then
+ *
+ *     its own memory <= its memory-max, and
+ *     the sum over all tables of the larger of memory and memory-min <= tables-memory-max.
+ *
+ * So no table takes memory that another one was promised. While a table grows, its old and its new
+ * arrays count. Memory for expiry times counts from the next request on.
+ *
+ * Threads: any. A mutex protects the accounts; a table that grows waits for it briefly.
+ */
+#ifndef SHERWOOD_SERVER_TABLES_LEDGER_H
+#define SHERWOOD_SERVER_TABLES_LEDGER_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "server/list.h"
+#include "table/growth.h"
+
+struct sw_table;
+
+struct sw_ledger {
+    pthread_mutex_t lock; /* protects the fields below, and the accounts */
+    uint64_t bytes_max;   /* tables-memory-max; 0: no limit */
+    struct sw_list accounts;
+};
+
+/* What refused the last growth of a table. */
+enum sw_ledger_refusal {
+    SW_LEDGER_PERMITS,
+    SW_LEDGER_TABLE_MAX, /* memory-max of the table */
+    SW_LEDGER_TABLES_MAX /* tables-memory-max, less what other tables have or were promised */
+};
+
+struct sw_account {
+    struct sw_growth growth; /* first: the table has a pointer to it */
+    struct sw_list link;
+    struct sw_ledger *ledger;
+    const struct sw_table *table;  /* NULL: it is being created */
+    uint64_t bytes_min, bytes_max; /* 0: none */
+    uint64_t growing;              /* bytes of new arrays, while the table is created or grows */
+    int refusal;                   /* atomic: enum sw_ledger_refusal */
+};
+
+void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max);
+/* Every account must be closed. */
+void sw_ledger_fini(struct sw_ledger *ledger);
+
+/* Opens the account of a table that is about to be created with `bytes`. Returns what refuses it;
+ * then the account is not open. The account must not move. */
+enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_ledger *ledger,
+                                       uint64_t bytes, uint64_t bytes_min, uint64_t bytes_max);
+/* The table was created: from now on its own figures count. The three functions below do nothing if
+ * the account is not open. */
+void sw_account_set_table(struct sw_account *account, const struct sw_table *table);
+/* Closes the account, before its table is destroyed. */
+void sw_account_close(struct sw_account *account);
+/* Changes the limits. Returns what refuses them, because the table has more memory than
+ * `bytes_max`, or other tables leave less than `bytes_min`; then nothing has changed. */
+enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
+                                      uint64_t bytes_max);
+/* Returns what refused the last growth of the table. */
+enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account);
+
+#endif
