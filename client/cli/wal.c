@@ -10,6 +10,8 @@
 #include <strings.h>
 
 #include "client/cli/rows.h"
+#include "proto/catalog.h"
+#include "proto/decimal.h"
 #include "proto/plural.h"
 #include "proto/value_type.h"
 
@@ -109,9 +111,26 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
     }
 }
 
-static bool export_piece(const struct sw_cli_wal *wal, const struct sw_wal_piece *piece)
+/* Takes the shape of the table `id` from the message of a record, if it has the table. */
+static void take_shape(const struct sw_wal_record *record, const uint8_t *message, uint32_t id,
+                       struct sw_wal_shape *shape)
+{
+    struct sw_catalog catalog;
+    bool newer;
+    if (sw_catalog_decode_change(message, record->count, &catalog, &newer) == NULL) {
+        const struct sw_catalog_table *table = sw_catalog_table_of(&catalog, id);
+        *shape = table != NULL ? table->shape : *shape;
+        sw_catalog_free(&catalog);
+    }
+}
+
+/* Exports the writes of the table `id`. *others becomes true if there are writes of others. */
+static bool export_piece(const struct sw_cli_wal *wal, const struct sw_wal_piece *piece,
+                         uint32_t id, bool *others)
 {
     const struct sw_wal_found *found = &wal->found[piece->segment];
+    struct sw_wal_shape shape =
+        id == SW_WAL_FIRST_TABLE ? found->segment.shape : (struct sw_wal_shape){.key_bytes = 0};
     struct sw_wal_reader reader;
     struct sw_wal_record record;
     const uint8_t *columns;
@@ -122,21 +141,52 @@ static bool export_piece(const struct sw_cli_wal *wal, const struct sw_wal_piece
     }
     sw_wal_reader_init(&reader, bytes, size, &found->segment);
     while (sw_wal_reader_next(&reader, &record, &columns)) {
-        if (sw_wal_is_write(&record) && record.sequence >= piece->from &&
-            record.sequence <= piece->to) {
-            print_write(wal->cli->out, &found->segment.shape, &record, columns);
+        if (sw_wal_has_message(&record) && id != SW_WAL_FIRST_TABLE) {
+            take_shape(&record, columns, id, &shape);
+        }
+        if (!sw_wal_is_write(&record) || record.kind == SW_WAL_CHANGE ||
+            record.sequence < piece->from || record.sequence > piece->to) {
+            continue;
+        }
+        *others |= record.table != id;
+        if (record.table == id && shape.key_bytes == 0) {
+            free(bytes);
+            return sw_cli_wal_complain(wal, "", "a segment lacks the widths of the table");
+        }
+        if (record.table == id) {
+            print_write(wal->cli->out, &shape, &record, columns);
         }
     }
     free(bytes);
     return true;
 }
 
+/* Reads the id of --table. Returns false with the reason printed. */
+static bool read_id(const struct sw_cli_wal *wal, uint32_t *id)
+{
+    const char *text = wal->table;
+    uint64_t number = SW_WAL_FIRST_TABLE;
+    if (text != NULL &&
+        (!sw_decimal_parse((const uint8_t *)text, strlen(text), UINT32_MAX, &number) ||
+         number == 0)) {
+        return sw_cli_wal_complain(wal, "", "--table is not the id that TABLE INFO shows");
+    }
+    *id = (uint32_t)number;
+    return true;
+}
+
 static bool export(struct sw_cli_wal *wal)
 {
-    bool good = true;
+    bool others = false;
+    uint32_t id = 0;
+    bool good = read_id(wal, &id);
     fputs("sequence,operation,key,operand\n", wal->cli->out);
     for (size_t i = 0; good && i < wal->plan.pieces; i++) {
-        good = export_piece(wal, &wal->plan.piece[i]);
+        good = export_piece(wal, &wal->plan.piece[i], id, &others);
+    }
+    if (good && others && wal->table == NULL) {
+        sw_cli_wal_complain(wal, "",
+                            "these are the writes of the table 1; --table ID exports another one");
     }
     return good;
 }
@@ -160,6 +210,8 @@ int sw_cli_run_wal(struct sw_cli *cli, int count, char **words)
             fixes = true;
         } else if (checks && strcmp(words[i], "--yes") == 0) {
             yes = true;
+        } else if (!checks && strcmp(words[i], "--table") == 0 && i + 1 < count) {
+            wal.table = words[++i];
         } else {
             understood &= wal.path == NULL;
             wal.path = words[i];
@@ -167,7 +219,7 @@ int sw_cli_run_wal(struct sw_cli *cli, int count, char **words)
     }
     if (!understood || wal.path == NULL || (yes && !fixes)) {
         fprintf(cli->messages, "usage: sherwood-cli log check [--fix [--yes]] DIRECTORY\n"
-                               "       sherwood-cli log export DIRECTORY\n");
+                               "       sherwood-cli log export [--table ID] DIRECTORY\n");
         return 2;
     }
     bool good = fixes ? sw_cli_wal_fix(&wal, yes)

@@ -15,11 +15,14 @@
 struct sw_cli_wal {
     struct sw_cli *cli;
     const char *path;
+    const char *table;          /* log export: the argument of --table; NULL: none */
     struct sw_wal_found *found; /* by number */
     size_t count, room;
     uint64_t *snapshots; /* numbers of the snapshots, the newest first */
     size_t snapshot_count, snapshot_room;
-    uint64_t base;  /* sequence of the newest snapshot that is whole; 0: none */
+    /* sequence of the newest snapshot that is whole; of a catalog the least one that its tables are
+     * through; 0: none */
+    uint64_t base;
     uint64_t named; /* the highest number in the name of a snapshot */
     struct sw_wal_plan plan;
 };

@@ -11,6 +11,8 @@
 
 #include "client/cli/snapshot_read.h"
 #include "client/cli/wal.h"
+#include "proto/catalog.h"
+#include "proto/check.h"
 #include "proto/regular_file.h"
 
 #define NAME_BYTES 32
@@ -60,24 +62,156 @@ static bool read_first(struct sw_cli_wal *wal)
     return true;
 }
 
-/* Returns whether every block of the snapshot is sound. Prints errors. */
-static bool is_whole(struct sw_cli_wal *wal, uint64_t number)
+/* Returns the bytes of an open file, or NULL with errno; the caller frees them. */
+static uint8_t *read_all(FILE *file, uint64_t *size)
+{
+    struct stat facts;
+    if (fstat(fileno(file), &facts) != 0) {
+        return NULL;
+    }
+    *size = (uint64_t)facts.st_size;
+    uint8_t *bytes = malloc(*size + 1);
+    if (bytes != NULL && fread(bytes, 1, *size, file) != *size) {
+        errno = ferror(file) ? errno : ENODATA;
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+/* Returns the bytes of a file of the directory, which the caller frees; or NULL with the reason
+ * printed. */
+static uint8_t *load_named(const struct sw_cli_wal *wal, const char *name, uint64_t *size)
+{
+    char path[SW_CLI_WAL_PATH_BYTES];
+    snprintf(path, sizeof(path), "%s/%s", wal->path, name);
+    FILE *file = sw_fopen_regular(path);
+    uint8_t *bytes = file == NULL ? NULL : read_all(file, size);
+    if (bytes == NULL) {
+        sw_cli_wal_complain(wal, name, sw_file_error(errno));
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return bytes;
+}
+
+uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t *size)
+{
+    char name[SW_WAL_NAME_BYTES];
+    sw_wal_name(number, name);
+    return load_named(wal, name, size);
+}
+
+/* Returns whether every block of the file is sound. Prints errors. */
+static bool is_whole_file(const struct sw_cli_wal *wal, const char *path,
+                          struct sw_snapshot_header *header)
 {
     struct sw_cli_snapshot snapshot;
-    char path[SW_CLI_WAL_PATH_BYTES];
     int more = -1;
-    snprintf(path, sizeof(path), "%s/" SW_CLI_SNAPSHOT_KIND "-%016" PRIx64, wal->path, number);
     if (sw_cli_snapshot_open(&snapshot, path, wal->cli->messages)) {
         while ((more = sw_cli_snapshot_next(&snapshot)) == 1) {
         }
     }
-    if (more == 0) {
-        wal->plan.beside =
-            (struct sw_wal_beside){snapshot.header.segment, snapshot.header.segments_from};
-        memcpy(wal->plan.log_id, snapshot.header.log_id, sizeof(wal->plan.log_id));
-    }
+    *header = snapshot.header;
     sw_cli_snapshot_fini(&snapshot);
     return more == 0;
+}
+
+/* Returns whether the file begins with the intact header of a catalog. */
+static bool is_catalog(const char *path)
+{
+    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
+    FILE *file = sw_fopen_regular(path);
+    const bool is = file != NULL && fread(bytes, 1, sizeof(bytes), file) == sizeof(bytes) &&
+                    sw_snapshot_is_catalog(bytes);
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is;
+}
+
+/* Decodes the bytes of a catalog's file. Returns NULL, or an error. */
+static const char *decode_catalog(const uint8_t *bytes, uint64_t size,
+                                  struct sw_catalog_header *header, struct sw_catalog *catalog)
+{
+    bool newer;
+    const char *wrong = size < SW_SNAPSHOT_HEADER_BYTES
+                            ? "ends too early"
+                            : sw_catalog_get_header(bytes, header, &newer);
+    if (wrong == NULL && size < sw_catalog_file_bytes(header)) {
+        wrong = "ends too early";
+    }
+    const uint8_t *message = bytes + SW_SNAPSHOT_HEADER_BYTES;
+    if (wrong == NULL && sw_check64(message, (size_t)header->bytes, 0) != header->check) {
+        wrong = "has a damaged catalog";
+    }
+    return wrong != NULL ? wrong
+                         : sw_catalog_decode(message, (size_t)header->bytes, catalog, &newer);
+}
+
+/* Returns whether the files of all tables are sound, and the least number that they are through in
+ * *through. Prints errors. */
+static bool are_whole(const struct sw_cli_wal *wal, const struct sw_catalog *catalog,
+                      uint64_t *through)
+{
+    bool whole = true;
+    for (size_t i = 0; i < catalog->table_count && whole; i++) {
+        const struct sw_catalog_table *table = &catalog->tables[i];
+        char path[SW_CLI_WAL_PATH_BYTES];
+        struct sw_snapshot_header header;
+        *through = table->through < *through ? table->through : *through;
+        snprintf(path, sizeof(path), "%s/table-%08" PRIx32 "-%016" PRIx64, wal->path, table->id,
+                 table->file);
+        whole = table->file == 0 || is_whole_file(wal, path, &header);
+    }
+    return whole;
+}
+
+/* Returns whether the catalog `name` and its files are sound. Prints errors. */
+static bool is_whole_catalog(struct sw_cli_wal *wal, const char *name)
+{
+    struct sw_catalog_header header;
+    struct sw_catalog catalog;
+    uint64_t size = 0;
+    uint8_t *bytes = load_named(wal, name, &size);
+    if (bytes == NULL) {
+        return false;
+    }
+    const char *wrong = decode_catalog(bytes, size, &header, &catalog);
+    free(bytes);
+    if (wrong != NULL) {
+        return sw_cli_wal_complain(wal, name, wrong);
+    }
+    uint64_t through = header.sequence;
+    const bool whole = are_whole(wal, &catalog, &through);
+    if (whole) {
+        /* without any segment the catalog is all that a start loads */
+        wal->base = wal->count == 0 ? header.sequence : through;
+        wal->plan.beside = (struct sw_wal_beside){header.segment, header.segments_from};
+        memcpy(wal->plan.log_id, header.log_id, sizeof(wal->plan.log_id));
+    }
+    sw_catalog_free(&catalog);
+    return whole;
+}
+
+/* Returns whether the snapshot or catalog is sound. Prints errors. */
+static bool is_whole(struct sw_cli_wal *wal, uint64_t number)
+{
+    struct sw_snapshot_header header;
+    char name[NAME_BYTES], path[SW_CLI_WAL_PATH_BYTES];
+    snprintf(name, sizeof(name), SW_CLI_SNAPSHOT_KIND "-%016" PRIx64, number);
+    snprintf(path, sizeof(path), "%s/%s", wal->path, name);
+    if (is_catalog(path)) {
+        return is_whole_catalog(wal, name);
+    }
+    if (!is_whole_file(wal, path, &header)) {
+        return false;
+    }
+    wal->base = number;
+    wal->plan.beside = (struct sw_wal_beside){header.segment, header.segments_from};
+    memcpy(wal->plan.log_id, header.log_id, sizeof(wal->plan.log_id));
+    return true;
 }
 
 static int newest_first(const void *left, const void *right)
@@ -93,8 +227,7 @@ static void find_base(struct sw_cli_wal *wal)
         qsort(wal->snapshots, wal->snapshot_count, sizeof(*wal->snapshots), newest_first);
         wal->named = wal->snapshots[0];
     }
-    for (size_t i = 0; i < wal->snapshot_count && wal->base == 0; i++) {
-        wal->base = is_whole(wal, wal->snapshots[i]) ? wal->snapshots[i] : 0;
+    for (size_t i = 0; i < wal->snapshot_count && !is_whole(wal, wal->snapshots[i]); i++) {
     }
 }
 
@@ -164,40 +297,6 @@ static bool list(struct sw_cli_wal *wal)
         qsort(wal->found, wal->count, sizeof(*wal->found), by_number);
     }
     return true;
-}
-
-/* Returns the bytes of an open file, or NULL with errno; the caller frees them. */
-static uint8_t *read_all(FILE *file, uint64_t *size)
-{
-    struct stat facts;
-    if (fstat(fileno(file), &facts) != 0) {
-        return NULL;
-    }
-    *size = (uint64_t)facts.st_size;
-    uint8_t *bytes = malloc(*size + 1);
-    if (bytes != NULL && fread(bytes, 1, *size, file) != *size) {
-        errno = ferror(file) ? errno : ENODATA;
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
-
-uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t *size)
-{
-    char name[SW_WAL_NAME_BYTES];
-    char path[SW_CLI_WAL_PATH_BYTES];
-    sw_wal_name(number, name);
-    snprintf(path, sizeof(path), "%s/%s", wal->path, name);
-    FILE *file = sw_fopen_regular(path);
-    uint8_t *bytes = file == NULL ? NULL : read_all(file, size);
-    if (bytes == NULL) {
-        sw_cli_wal_complain(wal, name, sw_file_error(errno));
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return bytes;
 }
 
 static bool inspect_all(struct sw_cli_wal *wal)

@@ -4,14 +4,16 @@
 without a log in turns; records of tables that were dropped."""
 
 import random
+import subprocess
 import threading
 
 import wire
 from data_directory import Directory, does_not_start, durable
 from faults import Faults
-from harness import Server, case, check, drawn_seed, equal, eventually, main
+from harness import BUILD, Server, case, check, drawn_seed, equal, eventually, main
 
 SEED = drawn_seed()
+CLI = BUILD / "sherwood-cli"
 TABLES = ("a", "b", "c", "d")
 
 
@@ -235,6 +237,46 @@ def dropped_tables():
                 equal(dict(zip(info[::2], info[1::2]))[b"id"], 4, "the id")
                 equal(replies.ask("SAVE"), "OK", "SAVE")
                 server.end_by_kill()
+
+
+def tool(*words, rc=0):
+    """Runs sherwood-cli, and returns its two outputs."""
+    result = subprocess.run([CLI, *map(str, words)], text=True, capture_output=True, timeout=60, check=False)
+    equal(result.returncode, rc, f"{words}: {result.stdout}{result.stderr}")
+    return result.stdout, result.stderr
+
+
+@case
+def tools():
+    """log check and --fix know catalogs; log export prints one table; a file of a table loads into any table"""
+    with Directory() as folder:
+        with durable(folder, "always") as server, server.replies() as replies:
+            create(replies, "a", "b")
+            for name, value in (("a", 1), ("b", 2), ("default", 3)):
+                select(replies, name)
+                equal(replies.ask("SET", 1, value), "OK", name)
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+            select(replies, "b")
+            equal([replies.ask("SET", 2, 4), replies.ask("TABLE", "SWAP", "a", "b")], ["OK", "OK"], "behind the catalog")
+            tool("--port", server.port, "--table", "a", "snapshot", "load", next(folder.glob("table-00000002-*")))
+            equal([number(replies, "a", key) for key in (1, 2)], [1, 4], "the file of the table 2, loaded into the place a")
+            server.end_by_kill()
+        said, _ = tool("log", "check", folder)
+        check("writes up to 8 in" in said and "covers those up to 5" in said, said)
+        said, note = tool("log", "export", folder)
+        equal((said, "these are the writes of the table 1" in note), ("sequence,operation,key,operand\n", True), "table 1")
+        said, _ = tool("log", "export", "--table", 3, folder)
+        equal(said.splitlines()[1:], ["6,SET,2,4", "8,SET,1,1"], "table 3")
+        tool("log", "export", "--table", "b", folder, rc=1)
+        segment = min(folder.glob("log-*"))
+        bytes_ = bytearray(segment.read_bytes())
+        record = bytes_.rindex(b"SWR1\6")
+        bytes_[record + 70] ^= 1 # the swap, a change
+        segment.write_bytes(bytes_)
+        check("is damaged" in does_not_start("--data-dir", str(folder), "--appendonly", "yes"), "a damaged change")
+        tool("log", "check", "--fix", "--yes", folder)
+        with durable(folder, "always") as server, server.replies() as replies:
+            equal([number(replies, name, key) for name in ("a", "b") for key in (1, 2)], [1, 0, 2, 4], "cut before the change")
 
 
 @case
