@@ -81,6 +81,12 @@ SHERWOOD_MUST_CHECK int sherwood_cuda_run(struct sherwood_cuda *cuda,
                                           const void *values, size_t count, void *previous,
                                           uint64_t *found);
 
+/* When a call takes place. */
+enum sherwood_cuda_when {
+    SHERWOOD_CUDA_NOW = 0,   /* at once: keys and values are complete. The call waits on the host */
+    SHERWOOD_CUDA_AFTER = 1, /* the same, after the work that `stream` has */
+    SHERWOOD_CUDA_IN_ORDER = 2 /* in the order of `stream`, as sherwood_cuda_run_on */
+};
 /* A call with all that it may have. Begin with SHERWOOD_CUDA_CALL_INIT. */
 struct sherwood_cuda_call {
     size_t size; /* sizeof(struct sherwood_cuda_call) */
@@ -92,7 +98,7 @@ struct sherwood_cuda_call {
     void *previous;     /* out; NULL: declined */
     void *found;        /* out; NULL: declined; bits, or with SHERWOOD_FOUND_BYTES a byte of 0 or 1
                            for each key, and zeros up to a multiple of 8 */
-    bool in_order;      /* in the order of `stream`; otherwise the call waits on the host */
+    enum sherwood_cuda_when when;
     sherwood_cuda_stream stream;
 };
 #define SHERWOOD_CUDA_CALL_INIT SHERWOOD_INIT_OF(sherwood_cuda_call)

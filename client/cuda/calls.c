@@ -16,6 +16,14 @@ static int run_and_wait(struct sherwood_cuda *cuda, const struct sherwood_cuda_c
     return status;
 }
 
+static int wait_for_stream(const struct sherwood_cuda *cuda, void *stream)
+{
+    const int error = cuda->driver.stream_synchronize(stream);
+    return error == 0 ? SHERWOOD_OK
+                      : sw_cuda_fail(SHERWOOD_E_INVALID, "cannot wait for the stream: %s",
+                                     sw_driver_text(&cuda->driver, error));
+}
+
 int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
     if (cuda == NULL || call == NULL) {
@@ -30,12 +38,15 @@ int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
     if (call->count == 0) {
         return SHERWOOD_OK;
     }
-    if (call->in_order) {
+    if (call->when != SHERWOOD_CUDA_NOW) {
         void *context;
         (void)cuda->driver.context_push(cuda->context);
-        int status = sw_cuda_enqueue(cuda, call);
+        int status = call->when == SHERWOOD_CUDA_IN_ORDER ? sw_cuda_enqueue(cuda, call)
+                                                          : wait_for_stream(cuda, call->stream);
         (void)cuda->driver.context_pop(&context);
-        return status;
+        if (call->when == SHERWOOD_CUDA_IN_ORDER || status != SHERWOOD_OK) {
+            return status;
+        }
     }
     sw_cuda_enter(cuda);
     int status = run_and_wait(cuda, call);
@@ -68,7 +79,7 @@ int sherwood_cuda_run_on(struct sherwood_cuda *cuda, enum sherwood_operation ope
                                             .count = count,
                                             .previous = previous,
                                             .found = found,
-                                            .in_order = true,
+                                            .when = SHERWOOD_CUDA_IN_ORDER,
                                             .stream = stream};
     return sherwood_cuda_call(cuda, &call);
 }

@@ -34,6 +34,7 @@
       (void *stream, uintptr_t address, uint32_t value, unsigned flags))              \
     X(stream_wait, "cuStreamWaitValue32_v2",                                          \
       (void *stream, uintptr_t address, uint32_t value, unsigned flags))              \
+    X(stream_synchronize, "cuStreamSynchronize", (void *stream))                      \
     X(stream_capturing, "cuStreamIsCapturing", (void *stream, int *status))           \
     X(error_text, "cuGetErrorString", (int error, const char **text))
 

@@ -252,7 +252,7 @@ int get_bytes(struct sherwood_cuda *cuda, struct arrays<WORD> *a, bool in_order,
     call.count = a->count;
     call.previous = a->answers;
     call.found = a->chosen;
-    call.in_order = in_order;
+    call.when = in_order ? SHERWOOD_CUDA_IN_ORDER : SHERWOOD_CUDA_NOW;
     call.stream = stream;
     return sherwood_cuda_call(cuda, &call);
 }

@@ -181,7 +181,7 @@ class Call(ctypes.Structure):
 
     _fields_ = [("size", ctypes.c_size_t), ("operation", ctypes.c_int), ("flags", ctypes.c_uint32), ("keys", ctypes.c_void_p),
                 ("values", ctypes.c_void_p), ("count", ctypes.c_size_t), ("previous", ctypes.c_void_p),
-                ("found", ctypes.c_void_p), ("in_order", ctypes.c_bool), ("stream", ctypes.c_void_p)]
+                ("found", ctypes.c_void_p), ("when", ctypes.c_int), ("stream", ctypes.c_void_p)]
 
 
 @case
@@ -205,7 +205,7 @@ def found_bytes():
                                     (1100, True)):
                 keys[:count] = np.arange(count)
                 found[:2048] = 0xa5
-                call = Call(ctypes.sizeof(Call), GET, 8, own.at, None, count, own.at + MIB * 3 // 2, own.at + MIB, in_order)
+                call = Call(ctypes.sizeof(Call), GET, 8, own.at, None, count, own.at + MIB * 3 // 2, own.at + MIB, 2 * in_order)
                 equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
                 equal(library.sherwood_cuda_check(own.pointer, True), 0)
                 padded = -(-count // 8) * 8
@@ -213,8 +213,8 @@ def found_bytes():
                 equal(found[:padded].tolist(), wanted, f"{flags}, {count} keys, in order {in_order}")
                 equal(found[padded:2048].tolist(), [0xa5] * (2048 - padded), f"behind {count} keys")
             for change, words in (({"operation": SET}, "only GET and PEEK"), ({"flags": 2}, "only flag"),
-                                  ({"found": None}, "found is NULL"), ({"size": 1}, "SHERWOOD_CUDA_CALL_INIT")):
-                call = Call(ctypes.sizeof(Call), GET, 8, own.at, own.at, 9, None, own.at + MIB, False)
+                                  ({"found": None}, "found is NULL"), ({"when": 1, "stream": 9}, "cannot wait for the stream"), ({"size": 1}, "SHERWOOD_CUDA_CALL_INIT")):
+                call = Call(ctypes.sizeof(Call), GET, 8, own.at, own.at, 9, None, own.at + MIB, 0)
                 for name, value in change.items():
                     setattr(call, name, value)
                 equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), E_INVALID)

@@ -216,6 +216,10 @@ int cuStreamWaitValue32_v2(void *stream, uintptr_t address, uint32_t value, unsi
     }
     return flags == 0 ? 0 : INVALID;
 }
+int cuStreamSynchronize(void *stream)
+{
+    return (uintptr_t)stream <= 2 ? 0 : INVALID; /* the default streams have these numbers */
+}
 int cuStreamIsCapturing(void *stream, int *status)
 {
     (void)stream;

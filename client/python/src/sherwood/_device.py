@@ -31,13 +31,14 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 const char *sherwood_cuda_error(void);
 struct sherwood_cuda_call {
     size_t size; int operation; uint32_t flags; uintptr_t keys, values; size_t count; uintptr_t previous, found;
-    bool in_order; uintptr_t stream; };
+    int when; uintptr_t stream; };
 int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
 int sherwood_cuda_unregister(struct sherwood_cuda *cuda, uintptr_t pointer);
 """
 _TEXT_BYTES = 512
 _LIBRARY = "libsherwood-cuda.so.0"
+_AFTER, _IN_ORDER = 1, 2  # enum sherwood_cuda_when
 _READS = frozenset((constants.SHERWOOD_GET, constants.SHERWOOD_PEEK))
 _ONLY = {None: constants.SHERWOOD_SET, "absent": constants.SHERWOOD_SET_ABSENT,
          "present": constants.SHERWOOD_SET_PRESENT}
@@ -226,12 +227,11 @@ class Device:
                                    for array in (previous, made)]
         pointers = [0 if array is None else array.pointer for array in arrays]
         flags = constants.SHERWOOD_FOUND_BYTES if wants and reads else 0
+        when, number = (_AFTER, kind.current(keys.array)) if stream is None else (_IN_ORDER, kind.number(stream))
         call = ffi.new(_CALL, (_CALL_BYTES, operation, flags, pointers[0], pointers[1], keys.size, pointers[2], pointers[3],
-                               stream is not None, 0 if stream is None else kind.number(stream)))
+                               when, number))
         pointer = self._use()
-        if stream is None:
-            kind.synchronise(keys.array)
-        else:
+        if stream is not None:
             for array in arrays:
                 if array is not None:
                     kind.keep(array.array, stream)

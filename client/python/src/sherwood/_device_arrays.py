@@ -77,8 +77,8 @@ class Kind:
     def invert(self, mask: Any, stream: Any) -> Any:
         raise NotImplementedError
 
-    def synchronise(self, like: Any) -> None:
-        """Waits for the library's current stream."""
+    def current(self, like: Any) -> int:
+        """Returns the library's current stream as a number for the driver."""
         raise NotImplementedError
 
     def number(self, stream: Any) -> int:
@@ -98,6 +98,7 @@ class Torch(Kind):
         # torch computes with signed integers only
         self._made = {dtype: made for made, dtype in self._dtypes.items()}
         self._made |= {np.dtype(f"uint{bits}"): getattr(torch, f"int{bits}") for bits in (16, 32, 64)}
+        self._raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self._bit_of: dict[Any, Any] = {}  # by device: the value of each bit of a byte
 
     def taken(self, given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], what: str) -> Optional[Taken]:
@@ -153,8 +154,11 @@ class Torch(Kind):
         with self._on(stream, mask):
             return mask.logical_not_()
 
-    def synchronise(self, like: Any) -> None:
-        self.torch.cuda.current_stream(like.device).synchronize()
+    def current(self, like: Any) -> int:
+        if self._raw is not None:  # a stream object costs more than the call that waits for it
+            number: int = self._raw(like.device.index)
+            return number
+        return self.number(self.torch.cuda.current_stream(like.device))
 
     def keep(self, array: Any, stream: Any) -> None:
         on = (stream if hasattr(stream, "cuda_stream")
@@ -198,8 +202,8 @@ class Cupy(Kind):
         with self._on(stream):
             return self.cupy.logical_not(mask)
 
-    def synchronise(self, like: Any) -> None:
-        self.cupy.cuda.get_current_stream().synchronize()
+    def current(self, like: Any) -> int:
+        return self.number(self.cupy.cuda.get_current_stream())
 
 
 _kinds: dict[str, Kind] = {}
