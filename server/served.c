@@ -63,7 +63,7 @@ static void close_table(void *argument, struct sw_served *served)
     const struct sw_server *server = argument;
     if (served->table == server->table) {
         empty_table(server);
-        (void)sw_account_set(served->account, 0, 0); /* promises it nothing; cannot fail */
+        (void)sw_account_set(served->account, 0, 0, 0); /* promises it nothing; cannot fail */
         return;
     }
     close_seats(served, server->loop_count);
@@ -75,25 +75,6 @@ static void close_table(void *argument, struct sw_served *served)
 static int refuse(char *error, size_t error_bytes, const char *reason)
 {
     snprintf(error, error_bytes, "ERR the table cannot be created: %s", reason);
-    return -1;
-}
-
-int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
-                           struct sw_account *account, char *reason, size_t reason_bytes)
-{
-    const uint64_t bytes = sw_config_table_bytes(config);
-    const enum sw_ledger_refusal refusal =
-        sw_account_open(account, &server->ledger, bytes, config->memory_min, config->memory_max);
-    if (refusal == SW_LEDGER_PERMITS) {
-        return 0;
-    }
-    snprintf(
-        reason, reason_bytes,
-        refusal == SW_LEDGER_TABLE_MAX
-            ? "it needs %.1f MiB, more than its memory-max: raise memory-max, or lower capacity"
-            : "it needs %.1f MiB, more than tables-memory-max leaves: raise "
-              "tables-memory-max, or lower capacity or memory-min",
-        (double)(bytes > config->memory_min ? bytes : config->memory_min) / (1 << 20));
     return -1;
 }
 
@@ -442,6 +423,7 @@ int sw_served_create(struct sw_server *server)
                                           .settle = server->wal != NULL ? settle : NULL,
                                           .wake = wake,
                                           .rename = rename_table,
+                                          .alter = sw_served_alter,
                                           .one_table = why_one(server)};
     struct sw_served first = {.table = server->table,
                               .gate = server->gate,

@@ -28,6 +28,10 @@ int sw_served_loaded(struct sw_server *server);
 int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
                            struct sw_account *account, char *reason, size_t reason_bytes);
 
+/* Changes the options `alters` of a table: sw_tables_owner.alter. `server` is not used. */
+int sw_served_alter(void *server, struct sw_served *served, const struct sw_config *config,
+                    uint32_t alters, char *error, size_t error_bytes);
+
 /* Adds the statistics of the other tables to those of place 0. `server` is a struct sw_server. */
 void sw_served_add_stats(struct sw_server *server, struct sw_server_stats *snapshot);
 

@@ -13,18 +13,18 @@
 #include <stdint.h>
 
 struct sw_growth {
-    /* Returns whether the table may take `bytes` for new arrays, beside those that it has. A growth
-     * may try several times; `settled` ends it. */
-    bool (*permits)(struct sw_growth *growth, uint64_t bytes);
+    /* Returns whether the table may take `bytes` for new arrays of `slots` slots, beside those that
+     * it has. A growth may try several times; `settled` ends it. */
+    bool (*permits)(struct sw_growth *growth, uint64_t slots, uint64_t bytes);
     /* The new arrays have replaced the old ones, or nothing has changed: sw_table_info has the
      * memory of the table. */
     void (*settled)(struct sw_growth *growth);
 };
 
 /* Ask the owner, if the table has one. */
-static inline bool sw_growth_permits(struct sw_growth *growth, uint64_t bytes)
+static inline bool sw_growth_permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
 {
-    return growth == NULL || growth->permits(growth, bytes);
+    return growth == NULL || growth->permits(growth, slots, bytes);
 }
 static inline void sw_growth_settled(struct sw_growth *growth)
 {

@@ -96,7 +96,7 @@ GROUPS = (
     ("Start: table, memory and GPU",
      "`sherwoodd` logs `the table cannot be created: ` or `the table cannot be built: ` with the text. A value that the engine refuses ends the program with status 2.\n"
      "Too little memory, or a GPU that does not work, ends it with status 1.",
-     r"server/(server|served|loop|main|selftest)\.c|server/observe/gpu|table/",
+     r"server/(server|served|served_memory|loop|main|selftest)\.c|server/observe/gpu|table/",
      (("a cache has no log|longest record", "Choose other options of the table, or of the log: the text names them."),
       ("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|capacity or smaller batches",
        "Choose a smaller `--capacity`, `--frame-ops-max` or `--round-ops-max`, or a machine with more memory: [Capacity](../capacity.md) has the formulas."),
@@ -110,7 +110,7 @@ GROUPS = (
        "Choose a value in the range of the text: [Options](options.md)."),
       ("I/O thread|I/O loop|GPU", "Lower `--loops`, `--arena-bytes` or `--round-ops-max`, or raise the limits of the service."),
       ("seed", "Set `--seed`."), ("pass its maximum load|no such operation", "See the error of the request: [RESP](#resp)."),
-      ("default-ttl|tables of databases|cannot create the table|name %s of a table|memory-max|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
+      ("default-ttl|tables of databases|cannot create the table|name %s of a table|memory-max|memory-min|was created for|GPU memory do not change|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
     ("Start: sockets and TLS",
      "`sherwoodd` logs the text. Wrong certificates and sockets of the service manager end it with status 2, a port in use with status 1. Later, handshakes\n"
      "that fail are in the log with the address of the client.",

@@ -92,7 +92,8 @@ static bool put_refusal(struct sw_batches *batches, const char *sign, const char
     static const char *const causes[] = {
         [SW_LEDGER_TABLE_MAX] = "that would pass its memory-max: raise memory-max",
         [SW_LEDGER_TABLES_MAX] = "the other tables leave too little of tables-memory-max: raise "
-                                 "tables-memory-max"};
+                                 "tables-memory-max",
+        [SW_LEDGER_CAPACITY] = "that would pass its max-capacity: raise max-capacity"};
     const enum sw_ledger_refusal refusal =
         batches->account == NULL ? SW_LEDGER_PERMITS : sw_account_refusal(batches->account);
     if (refusal == SW_LEDGER_PERMITS) {

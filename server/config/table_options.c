@@ -174,6 +174,27 @@ int sw_table_options_of_text(const char *text, const struct sw_config *base,
                : 0;
 }
 
+uint32_t sw_alterable_of(const char *name)
+{
+#define BIT(id, field, text)       \
+    if (strcmp(name, text) == 0) { \
+        return SW_ALTERABLE_##id;  \
+    }
+    SW_ALTERABLE_MAP(BIT)
+#undef BIT
+    return 0;
+}
+
+void sw_config_alter(struct sw_config *to, const struct sw_config *from, uint32_t alters)
+{
+#define COPY(id, field, text)                                        \
+    if ((alters & SW_ALTERABLE_##id) != 0) {                         \
+        __atomic_store_n(&to->field, from->field, __ATOMIC_RELAXED); \
+    }
+    SW_ALTERABLE_MAP(COPY)
+#undef COPY
+}
+
 bool sw_config_is_of_one_shape(const struct sw_config *one, const struct sw_config *other)
 {
     return one->engine == other->engine && one->key_bits == other->key_bits &&

@@ -47,6 +47,26 @@ char *sw_table_options_to_text(const struct sw_config *config);
 int sw_table_options_of_text(const char *text, const struct sw_config *base,
                              struct sw_config *config, char *error, size_t error_bytes);
 
+/* The options that TABLE ALTER changes, a bit each. */
+#define SW_ALTERABLE_MAP(X)                       \
+    X(MAX_CAPACITY, max_capacity, "max-capacity") \
+    X(MEMORY_MAX, memory_max, "memory-max")       \
+    X(MEMORY_MIN, memory_min, "memory-min")
+enum sw_alterable_index {
+#define SW_ALTERABLE_INDEX(id, field, name) SW_ALTERABLE_INDEX_##id,
+    SW_ALTERABLE_MAP(SW_ALTERABLE_INDEX)
+#undef SW_ALTERABLE_INDEX
+};
+enum sw_alterable {
+#define SW_ALTERABLE_BIT(id, field, name) SW_ALTERABLE_##id = 1 << SW_ALTERABLE_INDEX_##id,
+    SW_ALTERABLE_MAP(SW_ALTERABLE_BIT)
+#undef SW_ALTERABLE_BIT
+};
+/* Returns the bit of the option; 0: it is fixed when a table is created. */
+uint32_t sw_alterable_of(const char *name);
+/* Copies the options `alters`. Threads that read one see the old value or the new one. */
+void sw_config_alter(struct sw_config *to, const struct sw_config *from, uint32_t alters);
+
 /* Returns whether tables with these options have one shape: a request on one of them means the same
  * on the other. */
 bool sw_config_is_of_one_shape(const struct sw_config *one, const struct sw_config *other);

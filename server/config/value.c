@@ -43,14 +43,9 @@ static void store(const struct sw_option *option, struct sw_config *config, uint
 static uint64_t load(const struct sw_option *option, const struct sw_config *config)
 {
     const char *field = (const char *)config + option->offset;
-    uint32_t narrow = 0;
-    uint64_t value = 0;
-    if (option->bytes == sizeof(narrow)) {
-        memcpy(&narrow, field, sizeof(narrow));
-        return narrow;
-    }
-    memcpy(&value, field, sizeof(value));
-    return value;
+    return option->bytes == sizeof(uint32_t)
+               ? __atomic_load_n((const uint32_t *)(const void *)field, __ATOMIC_RELAXED)
+               : __atomic_load_n((const uint64_t *)(const void *)field, __ATOMIC_RELAXED);
 }
 
 static int set_text(const struct sw_option *option, const char *value, struct sw_config *config,

@@ -120,6 +120,7 @@ static const struct sw_catalog_command subcommands[] = {
     SUBCOMMAND("slowlog|help", NO_KEYS, C(SLOW)),
     SUBCOMMAND("slowlog|len", NO_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("slowlog|reset", ALL_KEYS, ADMINS | C(SLOW)),
+    SUBCOMMAND("table|alter", NAMED_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("table|create", NAMED_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("table|drop", NAMED_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("table|help", NO_KEYS, C(SLOW)),

@@ -15,6 +15,8 @@
 #include "server/resp/resp.h"
 
 static const struct sw_subcommand subcommands[] = {
+    {"ALTER", -5, NULL, "name option value [option value ...]",
+     "Change max-capacity, memory-max or memory-min of a table."},
     {"CREATE", -3, NULL, "name [NUMBER n] [LIKE other] [IF NOT EXISTS] [option value ...]",
      "Create an empty table, with options of the section [table]."},
     {"DROP", -3, NULL, "name [IF EXISTS]", "Remove a table with its keys."},
@@ -108,11 +110,11 @@ bool sw_control_run_table(struct sw_control *control, const struct sw_resp_comma
         return sw_control_refuse(control, "ERR this server has one table");
     }
     switch (row - subcommands) {
-    case 2:
-        return sw_control_table_info(control, &words[2]);
     case 3:
+        return sw_control_table_info(control, &words[2]);
+    case 4:
         return sw_control_table_list(control);
-    case 6:
+    case 7:
         return run_truncate(control, &words[2]);
     default:
         return sw_control_change(control, &words[1], arguments->count - 1);

@@ -302,6 +302,9 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
     case SW_CHANGE_RENAME:
         status = rename_place(tables, next, change, from);
         break;
+    case SW_CHANGE_ALTER:
+        status = sw_tables_alter(tables, next, change, error, error_bytes);
+        break;
     default:
         status = swap(next, change, error, error_bytes);
         break;
@@ -316,6 +319,7 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
     if (!is_late && commit(tables, change, before, next, error, error_bytes) != 0) {
         take_back(tables, next);
         end_name(tables, change->other, from);
+        sw_tables_alter_back(tables, change);
         return -1;
     }
     publish(tables, next, dropped);

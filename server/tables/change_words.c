@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * change_words.c - the grammar of TABLE CREATE, DROP, RENAME and SWAP.
+ * change_words.c - the grammar of TABLE CREATE, ALTER, DROP, RENAME and SWAP.
  */
 #include "server/tables/change_words.h"
 
@@ -124,6 +124,44 @@ static bool set_options(const struct reading *reading, struct sw_table_options *
     return true;
 }
 
+/* Reads the options of ALTER. Others stay as they are, also if another ALTER changes them. */
+static int read_alter(const struct reading *reading)
+{
+    char error[SW_CONFIG_ERROR_BYTES] = "", name[WORD_BYTES];
+    const struct sw_resp_argument *table = &reading->words[1];
+    const struct sw_place *place = sw_tables_find(reading->view, table->text, table->size);
+    if (read_name(reading, 1, false, reading->change->name) != 0) {
+        return -1;
+    }
+    if (place == NULL || reading->count < 4 || reading->count % 2 != 0) {
+        return refuse(reading, place == NULL ? "ERR no such table" : "ERR syntax error");
+    }
+    for (uint32_t i = 2; i < reading->count; i += 2) {
+        copy_word(&reading->words[i], true, name);
+        const uint32_t bit = sw_alterable_of(name);
+        reading->change->alters |= bit;
+        if (bit == 0 && sw_option_find(name) != NULL) {
+            snprintf(reading->error, reading->error_bytes,
+                     "ERR %s of a table does not change: make another table, and swap the two",
+                     name);
+            return -1;
+        }
+    }
+    struct sw_table_options *options = malloc(sizeof(*options));
+    if (options == NULL) {
+        return refuse(reading, "ERR out of memory");
+    }
+    sw_table_options_begin(options, sw_tables_at(reading->view, place->number)->config, true);
+    const bool fits = set_options(reading, options, false, error, sizeof(error)) &&
+                      sw_table_options_check(options, error, sizeof(error)) == 0;
+    reading->change->config = options->config;
+    free(options);
+    if (!fits) {
+        snprintf(reading->error, reading->error_bytes, "ERR %s", error);
+    }
+    return fits ? 0 : -1;
+}
+
 static int read_create(const struct reading *reading, const struct sw_config *config)
 {
     struct creation creation = {.base = config};
@@ -187,7 +225,8 @@ int sw_change_read(const struct sw_tables_view *view, const struct sw_config *co
     } kinds[] = {{"CREATE", SW_CHANGE_CREATE},
                  {"DROP", SW_CHANGE_DROP},
                  {"RENAME", SW_CHANGE_RENAME},
-                 {"SWAP", SW_CHANGE_SWAP}};
+                 {"SWAP", SW_CHANGE_SWAP},
+                 {"ALTER", SW_CHANGE_ALTER}};
     const struct reading reading = {view, words, count, change, error, error_bytes};
     memset(change, 0, sizeof(*change));
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -195,9 +234,10 @@ int sw_change_read(const struct sw_tables_view *view, const struct sw_config *co
             continue;
         }
         change->kind = kinds[i].kind;
-        return change->kind == SW_CHANGE_CREATE ? read_create(&reading, config)
-               : change->kind == SW_CHANGE_DROP ? read_drop(&reading)
-                                                : read_two(&reading);
+        return change->kind == SW_CHANGE_CREATE  ? read_create(&reading, config)
+               : change->kind == SW_CHANGE_ALTER ? read_alter(&reading)
+               : change->kind == SW_CHANGE_DROP  ? read_drop(&reading)
+                                                 : read_two(&reading);
     }
     return refuse(&reading, "ERR syntax error");
 }

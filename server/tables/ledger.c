@@ -44,12 +44,15 @@ static enum sw_ledger_refusal check(struct sw_account *account, uint64_t more, u
 
 /* --- growth ----------------------------------------------------------------------------------- */
 
-static bool permits(struct sw_growth *growth, uint64_t bytes)
+static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
 {
     struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
     pthread_mutex_lock(&account->ledger->lock);
     account->growing = 0; /* of an attempt before, whose arrays are gone */
-    enum sw_ledger_refusal refusal = check(account, bytes, account->bytes_min, account->bytes_max);
+    enum sw_ledger_refusal refusal =
+        account->slots_max != 0 && slots > account->slots_max
+            ? SW_LEDGER_CAPACITY
+            : check(account, bytes, account->bytes_min, account->bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {
         account->growing = bytes;
     }
@@ -120,7 +123,7 @@ void sw_account_close(struct sw_account *account)
 }
 
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
-                                      uint64_t bytes_max)
+                                      uint64_t bytes_max, uint64_t slots_max)
 {
     if (account->ledger == NULL) {
         return SW_LEDGER_PERMITS;
@@ -130,6 +133,7 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
     if (refusal == SW_LEDGER_PERMITS) {
         account->bytes_min = bytes_min;
         account->bytes_max = bytes_max;
+        account->slots_max = slots_max;
         __atomic_store_n(&account->refusal, SW_LEDGER_PERMITS, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&account->ledger->lock);

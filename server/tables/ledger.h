@@ -34,8 +34,9 @@ struct sw_ledger {
 /* What refused the last growth of a table. */
 enum sw_ledger_refusal {
     SW_LEDGER_PERMITS,
-    SW_LEDGER_TABLE_MAX, /* memory-max of the table */
-    SW_LEDGER_TABLES_MAX /* tables-memory-max, less what other tables have or were promised */
+    SW_LEDGER_TABLE_MAX,  /* memory-max of the table */
+    SW_LEDGER_TABLES_MAX, /* tables-memory-max, less what other tables have or were promised */
+    SW_LEDGER_CAPACITY    /* max-capacity of the table, which TABLE ALTER has set */
 };
 
 struct sw_account {
@@ -44,6 +45,7 @@ struct sw_account {
     struct sw_ledger *ledger;
     const struct sw_table *table;  /* NULL: it is being created */
     uint64_t bytes_min, bytes_max; /* 0: none */
+    uint64_t slots_max;            /* 0: no limit beside that of the table */
     uint64_t growing;              /* bytes of new arrays, while the table is created or grows */
     int refusal;                   /* atomic: enum sw_ledger_refusal */
 };
@@ -61,10 +63,11 @@ enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_led
 void sw_account_set_table(struct sw_account *account, const struct sw_table *table);
 /* Closes the account, before its table is destroyed. */
 void sw_account_close(struct sw_account *account);
-/* Changes the limits. Returns what refuses them, because the table has more memory than
- * `bytes_max`, or other tables leave less than `bytes_min`; then nothing has changed. */
+/* Changes the limits; `slots_max`: of growth, 0: no limit beside that of the table. Returns what
+ * refuses them, because the table has more memory than `bytes_max`, or other tables leave less than
+ * `bytes_min`; then nothing has changed. */
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
-                                      uint64_t bytes_max);
+                                      uint64_t bytes_max, uint64_t slots_max);
 /* Returns what refused the last growth of the table. */
 enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account);
 

@@ -100,6 +100,10 @@ struct sw_tables_owner {
     int (*settle)(void *server, char *error, size_t error_bytes);
     /* Makes each loop run an iteration. */
     void (*wake)(void *server);
+    /* Gives the table the options `alters` (bits of enum sw_alterable) of `config`. Returns 0, or
+     * -1 with an error and nothing changed. */
+    int (*alter)(void *server, struct sw_served *served, const struct sw_config *config,
+                 uint32_t alters, char *error, size_t error_bytes);
     /* Lets the rights to the table `name` hold for `to` as well; with `to` NULL they end for
      * `name`. Returns 0, or -1 if there is no memory. */
     int (*rename)(void *server, const char *name, const char *to);
@@ -136,7 +140,13 @@ struct sw_served *sw_tables_at(const struct sw_tables_view *view, uint32_t numbe
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-enum sw_change_kind { SW_CHANGE_CREATE, SW_CHANGE_DROP, SW_CHANGE_RENAME, SW_CHANGE_SWAP };
+enum sw_change_kind {
+    SW_CHANGE_CREATE,
+    SW_CHANGE_DROP,
+    SW_CHANGE_RENAME,
+    SW_CHANGE_SWAP,
+    SW_CHANGE_ALTER
+};
 
 /* A change. A name is a name or a number in decimal, except a name that CREATE or RENAME gives. */
 struct sw_change {
@@ -149,7 +159,8 @@ struct sw_change {
     uint32_t number; /* the number it chooses */
     char name[SW_PLACE_NAME_BYTES];
     char other[SW_PLACE_NAME_BYTES]; /* RENAME: the new name; SWAP: the other place */
-    struct sw_config config;         /* CREATE: options of the table */
+    uint32_t alters;                 /* ALTER: the options, bits of enum sw_alterable */
+    struct sw_config config;         /* CREATE, ALTER: options of the table */
 };
 
 /* Carries out a change, and returns when every loop has adopted it. Blocks for long. Returns 0, or

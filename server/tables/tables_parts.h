@@ -33,4 +33,10 @@ void sw_tables_free_view(struct sw_tables_view *view);
 /* Returns where a place with this number is in the view, or UINT32_MAX. */
 uint32_t sw_tables_index(const struct sw_tables_view *view, uint32_t number);
 
+/* Changes options of a table. change->config receives those of before. (change_alter.c) */
+enum sw_places_status sw_tables_alter(struct sw_tables *tables, struct sw_tables_view *next,
+                                      struct sw_change *change, char *error, size_t error_bytes);
+/* Gives a table its options of before, if the ALTER could not be saved. */
+void sw_tables_alter_back(struct sw_tables *tables, const struct sw_change *change);
+
 #endif

@@ -166,6 +166,45 @@ def memory():
 
 
 @case
+def alter():
+    """TABLE ALTER changes the limits of a table at once, and a restart finds them; a change that is refused changes nothing"""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "16M", "--data-dir", folder)
+        wanted = {"max-capacity": "64K", "memory-max": "4M", "memory-min": "1M"}
+        with Server(*flags) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+
+            def fill():
+                for first in range(0, 10**6, 2000):
+                    got = replies.ask("MSET", *(word for key in range(first, first + 2000) for word in (key, key)))
+                    if got != "OK":
+                        return got
+                raise AssertionError("the table has no limit")
+            equal(replies.ask("TABLE", "CREATE", "a", "capacity", "1K", "max-capacity", "256K", "memory-max", "256K"), "OK", "CREATE")
+            equal(replies.ask("SELECT", "a"), "OK", "SELECT")
+            check("would pass its memory-max" in fill(), "memory-max")
+            before = table(replies, "a")
+            for words, error in (("memory-max 1K", "more than this memory-max"), ("memory-min 64M", "memory-min 67108864 is more than"),
+                                 ("max-capacity 1M", "was created for at most 262144 slots"), ("default-ttl 5", "does not change: make another"),
+                                 ("engine cuckoo", "does not change"), ("capacity 2K", "does not change"), ("foo 1", "unknown option 'foo'"),
+                                 ("memory-max", "wrong number of arguments"), ("memory-max 1M memory-min", "syntax error"),
+                                 ("memory-min 16M memory-max 0", "more than the other tables leave")):
+                got = replies.ask("TABLE", "ALTER", "a", *words.split())
+                check(isinstance(got, wire.Error) and error in got, f"{words}: {got}")
+                equal(table(replies, "a"), before, words)
+            equal(replies.ask("TABLE", "ALTER", "nothing", "memory-max", 0), wire.Error("ERR no such table"), "ALTER")
+            equal(replies.ask("TABLE", "ALTER", "a", "MEMORY-MAX", "8M", "max-capacity", "64K"), "OK", "ALTER")
+            eventually(lambda: "would pass its max-capacity" in fill(), "max-capacity")
+            check(int(table(replies, "a")["slots"]) <= 64 << 10, "slots")
+            equal(replies.ask("TABLE", "ALTER", "a", *(word for pair in wanted.items() for word in pair)), "OK", "ALTER")
+            equal(replies.ask("TABLE", "ALTER", "default", "memory-max", "2M"), "OK", "ALTER of the default table")
+            server.end_by_kill()
+        with Server(*flags) as server, server.connect() as connection:
+            got = table(wire.Replies(connection), "a")
+            equal({name: got[name] for name in wanted}, wanted, "behind a kill")
+
+
+@case
 def wrong_sections():
     """a wrong section ends the start with status 2, and the error names its line"""
     for line, text, words in (

@@ -56,7 +56,7 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
     if (sw_geometry_compute(&config, &geometry, NULL, 0) != SW_OK) {
         return SW_E_NOMEM; /* no caller requests such a capacity */
     }
-    if (!sw_growth_permits(cpu->config.growth, bytes_for(cpu, &geometry))) {
+    if (!sw_growth_permits(cpu->config.growth, capacity, bytes_for(cpu, &geometry))) {
         return SW_E_NOMEM;
     }
     void *slots = sw_cpu_arrays_map(&geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * served_memory.c - the accounts of the memory of tables (tables/ledger.h).
+ */
+#include <stdio.h>
+
+#include "server/config/table_options.h"
+#include "server/served.h"
+#include "server/server_parts.h"
+
+int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
+                           struct sw_account *account, char *reason, size_t reason_bytes)
+{
+    const uint64_t bytes = sw_config_table_bytes(config);
+    const enum sw_ledger_refusal refusal =
+        sw_account_open(account, &server->ledger, bytes, config->memory_min, config->memory_max);
+    if (refusal == SW_LEDGER_PERMITS) {
+        return 0;
+    }
+    snprintf(
+        reason, reason_bytes,
+        refusal == SW_LEDGER_TABLE_MAX
+            ? "it needs %.1f MiB, more than its memory-max: raise memory-max, or lower capacity"
+            : "it needs %.1f MiB, more than tables-memory-max leaves: raise "
+              "tables-memory-max, or lower capacity or memory-min",
+        (double)(bytes > config->memory_min ? bytes : config->memory_min) / (1 << 20));
+    return -1;
+}
+
+int sw_served_alter(void *argument, struct sw_served *served, const struct sw_config *config,
+                    uint32_t alters, char *error, size_t error_bytes)
+{
+    struct sw_config next = *served->config;
+    struct sw_table_info info;
+    (void)argument;
+    sw_table_info(served->table, &info);
+    if (info.backend != SW_BACKEND_CPU) {
+        snprintf(error, error_bytes,
+                 "ERR the limits of a table in GPU memory do not change: make another table, and "
+                 "swap the two");
+        return -1;
+    }
+    sw_config_alter(&next, config, alters);
+    const uint64_t slots = next.max_capacity > next.capacity ? next.max_capacity : next.capacity;
+    if ((alters & SW_ALTERABLE_MAX_CAPACITY) != 0 && slots > info.max_capacity_slots) {
+        snprintf(error, error_bytes,
+                 "ERR the table was created for at most %llu slots: make another table, and swap "
+                 "the two",
+                 (unsigned long long)info.max_capacity_slots);
+        return -1;
+    }
+    switch (sw_account_set(served->account, next.memory_min, next.memory_max,
+                           slots < info.max_capacity_slots ? slots : 0)) {
+    case SW_LEDGER_PERMITS:
+        break;
+    case SW_LEDGER_TABLE_MAX:
+        snprintf(error, error_bytes,
+                 "ERR the table has %llu bytes, more than this memory-max: raise memory-max",
+                 (unsigned long long)info.bytes_reserved);
+        return -1;
+    default:
+        snprintf(error, error_bytes,
+                 "ERR memory-min is more than the other tables leave of tables-memory-max: lower "
+                 "it, or raise tables-memory-max");
+        return -1;
+    }
+    sw_config_alter((struct sw_config *)(uintptr_t)served->config, config, alters);
+    return 0;
+}
