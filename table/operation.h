@@ -31,6 +31,7 @@ struct sw_state {
     uint64_t stash_occupied; /* entries in the stash */
     uint64_t side_value;
     uint64_t side_present; /* 0 or 1 */
+    uint64_t holes;        /* Robin Hood on CUDA: holes of the main array */
 };
 
 #endif

@@ -8,10 +8,12 @@
 struct RH(audit) {
     const struct RH(view) * view;
     const char *array;
+    bool has_holes; /* slots with m = 0 behind bucket 0 are holes */
     uint64_t entries;
+    uint64_t holes;
     bool any;            /* an entry was seen; then `largest` is valid */
     RH_WORD largest;     /* largest m of all earlier buckets */
-    uint64_t full_since; /* every bucket from here to the one before is full */
+    uint64_t full_since; /* every bucket from here to the one before has no EMPTY slot */
 };
 
 static int RH(audit_slot)(struct RH(audit) * audit, uint64_t b, int i, struct RH(slot) slot,
@@ -45,8 +47,13 @@ static int RH(audit_bucket)(struct RH(audit) * audit, uint64_t b, struct text *t
     struct RH(slot) held[SW_BUCKET_SLOTS];
     RH_WORD largest = 0;
     int entries = 0;
+    int holes = 0;
     RH(bucket_load)(RH(bucket)(audit->view, b), held);
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        if (audit->has_holes && RH(hole_at)(b, held[i].m)) {
+            holes++;
+            continue;
+        }
         if (held[i].m == RH_EMPTY) {
             if (held[i].value != RH_EMPTY) {
                 return report(text, "I5: %s bucket %llu slot %d is EMPTY with a value of %llx",
@@ -71,17 +78,19 @@ static int RH(audit_bucket)(struct RH(audit) * audit, uint64_t b, struct text *t
         audit->any = true;
         audit->largest = largest;
     }
-    if (entries < SW_BUCKET_SLOTS) {
+    if (entries + holes < SW_BUCKET_SLOTS) {
         audit->full_since = b + 1;
     }
     audit->entries += (uint64_t)entries;
+    audit->holes += (uint64_t)holes;
     return SW_OK;
 }
 
-static int RH(audit_array)(const struct RH(view) * view, const char *array, uint64_t *entries,
-                           struct text *text)
+/* `holes`: how many holes the array should have. */
+static int RH(audit_array)(const struct RH(view) * view, const char *array, uint64_t holes,
+                           uint64_t *entries, struct text *text)
 {
-    struct RH(audit) audit = {.view = view, .array = array};
+    struct RH(audit) audit = {.view = view, .array = array, .has_holes = holes > 0};
     for (uint64_t b = 0; b < view->buckets_total; b++) {
         int status = RH(audit_bucket)(&audit, b, text);
         if (status != SW_OK) {
@@ -89,7 +98,9 @@ static int RH(audit_array)(const struct RH(view) * view, const char *array, uint
         }
     }
     *entries = audit.entries;
-    return SW_OK;
+    return audit.holes == holes ? SW_OK
+                                : report(text, "I6: %s has %llu holes; counted %llu", array,
+                                         ULL(audit.holes), ULL(holes));
 }
 
 /* A key has one place: no entry of the stash is also in the main array (I2). */
@@ -113,15 +124,18 @@ static int RH(check)(const struct sw_geometry *geometry, const struct sw_state *
     /* the views are only read */
     struct RH(slot) *first = (struct RH(slot) *)(uintptr_t)slots;
     struct RH(view)
-        main = {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL};
-    struct RH(view)
-        stash = {first + geometry->buckets_total * SW_BUCKET_SLOTS, geometry->stash_buckets,
-                 geometry->stash_buckets_total, geometry->stash_buckets_total, NULL};
+        main = {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL, 0};
+    struct RH(view) stash = {first + geometry->buckets_total * SW_BUCKET_SLOTS,
+                             geometry->stash_buckets,
+                             geometry->stash_buckets_total,
+                             geometry->stash_buckets_total,
+                             NULL,
+                             0};
     uint64_t in_main = 0;
     uint64_t in_stash = 0;
-    int status = RH(audit_array)(&main, "main", &in_main, text);
+    int status = RH(audit_array)(&main, "main", state->holes, &in_main, text);
     if (status == SW_OK) {
-        status = RH(audit_array)(&stash, "stash", &in_stash, text);
+        status = RH(audit_array)(&stash, "stash", 0, &in_stash, text);
     }
     if (status == SW_OK) {
         status = RH(audit_twins)(&main, &stash, text);
@@ -132,6 +146,10 @@ static int RH(check)(const struct sw_geometry *geometry, const struct sw_state *
     if (in_stash != state->stash_occupied) {
         return report(text, "I6: the stash holds %llu entries, its count is %llu", ULL(in_stash),
                       ULL(state->stash_occupied));
+    }
+    if (state->holes != 0 && in_stash != 0) {
+        return report(text, "I7: %llu holes in main, and %llu entries in the stash",
+                      ULL(state->holes), ULL(in_stash));
     }
     if (state->side_present > 1 || in_main + in_stash + state->side_present != state->occupied) {
         return report(text,

@@ -54,16 +54,21 @@ struct RH(source) {
     int at;                                /* the next entry of `held` */
 };
 
-/* Returns the source's next entry; EMPTY at the end. */
+/* Returns the source's next entry; EMPTY at the end. Skips holes, which the sort puts first. */
 SW_HD static inline struct RH(slot) RH(source_next)(struct RH(source) * source)
 {
     while (source->at == SW_BUCKET_SLOTS || source->held[source->at].m == RH_EMPTY) {
         if (source->bucket == source->view->buckets_total) {
             return RH(slot_empty)();
         }
-        RH(bucket_read)(RH(bucket)(source->view, source->bucket++), source->held);
+        RH(bucket_read)(RH(bucket)(source->view, source->bucket), source->held);
         RH(bucket_sort)(source->held);
         source->at = 0;
+        while (source->at < SW_BUCKET_SLOTS &&
+               RH(hole_at)(source->bucket, source->held[source->at].m)) {
+            source->at++;
+        }
+        source->bucket++;
     }
     return source->held[source->at++];
 }
@@ -110,5 +115,6 @@ SW_HD static inline bool RH(rebuild)(const struct RH(table) * from, const struct
     }
     *to->state = *from->state;
     to->state->stash_occupied = outside;
+    to->state->holes = 0;
     return true;
 }

@@ -7,6 +7,10 @@
  * only on the contents. table/robin_hood/README.md has the rules (which slot is the victim, which
  * values are compared, how the cap counts) and their reasons.
  *
+ * Removals may leave holes (hole_at): slots that count as full and hold no entry. Only look-ups
+ * (find_gap) and the passes of rebuild.inl understand them. All other functions need an array
+ * without holes.
+ *
  * Phases: several find calls may run in parallel. Several insert_absent calls, of distinct absent
  * keys, may run in parallel. The two never run at the same time. remove_at runs exclusively; CUDA
  * has parallel removals of its own (cuda/displacement/displace.cu).
@@ -21,6 +25,8 @@ struct RH(view) {
 #ifndef __cplusplus
     struct sw_cow_guard *guard; /* keeps data that an image still reads; NULL: none. Not on CUDA */
 #endif
+    uint64_t no_jumps; /* 0; all ones: look-ups do not jump, because slots may be holes. A mask, so
+                          that the look-ups of a GPU need no further register */
 };
 
 /* Returns the home of m. It is monotone in m: homes follow the order of the entries. */
@@ -147,6 +153,15 @@ SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOT
     return min;
 }
 
+/* Returns whether a slot of bucket b with this m is a hole. The entry with m = 0 has the first home
+ * and is smaller than all others, so it lies in bucket 0. In later buckets m = 0 marks a hole, and
+ * bucket 0 never has one. A hole is smaller than every entry: a look-up that meets one continues,
+ * as it did before the removal. */
+SW_HD static inline bool RH(hole_at)(uint64_t b, RH_WORD m)
+{
+    return m == 0 && b != 0;
+}
+
 /* Returns the smallest m of a bucket; all ones if the bucket is empty. */
 SW_HD static inline RH_WORD RH(bucket_low)(const struct RH(slot) held[SW_BUCKET_SLOTS])
 {
@@ -187,7 +202,8 @@ SW_HD static inline struct RH(slot) *
  * Entries are ordered across buckets and are about as dense as their homes. So a bucket full of
  * entries whose homes lie far before the home of m indicates how far ahead m may be. The search
  * jumps that distance, and steps back if the bucket there holds only larger entries. In a nearly
- * full table it reads a few buckets, while a linear search reads hundreds. */
+ * full table it reads a few buckets, while a linear search reads hundreds. A hole indicates
+ * nothing, so in an array with holes the search does not jump. */
 SW_WITHOUT_GAP SW_HD static inline struct RH(slot) *
     RH(find_gap)(const struct RH(view) * view, RH_WORD m, uint64_t b, RH_WORD *value,
                  uint64_t *probes, struct RH(slot) * *gap)
@@ -208,7 +224,7 @@ SW_WITHOUT_GAP SW_HD static inline struct RH(slot) *
         if (at == SW_PROBE_NEXT) {
             struct RH(slot) top;
             RH(bucket_max)(held, &top);
-            uint64_t ahead = home - RH(home)(view, top.m);
+            uint64_t ahead = (home - RH(home)(view, top.m)) & ~view->no_jumps;
             low = b + 1;
             b += ahead < SW_JUMP_MIN ? 1 : ahead;
             b = b >= end && low < end ? end - 1 : b;

@@ -17,9 +17,9 @@
         struct sw_slot_##WIDTH *stash =                                                            \
             geometry->stash_buckets > 0 ? first + geometry->buckets_total *SW_BUCKET_SLOTS : NULL; \
         return (struct sw_table_##WIDTH){                                                          \
-            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL},        \
+            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL, 0},     \
             {stash, geometry->stash_buckets, geometry->stash_buckets_total,                        \
-             geometry->stash_buckets_total, NULL},                                                 \
+             geometry->stash_buckets_total, NULL, 0},                                              \
             audited->state,                                                                        \
             geometry->occupied_max,                                                                \
             geometry->stash_max,                                                                   \

@@ -149,6 +149,31 @@ Test(check, counts)
     finds(&planted, "I6");
 }
 
+/* A hole counts as full. It has no entry, and none may be in bucket 0 or beside a used stash. */
+Test(check, holes)
+{
+    struct planted planted;
+    const uint32_t removed = 3 * SW_BUCKET_SLOTS + 1;
+    plant(&planted);
+    planted.slots[removed] = (struct sw_slot_s64){0};
+    planted.state.occupied--;
+    finds(&planted, "I3");
+    planted.state.holes = 1;
+    finds(&planted, NULL);
+    planted.state.holes = 2;
+    finds(&planted, "I6");
+    planted.state.holes = 1;
+    put(&planted, BUCKETS + CAP, 0, 0x31000000);
+    planted.state.stash_occupied = 1;
+    finds(&planted, "I7");
+    plant(&planted);
+    put(&planted, 0, 1, 0);
+    put(&planted, 0, 2, 1);
+    finds(&planted, NULL);
+    planted.state.holes = 1;
+    finds(&planted, "I6");
+}
+
 /* The same scanner for the other width. */
 Test(check, slots_of_128_bits)
 {

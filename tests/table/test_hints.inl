@@ -65,7 +65,7 @@ static void RH(bed_start)(struct RH(bed) * bed, uint64_t seed, uint64_t buckets_
     uint64_t buckets = 1 + random_below(&bed->random, buckets_max);
     uint64_t cap = random_below(&bed->random, 3) == 0 ? random_below(&bed->random, 20) : 400;
     uint64_t load = 50 + random_below(&bed->random, 51); /* percent */
-    bed->view = (struct RH(view)){NULL, buckets, buckets + cap, cap, NULL};
+    bed->view = (struct RH(view)){NULL, buckets, buckets + cap, cap, NULL, 0};
     bed->twin = bed->view;
     bed->view.slots = RH(new_slots)(&bed->view);
     bed->twin.slots = RH(new_slots)(&bed->view);
@@ -272,7 +272,7 @@ static void RH(forget)(uint64_t seed)
 {
     struct random random = random_of(seed);
     uint64_t buckets = 1 + random_below(&random, 300);
-    struct RH(view) view = {NULL, buckets, buckets + 80, 80, NULL};
+    struct RH(view) view = {NULL, buckets, buckets + 80, 80, NULL, 0};
     uint8_t before[152];
     uint8_t after[152];
     for (uint64_t g = 0; g < sizeof(before); g++) {
@@ -299,7 +299,7 @@ static void RH(runs)(void)
 {
     enum { HOMES = 16, TOTAL = 32 };
     struct RH(slot) slots[TOTAL * SW_BUCKET_SLOTS];
-    struct RH(view) view = {slots, HOMES, TOTAL, TOTAL - HOMES, NULL};
+    struct RH(view) view = {slots, HOMES, TOTAL, TOTAL - HOMES, NULL, 0};
     RH_WORD step = RH_EMPTY / HOMES + 1;
     uint8_t hints[HOMES / 2];
     uint64_t probes = 0;

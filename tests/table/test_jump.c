@@ -151,6 +151,53 @@ Test(jump, random_tables)
     }
 }
 
+/* Removes an entry as a batch that leaves holes does. Bucket 0 never gets a hole. */
+static void leave_hole(struct bed *bed, uint64_t at)
+{
+    struct sw_slot_s64 *slot = bed->view.slots + at;
+    struct sw_slot_s64 *bucket = bed->view.slots + at / SW_BUCKET_SLOTS * SW_BUCKET_SLOTS;
+    bool room = false;
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        room = room || bucket[i].m == UINT32_MAX;
+    }
+    if (room) {
+        *slot = sw_slot_empty_s64();
+    } else if (at >= SW_BUCKET_SLOTS) {
+        *slot = (struct sw_slot_s64){0};
+    }
+}
+
+Test(jump, look_ups_pass_holes)
+{
+    struct random random = random_of(0);
+    for (int round = 0; round < 300; round++) {
+        struct bed bed;
+        const uint64_t buckets = 1 + random_below(&random, 300);
+        open_bed(&bed, buckets, 1 + random_below(&random, 2 * buckets));
+        const uint64_t slots = bed.view.buckets_total * SW_BUCKET_SLOTS;
+        const uint64_t wanted = buckets * SW_BUCKET_SLOTS * (60 + random_below(&random, 41)) / 100;
+        const uint32_t narrow =
+            random_below(&random, 3) == 0 ? 1 + (uint32_t)random_below(&random, 30) : 0;
+        for (uint64_t i = 0; i < wanted; i++) {
+            insert(&bed, (uint32_t)random_next(&random) >> narrow);
+        }
+        bed.view.no_jumps = UINT64_MAX;
+        /* single entries, and runs of whole buckets */
+        for (uint64_t runs = random_below(&random, 20); runs > 0; runs--) {
+            const uint64_t first = random_below(&random, slots);
+            const uint64_t end = first + 1 + random_below(&random, 8 * SW_BUCKET_SLOTS);
+            for (uint64_t at = first; at < end && at < slots; at++) {
+                const uint32_t m = bed.view.slots[at].m;
+                if (m != UINT32_MAX && (m != 0 || at < SW_BUCKET_SLOTS)) {
+                    leave_hole(&bed, at);
+                }
+            }
+        }
+        check_all(&bed);
+        free(bed.view.slots);
+    }
+}
+
 Test(jump, absent_keys_get_the_gap_that_inserts_fill)
 {
     struct random random = random_of(0);

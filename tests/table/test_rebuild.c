@@ -53,11 +53,11 @@ static void prepare(struct arrays *arrays, uint64_t buckets, uint64_t cap)
     memset(arrays, 0xFF, sizeof(*arrays));
     memset(&arrays->state, 0, sizeof(arrays->state));
     cap = cap < buckets ? cap : buckets;
-    arrays->table = (struct sw_table_s64){.main = {arrays->main, buckets, buckets + cap, cap, NULL},
-                                          .stash = {arrays->stash, SLOTS / SW_BUCKET_SLOTS,
-                                                    2 * SLOTS / SW_BUCKET_SLOTS,
-                                                    2 * SLOTS / SW_BUCKET_SLOTS, NULL},
-                                          .state = &arrays->state};
+    arrays->table = (struct sw_table_s64){
+        .main = {arrays->main, buckets, buckets + cap, cap, NULL, 0},
+        .stash = {arrays->stash, SLOTS / SW_BUCKET_SLOTS, 2 * SLOTS / SW_BUCKET_SLOTS,
+                  2 * SLOTS / SW_BUCKET_SLOTS, NULL, 0},
+        .state = &arrays->state};
 }
 
 static void insert(struct arrays *arrays, uint32_t m)
@@ -134,8 +134,33 @@ static int make_keys(struct random *random, uint32_t *m, int count)
     return distinct;
 }
 
+/* Removes random entries of a table whose stash is empty: a slot of a full bucket becomes a hole,
+ * unless that is bucket 0. Returns how many of the keys m are left. */
+static int leave_holes(struct random *random, struct arrays *arrays, uint32_t *m, int count)
+{
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+        uint64_t probes = 0;
+        uint32_t value = 0;
+        struct sw_slot_s64 *slot = sw_find_s64(&arrays->table.main, m[i], &value, &probes);
+        const uint64_t b = (uint64_t)(slot - arrays->main) / SW_BUCKET_SLOTS;
+        struct sw_slot_s64 held[SW_BUCKET_SLOTS];
+        struct sw_slot_s64 top;
+        sw_bucket_load_s64(sw_bucket_s64(&arrays->table.main, b), held);
+        sw_bucket_max_s64(held, &top);
+        if (random_below(random, 2) == 0 || (b == 0 && top.m != UINT32_MAX)) {
+            m[left++] = m[i];
+            continue;
+        }
+        *slot = top.m == UINT32_MAX ? top : (struct sw_slot_s64){0};
+        arrays->state.holes += top.m != UINT32_MAX;
+        arrays->state.occupied--;
+    }
+    return left;
+}
+
 static void one_rebuild(struct random *random, struct arrays *from, struct arrays *to,
-                        struct arrays *expected)
+                        struct arrays *expected, bool holes)
 {
     uint32_t m[SLOTS]; /* 64 buckets, 9 keys for 8 slots: 288 at most */
     prepare(from, 1 + random_below(random, BUCKETS_MAX), random_below(random, CAP_MAX));
@@ -146,6 +171,9 @@ static void one_rebuild(struct random *random, struct arrays *from, struct array
     int start = count > 0 ? (int)random_below(random, (uint64_t)count) : 0;
     for (int i = 0; i < count; i++) {
         insert(from, m[(start + i * 7919LL) % count]); /* a prime: in another order */
+    }
+    if (holes && from->state.stash_occupied == 0) {
+        count = leave_holes(random, from, m, count);
     }
     from->state.side_present = 1;
     from->state.side_value = 77;
@@ -158,6 +186,7 @@ static void one_rebuild(struct random *random, struct arrays *from, struct array
     cr_assert(sw_rebuild_s64(&from->table, &to->table, outside));
     cr_assert_eq(to->state.stash_occupied, outside);
     cr_assert_eq(to->state.occupied, (uint64_t)count);
+    cr_assert_eq(to->state.holes, 0);
     cr_assert(to->state.side_present == 1 && to->state.side_value == 77);
     int held = normalise(to->main, SLOTS, false);
     normalise(expected->main, SLOTS, false);
@@ -174,7 +203,7 @@ Test(rebuild, random_sizes)
     struct arrays *arrays = malloc(3 * sizeof(*arrays));
     cr_assert_not_null(arrays);
     for (int round = 0; round < 20000; round++) {
-        one_rebuild(&random, &arrays[0], &arrays[1], &arrays[2]);
+        one_rebuild(&random, &arrays[0], &arrays[1], &arrays[2], round % 2 == 0);
     }
     free(arrays);
 }

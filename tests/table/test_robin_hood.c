@@ -17,7 +17,7 @@ enum { BUCKETS = 64, CAP = 60, TOTAL = BUCKETS + CAP, SLOTS = TOTAL * SW_BUCKET_
 
 static struct sw_view_s128 view_of(struct sw_slot_s128 *slots)
 {
-    struct sw_view_s128 view = {slots, BUCKETS, TOTAL, CAP, NULL};
+    struct sw_view_s128 view = {slots, BUCKETS, TOTAL, CAP, NULL, 0};
     memset(slots, 0xFF, SLOTS * sizeof(*slots));
     return view;
 }

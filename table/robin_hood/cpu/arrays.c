@@ -67,9 +67,9 @@ union sw_cpu_table sw_cpu_arrays_table(const struct sw_cpu *cpu, const struct sw
     if (cpu->config.slot_bits == 64) {
         struct sw_slot_s64 *first = slots;
         table.s64 = (struct sw_table_s64){
-            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL},
+            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL, 0},
             {stash ? first + main_slots : NULL, geometry->stash_buckets,
-             geometry->stash_buckets_total, geometry->stash_buckets_total, NULL},
+             geometry->stash_buckets_total, geometry->stash_buckets_total, NULL, 0},
             state,
             geometry->occupied_max,
             geometry->stash_max,
@@ -77,9 +77,9 @@ union sw_cpu_table sw_cpu_arrays_table(const struct sw_cpu *cpu, const struct sw
     } else {
         struct sw_slot_s128 *first = slots;
         table.s128 = (struct sw_table_s128){
-            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL},
+            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL, 0},
             {stash ? first + main_slots : NULL, geometry->stash_buckets,
-             geometry->stash_buckets_total, geometry->stash_buckets_total, NULL},
+             geometry->stash_buckets_total, geometry->stash_buckets_total, NULL, 0},
             state,
             geometry->occupied_max,
             geometry->stash_max,
