@@ -64,6 +64,7 @@ struct sw_table_tuning {
     enum sw_choice bulk;   /* CUDA: stream the whole table to carry out upserts or deletes */
     enum sw_choice ranges; /* CUDA: partition batches that certainly fit by ranges of m */
     enum sw_choice hints;  /* CUDA: keep displacement hints (table/robin_hood/README.md) */
+    enum sw_choice holes;  /* CUDA: leave holes where entries are deleted, if the table can */
     /* CUDA: threads per block of the kernels that look up keys: a power of two from 64 to 1024; 0:
      * the default of each kernel */
     uint32_t block_size;

@@ -20,6 +20,12 @@
 #define DELETE_OP_NS 0.10
 #define DELETE_MOVE_NS 0.012
 #define REBUILD_OP_NS 0.16
+/* A batch of deletes of at least HOLES_OPS_MIN operations may be the first to leave holes. At most
+ * one of HOLES_PART slots becomes a hole: with a quarter, 0.4 % of full buckets hold only holes. */
+#define HOLES_OPS_MIN (1U << 18)
+#define HOLE_OP_NS 0.12
+#define HOLES_PASS_SLOT_NS 0.0085
+#define HOLES_PART 4
 /* Least share of new keys for direct inserts. */
 #define DIRECT_SHARE_MIN 0.125
 
@@ -53,14 +59,76 @@ static bool only_deletes(const struct sw_batch *batch)
     return batch->ops == NULL && batch->op == SW_DELETE;
 }
 
-bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw_batch *batch)
+/* Estimates of a batch of deletes without holes, in nanoseconds. */
+struct delete_ns {
+    double in_place;
+    double rebuild;
+};
+
+static struct delete_ns delete_ns(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
     const double slots = (double)facts->slots;
     double room = 1.0 - (double)facts->entries / slots;
     room = room < 0.0001 ? 0.0001 : room;
-    const double in_place = batch->count * (DELETE_OP_NS + DELETE_MOVE_NS / (room * room));
-    const double rebuild = slots * MERGE_SLOT_NS + batch->count * REBUILD_OP_NS;
-    return only_deletes(batch) && is_faster(facts, batch, rebuild, in_place);
+    return (struct delete_ns){.in_place =
+                                  batch->count * (DELETE_OP_NS + DELETE_MOVE_NS / (room * room)),
+                              .rebuild = slots * MERGE_SLOT_NS + batch->count * REBUILD_OP_NS};
+}
+
+bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw_batch *batch)
+{
+    const struct delete_ns ns = delete_ns(facts, batch);
+    return only_deletes(batch) && is_faster(facts, batch, ns.rebuild, ns.in_place);
+}
+
+/* Returns the time that a batch of deletes saves if it leaves holes, without the pass. */
+static double saving_ns(const struct sw_write_facts *facts, const struct sw_batch *batch)
+{
+    const struct delete_ns ns = delete_ns(facts, batch);
+    const double without = ns.rebuild < ns.in_place ? ns.rebuild : ns.in_place;
+    return without - batch->count * HOLE_OP_NS;
+}
+
+/* Returns whether the batch could leave holes. */
+static bool may_leave_holes(const struct sw_write_facts *facts, const struct sw_batch *batch)
+{
+    return facts->can_have_holes && facts->tuning->holes != SW_CHOICE_NEVER &&
+           only_deletes(batch) && batch->previous == NULL && sw_write_is_ranged(facts, batch);
+}
+
+bool sw_write_leaves_holes(const struct sw_write_facts *facts, const struct sw_batch *batch)
+{
+    const struct sw_hole_facts *holes = &facts->holes;
+    const double pass_ns = (double)facts->slots * HOLES_PASS_SLOT_NS;
+    const bool pays =
+        holes->before_ns >= pass_ns || holes->saving_ns + saving_ns(facts, batch) >= pass_ns;
+    return may_leave_holes(facts, batch) &&
+           (facts->tuning->holes == SW_CHOICE_ALWAYS || holes->most != 0 ||
+            (pays && batch->count >= HOLES_OPS_MIN));
+}
+
+bool sw_write_fills_up(const struct sw_write_facts *facts, const struct sw_batch *batch)
+{
+    return facts->holes.most != 0 && facts->holes.most + batch->count > facts->slots / HOLES_PART;
+}
+
+void sw_hole_facts_end(struct sw_hole_facts *holes)
+{
+    if (holes->saving_ns > 0) {
+        holes->before_ns = holes->saving_ns;
+    }
+    holes->saving_ns = 0;
+}
+
+void sw_hole_facts_note(struct sw_hole_facts *holes, const struct sw_write_facts *facts,
+                        const struct sw_batch *batch, bool leaves)
+{
+    if (!may_leave_holes(facts, batch)) {
+        sw_hole_facts_end(holes);
+        return;
+    }
+    holes->saving_ns += saving_ns(facts, batch);
+    holes->most += leaves ? batch->count : 0;
 }
 
 /* Returns whether the batch's operations on a key may be folded in any order, and may insert. A

@@ -3,7 +3,7 @@
  * write_choice.h - the choice of the write path of a batch on CUDA, by estimates of costs.
  *
  * Pure functions, so that they are tested without a device. table/robin_hood/README.md, "The CUDA
- * backend", lists the paths. All paths leave the same entries in the same buckets.
+ * backend", lists the paths. Without holes, all paths leave the same entries in the same buckets.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_WRITE_CHOICE_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_WRITE_CHOICE_H
@@ -21,6 +21,14 @@ extern "C" {
 /* A batch of fewer operations never streams the table, unless tuning.bulk requires it. */
 #define SW_WRITE_LARGE_MIN 65536
 
+/* Holes and what they save. A run of deletes is the deletes between two batches that need the table
+ * without holes. */
+struct sw_hole_facts {
+    uint64_t most;    /* upper bound of the holes */
+    double saving_ns; /* time that holes save, or would save, in the present run */
+    double before_ns; /* the same of the run before */
+};
+
 /* The table as the host knows it when it submits the batch. */
 struct sw_write_facts {
     const struct sw_table_tuning *tuning;
@@ -33,6 +41,8 @@ struct sw_write_facts {
     bool has_stash;
     bool clears_hints; /* a removal must clear hints */
     double new_share;  /* share of the upserts that inserted, over recent batches */
+    bool can_have_holes;
+    struct sw_hole_facts holes;
 };
 
 /* Returns whether the table's entries are sure to stay within the limit during the batch, which has
@@ -40,6 +50,23 @@ struct sw_write_facts {
  * the batch is applied again from its arrays, which must belong to the table (`gathered`). */
 bool sw_write_is_certain(const struct sw_write_facts *facts, const struct sw_batch *batch,
                          bool gathered, uint32_t upserts);
+
+/* Returns whether a batch of deletes leaves holes. They save the moves of other entries. The next
+ * batch that needs the table without holes has to close them first, by one pass over the table. So
+ * the present run, this batch included, or the run before must save as much as a pass takes. A
+ * batch of any length leaves holes if the table has some already. */
+bool sw_write_leaves_holes(const struct sw_write_facts *facts, const struct sw_batch *batch);
+
+/* Returns whether the holes must be closed before a batch that leaves holes: too many slots would
+ * be holes. */
+bool sw_write_fills_up(const struct sw_write_facts *facts, const struct sw_batch *batch);
+
+/* Records a batch of writes: one of deletes that might leave holes, or any other, which ends the
+ * run. `leaves`: it leaves holes. */
+void sw_hole_facts_note(struct sw_hole_facts *holes, const struct sw_write_facts *facts,
+                        const struct sw_batch *batch, bool leaves);
+/* Ends the run of deletes. */
+void sw_hole_facts_end(struct sw_hole_facts *holes);
 
 /* Returns whether to rebuild the table without the deleted entries. */
 bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw_batch *batch);

@@ -186,6 +186,109 @@ Test(write_choice, tuning_forbids_ranges)
     cr_assert_not(sw_write_is_ranged(&facts, &batch));
 }
 
+static struct sw_write_facts with_holes_at(double load)
+{
+    struct sw_write_facts facts = at_load(load);
+    facts.can_have_holes = true;
+    return facts;
+}
+
+Test(write_choice, only_long_batches_of_deletes_begin_to_leave_holes)
+{
+    struct sw_write_facts facts = with_holes_at(0.5);
+    struct sw_batch batch = batch_of(SW_DELETE, 1U << 18);
+    cr_assert_not(sw_write_leaves_holes(&facts, &batch), "it saves less than the pass takes");
+    facts.holes.before_ns = 1e9;
+    cr_assert(sw_write_leaves_holes(&facts, &batch));
+    batch.count--;
+    cr_assert_not(sw_write_leaves_holes(&facts, &batch));
+    facts.holes.most = 1;
+    cr_assert(sw_write_leaves_holes(&facts, &batch), "the table has holes already");
+    batch.previous = some_words;
+    cr_assert_not(sw_write_leaves_holes(&facts, &batch), "the values before");
+    batch.previous = NULL;
+    batch.ops = some_ops;
+    cr_assert_not(sw_write_leaves_holes(&facts, &batch), "several kinds");
+    batch = batch_of(SW_SET, 1U << 20);
+    cr_assert_not(sw_write_leaves_holes(&facts, &batch));
+    batch.op = SW_DELETE;
+    facts.can_have_holes = false;
+    cr_assert_not(sw_write_leaves_holes(&facts, &batch));
+    facts.can_have_holes = true;
+    tuning.holes = SW_CHOICE_NEVER;
+    cr_assert_not(sw_write_leaves_holes(&facts, &batch));
+    tuning.holes = SW_CHOICE_ALWAYS;
+    facts.holes = (struct sw_hole_facts){0};
+    batch.count = 1;
+    cr_assert(sw_write_leaves_holes(&facts, &batch));
+}
+
+/* Returns which batch of 2^count_log2 deletes, from 1 on, is the first to leave holes. */
+static int first_with_holes(double load, int count_log2)
+{
+    struct sw_write_facts facts = with_holes_at(load);
+    const struct sw_batch erase = batch_of(SW_DELETE, 1U << count_log2);
+    for (int i = 1; i < 1000; i++) {
+        const bool leaves = sw_write_leaves_holes(&facts, &erase);
+        sw_hole_facts_note(&facts.holes, &facts, &erase, leaves);
+        if (leaves) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+Test(write_choice, a_run_of_deletes_must_save_what_the_pass_takes)
+{
+    cr_assert_eq(first_with_holes(0.95, 22), 1);
+    cr_assert_eq(first_with_holes(0.85, 22), 1);
+    cr_assert_eq(first_with_holes(0.75, 22), 2);
+    cr_assert_eq(first_with_holes(0.85, 20), 3);
+    cr_assert_gt(first_with_holes(0.5, 22), 5);
+}
+
+Test(write_choice, another_batch_ends_a_run_of_deletes)
+{
+    struct sw_write_facts facts = with_holes_at(0.85);
+    const struct sw_batch erase = batch_of(SW_DELETE, 1U << 20);
+    const struct sw_batch set = batch_of(SW_SET, 1U << 20);
+    for (int turn = 0; turn < 100; turn++) {
+        cr_assert_not(sw_write_leaves_holes(&facts, &erase), "each run is too short");
+        sw_hole_facts_note(&facts.holes, &facts, &erase, false);
+        sw_hole_facts_note(&facts.holes, &facts, &set, false);
+        cr_assert_eq(facts.holes.saving_ns, 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        sw_hole_facts_note(&facts.holes, &facts, &erase, false);
+    }
+    sw_hole_facts_note(&facts.holes, &facts, &set, false);
+    cr_assert(sw_write_leaves_holes(&facts, &erase), "the run before was long enough");
+}
+
+Test(write_choice, a_quarter_of_the_slots_may_be_holes)
+{
+    struct sw_write_facts facts = with_holes_at(0.5);
+    const struct sw_batch batch = batch_of(SW_DELETE, 1U << 20);
+    cr_assert_not(sw_write_fills_up(&facts, &batch), "there are none to close");
+    facts.holes.most = (1U << 25) - (1U << 20);
+    cr_assert_not(sw_write_fills_up(&facts, &batch));
+    facts.holes.most++;
+    cr_assert(sw_write_fills_up(&facts, &batch));
+}
+
+Test(write_choice, a_batch_that_leaves_holes_is_counted_until_they_are_closed)
+{
+    const struct sw_write_facts facts = with_holes_at(0.5);
+    const struct sw_batch batch = batch_of(SW_DELETE, 1000);
+    struct sw_hole_facts holes = {0};
+    sw_hole_facts_note(&holes, &facts, &batch, false);
+    cr_assert_eq(holes.most, 0);
+    sw_hole_facts_note(&holes, &facts, &batch, true);
+    cr_assert_eq(holes.most, 1000);
+    sw_hole_facts_end(&holes);
+    cr_assert_eq(holes.most, 1000, "a run ends; its holes stay");
+}
+
 Test(write_choice, many_inserts_and_all_removals_are_direct)
 {
     struct sw_write_facts facts = at_load(0.5);
