@@ -82,6 +82,9 @@ bool case_pipeline(struct pair *pair, const struct scale *scale, double load);
 /* cases_hints.c: present keys and their nearest neighbours in nearly full tables */
 bool case_neighbours(struct pair *pair, const struct scale *scale, double load);
 
+/* cases_holes.c: deletes that leave holes */
+bool case_holes(struct pair *pair, const struct scale *scale, double load);
+
 /* cases_edges.c: an overfull stash, deletes in bulk, resizes that cannot be */
 bool case_stash_over(struct pair *pair, const struct scale *scale, double load);
 bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load);

@@ -49,7 +49,7 @@ struct options {
 };
 
 /* Number 0 is the table's own choice, 1 is bulk and hints, both always. */
-#define TUNINGS 13
+#define TUNINGS 16
 #define BLOCK_SIZES 3
 static struct sw_table_tuning tuning_of(uint32_t number)
 {
@@ -58,8 +58,11 @@ static struct sw_table_tuning tuning_of(uint32_t number)
     if (number > 0) {
         uint32_t rest = number - 1;
         tuning.block_size = block_sizes[rest % BLOCK_SIZES];
-        tuning.bulk = rest / BLOCK_SIZES % 2 == 0 ? SW_CHOICE_ALWAYS : SW_CHOICE_NEVER;
-        tuning.hints = rest / BLOCK_SIZES / 2 == 0 ? SW_CHOICE_ALWAYS : SW_CHOICE_NEVER;
+        tuning.holes = rest / BLOCK_SIZES == 4 ? SW_CHOICE_ALWAYS : SW_CHOICE_NEVER;
+        tuning.bulk = rest / BLOCK_SIZES % 2 == 0 && tuning.holes == SW_CHOICE_NEVER
+                          ? SW_CHOICE_ALWAYS
+                          : SW_CHOICE_NEVER;
+        tuning.hints = rest / BLOCK_SIZES / 2 != 1 ? SW_CHOICE_ALWAYS : SW_CHOICE_NEVER;
         tuning.ranges = tuning.hints; /* what is not streamed goes by ranges, or never does */
     }
     return tuning;
@@ -155,8 +158,9 @@ static void entitle(char *title, size_t size, const struct test_case *test,
     int written = snprintf(title, size, "%s, %u-bit slots, load %.3g, seed %llu", test->name,
                            config->slot_bits, test->load, (unsigned long long)seed);
     if (tuning->bulk != SW_CHOICE_AUTO && written > 0 && (size_t)written < size) {
-        snprintf(title + written, size - (size_t)written, ", bulk %s, hints %s, block %u",
-                 choice_name(tuning->bulk), choice_name(tuning->hints), tuning->block_size);
+        snprintf(title + written, size - (size_t)written, ", bulk %s, hints %s, holes %s, block %u",
+                 choice_name(tuning->bulk), choice_name(tuning->hints), choice_name(tuning->holes),
+                 tuning->block_size);
     }
 }
 

@@ -136,6 +136,7 @@ void tested_tune(struct sw_table_config *config)
         tuning->bulk = draw_choice(&random);
         tuning->ranges = draw_choice(&random);
         tuning->hints = draw_choice(&random);
+        tuning->holes = draw_choice(&random);
     } else if (config->engine == SW_ENGINE_CACHE) {
         uint64_t last = rows ? SW_CACHE_WRITING_LONG_ROWS : SW_CACHE_WRITING_SHORT_ROWS;
         tuning->cache_writing = (enum sw_cache_writing)random_below(&random, last + 1);

@@ -248,6 +248,7 @@ static int times_open(const struct sw_table_config *config, void **out)
     void *times = NULL;
     int status = cuda_open(config, &times, reason, sizeof(reason));
     if (status == SW_OK) {
+        ((struct sw_cuda_table *)times)->forbids_holes = true;
         status = sw_cuda_shell_queue_open<robin_hood>(times, out);
         if (status != SW_OK) {
             cuda_close(times);

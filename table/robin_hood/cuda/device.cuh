@@ -45,7 +45,7 @@ struct sw_cuda_control {
     struct sw_counters counters; /* as if one thread had applied the operations in order; the probes
                                     are counted as made */
     uint64_t direct_inserts;     /* entries that range_direct.cuh stored in a free slot */
-    uint64_t direct_removals;    /* slots that range_direct.cuh cleared */
+    uint64_t direct_removals;    /* slots that range_direct.cuh cleared or made a hole */
     uint64_t side_value;
     uint64_t stash_before; /* entries of the stash before the batch and before the move made for
                               it */
@@ -63,6 +63,8 @@ struct sw_cuda_control {
     uint32_t side_removals; /* batches by ranges: 1 if the batch emptied the side cell */
     uint32_t leftovers;
     uint32_t overfull;       /* 1: a range has more operations than its room */
+    uint32_t first_bucket;   /* bits: slots of bucket 0 that the entries to be removed leave
+                                (holes.cu) */
     uint32_t rebuild_off;    /* 1: the rebuild cannot be used, as known before it starts */
     uint32_t rebuild_failed; /* rebuild.cu could not write the table */
     uint32_t may_delete;    /* for admit.cu; 1: some operation deletes if all groups are admitted */
@@ -99,6 +101,7 @@ template <int BITS> struct sw_cuda_batch {
     bool gathered; /* all arrays belong to the table and lie in device memory: combined_launch.cuh
                     */
     bool direct;   /* by ranges: range_direct.cuh carries out the batch */
+    bool leaves_holes; /* with `direct`: the batch removes entries and leaves holes (holes.cu) */
     word *leftover_keys;
     word *leftover_values;
     struct sw_cuda_record *record;
@@ -318,9 +321,9 @@ cudaError_t sw_cuda_launch_merge_in_place(const struct sw_cuda_device<BITS> *dev
                                           const struct sw_cuda_batch<BITS> *batch,
                                           cudaStream_t stream);
 
-/* Removes tombstones (sw_cuda_launch_tombstones) in place; sw_cuda_fits_in_place() must hold. Moves
- * entries of the stash that fit the main array by now to it. `aside` has room for the whole
- * stash. */
+/* Removes tombstones (sw_cuda_launch_tombstones) and holes in place; sw_cuda_fits_in_place() must
+ * hold. Unless `aside` is NULL, moves entries of the stash that fit the main array by now to it;
+ * `aside` has room for the whole stash. */
 template <int BITS>
 cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
                                     typename sw_width<BITS>::slot *aside, cudaStream_t stream);
@@ -376,6 +379,12 @@ cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cuda
 template <int BITS>
 cudaError_t sw_cuda_launch_tombstones(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+
+/* Leaves holes for the entries that sw_cuda_launch_ranges listed for a batch with `leaves_holes`.
+ * If the stash has entries, does nothing: then the list is left to sw_cuda_launch_removals. */
+template <int BITS>
+cudaError_t sw_cuda_launch_holes(const struct sw_cuda_device<BITS> *device, uint32_t count,
+                                 cudaStream_t stream);
 
 /* Empties the table. Must run alone. */
 template <int BITS>

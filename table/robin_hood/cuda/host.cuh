@@ -19,6 +19,7 @@
 #include "table/robin_hood/cuda/rows/arena.cuh"
 #include "table/robin_hood/expiry_table.h"
 #include "table/robin_hood/robin_hood_backend.h"
+#include "table/robin_hood/write_choice.h"
 
 /* Batches of at least SW_CUDA_NEW_KEYS_MIN upserts update the estimate of the share of new keys
  * (poll.cu). The share is counted in parts of SW_CUDA_NEW_KEYS_ALL. */
@@ -56,9 +57,11 @@ struct sw_cuda_table : sw_cuda_channel_owner {
                            hints were exact */
     struct sw_ahead_pace pace; /* of `added` */
     uint64_t grow_after_ns; /* earliest time of the next growth after one that failed; 0: at once */
-    bool stream_failed;     /* the allocation of a second set of arrays failed; reset by a move to
-                               other arrays */
-    uint64_t grown;         /* as in sw_backend_facts */
+    struct sw_hole_facts holes;
+    bool forbids_holes; /* other code than look-ups reads the slots: a table of expiry times */
+    bool stream_failed; /* the allocation of a second set of arrays failed; reset by a move to
+                           other arrays */
+    uint64_t grown;     /* as in sw_backend_facts */
     uint64_t resized;
     uint64_t resize_failed;
 
@@ -154,6 +157,9 @@ bool sw_cuda_must_grow(struct sw_cuda_table *table, uint64_t more);
  * no part of it may be enqueued yet. Locks `growth`, and unlocks `order` meanwhile, so that other
  * queues submit while memory is allocated. Returns with `order` locked. */
 cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket);
+/* Enqueues a pass that closes all holes, as a write of its own, unless the table has none
+ * (close_holes.cu). Every step that needs the canonical layout calls it first. */
+cudaError_t sw_cuda_close_holes(struct sw_cuda_queue *queue);
 /* Enqueues a batch that rewrites the whole table: upserts of one kind that are sure to fit, or
  * deletes. Returns false, with nothing done, if the table cannot be rewritten that way or there is
  * no memory for it. */
@@ -181,6 +187,7 @@ struct sw_cuda_mix {
     bool reads;       /* all operations are reads */
     bool decided;     /* the refused groups are known; their operations were replaced by GETs */
     bool in_order;    /* for some operations sw_row_is_in_order may be true */
+    bool removes;     /* all operations are deletes */
 };
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows);
 
@@ -285,8 +292,10 @@ sw_cuda_typed_batch(struct sw_cuda_queue *queue, const struct sw_batch *batch, u
 static inline bool
 sw_cuda_hints_pay(const struct sw_cuda_table *table)
 {
+    const double holes =
+        (double)table->holes.most / (double)(table->arrays.geometry.buckets * SW_BUCKET_SLOTS);
     return table->config.tuning.hints == SW_CHOICE_ALWAYS ||
-           sw_cuda_load(table) > SW_CUDA_HINTS_LOAD;
+           sw_cuda_load(table) + holes > SW_CUDA_HINTS_LOAD;
 }
 
 /* Scans (scan.cu). Reserves staging memory for windows of `window` buckets. Frees the previous

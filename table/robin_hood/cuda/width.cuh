@@ -35,6 +35,14 @@ template <int BITS> struct sw_width;
         {                                                                                        \
             sw_bucket_read_##suffix(sw_bucket_##suffix(v, b), out);                              \
         }                                                                                        \
+        static __device__ void bucket_load(const view *v, uint64_t b, slot out[SW_BUCKET_SLOTS]) \
+        {                                                                                        \
+            sw_bucket_load_##suffix(sw_bucket_##suffix(v, b), out);                              \
+        }                                                                                        \
+        static __device__ bool hole_at(uint64_t b, word m)                                       \
+        {                                                                                        \
+            return sw_hole_at_##suffix(b, m);                                                    \
+        }                                                                                        \
         static __device__ int bucket_max(const slot held[SW_BUCKET_SLOTS], slot *top)            \
         {                                                                                        \
             return sw_bucket_max_##suffix(held, top);                                            \
@@ -115,6 +123,14 @@ template <int BITS> struct sw_width;
         static __device__ void clear_slot(slot *s)                                               \
         {                                                                                        \
             sw_slot_store_##suffix(s, sw_slot_empty_##suffix());                                 \
+        }                                                                                        \
+        static __device__ void slot_store(slot *s, slot entry)                                   \
+        {                                                                                        \
+            sw_slot_store_##suffix(s, entry);                                                    \
+        }                                                                                        \
+        static bool rebuild(const table *from, const table *to)                                  \
+        {                                                                                        \
+            return sw_rebuild_##suffix(from, to, 0);                                             \
         }                                                                                        \
         static __device__ bool execute_in_order(const table *t, work *w, struct sw_counters *c)  \
         {                                                                                        \

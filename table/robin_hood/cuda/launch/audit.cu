@@ -8,6 +8,7 @@
 #include "table/robin_hood/time_audit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *slots)
 {
@@ -103,8 +104,43 @@ int sw_cuda_audit(void *context, char *violation, size_t violation_size)
     return status;
 }
 
+/* Writes the entries of an array with holes to `slots`, in the canonical layout. A table with holes
+ * has an empty stash. */
+template <int BITS>
+static bool close_holes(const struct sw_geometry *geometry, struct sw_state *state, void *holed,
+                        void *slots)
+{
+    typedef sw_width<BITS> W;
+    typename W::table from = {};
+    from.main.slots = (typename W::slot *)holed;
+    from.main.buckets = geometry->buckets;
+    from.main.buckets_total = geometry->buckets_total;
+    from.main.max_probe = geometry->max_probe;
+    from.state = state;
+    typename W::table to = from;
+    to.main.slots = (typename W::slot *)slots;
+    return W::rebuild(&from, &to);
+}
+
+/* Copies the canonical slots. The holes of the table stay. */
 int sw_cuda_raw_copy(void *context, void *slots)
 {
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    const struct sw_geometry *geometry = &table->arrays.geometry;
     struct sw_state state;
-    return read_back((struct sw_cuda_table *)context, &state, slots);
+    int status = read_back(table, &state, slots);
+    if (status != SW_OK || state.holes == 0) {
+        return status;
+    }
+    void *holed = malloc((size_t)geometry->bytes_total);
+    if (holed == NULL) {
+        return SW_E_NOMEM;
+    }
+    memcpy(holed, slots, (size_t)geometry->bytes_total);
+    memset(slots, 0xff, (size_t)geometry->bytes_total);
+    status = SW_BY_BITS(table->slot_bits, close_holes, geometry, &state, holed, slots)
+                 ? SW_OK
+                 : SW_E_DEVICE;
+    free(holed);
+    return status;
 }

@@ -6,6 +6,7 @@
  */
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 #include "table/robin_hood/cuda/host.cuh"
+#include "table/robin_hood/cuda/rebuild/rebuild.cuh"
 #include "table/robin_hood/write_choice.h"
 
 /* Rebuild the hints after about slots / HINTS_PART inserts. */
@@ -128,7 +129,10 @@ move_listed(struct sw_cuda_queue *queue, const struct sw_cuda_device<BITS> *devi
             const struct sw_cuda_batch<BITS> *batch, uint32_t upserts, bool deletes)
 {
     cudaError_t error = cudaSuccess;
-    if (deletes) {
+    if (batch->leaves_holes) {
+        error = sw_cuda_launch_holes<BITS>(device, batch->count, queue->stream);
+    }
+    if (error == cudaSuccess && deletes) {
         error = sw_cuda_launch_removals<BITS>(sw_cuda_device_of<BITS>(queue->table), batch->count,
                                               queue->stream);
     }
@@ -204,10 +208,11 @@ static cudaError_t by_pieces(struct sw_cuda_queue *queue, const struct sw_cuda_d
 
 template <int BITS>
 static cudaError_t by_ranges(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
-                             bool direct, uint32_t upserts, bool deletes)
+                             bool direct, bool leaves_holes, uint32_t upserts, bool deletes)
 {
     struct sw_cuda_batch<BITS> ranged = *batch;
-    ranged.direct = direct;
+    ranged.direct = direct || leaves_holes;
+    ranged.leaves_holes = leaves_holes;
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL; /* look-ups without hints are faster */
@@ -252,6 +257,33 @@ static cudaError_t finish(struct sw_cuda_queue *queue, const struct sw_cuda_batc
     return error == cudaSuccess ? sw_cuda_launch_finish<BITS>(device, &rest, queue->stream) : error;
 }
 
+/* Returns whether the table may have holes: they can be closed in place, and only look-ups read the
+ * slots. */
+static bool can_have_holes(const struct sw_cuda_table *table)
+{
+    const struct sw_geometry *geometry = &table->arrays.geometry;
+    return !table->forbids_holes && table->expiry == NULL && !sw_cuda_has_rows(table) &&
+           sw_cuda_can_resize(table) &&
+           sw_cuda_fits_in_place(geometry->buckets, geometry->max_probe);
+}
+
+/* Decides whether the batch leaves holes. Closes the holes that the table has, if the batch needs
+ * the canonical layout or if too many slots would be holes. */
+static cudaError_t choose_holes(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                uint64_t entries, bool *leaves_holes)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_write_facts facts = facts_of(table, entries);
+    facts.can_have_holes = can_have_holes(table);
+    facts.holes = table->holes;
+    *leaves_holes = sw_write_leaves_holes(&facts, batch);
+    const cudaError_t error = !*leaves_holes || sw_write_fills_up(&facts, batch)
+                                  ? sw_cuda_close_holes(queue)
+                                  : cudaSuccess;
+    sw_hole_facts_note(&table->holes, &facts, batch, *leaves_holes);
+    return error;
+}
+
 template <int BITS>
 cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes)
@@ -259,7 +291,12 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     struct sw_cuda_table *table = queue->table;
     enum sw_write_path path = SW_WRITE_PATH_STREAM;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
-    cudaError_t error = choose_hints<BITS>(queue, deletes);
+    bool leaves_holes = false;
+    cudaError_t error = choose_holes(queue, batch, before, &leaves_holes);
+    if (error == cudaSuccess) { /* a hole leaves the hints valid */
+        error = choose_hints<BITS>(queue, deletes && !leaves_holes);
+    }
+    sw_cuda_device_of<BITS>(table)->table.main.no_jumps = table->holes.most != 0 ? UINT64_MAX : 0;
     const struct sw_write_facts facts = facts_of(table, before);
     const bool is_sure = sw_write_is_certain(&facts, batch, typed->gathered, upserts);
     /* the stash may be too full for some groups, or for a batch of several kinds. Only the host
@@ -268,7 +305,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     bool answered = false; /* the last kernel has no answers to copy */
     uint32_t unhinted = upserts;
     batch->_upserts = upserts;
-    if (error == cudaSuccess && sw_write_streams_delete(&facts, batch) &&
+    if (error == cudaSuccess && !leaves_holes && sw_write_streams_delete(&facts, batch) &&
         sw_cuda_stream<BITS>(queue, typed, &error)) {
         /* the results are in the scratch */
     } else if (error == cudaSuccess && is_sure && sw_write_merges(&facts, batch) &&
@@ -282,7 +319,8 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         answered = true;
     } else if (error == cudaSuccess && is_sure && sw_write_is_ranged(&facts, batch)) {
         path = SW_WRITE_PATH_RANGES;
-        error = by_ranges<BITS>(queue, typed, sw_write_is_direct(&facts, batch), upserts, deletes);
+        error = by_ranges<BITS>(queue, typed, sw_write_is_direct(&facts, batch), leaves_holes,
+                                upserts, deletes);
         answered = true;
     } else if (error == cudaSuccess) {
         const bool has_room = before + upserts <= table->arrays.geometry.occupied_max;

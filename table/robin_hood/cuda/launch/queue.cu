@@ -33,6 +33,7 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
     if (batch->ops == NULL) {
         mix.reads = batch->op == SW_GET;
         mix.deletes = batch->op == SW_DELETE;
+        mix.removes = mix.deletes;
         mix.upserts = may_insert(batch->op, rows) ? batch->count : 0;
         mix.in_order = sw_row_is_in_order(batch->op);
         return mix;
@@ -204,9 +205,11 @@ template <int BITS>
 static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_batch *batch,
                                 uint64_t ticket)
 {
-    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
     struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
     cudaError_t error = sw_cuda_wait_for_write(queue);
+    queue->table->holes.most = 0; /* the state counts none afterwards */
+    device->table.main.no_jumps = 0;
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
     }
@@ -298,7 +301,10 @@ static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch
     if (!sw_cuda_channel_begin(queue)) {
         return false;
     }
-    if (sw_cuda_must_grow(queue->table, mix.upserts)) {
+    if (batch != NULL && batch->kind != SW_BATCH_CLEAR && !mix.reads && !mix.removes) {
+        error = sw_cuda_close_holes(queue);
+    }
+    if (error == cudaSuccess && sw_cuda_must_grow(queue->table, mix.upserts)) {
         error = sw_cuda_grow_for(queue, mix.upserts, ticket);
     }
     if (error == cudaSuccess) {

@@ -55,18 +55,19 @@ static cudaError_t finish_and_clear(const struct sw_cuda_device<BITS> *device,
 }
 
 /* Runs SETs of key 0 by ranges, folded in any order, in array order, and direct. Then removes key 0
- * from the empty table. */
+ * from the empty table, without and with holes. */
 template <int BITS>
 static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
                                   struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
 {
     cudaError_t error = cudaSuccess;
     batch.values = batch.keys;
-    for (int form = 0; form < 4 && error == cudaSuccess; form++) {
+    for (int form = 0; form < 5 && error == cudaSuccess; form++) {
         struct sw_state *begun = NULL;
         batch.op = form < 3 ? SW_SET : SW_DELETE;
         batch.previous = form == 1 ? device->scratch.previous : NULL;
         batch.direct = form >= 2;
+        batch.leaves_holes = form == 4;
         batch.gathered = true;
         error = sw_cuda_launch_first_piece<BITS>(device, &batch, &begun, cudaStreamPerThread);
         if (error == cudaSuccess) {
@@ -80,6 +81,9 @@ static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
         }
         if (error == cudaSuccess) {
             error = sw_cuda_launch_ranges<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess && batch.leaves_holes) {
+            error = sw_cuda_launch_holes<BITS>(device, batch.count, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
             batch.previous = NULL;
@@ -157,7 +161,7 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
         error = sw_cuda_launch_merge<BITS>(device, &none, &device->table, stream);
     }
     if (error == cudaSuccess) { /* the stash is empty: there is nothing to set aside */
-        error = sw_cuda_launch_close_up<BITS>(device, NULL, stream);
+        error = sw_cuda_launch_close_up<BITS>(device, device->scratch.inserts, stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_reset<BITS>(device, stream);

@@ -8,9 +8,11 @@
 static struct sw_cuda_mix mix_of_all(const struct sw_combined_launch *combined, bool rows)
 {
     struct sw_cuda_mix all = {};
+    all.removes = true;
     for (uint32_t p = 0; p < combined->count; p++) {
         const struct sw_cuda_mix mix = sw_cuda_mix_of(combined->parts[p], rows);
         all.deletes = all.deletes || mix.deletes;
+        all.removes = all.removes && mix.removes;
         all.upserts += mix.upserts;
         all.in_order = all.in_order || mix.in_order;
     }
@@ -22,9 +24,10 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
                            struct sw_cuda_mix mix, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
-    cudaError_t error = cudaSuccess;
-    if (sw_cuda_keeps_times(table) || /* the table has expiry times */
-        sw_expiry_sets_or_removes(combined->parts[0])) {
+    const bool timed = sw_cuda_keeps_times(table) || /* the table has expiry times */
+                       sw_expiry_sets_or_removes(combined->parts[0]);
+    cudaError_t error = mix.removes && !timed ? cudaSuccess : sw_cuda_close_holes(queue);
+    if (error == cudaSuccess && timed) {
         error = sw_cuda_begin_launch(queue);
         if (error == cudaSuccess) {
             error = sw_cuda_write_timed(queue, combined, mix, ticket);
@@ -34,7 +37,7 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
     for (uint32_t p = 0; p < combined->count; p++) {
         sw_cuda_report_clock(table, combined->parts[p]);
     }
-    if (sw_cuda_must_grow(table, mix.upserts)) {
+    if (error == cudaSuccess && sw_cuda_must_grow(table, mix.upserts)) {
         error = sw_cuda_grow_for(queue, mix.upserts, ticket);
     }
     if (error != cudaSuccess) {

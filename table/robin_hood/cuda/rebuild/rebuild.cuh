@@ -26,7 +26,8 @@ template <int BITS> struct sw_cuda_rebuild {
     typedef typename sw_width<BITS>::word word;
     typename sw_width<BITS>::table table; /* the new table; EMPTY from the last home bucket on */
     typename sw_width<BITS>::view old;    /* the old table, slots NULL: none; may have tombstones:
-                                             removed entries, m EMPTY and the value 0 */
+                                             removed entries, m EMPTY and the value 0. Without a
+                                             batch it may also have holes */
     uint8_t *hints;                       /* of the new table, or NULL */
     uint32_t op;                          /* SET, SUM, MIN or MAX */
     uint32_t shift;                       /* m >> shift is its segment */

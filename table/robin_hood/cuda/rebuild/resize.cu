@@ -360,7 +360,12 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
     table->grown++;
     table->grow_after_ns = 0;
     queue->freed_ticket = ticket;
-    cudaError_t error = move_only(queue, &arrays, NULL);
+    cudaError_t error = sw_cuda_close_holes(queue); /* other queues may have written meanwhile */
+    if (error == cudaSuccess) {
+        error = move_only(queue, &arrays, NULL);
+    } else {
+        sw_cuda_arrays_close(&arrays, queue->stream);
+    }
     if (error != cudaSuccess) {
         return error;
     }

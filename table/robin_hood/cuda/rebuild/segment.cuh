@@ -135,8 +135,8 @@ sw_segment_read(const typename sw_width<BITS>::view *old, uint64_t base, uint64_
     }
 }
 
-/* Sorts a bucket, and makes slots of other segments EMPTY. Returns the number of entries. Sets
- * *done if all entries after this bucket are larger than the segment's. */
+/* Sorts a bucket, and makes holes and slots of other segments EMPTY. Returns the number of entries.
+ * Sets *done if all entries after this bucket are larger than the segment's. */
 template <int BITS>
 static __device__ inline uint32_t
 sw_segment_sort_bucket(const sw_segment<BITS> &own, uint64_t b, uint64_t last_home,
@@ -144,19 +144,21 @@ sw_segment_sort_bucket(const sw_segment<BITS> &own, uint64_t b, uint64_t last_ho
 {
     typedef sw_width<BITS> W;
     typedef typename W::word word;
-    const word span = own.high - own.low - (own.high == W::empty ? 1 : 0);
+    const word low = own.low == 0 && b != 0 ? 1 : own.low; /* in the first segment m = 0 is a hole,
+                                                              except in bucket 0 */
+    const word span = own.high - low - (own.high == W::empty ? 1 : 0);
     uint32_t count = 0;
     if (b >= last_home) { /* buckets before it have no entry larger than the segment's */
 #pragma unroll
         for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
-            /* a tombstone does not tell whether its entry was larger */
+            /* neither a tombstone nor a hole tells whether its entry was larger */
             *done |= held[i].m == W::empty ? held[i].value == W::empty && b > last_home
                                            : held[i].m > own.high;
         }
     }
 #pragma unroll
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
-        bool wanted = (word)(held[i].m - own.low) <= span;
+        bool wanted = (word)(held[i].m - low) <= span;
         held[i].m = wanted ? held[i].m : W::empty;
         count += wanted;
     }

@@ -337,7 +337,7 @@ cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
     };
     typename sw_width<BITS>::table old = device->table;
     cudaError_t error = launch_rebuild<BITS>(device, &none, &device->table, stream);
-    if (error != cudaSuccess || device->table.stash.slots == NULL) {
+    if (error != cudaSuccess || device->table.stash.slots == NULL || aside == NULL) {
         return error;
     }
     set_aside_kernel<BITS><<<SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, 0, stream>>>(*device, aside);

@@ -331,7 +331,7 @@ template <int BITS> static cudaError_t carry_out(const struct timed *launch)
     const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
     const bool rows = sw_cuda_has_rows(table);
     const uint32_t upserts = rows ? launch->mix.upserts : (uint32_t)control->inserts;
-    const struct sw_cuda_mix mix = {true, upserts, false, true, launch->mix.in_order};
+    const struct sw_cuda_mix mix = {true, upserts, false, true, launch->mix.in_order, false};
     whole->ops = expiry->view.ops;
     whole->previous = rows ? whole->previous : memory->previous;
     whole->found = memory->found;

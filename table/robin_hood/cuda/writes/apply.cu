@@ -171,11 +171,12 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 }
 
 /* Resets the results of a rebuild, between a move and the batch that it was made for. The recorded
- * state of the stash stays. */
+ * state of the stash stays. A move leaves no holes. */
 template <int BITS> static __global__ void reset_kernel(const struct sw_cuda_device<BITS> device)
 {
     device.control->rebuild_failed = 0;
     device.control->rebuild_off = 0;
+    device.table.state->holes = 0;
 }
 
 /* Counts all entries as deleted, and zeroes the table's state, before the slots are set to

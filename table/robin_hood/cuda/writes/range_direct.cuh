@@ -4,7 +4,7 @@
  * once what moves no other entry, and lists the rest for displacement/.
  *
  * The batch only upserts or only removes, and one thread has each key. So entries only come or only
- * leave, and a look-up of another thread stays correct (fill_gap, clear_direct).
+ * leave, and a look-up of another thread stays correct (fill_gap, clear_direct, holes.cuh).
  *
  * A block reserves its places in the list of all blocks by one atomic. One atomic per warp, on one
  * address, would cost about 100 us for 2^20 operations on an H200.
@@ -13,6 +13,9 @@
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_RANGE_DIRECT_CUH
 
 #include "table/robin_hood/cuda/writes/fold.cuh"
+#include "table/robin_hood/cuda/writes/holes.cuh"
+
+enum direct_kind { DIRECT_INSERTS, DIRECT_REMOVALS, DIRECT_HOLES };
 
 /* Stores the number of a slot beside a key to be removed, in two parts: a word of 64-bit slots has
  * 32 bits. No thread reads the entry's operand and operation after that. */
@@ -74,16 +77,23 @@ static __device__ inline bool clear_direct(const struct sw_cuda_device<BITS> &de
     return true;
 }
 
+/* Counts of one thread. */
+struct direct_counts {
+    uint64_t probes;
+    uint64_t holes;
+    uint32_t done; /* inserts or removals that need no displacement */
+};
+
 /* Writes one key. Returns whether it is absent and must be inserted by displacement/. */
 template <int BITS>
 static __device__ inline bool upsert_direct(const struct sw_cuda_device<BITS> &device,
                                             struct fold<BITS> *fold, uint32_t op, uint32_t e,
-                                            bool answers, uint32_t *done, uint64_t *probes)
+                                            bool answers, struct direct_counts *counts)
 {
     typedef sw_width<BITS> W;
     typename W::slot entry = fold->entries[e];
     typename W::slot *gap = NULL;
-    const typename W::place place = locate_gap<BITS>(device, entry.m, &gap, probes);
+    const typename W::place place = locate_gap<BITS>(device, entry.m, &gap, &counts->probes);
     W::decide(op, place.found, place.value, entry.value, &entry.value);
     if (answers && place.found) {
         set_found<BITS>(device, fold->operation[e]);
@@ -92,7 +102,7 @@ static __device__ inline bool upsert_direct(const struct sw_cuda_device<BITS> &d
         return false;
     }
     if (gap != NULL && W::fill_gap(&device.table.main, gap, entry)) {
-        ++*done;
+        counts->done++;
         return false;
     }
     fold->entries[e].value = entry.value;
@@ -100,22 +110,28 @@ static __device__ inline bool upsert_direct(const struct sw_cuda_device<BITS> &d
 }
 
 /* Removes one key. Returns whether displacement/ must remove it. */
-template <int BITS>
+template <int BITS, bool HOLES>
 static __device__ inline bool remove_direct(const struct sw_cuda_device<BITS> &device,
                                             struct fold<BITS> *fold, uint32_t e, bool answers,
-                                            uint32_t *done, uint64_t *probes)
+                                            struct direct_counts *counts)
 {
     struct sw_cuda_removal<BITS> removal;
     bool found = false;
-    const bool leaves = remove_one<BITS>(device, fold->entries[e].m, &removal, &found, probes);
+    const bool leaves =
+        remove_one<BITS>(device, fold->entries[e].m, &removal, &found, &counts->probes);
     if (answers && found) {
         set_found<BITS>(device, fold->operation[e]);
     }
     if (!leaves) {
         return false;
     }
-    if (clear_direct<BITS>(device, removal.slot, probes)) {
-        ++*done;
+    if (HOLES && device.control->stash_before == 0) {
+        counts->holes += leave_hole<BITS>(device, removal.slot);
+        counts->done++;
+        return false;
+    }
+    if (!HOLES && clear_direct<BITS>(device, removal.slot, &counts->probes)) {
+        counts->done++;
         return false;
     }
     keep_slot<BITS>(fold, e, removal.slot);
@@ -146,14 +162,14 @@ static __device__ inline void append_rest(const struct sw_cuda_device<BITS> &dev
 }
 
 /* Carries out the operations of a range. All threads of the block must call it. */
-template <int BITS, int THREADS, bool REMOVES>
+template <int BITS, int THREADS, enum direct_kind KIND>
 static __device__ inline void
 write_range_direct(const struct sw_cuda_device<BITS> &device, struct fold<BITS> *fold, uint32_t op,
                    bool answers, const struct sw_cuda_moved<BITS> *moved, uint32_t count)
 {
+    constexpr bool REMOVES = KIND != DIRECT_INSERTS;
     __shared__ uint32_t rest;
-    uint64_t probes = 0;
-    uint32_t done = 0;
+    struct direct_counts counts = {};
     if (threadIdx.x == 0) {
         rest = 0;
     }
@@ -163,8 +179,9 @@ write_range_direct(const struct sw_cuda_device<BITS> &device, struct fold<BITS> 
         const uint32_t e = from + threadIdx.x;
         bool rests = false;
         if (e < count && fold->replaced_by[e] == ALIVE) {
-            rests = REMOVES ? remove_direct<BITS>(device, fold, e, answers, &done, &probes)
-                            : upsert_direct<BITS>(device, fold, op, e, answers, &done, &probes);
+            rests = REMOVES ? remove_direct<BITS, KIND == DIRECT_HOLES>(device, fold, e, answers,
+                                                                        &counts)
+                            : upsert_direct<BITS>(device, fold, op, e, answers, &counts);
         }
         const uint32_t at = sw_list_append(&rest, rests);
         if (rests) {
@@ -174,8 +191,11 @@ write_range_direct(const struct sw_cuda_device<BITS> &device, struct fold<BITS> 
     __syncthreads(); /* M2: the rest of all warps */
     append_rest<BITS, THREADS, REMOVES>(device, fold, rest);
     struct sw_cuda_control *control = device.control;
-    sw_block_add(&control->counters.by_class[sw_op_class_of(op)].probes, probes);
-    sw_block_add(REMOVES ? &control->direct_removals : &control->direct_inserts, done);
+    sw_block_add(&control->counters.by_class[sw_op_class_of(op)].probes, counts.probes);
+    sw_block_add(REMOVES ? &control->direct_removals : &control->direct_inserts, counts.done);
+    if (KIND == DIRECT_HOLES) {
+        sw_block_add(&device.table.state->holes, counts.holes);
+    }
 }
 
 #endif

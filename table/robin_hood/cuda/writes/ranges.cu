@@ -280,7 +280,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
 }
 
 /* The same, for a batch that inserts or removes many of its keys. */
-template <int BITS, typename SHAPE, bool REMOVES>
+template <int BITS, typename SHAPE, enum direct_kind KIND>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_direct_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
                         struct range_layout layout)
@@ -289,7 +289,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     uint32_t count = 0;
     const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
     if (moved != NULL) {
-        write_range_direct<BITS, SHAPE::block, REMOVES>(device, &fold, op, answers, moved, count);
+        write_range_direct<BITS, SHAPE::block, KIND>(device, &fold, op, answers, moved, count);
     }
 }
 
@@ -417,9 +417,10 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
         range_in_order_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
             to, wanted_of<BITS>(device, batch), layout);
     } else if (batch->direct) {
-        const auto kernel = sw_op_class_of(batch->op) == SW_CLASS_DELETE
-                                ? range_direct_kernel<BITS, shape, true>
-                                : range_direct_kernel<BITS, shape, false>;
+        const auto kernel = batch->leaves_holes ? range_direct_kernel<BITS, shape, DIRECT_HOLES>
+                            : sw_op_class_of(batch->op) == SW_CLASS_DELETE
+                                ? range_direct_kernel<BITS, shape, DIRECT_REMOVALS>
+                                : range_direct_kernel<BITS, shape, DIRECT_INSERTS>;
         kernel<<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
             to, batch->op, batch->found != NULL, layout);
     } else {
