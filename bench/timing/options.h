@@ -27,6 +27,7 @@
     X(HINTS, "hints", "Sherwood: get with and without displacement hints")             \
     X(COUNTERS, "counters", "Sherwood: get with and without its counters")             \
     X(GROWTH, "growth", "Sherwood: a table at load 0.9 moves to twice the slots")      \
+    X(HOLES, "holes", "Sherwood: deletes that leave holes, gets and inserts after")    \
     X(PINNED, "get_256_pinned", "Sherwood: 256 keys in host memory, submit to answer") \
     X(AUDIT, "audit", "Sherwood: every slot is read after the inserts, entries counted")
 

@@ -43,6 +43,9 @@ bool sw_timing_measure_sherwood(struct sw_timing_study *study);
 bool sw_timing_measure_tunings(struct sw_timing_study *study);
 /* A table of the study's slots at load 0.9 grows to twice its slots, and shrinks back. */
 bool sw_timing_measure_growth(struct sw_timing_study *study);
+/* Deletes that leave holes and deletes that move entries, in turn, and what follows them, at each F
+ * up to 0.95. */
+bool sw_timing_measure_holes(struct sw_timing_study *study);
 /* Measures a get of 256 keys in host memory, from submit to answer, one batch at a time. 64-bit
  * slots. */
 bool sw_timing_measure_pinned(struct sw_timing_study *study);

@@ -226,6 +226,20 @@ Test(timing_study, growth)
     remove_files(&fixture);
 }
 
+Test(timing_study, deletes_that_leave_holes)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--F 0.5,0.95 --delete-batches 2^6", 64);
+    cr_assert(sw_timing_measure_holes(&fixture.study));
+    close_files(&fixture);
+    cr_expect(fixture.study.is_correct);
+    expect(&fixture, "delete_holes", "wrong", 2, 0);
+    expect(&fixture, "delete_moves", "missed", 2, 0);
+    expect(&fixture, "insert_after_holes", "wrong", 2, 0);
+    expect(&fixture, "get_after_moves", "reps", 2, 2);
+    remove_files(&fixture);
+}
+
 /* --- faults ----------------------------------------------------------------------------------- */
 
 Test(timing_study, dropped_keys_are_drops_and_not_missed)
