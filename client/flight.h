@@ -54,7 +54,7 @@ struct sw_client_flight {
     struct sw_request header;
     uint32_t head_bytes;
     uint8_t head[SW_CLIENT_HEAD_BYTES_MAX];
-    const uint8_t *login_head;    /* of a HELLO with a login, which is longer; NULL: `head` */
+    const uint8_t *long_head;     /* of a HELLO with a login, and of a TABLE; NULL: `head` */
     uint64_t frame_bytes;         /* head and body */
     struct sherwood_piece single; /* what `pieces` points to if the caller has none */
     const struct sherwood_piece *pieces;
@@ -114,9 +114,12 @@ struct sw_client_frame {
     uint64_t cache_at, cache_keys;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */
     const char *table_name;             /* of a HELLO; NULL: none */
-    uint8_t *login_head; /* room for the head, SW_FRAME_HEAD_BYTES_MAX, until the reply arrives */
-    bool is_split;       /* the places of the evicted entries are not known yet */
-    bool by_ring;        /* sw_client_ring_place has found that the ring can carry the frame */
+    const char *const *words;           /* of a TABLE; NULL: none */
+    uint32_t words_count;
+    uint8_t *long_head; /* of a frame with a login or words: room for the head,
+                           SW_FRAME_HEAD_BYTES_MAX, until the reply arrives */
+    bool is_split;      /* the places of the evicted entries are not known yet */
+    bool by_ring;       /* sw_client_ring_place has found that the ring can carry the frame */
     struct sw_submission submission; /* if by_ring: the record in the ring */
 };
 

@@ -77,7 +77,7 @@ static int greet(struct sw_client_connection *connection, const struct sherwood_
 {
     struct sw_client_call call = {.flights = 1, .reply = greeting};
     struct sw_frame_login login;
-    uint8_t login_head[SW_FRAME_HEAD_BYTES_MAX];
+    uint8_t long_head[SW_FRAME_HEAD_BYTES_MAX];
     if (!take_login(options, &login)) {
         return sw_client_fail(connection->client, SHERWOOD_E_INVALID,
                               "connect: the user has more than %d bytes, or the password more than "
@@ -88,14 +88,14 @@ static int greet(struct sw_client_connection *connection, const struct sherwood_
                                           .done = sw_client_call_done,
                                           .owner = &call,
                                           .login = login.is_there ? &login : NULL,
-                                          .login_head = login_head};
+                                          .long_head = long_head};
     if (sw_client_queue(connection, &frame) == NULL) {
         return sw_client_fail(connection->client, SHERWOOD_E_INVALID,
                               "connect: the greeting cannot be encoded");
     }
     int status = await_greeting(connection, &call);
     explicit_bzero(&login, sizeof(login));
-    explicit_bzero(login_head, sizeof(login_head));
+    explicit_bzero(long_head, sizeof(long_head));
     return status;
 }
 

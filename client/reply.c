@@ -158,15 +158,17 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     bool is_stats = request->operation == SW_OPERATION_STATS;
     bool is_data = sw_operation_is_data(request->operation);
     bool is_topology = request->operation == SW_OPERATION_TOPOLOGY;
+    bool is_tables = request->operation == SW_OPERATION_TABLES;
     if (request->operation == SW_OPERATION_DIGEST && !reply->has_digest) {
         return "lacks the digest that was requested";
     }
-    if (!is_scan && !is_data && !is_stats && !is_topology) {
+    if (!is_scan && !is_data && !is_stats && !is_topology && !is_tables) {
         return body_bytes == 0 ? NULL : "has a body that was not requested";
     }
     if (is_data ? reply->count != request->count : reply->count > request->count) {
         return is_stats      ? "has more figures than were requested"
                : is_topology ? "has more of the topology than was requested"
+               : is_tables   ? "has more tables than were requested"
                              : "is for another number of keys than the request";
     }
     if (is_data && reply->has_values != request->want_values) {
@@ -308,6 +310,10 @@ static bool set_parts(struct sw_client_connection *connection,
     }
     if (request->operation == SW_OPERATION_STATS) {
         const uint64_t each = sizeof(struct sw_figure);
+        return add_array(connection, flight->first, request->count * each, count * each);
+    }
+    if (request->operation == SW_OPERATION_TABLES) {
+        const uint64_t each = sizeof(struct sw_frame_place);
         return add_array(connection, flight->first, request->count * each, count * each);
     }
     if (request->operation == SW_OPERATION_TOPOLOGY) {

@@ -47,8 +47,12 @@ static int encode_head(struct sw_client_flight *flight, const struct sw_client_f
                        uint64_t body_bytes)
 {
     if (frame->login != NULL) {
-        return sw_frame_login_encode(&flight->header, frame->login, frame->login_head,
+        return sw_frame_login_encode(&flight->header, frame->login, frame->long_head,
                                      SW_FRAME_HEAD_BYTES_MAX);
+    }
+    if (frame->words != NULL) {
+        return sw_frame_words_encode(&flight->header, frame->words, frame->words_count,
+                                     frame->long_head, SW_FRAME_HEAD_BYTES_MAX);
     }
     return frame->table_name != NULL
                ? sw_frame_table_name_encode(&flight->header, frame->table_name, flight->head,
@@ -76,7 +80,7 @@ struct sw_client_flight *sw_client_queue(struct sw_client_connection *connection
         return NULL;
     }
     connection->has_written |= sw_operation_writes(flight->header.operation);
-    flight->login_head = frame->login != NULL ? frame->login_head : NULL;
+    flight->long_head = frame->login != NULL || frame->words != NULL ? frame->long_head : NULL;
     flight->head_bytes = (uint32_t)head_bytes;
     flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
     assert(connection->queue_count < SW_CLIENT_FLIGHTS_MAX);
@@ -120,7 +124,7 @@ static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flig
  * SW_CLIENT_FRAME_PARTS_MAX. */
 static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *iov)
 {
-    const uint8_t *head = flight->login_head != NULL ? flight->login_head : flight->head;
+    const uint8_t *head = flight->long_head != NULL ? flight->long_head : flight->head;
     size_t n = add_to_iov(iov, 0, head, flight->head_bytes);
     n = add_array(iov, n, flight, false);
     if (sw_operation_has_operands(flight->header.operation)) {

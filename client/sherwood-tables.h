@@ -41,6 +41,47 @@ SHERWOOD_MUST_CHECK int sherwood_table_open(struct sherwood *client, const char 
  * that sherwood_connect made. */
 const char *sherwood_table_name(const struct sherwood *table);
 
+/* Change the tables of the server, as the command TABLE of RESP does. A name may also be a number
+ * in decimal, except a name that is given. They return when every connection of the server uses the
+ * changed tables, which may take long for a large table. Not for handles of clusters. If the server
+ * refuses the change, nothing has changed: SHERWOOD_E_TABLE if a table does not exist,
+ * SHERWOOD_E_REQUEST otherwise. */
+
+/* Creates an empty table. `options` has `count` words: the names and values of options, and NUMBER,
+ * LIKE and IF NOT EXISTS, as in the command. All words together have about 900 bytes at most. */
+SHERWOOD_MUST_CHECK int sherwood_table_create(struct sherwood *client, const char *name,
+                                              const char *const *options, size_t count);
+/* Removes a table with its keys. */
+SHERWOOD_MUST_CHECK int sherwood_table_drop(struct sherwood *client, const char *name);
+SHERWOOD_MUST_CHECK int sherwood_table_rename(struct sherwood *client, const char *name,
+                                              const char *new_name);
+/* Exchanges the tables of two places of one shape, for all clients at once. */
+SHERWOOD_MUST_CHECK int sherwood_table_swap(struct sherwood *client, const char *name,
+                                            const char *other);
+/* Runs any of these changes: `words` are those behind TABLE. */
+SHERWOOD_MUST_CHECK int sherwood_table_change(struct sherwood *client, const char *const *words,
+                                              size_t count);
+
+/* A table of the server. */
+struct sherwood_table_row {
+    char name[64];
+    uint32_t number; /* of its place */
+    uint32_t id;     /* of the table: no other table of the server has had it */
+    uint64_t keys;
+    uint64_t keys_that_expire;
+    uint64_t slots;     /* now */
+    uint64_t slots_max; /* to which it may grow */
+    uint64_t bytes;     /* of memory that the table reserves */
+    uint64_t unused[2]; /* 0 */
+};
+
+/* Lists the tables that the user may use, by ascending numbers: writes at most `capacity` rows from
+ * the number *from on (0: the first), and their number to *count. *from receives the number to go
+ * on with; 0: the list is complete. */
+SHERWOOD_MUST_CHECK int sherwood_tables(struct sherwood *client, uint32_t *from,
+                                        struct sherwood_table_row *rows, uint32_t capacity,
+                                        uint32_t *count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,8 @@
  */
 #include "client/table.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +101,105 @@ int sherwood_table_open(struct sherwood *client, const char *name, struct sherwo
 const char *sherwood_table_name(const struct sherwood *table)
 {
     return table == NULL ? "" : table->own.name;
+}
+
+/* --- changing and listing --------------------------------------------------------------------- */
+
+int sherwood_table_change(struct sherwood *client, const char *const *words, size_t count)
+{
+    struct sherwood *root = sw_client_enter(client);
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    int status = sw_client_one_node(root, "table_change");
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    bool is_given = words != NULL && count > 0 && count <= SW_FRAME_WORDS_MAX;
+    for (size_t i = 0; is_given && i < count; i++) {
+        is_given = words[i] != NULL;
+    }
+    struct sw_client_connection *connection = any_connection(root);
+    if (!is_given || connection == NULL) {
+        return is_given ? root->broken
+                        : sw_client_fail(
+                              root, SHERWOOD_E_INVALID,
+                              "table_change: cannot send %zu words: give 1 to %d, and no NULL",
+                              count, SW_FRAME_WORDS_MAX);
+    }
+    struct sw_client_call call = {.refused_from = SW_CLIENT_NOT_REFUSED};
+    struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_TABLE},
+                                    .words = words,
+                                    .words_count = (uint32_t)count,
+                                    .long_head = head};
+    return sw_client_control_request_once(root, connection, &frame, &call);
+}
+
+int sherwood_table_create(struct sherwood *client, const char *name, const char *const *options,
+                          size_t count)
+{
+    const char *words[SW_FRAME_WORDS_MAX] = {"CREATE", name};
+    for (size_t i = 0; options != NULL && i < count && i + 2 < SW_FRAME_WORDS_MAX; i++) {
+        words[i + 2] = options[i];
+    }
+    return sherwood_table_change(client, words, count + 2);
+}
+
+int sherwood_table_drop(struct sherwood *client, const char *name)
+{
+    const char *words[] = {"DROP", name};
+    return sherwood_table_change(client, words, 2);
+}
+
+int sherwood_table_rename(struct sherwood *client, const char *name, const char *new_name)
+{
+    const char *words[] = {"RENAME", name, new_name};
+    return sherwood_table_change(client, words, 3);
+}
+
+int sherwood_table_swap(struct sherwood *client, const char *name, const char *other)
+{
+    const char *words[] = {"SWAP", name, other};
+    return sherwood_table_change(client, words, 3);
+}
+
+static_assert(sizeof(struct sherwood_table_row) == sizeof(struct sw_frame_place) &&
+                  offsetof(struct sherwood_table_row, bytes) ==
+                      offsetof(struct sw_frame_place, bytes),
+              "rows are received into the caller's array");
+
+int sherwood_tables(struct sherwood *client, uint32_t *from, struct sherwood_table_row *rows,
+                    uint32_t capacity, uint32_t *count)
+{
+    struct sherwood *root = sw_client_enter(client);
+    int status = sw_client_one_node(root, "tables");
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    struct sw_client_connection *connection = any_connection(root);
+    if (from == NULL || rows == NULL || count == NULL || capacity == 0 || connection == NULL) {
+        return connection == NULL
+                   ? root->broken
+                   : sw_client_fail(root, SHERWOOD_E_INVALID,
+                                    "tables: an argument is NULL, or capacity is 0: pass all, and "
+                                    "room for at least one table");
+    }
+    struct sw_reply reply = {0};
+    const uint32_t most = capacity < SW_FRAME_PLACES_MAX ? capacity : SW_FRAME_PLACES_MAX;
+    const struct sw_request header = {
+        .operation = SW_OPERATION_TABLES, .count = most, .cursor = *from};
+    *count = 0;
+    status = sw_client_control_request(connection, &header, rows, NULL, &reply);
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < reply.count; i++) { /* programs print the names */
+        char name[SW_FRAME_TABLE_BYTES];
+        memcpy(name, rows[i].name, sizeof(name));
+        memset(rows[i].name, 0, sizeof(rows[i].name));
+        sw_client_clean(name, sizeof(name), rows[i].name, sizeof(rows[i].name));
+    }
+    *from = (uint32_t)reply.cursor;
+    *count = reply.count;
+    return SHERWOOD_OK;
 }
 
 /* --- when the table of a place changes -------------------------------------------------------- */

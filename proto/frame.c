@@ -131,6 +131,9 @@ struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t ope
     if (operation == SW_OPERATION_STATS) {
         return four_arrays(count * sizeof(struct sw_figure), 0, 0, 0);
     }
+    if (operation == SW_OPERATION_TABLES) {
+        return four_arrays(count * sizeof(struct sw_frame_place), 0, 0, 0);
+    }
     if (operation == SW_OPERATION_TOPOLOGY) {
         return four_arrays(count, 0, 0, 0);
     }
@@ -138,6 +141,7 @@ struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t ope
 }
 
 static_assert(sizeof(struct sw_figure) == SW_FRAME_ALIGN, "figures need no padding");
+static_assert(sizeof(struct sw_frame_place) == 2 * SW_FRAME_ALIGN, "places need no padding");
 
 bool sw_figure_is_valid(const struct sw_figure *figure)
 {

@@ -16,9 +16,10 @@
  * request wanted, in this order: values; found bitmap (key i is bit i % 64 of 64-bit word i / 64;
  * unused bits are zero); not-admitted bitmap; scores; keys, values and scores of the evicted
  * entries. The body of a SCAN reply holds keys, followed by values, and by scores if the request
- * wanted them. The body of a STATS reply holds figures (struct sw_figure), the body of a TOPOLOGY
- * reply bytes of a topology (proto/map.h). A reply whose status is not OK has no body. The length
- * of every frame is a multiple of 64 bytes, so that arrays stay aligned along a connection.
+ * wanted them. The body of a STATS reply holds figures (struct sw_figure), that of a TABLES reply
+ * places (struct sw_frame_place), that of a TOPOLOGY reply bytes of a topology (proto/map.h). A
+ * reply whose status is not OK has no body. The length of every frame is a multiple of 64 bytes, so
+ * that arrays stay aligned along a connection.
  *
  * All functions are pure and may be called from any thread.
  */
@@ -168,6 +169,20 @@ struct sw_figure {
 /* Does the name have only these characters, at least one of them, and a zero at its end? */
 bool sw_figure_is_valid(const struct sw_figure *figure);
 
+/* An element of the body of a TABLES reply, little-endian: a place and the table that lies in it.
+ */
+struct sw_frame_place {
+    char name[SW_FRAME_TABLE_BYTES]; /* ends with a NUL */
+    uint32_t number;
+    uint32_t id; /* of the table */
+    uint64_t keys, keys_that_expire;
+    uint64_t slots, slots_max;
+    uint64_t bytes;     /* of memory that the table reserves */
+    uint64_t unused[2]; /* 0 */
+};
+/* The most tables of a reply. */
+#define SW_FRAME_PLACES_MAX 64
+
 struct sw_server_info {
     char version[32]; /* texts end with a NUL and are cut to fit */
     char backend[16];
@@ -265,8 +280,9 @@ static inline uint64_t sw_request_found_bytes(const struct sw_request *request)
 /* The offsets of the arrays of a body, in bytes, in this order. An absent array has the offset of
  * the next one, or of the end of the body. */
 struct sw_body_layout {
-    uint64_t first;        /* keys (request, SCAN), figures (STATS), bytes (TOPOLOGY), values */
-    uint64_t second;       /* operands, found bitmap or values of a SCAN */
+    uint64_t first;  /* keys (request, SCAN), figures (STATS), places (TABLES), bytes (TOPOLOGY),
+                        values */
+    uint64_t second; /* operands, found bitmap or values of a SCAN */
     uint64_t not_admitted; /* bitmap */
     uint64_t scores;       /* given (request), after the operation, or of a SCAN's entries */
     uint64_t times;        /* of a request; in a reply the offset of the next array */
@@ -317,6 +333,22 @@ int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_lo
 /* Does what sw_request_encode does, for a request with a login. */
 int sw_frame_login_encode(const struct sw_request *request, const struct sw_frame_login *login,
                           uint8_t *out, size_t out_bytes);
+
+/* The words of a TABLE, as they are in the header. */
+#define SW_FRAME_WORDS_MAX 128
+struct sw_frame_words {
+    uint32_t count;
+    uint32_t bytes[SW_FRAME_WORDS_MAX];
+    /* one behind the other; the sum of their lengths is smaller than this array */
+    uint8_t text[SW_FRAME_HEADER_BYTES_MAX];
+};
+/* Decodes the words of a header that sw_request_decode has accepted. Returns 0, or
+ * SW_FRAME_E_HEADER if there are none, or more than SW_FRAME_WORDS_MAX. */
+int sw_frame_words_decode(const uint8_t *header, size_t size, struct sw_frame_words *words);
+/* Does what sw_request_encode does, for a TABLE with these words, which end with a NUL. `count` is
+ * at most SW_FRAME_WORDS_MAX. */
+int sw_frame_words_encode(const struct sw_request *request, const char *const *words,
+                          uint32_t count, uint8_t *out, size_t out_bytes);
 
 /* Returns the version that the frame of this request has. */
 static inline uint32_t sw_request_version(const struct sw_request *request)

@@ -147,6 +147,30 @@ int sw_frame_table_name_decode(const uint8_t *header, size_t size, char name[SW_
     return good ? 0 : SW_FRAME_E_HEADER;
 }
 
+static_assert(SW_FRAME_WORDS_MAX * (sizeof(ProtobufCBinaryData) + SW_ARENA_ALIGN) < ARENA_BYTES / 2,
+              "a header of words takes half of the arena");
+
+int sw_frame_words_decode(const uint8_t *header, size_t size, struct sw_frame_words *words)
+{
+    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    struct sw_arena arena;
+    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
+    size_t at = 0;
+    words->count = 0;
+    if (in == NULL || in->n_words == 0 || in->n_words > SW_FRAME_WORDS_MAX) {
+        return SW_FRAME_E_HEADER;
+    }
+    for (size_t i = 0; i < in->n_words; i++) {
+        const ProtobufCBinaryData *word = &in->words[i];
+        if (word->len > 0) {
+            memcpy(words->text + at, word->data, word->len); /* all lie in the header */
+        }
+        words->bytes[words->count++] = (uint32_t)word->len;
+        at += word->len;
+    }
+    return 0;
+}
+
 /* Copies bytes that are all there or not at all. Returns false if there is another number. */
 static bool copy_bytes(uint8_t *out, size_t bytes, ProtobufCBinaryData in)
 {
@@ -321,6 +345,20 @@ int sw_frame_table_name_encode(const struct sw_request *request, const char *nam
 {
     Sherwood__Request message = message_of(request);
     message.table_name = borrow_text(name, SW_FRAME_TABLE_BYTES);
+    return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
+}
+
+int sw_frame_words_encode(const struct sw_request *request, const char *const *words,
+                          uint32_t count, uint8_t *out, size_t out_bytes)
+{
+    Sherwood__Request message = message_of(request);
+    ProtobufCBinaryData texts[SW_FRAME_WORDS_MAX];
+    assert(count <= SW_FRAME_WORDS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        texts[i] = borrow_text(words[i], SW_FRAME_HEADER_BYTES_MAX);
+    }
+    message.words = texts;
+    message.n_words = count;
     return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
 }
 

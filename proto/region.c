@@ -36,7 +36,8 @@ static bool goes_by_socket(uint32_t operation)
     return operation == SW_OPERATION_HELLO || operation == SW_OPERATION_ATTACH ||
            operation == SW_OPERATION_REGION || operation == SW_OPERATION_RELEASE ||
            operation == SW_OPERATION_BELL || operation == SW_OPERATION_WAIT ||
-           operation == SW_OPERATION_DIGEST;
+           operation == SW_OPERATION_DIGEST || operation == SW_OPERATION_TABLE ||
+           operation == SW_OPERATION_TABLES;
 }
 
 static bool has_place(const struct sw_submission *submission, enum sw_ring_array array)
@@ -115,8 +116,9 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
         return "a record has a field that it does not use and that is not 0";
     }
     if (goes_by_socket(operation)) {
-        return "HELLO, ATTACH, REGION, RELEASE, BELL, WAIT and DIGEST cannot use the ring: send "
-               "them by the socket";
+        return "HELLO, ATTACH, REGION, RELEASE, BELL, WAIT, DIGEST, TABLE and TABLES cannot use "
+               "the "
+               "ring: send them by the socket";
     }
     if (sw_operation_is_data(operation) && !sw_operation_takes_device(operation)) {
         return "EXPIRE, PERSIST, TTL, bit operations, CAS, ranges and operations on strings cannot "

@@ -32,6 +32,9 @@ struct sw_cli_options {
     struct sherwood_options connection; /* TLS settings; its texts are borrowed from argv */
     struct sw_cli_login login;
     const char *table; /* its name or number; NULL: the default table */
+    const char
+        *into;  /* load: the table that gets the pairs, made if it does not exist; NULL: `table` */
+    bool swaps; /* load: swap `into` and `table` at the end */
     enum sw_cli_format format;
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
     const char *watch; /* --stat, --latency: the name of the tool for sw_cli_watch; NULL: neither */
@@ -104,6 +107,14 @@ int sw_cli_digest(struct sw_cli *cli, int count, char **words);
 /* Runs cluster create, slots, check and the other tools. `words` are those after "cluster". Returns
  * the exit status. */
 int sw_cli_cluster(struct sw_cli *cli, int count, char **words);
+
+/* Runs table list, create and the other changes. `words` are those after "table". Returns the exit
+ * status. */
+int sw_cli_table(struct sw_cli *cli, int count, char **words);
+/* Make the table of --into and use it, and swap it at the end of load. Return true without these
+ * options. On failure they print the reason to `messages`. */
+bool sw_cli_enter_table(struct sw_cli *cli);
+bool sw_cli_swap_table(struct sw_cli *cli);
 
 /* Runs ha status, switch and forget. `words` are those after "ha". Returns the exit status. */
 int sw_cli_ha(struct sw_cli *cli, int count, char **words);

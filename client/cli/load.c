@@ -216,7 +216,8 @@ int sw_cli_load(struct sw_cli *cli, const char *path)
         fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
         return 1;
     }
-    bool good = sw_cli_connect(cli) && load_file(cli, fd, name, format);
+    bool good = sw_cli_connect(cli) && sw_cli_enter_table(cli) &&
+                load_file(cli, fd, name, format) && sw_cli_swap_table(cli);
     if (!is_stdin) {
         close(fd);
     }

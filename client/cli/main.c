@@ -36,11 +36,18 @@ static int run_words(struct sw_cli *cli, int count, char **words)
         return sw_cli_run_snapshot(cli, count - 1, words + 1);
     }
     bool load = strcasecmp(words[0], "load") == 0;
+    if (!load && (cli->options->into != NULL || cli->options->swaps)) {
+        fprintf(cli->messages, "sherwood-cli: --into and --swap are options of load\n");
+        return 2;
+    }
     if (strcasecmp(words[0], "log") == 0) {
         return sw_cli_run_wal(cli, count - 1, words + 1);
     }
     if (strcasecmp(words[0], "cluster") == 0) {
         return sw_cli_cluster(cli, count - 1, words + 1);
+    }
+    if (strcasecmp(words[0], "table") == 0) {
+        return sw_cli_table(cli, count - 1, words + 1);
     }
     if (strcasecmp(words[0], "ha") == 0) {
         return sw_cli_ha(cli, count - 1, words + 1);

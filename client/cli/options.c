@@ -21,6 +21,8 @@ enum long_option {
     OPTION_VERSION,
     OPTION_FORMAT,
     OPTION_TABLE,
+    OPTION_INTO,
+    OPTION_SWAP,
     OPTION_RAW,
     OPTION_NO_RAW,
     OPTION_TLS,
@@ -59,6 +61,9 @@ static const char help_text[] =
     "                                          give the node the topology in FILE\n"
     "  sherwood-cli [options] cluster slots|check|move SLOTS FROM TO|rebalance [--dry-run]\n"
     "  sherwood-cli [options] ha status|switch|forget HOST:PORT|adopt [WRITE]  manage a shard\n"
+    "  sherwood-cli [options] table list|info NAME|create NAME [OPTION VALUE ..]|drop NAME\n"
+    "  sherwood-cli [options] table rename NAME NEW|swap NAME OTHER|truncate NAME\n"
+    "                                          list and change the tables of a server\n"
     "  sherwood-cli log check|export DIR       read the log in a data directory\n"
     "  sherwood-cli log check --fix [--yes] DIR  list the lost writes; --yes: cut what is damaged\n"
     "\n"
@@ -80,6 +85,8 @@ static const char help_text[] =
     "  --askpass           read the password from the terminal\n"
     "  --pass PASSWORD     the password; other users of this machine may see it for a moment.\n"
     "                      Without these three, SHERWOODCLI_AUTH of the environment has it\n"
+    "  --into NAME         load: store the pairs in this table; make it like the other if needed\n"
+    "  --swap              load: then swap it with the other table, for all clients at once\n"
     "  --table NAME        use this table of a server that has several, by its name or number\n"
     "  --format csv|bin    the format of FILE (default: that of its name, .csv or .bin)\n"
     "  --raw, --no-raw     plain replies; replies for people (default: plain unless on a "
@@ -261,6 +268,27 @@ static bool take_login_option(int option, char *argument, struct sw_cli_login *l
     }
 }
 
+/* Takes an option about the table or a file. Returns false if it is another one, or is wrong. */
+static bool take_data_option(int option, const char *argument, struct sw_cli_options *options)
+{
+    switch (option) {
+    case OPTION_INTO:
+        options->into = argument;
+        return argument[0] != '\0';
+    case OPTION_SWAP:
+        options->swaps = true;
+        return true;
+    case OPTION_TABLE:
+        options->table = argument;
+        return argument[0] != '\0';
+    case OPTION_FORMAT:
+        options->format = sw_cli_format_named(argument);
+        return options->format != SW_CLI_FORMAT_UNKNOWN;
+    default:
+        return false;
+    }
+}
+
 /* Returns false if the option is unknown or its argument is missing or wrong. */
 static bool take_option(int option, char *argument, struct sw_cli_options *options,
                         struct server *server)
@@ -320,14 +348,8 @@ static bool take_option(int option, char *argument, struct sw_cli_options *optio
     case OPTION_NO_RAW:
         options->raw = option == OPTION_RAW;
         return true;
-    case OPTION_TABLE:
-        options->table = argument;
-        return argument[0] != '\0';
-    case OPTION_FORMAT:
-        options->format = sw_cli_format_named(argument);
-        return options->format != SW_CLI_FORMAT_UNKNOWN;
     default:
-        return false;
+        return take_data_option(option, argument, options);
     }
 }
 
@@ -345,6 +367,8 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {"quiet", no_argument, NULL, 'q'},
         {"format", required_argument, NULL, OPTION_FORMAT},
         {"table", required_argument, NULL, OPTION_TABLE},
+        {"into", required_argument, NULL, OPTION_INTO},
+        {"swap", no_argument, NULL, OPTION_SWAP},
         {"raw", no_argument, NULL, OPTION_RAW},
         {"no-raw", no_argument, NULL, OPTION_NO_RAW},
         {"tls", no_argument, NULL, OPTION_TLS},

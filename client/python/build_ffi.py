@@ -64,6 +64,11 @@ int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
 uint64_t sherwood_cluster_epoch(const struct sherwood *client);
 void sherwood_close(struct sherwood *client);
 int sherwood_table_open(struct sherwood *client, const char *name, struct sherwood **table);
+int sherwood_table_change(struct sherwood *client, const char *const *words, size_t count);
+struct sherwood_table_row {
+    char name[64]; uint32_t number, id; uint64_t keys, keys_that_expire, slots, slots_max, bytes; ...; };
+int sherwood_tables(struct sherwood *client, uint32_t *from, struct sherwood_table_row *rows,
+                    uint32_t capacity, uint32_t *count);
 void swpy_close(struct sherwood *client);
 const struct sherwood_server *sherwood_server(const struct sherwood *client);
 const char *sherwood_error(const struct sherwood *client);

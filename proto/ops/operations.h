@@ -215,6 +215,10 @@
       "wait until `count` replicas have this connection's writes, at most `timeout_ms`; the reply has their number") \
     X(DIGEST, 47, SERVER, DATA, READS, SAME, "digest", \
       "return a Digest: checksums of all entries") \
+    X(TABLE, 48, SERVER, DATA, CHANGES, SAME, "table", \
+      "change the tables: `words` are CREATE, DROP, RENAME or SWAP with the arguments of RESP") \
+    X(TABLES, 49, SERVER, NOTHING, READS, LIKE, "table|list", \
+      "return at most `count` tables of the places from number `cursor` on (frame.h)") \
     X(TOPOLOGY, 90, SERVER, NOTHING, READS, LIKE, "ping", \
       "clusters: return at most `count` bytes of a Topology, from byte `cursor` on")
 

@@ -15,7 +15,9 @@
 #include "server/bulk/request.h"
 #include "server/bulk/ring_frames.h"
 #include "server/bulk/shared_memory.h"
+#include "server/bulk/table_frames.h"
 #include "server/limits.h"
+#include "server/tables/change_run.h"
 #include "table/imported_memory.h"
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
@@ -171,6 +173,18 @@ static bool names_region(uint32_t operation)
     return operation == SW_OPERATION_REGION || operation == SW_OPERATION_RELEASE;
 }
 
+/* Reads the change of a TABLE. If it is wrong, an error is sent as its reply. */
+static bool notes_change(struct sw_conn *conn, const uint8_t *bytes, const struct head *head)
+{
+    char message[SW_FRAME_TEXT_BYTES_MAX];
+    const enum sw_reply_status status = sw_bulk_note_change(
+        conn, bytes + SW_FRAME_PREFIX_BYTES, head->header_bytes, message, sizeof(message));
+    if (status != SW_REPLY_OK && !sw_bulk_refuse(conn, head->request.request_id, status, message)) {
+        sw_conn_abort(conn);
+    }
+    return status == SW_REPLY_OK;
+}
+
 /* Begins to receive the frame whose head is at `bytes`. Returns the bytes consumed: the head and
  * the received part of the body. Returns 0 if the head is incomplete or the connection stalls. */
 static size_t begin_frame(struct sw_conn *conn, const uint8_t *bytes, size_t size)
@@ -200,6 +214,9 @@ static size_t begin_frame(struct sw_conn *conn, const uint8_t *bytes, size_t siz
         !sw_bulk_shared_note(conn, bytes + SW_FRAME_PREFIX_BYTES, head.header_bytes)) {
         refuse_bytes(conn, SW_FRAME_E_HEADER);
         return size;
+    }
+    if (head.request.operation == SW_OPERATION_TABLE && !notes_change(conn, bytes, &head)) {
+        return head.bytes;
     }
     struct sw_bulk_frame *frame = take_frame(conn, &head);
     if (frame == NULL) {
@@ -341,6 +358,7 @@ static void close_conn(struct sw_conn *conn)
     assert(sw_list_is_empty(&sw_bulk_of(conn)->unsent.frames));
     assert(!sw_list_is_linked(&sw_bulk_of(conn)->ready));
     sw_bulk_shared_close(conn);
+    sw_change_run_free(sw_bulk_of(conn)->change);
 }
 
 static void check(const struct sw_conn *conn)

@@ -25,6 +25,7 @@
 #include "server/repl/last_write.h"
 
 struct sw_bulk_shared;
+struct sw_change_run;
 struct sw_region_budget;
 struct sw_repl;
 struct sw_saver;
@@ -72,8 +73,9 @@ struct sw_bulk_conn {
     struct sw_bulk_frame *held;      /* a complete frame that CLIENT PAUSE holds back; NULL: none */
     struct sw_bulk_shared *shared;   /* what it shares with its client, owned; NULL: nothing */
     struct sw_last_write last_write;
-    uint32_t frozen;        /* replies SLOT_FROZEN that were sent */
-    uint64_t discard_bytes; /* rest of the body of a refused frame, to be discarded */
+    struct sw_change_run *change; /* of a TABLE whose frame starts next, owned; NULL: none */
+    uint32_t frozen;              /* replies SLOT_FROZEN that were sent */
+    uint64_t discard_bytes;       /* rest of the body of a refused frame, to be discarded */
 };
 
 /* The state of a connection that speaks this protocol. */

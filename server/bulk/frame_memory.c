@@ -11,6 +11,7 @@
 #include "server/bulk/set_keepttl.h"
 #include "server/bulk/set_range.h"
 #include "server/bulk/stats_reply.h"
+#include "server/bulk/table_frames.h"
 
 struct sw_body_layout sw_bulk_reply_layout(const struct sw_request *request)
 {
@@ -27,6 +28,9 @@ struct sw_body_layout sw_bulk_reply_layout(const struct sw_request *request)
     };
     if (request->operation == SW_OPERATION_TOPOLOGY) {
         reply.count = sw_bulk_topology_count(request->count);
+    }
+    if (request->operation == SW_OPERATION_TABLES) {
+        reply.count = sw_bulk_tables_count(request->count);
     }
     if (request->operation == SW_OPERATION_STATS) {
         reply.count = sw_bulk_stats_count(request->count);

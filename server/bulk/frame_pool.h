@@ -24,6 +24,7 @@ struct sw_bulk;
 struct sw_bulk_reading;
 struct sw_bulk_shared;
 struct sw_bulk_table;
+struct sw_change_run;
 struct sw_conn;
 struct sw_region;
 
@@ -39,6 +40,7 @@ struct sw_bulk_frame {
     uint64_t deadline_ms; /* WAIT_DURABLE, WAIT: by the loop's clock */
     uint32_t reached;     /* WAIT: replicas that have the writes */
     struct sw_bulk_reading *reading; /* DIGEST: what its thread works on, owned; NULL: none */
+    struct sw_change_run *change;    /* TABLE: owned; NULL: none */
     struct sw_request request;
     /* The table of the request, which must be used only while `view` is the number of the loop's
      * view, or after sw_bulk_enter_table until the reply. NULL: a reply without a request. */

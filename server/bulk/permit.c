@@ -9,6 +9,8 @@
 
 #include "server/bulk/bulk.h"
 #include "server/bulk/expiry_times.h"
+#include "server/bulk/table_frames.h"
+#include "server/net/table_rights.h"
 #include "server/tables/places.h"
 
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users)
@@ -117,6 +119,47 @@ static bool rules_permit_hello(struct sw_conn *conn, const struct sw_request *re
     return false;
 }
 
+/* May the user change the tables so? If not, writes the error likewise. */
+static bool rules_permit_change(struct sw_conn *conn, const uint8_t *header, size_t header_bytes,
+                                char *message, size_t message_bytes)
+{
+    const struct sw_users *users = conn->net->users;
+    const struct sw_catalog *catalog = sw_users_catalog(users);
+    const char *user = conn->login.user->name;
+    struct sw_frame_words words;
+    struct sw_resp_argument arguments[SW_FRAME_WORDS_MAX];
+    char name[32] = "table", table[SW_USER_TABLE_BYTES] = SW_PLACE_DEFAULT;
+    uint32_t count = 0;
+    if (sw_frame_words_decode(header, header_bytes, &words) == 0) {
+        count = sw_bulk_change_words(&words, arguments);
+        snprintf(name, sizeof(name), "table|%.*s", (int)words.bytes[0], (const char *)words.text);
+    }
+    for (char *at = name; *at != '\0'; at++) {
+        *at = *at >= 'A' && *at <= 'Z' ? (char)(*at + ('a' - 'A')) : *at;
+    }
+    const int row = sw_catalog_find(catalog, name, strlen(name));
+    const enum sw_lack lack = sw_login_lacks(users, &conn->login, row, false);
+    if (lack == SW_LACKS_COMMAND) {
+        note_refusal(conn, SW_ACL_COMMAND, name);
+        snprintf(message, message_bytes, "user %s may not run TABLE: it lacks the command %s", user,
+                 name);
+        return false;
+    }
+    if (lack == SW_LACKS_ALL_KEYS) {
+        note_refusal(conn, SW_ACL_KEY, "*");
+        snprintf(message, message_bytes, "user %s may not run TABLE: it lacks all keys (~*)", user);
+        return false;
+    }
+    if (lack != SW_LACKS_NOTHING ||
+        sw_net_lacks_change(conn->login.user, conn->net->tables.view, arguments, count, table)) {
+        note_refusal(conn, SW_ACL_DATABASE, table);
+        snprintf(message, message_bytes, "user %s may not run TABLE: it lacks the table (db=)",
+                 user);
+        return false;
+    }
+    return true;
+}
+
 /* May the user send the request? If not, writes the error to `message`. */
 static bool rules_permit(struct sw_conn *conn, const struct sw_request *request, char *message,
                          size_t message_bytes)
@@ -173,7 +216,9 @@ bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, con
     case SW_LOGIN_IN:
         *status = SW_REPLY_NO_PERMISSION;
         return is_hello ? rules_permit_hello(conn, request, message, message_bytes)
-                        : rules_permit(conn, request, message, message_bytes);
+               : request->operation == SW_OPERATION_TABLE
+                   ? rules_permit_change(conn, header, header_bytes, message, message_bytes)
+                   : rules_permit(conn, request, message, message_bytes);
     case SW_LOGIN_DELETED:
         *closes = true;
         snprintf(message, message_bytes, "the user of this connection was deleted");

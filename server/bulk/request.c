@@ -20,6 +20,7 @@
 #include "server/bulk/set_range.h"
 #include "server/bulk/shared_memory.h"
 #include "server/bulk/stats_reply.h"
+#include "server/bulk/table_frames.h"
 #include "server/bulk/values.h"
 #include "server/bulk/waits.h"
 #include "server/config/live.h"
@@ -394,6 +395,12 @@ static void start_control(struct sw_bulk_frame *frame)
     case SW_OPERATION_WAIT:
     case SW_OPERATION_DIGEST:
         sw_bulk_start_wait(frame);
+        return;
+    case SW_OPERATION_TABLE:
+        sw_bulk_start_change(frame);
+        return;
+    case SW_OPERATION_TABLES:
+        sw_bulk_start_tables(frame);
         return;
     case SW_OPERATION_ATTACH:
         sw_bulk_attach(frame);

@@ -11,6 +11,7 @@
 #include "server/bulk/admit.h"
 #include "server/bulk/bulk.h"
 #include "server/bulk/reply.h"
+#include "server/bulk/table_frames.h"
 #include "server/repl/digest.h"
 #include "server/repl/repl.h"
 #include "table/image.h"
@@ -260,6 +261,9 @@ static bool ends(struct sw_bulk_frame *frame)
     } else if (frame->request.operation == SW_OPERATION_WAIT) {
         is_over = is_reached;
         answer_wait = answer_reached;
+    } else if (frame->request.operation == SW_OPERATION_TABLE) {
+        is_over = sw_bulk_is_changed;
+        answer_wait = sw_bulk_answer_change;
     }
     if (is_over == NULL ? !frame->reading->is_done : !is_over(frame)) {
         return false;

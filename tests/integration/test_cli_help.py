@@ -13,7 +13,7 @@ from harness import BUILD, Server, case, check, equal, main, run
 CLI = BUILD / "sherwood-cli"
 TOOLS = ("cluster", "cluster create", "cluster move", "cluster slots", "cluster check", "cluster rebalance", "ha",
          "ha status", "ha adopt", "log", "log check", "log export", "snapshot", "snapshot info", "snapshot verify",
-         "snapshot export", "snapshot load", "stat", "latency", "top", "summary", "digest", "load", "dump")
+         "snapshot export", "snapshot load", "stat", "latency", "top", "summary", "digest", "table", "load", "dump")
 
 
 @case

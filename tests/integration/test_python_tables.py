@@ -38,6 +38,33 @@ def tables():
             same(rows.clone()[2], np.ones(4, "f4"), "a clone")
 
 
+@case
+def changes():
+    """tables are created, listed, renamed, swapped and dropped, and each refusal is an exception"""
+    with daemon("--capacity", "4K", "--tables-max", "80") as server, sherwood.connect(server.unix) as c:
+        c.create_table("v2", like="default")
+        c.create_table("rows", number=7, value_bytes=16, value_type="f32", max_capacity="1M")
+        c.create_table("rows", exist_ok=True)
+        with c.table("v2") as v2:
+            c.set_many([1, 2], [1, 2])
+            v2.set_many([1], [10])
+            c.swap("default", "v2")
+            equal([int(c[1]), int(v2[1]), len(c)], [10, 1, 1], "a swap")
+        listed = {table.name: (table.number, table.keys) for table in c.tables()}
+        equal(listed, {"default": (0, 1), "rows": (7, 0), "v2": (65536, 2)}, "tables")
+        check(c.tables()[1].slots_max >= 1 << 20 > c.tables()[1].slots, str(c.tables()[1]))
+        c.rename_table("v2", "old")
+        c.drop_table("old")
+        c.drop_table("old", missing_ok=True)
+        for i in range(70):
+            c.create_table(f"t{i}", capacity="1K")
+        equal([table.name for table in c.tables()][:2] + [len(c.tables())], ["default", "rows", 72], "a list in parts")
+        raises(sherwood.Refused, "table exists", lambda: c.create_table("rows"))
+        raises(sherwood.Refused, "no such table", lambda: c.drop_table("old"))
+        raises(sherwood.Refused, "different shapes", lambda: c.swap("default", "rows"))
+        raises(sherwood.Refused, "unknown option", lambda: c.create_table("x", nothing=1))
+
+
 async def of_aio(client):
     return (await client.aio.get_many([1, 2], default=0)).tolist()
 

@@ -150,7 +150,7 @@ latency|graph latency|help latency|histogram latency|history latency|latest late
 slowlog|len table|help table|list""".split()}
 COMMANDS = ROOT / "server/resp/command_map.h"
 # Operations of frames that use no table.
-FRAMES_OF_NO_TABLE = {"HELLO", "PING", "STATS", "WAIT_DURABLE", "ATTACH", "REGION", "RELEASE", "WAIT", "TOPOLOGY"}
+FRAMES_OF_NO_TABLE = {"HELLO", "PING", "STATS", "WAIT_DURABLE", "ATTACH", "REGION", "RELEASE", "WAIT", "TOPOLOGY", "TABLES"}
 NO_DATABASE = "NOPERM No permissions to access "
 
 
@@ -198,7 +198,7 @@ def frames_on_other_tables():
         for words in (("CREATE", "mine", "NUMBER", "7"), ("CREATE", "secret", "NUMBER", "9")):
             equal(admin.ask("TABLE", *words), "OK", words)
         for name, number in sorted(wire.NUMBERS.items()):
-            if name == "BELL":  # has no reply
+            if name in ("BELL", "TABLE"):  # has no reply; names tables in its words
                 continue
             for user, table in ((b"alice", 0), (b"alice", 9), (b"alice", 8), (b"none", 0), (b"none", 7)):
                 reply = Frames(server, user, b"pw").ask(wire.frame(number, count=3, table=table))
@@ -238,6 +238,13 @@ def tables_of_frames():
         equal(admin.ask("TABLE", "RENAME", "mine", "ours"), "OK", "RENAME")
         equal(alice.ask(wire.frame(wire.SET, (1,), (1,), table=8)).status, wire.OK, "rights lie with the place")
         equal(alice.ask(wire.frame(wire.SET, (1,), (1,), table=10)).status, wire.NO_PERMISSION, "a number without a table")
+        for words, allowed in ((("DROP", "ours"), True), (("CREATE", "ours", "LIKE", "seven"), True), (("CREATE", "other"), False),
+                               (("DROP", "secret"), False), (("SWAP", "ours", "secret"), False), (("SWAP", "ours", "seven"), True),
+                               (("RENAME", "ours", "x"), False), (("DROP", "ours"), True),
+                               (("CREATE", "ours", "LIKE", "secret"), False), (("CREATE", "ours", "LIKE", "seven"), True)):
+            reply = alice.ask(wire.frame(wire.TABLE, words=words))
+            equal(reply.status, wire.OK if allowed else wire.NO_PERMISSION, f"{words}: {reply.message}")
+        equal([row[0] for row in alice.ask(wire.frame(wire.TABLES)).places()], ["seven", "ours"], "TABLES")
         with Ring(server) as own:
             equal(own.ask(hello(b"alice", b"pw")).status, wire.OK, "HELLO")
             own.put(0, struct.pack("<3Q", 1, 2, 3))

@@ -7,7 +7,7 @@ import random
 
 import ring
 import wire
-from harness import Server, case, check, drawn_seed, equal, main
+from harness import Server, case, check, drawn_seed, equal, eventually, main
 
 SEED = drawn_seed()
 FIRST = 65536  # the first number that the server chooses
@@ -214,6 +214,58 @@ def incomplete_frames():
                 equal(replies.ask("TABLE", "DROP", "t"), "OK", "DROP")
                 waits.sendall(b"\0")
                 equal(wire.read_frame(waits).status, wire.NO_TABLE, "the rest of the frame")
+
+
+@case
+def changes():
+    """TABLE changes the places as the command does, with its errors, and TABLES lists them in parts"""
+    with serving(loops=2) as (_, replies, frames):
+        def change(*words):
+            reply = wire.call(frames, wire.TABLE, words=words)
+            return reply.status, reply.message
+        equal(change("CREATE", "v1", "NUMBER", 7, "capacity", "1K"), (wire.OK, ""), "CREATE")
+        equal(change("create", "v2", "like", "v1"), (wire.OK, ""), "in any case")
+        equal(put(frames, 7, [1, 2], [1, 2]), wire.OK, "SET")
+        equal(change("SWAP", "v1", FIRST), (wire.OK, ""), "SWAP")
+        equal([got(frames, 7, [1]), got(frames, FIRST, [1])], [[0], [1]], "behind the swap")
+        equal(change("RENAME", "v2", "old"), (wire.OK, ""), "RENAME")
+        equal(wire.call(frames, wire.TABLES).places(), [("default", 0, 1, 0), ("v1", 7, 3, 0), ("old", FIRST, 2, 2)], "TABLES")
+        first = wire.call(frames, wire.TABLES, count=2)
+        equal([first.places()[1][0], first.cursor], ["v1", FIRST], "a part of the list")
+        rest = wire.call(frames, wire.TABLES, count=2, cursor=first.cursor)
+        equal([[row[0] for row in rest.places()], rest.cursor], [["old"], 0], "the rest of the list")
+        equal(change("DROP", "old"), (wire.OK, ""), "DROP")
+        equal(change("DROP", "old", "IF", "EXISTS"), (wire.OK, ""), "DROP of an absent table")
+        for words, status, sentence in ((("DROP", "old"), wire.NO_TABLE, "no such table"),
+                                        (("CREATE", "a", "LIKE", "old"), wire.NO_TABLE, "no such table"),
+                                        (("CREATE", "v1"), wire.BAD_REQUEST, "table exists"),
+                                        (("CREATE", "a", "port", "1"), wire.BAD_REQUEST, "option of the server"),
+                                        (("DROP", "default"), wire.BAD_REQUEST, "the default table stays"),
+                                        (("SWAP", "v1"), wire.BAD_REQUEST, "syntax error"),
+                                        (("NOTHING", "v1"), wire.BAD_REQUEST, "syntax error"),
+                                        (("DROP", ""), wire.NO_TABLE, "no such table"), (("DROP",), wire.BAD_REQUEST, "syntax error"),
+                                        ((), wire.BAD_REQUEST, "no words"), (("X",) * 129, wire.BAD_REQUEST, "no words, or too many")):
+            got_status, message = change(*words)
+            equal((got_status, sentence in message), (status, True), f"{words}: {message}")
+        equal([replies.ask("SELECT", 7), replies.ask("PING")], ["OK", "PONG"], "RESP")
+
+
+@case
+def changes_of_lost_connections():
+    """a change goes on when its connection ends, and many changes at a time run one after another"""
+    with serving(loops=2) as (server, replies, frames), contextlib.ExitStack() as stack:
+        several = [stack.enter_context(server.connect()) for _ in range(12)]
+        for i, connection in enumerate(several):
+            connection.sendall(wire.frame(wire.TABLE, words=("CREATE", f"t{i}", "NUMBER", i + 1)))
+        for connection in several[:6]:
+            connection.close()
+        for connection in several[6:]:
+            equal(wire.read_frame(connection).status, wire.OK, "CREATE")
+        eventually(lambda: len(wire.call(frames, wire.TABLES).places()) == 13, "the tables of closed connections")
+        for connection in several[6:]:
+            connection.sendall(wire.frame(wire.TABLE, words=("DROP", "t7")) + wire.frame(wire.GET, [1], table=9))
+        statuses = sorted(wire.read_frame(connection).status for connection in several[6:] for _ in range(2))
+        equal(statuses, [wire.OK] * 7 + [wire.NO_TABLE] * 5, "DROP of one table by many, beside GET of another")
 
 
 @case

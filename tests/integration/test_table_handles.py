@@ -131,6 +131,35 @@ def opened():
 
 
 @case
+def changed():
+    """tables are created, listed, swapped, renamed and dropped through a handle, with the errors of TABLE"""
+    with serving() as (_, _, client):
+        def words(*texts):
+            return (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts)), ctypes.c_size_t(len(texts))
+        calls = client.calls
+        equal(calls.sherwood_table_create(client.pointer, b"v2", *words("LIKE", "default", "NUMBER", "7")), OK, client.error())
+        with client.open("v2") as v2:
+            equal([client.set({1: 1}), v2.set({1: 2, 2: 2})], [OK, OK], "SET")
+            equal(calls.sherwood_table_swap(v2.pointer, b"default", b"7"), OK, v2.error())
+            equal([client.get([1, 2]), v2.get([1, 2])], [[2, 2], [1, 0]], "behind the swap")
+        rows, at, count = ctypes.create_string_buffer(128 * 2), ctypes.c_uint32(), ctypes.c_uint32()
+        def listed(capacity):
+            equal(calls.sherwood_tables(client.pointer, ctypes.byref(at), rows, capacity, ctypes.byref(count)), OK, client.error())
+            return [(rows.raw[i:i + 64].rstrip(b"\0"), int.from_bytes(rows.raw[i + 72:i + 80], "little"))
+                    for i in range(0, 128 * count.value, 128)]
+        equal([listed(2), at.value], [[(b"default", 2), (b"v2", 1)], 0], "the tables and their keys")
+        equal([listed(1), at.value, listed(1), at.value], [[(b"default", 2)], 7, [(b"v2", 1)], 0], "in parts")
+        equal(calls.sherwood_table_rename(client.pointer, b"v2", b"old"), OK, client.error())
+        equal(calls.sherwood_table_drop(client.pointer, b"v2"), E_TABLE, client.error())
+        equal(calls.sherwood_table_drop(client.pointer, b"old"), OK, client.error())
+        equal(calls.sherwood_table_create(client.pointer, b"9x", None, ctypes.c_size_t(0)), E_REQUEST, "a name")
+        check("a table's name is" in client.error(), client.error())
+        equal(calls.sherwood_table_create(client.pointer, b"x", *words(*["capacity"] * 200)), E_INVALID, "too many words")
+        equal(calls.sherwood_table_create(client.pointer, b"x" * 2000, None, ctypes.c_size_t(0)), E_INVALID, "a long word")
+        equal(client.get([1]), [2], "the handle goes on")
+
+
+@case
 def not_opened():
     """a name that no table has, a bad name and an older server are refused in words"""
     with serving() as (_, _, client):
@@ -231,6 +260,19 @@ def of_the_program():
         run("--table", "users", "flushall")
         equal(run("--table", "users", "dbsize"), "0", "flushall of one table")
         equal(client.set({1: 1}), OK, "SET")
+        run("load", "--into", "v2", "-q", str(pairs))
+        equal([run("--table", "v2", "dbsize"), run("dbsize")], ["1000", "1"], "load --into")
+        shown = [row.split("\t")[:3] for row in run("table", "list").splitlines()]
+        equal(shown, [["name", "number", "keys"], ["default", "0", "1"], ["users", "7", "0"], ["v2", "65536", "1000"]], "list")
+        run("load", "--into", "v2", "--swap", "-q", str(pairs))
+        equal([run("--table", "v2", "dbsize"), run("dbsize")], ["1", "1000"], "load --into --swap")
+        equal([run("table", "swap", "default", "v2"), run("dbsize")], ["OK", "1"], "and back")
+        equal(run("table", "create", "t", "value-bytes", "16", "value-type", "f32"), "OK", "create")
+        equal([run("table", "rename", "t", "u"), run("table", "truncate", "v2"), run("table", "drop", "u")], ["OK"] * 3, "changes")
+        equal(run("table", "info", "7").splitlines()[1].split("\t")[0], "users", "info")
+        equal(run("load", "--swap", str(pairs), code=1), "sherwood-cli: --swap needs --into NAME: the table to load")
+        equal(run("--into", "v2", "get", "1", code=2), "sherwood-cli: --into and --swap are options of load")
+        check("usage:" in run("table", "drop", code=2), "usage")
         equal(run("--table", "nothing", "get", "1", code=1),
               "--table nothing: the server refused the request: no such table: TABLE LIST shows the tables")
 

@@ -141,7 +141,7 @@ def array(numbers, width):
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
               cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
               want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, timeout=0, scale=0, operand_type=0,
-              range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0, table=0, table_name=b"", table_id=0):
+              range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0, table=0, table_name=b"", table_id=0, words=()):
     """Returns a header. `want_found` None: the client does not know the field."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
@@ -156,7 +156,8 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
             (field(50, range_offset) if range_offset else b"") + (field(51, range_bytes) if range_bytes else b"") +
             b"".join(field(i, int(v)) for i, v in enumerate((times, time_ms, has_times), 52) if v) +
             b"".join(field(i, v) for i, v in enumerate((table, table_name), 60) if v) +
-            (field(63, table_id) if table_id else b""))
+            (field(63, table_id) if table_id else b"") +
+            b"".join(field(64, word if isinstance(word, bytes) else str(word).encode()) for word in words))
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):
@@ -250,6 +251,11 @@ class Reply:
         figures = {name.rstrip(b"\0").decode(): value for name, value in rows}
         assert len(figures) == self.count, "a figure comes twice, or the count is wrong"
         return figures
+
+    def places(self):
+        """Returns the body of a reply to TABLES: [(name, number, id, keys)]."""
+        rows = struct.iter_unpack("<64sIIQQQQQ16x", self.body)
+        return [(name.rstrip(b"\0").decode(), number, table, keys) for name, number, table, keys, *_ in rows]
 
     def arrays(self):
         """Returns each array in the body of a cache's reply by name. Data behind the arrays is an error."""

@@ -181,3 +181,44 @@ Test(tables, a_record_of_a_ring_has_a_table_in_the_bytes_that_were_0)
     cr_assert_null(sw_submission_decode(&record, 8, 8, &got));
     cr_assert(got.table == 65536 && got.table_id == 9);
 }
+
+Test(tables, words_of_a_change_survive_a_header)
+{
+    const struct sw_request request = {.operation = SW_OPERATION_TABLE, .request_id = 1};
+    const char *words[SW_FRAME_WORDS_MAX + 1];
+    static struct sw_frame_words got;
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    struct sw_frame_prefix prefix;
+    for (uint32_t count = 0; count <= SW_FRAME_WORDS_MAX; count++) {
+        words[count] = count % 3 == 0 ? "" : "abc";
+        const int size = sw_frame_words_encode(&request, words, count, head, sizeof(head));
+        cr_assert_gt(size, 0, "%u words", count);
+        cr_assert_gt(sw_frame_prefix_decode(head, (size_t)size, 0, &prefix), 0);
+        const int status =
+            sw_frame_words_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &got);
+        cr_assert_eq(status, count == 0 ? SW_FRAME_E_HEADER : 0, "%u words", count);
+        const uint8_t *at = got.text;
+        cr_assert_eq(got.count, count);
+        for (uint32_t i = 0; i < count; i++) {
+            cr_assert_eq(got.bytes[i], strlen(words[i]));
+            cr_assert_eq(memcmp(at, words[i], got.bytes[i]), 0);
+            at += got.bytes[i];
+        }
+    }
+    /* one word more than a server takes, and words that do not fit a header */
+    uint8_t header[3 * (SW_FRAME_WORDS_MAX + 1)];
+    for (uint32_t i = 0; i <= SW_FRAME_WORDS_MAX; i++) {
+        memcpy(header + (size_t)3 * i, "\x82\x04\x00", 3); /* the tag of field 64, no bytes */
+    }
+    cr_assert_eq(sw_frame_words_decode(header, sizeof(header), &got), SW_FRAME_E_HEADER);
+    static char long_word[SW_FRAME_HEADER_BYTES_MAX + 1];
+    memset(long_word, 'x', SW_FRAME_HEADER_BYTES_MAX);
+    words[0] = long_word;
+    cr_assert_eq(sw_frame_words_encode(&request, words, 1, head, sizeof(head)), SW_FRAME_E_SPACE);
+}
+
+Test(tables, a_list_has_no_padding)
+{
+    const struct sw_reply reply = {.count = 3};
+    cr_assert_eq(sw_reply_layout(&reply, SW_OPERATION_TABLES).bytes, 3 * 128);
+}

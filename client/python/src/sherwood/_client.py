@@ -20,6 +20,7 @@ from ._link import Link, Options, address_of, milliseconds
 from ._native import ffi, lib
 from ._regions import Memory, Region, bytes_of
 from ._submit import Submit
+from ._tables import TableCalls
 from ._typed import ClientCalls
 
 _NULL = ffi.NULL
@@ -40,7 +41,7 @@ class _Cursor:
                        " entries")
 
 
-class Client(ClientCalls):
+class Client(ClientCalls, TableCalls):
     """A connection to a server. Make one with sherwood.connect.
 
     Threads: any number may use one client; it has one lock, so their calls run one after another.

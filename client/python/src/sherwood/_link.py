@@ -65,7 +65,7 @@ def milliseconds(seconds: float, name: str) -> int:
     return max(1, int(seconds * 1000))
 
 
-def _c_text(text: str, name: str) -> bytes:
+def c_text(text: str, name: str) -> bytes:
     """Returns a text for libsherwood. Refuses a NUL character, which would end the text in C."""
     if "\0" in text:
         raise Refused(f"{name}: the text contains a NUL character: remove it")
@@ -91,15 +91,15 @@ def open_client(options: Options) -> Any:
     for name in ("tls_ca", "tls_cert", "tls_key", "tls_server_name", "user", "password"):
         text = options.secret() if name == "password" else getattr(options, name)
         if text is not None:
-            texts.append(ffi.new("char[]", _c_text(text, name)))
+            texts.append(ffi.new("char[]", c_text(text, name)))
             setattr(given, name, texts[-1])
     out = ffi.new("struct sherwood **")
     said = ffi.new("char[]", _TEXT_BYTES)
     if options.nodes:
-        nodes = [ffi.new("char[]", _c_text(node, "addresses")) for node in options.nodes]
+        nodes = [ffi.new("char[]", c_text(node, "addresses")) for node in options.nodes]
         rc = lib.sherwood_connect_cluster_text(nodes, len(nodes), given, out, said, _TEXT_BYTES)
     else:
-        rc = lib.sherwood_connect_text(_c_text(options.address, "address"), given, out, said, _TEXT_BYTES)
+        rc = lib.sherwood_connect_text(c_text(options.address, "address"), given, out, said, _TEXT_BYTES)
     if rc != lib.SHERWOOD_OK:
         raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
     if options.table is not None:
@@ -111,7 +111,7 @@ def open_table(root: Any, name: str) -> Any:
     """Returns the handle of a table on these connections, which the handle owns from now on."""
     out = ffi.new("struct sherwood **")
     try:
-        rc = lib.sherwood_table_open(root, _c_text(name, "table"), out)
+        rc = lib.sherwood_table_open(root, c_text(name, "table"), out)
         if rc != lib.SHERWOOD_OK:
             raise error_of(rc, ffi.string(lib.sherwood_error(root)).decode("utf-8", "replace"))
     except BaseException:
