@@ -34,6 +34,7 @@ void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part)
         record->value = values != NULL ? SW_LOAD_ONCE(values + i) : 0;
         record->i = i;
         record->op = (uint8_t)batch->op;
+        record->found = 1;
     }
     part->records = records;
     part->keys = m;
@@ -74,7 +75,8 @@ static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
     RH(gather_init)(&gather, job, partition);
     for (uint32_t k = 0; k < launch->count; k++) {
         const struct sw_batch *batch = launch->parts[k]->batch;
-        const struct RH(work) work = {.op = batch->op, .expected = batch->expected};
+        const struct RH(work)
+            work = {.op = batch->op, .expected = batch->expected, .previous = batch->previous};
         const struct RH(run) run = RH(run_of)(launch, k, unit);
         struct sw_counters counters = {0};
         if (k == 0) {

@@ -10,6 +10,9 @@
 #include "table/robin_hood/cpu/get.h"
 #include "table/robin_hood/cpu/room.h"
 
+/* Records that are updated together. */
+#define BLOCK 64U
+
 /* Takes the next unit of a job's work. Relaxed: only the number matters; sw_pool_run orders the
  * data. */
 static uint32_t next_unit(uint32_t *next)
