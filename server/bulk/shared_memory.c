@@ -157,7 +157,7 @@ static const char *check_region(const struct sw_bulk_shared *shared)
                  "4096";
 }
 
-/* Counts memory that the GPU may read slowly. The first time, also logs it. */
+/* Counts memory that may have small pages. The first time, also logs it. */
 static void note_pages(struct sw_bulk_frame *frame, struct sw_region *region)
 {
     if (!sw_region_has_small_pages(region)) {
@@ -165,12 +165,11 @@ static void note_pages(struct sw_bulk_frame *frame, struct sw_region *region)
     }
     SW_COUNT(frame->bulk->net->counters, small_page_regions, 1);
     if (!__atomic_exchange_n(&region->budget->warned, true, __ATOMIC_RELAXED)) {
-        sw_log(
-            SW_LOG_WARNING,
-            "regions: a client shared %llu bytes of GPU memory, not a multiple of 2 MiB; the GPU "
-            "may read them very slowly. Clients should allocate multiples of 2 MiB (counted in "
-            "sherwood_small_page_regions_total)",
-            (unsigned long long)(region->requested.offset + region->requested.bytes));
+        sw_log(SW_LOG_NOTICE,
+               "regions: a client shared %llu bytes of GPU memory, not a multiple of 2 MiB; random "
+               "reads of them may be slow, reads in order are not (counted in "
+               "sherwood_small_page_regions_total)",
+               (unsigned long long)(region->requested.offset + region->requested.bytes));
     }
 }
 

@@ -38,9 +38,9 @@
       "key ranges or strings, or because the backend reads them twice.")                           \
     X(ring_errors, "Connections closed because the counters of their ring were wrong.")            \
     X(region_refusals, "Regions and rings refused because of a limit or unsuitable memory.")       \
-    X(small_page_regions, "Regions in GPU memory whose allocation is above 2 MiB and not a "       \
-                          "multiple of 2 MiB: the GPU "                                            \
-                          "may read them very slowly.")                                            \
+    X(small_page_regions,                                                                          \
+      "Regions in GPU memory whose allocation is above 2 MiB and not a multiple of 2 MiB: random " \
+      "reads of them may be slow.")                                                                \
     X(resp_protocol_errors, "Connections closed for a RESP protocol error.")                       \
     X(frame_protocol_errors, "Connections closed for a malformed bulk frame.")                     \
     X(request_timeouts,                                                                            \
