@@ -16,6 +16,7 @@
 #include "server/seat.h"
 #include "server/server_parts.h"
 #include "table/expiring.h"
+#include "table/image.h"
 #include "table/table.h"
 
 /* --- closing ---------------------------------------------------------------------------------- */
@@ -111,6 +112,11 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     }
     if (served->config->default_ttl != 0) {
         sw_table_will_expire(served->table);
+    }
+    if (server->saver != NULL && sw_image_bytes(served->table) == 0) {
+        return refuse(error, error_bytes,
+                      "a table of this engine in GPU memory cannot be saved: choose another "
+                      "engine, or start the server without data-dir");
     }
     if (server->wal != NULL && info.engine == SW_ENGINE_CACHE) {
         return refuse(error, error_bytes,

@@ -93,6 +93,23 @@ static bool encode(struct messages *messages, const struct sw_tables_view *befor
     return messages->catalog != NULL;
 }
 
+/* Gives rows to the new tables, which are empty. A table without a row counts as unsaved. */
+static void add_rows(struct sw_saver *saver, const struct sw_tables_view *before,
+                     const struct sw_tables_view *next, uint64_t sequence, uint64_t from)
+{
+    pthread_mutex_lock(&saver->names); /* its owner may read the rows without the mutex */
+    pthread_mutex_lock(&saver->mutex);
+    for (uint32_t i = 0; i < next->catalog.count; i++) {
+        const struct sw_saved_table row = {
+            .id = next->served[i]->id, .through = sequence, .from = from};
+        if (row.id >= before->catalog.next_table) {
+            (void)sw_saver_set_row(saver, &row);
+        }
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    pthread_mutex_unlock(&saver->names);
+}
+
 static int log_change(struct sw_saver *saver, const struct sw_tables_view *before,
                       const struct sw_tables_view *next, char *reason, size_t reason_bytes)
 {
@@ -112,16 +129,7 @@ static int log_change(struct sw_saver *saver, const struct sw_tables_view *befor
         .count = (uint32_t)messages.change_bytes,
         .columns = {{messages.change, sw_wal_align(messages.change_bytes, SW_WAL_ALIGN)}},
         .owned = messages.change};
-    for (uint32_t i = 0; i < next->catalog.count; i++) {
-        const uint32_t id = next->served[i]->id;
-        const struct sw_saved_table row = {
-            .id = id, .through = sequence, .from = beside.segments_from};
-        pthread_mutex_lock(&saver->mutex);
-        if (id >= before->catalog.next_table) {
-            (void)sw_saver_set_row(saver, &row); /* without a row it counts as unsaved */
-        }
-        pthread_mutex_unlock(&saver->mutex);
-    }
+    add_rows(saver, before, next, sequence, beside.segments_from);
     /* without memory, segments begin without the catalog: a start does not need it */
     (void)sw_wal_set_catalog(saver->owner.wal, sequence, messages.catalog, messages.catalog_bytes);
     free(messages.catalog);
