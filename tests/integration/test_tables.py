@@ -16,6 +16,7 @@ from harness import BUILD, Server, Skip, case, check, drawn_seed, equal, flags_w
 
 SEED = drawn_seed()
 EMULATED = BUILD / "emulator" / "sherwoodd"
+SMALL_BATCHES = ("--stash", "64", "--frame-ops-max", "512", "--round-ops-max", "512")
 OUT_OF_RANGE = wire.Error("ERR DB index is out of range")
 NO_TABLE = wire.Error("ERR no such table")
 ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
@@ -247,11 +248,24 @@ def beside_an_oracle():
 
 @case
 def in_gpu_memory():
-    """the same with all tables on the CUDA backend, whose kernels the emulator runs"""
+    """the same with all tables on the CUDA backend, whose kernels the emulator runs; both backends read their files"""
     if not EMULATED.exists():
         raise Skip("make emulated-daemon has not been run")
-    compare(400, "--loops", "2", "--backend", "cuda", "--stash", "64", "--frame-ops-max", "512", "--round-ops-max", "512",
-            program=EMULATED)
+    compare(400, "--loops", "2", "--backend", "cuda", *SMALL_BATCHES, program=EMULATED)
+    cuda, cpu = {"program": EMULATED}, {}
+    for log in ("no", "yes"):
+        with tempfile.TemporaryDirectory() as folder:
+            sums = {"default": 0, "a": 0, "b": 0}
+            for backend, options in (("cuda", cuda), ("cuda", cuda), ("cpu", cpu)):
+                flags = ("--capacity", "4K", "--backend", backend, *SMALL_BATCHES, "--data-dir", folder, "--appendonly", log)
+                with Server(*flags, **options) as server, connected(server) as replies:
+                    for step_of, place in enumerate(sums, 1):
+                        equal(replies.ask("TABLE", "CREATE", place, "IF", "NOT", "EXISTS"), "OK", "CREATE")
+                        equal(replies.ask("SELECT", place), "OK", "SELECT")
+                        sums[place] += step_of
+                        equal(replies.ask("INCRBY", 1, step_of), sums[place], f"{place}, {backend}, log {log}")
+                    equal(replies.ask("TABLE", "SWAP", "a", "b"), "OK", "SWAP")
+                    sums["a"], sums["b"] = sums["b"], sums["a"]
 
 
 @case
