@@ -436,7 +436,7 @@ void sw_loop_wake(struct sw_loop *loop)
 
 void sw_loop_log_moved(struct sw_loop *loop)
 {
-    uint64_t *waits = &loop->first.batches.waits_for_log;
+    uint64_t *waits = &loop->first.batches.log_waits;
     if (__atomic_load_n(waits, __ATOMIC_SEQ_CST) != 0 &&
         __atomic_exchange_n(waits, 0, __ATOMIC_SEQ_CST) != 0) {
         sw_loop_wake(loop);

@@ -32,6 +32,9 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
                      first == NULL ? NULL : &first->resp) != 0) {
         return -1;
     }
+    if (first != NULL) {
+        batches->waits_for_log = &first->batches.log_waits;
+    }
     sw_bulk_table_init(&seat->frames, batches);
     sw_batches_set_log(batches, parts->wal, parts->wal != NULL && parts->config->read_durable != 0);
     sw_batches_set_owner(batches, parts->owner.saver, parts->owner.repl);
@@ -158,7 +161,7 @@ bool sw_seats_follow_log(struct sw_list *seats, bool leaves)
             continue;
         }
         /* set before this loop reads the log's progress: the log reads it after it has moved */
-        __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
         moved |= sw_batches_release(batches, leaves);
         moved |= sw_resp_open_gates(&seat->resp, leaves);
     }

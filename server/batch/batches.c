@@ -23,6 +23,7 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
     batches->config = config;
     batches->counters = counters;
     batches->io = io != NULL ? io : &batches->arena;
+    batches->waits_for_log = &batches->log_waits;
     batches->shape = sw_table_shape_of(table, config);
     sw_submitter_init(&batches->submitter, NULL);
     sw_submitter_init(&batches->resp_submitter, NULL);
@@ -190,7 +191,7 @@ enum sw_batches_admission sw_batches_admit(struct sw_batches *batches)
     if (batches->wal == NULL || sw_wal_has_room(batches->wal)) {
         return SW_ADMIT_NOW;
     }
-    __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
     if (sw_wal_has_room(batches->wal)) { /* the log made room before it could see waits_for_log */
         return SW_ADMIT_NOW;
     }

@@ -41,8 +41,9 @@ struct sw_batches {
     struct sw_obstacles obstacles; /* all zero: the log is the only obstacle */
     struct sw_gate_side gate; /* this loop's side of the write gate; its gate is NULL: no gate */
     struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
-    bool reads_wait; /* reads are answered once the writes that they may show are answerable */
-    uint64_t waits_for_log;   /* atomic: the log must wake the loop when it has advanced */
+    bool reads_wait;    /* reads are answered once the writes that they may show are answerable */
+    uint64_t log_waits; /* atomic: the log must wake the loop when it has advanced */
+    uint64_t *waits_for_log;  /* `log_waits` of the loop's first seat, which the log reads */
     struct sw_io_arena arena; /* memory of frames: requests and replies; used by `io` alone */
     struct sw_io_arena *io;   /* `arena`, or that of the loop's first seat */
     const struct sw_account *account; /* of the table's memory; NULL: none (in tests) */

@@ -280,7 +280,7 @@ bool sw_bulk_poll_waits(struct sw_bulk *bulk)
         return false;
     }
     /* set before the checks, so that later progress wakes the loop */
-    __atomic_store_n(&bulk->first->waits_for_log, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(bulk->first->waits_for_log, 1, __ATOMIC_SEQ_CST);
     SW_LIST_EACH(&bulk->waits, link)
     {
         moved |= ends(sw_bulk_frame_at(link));

@@ -242,7 +242,7 @@ bool sw_control_poll_waits(struct sw_resp *resp)
 {
     if (!sw_list_is_empty(&resp->waits) || !sw_list_is_empty(&resp->idle_waits)) {
         /* set before the checks, so that later progress wakes the loop */
-        __atomic_store_n(&resp->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(resp->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
     }
     const bool moved = poll_list(&resp->waits);
     return poll_list(&resp->idle_waits) || moved;

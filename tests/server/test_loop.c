@@ -207,6 +207,34 @@ Test(loop, nothing_lost_nothing_told)
     tear_down(&fixture);
 }
 
+/* --- several tables
+ * ------------------------------------------------------------------------------ */
+
+/* Opens a seat behind the first. sw_seat_fini, then free. */
+static struct sw_seat *open_seat(struct fixture *fixture)
+{
+    const struct sw_served served = {.table = fixture->table, .config = &fixture->config};
+    struct sw_seat *seat = aligned_alloc(64, (sizeof(*seat) + 63) / 64 * 64);
+    cr_assert_not_null(seat);
+    cr_assert_eq(sw_loop_open_seat(fixture->loop, seat, &served), 0);
+    return seat;
+}
+
+/* The log wakes a loop for a seat behind the first as well: its replies wait for the log. */
+Test(loop, the_log_wakes_a_loop_for_each_of_its_tables)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    struct sw_seat *seat = open_seat(&fixture);
+    const uint64_t *waits = seat->batches.waits_for_log;
+    __atomic_store_n(seat->batches.waits_for_log, 1, __ATOMIC_SEQ_CST);
+    sw_loop_log_moved(fixture.loop);
+    cr_assert_eq(__atomic_load_n(waits, __ATOMIC_SEQ_CST), 0, "the log has not woken the loop");
+    sw_seat_fini(seat);
+    free(seat);
+    tear_down(&fixture);
+}
+
 /* --- a long iteration
  * ------------------------------------------------------------------------------ */
 
