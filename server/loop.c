@@ -474,11 +474,3 @@ void sw_loop_fini(struct sw_loop *loop)
     }
     memset(loop, 0, sizeof(*loop));
 }
-
-bool sw_loop_is_alive(struct sw_loop *loop)
-{
-    uint64_t iterations = __atomic_load_n(&loop->iterations, __ATOMIC_RELAXED);
-    bool alive = iterations != loop->iterations_seen || sw_seat_is_submitting(&loop->first);
-    loop->iterations_seen = iterations;
-    return alive;
-}

@@ -25,6 +25,32 @@ void sw_loops_choose(struct sw_config *config)
     }
 }
 
+/* What sw_loop_is_alive looks for in the tables. */
+struct submits {
+    uint32_t loop; /* the number of the loop */
+    bool any;
+};
+
+static void look_for_submit(void *context, const struct sw_place *place,
+                            const struct sw_served *served)
+{
+    struct submits *submits = context;
+    (void)place;
+    submits->any |= served != NULL && sw_seat_is_submitting(served->loops[submits->loop].seat);
+}
+
+bool sw_loop_is_alive(struct sw_loop *loop)
+{
+    const uint64_t iterations = __atomic_load_n(&loop->iterations, __ATOMIC_RELAXED);
+    struct submits submits = {loop->index, sw_seat_is_submitting(&loop->first)};
+    if (loop->owner.tables != NULL && *loop->owner.tables != NULL) {
+        sw_tables_each(*loop->owner.tables, look_for_submit, &submits);
+    }
+    const bool alive = iterations != loop->iterations_seen || submits.any;
+    loop->iterations_seen = iterations;
+    return alive;
+}
+
 bool sw_loops_are_alive(struct sw_loop *loops, uint32_t count)
 {
     bool alive = true;

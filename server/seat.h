@@ -71,7 +71,7 @@ bool sw_seats_poll_commands(struct sw_list *seats);
 bool sw_seats_follow_log(struct sw_list *seats, bool leaves);
 /* Has a batch failed because the device failed? Returns true only once. */
 bool sw_seats_lost_device(struct sw_list *seats);
-/* Is the loop inside a submit, which may take long? Threads: any, for the first seat alone. */
+/* Is the loop inside a submit to this table, which may take long? Threads: any. */
 bool sw_seat_is_submitting(const struct sw_seat *seat);
 /* Searches for expired keys and records growth of the tables. The loop calls it every SW_SWEEP_MS.
  */

@@ -235,6 +235,29 @@ Test(loop, the_log_wakes_a_loop_for_each_of_its_tables)
     tear_down(&fixture);
 }
 
+/* A loop is alive while it is inside a submit to any of its tables, which may grow there. */
+Test(loop, a_submit_to_another_table_is_alive)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    struct sw_seat *seat = open_seat(&fixture);
+    struct sw_served_loop of_loop = {.seat = seat};
+    const struct sw_served served = {.loops = &of_loop};
+    const struct sw_tables_owner owner = {.server = NULL};
+    struct sw_tables *tables = sw_tables_create(1, &served, &owner);
+    cr_assert_not_null(tables);
+    fixture.loop->owner.tables = &tables;
+    cr_assert_not(sw_loop_is_alive(fixture.loop), "it has run no iteration");
+    __atomic_store_n(&seat->batches.submitter.submitting_since_us, uv_hrtime() / 1000,
+                     __ATOMIC_RELAXED);
+    cr_assert(sw_loop_is_alive(fixture.loop));
+    fixture.loop->owner.tables = NULL;
+    sw_tables_destroy(tables);
+    sw_seat_fini(seat);
+    free(seat);
+    tear_down(&fixture);
+}
+
 /* --- a long iteration
  * ------------------------------------------------------------------------------ */
 
