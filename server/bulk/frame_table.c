@@ -12,6 +12,7 @@
 #include "server/bulk/operations.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/validate.h"
+#include "server/net/conn_login.h"
 
 /* The id of the table in place 0 of a server that has no other place (in tests). */
 #define ONLY_TABLE 1
@@ -90,6 +91,17 @@ static bool fits_again(const struct sw_bulk_frame *frame, const struct sw_bulk_t
                             sizeof(unused)) == SW_REPLY_OK;
 }
 
+/* May the user send the request to the table that lies in its place by now? The place may have been
+ * dropped, and created again with another name. */
+static bool may_enter_again(const struct sw_bulk_frame *frame)
+{
+    struct sw_conn *conn = frame->conn;
+    struct sw_users *users = conn->net->users;
+    return users == NULL || sw_conn_is_free(conn) ||
+           (sw_login_refresh(users, &conn->login) == SW_LOGIN_IN &&
+            sw_conn_may_use(conn, frame->request.table));
+}
+
 bool sw_bulk_enter_table(struct sw_bulk_frame *frame)
 {
     const struct sw_bulk *bulk = frame->bulk;
@@ -98,7 +110,8 @@ bool sw_bulk_enter_table(struct sw_bulk_frame *frame)
         return true;
     }
     struct sw_bulk_target target = sw_bulk_find_table(bulk, &frame->request);
-    if (target.table != NULL && target.id != frame->table_id && !fits_again(frame, target.table)) {
+    if (target.table != NULL && target.id != frame->table_id &&
+        (!fits_again(frame, target.table) || !may_enter_again(frame))) {
         target.status = SW_REPLY_TABLE_CHANGED;
     }
     frame->view = view;

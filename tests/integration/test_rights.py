@@ -254,6 +254,21 @@ def tables_of_frames():
 
 
 @case
+def half_a_frame():
+    """a frame that has begun does not reach another table without its right, when its place is dropped and created again"""
+    with serving("--acl-file", secret(TABLES_ACL.replace(">top", "nopass"))) as server:
+        admin, alice = session(server, "default", "top"), Frames(server, b"alice", b"pw")
+        whole = wire.frame(wire.SET, (1,), (1,), table=8)
+        equal(admin.ask("TABLE", "CREATE", "mine", "NUMBER", "8"), "OK", "CREATE")
+        for name, wanted in (("mine", wire.OK), ("secret", wire.TABLE_CHANGED)):
+            equal(alice.ask(wire.frame(wire.PING) + whole[:-8]).status, wire.OK, "the head was read before this reply")
+            equal(admin.ask("TABLE", "DROP", "8"), "OK", "DROP")
+            equal(admin.ask("TABLE", "CREATE", name, "NUMBER", "8"), "OK", "CREATE")
+            equal(alice.ask(whole[-8:]).status, wanted, name)
+            equal((admin.ask("SELECT", "8"), admin.ask("DBSIZE")), ("OK", int(wanted == wire.OK)), name)
+
+
+@case
 def rights_to_tables():
     """rights lie with places: SELECT, SWAP and RENAME keep them, TABLE LIST shows them, and files have them"""
     with guarded(acl=TABLES_ACL) as server:
