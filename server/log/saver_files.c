@@ -138,23 +138,16 @@ int sw_saver_name_file(struct sw_saver *saver, struct sw_snapshot_write *write,
 
 /* --- catalogs --------------------------------------------------------------------------------- */
 
-/* Keeps the rows of the tables of the catalog, and gives the catalog their files. */
+/* Gives the catalog the files of its tables. A table without a row gets one: it began empty, and
+ * the next save writes it if it has writes. */
 static int fill_files(struct sw_saver *saver, struct sw_catalog *catalog, uint64_t *from)
 {
     int status = 0;
     pthread_mutex_lock(&saver->mutex);
-    for (size_t i = 0; i < saver->saved_count;) {
-        if (sw_catalog_table_of(catalog, saver->saved[i].id) == NULL) {
-            saver->saved[i] = saver->saved[--saver->saved_count];
-        } else {
-            i++;
-        }
-    }
     for (size_t i = 0; i < catalog->table_count; i++) {
         struct sw_catalog_table *table = &catalog->tables[i];
         const struct sw_saved_table *row = sw_saver_row(saver, table->id);
-        const struct sw_saved_table new_row = {
-            .id = table->id, .through = table->through, .from = *from};
+        const struct sw_saved_table new_row = {.id = table->id, .from = *from};
         if (row == NULL) {
             status |= sw_saver_set_row(saver, &new_row);
             continue;
@@ -166,6 +159,21 @@ static int fill_files(struct sw_saver *saver, struct sw_catalog *catalog, uint64
     }
     pthread_mutex_unlock(&saver->mutex);
     return status;
+}
+
+/* Forgets the tables that the catalog lacks. Call it when the catalog is durable: a DROP that fails
+ * before leaves its table, whose file later catalogs name. */
+static void forget_dropped(struct sw_saver *saver, const struct sw_catalog *catalog)
+{
+    pthread_mutex_lock(&saver->mutex);
+    for (size_t i = 0; i < saver->saved_count;) {
+        if (sw_catalog_table_of(catalog, saver->saved[i].id) == NULL) {
+            saver->saved[i] = saver->saved[--saver->saved_count];
+        } else {
+            i++;
+        }
+    }
+    pthread_mutex_unlock(&saver->mutex);
 }
 
 int sw_saver_store_catalog(struct sw_saver *saver, const struct sw_tables_view *view,
@@ -182,6 +190,9 @@ int sw_saver_store_catalog(struct sw_saver *saver, const struct sw_tables_view *
                                            .segment = beside.segment,
                                            .segments_from = beside.segments_from};
         status = sw_catalog_write(&saver->directory, &header, &catalog, why);
+        if (status == 0) {
+            forget_dropped(saver, &catalog);
+        }
     } else {
         status = -1;
     }

@@ -274,6 +274,28 @@ def kills_with_a_log():
 
 
 @case
+def a_drop_that_fails():
+    """a DROP that the disk refuses leaves the table its file, which later catalogs name"""
+    for ends in (True, False):
+        with Directory() as folder:
+            faults = Faults()
+            with serving(folder, errors="cannot be", environment=faults.environment()) as (server, replies):
+                equal(replies.ask("TABLE", "CREATE", "a"), "OK", "CREATE")
+                fill(replies, "a", {1: 1})
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+                faults.rename.fail(FOREVER)
+                said = replies.ask("TABLE", "DROP", "a")
+                check(isinstance(said, wire.Error) and "the change cannot be saved" in said, said)
+                faults.end()
+                equal(replies.ask("TABLE", "CREATE", "b"), "OK", "the catalog behind it")
+                equal(contents(replies, "a"), {1: b"1"}, "served")
+                if not ends:
+                    server.end_by_kill()
+            with serving(folder) as (_, replies):
+                equal(contents(replies, "a"), {1: b"1"}, "saved before")
+
+
+@case
 def failing_calls():
     """a change or a save that fails at any call changes nothing, and a crash behind it finds the state before or after"""
     draw = random.Random(SEED)
