@@ -400,20 +400,28 @@ static int settle(void *argument, char *error, size_t error_bytes)
     return 0;
 }
 
-int sw_served_loaded(struct sw_server *server)
+/* Writes a catalog of the tables that the start has created, without a log. */
+static int commit_created(struct sw_server *server)
 {
-    char error[SW_TABLES_ERROR_BYTES];
-    const int created = create_configured(server);
-    int status = created < 0 ? -1 : 0;
-    if (created > 0 && server->wal == NULL) { /* with a log, each of them is a record */
-        const struct sw_tables_view *view = sw_tables_hold(server->tables);
-        status = commit(server, view, view, error, sizeof(error));
-        sw_tables_release(server->tables);
-        if (status != 0) {
-            sw_log(SW_LOG_ERROR, "%s", error + 4);
-        }
+    char reason[SW_TABLES_ERROR_BYTES - 64], error[SW_TABLES_ERROR_BYTES];
+    if (sw_saver_save_replayed(server->saver, reason, sizeof(reason)) != 0) {
+        sw_log(SW_LOG_ERROR, "the tables cannot be saved: %s", reason);
+        return -1;
+    }
+    const struct sw_tables_view *view = sw_tables_hold(server->tables);
+    const int status = commit(server, view, view, error, sizeof(error));
+    sw_tables_release(server->tables);
+    if (status != 0) {
+        sw_log(SW_LOG_ERROR, "%s", error + 4);
     }
     return status;
+}
+
+int sw_served_loaded(struct sw_server *server)
+{
+    const int created = create_configured(server);
+    /* with a log, each of them is a record */
+    return created > 0 && server->wal == NULL ? commit_created(server) : created < 0 ? -1 : 0;
 }
 
 int sw_served_create(struct sw_server *server)

@@ -71,11 +71,15 @@ enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *re
                                size_t reason_bytes);
 
 /* Checks that a change can be made. Without a log saves what is unsaved of some tables, and waits
- * for that; `count` 0: nothing, except a table that has writes of an earlier log. Returns 0; or -1
- * and an error in `reason`. Threads: not a loop's.
+ * for that; `count` 0: none. Behind a start that replayed writes of an earlier log it first
+ * saves all tables. Returns 0; or -1 and an error in `reason`. Threads: not a loop's.
  */
 int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes);
+/* Saves the tables if a start without a log has replayed writes that their files lack, since the
+ * catalog of a change would hide them. For a change in owner.loaded. Returns 0; or -1 and an error
+ * in `reason`. Threads: the saver's. */
+int sw_saver_save_replayed(struct sw_saver *saver, char *reason, size_t reason_bytes);
 /* Gives the change from `before` to `next` its number. Without a log writes a catalog of `next`,
  * which is durable if this returns 0. With a log adds a record, and cannot fail unless memory is
  * short. The caller has locked changes. Returns 0; or -1 and an error in `reason`. */

@@ -51,7 +51,8 @@ void sw_saver_status(struct sw_saver *saver, struct sw_persistence *facts)
     facts->loaded_bytes = __atomic_load_n(&saver->load.done_bytes, __ATOMIC_RELAXED);
 }
 
-/* Saves the tables, after a save that is under way. Returns 0; or -1 and an error in `reason`. */
+/* Saves the tables, after a save that is under way. `count` 0: all of them. Returns 0; or -1 and an
+ * error in `reason`. */
 static int save_only(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes)
 {
@@ -77,7 +78,6 @@ static int save_only(struct sw_saver *saver, const uint32_t *ids, uint32_t count
 int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes)
 {
-    const uint32_t first = SW_TABLE_FIRST;
     if (sw_saver_is_loading(saver)) {
         snprintf(reason, reason_bytes, "the server is loading its data directory");
         return -1;
@@ -90,8 +90,9 @@ int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count
     pthread_mutex_lock(&saver->names);
     const bool is_first_change = !saver->is_several, has_replayed = saver->has_replayed;
     pthread_mutex_unlock(&saver->names);
-    if (is_first_change) { /* its catalog must not hide writes that are in an earlier log alone */
-        return has_replayed ? save_only(saver, &first, 1, reason, reason_bytes) : 0;
+    /* the catalog of a change would hide writes that are in an earlier log alone */
+    if (has_replayed && save_only(saver, NULL, 0, reason, reason_bytes) != 0) {
+        return -1;
     }
-    return count == 0 ? 0 : save_only(saver, ids, count, reason, reason_bytes);
+    return count == 0 || is_first_change ? 0 : save_only(saver, ids, count, reason, reason_bytes);
 }

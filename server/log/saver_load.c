@@ -280,6 +280,7 @@ static void note_changes(void *context, const struct sw_place *place,
     struct sw_saved_table *row = place == NULL ? NULL : sw_saver_row(saver, served->id);
     if (row != NULL) {
         row->changes = sw_saver_changes(served->table);
+        saver->has_replayed |= row->through < sw_saver_last_number(saver);
     }
 }
 

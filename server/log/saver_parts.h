@@ -63,7 +63,8 @@ struct sw_saver {
     char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last failed snapshot failed */
 
     uint64_t last_change; /* atomic: its number in the log */
-    bool has_replayed;    /* only the thread's until it has loaded: the table has writes of a log */
+    bool has_replayed; /* under `names`, or the thread's while it loads: tables have writes of a log
+                          that their files lack */
     const struct sw_served *saving; /* only the thread's: the table that it writes; NULL: none */
     bool loading;                   /* atomic, like the next two */
     bool refuses_writes;

@@ -217,13 +217,9 @@ static int save_each(struct sw_saver *saver, bool borrow, struct sw_saved_file *
     return 0;
 }
 
-int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
-                         char reason[SW_SNAPSHOT_REASON_BYTES])
+static int save_all(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                    char reason[SW_SNAPSHOT_REASON_BYTES])
 {
-    saved->began_ms = sw_saver_now_ms();
-    if (saver->tables == NULL) {
-        return save_one(saver, NULL, borrow, saved, reason);
-    }
     int status = save_each(saver, borrow, saved, reason);
     if (status != 0 || !sw_saver_is_several(saver)) {
         return status;
@@ -232,4 +228,20 @@ int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_fi
         status = save_each(saver, borrow, saved, reason);
     }
     return status == 0 ? write_catalog(saver, saved, reason) : status;
+}
+
+int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                         char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    saved->began_ms = sw_saver_now_ms();
+    if (saver->tables == NULL) {
+        return save_one(saver, NULL, borrow, saved, reason);
+    }
+    const int status = save_all(saver, borrow, saved, reason);
+    if (status == 0 && saver->only_count == 0) {
+        pthread_mutex_lock(&saver->names);
+        saver->has_replayed = false;
+        pthread_mutex_unlock(&saver->names);
+    }
+    return status;
 }

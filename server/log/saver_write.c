@@ -85,6 +85,26 @@ static int write_there(struct sw_saver *saver, bool borrow, struct sw_saved_file
     return sw_saver_save_tables(saver, borrow, saved, reason);
 }
 
+int sw_saver_save_replayed(struct sw_saver *saver, char *reason, size_t reason_bytes)
+{
+    char why[SW_SNAPSHOT_REASON_BYTES] = "";
+    struct sw_saved_file saved = {.began_ms = 0};
+    struct sw_saved_table row;
+    if (!saver->has_replayed) {
+        return 0;
+    }
+    if (!saver->is_several && sw_saver_copy_row(saver, SW_TABLE_FIRST, &row)) {
+        row.through = row.file; /* the rest is in the log alone */
+        pthread_mutex_lock(&saver->mutex);
+        (void)sw_saver_set_row(saver, &row); /* it exists: this cannot fail */
+        pthread_mutex_unlock(&saver->mutex);
+    }
+    sw_saver_become_several(saver);
+    const int status = sw_saver_write(saver, false, &saved, why);
+    snprintf(reason, reason_bytes, "%.300s", why);
+    return status;
+}
+
 int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
                    char reason[SW_SNAPSHOT_REASON_BYTES])
 {

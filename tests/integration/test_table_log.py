@@ -8,7 +8,7 @@ import subprocess
 import threading
 
 import wire
-from data_directory import Directory, does_not_start, durable
+from data_directory import SMALL, Directory, does_not_start, durable
 from faults import Faults
 from harness import BUILD, Server, case, check, drawn_seed, equal, eventually, main
 
@@ -189,6 +189,29 @@ def with_and_without_a_log():
                     equal(replies.ask("TABLE", "SWAP", "t0", "default"), "OK", "SWAP")
                     wanted["t0"], wanted["default"] = wanted["default"], wanted["t0"]
                 server.end_by_kill()
+
+
+@case
+def changes_behind_a_replay():
+    """a change of a start without a log, or tables that it makes itself, keep the writes that the log had before"""
+    for names in ((), ("a",)):
+        for flags in ((), ("--databases", "3")):
+            with Directory() as folder:
+                with durable(folder, "always") as server, server.replies() as replies:
+                    create(replies, *names)
+                    for key in (1, 2):
+                        for name in (*names, "default"):
+                            select(replies, name)
+                            equal(replies.ask("SET", key, key), "OK", name)
+                        equal(replies.ask("SAVE") if key == 1 else "OK", "OK", "SAVE")
+                    server.end_by_kill()
+                for _ in range(2):
+                    with Server(*SMALL, "--data-dir", str(folder), *flags) as server, server.replies() as replies:
+                        for name in (*names, "default"):
+                            equal([number(replies, name, key) for key in (1, 2)], [1, 2], f"{names} {flags}: {name}")
+                        if not flags:
+                            equal(replies.ask("TABLE", "CREATE", "b", "IF", "NOT", "EXISTS"), "OK", "CREATE")
+                        server.end_by_kill()
 
 
 @case
