@@ -132,6 +132,11 @@ static bool waits(struct sw_resp_conn *state, unsigned met)
     return conn->stall != SW_STALL_NONE;
 }
 
+bool sw_waits_for_pause(struct sw_resp_conn *state)
+{
+    return waits(state, sw_obstacles_met(state->resp->batches, SW_OBSTACLE_WRITES_PAUSED));
+}
+
 bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command)
 {
     struct sw_resp *resp = state->resp;

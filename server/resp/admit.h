@@ -23,6 +23,9 @@ void sw_heeded_init(struct sw_heeded *heeded);
  */
 bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command);
 
+/* Does CLIENT PAUSE hold back writes? Then stalls the connection. */
+bool sw_waits_for_pause(struct sw_resp_conn *state);
+
 /* Does the command read or change the table of its connection? */
 bool sw_command_is_about_table(const struct sw_command *command);
 

@@ -116,7 +116,11 @@ bool sw_control_run_table(struct sw_control *control, const struct sw_resp_comma
         return sw_control_table_list(control);
     case 7:
         return run_truncate(control, &words[2]);
-    default:
+    default: /* CLIENT PAUSE holds back a change as it does SWAPDB and the frames of TABLE */
+        if (sw_waits_for_pause(sw_resp_of(control->conn))) {
+            free(control);
+            return false;
+        }
         return sw_control_change(control, &words[1], arguments->count - 1);
     }
 }

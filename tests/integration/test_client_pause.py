@@ -94,6 +94,32 @@ def writes_wait_in_order():
 
 
 @case
+def changes_of_tables_wait():
+    """WRITE holds back SWAPDB and each change of TABLE, as RESP commands and as frames, and lists go on"""
+    with Server("--capacity", "4K", "--databases", "3") as server, Peer(server.connect()) as two:
+        changes = ("SWAPDB 1 2", "TABLE SWAP db1 db2", "TABLE CREATE new", "TABLE RENAME db1 one", "TABLE DROP db2",
+                   "TABLE ALTER default memory-max 1G", "TABLE TRUNCATE default")
+        with contextlib.ExitStack() as stack:
+            waiting = [stack.enter_context(Peer(server.connect())) for _ in changes]
+            frames = stack.enter_context(server.connect())
+            pauses(two, LONG, "WRITE")
+            before = two.ask("TABLE", "LIST")
+            for peer, words in zip(waiting, changes):
+                peer.send(words)
+                two.sees_blocked(peer)
+            frames.sendall(wire.frame(wire.TABLE, words=("CREATE", "other")))
+            eventually(lambda: server.metrics()["sherwood_client_pauses_total"] > len(changes), "the frame waits")
+            equal(two.ask("TABLE", "LIST"), before, "nothing was changed")
+            check(all(peer.silent() for peer in waiting), "nothing was answered")
+            unpause(two)
+            for peer in waiting:
+                peer.read()
+            equal(wire.read_frame(frames).status, wire.OK, "the frame")
+        names = {row[1] for row in two.ask("TABLE", "LIST")}
+        check({b"new", b"other"} <= names, names)
+
+
+@case
 def transactions_that_are_open():
     """EXEC of a transaction queued before the pause waits if it writes, and runs at once if it only reads"""
     with both() as servers:
