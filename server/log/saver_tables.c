@@ -147,8 +147,9 @@ static bool is_wanted(const struct sw_saver *saver, uint32_t id)
     return is;
 }
 
-/* Raises `through` of the tables that have no write which their file lacks. Returns whether these
- * are all tables. The caller has stopped changes, and read `sequence` and `from` before. */
+/* Raises `through` of the tables that have no write which their file lacks. A table without a row
+ * has no file. Returns whether these are all tables. The caller has stopped changes, and read
+ * `sequence` and `from` before. */
 static bool raise_through(struct sw_saver *saver, const struct sw_tables_view *view,
                           uint64_t sequence, uint64_t from)
 {
@@ -158,8 +159,8 @@ static bool raise_through(struct sw_saver *saver, const struct sw_tables_view *v
         const uint64_t last = sw_table_last_given(served->table);
         pthread_mutex_lock(&saver->mutex);
         struct sw_saved_table *row = sw_saver_row(saver, served->id);
-        const bool has_all = row != NULL && last <= row->through;
-        if (has_all && row->through < sequence) {
+        const bool has_all = last <= (row == NULL ? 0 : row->through);
+        if (has_all && row != NULL && row->through < sequence) {
             row->through = sequence;
             row->from = from;
         }

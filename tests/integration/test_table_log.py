@@ -136,6 +136,28 @@ def a_broken_log_is_mended():
 
 
 @case
+def a_replaced_directory():
+    """a log that broke in a directory that was replaced goes on in the new one, also beside a table without writes"""
+    faults = Faults()
+    with Directory() as above:
+        folder = above / "data"
+        folder.mkdir()
+        with durable(folder, "always", errors=".", environment=faults.environment()) as server, \
+             server.replies() as replies:
+            create(replies, "a")
+            equal(replies.ask("SET", 1, 1), "OK", "SET")
+            folder.rename(above / "old")
+            folder.mkdir()
+            faults.sync.fail(1)
+            replies.ask("SET", 2, 2) # its reply waits until the log is mended
+            eventually(lambda: replies.ask("SET", 3, 3) == "OK", "the log goes on")
+            server.end_by_kill()
+        with durable(folder, "always") as server, server.replies() as replies:
+            equal([number(replies, "default", key) for key in (1, 3)], [1, 3], "in the new directory")
+            select(replies, "a")
+
+
+@case
 def failing_calls():
     """changes beside failing calls of the disk: those that were answered stand after a kill, refused ones changed nothing"""
     draw, faults = random.Random(SEED), Faults()
