@@ -97,7 +97,6 @@ static int save_one(struct sw_saver *saver, const struct sw_served *served, bool
     struct sw_table *table = served == NULL ? saver->table : served->table;
     const uint32_t id = served == NULL ? SW_TABLE_FIRST : served->id;
     const uint64_t changes = sw_saver_changes(table), last = sw_saver_last_number(saver);
-    uint64_t logged = saver->owner.wal == NULL ? 0 : sw_wal_appended(saver->owner.wal);
     const bool restarts_log = !borrow && sw_saver_log_is_broken(saver);
     saver->saving = served;
     saved->write = (struct sw_snapshot_write){.directory = &saver->directory,
@@ -125,7 +124,6 @@ static int save_one(struct sw_saver *saver, const struct sw_served *served, bool
     status = status == 0 ? sw_directory_check(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES)
                          : status;
     if (status == 0) {
-        saver->base_log = logged;
         saved->sequence = number;
         saved->segments_from = saved->write.header.segments_from;
         saved->entries += saved->write.header.entries;
@@ -234,11 +232,11 @@ static int save_all(struct sw_saver *saver, bool borrow, struct sw_saved_file *s
 int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
                          char reason[SW_SNAPSHOT_REASON_BYTES])
 {
+    const uint64_t logged = saver->owner.wal == NULL ? 0 : sw_wal_appended(saver->owner.wal);
     saved->began_ms = sw_saver_now_ms();
-    if (saver->tables == NULL) {
-        return save_one(saver, NULL, borrow, saved, reason);
-    }
-    const int status = save_all(saver, borrow, saved, reason);
+    const int status = saver->tables == NULL ? save_one(saver, NULL, borrow, saved, reason)
+                                             : save_all(saver, borrow, saved, reason);
+    saver->base_log = status == 0 ? logged : saver->base_log;
     if (status == 0 && saver->only_count == 0) {
         pthread_mutex_lock(&saver->names);
         saver->has_replayed = false;

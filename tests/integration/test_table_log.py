@@ -6,6 +6,7 @@ without a log in turns; records of tables that were dropped."""
 import random
 import subprocess
 import threading
+import time
 
 import wire
 from data_directory import SMALL, Directory, does_not_start, durable
@@ -282,6 +283,24 @@ def dropped_tables():
                 equal(dict(zip(info[::2], info[1::2]))[b"id"], 4, "the id")
                 equal(replies.ask("SAVE"), "OK", "SAVE")
                 server.end_by_kill()
+
+
+@case
+def a_log_of_dropped_tables():
+    """a log that has grown by a dropped table is followed by one catalog, and not by one after the other"""
+    with Directory() as folder:
+        with durable(folder, "no", "--auto-aof-rewrite-min-size", "64K", "--auto-aof-rewrite-percentage", "0") as server, \
+             server.replies() as replies:
+            create(replies, "a")
+            select(replies, "a")
+            for i in range(1000):
+                equal(replies.ask("SET", 1, i), "OK", "SET")
+            select(replies, "default")
+            equal(replies.ask("TABLE", "DROP", "a"), "OK", "DROP")
+            equal(replies.ask("CONFIG", "SET", "auto-aof-rewrite-percentage", "100"), "OK", "CONFIG SET")
+            eventually(lambda: "wrote " in server.log(), "a catalog")
+            time.sleep(.5) # five looks at the log
+            equal(server.log().count("wrote "), 1, "one catalog")
 
 
 def tool(*words, rc=0):
