@@ -19,12 +19,26 @@ struct sw_growth {
     /* The new arrays have replaced the old ones, or nothing has changed: sw_table_info has the
      * memory of the table. */
     void (*settled)(struct sw_growth *growth);
+    /* Atomic: the owner permits no more slots than these, and growth stops there; 0: it stops at
+     * the limit of the table. */
+    uint64_t slots_max;
 };
 
 /* Ask the owner, if the table has one. */
 static inline bool sw_growth_permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
 {
     return growth == NULL || growth->permits(growth, slots, bytes);
+}
+/* Returns the slots to which a table of `present` slots should grow that wants `wanted`: no more
+ * than the owner permits, in whole buckets of `bucket` slots. If it permits no more than `present`,
+ * returns `wanted`: sw_growth_permits then refuses it. */
+static inline uint64_t sw_growth_slots(const struct sw_growth *growth, uint64_t present,
+                                       uint64_t wanted, uint64_t bucket)
+{
+    const uint64_t most =
+        growth == NULL ? 0 : __atomic_load_n(&growth->slots_max, __ATOMIC_RELAXED);
+    const uint64_t whole = most / bucket * bucket;
+    return whole > present && whole < wanted ? whole : wanted;
 }
 static inline void sw_growth_settled(struct sw_growth *growth)
 {

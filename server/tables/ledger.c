@@ -50,7 +50,7 @@ static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
     pthread_mutex_lock(&account->ledger->lock);
     account->growing = 0; /* of an attempt before, whose arrays are gone */
     enum sw_ledger_refusal refusal =
-        account->slots_max != 0 && slots > account->slots_max
+        account->growth.slots_max != 0 && slots > account->growth.slots_max
             ? SW_LEDGER_CAPACITY
             : check(account, bytes, account->bytes_min, account->bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {
@@ -86,7 +86,7 @@ void sw_ledger_fini(struct sw_ledger *ledger)
 enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_ledger *ledger,
                                        uint64_t bytes, uint64_t bytes_min, uint64_t bytes_max)
 {
-    *account = (struct sw_account){.growth = {permits, settled},
+    *account = (struct sw_account){.growth = {permits, settled, 0},
                                    .ledger = ledger,
                                    .bytes_min = bytes_min,
                                    .bytes_max = bytes_max};
@@ -133,7 +133,7 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
     if (refusal == SW_LEDGER_PERMITS) {
         account->bytes_min = bytes_min;
         account->bytes_max = bytes_max;
-        account->slots_max = slots_max;
+        __atomic_store_n(&account->growth.slots_max, slots_max, __ATOMIC_RELAXED);
         __atomic_store_n(&account->refusal, SW_LEDGER_PERMITS, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&account->ledger->lock);

@@ -45,7 +45,6 @@ struct sw_account {
     struct sw_ledger *ledger;
     const struct sw_table *table;  /* NULL: it is being created */
     uint64_t bytes_min, bytes_max; /* 0: none */
-    uint64_t slots_max;            /* 0: no limit beside that of the table */
     uint64_t growing;              /* bytes of new arrays, while the table is created or grows */
     int refusal;                   /* atomic: enum sw_ledger_refusal */
 };

@@ -266,7 +266,7 @@ static uint64_t held(const struct sw_cache_cpu_table *table)
 /* Grows the cache if more than half of its slots may be occupied after the batch. */
 static void grow_for(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
-    uint64_t buckets = sw_cache_growth_wanted(&table->growth, held(table) + batch->_upserts);
+    uint64_t buckets = sw_cache_cpu_wanted(table, held(table) + batch->_upserts);
     if (buckets != table->slots.buckets) {
         sw_cache_growth_tried(&table->growth, move_to(table, buckets, batch) == SW_OK);
     }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "table/cache/cpu_table.h"
 #include "table/cache/operate.inl"
 #include "table/host/memory.h"
 
@@ -100,4 +101,12 @@ uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_ca
                 SW_CACHE_INSERTED;
     }
     return left;
+}
+
+uint64_t sw_cache_cpu_wanted(const struct sw_cache_cpu_table *table, uint64_t entries)
+{
+    const uint64_t present = table->growth.buckets * SW_CACHE_BUCKET_SLOTS;
+    const uint64_t wanted = sw_cache_growth_wanted(&table->growth, entries) * SW_CACHE_BUCKET_SLOTS;
+    return sw_growth_slots(table->owner, present, wanted, SW_CACHE_BUCKET_SLOTS) /
+           SW_CACHE_BUCKET_SLOTS;
 }

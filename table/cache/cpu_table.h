@@ -23,4 +23,7 @@ struct sw_cache_cpu_table {
     struct sw_growth *owner; /* decides about more memory; NULL: none */
 };
 
+/* Does what sw_cache_growth_wanted does, and stops at the slots that the owner permits. (cpu.c) */
+uint64_t sw_cache_cpu_wanted(const struct sw_cache_cpu_table *table, uint64_t entries);
+
 #endif

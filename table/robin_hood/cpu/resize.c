@@ -162,7 +162,10 @@ bool sw_cpu_may_grow(const struct sw_cpu *cpu)
 
 void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries)
 {
-    uint64_t capacity = sw_geometry_grown(&cpu->config, capacity_of(cpu), entries);
+    const uint64_t present = capacity_of(cpu);
+    const uint64_t capacity =
+        sw_growth_slots(cpu->config.growth, present,
+                        sw_geometry_grown(&cpu->config, present, entries), SW_BUCKET_SLOTS);
     uint64_t began_ns = sw_now_ns();
     int status = move_to_at_least(cpu, capacity, cpu->geometry.stash_max);
     uint64_t ended_ns = sw_now_ns();
