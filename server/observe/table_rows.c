@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/tables/ledger.h"
 #include "server/tables/tables.h"
 
 struct collection {
@@ -33,6 +34,9 @@ static void collect(void *context, const struct sw_place *place, const struct sw
         memcpy(row->name, place->name, sizeof(row->name));
         row->number = place->number;
         sw_table_info(served->table, &row->info);
+        if (served->account != NULL) {
+            row->info.max_capacity_slots = sw_account_slots_max(served->account, &row->info);
+        }
         sw_table_stats(served->table, &row->stats);
     }
 }

@@ -13,7 +13,7 @@
 struct sw_table_row {
     char name[SW_PLACE_NAME_BYTES];
     uint32_t number;
-    struct sw_table_info info;
+    struct sw_table_info info; /* max_capacity_slots: as TABLE ALTER has set it */
     struct sw_table_stats stats;
 };
 

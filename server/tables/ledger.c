@@ -140,6 +140,15 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
     return refusal;
 }
 
+uint64_t sw_account_slots_max(const struct sw_account *account, const struct sw_table_info *info)
+{
+    const uint64_t most = __atomic_load_n(&account->growth.slots_max, __ATOMIC_RELAXED);
+    if (most == 0 || most >= info->max_capacity_slots) {
+        return info->max_capacity_slots;
+    }
+    return most > info->capacity_slots ? most : info->capacity_slots;
+}
+
 enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account)
 {
     return (enum sw_ledger_refusal)__atomic_load_n(&account->refusal, __ATOMIC_RELAXED);

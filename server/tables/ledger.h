@@ -24,6 +24,7 @@
 #include "table/growth.h"
 
 struct sw_table;
+struct sw_table_info;
 
 struct sw_ledger {
     pthread_mutex_t lock; /* protects the fields below, and the accounts */
@@ -67,6 +68,9 @@ void sw_account_close(struct sw_account *account);
  * `bytes_min`; then nothing has changed. */
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
                                       uint64_t bytes_max, uint64_t slots_max);
+/* Returns the slots up to which a table may grow: those of its `info`, or fewer by sw_account_set.
+ * A table keeps the slots that it has. */
+uint64_t sw_account_slots_max(const struct sw_account *account, const struct sw_table_info *info);
 /* Returns what refused the last growth of the table. */
 enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account);
 

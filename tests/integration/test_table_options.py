@@ -196,6 +196,8 @@ def alter():
             equal(replies.ask("TABLE", "ALTER", "a", "MEMORY-MAX", "8M", "max-capacity", "64K"), "OK", "ALTER")
             eventually(lambda: "would pass its max-capacity" in fill(), "max-capacity")
             equal(int(table(replies, "a")["slots"]), 64 << 10, "growth stops at the limit and not before")
+            full = {name: server.metrics()[f'sherwood_table_{name}{{table="a"}}'] for name in ("full_ratio", "slots_max")}
+            check(full["full_ratio"] > 0.9 and full["slots_max"] == 64 << 10, f"figures of a full table: {full}")
             equal(replies.ask("TABLE", "ALTER", "a", *(word for pair in wanted.items() for word in pair)), "OK", "ALTER")
             equal(replies.ask("TABLE", "ALTER", "default", "memory-max", "2M"), "OK", "ALTER of the default table")
             server.end_by_kill()
