@@ -49,6 +49,14 @@ int sw_served_alter(void *argument, struct sw_served *served, const struct sw_co
                  (unsigned long long)info.max_capacity_slots);
         return -1;
     }
+    /* the catalog has the option, and the next start could not load the table */
+    if ((alters & SW_ALTERABLE_MAX_CAPACITY) != 0 && slots < info.capacity_slots &&
+        next.max_capacity < served->config->max_capacity) {
+        snprintf(error, error_bytes,
+                 "ERR the table has %llu slots, more than this max-capacity: raise max-capacity",
+                 (unsigned long long)info.capacity_slots);
+        return -1;
+    }
     switch (sw_account_set(served->account, next.memory_min, next.memory_max,
                            slots < info.max_capacity_slots ? slots : 0)) {
     case SW_LEDGER_PERMITS:

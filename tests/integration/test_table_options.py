@@ -186,6 +186,7 @@ def alter():
             before = table(replies, "a")
             for words, error in (("memory-max 1K", "more than this memory-max"), ("memory-min 64M", "memory-min 67108864 is more than"),
                                  ("max-capacity 1M", "was created for at most 262144 slots"), ("default-ttl 5", "does not change: make another"),
+                                 ("max-capacity 1K", "slots, more than this max-capacity"),
                                  ("engine cuckoo", "does not change"), ("capacity 2K", "does not change"), ("foo 1", "unknown option 'foo'"),
                                  ("memory-max", "wrong number of arguments"), ("memory-max 1M memory-min", "syntax error"),
                                  ("memory-min 16M memory-max 0", "more than the other tables leave")):
