@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "tests/proto/guard.h"
+#include "tests/proto/largest_reply.h"
 #include "tests/support/random.h"
 
 static struct guard guard;
@@ -200,19 +201,6 @@ Test(header, random_replies_round_trip)
         cr_assert(sw_reply_decode(bytes, header, &got) == 0, "round %u", round);
         cr_assert(same_reply(&reply, &got), "round %u", round);
     }
-}
-
-static struct sw_reply largest_reply(void)
-{
-    struct sw_reply reply;
-    memset(&reply, 0xFF, sizeof(reply)); /* every number and every text as long as it can be */
-    reply.has_values = true;
-    reply.lacks_found = true;
-    reply.has_scores = true;
-    reply.has_not_admitted = reply.has_digest = true;
-    reply.has_info = reply.info.is_cluster = reply.info.takes_times = true;
-    reply.info.takes_tables = reply.has_sharing = reply.sharing.has_device = true;
-    return reply;
 }
 
 Test(header, the_largest_reply_fits)

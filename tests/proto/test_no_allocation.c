@@ -12,6 +12,7 @@
 #include "proto/resp.h"
 #include "proto/sherwood.pb-c.h"
 #include "tests/proto/guard.h"
+#include "tests/proto/largest_reply.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define COUNTS_ALLOCATIONS false
@@ -68,15 +69,9 @@ static void roundtrip_frames(void)
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     struct sw_request request = {
         .request_id = 1, .operation = SW_OPERATION_GET, .count = 2, .declines_found = true};
-    struct sw_reply reply;
+    struct sw_reply reply = largest_reply();
     struct sw_frame_prefix prefix;
 
-    memset(&reply, 0xFF, sizeof(reply));
-    reply.has_values = reply.lacks_found = reply.has_info = true;
-    reply.has_scores = reply.has_not_admitted = true;
-    reply.has_sharing = reply.sharing.has_device = true;
-    reply.info.is_cluster = reply.info.takes_times = true;
-    reply.has_digest = true;
     sw_request_encode(&request, 64, head, sizeof(head));
     sw_frame_prefix_decode(head, sizeof(head), UINT64_MAX, &prefix);
     sw_request_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &request);
