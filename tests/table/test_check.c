@@ -167,8 +167,8 @@ Test(check, holes)
     planted.state.stash_occupied = 1;
     finds(&planted, "I7");
     plant(&planted);
-    put(&planted, 0, 1, 0);
-    put(&planted, 0, 2, 1);
+    put(&planted, 0, 0, 0);
+    put(&planted, 0, 1, 1);
     finds(&planted, NULL);
     planted.state.holes = 1;
     finds(&planted, "I6");
