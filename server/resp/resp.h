@@ -69,7 +69,7 @@ struct sw_resp {
     struct sw_rmw rmw;          /* the read-modify-write command */
     struct sw_list monitors;    /* of `first` alone: connections that MONITOR shows commands to */
     uint64_t conns;             /* connections whose state refers to this struct */
-    struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
+    struct sw_list gated;       /* of `first` alone: connections whose replies wait for the log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
     struct sw_command_set unable;      /* these, and those that this kind of keys rules out */
@@ -99,7 +99,7 @@ struct sw_resp_output {
         struct sw_text text;
         uint64_t sequence; /* of the write that it waits for */
     } held[2];             /* replies that wait for the write-ahead log, oldest first */
-    struct sw_list gated;  /* link in resp->gated, while there are held replies */
+    struct sw_list gated;  /* link in resp->first->gated, while there are held replies */
 };
 
 /* The state of a connection, in conn->protocol_state. */

@@ -137,6 +137,28 @@ def a_broken_log_is_mended():
 
 
 @case
+def replies_of_a_dropped_table():
+    """a reply that waits for the log arrives when its table was dropped meanwhile, and the connection goes on"""
+    faults = Faults()
+    with Directory() as folder, durable(folder, "always", "--loops", "1", environment=faults.environment()) as server, \
+            server.replies() as writer, server.replies() as dropper:
+        create(dropper, "a")
+        before = server.metrics()["sherwood_table_capacity_slots"]
+        select(writer, "a")
+        faults.sync.held = 1
+        try:
+            writer.socket.sendall(wire.command("SET", 1, 1))
+            eventually(lambda: faults.sync.waiting > 0, "the log is being written")
+            dropper.socket.sendall(wire.command("TABLE", "DROP", "a"))
+            eventually(lambda: server.metrics()["sherwood_table_capacity_slots"] < before, "the table is closed")
+        finally:
+            faults.sync.held = 0
+        equal([writer.read(), dropper.read()], ["OK", "OK"], "SET and DROP")
+        select(writer, "default")
+        equal([writer.ask("SET", 1, 2), writer.ask("GET", 1)], ["OK", b"2"], "the connection goes on")
+
+
+@case
 def a_replaced_directory():
     """a log that broke in a directory that was replaced goes on in the new one, also beside a table without writes"""
     faults = Faults()
