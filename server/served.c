@@ -248,17 +248,14 @@ static void wake(void *argument)
     sw_loops_wake(server->loops, __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE));
 }
 
-static int rename_table(void *argument, const char *name, const char *to)
+static void rename_table(void *argument, const char *name, const char *to)
 {
     const struct sw_server *server = argument;
-    const int result = sw_users_rename_table(server->access.users, name, to);
-    if (result != 0 && to == NULL) {
-        sw_log(SW_LOG_WARNING,
-               "no memory to remove the old name %s of a table from the rules of "
-               "users: use ACL SETUSER",
-               name);
+    if (sw_users_rename_table(server->access.users, name, to) != 0) {
+        sw_log(SW_LOG_WARNING, "no memory to %s name %s of a table %s users: use ACL SETUSER",
+               to == NULL ? "remove the old" : "add the new", to == NULL ? name : to,
+               to == NULL ? "from the rules of" : "to the rules of");
     }
-    return result;
 }
 
 /* Returns why the server has one table, or NULL. */

@@ -150,9 +150,8 @@ static enum sw_places_status drop(struct sw_tables_view *next, const struct sw_c
     return status;
 }
 
-/* Users keep their rights to a place that gets another name: they have them under both names until
- * all loops have adopted the view. *from receives the old name. */
-static enum sw_places_status rename_place(struct sw_tables *tables, struct sw_tables_view *next,
+/* *from receives the old name. */
+static enum sw_places_status rename_place(struct sw_tables_view *next,
                                           const struct sw_change *change,
                                           char from[SW_PLACE_NAME_BYTES])
 {
@@ -161,13 +160,7 @@ static enum sw_places_status rename_place(struct sw_tables *tables, struct sw_ta
         return SW_PLACES_NO_PLACE;
     }
     memcpy(from, place->name, SW_PLACE_NAME_BYTES);
-    const enum sw_places_status status =
-        sw_places_rename(&next->catalog, place->number, change->other, strlen(change->other));
-    if (status == SW_PLACES_OK &&
-        tables->owner.rename(tables->owner.server, from, change->other) != 0) {
-        return SW_PLACES_NO_MEMORY;
-    }
-    return status;
+    return sw_places_rename(&next->catalog, place->number, change->other, strlen(change->other));
 }
 
 static enum sw_places_status swap(struct sw_tables_view *next, const struct sw_change *change,
@@ -273,11 +266,13 @@ static int prepare(struct sw_tables *tables, const struct sw_change *change, cha
     return tables->owner.prepare(tables->owner.server, ids, count, error, error_bytes);
 }
 
-/* Ends the rights of users under a name, if a RENAME (from the name `from`) has doubled them. */
-static void end_name(const struct sw_tables *tables, const char *name, const char *from)
+/* Users keep their rights to a place that gets another name: they have them under both names until
+ * all loops have adopted the view. `from`: the old name; "": the change is no RENAME. `to` NULL:
+ * the rights under the old name end. */
+static void rename_rights(const struct sw_tables *tables, const char *from, const char *to)
 {
     if (from[0] != '\0') {
-        (void)tables->owner.rename(tables->owner.server, name, NULL);
+        tables->owner.rename(tables->owner.server, from, to);
     }
 }
 
@@ -300,7 +295,7 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
         status = drop(next, change, &dropped);
         break;
     case SW_CHANGE_RENAME:
-        status = rename_place(tables, next, change, from);
+        status = rename_place(next, change, from);
         break;
     case SW_CHANGE_ALTER:
         status = sw_tables_alter(tables, next, change, error, error_bytes);
@@ -318,12 +313,12 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
     const bool is_late = dropped != NULL && tables->owner.logs;
     if (!is_late && commit(tables, change, before, next, error, error_bytes) != 0) {
         take_back(tables, next);
-        end_name(tables, change->other, from);
         sw_tables_alter_back(tables, change);
         return -1;
     }
+    rename_rights(tables, from, change->other);
     publish(tables, next, dropped);
-    end_name(tables, from, from);
+    rename_rights(tables, from, NULL);
     const int result = is_late ? commit(tables, change, before, next, error, error_bytes) : 0;
     sw_tables_free_view(before);
     close_table(tables, dropped);

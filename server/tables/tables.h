@@ -105,8 +105,8 @@ struct sw_tables_owner {
     int (*alter)(void *server, struct sw_served *served, const struct sw_config *config,
                  uint32_t alters, char *error, size_t error_bytes);
     /* Lets the rights to the table `name` hold for `to` as well; with `to` NULL they end for
-     * `name`. Returns 0, or -1 if there is no memory. */
-    int (*rename)(void *server, const char *name, const char *to);
+     * `name`. If there is no memory, they stay as they are, which it logs. */
+    void (*rename)(void *server, const char *name, const char *to);
     /* Why this server has one table: an error line; NULL: it may have several. */
     const char *one_table;
 };

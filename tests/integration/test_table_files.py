@@ -296,6 +296,26 @@ def a_drop_that_fails():
 
 
 @case
+def a_rename_that_fails():
+    """a RENAME that the disk refuses leaves users their rights, also those to the new name"""
+    faults = Faults()
+    with Directory() as folder, serving(folder, errors="cannot be", environment=faults.environment()) as (_, replies):
+        def tables(user):
+            reply = replies.ask("ACL", "GETUSER", user)
+            return reply[reply.index(b"databases") + 1]
+        for user in ("old", "new"):
+            equal(replies.ask("ACL", "SETUSER", user, "on", ">pw", "~*", "+@all", f"db={user}"), "OK", user)
+        equal(replies.ask("TABLE", "CREATE", "old"), "OK", "CREATE")
+        faults.rename.fail(FOREVER)
+        said = replies.ask("TABLE", "RENAME", "old", "new")
+        check(isinstance(said, wire.Error) and "the change cannot be saved" in said, said)
+        equal([tables("old"), tables("new")], [b"db=old", b"db=new"], "rights")
+        faults.end()
+        equal(replies.ask("TABLE", "RENAME", "old", "new"), "OK", "RENAME")
+        equal([tables("old"), tables("new")], [b"db=new", b"db=new"], "rights")
+
+
+@case
 def failing_calls():
     """a change or a save that fails at any call changes nothing, and a crash behind it finds the state before or after"""
     draw = random.Random(SEED)
