@@ -416,6 +416,7 @@ static int commit_created(struct sw_server *server)
 
 int sw_served_loaded(struct sw_server *server)
 {
+    __atomic_store_n(&server->ledger.loads, false, __ATOMIC_RELAXED);
     const int created = create_configured(server);
     /* with a log, each of them is a record */
     return created > 0 && server->wal == NULL ? commit_created(server) : created < 0 ? -1 : 0;
@@ -454,6 +455,7 @@ int sw_served_create(struct sw_server *server)
         first.loops[i].resp = &server->loops[i].first.resp;
         first.loops[i].frames = &server->loops[i].first.frames;
     }
+    __atomic_store_n(&server->ledger.loads, saves, __ATOMIC_RELAXED);
     if (saves) {
         sw_saver_set_tables(server->saver, server->tables); /* the others: sw_served_loaded */
     } else if (create_configured(server) < 0) {

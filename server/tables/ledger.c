@@ -47,12 +47,13 @@ static enum sw_ledger_refusal check(struct sw_account *account, uint64_t more, u
 static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
 {
     struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
+    const bool loads = __atomic_load_n(&account->ledger->loads, __ATOMIC_RELAXED);
     pthread_mutex_lock(&account->ledger->lock);
     account->growing = 0; /* of an attempt before, whose arrays are gone */
     enum sw_ledger_refusal refusal =
         account->growth.slots_max != 0 && slots > account->growth.slots_max
             ? SW_LEDGER_CAPACITY
-            : check(account, bytes, account->bytes_min, account->bytes_max);
+            : check(account, bytes, account->bytes_min, loads ? 0 : account->bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {
         account->growing = bytes;
     }

@@ -30,6 +30,8 @@ struct sw_ledger {
     pthread_mutex_t lock; /* protects the fields below, and the accounts */
     uint64_t bytes_max;   /* tables-memory-max; 0: no limit */
     struct sw_list accounts;
+    bool loads; /* atomic: the tables of a data directory are being loaded. They had their memory,
+                   so no memory-max of a table limits it */
 };
 
 /* What refused the last growth of a table. */

@@ -208,6 +208,24 @@ def alter():
 
 
 @case
+def a_full_table_is_loaded():
+    """a start loads a table that fills its memory-max, with keys that expire: old and new slots do not count together"""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--capacity", "1K", "--max-capacity", "1M", "--frame-ops-max", "256", "--round-ops-max", "1024", "--data-dir", folder)
+        for _ in range(2):
+            with Server(*flags) as server, server.connect() as connection:
+                replies = wire.Replies(connection)
+                if replies.ask("TABLE", "CREATE", "a", "capacity", "4K", "max-capacity", "1M") == "OK":
+                    equal(replies.ask("SELECT", "a"), "OK", "SELECT")
+                    for first in range(0, 50000, 500):
+                        connection.sendall(b"".join(wire.command("SET", first + i, i, "EX", 10000) for i in range(500)))
+                        equal({replies.read() for _ in range(500)}, {"OK"}, "SET")
+                    equal(replies.ask("TABLE", "ALTER", "a", "memory-max", table(replies, "a")["bytes"]), "OK", "ALTER")
+                equal(replies.ask("SELECT", "a"), "OK", "SELECT")
+                equal(replies.ask("GET", 49999), b"499", "the keys")
+
+
+@case
 def wrong_sections():
     """a wrong section ends the start with status 2, and the error names its line"""
     for line, text, words in (
