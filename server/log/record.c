@@ -154,7 +154,9 @@ int sw_wal_set_catalog(struct sw_wal *wal, uint64_t sequence, const uint8_t *mes
     memcpy(copy, message, bytes);
     pthread_mutex_lock(&wal->lock);
     free(wal->next_catalog.message); /* of a change that no record has */
-    wal->next_catalog = (struct sw_wal_catalog){copy, bytes, sequence};
+    wal->next_catalog.message = copy;
+    wal->next_catalog.bytes = bytes;
+    wal->next_catalog.sequence = sequence;
     pthread_mutex_unlock(&wal->lock);
     return 0;
 }
