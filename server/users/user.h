@@ -94,8 +94,8 @@ const char *sw_user_apply_tables(struct sw_user *user, const struct sw_catalog *
 /* Returns true if the user may use the table in the place with this number and this name.
  * SW_USER_NO_NUMBER and "": the place has none. */
 bool sw_user_may_use(const struct sw_user *user, uint32_t number, const char *name);
-/* Lets the rules that list `name` also list `to`; with `to` NULL they no longer list `name`.
- * Returns true if that changes the user. */
+/* Lets the rules that list `name` also list `to`; with `to` NULL they no longer list `name`. If
+ * `tables` is full, `to` replaces `name`. Returns true if that changes the user. */
 bool sw_user_rename_table(struct sw_user *user, const char *name, const char *to);
 
 /* Text of a user (user_text.c). They write a NUL, and return the length. Spaces separate the keys:

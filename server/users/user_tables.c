@@ -18,13 +18,19 @@ static bool is_same(const struct sw_user_table *table, uint32_t number, const ch
     return table->name[0] == '\0' ? table->number == number : strcmp(table->name, name) == 0;
 }
 
+/* Returns the first entry that lists the table, or table_count. */
+static uint32_t entry_of(const struct sw_user *user, uint32_t number, const char *name)
+{
+    uint32_t at = 0;
+    while (at < user->table_count && !is_same(&user->tables[at], number, name)) {
+        at++;
+    }
+    return at;
+}
+
 static bool lists(const struct sw_user *user, uint32_t number, const char *name)
 {
-    bool is = false;
-    for (uint32_t i = 0; i < user->table_count; i++) {
-        is |= is_same(&user->tables[i], number, name);
-    }
-    return is;
+    return entry_of(user, number, name) < user->table_count;
 }
 
 bool sw_user_may_use(const struct sw_user *user, uint32_t number, const char *name)
@@ -82,7 +88,10 @@ bool sw_user_rename_table(struct sw_user *user, const char *name, const char *to
     if (to != NULL) {
         const bool adds = has && !lists(user, SW_USER_NO_NUMBER, to);
         if (adds) {
-            struct sw_user_table *table = &user->tables[user->table_count++];
+            const bool is_full = user->table_count > SW_USER_TABLES_MAX;
+            struct sw_user_table *table =
+                &user->tables[is_full ? entry_of(user, SW_USER_NO_NUMBER, name)
+                                      : user->table_count++];
             *table = (struct sw_user_table){.number = SW_USER_NO_NUMBER};
             memcpy(table->name, to, strlen(to) + 1);
         }

@@ -183,6 +183,12 @@ Test(user_rules, tables_have_numbers_and_names)
     cr_assert_eq(user.table_count, SW_USER_TABLES_MAX);
     cr_assert(sw_user_rename_table(&user, user.tables[0].name, "another"));
     cr_assert_eq(user.table_count, SW_USER_TABLES_MAX + 1);
+    const struct sw_user_table kept = user.tables[1]; /* as if the old name was not removed */
+    cr_assert(sw_user_rename_table(&user, user.tables[0].name, "third"));
+    cr_assert_eq(user.table_count, SW_USER_TABLES_MAX + 1);
+    cr_assert(sw_user_may_use(&user, SW_USER_NO_NUMBER, "third"));
+    cr_assert(sw_user_may_use(&user, SW_USER_NO_NUMBER, "another"));
+    cr_assert(sw_user_may_use(&user, SW_USER_NO_NUMBER, kept.name));
 }
 
 /* No word grants what redis would not, and some grant nothing. */
