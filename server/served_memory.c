@@ -44,8 +44,8 @@ int sw_served_alter(void *argument, struct sw_served *served, const struct sw_co
     const uint64_t slots = next.max_capacity > next.capacity ? next.max_capacity : next.capacity;
     if ((alters & SW_ALTERABLE_MAX_CAPACITY) != 0 && slots > info.max_capacity_slots) {
         snprintf(error, error_bytes,
-                 "ERR the table was created for at most %llu slots: make another table, and swap "
-                 "the two",
+                 "ERR the table was created or loaded for at most %llu slots: make another table, "
+                 "and swap the two",
                  (unsigned long long)info.max_capacity_slots);
         return -1;
     }

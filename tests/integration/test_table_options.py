@@ -185,7 +185,7 @@ def alter():
             check("would pass its memory-max" in fill(), "memory-max")
             before = table(replies, "a")
             for words, error in (("memory-max 1K", "more than this memory-max"), ("memory-min 64M", "memory-min 67108864 is more than"),
-                                 ("max-capacity 1M", "was created for at most 262144 slots"), ("default-ttl 5", "does not change: make another"),
+                                 ("max-capacity 1M", "was created or loaded for at most 262144 slots"), ("default-ttl 5", "does not change: make another"),
                                  ("max-capacity 1K", "slots, more than this max-capacity"),
                                  ("engine cuckoo", "does not change"), ("capacity 2K", "does not change"), ("foo 1", "unknown option 'foo'"),
                                  ("memory-max", "wrong number of arguments"), ("memory-max 1M memory-min", "syntax error"),
@@ -203,8 +203,11 @@ def alter():
             equal(replies.ask("TABLE", "ALTER", "default", "memory-max", "2M"), "OK", "ALTER of the default table")
             server.end_by_kill()
         with Server(*flags) as server, server.connect() as connection:
-            got = table(wire.Replies(connection), "a")
+            replies = wire.Replies(connection)
+            got = table(replies, "a")
             equal({name: got[name] for name in wanted}, wanted, "behind a kill")
+            got = replies.ask("TABLE", "ALTER", "a", "max-capacity", "256K")
+            check("was created or loaded for at most 65536 slots" in got, f"the start created it for less than the first one: {got}")
 
 
 @case
