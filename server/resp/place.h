@@ -24,8 +24,8 @@ const char *sw_place_refusal(const struct sw_resp_conn *state);
 /* Selects a place. It takes effect before the next command. */
 void sw_place_select(struct sw_resp_conn *state, uint32_t number);
 
-/* May a SCAN go on at this cursor? Returns true if another table lies in the place than at the
- * connection's last SCAN there. Notes the table. */
+/* Returns true if a SCAN must not continue at this cursor: the connection's last SCAN was of this
+ * place, and another table lies there now. Notes the place and the table. */
 bool sw_place_cuts_scan(struct sw_resp_conn *state, uint64_t cursor);
 
 /* Reserves the server for replication (sw_tables_claim_replication). Returns false if it has
