@@ -27,6 +27,8 @@ TestSuite(combined, .timeout = 120);
 #define KEYS 2600U
 #define GROUPS_MAX 7U
 #define SEED 5U
+/* With this probe cap all keys have one home, so the stash holds nearly all entries. */
+#define CROWDED_PROBE 2U
 
 /* Arrays of 64-bit slots hold uint32_t in the same memory. */
 struct kept {
@@ -43,6 +45,7 @@ struct writer {
     pthread_barrier_t *start;
     uint32_t number, slot_bits;
     bool expires;
+    bool crowded;      /* all keys have one home */
     struct kept *kept; /* [BATCHES] */
     uint64_t errors;
 };
@@ -76,6 +79,9 @@ static void put(const struct writer *me, uint64_t *array, uint32_t i, uint64_t v
 /* Key number n; number 0 is the key that the side cell holds. */
 static uint64_t key_at(const struct writer *me, uint32_t n)
 {
+    if (me->crowded) {
+        return me->slot_bits == 64 ? sw_unmix_32(n, SEED) : sw_unmix_64(n, SEED);
+    }
     return me->slot_bits == 64 ? (n == 0 ? sw_unmix_32(UINT32_MAX, SEED) : n * 2654435761U)
            : n == 0            ? sw_unmix_64(UINT64_MAX, SEED)
                                : n * 0x9e3779b97f4a7c15ULL;
@@ -238,6 +244,7 @@ static void equal_in_order(const struct sw_table_config *config, bool expires)
                                      .number = t,
                                      .slot_bits = config->slot_bits,
                                      .expires = expires,
+                                     .crowded = config->max_probe == CROWDED_PROBE,
                                      .kept = kept + (size_t)t * BATCHES};
         cr_assert_eq(pthread_create(&threads[t], NULL, writer_main, &writers[t]), 0);
     }
@@ -294,6 +301,11 @@ Test(combined, grow_as_the_same_batches_in_order)
 Test(combined, fill_the_stash)
 {
     both_widths(1 << 12, 0, 1, false);
+}
+
+Test(combined, refuse_what_finds_the_stash_full)
+{
+    both_widths(1 << 13, 0, CROWDED_PROBE, false);
 }
 
 Test(combined, leave_batches_with_times_alone)

@@ -89,15 +89,26 @@ void sw_cpu_run_step(struct sw_cpu *cpu, bool inserts, void (*help)(struct sw_cp
     }
 }
 
-/* Takes the oldest parts for which a launch has room. Returns the number of their operations. */
+/* Returns whether a launch with these operations may take one more part. Each batch must find the
+ * stash not too full when it begins, and each operation before it may add an entry to the stash. */
+static bool may_take(const struct sw_cpu *cpu, uint64_t operations)
+{
+    const struct sw_cpu_combined *combined = &cpu->combined;
+    return combined->waiting != NULL && combined->count < SW_CPU_PARTS_MAX &&
+           operations + combined->waiting->batch->count <= cpu->config.batch_ops_max &&
+           (combined->count == 0 ||
+            cpu->state.stash_occupied + operations <= cpu->geometry.stash_max);
+}
+
+/* Takes the oldest parts for which a launch has room. Returns the number of their operations. In a
+ * write phase. */
 static uint64_t take_parts(struct sw_cpu *cpu)
 {
     struct sw_cpu_combined *combined = &cpu->combined;
     uint64_t operations = 0;
     combined->count = 0;
     pthread_mutex_lock(&combined->mutex);
-    while (combined->waiting != NULL && combined->count < SW_CPU_PARTS_MAX &&
-           operations + combined->waiting->batch->count <= cpu->config.batch_ops_max) {
+    while (may_take(cpu, operations)) {
         struct sw_cpu_part *part = combined->waiting;
         operations += part->batch->count;
         combined->parts[combined->count++] = part;

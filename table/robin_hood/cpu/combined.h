@@ -14,8 +14,9 @@
  * Invariant: effects and answers are those of the batches one after the other, in the order of
  * their numbers. All operations on a key are in one unit. One thread applies them, in the order of
  * the parts and, within a part, in the order of the batch (rule 7). No group is refused: the leader
- * forms a launch only if the table has room for every operation, as an insert, and the stash has
- * room. Otherwise it carries out the parts one after the other, as if they had not been combined.
+ * forms a launch only if the table has room for every operation, as an insert. The stash must not
+ * be too full for any batch, even if every operation before that batch adds an entry to it.
+ * Otherwise the leader carries out the parts one after the other, as if they had not been combined.
  * No operation of a launch deletes, or concerns expiry times. Entries that meet the cap, and the
  * buckets read by inserts, are counted in the last part.
  *
