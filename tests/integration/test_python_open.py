@@ -77,6 +77,32 @@ def refusals():
         raises(sherwood.Failed, "did not start within 0.1 s", sherwood.open, program=silent, start_timeout=0.1)
 
 
+FAILING = """
+import gc, os, sys
+sys.path.insert(0, sys.argv[1])
+import sherwood
+sherwood.open(capacity="64K", backend="cpu", loops=1).close()
+before = os.listdir("/proc/self/fd")
+for given in ({"data_dir": "/dev/null/x"}, {"program": "/bin/true"}, {"colour": "red"}, {"timeout": "long"}):
+    try:
+        sherwood.open(**given)
+        print("no error of", given)
+    except (OSError, ValueError, sherwood.Error):
+        pass
+gc.collect()
+print(os.listdir(os.environ["TMPDIR"]), os.listdir("/proc/self/fd") == before)
+"""
+
+
+@case
+def failed_starts():
+    """an open() that fails leaves no folder and no open pipe"""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, "-W", "always::ResourceWarning", "-c", FAILING, str(LIB)], capture_output=True, text=True,
+                              timeout=60, check=False, env={**os.environ, "TMPDIR": folder})
+        equal((done.stdout, done.stderr.count("unclosed")), ("[] True\n", 0), done.stderr)
+
+
 STARTING = """
 import sys
 sys.path.insert(0, sys.argv[1])

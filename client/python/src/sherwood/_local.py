@@ -66,6 +66,12 @@ def _stop(process: subprocess.Popen[bytes], folder: str, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends a server that is of no use, and closes its pipes."""
+    with process:
+        process.kill()
+
+
 def _start(command: list[str], log: str, seconds: float) -> subprocess.Popen[bytes]:
     with open(log, "wb") as errors:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,  # pylint: disable=consider-using-with
@@ -78,14 +84,13 @@ def _start(command: list[str], log: str, seconds: float) -> subprocess.Popen[byt
         if ready and process.stdout.readline():
             return process
     except BaseException:
-        process.kill()
-        process.wait()
+        _kill(process)
         raise
     if not ready:
-        process.kill()
-        process.wait()
+        _kill(process)
         raise Failed(f"open: sherwoodd did not start within {seconds:g} s: {_why(log)}")
-    status = process.wait()
+    with process:
+        status = process.wait()
     if status == 2:
         raise Refused(f"open: {_why(log)}")
     raise Failed(f"open: sherwoodd ended with status {status}: {_why(log)}")
@@ -135,7 +140,6 @@ def open_local(data_dir: Optional[Union[str, os.PathLike[str]]] = None, *, progr
     socket, log = os.path.join(folder, "socket"), os.path.join(folder, "log")
     flags: dict[str, Any] = {"bind": "", "http_bind": "", "unix_socket": socket, "unix_socket_mode": "0600", "stop_with_stdin": True}
     if data_dir is not None:
-        os.makedirs(data_dir, mode=0o700, exist_ok=True)
         flags["data_dir"] = os.path.abspath(data_dir)
     flags.update(options)
     if flags["unix_socket"] != socket or flags["stop_with_stdin"] is not True:
@@ -143,12 +147,13 @@ def open_local(data_dir: Optional[Union[str, os.PathLike[str]]] = None, *, progr
         raise Refused("open: it sets unix_socket and stop_with_stdin itself: leave them out, or start sherwoodd and use connect()")
     process: Optional[subprocess.Popen[bytes]] = None
     try:
+        if data_dir is not None:
+            os.makedirs(data_dir, mode=0o700, exist_ok=True)
         process = _start(command + _flags(flags), log, start_timeout)
         dtype = None if value_dtype is None else np.dtype(value_dtype).str
         return LocalClient(Options("unix:" + socket, timeout=float(timeout), value_dtype=dtype), process, folder)
     except BaseException:
-        if process is not None and process.poll() is None:
-            process.kill()
-            process.wait()
+        if process is not None:
+            _kill(process)
         shutil.rmtree(folder, ignore_errors=True)
         raise
