@@ -396,7 +396,10 @@ int sw_saver_create(const struct sw_config *config, struct sw_table *table,
 
 void sw_saver_set_tables(struct sw_saver *saver, struct sw_tables *tables)
 {
+    struct sw_served *first = sw_tables_pin(tables, 0);
     saver->tables = tables;
+    saver->load.account = first->account;
+    (void)sw_tables_unpin(tables, first);
 }
 
 int sw_saver_start(struct sw_saver *saver)

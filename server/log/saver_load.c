@@ -12,9 +12,11 @@
 #include "table/table.h"
 
 /* Lets the load continue with a table. */
-static void aim_at(struct sw_load *load, struct sw_table *table, const struct sw_config *config)
+static void aim_at(struct sw_load *load, struct sw_table *table, const struct sw_account *account,
+                   const struct sw_config *config)
 {
     load->table = table;
+    load->account = account;
     load->value_format = (uint32_t)sw_config_value_format(config);
     load->value_type = sw_config_value_type(config);
 }
@@ -44,11 +46,12 @@ static enum sw_load_outcome load_tables(struct sw_saver *saver, const struct sw_
                                         uint64_t *bytes, char reason[SW_LOAD_REASON_BYTES])
 {
     struct sw_load *load = &saver->load;
+    const struct sw_account *first = load->account;
     enum sw_load_outcome outcome = SW_LOAD_WHOLE;
     for (size_t i = 0; i < catalog->table_count && outcome == SW_LOAD_WHOLE; i++) {
         const struct sw_catalog_table *row = &catalog->tables[i];
         struct sw_served *served = sw_tables_pin(saver->tables, row->id - 1);
-        aim_at(load, served->table, served->config);
+        aim_at(load, served->table, served->account, served->config);
         if (row->file != 0) {
             outcome = load_table(load, row, header, reason);
             *entries += load->header.entries;
@@ -66,7 +69,7 @@ static enum sw_load_outcome load_tables(struct sw_saver *saver, const struct sw_
         pthread_mutex_unlock(&saver->mutex);
         (void)sw_tables_unpin(saver->tables, served);
     }
-    aim_at(load, saver->table, saver->config);
+    aim_at(load, saver->table, first, saver->config);
     return outcome;
 }
 

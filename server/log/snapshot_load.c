@@ -19,6 +19,7 @@
 #include "server/log/snapshot_restore.h"
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
+#include "server/tables/ledger.h"
 #include "table/batch.h"
 #include "table/configuration.h"
 #include "table/info.h"
@@ -110,6 +111,17 @@ static void close_pieces(struct loading *loading)
 static enum sw_load_outcome refuse_full(struct loading *loading)
 {
     const struct sw_snapshot_header *header = &loading->load->header;
+    const struct sw_account *account = loading->load->account;
+    /* memory-max of a table and TABLE ALTER refuse nothing during a load */
+    if (account != NULL && sw_account_refusal(account) == SW_LEDGER_TABLES_MAX) {
+        SAY(loading,
+            "%s/%s has %" PRIu64
+            " key%s, more than the table takes: tables-memory-max leaves it too "
+            "little; start with a larger --tables-memory-max",
+            loading->load->directory->path, loading->name, header->entries,
+            sw_plural_s(header->entries));
+        return SW_LOAD_REFUSED;
+    }
     uint64_t needed = (uint64_t)((double)header->entries / loading->info.max_load) + 1;
     SAY(loading,
         "%s/%s has %" PRIu64 " key%s, more than the table takes: it needs --capacity, or "

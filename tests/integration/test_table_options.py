@@ -9,6 +9,7 @@ import signal
 import tempfile
 
 import wire
+from data_directory import does_not_start
 from harness import DAEMON, Server, case, check, equal, eventually, main, refusal, run
 
 SECTIONS = """[table]
@@ -226,6 +227,25 @@ def a_full_table_is_loaded():
                     equal(replies.ask("TABLE", "ALTER", "a", "memory-max", table(replies, "a")["bytes"]), "OK", "ALTER")
                 equal(replies.ask("SELECT", "a"), "OK", "SELECT")
                 equal(replies.ask("GET", 49999), b"499", "the keys")
+
+
+@case
+def a_load_names_the_limit():
+    """a start that tables-memory-max refuses the memory of a table names this option, for one table and for several"""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--max-capacity", "1M", "--data-dir", folder)
+        for name in ("default", "a"):
+            with Server("--capacity", "1K", *flags) as server, server.connect() as connection:
+                replies = wire.Replies(connection)
+                if name == "a":
+                    equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
+                    equal(replies.ask("TABLE", "CREATE", "a", "capacity", "1K", "max-capacity", "1M"), "OK", "CREATE")
+                equal(replies.ask("SELECT", name), "OK", "SELECT")
+                for first in range(0, 30000, 2000):
+                    equal(replies.ask("MSET", *(word for key in range(first, first + 2000) for word in (key, key))), "OK", "MSET")
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+            said = does_not_start("--capacity", "1K", "--tables-memory-max", "300K", *flags)
+            check("has 30000 keys, more than the table takes" in said and "start with a larger --tables-memory-max" in said, f"{name}: {said}")
 
 
 @case
