@@ -148,11 +148,11 @@ def no_orphans():
 
 
 def servers_of(folder):
-    """Returns the processes whose command line names a socket in this folder."""
+    """Returns the processes whose environment names this folder: servers, and forks of the program before they execute one."""
     found = []
     for process in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if folder in pathlib.Path(f"/proc/{process}/cmdline").read_text(errors="replace"):
+            if folder in pathlib.Path(f"/proc/{process}/environ").read_text(errors="replace"):
                 found.append(int(process))
         except OSError:
             pass  # it has ended
