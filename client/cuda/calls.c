@@ -54,17 +54,24 @@ int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
     return status;
 }
 
+static struct sherwood_cuda_call call_of(enum sherwood_operation operation, const void *keys,
+                                         const void *values, size_t count, void *previous,
+                                         uint64_t *found)
+{
+    return (struct sherwood_cuda_call){.size = sizeof(struct sherwood_cuda_call),
+                                       .operation = operation,
+                                       .keys = keys,
+                                       .values = values,
+                                       .count = count,
+                                       .previous = previous,
+                                       .found = found};
+}
+
 int sherwood_cuda_run(struct sherwood_cuda *cuda, enum sherwood_operation operation,
                       const void *keys, const void *values, size_t count, void *previous,
                       uint64_t *found)
 {
-    const struct sherwood_cuda_call call = {.size = sizeof(call),
-                                            .operation = operation,
-                                            .keys = keys,
-                                            .values = values,
-                                            .count = count,
-                                            .previous = previous,
-                                            .found = found};
+    const struct sherwood_cuda_call call = call_of(operation, keys, values, count, previous, found);
     return sherwood_cuda_call(cuda, &call);
 }
 
@@ -72,15 +79,9 @@ int sherwood_cuda_run_on(struct sherwood_cuda *cuda, enum sherwood_operation ope
                          const void *keys, const void *values, size_t count, void *previous,
                          uint64_t *found, sherwood_cuda_stream stream)
 {
-    const struct sherwood_cuda_call call = {.size = sizeof(call),
-                                            .operation = operation,
-                                            .keys = keys,
-                                            .values = values,
-                                            .count = count,
-                                            .previous = previous,
-                                            .found = found,
-                                            .when = SHERWOOD_CUDA_IN_ORDER,
-                                            .stream = stream};
+    struct sherwood_cuda_call call = call_of(operation, keys, values, count, previous, found);
+    call.when = SHERWOOD_CUDA_IN_ORDER;
+    call.stream = stream;
     return sherwood_cuda_call(cuda, &call);
 }
 
