@@ -75,8 +75,7 @@ void *sw_timing_sherwood_open_as(struct sw_table_config *config, uint64_t *slots
     return self;
 }
 
-void sw_timing_sherwood_config(const struct sw_timing_wanted *wanted,
-                               struct sw_table_config *config)
+static void config_of(const struct sw_timing_wanted *wanted, struct sw_table_config *config)
 {
     sw_table_config_init(config);
     config->backend = wanted->device == SW_TIMING_HOST ? SW_BACKEND_CPU : SW_BACKEND_CUDA;
@@ -89,11 +88,22 @@ void sw_timing_sherwood_config(const struct sw_timing_wanted *wanted,
     config->tuning.block_size = wanted->block_size;
 }
 
+void sw_timing_sherwood_config(const struct sw_timing_study *study, struct sw_table_config *config)
+{
+    const struct sw_timing_wanted wanted = {
+        .slot_bits = study->slot_bits,
+        .slots = sw_timing_wanted_slots(study->options),
+        .batch_ops = (uint32_t)sw_timing_wanted_slots(study->options),
+        .device = study->device,
+    };
+    config_of(&wanted, config);
+}
+
 static void *sherwood_open(const struct sw_timing_wanted *wanted, uint64_t *slots, char *reason,
                            size_t reason_size)
 {
     struct sw_table_config config;
-    sw_timing_sherwood_config(wanted, &config);
+    config_of(wanted, &config);
     return sw_timing_sherwood_open_as(&config, slots, reason, reason_size);
 }
 

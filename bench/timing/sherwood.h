@@ -14,9 +14,9 @@
 
 extern const struct sw_timing_library sw_timing_sherwood;
 
-/* Fills in the configuration that the library's open uses. */
-void sw_timing_sherwood_config(const struct sw_timing_wanted *wanted,
-                               struct sw_table_config *config);
+/* Fills in the configuration that the library's open uses. The table has the slots that the study
+ * wants, and a batch can have one operation for each slot. */
+void sw_timing_sherwood_config(const struct sw_timing_study *study, struct sw_table_config *config);
 
 /* Opens a table for the library's functions. Rounds config->batch_ops_max up. Close the table with
  * the library's close. */

@@ -27,17 +27,11 @@ static bool open_table(struct growth *growth)
 {
     char reason[512] = "";
     struct sw_timing_study *study = &growth->study;
-    struct sw_timing_wanted wanted = {
-        .slot_bits = study->slot_bits,
-        .slots = sw_timing_wanted_slots(study->options),
-        .batch_ops = (uint32_t)sw_timing_wanted_slots(study->options),
-        .device = study->device,
-    };
     struct sw_table_config config;
-    sw_timing_sherwood_config(&wanted, &config);
+    sw_timing_sherwood_config(study, &config);
     config.max_load = GROWTH_MAX_LOAD;
     config.max_probe = 0;
-    config.max_capacity_slots = 2 * wanted.slots;
+    config.max_capacity_slots = 2 * config.capacity_slots;
     study->table = sw_timing_sherwood_open_as(&config, &study->slots, reason, sizeof(reason));
     if (study->table == NULL) {
         fprintf(stderr, "timing: sherwood, growth: no table: %s\n", reason);

@@ -32,14 +32,8 @@ struct side {
 static bool open_side(const struct sw_timing_study *study, enum sw_choice holes, struct side *side)
 {
     char reason[512] = "";
-    struct sw_timing_wanted wanted = {
-        .slot_bits = study->slot_bits,
-        .slots = sw_timing_wanted_slots(study->options),
-        .batch_ops = (uint32_t)sw_timing_wanted_slots(study->options),
-        .device = study->device,
-    };
     struct sw_table_config config;
-    sw_timing_sherwood_config(&wanted, &config);
+    sw_timing_sherwood_config(study, &config);
     config.max_load = HOLES_MAX_LOAD;
     config.max_probe = 0;
     config.tuning.holes = holes;
