@@ -228,12 +228,19 @@ bool sw_wal_record_resembles_write(const uint8_t bytes[SW_WAL_RECORD_BYTES], uin
            !sw_wal_record_resembles_mark(bytes, next);
 }
 
+bool sw_wal_record_holds_columns(const struct sw_wal_record *record,
+                                 const struct sw_wal_shape *shape)
+{
+    const struct sw_wal_columns columns = sw_wal_columns(shape, record);
+    return record->units >= sw_wal_units(&columns);
+}
+
 bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape)
 {
-    struct sw_wal_columns columns = sw_wal_columns(shape, record);
     return record->kind >= SW_WAL_OPERATIONS && record->kind <= SW_WAL_CATALOG &&
            (record->flags & CRITICAL_FLAGS & ~KNOWN_FLAGS) == 0 && record->units > 0 &&
-           (record->units >= sw_wal_units(&columns) || (record->flags & SW_WAL_HAS_TABLE) != 0);
+           (((record->flags & SW_WAL_HAS_TABLE) != 0 && !sw_wal_has_message(record)) ||
+            sw_wal_record_holds_columns(record, shape));
 }
 
 void sw_wal_name(uint64_t number, char name[SW_WAL_NAME_BYTES])

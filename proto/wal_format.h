@@ -149,8 +149,13 @@ bool sw_wal_record_resembles_write(const uint8_t bytes[SW_WAL_RECORD_BYTES], uin
 /* Returns the same for the damaged header of one of these three behind the write `next` - 1. */
 bool sw_wal_record_resembles_mark(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next);
 
-/* Can this version read the record, whose check is correct? `shape`: of the first table; the shape
- * of another one is in a message before the record. */
+/* Are the record's columns within its length? `shape`: of the record's table. */
+bool sw_wal_record_holds_columns(const struct sw_wal_record *record,
+                                 const struct sw_wal_shape *shape);
+
+/* Can this version read the record, whose check is correct? `shape`: of the first table. The shape
+ * of another one is in a message before the record: who finds it asks whether the record holds its
+ * columns. */
 bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape);
 
 /* The name of a segment: "log-%016x". */

@@ -149,9 +149,14 @@ static bool export_piece(const struct sw_cli_wal *wal, const struct sw_wal_piece
             continue;
         }
         *others |= record.table != id;
-        if (record.table == id && shape.key_bytes == 0) {
+        const char *wrong = record.table != id     ? NULL
+                            : shape.key_bytes == 0 ? "a segment lacks the widths of the table"
+                            : !sw_wal_record_holds_columns(&record, &shape)
+                                ? "a record is shorter than its operations need"
+                                : NULL;
+        if (wrong != NULL) {
             free(bytes);
-            return sw_cli_wal_complain(wal, "", "a segment lacks the widths of the table");
+            return sw_cli_wal_complain(wal, "", wrong);
         }
         if (record.table == id) {
             print_write(wal->cli->out, &shape, &record, columns);

@@ -138,6 +138,13 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
 {
     const struct sw_table_info *info = &replay->info;
     struct sw_batch whole;
+    if (!sw_wal_record_holds_columns(record, &replay->shape)) {
+        snprintf(reason, SW_WAL_REASON_BYTES,
+                 "record %" PRIu64 " of the log is shorter than its operations need with the keys "
+                 "and values of table %" PRIu32 "; restore a snapshot",
+                 record->sequence, replay->id);
+        return -1;
+    }
     if (sw_wal_needs_expiry(record) && (info->operations >> SW_EXPIRE & 1) == 0) {
         snprintf(reason, SW_WAL_REASON_BYTES,
                  "the log has keys that expire, but this table has no expiry: start with --engine "

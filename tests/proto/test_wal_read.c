@@ -302,6 +302,24 @@ Test(wal_read, a_record_of_a_later_version)
     }
 }
 
+/* A record that names its table may be longer than the first table's shape says. Its message is
+ * read with the segment, so it must be within the record. */
+Test(wal_read, a_message_is_within_its_record)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    struct verdict verdict;
+    for (uint32_t kind = SW_WAL_CHANGE; kind <= SW_WAL_CATALOG; kind++) {
+        begin_segment(&image, 1, 1, 0);
+        put_write(&image, 2, 0);
+        image.next -= kind == SW_WAL_CATALOG;
+        put_short(&image, (enum sw_wal_kind)kind, 2, SEGMENT_BYTES * 2);
+        judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+        cr_assert_not(verdict.starts, "kind %u", kind);
+        cr_assert_eq(verdict.found[0].run.last, 1, "kind %u", kind);
+    }
+}
+
 Test(wal_read, a_first_segment_has_a_number)
 {
     struct sw_wal_first first = {.number = 7, .wall_us = 9}, again;

@@ -52,6 +52,20 @@ static inline void put_record(struct image *image, struct sw_wal_record *record,
     cr_assert(image->at <= SEGMENT_BYTES);
 }
 
+/* A record of a table that it names, with a correct check, whose columns are missing. */
+static inline void put_short(struct image *image, enum sw_wal_kind kind, uint32_t table,
+                             uint32_t count)
+{
+    struct sw_wal_record record = {.kind = kind, .sequence = image->next++};
+    uint8_t *at = image->bytes + image->at;
+    put_record(image, &record, 0);
+    record.flags = SW_WAL_HAS_TABLE | SW_WAL_HAS_OPERANDS;
+    record.operation = 1;
+    record.table = table;
+    record.count = count;
+    sw_wal_record_encode(&record, image->header.salt, at);
+}
+
 /* A write of `count` keys. Its sequence determines them. */
 static inline void put_write(struct image *image, uint32_t count, uint64_t synced)
 {

@@ -12,6 +12,7 @@
 #include "server/batch/logging.h"
 #include "server/log/recover.h"
 #include "table/table.h"
+#include "tests/proto/wal_image.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 
@@ -308,5 +309,32 @@ Test(wal_replay, a_table_that_is_too_small)
     cr_assert_eq(sw_recover(&how, reason), -1);
     cr_assert_not_null(strstr(reason, "raise --max-capacity"), "%s", reason);
     sw_table_destroy(small);
+    sw_directory_close(&s.directory);
+}
+
+/* The check of a record says that it is what a writer wrote, not that the writer was right. */
+Test(wal_replay, a_record_shorter_than_its_operations)
+{
+    static struct image image;
+    struct sample s;
+    char name[SW_WAL_NAME_BYTES], path[sizeof(s.path) + SW_WAL_NAME_BYTES];
+    char reason[SW_WAL_REASON_BYTES] = "";
+    begin(&s, 128);
+    begin_segment(&image, 1, 1, 0);
+    put_write(&image, 3, 0);
+    put_short(&image, SW_WAL_OPERATIONS, SW_WAL_FIRST_TABLE, 4 * SEGMENT_BYTES);
+    sw_wal_name(1, name);
+    snprintf(path, sizeof(path), "%s/%s", s.path, name);
+    FILE *file = fopen(path, "wb");
+    cr_assert_not_null(file);
+    cr_assert_eq(fwrite(image.bytes, 1, SEGMENT_BYTES, file), SEGMENT_BYTES);
+    fclose(file);
+    struct sw_table *table = make_table(s.slot_bits);
+    const struct sw_recover how = {
+        .directory = &s.directory, .table = table, .shape = {8, 8, SW_ENGINE_ROBIN_HOOD, 0}};
+    cr_assert_eq(sw_recover(&how, reason), -1);
+    cr_assert_not_null(strstr(reason, "record 2 of the log is shorter than its operations need"),
+                       "%s", reason);
+    sw_table_destroy(table);
     sw_directory_close(&s.directory);
 }
