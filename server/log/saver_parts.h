@@ -35,8 +35,8 @@ struct sw_saver {
     bool started;
 
     struct sw_tables *tables; /* NULL: the server has one table (in tests) */
-    /* Held while a thread gives a snapshot or a catalog its name. Locked after the lock of changes
-     * of `tables`, and before the mutex. */
+    /* Held while a thread gives a snapshot or a catalog its name. Locked after
+     * sw_tables_hold, and before the mutex. */
     pthread_mutex_t names;
     bool is_several; /* under `names`: catalogs name the tables */
 

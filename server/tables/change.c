@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * change.c - changes of the places, and the places that a data directory has.
+ * change.c - changes of the places. restore.c has the places of a data directory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,6 @@
 
 #include "server/config/table_options.h"
 #include "server/tables/tables_parts.h"
-
-/* --- changes ---------------------------------------------------------------------------------- */
 
 /* Returns whether every loop has adopted this view and, if `settled`, uses no other table. The
  * caller has locked `lock`. */
@@ -24,22 +22,28 @@ static bool all_have(const struct sw_tables *tables, uint64_t number, bool settl
     return all;
 }
 
-/* Publishes a view, and waits for the loops. The caller frees the view before it. `dropped`: the
- * table that the view lacks; NULL: none. Waits until no save uses it. The caller has locked
- * `change`. */
+/* Makes `view` the newest one. `dropped`: the table that the view lacks; NULL: none. The caller has
+ * locked `change` and `held`. */
 static void publish(struct sw_tables *tables, struct sw_tables_view *view,
                     struct sw_served *dropped)
 {
-    const uint64_t number = view->number;
     pthread_mutex_lock(&tables->lock);
     tables->view = view;
     tables->leaving = dropped;
     if (dropped != NULL) {
         __atomic_store_n(&dropped->leaves, true, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&tables->newest, number, __ATOMIC_RELEASE);
+    __atomic_store_n(&tables->newest, view->number, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&tables->lock);
     tables->owner.wake(tables->owner.server);
+}
+
+/* Waits until every loop has adopted the newest view, and until no loop and no save uses the table
+ * that it lacks. Requests on that table may wait for the log, and a broken log for the catalog that
+ * mends it: so the caller has locked `change` alone. */
+static void wait_for_loops(struct sw_tables *tables, struct sw_served *dropped)
+{
+    const uint64_t number = tables->view->number;
     pthread_mutex_lock(&tables->lock);
     while (!all_have(tables, number, dropped != NULL) || (dropped != NULL && dropped->pins > 0)) {
         pthread_cond_wait(&tables->moved, &tables->lock);
@@ -49,6 +53,28 @@ static void publish(struct sw_tables *tables, struct sw_tables_view *view,
     }
     tables->leaving = NULL;
     pthread_mutex_unlock(&tables->lock);
+}
+
+void sw_tables_close(struct sw_tables *tables, struct sw_served *served)
+{
+    if (served != NULL) {
+        tables->owner.close(tables->owner.server, served);
+    }
+    if (served != tables->first) {
+        free(served);
+    }
+}
+
+void sw_tables_replace_view(struct sw_tables *tables, struct sw_tables_view *view,
+                            struct sw_served *dropped)
+{
+    struct sw_tables_view *before = tables->view;
+    pthread_mutex_lock(&tables->held);
+    publish(tables, view, dropped);
+    pthread_mutex_unlock(&tables->held);
+    wait_for_loops(tables, dropped);
+    sw_tables_free_view(before);
+    sw_tables_close(tables, dropped);
 }
 
 static int refuse(char *error, size_t error_bytes, const char *line)
@@ -224,23 +250,12 @@ static int commit(const struct sw_tables *tables, const struct sw_change *change
                : tables->owner.commit(tables->owner.server, before, next, error, error_bytes);
 }
 
-/* Closes a table that no loop uses, and frees it. NULL is allowed. */
-static void close_table(struct sw_tables *tables, struct sw_served *served)
-{
-    if (served != NULL) {
-        tables->owner.close(tables->owner.server, served);
-    }
-    if (served != tables->first) {
-        free(served);
-    }
-}
-
 /* Frees a view that was not published, and closes the table that it has beyond the newest view. */
 static void take_back(struct sw_tables *tables, struct sw_tables_view *next)
 {
     for (uint32_t i = 0; i < next->catalog.count; i++) {
         if (next->served[i]->id >= tables->view->catalog.next_table) {
-            close_table(tables, next->served[i]);
+            sw_tables_close(tables, next->served[i]);
         }
     }
     sw_tables_free_view(next);
@@ -276,52 +291,67 @@ static void rename_rights(const struct sw_tables *tables, const char *from, cons
     }
 }
 
+/* Changes the places or the options of the tables in `next`. The caller has locked `held`. *dropped
+ * receives the table of a DROP, and `from` the old name of a RENAME. */
+static enum sw_places_status rearrange(struct sw_tables *tables, struct sw_tables_view *next,
+                                       struct sw_change *change, struct sw_served **dropped,
+                                       char from[SW_PLACE_NAME_BYTES], char *error,
+                                       size_t error_bytes)
+{
+    switch (change->kind) {
+    case SW_CHANGE_DROP:
+        return drop(next, change, dropped);
+    case SW_CHANGE_RENAME:
+        return rename_place(next, change, from);
+    case SW_CHANGE_ALTER:
+        return sw_tables_alter(tables, next, change, error, error_bytes);
+    case SW_CHANGE_SWAP:
+        return swap(next, change, error, error_bytes);
+    default:
+        return SW_PLACES_OK; /* CREATE: `next` has the table */
+    }
+}
+
 static int carry_out(struct sw_tables *tables, struct sw_change *change, char *error,
                      size_t error_bytes)
 {
     char from[SW_PLACE_NAME_BYTES] = "";
     struct sw_served *dropped = NULL;
-    struct sw_tables_view *next = sw_tables_next_view(tables->view);
-    enum sw_places_status status = SW_PLACES_NO_MEMORY;
+    struct sw_tables_view *next = sw_tables_next_view(tables->view), *before = tables->view;
     error[0] = '\0';
     if (next == NULL) {
-        return refuse_status(status, change, 0, error, error_bytes);
+        return refuse_status(SW_PLACES_NO_MEMORY, change, 0, error, error_bytes);
     }
-    switch (change->kind) {
-    case SW_CHANGE_CREATE:
-        status = create(tables, next, change, error, error_bytes);
-        break;
-    case SW_CHANGE_DROP:
-        status = drop(next, change, &dropped);
-        break;
-    case SW_CHANGE_RENAME:
-        status = rename_place(next, change, from);
-        break;
-    case SW_CHANGE_ALTER:
-        status = sw_tables_alter(tables, next, change, error, error_bytes);
-        break;
-    default:
-        status = swap(next, change, error, error_bytes);
-        break;
+    enum sw_places_status status = change->kind == SW_CHANGE_CREATE
+                                       ? create(tables, next, change, error, error_bytes)
+                                       : SW_PLACES_OK;
+    pthread_mutex_lock(&tables->held);
+    if (status == SW_PLACES_OK) {
+        status = rearrange(tables, next, change, &dropped, from, error, error_bytes);
     }
     if (status != SW_PLACES_OK) {
         const uint32_t most = next->catalog.most;
+        pthread_mutex_unlock(&tables->held);
         sw_tables_free_view(next);
         return error[0] != '\0' ? -1 : refuse_status(status, change, most, error, error_bytes);
     }
-    struct sw_tables_view *before = tables->view;
     const bool is_late = dropped != NULL && tables->owner.logs;
     if (!is_late && commit(tables, change, before, next, error, error_bytes) != 0) {
         take_back(tables, next);
         sw_tables_alter_back(tables, change);
+        pthread_mutex_unlock(&tables->held);
         return -1;
     }
     rename_rights(tables, from, change->other);
     publish(tables, next, dropped);
+    pthread_mutex_unlock(&tables->held);
+    wait_for_loops(tables, dropped);
     rename_rights(tables, from, NULL);
+    pthread_mutex_lock(&tables->held);
     const int result = is_late ? commit(tables, change, before, next, error, error_bytes) : 0;
+    pthread_mutex_unlock(&tables->held);
     sw_tables_free_view(before);
-    close_table(tables, dropped);
+    sw_tables_close(tables, dropped);
     return result;
 }
 
@@ -345,138 +375,8 @@ int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *e
         status = carry_out(tables, change, error, error_bytes);
     }
     pthread_mutex_unlock(&tables->change);
-    /* without the lock: the catalog that mends a broken log needs it */
+    /* without the lock: another change may begin */
     return status == 0 && tables->owner.settle != NULL
                ? tables->owner.settle(tables->owner.server, error, error_bytes)
                : status;
-}
-
-/* --- restoring -------------------------------------------------------------------------------- */
-
-/* Closes all tables except the first, which gets the id `id`. The caller has locked `change`. */
-static int leave_one(struct sw_tables *tables, uint32_t id)
-{
-    while (tables->view->catalog.count > 1) {
-        struct sw_tables_view *next = sw_tables_next_view(tables->view), *before = tables->view;
-        if (next == NULL) {
-            return -1;
-        }
-        struct sw_places *catalog = &next->catalog;
-        struct sw_served *dropped = next->served[catalog->count - 1];
-        (void)sw_places_drop(catalog, catalog->places[catalog->count - 1].number);
-        publish(tables, next, dropped);
-        sw_tables_free_view(before);
-        close_table(tables, dropped);
-    }
-    pthread_mutex_lock(&tables->lock);
-    tables->first->id = id;
-    tables->view->catalog.places[0].table = id;
-    pthread_mutex_unlock(&tables->lock);
-    return 0;
-}
-
-static struct sw_served *find_id(const struct sw_tables_view *view, uint32_t id)
-{
-    for (uint32_t i = 0; i < view->catalog.count; i++) {
-        if (view->served[i]->id == id) {
-            return view->served[i];
-        }
-    }
-    return NULL;
-}
-
-/* Puts the tables into the places of a view: those that exist, and new ones. Returns 0; or -1 with
- * an error and no new table. */
-static int open_all(struct sw_tables *tables, struct sw_tables_view *next,
-                    const struct sw_config *const *configs, char *error, size_t error_bytes)
-{
-    const struct sw_tables_owner *owner = &tables->owner;
-    for (uint32_t i = 0; i < next->catalog.count; i++) {
-        const uint32_t id = next->catalog.places[i].table;
-        struct sw_served *served = find_id(tables->view, id);
-        const bool is_new = served == NULL;
-        served = is_new ? calloc(1, sizeof(*served)) : served;
-        if (is_new && (served == NULL ||
-                       owner->open(owner->server, configs[i], served, error, error_bytes) != 0)) {
-            free(served);
-            while (i-- > 0) {
-                if (find_id(tables->view, next->served[i]->id) == NULL) {
-                    close_table(tables, next->served[i]);
-                }
-            }
-            return -1;
-        }
-        served->id = id;
-        next->served[i] = served;
-    }
-    return 0;
-}
-
-/* Publishes the places of `catalog`. The caller has locked `change`. */
-static int apply(struct sw_tables *tables, const struct sw_places *catalog,
-                 const struct sw_config *const *configs, char *error, size_t error_bytes)
-{
-    struct sw_tables_view *next = sw_tables_next_view(tables->view), *before = tables->view;
-    struct sw_served *dropped = NULL;
-    if (next == NULL) {
-        return -1;
-    }
-    memcpy(next->catalog.places, catalog->places, catalog->count * sizeof(*catalog->places));
-    next->catalog.count = catalog->count;
-    next->catalog.next_number = catalog->next_number;
-    next->catalog.next_table = catalog->next_table;
-    if (open_all(tables, next, configs, error, error_bytes) != 0) {
-        sw_tables_free_view(next);
-        return -1;
-    }
-    for (uint32_t i = 0; i < before->catalog.count; i++) {
-        dropped = find_id(next, before->served[i]->id) == NULL ? before->served[i] : dropped;
-    }
-    publish(tables, next, dropped);
-    sw_tables_free_view(before);
-    close_table(tables, dropped);
-    return 0;
-}
-
-/* `is_new`: the tables that exist are closed, except the first. */
-static int replace(struct sw_tables *tables, const struct sw_places *catalog,
-                   const struct sw_config *const *configs, bool is_new, char *error,
-                   size_t error_bytes)
-{
-    int status = -1;
-    snprintf(error, error_bytes, "ERR not enough memory");
-    pthread_mutex_lock(&tables->change);
-    const uint32_t most = tables->view->catalog.most;
-    if (configs != NULL && tables->owner.one_table != NULL) {
-        snprintf(error, error_bytes, "%s", tables->owner.one_table);
-    } else if (catalog->count > most) {
-        snprintf(error, error_bytes, "ERR it has %u tables, and tables-max is %u: raise tables-max",
-                 catalog->count, most);
-    } else if (configs != NULL && !sw_tables_claim_several(tables)) {
-        snprintf(error, error_bytes, "ERR this server replicates: it has one table");
-    } else if (!is_new || leave_one(tables, catalog->places[0].table) == 0) {
-        status = apply(tables, catalog, configs, error, error_bytes);
-    }
-    pthread_mutex_unlock(&tables->change);
-    return status;
-}
-
-int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
-                      const struct sw_config *const *configs, char *error, size_t error_bytes)
-{
-    struct sw_places alone;
-    if (sw_places_init(&alone, 1) != SW_PLACES_OK) {
-        snprintf(error, error_bytes, "ERR not enough memory");
-        return -1;
-    }
-    const int status =
-        replace(tables, catalog != NULL ? catalog : &alone, configs, true, error, error_bytes);
-    sw_places_fini(&alone);
-    return status;
-}
-
-int sw_tables_apply(struct sw_tables *tables, const struct sw_places *catalog,
-                    const struct sw_config *const *configs, char *error, size_t error_bytes)
-{
-    return replace(tables, catalog, configs, false, error, error_bytes);
 }

@@ -100,6 +100,7 @@ struct sw_tables *sw_tables_create(uint32_t most, const struct sw_served *first,
     tables->first = served;
     sw_list_init(&tables->handles);
     pthread_mutex_init(&tables->change, NULL);
+    pthread_mutex_init(&tables->held, NULL);
     pthread_mutex_init(&tables->lock, NULL);
     pthread_cond_init(&tables->moved, NULL);
     return tables;
@@ -122,6 +123,7 @@ void sw_tables_destroy(struct sw_tables *tables)
     sw_tables_free_view(tables->view);
     pthread_cond_destroy(&tables->moved);
     pthread_mutex_destroy(&tables->lock);
+    pthread_mutex_destroy(&tables->held);
     pthread_mutex_destroy(&tables->change);
     free(tables);
 }
@@ -210,13 +212,13 @@ bool sw_tables_unpin(struct sw_tables *tables, struct sw_served *served)
 
 const struct sw_tables_view *sw_tables_hold(struct sw_tables *tables)
 {
-    pthread_mutex_lock(&tables->change);
-    return tables->view; /* only the owner of `change` replaces it */
+    pthread_mutex_lock(&tables->held);
+    return tables->view;
 }
 
 void sw_tables_release(struct sw_tables *tables)
 {
-    pthread_mutex_unlock(&tables->change);
+    pthread_mutex_unlock(&tables->held);
 }
 
 /* --- turns and claims ------------------------------------------------------------------------- */

@@ -191,7 +191,9 @@ static inline bool sw_tables_leaves(const struct sw_served *served)
     return __atomic_load_n(&served->leaves, __ATOMIC_RELAXED);
 }
 
-/* Stops changes, and returns the newest view, which stays until sw_tables_release. */
+/* Returns the newest view, and lets no change get its number or publish another view until
+ * sw_tables_release. A DROP that waits for the requests of its table has published its view and has
+ * no number yet. */
 const struct sw_tables_view *sw_tables_hold(struct sw_tables *tables);
 void sw_tables_release(struct sw_tables *tables);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tables_parts.h - internals of the tables. tables.c has the views and the loops; change.c has the
- * changes.
+ * tables_parts.h - internals of the tables. tables.c has the views and the loops, change.c the
+ * changes, restore.c the places of a data directory.
  */
 #ifndef SHERWOOD_SERVER_TABLES_TABLES_PARTS_H
 #define SHERWOOD_SERVER_TABLES_TABLES_PARTS_H
@@ -14,7 +14,8 @@ enum claim { CLAIM_NONE, CLAIM_SEVERAL, CLAIM_REPLICATION };
 
 struct sw_tables {
     struct sw_tables_owner owner;
-    pthread_mutex_t change; /* locked during a change; taken before `lock` */
+    pthread_mutex_t change; /* locked during a change; taken before `held` */
+    pthread_mutex_t held;   /* locked while `view` may not be replaced; taken before `lock` */
     pthread_mutex_t lock;   /* protects the fields below */
     pthread_cond_t moved;   /* a loop has followed or settled */
     struct sw_tables_view *view;
@@ -32,6 +33,13 @@ void sw_tables_free_view(struct sw_tables_view *view);
 
 /* Returns where a place with this number is in the view, or UINT32_MAX. */
 uint32_t sw_tables_index(const struct sw_tables_view *view, uint32_t number);
+
+/* Publishes a view, waits for the loops, frees the view before, and closes the table that `view`
+ * lacks; `dropped` NULL: none. The caller has locked `change`. (change.c) */
+void sw_tables_replace_view(struct sw_tables *tables, struct sw_tables_view *view,
+                            struct sw_served *dropped);
+/* Closes a table that no loop uses, and frees it. NULL is allowed. (change.c) */
+void sw_tables_close(struct sw_tables *tables, struct sw_served *served);
 
 /* Changes options of a table. change->config receives those of before. (change_alter.c) */
 enum sw_places_status sw_tables_alter(struct sw_tables *tables, struct sw_tables_view *next,

@@ -325,6 +325,32 @@ def a_log_of_dropped_tables():
             equal(server.log().count("wrote "), 1, "one catalog")
 
 
+@case
+def a_drop_beside_a_broken_log():
+    """a DROP that waits for a frame on its table lets the broken log be mended, for which that frame waits"""
+    faults = Faults()
+    with Directory() as folder:
+        with durable(folder, "always", "--loops", "1", errors="of the log has failed",
+                     environment=faults.environment()) as server, server.replies() as dropper, server.connect() as writer:
+            equal(dropper.ask("TABLE", "CREATE", "a", "NUMBER", 5), "OK", "CREATE")
+            before = dropper.ask("TABLE", "LIST")
+            faults.sync.held = 1
+            try:
+                writer.sendall(wire.frame(wire.SET, [1], [1], table=5))
+                eventually(lambda: faults.sync.waiting > 0, "the log is being written")
+                dropper.socket.sendall(wire.command("TABLE", "DROP", "a"))
+                with server.replies() as other:
+                    eventually(lambda: other.ask("TABLE", "LIST") != before, "the DROP is visible")
+                faults.sync.fail(1)
+            finally:
+                faults.sync.held = 0
+            equal((wire.read_frame(writer).status, dropper.read()), (0, "OK"), "the frame and the DROP")
+            equal([dropper.ask("SET", 1, 1), dropper.ask("TABLE", "CREATE", "b")], ["OK", "OK"], "the log continues")
+            server.end_by_kill()
+        with durable(folder, "always") as server, server.replies() as replies:
+            equal((number(replies, "default", 1), replies.ask("TABLE", "INFO", "a")), (1, "ERR no such table"), "after a kill")
+
+
 def tool(*words, rc=0):
     """Runs sherwood-cli, and returns its two outputs."""
     result = subprocess.run([CLI, *map(str, words)], text=True, capture_output=True, timeout=60, check=False)
