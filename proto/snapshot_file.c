@@ -4,13 +4,13 @@
  */
 #include "proto/snapshot_file.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "proto/check.h"
 #include "proto/value_type.h"
 
 #define CHECK_AT 4088
-#define TABLE_AT 200
 #define BLOCK_MAGIC 0x42535753U /* SWSB */
 #define BLOCK_CHECKED 32        /* bytes of a block's head that its own check covers */
 #define COLUMN_ALIGN 64
@@ -21,6 +21,10 @@
 
 static const char header_magic[8] = {'S', 'W', 'S', 'N', 'A', 'P', 0, 1};
 static const char footer_magic[8] = {'S', 'W', 'S', 'N', 'A', 'P', 'E', 'N'};
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "fields are written as they lie in memory"
+#endif
 
 static void put32(uint8_t *bytes, uint32_t value)
 {
@@ -114,56 +118,77 @@ uint64_t sw_snapshot_file_bytes(const struct sw_snapshot_header *header)
 
 /* --- header ----------------------------------------------------------------------------------- */
 
-static void begin_header(uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES], uint32_t version,
-                         const uint8_t log_id[SW_SNAPSHOT_ID_BYTES])
+/* Where a member of a header lies in its bytes. Numbers are little-endian. */
+struct field {
+    uint16_t at;
+    uint16_t member;
+    uint16_t bytes;
+};
+#define FIELD(header, name, at)                                               \
+    {                                                                         \
+        at, offsetof(struct header, name), sizeof(((struct header *)0)->name) \
+    }
+#define FIELDS_OF_BOTH(header)                                                               \
+    FIELD(header, log_id, 16), FIELD(header, sequence, 32), FIELD(header, incarnation, 88),  \
+        FIELD(header, wall_us, 96), FIELD(header, writer, 112), FIELD(header, segment, 184), \
+        FIELD(header, segments_from, 192)
+#define COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
+
+static const struct field snapshot_fields[] = {
+    FIELDS_OF_BOTH(sw_snapshot_header),
+    FIELD(sw_snapshot_header, entries, 40),
+    FIELD(sw_snapshot_header, key_bytes, 48),
+    FIELD(sw_snapshot_header, value_bytes, 52),
+    FIELD(sw_snapshot_header, engine, 56),
+    FIELD(sw_snapshot_header, value_format, 60),
+    FIELD(sw_snapshot_header, block_entries, 64),
+    FIELD(sw_snapshot_header, columns, 68),
+    FIELD(sw_snapshot_header, capacity, 72),
+    FIELD(sw_snapshot_header, epoch, 80),
+    FIELD(sw_snapshot_header, policy, 104),
+    FIELD(sw_snapshot_header, value_type, 108),
+    FIELD(sw_snapshot_header, key_text_bytes, 176),
+    FIELD(sw_snapshot_header, key_form, 180),
+    FIELD(sw_snapshot_header, table, 200),
+};
+
+static const struct field catalog_fields[] = {
+    FIELDS_OF_BOTH(sw_catalog_header),
+    FIELD(sw_catalog_header, bytes, 40),
+    FIELD(sw_catalog_header, check, 48),
+};
+
+static void put_header(const void *header, const struct field *fields, size_t count,
+                       uint32_t version, uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])
 {
     memset(bytes, 0, SW_SNAPSHOT_HEADER_BYTES);
     memcpy(bytes, header_magic, sizeof(header_magic));
     put32(bytes + 8, version);
     put32(bytes + 12, SW_SNAPSHOT_HEADER_BYTES);
-    memcpy(bytes + 16, log_id, SW_SNAPSHOT_ID_BYTES);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(bytes + fields[i].at, (const uint8_t *)header + fields[i].member, fields[i].bytes);
+    }
+    put64(bytes + CHECK_AT, sw_check64(bytes, CHECK_AT, 0));
+}
+
+static void get_header(void *header, const struct field *fields, size_t count,
+                       const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])
+{
+    for (size_t i = 0; i < count; i++) {
+        memcpy((uint8_t *)header + fields[i].member, bytes + fields[i].at, fields[i].bytes);
+    }
 }
 
 void sw_snapshot_put_header(const struct sw_snapshot_header *header,
                             uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])
 {
-    begin_header(bytes, SW_SNAPSHOT_VERSION, header->log_id);
-    put64(bytes + 32, header->sequence);
-    put64(bytes + 40, header->entries);
-    put32(bytes + 48, header->key_bytes);
-    put32(bytes + 52, header->value_bytes);
-    put32(bytes + 56, header->engine);
-    put32(bytes + 60, header->value_format);
-    put32(bytes + 64, header->block_entries);
-    put32(bytes + 68, header->columns);
-    put64(bytes + 72, header->capacity);
-    put64(bytes + 80, header->epoch);
-    put64(bytes + 88, header->incarnation);
-    put64(bytes + 96, header->wall_us);
-    put32(bytes + 104, header->policy);
-    put32(bytes + 108, header->value_type);
-    memcpy(bytes + 112, header->writer, SW_SNAPSHOT_TEXT_BYTES);
-    put32(bytes + 176, header->key_text_bytes);
-    put32(bytes + 180, header->key_form);
-    put64(bytes + 184, header->segment);
-    put64(bytes + 192, header->segments_from);
-    put32(bytes + TABLE_AT, header->table);
-    put64(bytes + CHECK_AT, sw_check64(bytes, CHECK_AT, 0));
+    put_header(header, snapshot_fields, COUNT(snapshot_fields), SW_SNAPSHOT_VERSION, bytes);
 }
 
 void sw_catalog_put_header(const struct sw_catalog_header *header,
                            uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES])
 {
-    begin_header(bytes, SW_SNAPSHOT_VERSION_CATALOG, header->log_id);
-    put64(bytes + 32, header->sequence);
-    put64(bytes + 40, header->bytes);
-    put64(bytes + 48, header->check);
-    put64(bytes + 88, header->incarnation);
-    put64(bytes + 96, header->wall_us);
-    memcpy(bytes + 112, header->writer, SW_SNAPSHOT_TEXT_BYTES);
-    put64(bytes + 184, header->segment);
-    put64(bytes + 192, header->segments_from);
-    put64(bytes + CHECK_AT, sw_check64(bytes, CHECK_AT, 0));
+    put_header(header, catalog_fields, COUNT(catalog_fields), SW_SNAPSHOT_VERSION_CATALOG, bytes);
 }
 
 uint64_t sw_catalog_file_bytes(const struct sw_catalog_header *header)
@@ -232,15 +257,7 @@ const char *sw_catalog_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
         return wrong;
     }
     memset(header, 0, sizeof(*header));
-    memcpy(header->log_id, bytes + 16, SW_SNAPSHOT_ID_BYTES);
-    header->sequence = get64(bytes + 32);
-    header->bytes = get64(bytes + 40);
-    header->check = get64(bytes + 48);
-    header->incarnation = get64(bytes + 88);
-    header->wall_us = get64(bytes + 96);
-    memcpy(header->writer, bytes + 112, SW_SNAPSHOT_TEXT_BYTES);
-    header->segment = get64(bytes + 184);
-    header->segments_from = get64(bytes + 192);
+    get_header(header, catalog_fields, COUNT(catalog_fields), bytes);
     return header->bytes <= SW_CATALOG_BYTES_MAX && header->writer[SW_SNAPSHOT_TEXT_BYTES - 1] == 0
                ? NULL
                : "has impossible values in its header";
@@ -254,27 +271,7 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
         return wrong;
     }
     memset(header, 0, sizeof(*header));
-    memcpy(header->log_id, bytes + 16, SW_SNAPSHOT_ID_BYTES);
-    header->sequence = get64(bytes + 32);
-    header->entries = get64(bytes + 40);
-    header->key_bytes = get32(bytes + 48);
-    header->value_bytes = get32(bytes + 52);
-    header->engine = get32(bytes + 56);
-    header->value_format = get32(bytes + 60);
-    header->block_entries = get32(bytes + 64);
-    header->columns = get32(bytes + 68);
-    header->capacity = get64(bytes + 72);
-    header->epoch = get64(bytes + 80);
-    header->incarnation = get64(bytes + 88);
-    header->wall_us = get64(bytes + 96);
-    header->policy = get32(bytes + 104);
-    header->value_type = get32(bytes + 108);
-    memcpy(header->writer, bytes + 112, SW_SNAPSHOT_TEXT_BYTES);
-    header->key_text_bytes = get32(bytes + 176);
-    header->key_form = get32(bytes + 180);
-    header->segment = get64(bytes + 184);
-    header->segments_from = get64(bytes + 192);
-    header->table = get32(bytes + TABLE_AT);
+    get_header(header, snapshot_fields, COUNT(snapshot_fields), bytes);
     if ((header->columns & ~(uint32_t)KNOWN_COLUMNS) != 0) {
         *is_newer = true;
         return "has columns that this program does not know";
