@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """The operations of a cache by bulk frames: scores, evictions, ranges of scores, epochs, sums."""
 
+import importlib.util
 import random
 import struct
 
 import wire
-from harness import BUILD, case, check, drawn_seed, equal, main, relay, run, start
+from harness import BUILD, ROOT, Skip, case, check, drawn_seed, equal, main, run, start
 
 CLI = BUILD / "sherwood-cli"
 VALUE = 20
@@ -55,29 +56,21 @@ class Model:
             self.scores.append(self.held[key][1] if key in self.held else 0)
 
 
-OPERATIONS = {wire.SET: True, wire.SET_ABSENT: True, wire.SET_PRESENT: True, wire.GET: False,
-              wire.PEEK: False, wire.DELETE: False, wire.FIND_OR_INSERT: True,
-              wire.SET_SCORE: False, wire.SET_VALUE: True, wire.ADD_U32: True,
-              wire.ADD_PRESENT_U32: True}
+WITH_VALUES = ("SET", "SET_ABSENT", "SET_PRESENT", "FIND_OR_INSERT", "SET_VALUE", "ADD_U32", "ADD_PRESENT_U32")
+OPERATIONS = (*WITH_VALUES, "GET", "PEEK", "DELETE", "SET_SCORE")
 
 
-def one_frame(connection, model, draw, unused):
-    """Sends a frame of a random operation and checks its reply."""
-    operation = draw.choice([wire.SET] * 4 + list(OPERATIONS))
-    keys = [draw.randrange(300) for _ in range(draw.randrange(1, 100))]
-    values = [struct.pack("<5I", *(draw.getrandbits(32) for _ in range(5))) for _ in keys]
-    values = values if OPERATIONS[operation] else None
-    scores = [unused.pop() for _ in keys]  # no two alike: a tie would go by slots
-    if operation == wire.PEEK:
-        scores = None
+def one_call(interface, model, draw, unused):
+    """Carries out a random operation and checks its results."""
+    name = draw.choice(["SET"] * 4 + list(OPERATIONS))
+    keys = [draw.randrange(300) for _ in range(draw.randrange(1, 100) if draw.random() < .9 else 700)][:interface.keys_max]
+    values = [struct.pack("<5I", *(draw.getrandbits(32) for _ in range(5))) for _ in keys] if name in WITH_VALUES else None
+    scores = None if name == "PEEK" else [next(unused) for _ in keys]  # no two alike: a tie would go by slots
     wants = {"want_values": draw.random() < .5, "want_found": draw.choice([None, False]),
              "want_scores": draw.random() < .5, "want_not_admitted": draw.random() < .5,
              "want_evicted": draw.choice([0, 1, 2, 3, 4, 5, 7])}
     model.evicted, model.turned_away, model.found, model.values, model.scores = [], [], [], [], []
-    model.apply(operation, keys, values, scores)
-    reply = wire.exchange(connection, wire.cache_frame(operation, keys, values, scores, VALUE, **wants))
-    what = f"operation {operation} on {len(keys)} keys, {wants}"
-    equal(reply.status, wire.OK, what + ": " + reply.message)
+    model.apply(getattr(wire, name), keys, values, scores)
     expected = {
         "values": model.values if wants["want_values"] else None,
         "found": model.found if wants["want_found"] is None else None,
@@ -87,45 +80,113 @@ def one_frame(connection, model, draw, unused):
         "evicted_values": [e[1] for e in model.evicted] if wants["want_evicted"] & 2 else None,
         "evicted_scores": [e[2] for e in model.evicted] if wants["want_evicted"] & 4 else None,
     }
-    equal(reply.arrays(), {k: v for k, v in expected.items() if v is not None}, what)
-    equal((reply.hits, reply.not_admitted), (sum(model.found), sum(model.turned_away)), what)
+    what = f"{name} on {len(keys)} keys, {wants}"
+    arrays, *counts = interface.call(name, keys, values, scores, wants)
+    equal(arrays, {k: v for k, v in expected.items() if v is not None}, what)
+    equal(counts, [sum(model.found), sum(model.turned_away)][:len(counts)], what)
     return len(model.evicted), sum(model.turned_away)
+
+
+class Frames:
+    """Bulk frames."""
+    keys_max = 100
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def ask(self, operation, **header):
+        reply = wire.exchange(self.connection, wire.envelope(wire.header_of(operation, **header)))
+        equal(reply.status, wire.OK, reply.message)
+        return reply
+
+    def call(self, name, keys, values, scores, wants):
+        reply = wire.exchange(self.connection, wire.cache_frame(getattr(wire, name), keys, values, scores, VALUE, **wants))
+        equal(reply.status, wire.OK, f"{name}: {reply.message}")
+        return reply.arrays(), reply.hits, reply.not_admitted
+
+    def count(self, low, high):
+        return self.ask(wire.COUNT_SCORES, score_min=low, score_max=high).matched
+
+    def erase(self, low, high):
+        return self.ask(wire.ERASE_SCORES, score_min=low, score_max=high).matched
+
+    def scan(self, *bounds):
+        header = dict(zip(("score_min", "score_max"), bounds)) | ({"by_score": True} if bounds else {})
+        reply = self.ask(wire.SCAN, count=SLOTS, want_scores=True, key_bytes=8, value_bytes=VALUE, **header)
+        equal(reply.cursor, 0, "cursor")
+        return reply.entries()
+
+
+class Library:
+    """libsherwood by the Python package, which splits calls into frames."""
+    keys_max = 700
+
+    def __init__(self, package, client):
+        self.np, self.client = package.np, client
+        self.count, self.erase = client.count_scores, client.erase_scores
+
+    def call(self, name, keys, values, scores, wants):
+        np, evicted = self.np, wants["want_evicted"]
+        wanted = {"previous": wants["want_values"], "found": wants["want_found"] is None, "scores": wants["want_scores"],
+                  "not_admitted": wants["want_not_admitted"], "evicted": evicted}
+        got = self.client.run_many(
+            name.lower(), keys, values and np.frombuffer(b"".join(values), np.uint32).reshape(-1, 5),
+            scores=scores and np.array(scores, np.uint64), want=[result for result in wanted if wanted[result]])
+        rows = {"values": got.previous, "evicted_values": got.evicted_values if evicted & 2 else None}
+        arrays = {"found": got.found, "not_admitted": got.not_admitted, "scores": got.scores, "evicted_keys": got.evicted_keys,
+                  "evicted_scores": got.evicted_scores if evicted & 4 else None}
+        return {**{k: [row.tobytes() for row in v] for k, v in rows.items() if v is not None},
+                **{k: [int(n) for n in v] for k, v in arrays.items() if v is not None}},
+
+    def scan(self, *bounds):
+        return [(int(key), value.tobytes(), 0) for keys, values in self.client.scan(batch=50, scores=bounds or None)
+                for key, value in zip(keys, values)]
 
 
 @case
 def every_operation():
     """custom scores: frames of every operation equal a model, with and without requested results"""
+    with start(*FLAGS, "--policy", "custom", "--value-bytes", str(VALUE)) as server, server.connect() as connection:
+        beside_the_model(Frames(connection))
+
+
+@case
+def libsherwood():
+    """libsherwood: calls of several frames, with scores and evictions, equal the model"""
+    if not importlib.util.find_spec("numpy") or not (ROOT / "build/python/lib/sherwood").exists():
+        raise Skip("the Python package is not built: make python")
+    import package  # pylint: disable=import-outside-toplevel
+    for limit in ("64", "256"):
+        with start(*FLAGS, "--policy", "custom", "--value-bytes", str(VALUE), "--frame-ops-max", limit) as server, \
+                package.sherwood.connect(server.address(), value_dtype=package.np.uint32) as client:
+            beside_the_model(Library(package, client))
+
+
+def beside_the_model(interface):
     draw = random.Random(drawn_seed())
-    unused = draw.sample(range(1, 10**9), 40000)
-    model, evicted, turned_away = Model(), 0, 0
-    with start(*FLAGS, "--policy", "custom", "--value-bytes", str(VALUE)) as server:
-        with server.connect() as connection:
-            for _ in range(250):
-                some = one_frame(connection, model, draw, unused)
-                evicted, turned_away = evicted + some[0], turned_away + some[1]
-            check(evicted > 100 and turned_away > 100, f"{evicted} left, {turned_away} did not come")
-            ranges(connection, model)
+    model, evicted, turned_away, unused = Model(), 0, 0, iter(draw.sample(range(1, 10**9), 80000))
+    for turn in range(250):
+        some = one_call(interface, model, draw, unused)
+        evicted, turned_away = evicted + some[0], turned_away + some[1]
+        if turn % 50 == 49:
+            ranges(interface, model)
+    check(evicted > 100 and turned_away > 100, f"{evicted} left, {turned_away} did not come")
 
 
-def ranges(connection, model):
+def ranges(interface, model):
     """Counts, lists and erases a range of scores."""
+    def listed(entries, *bounds):
+        shows = isinstance(interface, Frames)  # the package shows no scores
+        equal(sorted(interface.scan(*bounds)), sorted((k, v, s if shows else 0) for k, (v, s) in entries.items()), f"scan {bounds}")
     scores = sorted(entry[1] for entry in model.held.values())
     low, high = scores[len(scores) // 5], scores[len(scores) * 3 // 4]
-    matching = sorted((k, v, s) for k, (v, s) in model.held.items() if low <= s <= high)
-    bounds = {"score_min": low, "score_max": high}
-    widths = {"key_bytes": 8, "value_bytes": VALUE}
-    reply = wire.exchange(connection, wire.envelope(wire.header_of(wire.COUNT_SCORES, **bounds)))
-    equal((reply.status, reply.matched), (wire.OK, len(matching)), "count")
-    reply = wire.exchange(connection, wire.envelope(wire.header_of(
-        wire.SCAN, count=SLOTS, by_score=True, want_scores=True, **bounds, **widths)))
-    equal((reply.status, reply.cursor), (wire.OK, 0), reply.message)
-    equal(sorted(reply.entries()), matching, "scan of a range")
-    reply = wire.exchange(connection, wire.envelope(wire.header_of(wire.ERASE_SCORES, **bounds)))
-    equal((reply.status, reply.matched), (wire.OK, len(matching)), "erase")
-    reply = wire.exchange(connection, wire.envelope(wire.header_of(
-        wire.SCAN, count=SLOTS, want_scores=True, **widths)))
-    rest = sorted((k, v, s) for k, (v, s) in model.held.items() if not low <= s <= high)
-    equal(sorted(reply.entries()), rest, "what is left")
+    matching = {k: entry for k, entry in model.held.items() if low <= entry[1] <= high}
+    equal(interface.count(low, high), len(matching), "count")
+    listed(matching, low, high)
+    equal(interface.erase(low, high), len(matching), "erase")
+    for key in matching:
+        del model.held[key]
+    listed(model.held)
 
 
 @case
@@ -271,15 +332,6 @@ def sherwood_cli():
         answer = run(CLI, "-p", server.port, "EPOCH", 2, rc=1)
         check("epoch 2 has passed" in answer, answer)
         check("policy:epoch-lfu\n" in run(CLI, "-p", server.port, "INFO"), "INFO")
-
-
-@case
-def libsherwood():
-    """libsherwood: calls of several frames and requests, with scores and evictions"""
-    for limit in ("64", "256"):
-        with start(*FLAGS, "--policy", "custom", "--value-bytes", "16", "--frame-ops-max",
-                   limit) as server:
-            relay(BUILD / "tests" / "integration" / "peer_scores", server.address(), str(drawn_seed()))
 
 
 main()
