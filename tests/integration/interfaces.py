@@ -17,6 +17,7 @@ from ring import FOUND, KEYS, OPERANDS, VALUES, Ring, place
 class Frames:
     """Bulk frames."""
     takes_times = True
+    counts = 1, 5, 70  # keys of a call
     wants = True, True  # values, bits
 
     def __init__(self, server, shape):
@@ -83,6 +84,7 @@ class Rings(Frames):
 
 class Library(Frames):
     """libsherwood: sherwood_run, and the functions of operations that have more than values."""
+    counts = 1, 5, 300  # the last one is more than --frame-ops-max
 
     def __init__(self, server, shape):
         self.lib, self.shape, self.client = ctypes.CDLL(str(BUILD / "libsherwood.so")), shape, ctypes.c_void_p()
@@ -129,6 +131,7 @@ class Library(Frames):
 class Python(Frames):
     """run_many of the Python package."""
     takes_times = False
+    counts = Library.counts
 
     def __init__(self, server, shape):
         import package  # pylint: disable=import-outside-toplevel

@@ -9,9 +9,8 @@ import re
 import struct
 
 import wire
-from harness import BACKEND, BUILD, Server, case, check, equal, error_of, main, refusal, relay, run, start
+from harness import BACKEND, BUILD, Server, case, check, equal, error_of, main, refusal, run, start
 
-PEER = BUILD / "tests" / "integration" / "peer_engines"
 CLI = BUILD / "sherwood-cli"
 CACHE = ("--engine", "cache", "--capacity", "4096")
 CUCKOO = ("--engine", "cuckoo", "--capacity", "64K")
@@ -30,8 +29,6 @@ def robin_hood_is_named():
         hello = replies.ask("HELLO")
         equal(hello[hello.index(b"engine") + 1], b"robin_hood", "HELLO")
         check(any('engine="robin_hood"' in name for name in server.metrics()), "metrics")
-        relay(PEER, server.address(), "robin_hood")
-        equal(server.metrics()["sherwood_evictions_total"], 0, "evictions")
 
 
 # --- cuckoo --------------------------------------------------------------------------------------
@@ -78,7 +75,6 @@ def cuckoo_refusals_keep_their_place():
 def cuckoo_in_frames():
     """cuckoo in frames: operations on keys work; unsupported ones are refused, and the connection stays open"""
     with start(*CUCKOO) as server, server.connect() as connection:
-        relay(PEER, server.address(), "cuckoo")
         connection.sendall(wire.frame(wire.SCAN, count=10, key_bytes=8, value_bytes=8)
                            + wire.frame(wire.PING, request_id=2))
         reply = wire.read_frame(connection)
@@ -256,7 +252,6 @@ def cache_with_fixed_values():
             reply = wire.call(frames, wire.GET, [1, 2], value_bytes=16, want_values=True)
             equal(reply.body[:32], bytes(range(16)) + bytes(16), "values in a frame")
             equal(reply.body[64] & 3, 1, "found")
-        relay(PEER, server.address(), "cache")
 
 
 @case
@@ -287,16 +282,6 @@ def cache_in_frames():
         equal((reply.status, reply.message),
               (wire.UNKNOWN_OPERATION, "the cache engine has no INCREMENT: values are not integers; " + wire.INTEGERS), "INCREMENT")
         equal(wire.call(connection, wire.PING).status, wire.OK, "the connection goes on")
-
-
-@case
-def cache_with_libsherwood():
-    """cache with libsherwood: every byte of every value, both modes, every policy, both key widths"""
-    for flags in (("--policy", "lru"), ("--policy", "lfu", "--cache-mode", "throughput"),
-                  ("--policy", "epoch-lru", "--key-bits", "32"), ("--policy", "epoch-lfu")):
-        with start("--engine", "cache", "--capacity", "8K", "--value-bytes", "40", *flags) as server:
-            check(f"{flags[1]} policy" in server.line, server.line)
-            relay(PEER, server.address(), "cache")
 
 
 @case

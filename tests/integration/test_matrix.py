@@ -38,11 +38,13 @@ SHAPES = (
     Shape("rows of bf16", ("--value-bytes", "8", "--value-type", "bf16"), 8, 8, "bf16"),
     Shape("rows of bytes", ("--value-bytes", "20"), 8, 20, "bytes"),
     Shape("rows of strings", ("--value-bytes", "20", "--value-type", "string"), 8, 24, "string"),
-    Shape("a cache", ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed"), 8, 8, "bytes", "cache"))
+    Shape("a cache", ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "--policy", "lfu"), 8, 8, "bytes", "cache"),
+    Shape("a cache of strings", ("--engine", "cache", "--value-bytes", "20", "--key-bits", "32", "--policy", "epoch-lfu",
+                                 "--cache-mode", "throughput"), 4, 24, "string", "cache"))
 EMULATED = BUILD / "emulator" / "sherwoodd"
 CUDA = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "0", "--loops", "1", "--frame-ops-max", "512",
         "--round-ops-max", "1024")
-SMALL = ("--backend", "cpu", "--capacity", "4K", "--max-capacity", "0", "--frame-ops-max", "4096", "--round-ops-max", "4096")
+SMALL = ("--backend", "cpu", "--capacity", "4K", "--max-capacity", "0", "--frame-ops-max", "128", "--round-ops-max", "4096")
 OF_STRINGS = {"string": ("incrby", "decrby")}  # commands that work on decimal texts
 POOL = list(range(1, 7))
 IN_MULTI = dict(re.findall(r'X\(\w+, "(\w+)", -?\d+, .*?, (?:FAST|SLOW), (\w+), ',
@@ -94,7 +96,8 @@ def carried_out(interface, table, ask, what):
 
 
 def by_arrays(rng, interface, table, what):
-    """Sends each row through an interface: with one key, with a few, and with many that repeat."""
+    """Sends each row through an interface: with one key, with a few, and with many that repeat. The libraries split the
+    last call into several frames."""
     shape, of = table.shape, {row.name: row for row in ROWS}
     for row in rng.sample(ROWS, len(ROWS)):
         if interface.absent(row):
@@ -103,7 +106,7 @@ def by_arrays(rng, interface, table, what):
         if floats:  # no bytes that are NaN
             carried_out(interface, table, Ask(of["DELETE"], POOL[3:], None), what)
             carried_out(interface, table, Ask(of["SET"], POOL[:3], draw_floats(rng, row, shape, 3)), what)
-        for count in (1, 5, 70):
+        for count in interface.counts:
             ask = draw(rng, row, table, POOL, count)
             if floats:
                 ask.operands = draw_floats(rng, row, shape, count)

@@ -9,10 +9,9 @@ import tempfile
 import numpy as np
 
 import wire
-from harness import BUILD, Server, case, drawn_seed, equal, main, relay
+from harness import Server, case, drawn_seed, equal, main
 
 SEED = drawn_seed()
-PEER = BUILD / "tests" / "integration" / "peer_sums"
 CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
 NUMBERS = {"f32": np.uint32, "f16": np.uint16, "bf16": np.uint16, "u32": np.uint32, "u64": np.uint64, "i64": np.uint64, "f64": np.uint64}
 ADDS = {"i64": "U64"}  # the element of the ADD, if it is another
@@ -241,14 +240,6 @@ def by_resp():
             for words, error in cases:
                 equal(replies.ask("ADD", 1, *words), wire.Error(error), (flags, words))
             equal(replies.ask("DBSIZE"), 0, "DBSIZE")
-
-
-@case
-def by_the_library():
-    """sherwood_add on rows of every type; rows of bytes are refused"""
-    for kind in ("f32", "f16", "bf16", "u32", "u64", "i64", "f64", "bytes"):
-        with Server(*CPU, "--value-bytes", "64", "--value-type", kind, "--frame-ops-max", "4096") as server:
-            relay(PEER, server.address())
 
 
 @case

@@ -5,9 +5,8 @@
 import struct
 
 import wire
-from harness import BUILD, Server, case, check, equal, error_of, main, refusal, relay, run
+from harness import BUILD, Server, case, check, equal, error_of, main, refusal, run
 
-PEER = BUILD / "tests" / "integration" / "peer_engines"
 LOAD = BUILD / "sherwood-load"
 ROWS = ("--backend", "cpu", "--capacity", "4096", "--frame-ops-max", "0", "--value-bytes")
 
@@ -91,8 +90,6 @@ def rows_in_frames():
         with Server(*ROWS, *flags) as server, server.connect() as connection:
             info = wire.call(connection, wire.HELLO).info
             equal((info[11], info.get(32, 0), info[33], info[3]), told, f"{flags}: greeting")
-            if told[0] == 2:
-                relay(PEER, server.address(), "rows")
             connection.sendall(wire.cache_frame(wire.SUM, [1], [b"x" * told[3]], value_bytes=told[3]))
             reply = wire.read_frame(connection)
             equal((reply.status, reply.message), (
