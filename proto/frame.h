@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "proto/operation.h"
+#include "proto/trace.h"
 #include "proto/value_type.h"
 
 #define SW_FRAME_MAGIC 0xD5
@@ -154,6 +155,8 @@ struct sw_request {
     uint32_t table;    /* number of a place; 0: that of the default table */
     uint32_t table_id; /* the table in the place must have this id; 0: any */
     bool names_table;  /* HELLO has a table_name: sw_frame_table_name_decode */
+    bool is_sampled;   /* the request has a trace context with the flag `sampled`:
+                          sw_frame_trace_decode */
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with
@@ -362,6 +365,13 @@ int sw_frame_table_name_decode(const uint8_t *header, size_t size, char name[SW_
 /* Does what sw_request_encode does, for a HELLO with a table_name. */
 int sw_frame_table_name_encode(const struct sw_request *request, const char *name, uint8_t *out,
                                size_t out_bytes);
+
+/* Decodes the trace context of a header whose request is_sampled. Returns 0, or SW_FRAME_E_HEADER
+ * if there is none. */
+int sw_frame_trace_decode(const uint8_t *header, size_t size, struct sw_trace *trace);
+/* Does what sw_request_encode does, for a request with a trace context. Ignores is_sampled. */
+int sw_frame_trace_encode(const struct sw_request *request, const struct sw_trace *trace,
+                          uint64_t body_bytes, uint8_t *out, size_t out_bytes);
 
 /* Checks a request against the widths of the table, the limit of keys in a frame, and the length of
  * the frame's body. Returns 0 or an error. */

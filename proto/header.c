@@ -74,6 +74,16 @@ static const Sherwood__Request *unpack_request(const uint8_t *header, size_t siz
     return sherwood__request__unpack(&arena->allocator, size, header);
 }
 
+/* Returns false if the message has no valid trace context. */
+static bool read_trace(const Sherwood__Request *in, struct sw_trace *trace)
+{
+    if (in->traceparent.len != sizeof(*trace)) {
+        return false;
+    }
+    memcpy(trace, in->traceparent.data, sizeof(*trace));
+    return sw_trace_is_valid(trace);
+}
+
 int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *request)
 {
     alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
@@ -83,6 +93,7 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         explicit_bzero(memory, sizeof(memory)); /* the header may contain a password */
         return SW_FRAME_E_HEADER;
     }
+    struct sw_trace trace;
     *request = (struct sw_request){
         .operation = (uint32_t)in->operation,
         .declines_found =
@@ -91,6 +102,8 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .operand_type = (uint32_t)in->operand_type,
         .times = (uint32_t)in->times,
         .names_table = in->table_name.len > 0,
+        .is_sampled =
+            in->traceparent.len > 0 && read_trace(in, &trace) && sw_trace_is_sampled(&trace),
 #define COPY(field) .field = in->field,
         REQUEST_FIELDS(COPY)
 #undef COPY
@@ -144,6 +157,18 @@ int sw_frame_table_name_decode(const uint8_t *header, size_t size, char name[SW_
         copy_text(name, SW_FRAME_TABLE_BYTES, in->table_name);
     }
     explicit_bzero(memory, sizeof(memory)); /* the header may contain a password */
+    return good ? 0 : SW_FRAME_E_HEADER;
+}
+
+int sw_frame_trace_decode(const uint8_t *header, size_t size, struct sw_trace *trace)
+{
+    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    struct sw_arena arena;
+    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
+    const bool good = in != NULL && read_trace(in, trace);
+    if (in == NULL || in->password.len > 0) {
+        explicit_bzero(memory, sizeof(memory));
+    }
     return good ? 0 : SW_FRAME_E_HEADER;
 }
 
@@ -346,6 +371,14 @@ int sw_frame_table_name_encode(const struct sw_request *request, const char *nam
     Sherwood__Request message = message_of(request);
     message.table_name = borrow_text(name, SW_FRAME_TABLE_BYTES);
     return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
+}
+
+int sw_frame_trace_encode(const struct sw_request *request, const struct sw_trace *trace,
+                          uint64_t body_bytes, uint8_t *out, size_t out_bytes)
+{
+    Sherwood__Request message = message_of(request);
+    message.traceparent = (ProtobufCBinaryData){sizeof(*trace), (uint8_t *)(uintptr_t)trace};
+    return encode(&message.base, sw_request_version(request), body_bytes, out, out_bytes);
 }
 
 int sw_frame_words_encode(const struct sw_request *request, const char *const *words,

@@ -64,6 +64,28 @@ static void check_login(const uint8_t *header, size_t size, const struct sw_requ
     require(memcmp(&login, &again, sizeof(login)) == 0);
 }
 
+/* A trace context that was understood survives being written and read once more. */
+static void check_trace(const uint8_t *header, size_t size, const struct sw_request *request)
+{
+    struct sw_trace trace, again;
+    struct sw_request decoded;
+    struct sw_frame_prefix prefix;
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    const bool has_trace = sw_frame_trace_decode(header, size, &trace) == 0;
+    require(!request->is_sampled || has_trace);
+    if (!has_trace) {
+        return;
+    }
+    require(sw_trace_is_valid(&trace) && sw_trace_is_sampled(&trace) == request->is_sampled);
+    int bytes = sw_frame_trace_encode(request, &trace, 0, head, sizeof(head));
+    require(bytes > 0 && sw_frame_prefix_decode(head, (size_t)bytes, BODY_MAX, &prefix) > 0);
+    const uint8_t *written = head + SW_FRAME_PREFIX_BYTES;
+    require(sw_frame_trace_decode(written, prefix.header_bytes, &again) == 0);
+    require(memcmp(&trace, &again, sizeof(trace)) == 0);
+    require(sw_request_decode(written, prefix.header_bytes, &decoded) == 0);
+    require(decoded.is_sampled == request->is_sampled);
+}
+
 static void check_request(const uint8_t *header, size_t size, uint64_t body_bytes)
 {
     struct sw_request request;
@@ -71,6 +93,7 @@ static void check_request(const uint8_t *header, size_t size, uint64_t body_byte
     require(error == 0 || error == SW_FRAME_E_HEADER);
     if (error == 0) {
         check_login(header, size, &request);
+        check_trace(header, size, &request);
     }
     if (error != 0) {
         return;
