@@ -7,8 +7,9 @@
 
 /* The largest number of frames in flight on a connection, even if the server allows more. */
 #define SW_CLIENT_FLIGHTS_MAX 256
-/* Room for the prefix and the header of a request, which consists of a few small integers. */
-#define SW_CLIENT_HEAD_BYTES_MAX 128
+/* Room for the prefix and the header of a request, which consists of a few small integers and
+ * perhaps a trace context. */
+#define SW_CLIENT_HEAD_BYTES_MAX 192
 /* The size of a connection's buffer for reading ahead. A long body goes past this buffer. */
 #define SW_CLIENT_BUFFER_BYTES 65536
 /* The size of the memory that receives unwanted bytes: padding, values without an array, the found

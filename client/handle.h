@@ -50,6 +50,9 @@ struct sherwood {
     bool has_cursors; /* a scan of this handle has not ended, or the caller vouches for cursors */
     uint32_t connections_made; /* since the handle was made */
 
+    bool has_trace; /* requests are sent with `trace` */
+    struct sw_trace trace;
+
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
     uint64_t incarnation; /* id of the server's log; 0: the server does not log writes */
     bool lost_writes;     /* a connection that has written ended since sherwood_wait_replicas */

@@ -43,8 +43,10 @@ static bool is_direct(const struct sw_client_flight *flight)
                             SW_CLIENT_LONG_BYTES;
 }
 
+/* Encodes the head of a frame. Only frames without a login, a table's name or words can have a
+ * trace context; `trace` may be NULL. */
 static int encode_head(struct sw_client_flight *flight, const struct sw_client_frame *frame,
-                       uint64_t body_bytes)
+                       const struct sw_trace *trace, uint64_t body_bytes)
 {
     if (frame->login != NULL) {
         return sw_frame_login_encode(&flight->header, frame->login, frame->long_head,
@@ -54,9 +56,13 @@ static int encode_head(struct sw_client_flight *flight, const struct sw_client_f
         return sw_frame_words_encode(&flight->header, frame->words, frame->words_count,
                                      frame->long_head, SW_FRAME_HEAD_BYTES_MAX);
     }
-    return frame->table_name != NULL
-               ? sw_frame_table_name_encode(&flight->header, frame->table_name, flight->head,
-                                            sizeof(flight->head))
+    if (frame->table_name != NULL) {
+        return sw_frame_table_name_encode(&flight->header, frame->table_name, flight->head,
+                                          sizeof(flight->head));
+    }
+    return trace != NULL
+               ? sw_frame_trace_encode(&flight->header, trace, body_bytes, flight->head,
+                                       sizeof(flight->head))
                : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
 }
 
@@ -74,7 +80,9 @@ struct sw_client_flight *sw_client_queue(struct sw_client_connection *connection
     }
     flight->is_direct = is_direct(flight);
     uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
-    int head_bytes = encode_head(flight, frame, body_bytes);
+    const struct sherwood *client = connection->client;
+    int head_bytes =
+        encode_head(flight, frame, client->has_trace ? &client->trace : NULL, body_bytes);
     if (head_bytes <= 0) {
         sw_client_flight_put_back(connection, flight);
         return NULL;

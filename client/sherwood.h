@@ -26,7 +26,7 @@
  * again. A handle may have several connections (options.stripes). It goes on with those that are
  * left.
  *
- * Memory: sherwood_connect allocates everything (about 230 KiB, and 150 KiB for each further
+ * Memory: sherwood_connect allocates everything (about 280 KiB, and 200 KiB for each further
  * connection), the other calls allocate nothing. By TLS each connection has 90 KiB more, and
  * OpenSSL allocates as it goes.
  *

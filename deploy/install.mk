@@ -49,7 +49,7 @@ install-programs: all
 install-library: all $(BUILD)/sherwood.pc $(BUILD)/sherwood-cuda.pc
 	install -d $(INSTALL_ROOT)/include $(INSTALL_LIB)/pkgconfig $(INSTALL_ROOT)/share/doc/sherwood/examples
 	install -m 644 client/sherwood.h client/sherwood-words.h client/sherwood-times.h client/sherwood-regions.h client/sherwood-cluster.h client/sherwood-replicas.h \
-	    client/sherwood-tables.h client/sherwood-cuda.h $(INSTALL_ROOT)/include/
+	    client/sherwood-tables.h client/sherwood-trace.h client/sherwood-cuda.h $(INSTALL_ROOT)/include/
 	install -m 644 $(BUILD)/libsherwood.a $(INSTALL_LIB)/
 	for name in libsherwood libsherwood-cuda; do \
 	  install -m 755 $(BUILD)/$$name.so.$(VERSION) $(INSTALL_LIB)/ && \

@@ -96,7 +96,7 @@ def staged():
         for name in ("usr/bin/sherwoodd", "usr/bin/sherwood-cli", "usr/bin/sherwood-load",
                      "usr/include/sherwood.h", "usr/include/sherwood-words.h", "usr/include/sherwood-times.h", "usr/include/sherwood-regions.h", "usr/lib/libsherwood.a", "usr/lib/libsherwood.so",
                      "usr/lib/pkgconfig/sherwood.pc", "usr/include/sherwood-cuda.h", "usr/include/sherwood-cluster.h",
-                     "usr/include/sherwood-replicas.h", "usr/include/sherwood-tables.h",
+                     "usr/include/sherwood-replicas.h", "usr/include/sherwood-tables.h", "usr/include/sherwood-trace.h",
                      "usr/lib/libsherwood-cuda.so", "usr/lib/pkgconfig/sherwood-cuda.pc", "usr/lib/systemd/system/sherwoodd.service",
                      "etc/sherwood/sherwood.conf"):
             check(name in names, f"{name} is missing from {names}")
