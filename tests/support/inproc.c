@@ -39,18 +39,16 @@ extern const struct cr_suite *__stop_cr_suites[] __attribute__((weak));
 /* What the process of a test tells its parent: memory of both. */
 struct told {
     bool is_over; /* the test's function has returned */
+    bool failed;  /* an assertion, of any thread, however the test ends */
     char why_skipped[WHY_SIZE];
 };
 
-/* The test this child runs. Assertions have no context argument. */
-static struct {
-    int failed; /* set by any thread of the test */
-    struct told *told;
-} current;
+/* The memory of the present test. Assertions have no context argument. */
+static struct told *told;
 
 static int exit_code(void)
 {
-    return __atomic_load_n(&current.failed, __ATOMIC_RELAXED) ? EXIT_FAILED : 0;
+    return __atomic_load_n(&told->failed, __ATOMIC_RELAXED) ? EXIT_FAILED : 0;
 }
 
 static void report(const char *file, int line, const char *expression, const char *format,
@@ -58,7 +56,7 @@ static void report(const char *file, int line, const char *expression, const cha
 {
     char why[1024];
     vsnprintf(why, sizeof(why), format, arguments);
-    __atomic_store_n(&current.failed, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&told->failed, true, __ATOMIC_RELAXED);
     const bool has_why = why[1] != '\0'; /* behind a space */
     fprintf(stderr, "%s:%d: Assertion failed: %s%s%s\n", file, line, expression, has_why ? ":" : "",
             has_why ? why : "");
@@ -95,7 +93,7 @@ void cr_skip_test(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(current.told->why_skipped, WHY_SIZE, format, arguments);
+    vsnprintf(told->why_skipped, WHY_SIZE, format, arguments);
     va_end(arguments);
     exit(exit_code() != 0 ? EXIT_FAILED : EXIT_SKIPPED);
 }
@@ -137,7 +135,7 @@ static double seconds(void)
 static bool run_test(const struct cr_test *test)
 {
     const struct cr_options *suite = suite_of(test);
-    current.told->is_over = false;
+    told->is_over = told->failed = false;
     double start = seconds();
     fflush(NULL);
     pid_t child = fork();
@@ -152,7 +150,7 @@ static bool run_test(const struct cr_test *test)
         test->run();
         call(test->options.fini);
         call(suite->fini);
-        current.told->is_over = true;
+        told->is_over = true;
         fflush(NULL);
         exit(exit_code());
     }
@@ -162,16 +160,17 @@ static bool run_test(const struct cr_test *test)
         return false;
     }
     bool skipped = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED;
-    bool fled = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !current.told->is_over;
+    bool fled = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !told->is_over;
     bool passed = skipped;
     if (test->options.signal != 0) {
         passed |= WIFSIGNALED(status) && WTERMSIG(status) == test->options.signal;
     } else {
         passed |= WIFEXITED(status) && WEXITSTATUS(status) == test->options.exit_code && !fled;
     }
+    passed &= !told->failed;
     printf("%sok %s::%s", passed ? "" : "not ", test->suite, test->name);
     if (skipped) {
-        printf(" # SKIP %s\n", current.told->why_skipped);
+        printf(" # SKIP %s\n", told->why_skipped);
     } else {
         printf(" (%.2f s)\n", seconds() - start);
     }
@@ -225,9 +224,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [--filter SUITE/TEST] [--one-of N]\n", argv[0]);
         return 2;
     }
-    current.told = mmap(NULL, sizeof(*current.told), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (current.told == MAP_FAILED) {
+    told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (told == MAP_FAILED) {
         perror("mmap");
         return 2;
     }
