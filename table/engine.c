@@ -9,6 +9,7 @@
 #include "table/cache/cache_backend.h"
 #include "table/config.h"
 #include "table/cuckoo/cuckoo_backend.h"
+#include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/robin_hood_backend.h"
 
 static const struct sw_engine_parts *const engines[] = {
@@ -31,11 +32,13 @@ static int refuse_engine(char *reason, size_t reason_size)
     return sw_config_refuse(reason, reason_size, "the engine must be %s", names);
 }
 
-/* Robin Hood has two sets of parts: one for values that are integers, one for rows. */
+/* Robin Hood has three sets of parts: for values that are integers, for rows and for ids. */
 static const struct sw_engine_parts *parts_of(const struct sw_table_config *config)
 {
-    bool rows = config->engine == SW_ENGINE_ROBIN_HOOD && config->value_bytes != 0;
-    return rows ? &sw_robin_hood_rows_engine : engines[config->engine];
+    const bool is_robin_hood = config->engine == SW_ENGINE_ROBIN_HOOD;
+    return is_robin_hood && config->value_bytes != 0 ? &sw_robin_hood_rows_engine
+           : is_robin_hood && config->rows_max != 0  ? &sw_robin_hood_ids_engine
+                                                     : engines[config->engine];
 }
 
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,

@@ -139,6 +139,14 @@ static bool found_is_valid(const struct sw_table *table, const struct sw_batch *
            (table->backend->importing != NULL && sw_batch_only_reads(batch));
 }
 
+/* Returns whether the table chooses all values that a batch of these operations writes: a table of
+ * ids does for FIND_OR_INSERT. */
+static bool chooses_values(const struct sw_table *table, uint64_t seen)
+{
+    return table->config.engine == SW_ENGINE_ROBIN_HOOD &&
+           (seen & ~WITHOUT_OPERANDS) == SW_OPS_ONE(SW_FIND_OR_INSERT);
+}
+
 static int check_operations(const struct sw_table *table, struct sw_batch *batch)
 {
     if (batch->count > table->config.batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
@@ -146,7 +154,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
     }
     uint64_t seen = operations_of(batch);
     bool upserts = (seen & ~WITHOUT_OPERANDS) != 0 && batch->count > 0;
-    if (seen == 0 || (upserts && batch->values == NULL)) {
+    if (seen == 0 || (upserts && batch->values == NULL && !chooses_values(table, seen))) {
         return SW_E_INVALID;
     }
     if (upserts && table->config.engine == SW_ENGINE_ROBIN_HOOD && table->config.stash_slots == 0 &&

@@ -145,11 +145,11 @@ uint64_t sw_geometry_grown(const struct sw_table_config *config, uint64_t capaci
     return wanted < most ? wanted : most;
 }
 
-/* Limits `entries` to the maximum number of rows. */
+/* Limits `entries` to the maximum number of rows, or of ids. */
 static uint64_t with_rows(const struct sw_table_config *config, uint64_t entries)
 {
     uint64_t rows = sw_geometry_rows_limit(config);
-    if (config->value_bytes == 0) {
+    if (config->value_bytes == 0 && config->rows_max == 0) {
         return entries;
     }
     rows = config->rows_max > 0 && config->rows_max < rows ? config->rows_max : rows;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * robin_hood_backend.c - the Robin Hood table engines: integers and rows.
+ * robin_hood_backend.c - the Robin Hood table engines: integers, rows and ids.
  */
 #include "table/robin_hood/robin_hood_backend.h"
 
 #include "table/config.h"
+#include "table/robin_hood/cpu/ids.h"
+#include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/rows.h"
 
 static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
@@ -32,6 +34,26 @@ const struct sw_engine_parts sw_robin_hood_engine = {
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* Checks the limits that rows and ids share; `what` names the two. */
+static bool numbers_are_valid(const struct sw_table_config *config, const char *what, char *reason,
+                              size_t reason_size)
+{
+    if (config->rows_max > sw_geometry_rows_limit(config)) {
+        (void)sw_config_refuse(
+            reason, reason_size, "a table of %u-bit slots must have at most %llu %s, not %llu",
+            (unsigned)config->slot_bits, (unsigned long long)sw_geometry_rows_limit(config), what,
+            (unsigned long long)config->rows_max);
+        return false;
+    }
+    if (config->stash_slots == 0 || config->max_load > 1.0) {
+        (void)sw_config_refuse(reason, reason_size,
+                               "a table with %s must have a stash and a maximum load of at most 1",
+                               what);
+        return false;
+    }
+    return true;
+}
+
 static int rows_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
     const uint32_t bytes = config->value_bytes;
@@ -40,16 +62,8 @@ static int rows_valid(const struct sw_table_config *config, char *reason, size_t
                                 "rows must have %u to %u bytes, a multiple of 4, not %u",
                                 SW_ROW_BYTES_MIN, SW_ROW_BYTES_MAX, (unsigned)bytes);
     }
-    if (config->rows_max > sw_geometry_rows_limit(config)) {
-        return sw_config_refuse(
-            reason, reason_size, "a table of %u-bit slots must have at most %llu rows, not %llu",
-            (unsigned)config->slot_bits, (unsigned long long)sw_geometry_rows_limit(config),
-            (unsigned long long)config->rows_max);
-    }
-    if (config->stash_slots == 0 || config->max_load > 1.0) {
-        return sw_config_refuse(reason, reason_size,
-                                "a table with rows must have a stash and a maximum load of at "
-                                "most 1");
+    if (!numbers_are_valid(config, "rows", reason, reason_size)) {
+        return SW_E_INVALID;
     }
     if (config->key_text_bytes % 8 != 0 || config->key_text_bytes > bytes - SW_ROW_BYTES_MIN) {
         return sw_config_refuse(reason, reason_size,
@@ -86,4 +100,36 @@ const struct sw_engine_parts sw_robin_hood_rows_engine = {
     .bytes = rows_bytes,
     .cpu = &sw_robin_hood_rows_backend_cpu,
     .cuda = sw_robin_hood_rows_backend_cuda,
+};
+
+/* --- ids -------------------------------------------------------------------------------------- */
+
+static int ids_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    if (config->backend == SW_BACKEND_CUDA) {
+        return sw_config_refuse(reason, reason_size,
+                                "a table with ids lives in host memory: use the backend cpu");
+    }
+    return numbers_are_valid(config, "ids", reason, reason_size)
+               ? valid(config, reason, reason_size)
+               : SW_E_INVALID;
+}
+
+static uint64_t ids_bytes(const struct sw_table_config *config)
+{
+    return bytes(config) + sw_ids_bytes(config->rows_max);
+}
+
+static const struct sw_backend *no_cuda(void)
+{
+    return NULL;
+}
+
+const struct sw_engine_parts sw_robin_hood_ids_engine = {
+    .name = "robin_hood",
+    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_ROWS_MAX,
+    .valid = ids_valid,
+    .bytes = ids_bytes,
+    .cpu = &sw_robin_hood_ids_backend_cpu,
+    .cuda = no_cuda,
 };

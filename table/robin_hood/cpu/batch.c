@@ -9,6 +9,7 @@
 #include "table/robin_hood/cpu/expiring.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/get.h"
+#include "table/robin_hood/cpu/id_writes.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/rows.h"
 
@@ -60,14 +61,20 @@ static void refuse_all(const struct sw_cpu *cpu, struct sw_batch *batch)
     }
 }
 
-/* Carries out a batch that concerns expiry times. First copies its keys, which others may
- * change. */
-static void run_expiring(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_mix mix)
+/* Copies the keys of a batch, which others may change. Returns the keys as given. */
+static const void *copy_keys(const struct sw_cpu *cpu, struct sw_batch *batch)
 {
-    const uint64_t stash_before = cpu->state.stash_occupied;
     const void *given = batch->keys;
     SW_BY_WIDTH(cpu->config.slot_bits, sw_load_keys, cpu, batch);
     batch->keys = cpu->scratch.keys;
+    return given;
+}
+
+/* Carries out a batch that concerns expiry times. */
+static void run_expiring(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_mix mix)
+{
+    const uint64_t stash_before = cpu->state.stash_occupied;
+    const void *given = copy_keys(cpu, batch);
     sw_expiry_begin(cpu, batch, batch->keys);
     if (cpu->expiry == NULL) { /* memory for expiry times is short */
         batch->keys = given;
@@ -77,6 +84,8 @@ static void run_expiring(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_c
     mix.conditional = true; /* expiry times decide which keys are removed */
     if (cpu->arena.rows != NULL) {
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_writes, cpu, batch, &mix);
+    } else if (cpu->ids.limit > 0) {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_id_writes, cpu, batch, &mix);
     } else {
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_expiring_writes, cpu, batch, &mix);
     }
@@ -129,4 +138,55 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
         sw_phase_lock_leave_write(&cpu->lock);
     }
     sw_cpu_end_write(cpu);
+}
+
+/* --- ids -------------------------------------------------------------------------------------- */
+
+/* Carries out a batch of FIND_OR_INSERT as a read. Returns false if some key is absent, or the
+ * batch is another one; then it has changed nothing. */
+static bool find_all_ids(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    if (batch->ops != NULL || !SW_OPS_HAS(SW_OPS_ABSENT, (uint32_t)batch->op) ||
+        batch->remove_count > 0) {
+        return false;
+    }
+    sw_phase_lock_enter_read(&cpu->lock);
+    run_reads(cpu, batch);
+    sw_phase_lock_leave_read(&cpu->lock);
+    struct sw_op_counters *reads = &batch->counters.by_class[SW_CLASS_GET];
+    const bool all = reads->hits == batch->count;
+    if (all) {
+        batch->counters.by_class[SW_CLASS_UPSERT] = *reads;
+    }
+    *reads = (struct sw_op_counters){0};
+    return all;
+}
+
+static void run_id_writes(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
+{
+    if (sw_expiry_concerns(cpu, batch)) {
+        run_expiring(cpu, batch, *mix);
+        return;
+    }
+    const uint64_t stash_before = cpu->state.stash_occupied;
+    const void *given = copy_keys(cpu, batch);
+    sw_expiry_report_clock(cpu, batch);
+    sw_expiry_answer_never(batch);
+    SW_BY_WIDTH(cpu->config.slot_bits, sw_run_id_writes, cpu, batch, mix);
+    batch->keys = given;
+    batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
+}
+
+void sw_cpu_run_id_operations(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const struct sw_cpu_mix mix = mix_of(batch);
+    if (!mix.writes) {
+        sw_cpu_run_operations(cpu, batch);
+    } else if (!find_all_ids(cpu, batch)) {
+        batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+        sw_cpu_borrow_scratch(cpu);
+        run_id_writes(cpu, batch, &mix);
+        sw_cpu_return_scratch(cpu);
+        sw_phase_lock_leave_write(&cpu->lock);
+    }
 }

@@ -12,6 +12,7 @@
 #include "table/host/phase_lock.h"
 #include "table/host/resources.h"
 #include "table/robin_hood/cpu/arena.h"
+#include "table/robin_hood/cpu/ids.h"
 #include "table/robin_hood/expiry_table.h"
 #include "table/robin_hood/robin_hood_backend.h"
 
@@ -95,6 +96,7 @@ struct sw_cpu {
     union sw_cpu_table table;
     struct sw_state state;
     struct sw_arena arena; /* rows; arena.rows is NULL: the values are integers */
+    struct sw_ids ids;     /* ids.limit is 0: the values are not ids. Threads: like `slots` */
     struct sw_cpu_scratch scratch;
     struct sw_cpu_combined combined;
     struct sw_cpu_failed failed;
@@ -123,6 +125,9 @@ uint64_t sw_cpu_own_scratch_bytes(const struct sw_cpu *cpu);
 
 /* batch.c: carries out a batch of operations, in the phase that it needs. */
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);
+/* Does the same for a table of ids. A batch of FIND_OR_INSERT whose keys are all present is a read:
+ * it gets no write_sequence. */
+void sw_cpu_run_id_operations(struct sw_cpu *cpu, struct sw_batch *batch);
 
 /* scan.c: scans the slots, in a read phase. */
 void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch);

@@ -13,23 +13,26 @@
 #include "table/robin_hood/cpu/combined.h"
 #include "table/robin_hood/cpu/cpu.h"
 #include "table/robin_hood/cpu/expiry.h"
+#include "table/robin_hood/cpu/id_passes.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/restore.h"
 #include "table/robin_hood/cpu/rounding.h"
 #include "table/robin_hood/cpu/row_passes.h"
+#include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/robin_hood_backend.h"
 #include "table/robin_hood/rows.h"
 
 /* Row numbers that a scan of a table with rows collects at a time. */
 #define SCAN_ROWS 256U
 
-/* Maps rows for the entries of the first capacity, and reserves addresses for all rows. */
+/* Maps rows for the entries of the first capacity, and reserves addresses for all rows. Or maps the
+ * memory of ids. */
 static int map_rows(struct sw_cpu *cpu)
 {
     if (cpu->config.value_bytes == 0) {
-        return SW_OK;
+        return cpu->config.rows_max > 0 ? sw_ids_open(&cpu->ids, cpu->config.rows_max) : SW_OK;
     }
     int status = sw_arena_open(&cpu->arena, cpu->config.value_bytes, cpu->config.key_text_bytes,
                                sw_geometry_rows_max(&cpu->config));
@@ -41,6 +44,7 @@ static void cpu_close(void *table)
     struct sw_cpu *cpu = table;
     sw_expiry_close(cpu);
     sw_arena_close(&cpu->arena);
+    sw_ids_close(&cpu->ids);
     sw_memory_unmap(cpu->slots, cpu->geometry.bytes_total);
     sw_cpu_combined_close(cpu);
     sw_device_destroy(cpu->own_device);
@@ -167,6 +171,7 @@ static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
         sw_cpu_abandon_image(cpu);
         sw_arena_clear(&cpu->arena);
     }
+    sw_ids_clear(&cpu->ids);
     sw_expiry_clear(cpu);
     sw_phase_lock_leave_write(&cpu->lock);
 }
@@ -237,6 +242,15 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     return SW_OK;
 }
 
+static int ids_submit(void *queue, struct sw_batch *batch)
+{
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        sw_cpu_run_id_operations(queue, batch);
+        return SW_OK;
+    }
+    return cpu_submit(queue, batch);
+}
+
 static int cpu_check(void *table, char *violation, size_t violation_size)
 {
     struct sw_cpu *cpu = table;
@@ -245,6 +259,9 @@ static int cpu_check(void *table, char *violation, size_t violation_size)
                                 violation, violation_size);
     if (status == SW_OK && cpu->arena.rows != NULL) {
         status = sw_cpu_check_rows(cpu, violation, violation_size);
+    }
+    if (status == SW_OK && cpu->ids.limit > 0) {
+        status = sw_cpu_check_ids(cpu, violation, violation_size);
     }
     if (status == SW_OK && cpu->expiry != NULL) {
         status = sw_expiry_check(cpu, violation, violation_size);
@@ -280,18 +297,19 @@ static uint64_t cpu_clock(const void *table)
 static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_restore_add,
                                               sw_cpu_restore_end};
 
-/* Members that tables of integers and tables of rows share. */
+/* Members that tables of integers, of rows and of ids share. */
 #define MEMBERS                                                                                    \
     .name = "cpu", .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP, .open = cpu_open,   \
     .close = cpu_close, .facts = sw_cpu_facts, .io_alloc = sw_cpu_io_alloc,                        \
     .io_free = sw_cpu_io_free, .queue_open = sw_cpu_queue_open, .queue_close = sw_cpu_queue_close, \
-    .submit = cpu_submit, .poll = sw_cpu_poll, .check = cpu_check, .raw_copy = cpu_raw_copy,       \
+    .poll = sw_cpu_poll, .check = cpu_check, .raw_copy = cpu_raw_copy,                             \
     .image_read = sw_cpu_image_read, .image_drop = sw_cpu_image_drop,                              \
     .set_sequence = cpu_set_sequence, .last_sequence = cpu_last_sequence, .clock = cpu_clock,      \
     .suspend_expiry = sw_expiry_suspend, .restoring = &restoring
 
 const struct sw_backend sw_robin_hood_backend_cpu = {
     MEMBERS,
+    .submit = cpu_submit,
     /* The terms of two sets may be alike: NOLINTNEXTLINE(misc-redundant-expression) */
     .operations = SW_BACKEND_ALL_OPERATIONS | SW_BACKEND_EXPIRES,
     .leftovers_count = true,
@@ -299,6 +317,14 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
 
 const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     MEMBERS,
+    .submit = cpu_submit,
     /* NOLINTNEXTLINE(misc-redundant-expression) */
     .operations = SW_ROW_OPERATIONS | SW_BACKEND_EXPIRES,
+};
+
+const struct sw_backend sw_robin_hood_ids_backend_cpu = {
+    MEMBERS,
+    .submit = ids_submit,
+    .operations = SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_FIND_OR_INSERT) |
+                  SW_OPS_ONE(SW_DELETE) | SW_BACKEND_EXPIRES,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiring.inl - reads and writes of integers if some entries expire. Included by expiring.c once
- * per width.
+ * expiring.inl - reads and writes of integers if some entries expire, and writes of ids. Included
+ * by expiring.c once per width.
  */
 
 /* --- reads ------------------------------------------------------------------------------------ */
@@ -84,7 +84,7 @@ void RH(run_expiring_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
 /* --- writes ----------------------------------------------------------------------------------- */
 
 /* Carries out the admitted operation i. Returns whether its key was present. */
-static bool RH(apply_expiring)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
+static bool RH(apply_admitted)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
                                RH_WORD m, RH_WORD operand, struct sw_counters *counters)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
@@ -117,68 +117,10 @@ static bool RH(apply_expiring)(struct sw_cpu *cpu, const struct sw_batch *batch,
     return place.found;
 }
 
-/* Mixes the keys in place. Loads the operands once, since others may change them. */
-static void RH(load)(const struct sw_cpu *cpu, const struct sw_batch *batch, RH_WORD *m,
-                     RH_WORD *operands)
-{
-    for (uint32_t i = 0; i < batch->count; i++) {
-        m[i] = RH(mix)(&cpu->table.RH_FIELD, m[i]);
-        operands[i] = batch->values != NULL ? SW_LOAD_ONCE((const RH_WORD *)batch->values + i) : 0;
-    }
-}
-
-/* Prefetches the buckets of a key and of its expiry time. */
-static void RH(prefetch_expiring)(const struct sw_cpu *cpu, RH_WORD m)
-{
-    const struct RH(table) *table = &cpu->table.RH_FIELD;
-    RH(prefetch)(table, m);
-    sw_expiry_prefetch(cpu->expiry, RH(unmix)(table, m));
-}
+#include "table/robin_hood/cpu/admitted.inl"
 
 void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
                              const struct sw_cpu_mix *mix)
 {
-    const struct RH(table) *table = &cpu->table.RH_FIELD;
-    const uint32_t groups = batch->group_count > 0 ? batch->group_count : 1;
-    RH_WORD *m = cpu->scratch.keys, *operands = cpu->scratch.entries;
-    struct RH(work) work = {.ops = batch->ops,
-                            .op = batch->op,
-                            .count = batch->count,
-                            .keys = m,
-                            .found = batch->found,
-                            .group_count = groups};
-    uint64_t word = 0;
-    RH(make_room)(cpu, &work, mix);
-    sw_expiry_make_room(cpu, batch);
-    RH(load)(cpu, batch, m, operands);
-    const bool stash_full = table->state->stash_occupied > table->stash_max;
-    for (uint32_t i = 0; i < batch->count && i < SW_CPU_AHEAD; i++) {
-        RH(prefetch_expiring)(cpu, m[i]);
-    }
-    for (uint32_t g = 0, i = 0; g < groups; g++) {
-        const uint32_t first = i;
-        const uint32_t end = batch->group_count > 0 ? batch->group_ends[g] : batch->count;
-        const enum sw_admission admission =
-            RH(admit)(cpu, batch, m, operands, first, end, stash_full);
-        const bool admitted = admission == SW_ADMITTED;
-        for (; i < end; i++) {
-            if (batch->count - i > SW_CPU_AHEAD) {
-                RH(prefetch_expiring)(cpu, m[i + SW_CPU_AHEAD]);
-            }
-            if (batch->count - i > SW_CPU_NEAR) {
-                RH(prefetch_next)(table, m[i + SW_CPU_NEAR]);
-            }
-            const bool found =
-                admitted && RH(apply_expiring)(cpu, batch, i, m[i], operands[i], &batch->counters);
-            RH(answer)(&work, i, batch->count, found, &word);
-        }
-        if (!admitted) {
-            batch->counters.refused += end - first;
-            batch->status = SW_E_FULL;
-            sw_cpu_answer_refused(batch, first, end, sizeof(RH_WORD));
-        }
-        if (batch->group_count > 0 && batch->group_refused != NULL) {
-            batch->group_refused[g] = (uint8_t)admission;
-        }
-    }
+    RH(run_admitted_writes)(cpu, batch, mix, false, true);
 }

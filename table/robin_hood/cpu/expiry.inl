@@ -20,6 +20,8 @@ static void RH(remove_expired)(struct sw_cpu *cpu, uint64_t key)
     if (cpu->arena.rows != NULL) {
         sw_row_image_before_write(cpu->row_image, m, place.value);
         sw_arena_give(&cpu->arena, place.value);
+    } else if (cpu->ids.limit > 0) {
+        sw_ids_give(&cpu->ids, place.value);
     }
     RH(remove)(table, &work, &place, m, &probes);
     sw_expiry_put(expiry, key, 0);

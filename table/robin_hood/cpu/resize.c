@@ -105,7 +105,7 @@ static void describe(struct sw_cpu *cpu)
 {
     sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
     cpu->facts.bytes_reserved = cpu->geometry.bytes_total + sw_cpu_own_scratch_bytes(cpu) +
-                                (cpu->expiry != NULL ? cpu->expiry->bytes : 0);
+                                cpu->ids.bytes + (cpu->expiry != NULL ? cpu->expiry->bytes : 0);
     cpu->facts.image_bytes = sw_cow_guard_bytes(cpu->geometry.bytes_total);
     if (cpu->arena.rows != NULL) {
         cpu->facts.bytes_reserved += sw_arena_bytes(&cpu->arena, cpu->arena.mapped);

@@ -10,6 +10,7 @@
 
 #include "table/host/memory.h"
 #include "table/robin_hood/cpu/arrays.h"
+#include "table/robin_hood/cpu/id_passes.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/resize.h"
 
@@ -187,7 +188,8 @@ static int finish(struct sw_cpu_restore *restore)
     cpu->state = (struct sw_state){.occupied = total - restore->overflow_count,
                                    .side_value = restore->side_value,
                                    .side_present = restore->side};
-    return SW_BY_WIDTH(cpu->config.slot_bits, sw_insert_rest, restore);
+    const int status = SW_BY_WIDTH(cpu->config.slot_bits, sw_insert_rest, restore);
+    return status == SW_OK && cpu->ids.limit > 0 ? sw_cpu_collect_ids(cpu) : status;
 }
 
 int sw_cpu_restore_end(void *context, bool keep, struct sw_batch *batch)
@@ -199,6 +201,7 @@ int sw_cpu_restore_end(void *context, bool keep, struct sw_batch *batch)
         sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);
         cpu->state = (struct sw_state){0};
         sw_arena_clear(&cpu->arena);
+        sw_ids_clear(&cpu->ids);
     }
     batch->counters.inserted = cpu->state.occupied;
     batch->_stash_change = (int64_t)cpu->state.stash_occupied;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * id_passes.inl - collects the ids of the entries in slots. Included by id_passes.c once per width.
+ */
+
+static bool RH(collect_ids)(const struct sw_cpu *cpu, struct sw_ids *ids)
+{
+    const struct RH(slot) *slots = cpu->slots;
+    for (uint64_t i = 0; i < cpu->geometry.slots_total; i++) {
+        if (slots[i].m != RH_EMPTY && !collect(ids, slots[i].value)) {
+            return false;
+        }
+    }
+    return true;
+}

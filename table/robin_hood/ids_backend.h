@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ids_backend.h - tables of ids: the value of a key is a dense number that the table chooses.
+ *
+ * A configuration with rows_max and without value_bytes is a table of ids: ids are 0 .. rows_max -
+ * 1. Its operations are GET, DELETE, the kinds of EXPIRE, and
+ *
+ *   FIND_OR_INSERT  gives an absent key the lowest free id. The operand is ignored, so `values` may
+ *                   be NULL. `previous` receives the id of the key, and `found` is 0 if the id is
+ *                   new.
+ *   SET             gives a key the id in its operand, for logs and replicas. If the id is not
+ * below rows_max, or belongs to another key, the operation changes nothing, and the status of the
+ * batch is SW_E_INVALID.
+ *
+ * DELETE, expiry and CLEAR free ids. A restore collects the ids of its entries; if two are equal or
+ * one is too large, it ends with SW_E_INVALID. A table of ids lives in host memory.
+ *
+ * A batch of FIND_OR_INSERT alone first runs as a read, on all threads. If all its keys are
+ * present, it ends there: it is no write and has no write_sequence. Otherwise one thread carries
+ * out the batch in array order. Each group is first admitted by the presence of its keys, as groups
+ * of rows are, so no id has to be taken back.
+ *
+ * Threads: constant data.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_IDS_BACKEND_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_IDS_BACKEND_H
+
+#include "table/engine.h"
+
+extern const struct sw_engine_parts sw_robin_hood_ids_engine;
+extern const struct sw_backend sw_robin_hood_ids_backend_cpu;
+
+#endif
