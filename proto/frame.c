@@ -101,6 +101,18 @@ struct sw_body_layout sw_request_layout(const struct sw_request *request)
     return layout;
 }
 
+struct sw_request sw_frame_segment(const struct sw_request *request,
+                                   const struct sw_frame_segments *segments, uint32_t i)
+{
+    struct sw_request one = *request;
+    one.has_segments = false;
+    one.table = segments->tables[i];
+    one.table_id = segments->table_ids[i];
+    one.count = segments->counts[i];
+    one.value_bytes = segments->value_bytes[i];
+    return one;
+}
+
 static struct sw_body_layout data_layout(const struct sw_reply *reply)
 {
     uint64_t count = reply->count, evicted = reply->evicted_count, has = reply->has_evicted;

@@ -36,8 +36,9 @@
 
 #define SW_FRAME_MAGIC 0xD5
 #define SW_FRAME_VERSION 1
-/* The version of a request for a table in another place than 0. A server that has one table refuses
- * it, because it would skip the field `table`. */
+/* The version of a request for a table in another place than 0, and of a request by segments. A
+ * server that has one table refuses it, because it would skip the fields `table` and `segments`. A
+ * server that has several tables and no segments refuses it if `table` is 0. */
 #define SW_FRAME_VERSION_TABLES 2
 #define SW_FRAME_PREFIX_BYTES 16
 #define SW_FRAME_ALIGN 64
@@ -157,6 +158,7 @@ struct sw_request {
     bool names_table;  /* HELLO has a table_name: sw_frame_table_name_decode */
     bool is_sampled;   /* the request has a trace context with the flag `sampled`:
                           sw_frame_trace_decode */
+    bool has_segments; /* reads of several tables: sw_frame_segments_decode */
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with
@@ -200,12 +202,13 @@ struct sw_server_info {
     uint32_t resp_keys;   /* enum sw_resp_keys of key_form.h, or a number of a later version */
     uint32_t value_type;  /* enum ValueType of sherwood.proto, or a number of a later version */
     uint32_t dimension;
-    bool is_cluster;    /* the server has only the keys of its own slots */
-    uint64_t map_epoch; /* of its topology; 0: none */
-    bool takes_times;   /* frames may have expiry times */
-    bool takes_tables;  /* the reply is to a HELLO with table_name, and has the fields below */
-    uint32_t table;     /* number of the place */
-    uint32_t table_id;  /* of the table that lies there */
+    bool is_cluster;       /* the server has only the keys of its own slots */
+    uint64_t map_epoch;    /* of its topology; 0: none */
+    bool takes_times;      /* frames may have expiry times */
+    bool takes_tables;     /* the reply is to a HELLO with table_name, and has the fields below */
+    uint32_t table;        /* number of the place */
+    uint32_t table_id;     /* of the table that lies there */
+    uint32_t segments_max; /* most segments of a request; 0: the server knows no segments */
     char table_name[SW_FRAME_TABLE_BYTES];
 };
 
@@ -356,8 +359,37 @@ int sw_frame_words_encode(const struct sw_request *request, const char *const *w
 /* Returns the version that the frame of this request has. */
 static inline uint32_t sw_request_version(const struct sw_request *request)
 {
-    return request->table != 0 ? SW_FRAME_VERSION_TABLES : SW_FRAME_VERSION;
+    return request->table != 0 || request->has_segments ? SW_FRAME_VERSION_TABLES
+                                                        : SW_FRAME_VERSION;
 }
+
+/* The segments of a request, a GET or PEEK: element i of each array belongs to segment i. */
+#define SW_FRAME_SEGMENTS_MAX 64
+/* Bytes that the server adds for each segment, and once more for the frame, before it compares the
+ * bodies with frame_bytes_max. */
+#define SW_FRAME_SEGMENT_BYTES 1024
+struct sw_frame_segments {
+    uint32_t count;
+    uint32_t tables[SW_FRAME_SEGMENTS_MAX];      /* numbers of places */
+    uint32_t counts[SW_FRAME_SEGMENTS_MAX];      /* of keys */
+    uint32_t value_bytes[SW_FRAME_SEGMENTS_MAX]; /* as each table has it */
+    uint32_t table_ids[SW_FRAME_SEGMENTS_MAX];   /* 0: any table */
+};
+/* Decodes the segments of a header that sw_request_decode has accepted. Returns 0, or
+ * SW_FRAME_E_HEADER if there are none, or more than SW_FRAME_SEGMENTS_MAX, or if the lists have
+ * different lengths. Numbers of tables and counts may be any. */
+int sw_frame_segments_decode(const uint8_t *header, size_t size,
+                             struct sw_frame_segments *segments);
+/* Does what sw_request_encode does, for a request with has_segments. `trace`: its trace context;
+ * NULL: none. Returns SW_FRAME_E_SPACE if the numbers are so large that they do not fit a header.
+ */
+int sw_frame_segments_encode(const struct sw_request *request,
+                             const struct sw_frame_segments *segments, const struct sw_trace *trace,
+                             uint64_t body_bytes, uint8_t *out, size_t out_bytes);
+/* Returns the request of segment i alone: its body lies in the body of the whole request, behind
+ * those of the segments before it. */
+struct sw_request sw_frame_segment(const struct sw_request *request,
+                                   const struct sw_frame_segments *segments, uint32_t i);
 
 /* Decodes the table_name of a HELLO that sw_request_decode has accepted. Returns 0, or
  * SW_FRAME_E_HEADER if the name is too long or holds a NUL. */

@@ -3,24 +3,18 @@
  * header.c - converts the protobuf header of a bulk frame to structs and back. A decoder takes all
  * its memory from a fixed buffer on the stack.
  */
-#include "proto/frame.h"
+#include "proto/header.h"
 
 #include <assert.h>
 #include <stdalign.h>
 #include <string.h>
 
-#include "proto/arena.h"
 #include "proto/region.h"
-#include "proto/sherwood.pb-c.h"
 
-/* A full Reply takes about 2 KiB. The rest is for fields of later versions. An unknown field takes
- * about 70 bytes while a header is decoded, so 200 of them fit. A header of 1008 bytes that
- * consists of nothing but unknown fields is refused. */
-#define ARENA_BYTES 16384
 #define DIGEST_SUMS 2
 
 static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_HEADER_BYTES_MAX <
-                  ARENA_BYTES / 4,
+                  SW_HEADER_ARENA_BYTES / 4,
               "known fields take a small part of the arena");
 
 /* The fields that a message has under the same name and type as its struct, which each direction
@@ -43,7 +37,7 @@ static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_
     COPY(key_bytes) COPY(value_bytes) COPY(frame_ops_max) COPY(requests_in_flight_max) \
     COPY(capacity_slots) COPY(occupied_max) COPY(frame_bytes_max) COPY(incarnation) \
     COPY(dimension) COPY(is_cluster) COPY(map_epoch) COPY(takes_times) \
-    COPY(takes_tables) COPY(table) COPY(table_id)
+    COPY(takes_tables) COPY(table) COPY(table_id) COPY(segments_max)
 /* clang-format on */
 
 /* Copies a text up to its first NUL, cuts it to fit, and pads it with NULs. */
@@ -57,20 +51,19 @@ static void copy_text(char *out, size_t out_bytes, ProtobufCBinaryData text)
     memset(out + size, 0, out_bytes - size);
 }
 
-/* Lends `text` to a message. protobuf-c only reads it. */
-static ProtobufCBinaryData borrow_text(const char *text, size_t bytes_max)
+ProtobufCBinaryData sw_header_lend_text(const char *text, size_t bytes_max)
 {
     return (ProtobufCBinaryData){strnlen(text, bytes_max - 1), (uint8_t *)(uintptr_t)text};
 }
 
-/* Unpacks a request into `memory`, which `arena` hands out. NULL: it is not one. */
-static const Sherwood__Request *unpack_request(const uint8_t *header, size_t size,
-                                               struct sw_arena *arena, uint8_t memory[ARENA_BYTES])
+const Sherwood__Request *sw_header_unpack(const uint8_t *header, size_t size,
+                                          struct sw_arena *arena,
+                                          uint8_t memory[SW_HEADER_ARENA_BYTES])
 {
     if (size > SW_FRAME_HEADER_BYTES_MAX) {
         return NULL;
     }
-    sw_arena_init(arena, memory, ARENA_BYTES);
+    sw_arena_init(arena, memory, SW_HEADER_ARENA_BYTES);
     return sherwood__request__unpack(&arena->allocator, size, header);
 }
 
@@ -86,9 +79,9 @@ static bool read_trace(const Sherwood__Request *in, struct sw_trace *trace)
 
 int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *request)
 {
-    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    alignas(SW_ARENA_ALIGN) uint8_t memory[SW_HEADER_ARENA_BYTES];
     struct sw_arena arena;
-    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
+    const Sherwood__Request *in = sw_header_unpack(header, size, &arena, memory);
     if (in == NULL) {
         explicit_bzero(memory, sizeof(memory)); /* the header may contain a password */
         return SW_FRAME_E_HEADER;
@@ -104,6 +97,7 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .names_table = in->table_name.len > 0,
         .is_sampled =
             in->traceparent.len > 0 && read_trace(in, &trace) && sw_trace_is_sampled(&trace),
+        .has_segments = in->segments != NULL,
 #define COPY(field) .field = in->field,
         REQUEST_FIELDS(COPY)
 #undef COPY
@@ -136,20 +130,20 @@ static bool copy_login(const Sherwood__Request *in, struct sw_frame_login *login
 
 int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_login *login)
 {
-    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    alignas(SW_ARENA_ALIGN) uint8_t memory[SW_HEADER_ARENA_BYTES];
     struct sw_arena arena;
 
     *login = (struct sw_frame_login){0};
-    bool good = copy_login(unpack_request(header, size, &arena, memory), login);
+    bool good = copy_login(sw_header_unpack(header, size, &arena, memory), login);
     explicit_bzero(memory, sizeof(memory));
     return good ? 0 : SW_FRAME_E_HEADER;
 }
 
 int sw_frame_table_name_decode(const uint8_t *header, size_t size, char name[SW_FRAME_TABLE_BYTES])
 {
-    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    alignas(SW_ARENA_ALIGN) uint8_t memory[SW_HEADER_ARENA_BYTES];
     struct sw_arena arena;
-    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
+    const Sherwood__Request *in = sw_header_unpack(header, size, &arena, memory);
     const bool good =
         in != NULL && in->table_name.len < SW_FRAME_TABLE_BYTES &&
         (in->table_name.len == 0 || memchr(in->table_name.data, '\0', in->table_name.len) == NULL);
@@ -162,69 +156,14 @@ int sw_frame_table_name_decode(const uint8_t *header, size_t size, char name[SW_
 
 int sw_frame_trace_decode(const uint8_t *header, size_t size, struct sw_trace *trace)
 {
-    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    alignas(SW_ARENA_ALIGN) uint8_t memory[SW_HEADER_ARENA_BYTES];
     struct sw_arena arena;
-    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
+    const Sherwood__Request *in = sw_header_unpack(header, size, &arena, memory);
     const bool good = in != NULL && read_trace(in, trace);
     if (in == NULL || in->password.len > 0) {
         explicit_bzero(memory, sizeof(memory));
     }
     return good ? 0 : SW_FRAME_E_HEADER;
-}
-
-static_assert(SW_FRAME_WORDS_MAX * (sizeof(ProtobufCBinaryData) + SW_ARENA_ALIGN) < ARENA_BYTES / 2,
-              "a header of words takes half of the arena");
-
-int sw_frame_words_decode(const uint8_t *header, size_t size, struct sw_frame_words *words)
-{
-    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
-    struct sw_arena arena;
-    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
-    size_t at = 0;
-    words->count = 0;
-    if (in == NULL || in->n_words == 0 || in->n_words > SW_FRAME_WORDS_MAX) {
-        return SW_FRAME_E_HEADER;
-    }
-    for (size_t i = 0; i < in->n_words; i++) {
-        const ProtobufCBinaryData *word = &in->words[i];
-        if (word->len > 0) {
-            memcpy(words->text + at, word->data, word->len); /* all lie in the header */
-        }
-        words->bytes[words->count++] = (uint32_t)word->len;
-        at += word->len;
-    }
-    return 0;
-}
-
-/* Copies bytes that are all there or not at all. Returns false if there is another number. */
-static bool copy_bytes(uint8_t *out, size_t bytes, ProtobufCBinaryData in)
-{
-    if (in.len == bytes) {
-        memcpy(out, in.data, bytes);
-    }
-    return in.len == bytes || in.len == 0;
-}
-
-int sw_region_request_decode(const uint8_t *header, size_t size, struct sw_region_request *region)
-{
-    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
-    struct sw_arena arena;
-
-    *region = (struct sw_region_request){0};
-    const Sherwood__Request *request = unpack_request(header, size, &arena, memory);
-    if (request == NULL || request->region == NULL) {
-        return SW_FRAME_E_HEADER;
-    }
-    const Sherwood__Region *in = request->region;
-    region->kind = (uint32_t)in->kind;
-    region->index = in->index;
-    region->bytes = in->bytes;
-    region->offset = in->offset;
-    region->entries = in->entries;
-    return copy_bytes(region->device_uuid, sizeof(region->device_uuid), in->device_uuid) &&
-                   copy_bytes(region->handle, sizeof(region->handle), in->handle)
-               ? 0
-               : SW_FRAME_E_HEADER;
 }
 
 static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out)
@@ -257,7 +196,7 @@ static void read_sharing(const Sherwood__Sharing *in, struct sw_sharing *out)
 
 int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
 {
-    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    alignas(SW_ARENA_ALIGN) uint8_t memory[SW_HEADER_ARENA_BYTES];
     struct sw_arena arena;
 
     if (size > SW_FRAME_HEADER_BYTES_MAX) {
@@ -300,8 +239,8 @@ static void store_little_endian(uint8_t *out, size_t bytes, uint64_t value)
     }
 }
 
-static int encode(const ProtobufCMessage *message, uint32_t version, uint64_t body_bytes,
-                  uint8_t *out, size_t out_bytes)
+int sw_header_encode(const ProtobufCMessage *message, uint32_t version, uint64_t body_bytes,
+                     uint8_t *out, size_t out_bytes)
 {
     /* The field request_id = 0. proto3 leaves out fields that are zero, but a header is never
      * empty. */
@@ -329,7 +268,7 @@ static int encode(const ProtobufCMessage *message, uint32_t version, uint64_t bo
     return (int)head;
 }
 
-static Sherwood__Request message_of(const struct sw_request *request)
+Sherwood__Request sw_header_message(const struct sw_request *request)
 {
     Sherwood__Request message;
 
@@ -351,69 +290,34 @@ static Sherwood__Request message_of(const struct sw_request *request)
 int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uint8_t *out,
                       size_t out_bytes)
 {
-    Sherwood__Request message = message_of(request);
-    return encode(&message.base, sw_request_version(request), body_bytes, out, out_bytes);
+    Sherwood__Request message = sw_header_message(request);
+    return sw_header_encode(&message.base, sw_request_version(request), body_bytes, out, out_bytes);
 }
 
 int sw_frame_login_encode(const struct sw_request *request, const struct sw_frame_login *login,
                           uint8_t *out, size_t out_bytes)
 {
-    Sherwood__Request message = message_of(request);
-    message.user = borrow_text(login->user, sizeof(login->user));
+    Sherwood__Request message = sw_header_message(request);
+    message.user = sw_header_lend_text(login->user, sizeof(login->user));
     message.password =
         (ProtobufCBinaryData){login->password_bytes, (uint8_t *)(uintptr_t)login->password};
-    return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
+    return sw_header_encode(&message.base, sw_request_version(request), 0, out, out_bytes);
 }
 
 int sw_frame_table_name_encode(const struct sw_request *request, const char *name, uint8_t *out,
                                size_t out_bytes)
 {
-    Sherwood__Request message = message_of(request);
-    message.table_name = borrow_text(name, SW_FRAME_TABLE_BYTES);
-    return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
+    Sherwood__Request message = sw_header_message(request);
+    message.table_name = sw_header_lend_text(name, SW_FRAME_TABLE_BYTES);
+    return sw_header_encode(&message.base, sw_request_version(request), 0, out, out_bytes);
 }
 
 int sw_frame_trace_encode(const struct sw_request *request, const struct sw_trace *trace,
                           uint64_t body_bytes, uint8_t *out, size_t out_bytes)
 {
-    Sherwood__Request message = message_of(request);
+    Sherwood__Request message = sw_header_message(request);
     message.traceparent = (ProtobufCBinaryData){sizeof(*trace), (uint8_t *)(uintptr_t)trace};
-    return encode(&message.base, sw_request_version(request), body_bytes, out, out_bytes);
-}
-
-int sw_frame_words_encode(const struct sw_request *request, const char *const *words,
-                          uint32_t count, uint8_t *out, size_t out_bytes)
-{
-    Sherwood__Request message = message_of(request);
-    ProtobufCBinaryData texts[SW_FRAME_WORDS_MAX];
-    assert(count <= SW_FRAME_WORDS_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        texts[i] = borrow_text(words[i], SW_FRAME_HEADER_BYTES_MAX);
-    }
-    message.words = texts;
-    message.n_words = count;
-    return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
-}
-
-int sw_region_request_encode(const struct sw_request *request,
-                             const struct sw_region_request *region, uint8_t *out, size_t out_bytes)
-{
-    Sherwood__Request message = message_of(request);
-    Sherwood__Region said;
-    sherwood__region__init(&said);
-    said.kind = (Sherwood__RegionKind)region->kind;
-    said.index = region->index;
-    said.bytes = region->bytes;
-    said.offset = region->offset;
-    said.entries = region->entries;
-    if (region->kind == SW_REGION_CUDA_IPC) { /* protobuf-c only reads it */
-        said.device_uuid = (ProtobufCBinaryData){sizeof(region->device_uuid),
-                                                 (uint8_t *)(uintptr_t)region->device_uuid};
-        said.handle =
-            (ProtobufCBinaryData){sizeof(region->handle), (uint8_t *)(uintptr_t)region->handle};
-    }
-    message.region = &said;
-    return encode(&message.base, sw_request_version(request), 0, out, out_bytes);
+    return sw_header_encode(&message.base, sw_request_version(request), body_bytes, out, out_bytes);
 }
 
 static void write_sharing(const struct sw_sharing *in, Sherwood__Sharing *out)
@@ -435,13 +339,13 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
 #define COPY(field) out->field = in->field;
     INFO_FIELDS(COPY)
 #undef COPY
-    out->version = borrow_text(in->version, sizeof(in->version));
-    out->backend = borrow_text(in->backend, sizeof(in->backend));
-    out->backend_reason = borrow_text(in->backend_reason, sizeof(in->backend_reason));
-    out->engine = borrow_text(in->engine, sizeof(in->engine));
+    out->version = sw_header_lend_text(in->version, sizeof(in->version));
+    out->backend = sw_header_lend_text(in->backend, sizeof(in->backend));
+    out->backend_reason = sw_header_lend_text(in->backend_reason, sizeof(in->backend_reason));
+    out->engine = sw_header_lend_text(in->engine, sizeof(in->engine));
     out->value_format = (Sherwood__ValueFormat)in->value_format;
-    out->policy = borrow_text(in->policy, sizeof(in->policy));
-    out->table_name = borrow_text(in->table_name, sizeof(in->table_name));
+    out->policy = sw_header_lend_text(in->policy, sizeof(in->policy));
+    out->table_name = sw_header_lend_text(in->table_name, sizeof(in->table_name));
     out->resp_keys = (Sherwood__RespKeys)in->resp_keys;
     out->value_type = (Sherwood__ValueType)in->value_type;
 }
@@ -460,7 +364,7 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     REPLY_FIELDS(COPY)
 #undef COPY
     message.status = (Sherwood__Status)reply->status;
-    message.message = borrow_text(reply->message, sizeof(reply->message));
+    message.message = sw_header_lend_text(reply->message, sizeof(reply->message));
     if (reply->lacks_found) {
         message.found_presence_case = SHERWOOD__REPLY__FOUND_PRESENCE_HAS_FOUND;
         message.has_found = false;
@@ -481,5 +385,5 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
         digest.sums = sums;
         message.digest = &digest;
     }
-    return encode(&message.base, SW_FRAME_VERSION, body_bytes, out, out_bytes);
+    return sw_header_encode(&message.base, SW_FRAME_VERSION, body_bytes, out, out_bytes);
 }

@@ -26,6 +26,13 @@
 #define SW_NOT_DURABLE_LINE \
     "MISCONF Errors writing to the append only file; nothing was changed: see the server's log"
 
+#define SW_READ_NOT_DURABLE                                                                \
+    "the write that was read is not on storage (--read-durable yes): the write-ahead log " \
+    "failed, or the server became a replica"
+
+/* A key of a frame. */
+#define SW_KEY_OUTSIDE_RANGES "a key is outside the key ranges of the user; nothing was changed"
+
 /* Error line of RESP only: bulk frames have no key strings. */
 #define SW_COLLISION_LINE \
     "COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed"

@@ -14,6 +14,7 @@
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
 #include "server/bulk/ring_frames.h"
+#include "server/bulk/segments.h"
 #include "server/bulk/shared_memory.h"
 #include "server/bulk/table_frames.h"
 #include "server/limits.h"
@@ -29,21 +30,9 @@ struct head {
     size_t header_bytes;
     size_t bytes;
     uint64_t body_bytes;
-    uint64_t reply_bytes; /* of the reply's body and scratch memory */
+    uint64_t reply_bytes;              /* of the reply's body and scratch memory */
+    struct sw_frame_segments segments; /* only if the request has segments */
 };
-
-/* Clears the padding of the arrays whose length is known: the reply must not show earlier contents
- * of the memory. */
-static void clear_padding(uint8_t *body, struct sw_body_layout layout)
-{
-    const uint64_t ends[] = {layout.second, layout.not_admitted, layout.scores,
-                             layout.evicted_keys};
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        if (ends[i] >= SW_FRAME_ALIGN) {
-            memset(body + ends[i] - SW_FRAME_ALIGN, 0, SW_FRAME_ALIGN);
-        }
-    }
-}
 
 /* Returns a frame with arena memory for the bodies of the request and the reply. Returns NULL with
  * the connection stalled if there is no arena memory now, or closed if there is no memory at all.
@@ -73,7 +62,11 @@ static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct head 
     frame->reply_layout = reply;
     if (frame->memory != NULL) {
         frame->reply = frame->memory + head->body_bytes;
-        clear_padding(frame->reply, reply);
+        if (head->request.has_segments) {
+            sw_bulk_place_segments(frame, &head->segments);
+        } else {
+            sw_bulk_clear_padding(frame->reply, reply);
+        }
     }
     return frame;
 }
@@ -122,6 +115,10 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
     head->target = sw_bulk_find_table(bulk, &head->request);
     head->reply_bytes =
         head->target.table == NULL ? 0 : sw_bulk_reply_bytes(head->target.table, &head->request);
+    if (head->request.has_segments) { /* lists that cannot be read leave a count of 0 */
+        (void)sw_frame_segments_decode(header, prefix.header_bytes, &head->segments);
+        head->reply_bytes = sw_bulk_segments_bytes(&head->request, &head->segments);
+    }
     return 1;
 }
 
@@ -135,7 +132,10 @@ static bool is_admitted(struct sw_conn *conn, const uint8_t *bytes, const struct
         &head->request,     &head->target,    bytes + SW_FRAME_PREFIX_BYTES,
         head->header_bytes, head->body_bytes, head->reply_bytes};
     enum sw_reply_status status =
-        sw_bulk_admit(conn, &candidate, message, sizeof(message), &closes);
+        head->request.has_segments
+            ? sw_bulk_admit_segments(conn, &candidate, &head->segments, message, sizeof(message),
+                                     &closes)
+            : sw_bulk_admit(conn, &candidate, message, sizeof(message), &closes);
     if (status == SW_REPLY_OK) {
         return true;
     }

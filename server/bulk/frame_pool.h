@@ -22,6 +22,7 @@
 
 struct sw_bulk;
 struct sw_bulk_reading;
+struct sw_bulk_segments;
 struct sw_bulk_shared;
 struct sw_bulk_table;
 struct sw_change_run;
@@ -45,9 +46,10 @@ struct sw_bulk_frame {
     /* The table of the request, which must be used only while `view` is the number of the loop's
      * view, or after sw_bulk_enter_table until the reply. NULL: a reply without a request. */
     struct sw_bulk_table *table;
-    uint32_t table_id;           /* of this table */
-    uint64_t view;               /* the view in which the table was found */
-    struct sw_bulk_shared *ring; /* the ring of the request; NULL: it came as a frame */
+    uint32_t table_id;                 /* of this table */
+    uint64_t view;                     /* the view in which the table was found */
+    struct sw_bulk_segments *segments; /* in `memory`; NULL: the request has no segments */
+    struct sw_bulk_shared *ring;       /* the ring of the request; NULL: it came as a frame */
     /* The arrays of the request: in `memory`, or in these regions; NULL: it has no such array. */
     void *arrays[SW_RING_ARRAYS];
     struct sw_region *regions[SW_RING_ARRAYS];

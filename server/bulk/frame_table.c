@@ -81,25 +81,36 @@ bool sw_bulk_name_table(const struct sw_bulk *bulk, const uint8_t *header, size_
 /* --- starting --------------------------------------------------------------------------------- */
 
 /* Does the request fit this table, in the memory that the frame has? */
-static bool fits_again(const struct sw_bulk_frame *frame, const struct sw_bulk_table *table)
+static bool fits_again(const struct sw_bulk_frame *frame, const struct sw_request *request,
+                       const struct sw_bulk_table *table, uint64_t body_bytes)
 {
-    const struct sw_request *request = &frame->request;
     char unused[SW_FRAME_TEXT_BYTES_MAX];
     const uint64_t more = sw_bulk_reply_bytes(table, request);
-    return frame->body_bytes + more <= frame->memory_bytes &&
-           sw_bulk_validate(frame->bulk, table, request, frame->body_bytes, more, unused,
+    return body_bytes + more <= frame->memory_bytes &&
+           sw_bulk_validate(frame->bulk, table, request, body_bytes, more, unused,
                             sizeof(unused)) == SW_REPLY_OK;
 }
 
 /* May the user send the request to the table that lies in its place by now? The place may have been
  * dropped, and created again with another name. */
-static bool may_enter_again(const struct sw_bulk_frame *frame)
+static bool may_enter_again(struct sw_conn *conn, uint32_t table)
 {
-    struct sw_conn *conn = frame->conn;
     struct sw_users *users = conn->net->users;
     return users == NULL || sw_conn_is_free(conn) ||
-           (sw_login_refresh(users, &conn->login) == SW_LOGIN_IN &&
-            sw_conn_may_use(conn, frame->request.table));
+           (sw_login_refresh(users, &conn->login) == SW_LOGIN_IN && sw_conn_may_use(conn, table));
+}
+
+struct sw_bulk_target sw_bulk_find_again(const struct sw_bulk_frame *frame,
+                                         const struct sw_request *request, uint32_t table_id,
+                                         uint64_t body_bytes)
+{
+    struct sw_bulk_target target = sw_bulk_find_table(frame->bulk, request);
+    if (target.table != NULL && target.id != table_id &&
+        (!fits_again(frame, request, target.table, body_bytes) ||
+         !may_enter_again(frame->conn, request->table))) {
+        target.status = SW_REPLY_TABLE_CHANGED;
+    }
+    return target;
 }
 
 bool sw_bulk_enter_table(struct sw_bulk_frame *frame)
@@ -109,11 +120,8 @@ bool sw_bulk_enter_table(struct sw_bulk_frame *frame)
     if (frame->view == view) {
         return true;
     }
-    struct sw_bulk_target target = sw_bulk_find_table(bulk, &frame->request);
-    if (target.table != NULL && target.id != frame->table_id &&
-        (!fits_again(frame, target.table) || !may_enter_again(frame))) {
-        target.status = SW_REPLY_TABLE_CHANGED;
-    }
+    const struct sw_bulk_target target =
+        sw_bulk_find_again(frame, &frame->request, frame->table_id, frame->body_bytes);
     frame->view = view;
     frame->table = target.table;
     frame->table_id = target.id;
@@ -166,6 +174,7 @@ void sw_bulk_table_info(const struct sw_bulk_frame *frame, struct sw_server_info
         return;
     }
     info->takes_tables = true;
+    info->segments_max = SW_FRAME_SEGMENTS_MAX;
     info->table = frame->request.table;
     info->table_id = frame->table_id;
     snprintf(info->table_name, sizeof(info->table_name), "%s",

@@ -50,6 +50,12 @@ void sw_bulk_explain_table(const struct sw_request *request, enum sw_reply_statu
 bool sw_bulk_name_table(const struct sw_bulk *bulk, const uint8_t *header, size_t header_bytes,
                         struct sw_request *request);
 
+/* Returns the table of a request at the start of its frame. `table_id` and `body_bytes`: those of
+ * its head. If another table lies in the place by now, checks the request, its memory and the
+ * user's right again; the status is then TABLE_CHANGED if one of them does not fit. */
+struct sw_bulk_target sw_bulk_find_again(const struct sw_bulk_frame *frame,
+                                         const struct sw_request *request, uint32_t table_id,
+                                         uint64_t body_bytes);
 /* Sets frame->table at the start of the frame. If another table than `target` of its head lies in
  * its place, checks the request and its memory again. Returns false after a reply that refuses the
  * frame. */

@@ -226,8 +226,7 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     sw_bulk_reply(frame, reply, arrays, n);
 }
 
-/* Notes a frame that has taken long, for SLOWLOG and LATENCY. */
-static void note_time(const struct sw_bulk_frame *frame)
+void sw_bulk_note_time(const struct sw_bulk_frame *frame)
 {
     struct sw_timings *timings = frame->bulk->owner.timings;
     struct sw_slowlog_draft draft;
@@ -266,12 +265,9 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
     reply.map_epoch = sw_bulk_map_epoch(frame->bulk);
     sw_last_write_note(&sw_bulk_of(frame->conn)->last_write, frame->bulk->owner.repl,
                        flight->batch.write_sequence);
-    note_time(frame);
+    sw_bulk_note_time(frame);
     if (flight->is_unknown && flight->batch.write_sequence == 0) {
-        reply_with_error(
-            frame, &reply, SW_REPLY_NOT_DURABLE,
-            "the write that was read is not on storage (--read-durable yes): the write-ahead "
-            "log failed, or the server became a replica");
+        reply_with_error(frame, &reply, SW_REPLY_NOT_DURABLE, SW_READ_NOT_DURABLE);
     } else if (flight->is_unknown) {
         reply_with_error(
             frame, &reply, SW_REPLY_OUTCOME_UNKNOWN,

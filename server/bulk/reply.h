@@ -25,6 +25,8 @@ bool sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_sta
 /* Sends a doorbell: a reply to no request. It makes the client poll its ring. */
 void sw_bulk_send_bell(struct sw_conn *conn);
 
+/* Notes a frame whose batch is done, for SLOWLOG and LATENCY. */
+void sw_bulk_note_time(const struct sw_bulk_frame *frame);
 /* The `done` of a frame's flight: replies with the results of the batch. */
 void sw_bulk_reply_to_batch(struct sw_flight *flight);
 

@@ -16,6 +16,7 @@
 #include "server/bulk/expiry_times.h"
 #include "server/bulk/pairs.h"
 #include "server/bulk/reply.h"
+#include "server/bulk/segments.h"
 #include "server/bulk/set_keepttl.h"
 #include "server/bulk/set_range.h"
 #include "server/bulk/shared_memory.h"
@@ -68,10 +69,9 @@ static bool check_values(struct sw_bulk_frame *frame)
  * false. */
 static bool check_keys(struct sw_bulk_frame *frame, const void *keys)
 {
-    struct sw_reply reply = {
-        .request_id = frame->request.request_id,
-        .status = SW_REPLY_NO_PERMISSION,
-        .message = "a key is outside the key ranges of the user; nothing was changed"};
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .status = SW_REPLY_NO_PERMISSION,
+                             .message = SW_KEY_OUTSIDE_RANGES};
     if (frame->conn->login.ranges == NULL ||
         sw_bulk_permits_keys(frame->conn, &frame->request, keys)) {
         return true;
@@ -426,6 +426,10 @@ static void start(struct sw_bulk_frame *frame)
     frame->flight.done = sw_bulk_reply_to_batch;
     conn->last_request = sw_clients_frame((uint32_t)frame->request.operation);
     sw_conn_accept(conn, is_data);
+    if (frame->segments != NULL) {
+        sw_bulk_start_segments(frame);
+        return;
+    }
     if (!sw_bulk_enter_table(frame)) {
         return;
     }

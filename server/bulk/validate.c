@@ -142,6 +142,19 @@ static bool parts_fit(const struct sw_table_shape *shape, const struct sw_reques
     return false;
 }
 
+bool sw_bulk_bodies_fit(const struct sw_table_shape *shape, uint64_t bytes, char *message,
+                        size_t message_bytes)
+{
+    if (bytes <= shape->frame_bytes_max) {
+        return true;
+    }
+    snprintf(message, message_bytes,
+             "the bodies of the frame and its reply take up to %llu bytes, more than %llu: send "
+             "fewer keys at a time",
+             (unsigned long long)bytes, (unsigned long long)shape->frame_bytes_max);
+    return false;
+}
+
 enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct sw_bulk_table *table,
                                       const struct sw_request *request, uint64_t body_bytes,
                                       uint64_t reply_bytes, char *message, size_t message_bytes)
@@ -179,14 +192,7 @@ enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct s
         snprintf(message, message_bytes, "%s", refusal);
         return SW_REPLY_BAD_REQUEST;
     }
-    if (body_bytes + reply_bytes > shape->frame_bytes_max) {
-        snprintf(
-            message, message_bytes,
-            "the bodies of the frame and its reply take up to %llu bytes, more than %llu: send "
-            "fewer keys at a time",
-            (unsigned long long)(body_bytes + reply_bytes),
-            (unsigned long long)shape->frame_bytes_max);
-        return SW_REPLY_BAD_REQUEST;
-    }
-    return SW_REPLY_OK;
+    return sw_bulk_bodies_fit(shape, body_bytes + reply_bytes, message, message_bytes)
+               ? SW_REPLY_OK
+               : SW_REPLY_BAD_REQUEST;
 }

@@ -27,6 +27,7 @@
     X(command_errors, "RESP commands whose reply was an error.")                                   \
     X(frames_processed, "Bulk frames replied to, errors included.")                                \
     X(frame_errors, "Bulk frames whose reply had a status other than OK.")                         \
+    X(frame_segments, "Segments read by bulk frames that name several tables.")                    \
     X(replica_waits, "WAIT commands and frames replied to.")                                       \
     X(replica_waits_short,                                                                         \
       "WAITs replied to although fewer replicas than requested had the writes.")                   \

@@ -86,6 +86,31 @@ static void check_trace(const uint8_t *header, size_t size, const struct sw_requ
     require(decoded.is_sampled == request->is_sampled);
 }
 
+/* Segments that were understood survive being written and read once more, if they fit a header: the
+ * writer names each id. */
+static void check_segments(const uint8_t *header, size_t size, const struct sw_request *request)
+{
+    static struct sw_frame_segments segments, again;
+    struct sw_frame_prefix prefix;
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    if (sw_frame_segments_decode(header, size, &segments) != 0) {
+        require(segments.count == 0);
+        return;
+    }
+    require(request->has_segments && segments.count > 0);
+    require(segments.count <= SW_FRAME_SEGMENTS_MAX);
+    int bytes = sw_frame_segments_encode(request, &segments, NULL, 0, head, sizeof(head));
+    require(bytes > 0 || bytes == SW_FRAME_E_SPACE);
+    if (bytes < 0) {
+        return;
+    }
+    require(sw_frame_prefix_decode(head, (size_t)bytes, BODY_MAX, &prefix) > 0);
+    require(prefix.version == SW_FRAME_VERSION_TABLES);
+    header = head + SW_FRAME_PREFIX_BYTES;
+    require(sw_frame_segments_decode(header, prefix.header_bytes, &again) == 0);
+    require(memcmp(&segments, &again, sizeof(segments)) == 0);
+}
+
 static void check_request(const uint8_t *header, size_t size, uint64_t body_bytes)
 {
     struct sw_request request;
@@ -94,6 +119,7 @@ static void check_request(const uint8_t *header, size_t size, uint64_t body_byte
     if (error == 0) {
         check_login(header, size, &request);
         check_trace(header, size, &request);
+        check_segments(header, size, &request);
     }
     if (error != 0) {
         return;

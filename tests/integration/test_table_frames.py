@@ -7,39 +7,10 @@ import random
 
 import ring
 import wire
-from harness import Server, case, check, drawn_seed, equal, eventually, main
+from frame_tables import FIRST, create, got, hello, put, serving
+from harness import case, check, drawn_seed, equal, eventually, main
 
 SEED = drawn_seed()
-FIRST = 65536  # the first number that the server chooses
-
-
-@contextlib.contextmanager
-def serving(*flags, loops=1):
-    """Yields a server, replies by RESP and a connection for frames."""
-    with Server("--capacity", "4K", "--loops", str(loops), *flags) as server, server.connect() as resp, \
-            server.connect() as frames:
-        yield server, wire.Replies(resp), frames
-
-
-def create(replies, *words):
-    equal(replies.ask("TABLE", "CREATE", *words), "OK", words)
-
-
-def hello(frames, name):
-    """Returns the fields of the ServerInfo about tables: whether they are there, number, name, id."""
-    reply = wire.call(frames, wire.HELLO, table_name=name.encode())
-    equal(reply.status, wire.OK, reply.message)
-    return [reply.info.get(field) for field in (43, 44, 45, 46)]
-
-
-def put(frames, table, keys, values, **named):
-    reply = wire.call(frames, wire.SET, keys, values, table=table, **named)
-    return reply.status
-
-
-def got(frames, table, keys, **named):
-    reply = wire.call(frames, wire.GET, keys, table=table, want_values=True, **named)
-    return reply.values() if reply.status == wire.OK else reply.status
 
 
 @case
@@ -364,6 +335,14 @@ def beside_an_oracle():
             elif kind < 7:
                 equal(put(one.frames, number, keys, values), wire.NO_TABLE if data is None else wire.OK, "SET")
                 oracle.places.get(number, {}).update(zip(keys, values))
+            elif kind == 7:
+                parts = [(draw.randrange(5), keys, 8) for _ in range(draw.randrange(1, 6))]
+                answers = [oracle.places.get(table) for table, *_ in parts]
+                reply = wire.exchange(one.frames, wire.segments_frame(wire.GET, parts))
+                equal(reply.status, wire.NO_TABLE if None in answers else wire.OK, "segments")
+                equal(None in answers or wire.segments_of(reply, parts),
+                      None in answers or [([data.get(key, 0).to_bytes(8, "little") for key in keys], [int(key in data) for key in keys])
+                                          for data in answers], "answers of segments")
             else:
                 wanted = wire.NO_TABLE if data is None else [data.get(key, 0) for key in keys]
                 equal(got(one.frames, number, keys), wanted, "GET")

@@ -141,8 +141,9 @@ def array(numbers, width):
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
               cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
               want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, timeout=0, scale=0, operand_type=0,
-              range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0, table=0, table_name=b"", table_id=0, words=()):
-    """Returns a header. `want_found` None: the client does not know the field."""
+              range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0, table=0, table_name=b"", table_id=0, words=(),
+              segments=()):
+    """Returns a header. `want_found` None: the client does not know the field. `segments`: the lists of Segments."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
     found = b"" if want_found is None else field(9, int(want_found))
@@ -156,6 +157,8 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
             (field(50, range_offset) if range_offset else b"") + (field(51, range_bytes) if range_bytes else b"") +
             b"".join(field(i, int(v)) for i, v in enumerate((times, time_ms, has_times), 52) if v) +
             b"".join(field(i, v) for i, v in enumerate((table, table_name), 60) if v) +
+            (field(62, b"".join(field(i, b"".join(map(varint, numbers))) for i, numbers in enumerate(segments, 1) if numbers))
+             if segments else b"") +
             (field(63, table_id) if table_id else b"") +
             b"".join(field(64, word if isinstance(word, bytes) else str(word).encode()) for word in words))
 
@@ -178,6 +181,32 @@ def frame(operation, keys=(), values=None, width=8, each_ms=None, **header):
     if keys:
         header = {"count": len(keys), "key_bytes": width, "value_bytes": width, **header}
     return envelope(header_of(operation, **header), body, magic=MAGIC_TABLES if header.get("table") else MAGIC)
+
+
+def segments_frame(operation, parts, width=8, **header):
+    """Returns a request by segments. A part is (table, keys, value_bytes) and perhaps a table_id."""
+    lists = [[part[0] for part in parts], [len(part[1]) for part in parts], [part[2] for part in parts],
+             [part[3] if len(part) > 3 else 0 for part in parts] if any(len(part) > 3 for part in parts) else []]
+    header = {"count": sum(lists[1]), "key_bytes": width, "want_values": True, "segments": lists, **header}
+    return envelope(header_of(operation, **header), b"".join(array(part[1], width) for part in parts), magic=MAGIC_TABLES)
+
+
+def segments_of(reply, parts):
+    """Returns the values, as bytes, and the found bits of each part of a request by segments: None if it has no such array."""
+    at, out = 0, []
+    def take(size):
+        nonlocal at
+        data, padding = reply.body[at:at + size], -size % 64
+        assert not any(reply.body[at + size:at + size + padding]), "padding"
+        at += size + padding
+        return data
+    for _, keys, value_bytes, *_ in parts:
+        values = take(len(keys) * value_bytes) if reply.has_values else None
+        bits = take(-(-len(keys) // 64) * 8) if reply.has_found is None else None
+        out.append((values and [values[i * value_bytes:(i + 1) * value_bytes] for i in range(len(keys))],
+                    bits and [bits[i // 8] >> i % 8 & 1 for i in range(len(keys))]))
+    assert at == len(reply.body), f"{at} of {len(reply.body)} bytes"
+    return out
 
 
 def cache_frame(operation, keys, values=None, scores=None, value_bytes=8, **header):

@@ -217,6 +217,99 @@ Test(tables, words_of_a_change_survive_a_header)
     cr_assert_eq(sw_frame_words_encode(&request, words, 1, head, sizeof(head)), SW_FRAME_E_SPACE);
 }
 
+/* --- segments --------------------------------------------------------------------------------- */
+
+static int decode(const uint8_t *head, size_t size, struct sw_request *request,
+                  struct sw_frame_segments *segments)
+{
+    struct sw_frame_prefix prefix;
+    const uint8_t *header = head + SW_FRAME_PREFIX_BYTES;
+    cr_assert_gt(sw_frame_prefix_decode(head, size, UINT64_MAX, &prefix), 0);
+    cr_assert_eq(prefix.version, SW_FRAME_VERSION_TABLES);
+    cr_assert_eq(sw_request_decode(header, prefix.header_bytes, request), 0);
+    return sw_frame_segments_decode(header, prefix.header_bytes, segments);
+}
+
+static const struct sw_request by_segments = {
+    .operation = SW_OPERATION_GET, .key_bytes = 8, .want_values = true, .has_segments = true};
+
+Test(tables, segments_survive_a_header)
+{
+    static struct sw_frame_segments given, got;
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    struct sw_request request;
+    for (uint32_t count = 0; count <= SW_FRAME_SEGMENTS_MAX; count++) {
+        if (count > 0) {
+            given.tables[count - 1] = count == 1 ? 0 : 65536 + count;
+            given.counts[count - 1] = 4096 * count;
+            given.value_bytes[count - 1] = 4 * count;
+            given.table_ids[count - 1] = count % 2 == 0 ? 0 : count + 1000;
+        }
+        given.count = count;
+        const int size =
+            sw_frame_segments_encode(&by_segments, &given, NULL, 640, head, sizeof(head));
+        cr_assert_gt(size, 0, "%u segments", count);
+        cr_assert_eq(decode(head, (size_t)size, &request, &got), count > 0 ? 0 : SW_FRAME_E_HEADER);
+        cr_assert(request.has_segments && request.count == by_segments.count);
+        cr_assert_eq(memcmp(&given, &got, sizeof(got)), 0, "%u segments", count);
+    }
+    for (uint32_t i = 0; i < SW_FRAME_SEGMENTS_MAX; i++) { /* numbers that no server gives */
+        given.tables[i] = given.table_ids[i] = given.counts[i] = UINT32_MAX;
+    }
+    cr_assert_eq(sw_frame_segments_encode(&by_segments, &given, NULL, 640, head, sizeof(head)),
+                 SW_FRAME_E_SPACE);
+}
+
+Test(tables, a_segment_is_a_request_of_its_own)
+{
+    const struct sw_frame_segments segments = {2, {0, 7}, {100, 65}, {8, 12}, {0, 3}};
+    const struct sw_request one = sw_frame_segment(&by_segments, &segments, 1);
+    cr_assert(one.table == 7 && one.count == 65 && one.value_bytes == 12 && one.table_id == 3);
+    cr_assert(!one.has_segments && one.want_values && one.key_bytes == 8);
+    cr_assert_eq(sw_request_layout(&one).bytes, 576);
+    cr_assert_eq(sw_request_version(&one), SW_FRAME_VERSION_TABLES);
+    const struct sw_request first = sw_frame_segment(&by_segments, &segments, 0);
+    cr_assert_eq(sw_request_version(&first), SW_FRAME_VERSION);
+}
+
+/* Lists of different lengths, lists that are too long, and a message without any. */
+Test(tables, segments_that_contradict_each_other_are_refused)
+{
+    static const struct {
+        size_t size;
+        uint8_t bytes[24];
+    } wrong[] = {
+        {0, {0}},
+        {3, {0xf2, 0x03, 0}},                                          /* no list */
+        {6, {0xf2, 0x03, 3, 0x0a, 1, 5}},                              /* tables alone */
+        {11, {0xf2, 0x03, 9, 0x0a, 1, 5, 0x12, 1, 9, 0x1a, 1}},        /* cut off */
+        {13, {0xf2, 0x03, 10, 0x0a, 1, 5, 0x12, 2, 9, 9, 0x1a, 1, 8}}, /* two counts */
+        {13, {0xf2, 0x03, 10, 0x0a, 1, 5, 0x12, 1, 9, 0x1a, 2, 8, 8}}, /* two widths */
+        {16, {0xf2, 0x03, 13, 0x0a, 1, 5, 0x12, 1, 9, 0x1a, 1, 8, 0x22, 2, 1, 1}},
+    };
+    static struct sw_frame_segments got;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        cr_assert_eq(sw_frame_segments_decode(wrong[i].bytes, wrong[i].size, &got),
+                     SW_FRAME_E_HEADER, "header %zu", i);
+        cr_assert_eq(got.count, 0);
+    }
+    static const uint8_t right[] = {0xf2, 0x03, 9, 0x0a, 1, 5, 0x12, 1, 9, 0x1a, 1, 8};
+    cr_assert_eq(sw_frame_segments_decode(right, sizeof(right), &got), 0);
+    cr_assert(got.count == 1 && got.tables[0] == 5 && got.counts[0] == 9 && got.table_ids[0] == 0);
+    uint8_t many[3 + 3 * (2 + SW_FRAME_SEGMENTS_MAX + 1)] = {0xf2, 0x03, 0};
+    uint8_t *at = many + 3;
+    for (uint8_t list = 1; list <= 3; list++) {
+        *at++ = (uint8_t)(list << 3 | 2);
+        *at++ = SW_FRAME_SEGMENTS_MAX + 1;
+        memset(at, 1, SW_FRAME_SEGMENTS_MAX + 1);
+        at += SW_FRAME_SEGMENTS_MAX + 1;
+    }
+    uint8_t header[sizeof(many) + 1] = {0xf2, 0x03, (uint8_t)((sizeof(many) - 3) | 0x80),
+                                        (uint8_t)((sizeof(many) - 3) >> 7)};
+    memcpy(header + 4, many + 3, sizeof(many) - 3);
+    cr_assert_eq(sw_frame_segments_decode(header, sizeof(header), &got), SW_FRAME_E_HEADER);
+}
+
 Test(tables, a_list_has_no_padding)
 {
     const struct sw_reply reply = {.count = 3};
