@@ -142,6 +142,17 @@ void fixture_store(const struct fixture *fixture, void *array, size_t i, uint64_
     }
 }
 
+struct sw_batch fixture_batch(const struct fixture *fixture, enum sw_op op, uint32_t count)
+{
+    return (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
+                             .op = op,
+                             .count = count,
+                             .keys = fixture->keys,
+                             .values = fixture->values,
+                             .previous = fixture->previous,
+                             .found = fixture->found};
+}
+
 /* Word k of the row of a value: bits of the value, other ones in each word. So an operation on bits
  * does to a row what it does to its value. 0 is all zeros. */
 static uint32_t row_word(uint64_t value, uint32_t k)

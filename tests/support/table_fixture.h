@@ -76,6 +76,9 @@ void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t ke
 bool fixture_can(const struct fixture *fixture, enum sw_op op);
 enum sw_op fixture_draw_op(const struct fixture *fixture, struct random *random);
 
+/* A batch of the fixture's keys, values, previous and found, for a test that runs it by itself. */
+struct sw_batch fixture_batch(const struct fixture *fixture, enum sw_op op, uint32_t count);
+
 /* Runs operations[0..count) as one batch, on the table and on the oracle, and compares every answer
  * and counter. Some batches decline `found`, `previous`, or both. `groups` of about equal size, 0:
  * declares no groups. The oracle must hold every entry that the table hands back, and removes it.

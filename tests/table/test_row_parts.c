@@ -3,43 +3,17 @@
  * test_row_parts.c - SETRANGE and CAS on rows of bytes and of strings, in batches that repeat keys
  * and mix them with other writes, beside a model that works byte by byte.
  */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "proto/ops/range_apply.h"
-#include "tests/support/must.h"
-#include "tests/support/table_fixture.h"
-#include "tests/support/tested.h"
+#include "tests/table/row_world.h"
 
 TestSuite(row_parts, .timeout = 120);
 
-enum { KEYS = 7, OPS = 300, ROW_MAX = 256, HEAD = 4 };
-
-struct world {
-    struct fixture fixture;
-    struct random random;
-    uint32_t value_bytes, text_bytes, rows_max;
-    bool strings;
-    bool present[KEYS];
-    uint8_t rows[KEYS][ROW_MAX];
-    uint32_t *ranges;
-    uint8_t *expected;
-};
+enum { HEAD = 4 };
 
 /* The bytes of a value, without its length and the key string. */
-static uint32_t room_of(const struct world *world)
+static uint32_t room_of(const struct row_world *world)
 {
     return world->value_bytes - world->text_bytes - (world->strings ? HEAD : 0);
-}
-
-static uint8_t *operand_at(const struct world *world, uint32_t i)
-{
-    return (uint8_t *)world->fixture.values + (size_t)i * world->value_bytes;
-}
-
-static uint32_t op_at(const struct sw_batch *batch, uint32_t i)
-{
-    return batch->ops == NULL ? (uint32_t)batch->op : batch->ops[i];
 }
 
 static bool inserts(uint32_t op)
@@ -50,7 +24,7 @@ static bool inserts(uint32_t op)
 
 /* --- the model -------------------------------------------------------------------------------- */
 
-static void model_append(struct world *world, uint8_t *row, const uint8_t *operand)
+static void model_append(struct row_world *world, uint8_t *row, const uint8_t *operand)
 {
     if (row[0] + operand[0] <= room_of(world)) {
         memcpy(row + HEAD + row[0], operand + HEAD, operand[0]);
@@ -58,7 +32,7 @@ static void model_append(struct world *world, uint8_t *row, const uint8_t *opera
     }
 }
 
-static void model_set_range(const struct world *world, uint8_t *row, const uint8_t *operand,
+static void model_set_range(const struct row_world *world, uint8_t *row, const uint8_t *operand,
                             uint32_t range)
 {
     const uint32_t offset = range >> 15 & 0xffff, size = range & 0x7fff;
@@ -71,11 +45,11 @@ static void model_set_range(const struct world *world, uint8_t *row, const uint8
 }
 
 /* Applies operation i. */
-static void apply(struct world *world, const struct sw_batch *batch, uint32_t i)
+static void apply(struct row_world *world, const struct sw_batch *batch, uint32_t i)
 {
-    const uint64_t key = fixture_load(&world->fixture, batch->keys, i);
-    const uint32_t op = op_at(batch, i), text_at = world->value_bytes - world->text_bytes;
-    const uint8_t *operand = operand_at(world, i);
+    const uint64_t key = row_world_key(world, i);
+    const uint32_t op = row_world_op(batch, i), text_at = world->value_bytes - world->text_bytes;
+    const uint8_t *operand = row_world_operand(world, i);
     uint8_t *row = world->rows[key];
     const bool was = world->present[key];
     if (op == SW_GET || (op == SW_SET_ABSENT && was) || (op == SW_SET_PRESENT && !was) ||
@@ -83,7 +57,7 @@ static void apply(struct world *world, const struct sw_batch *batch, uint32_t i)
         return;
     }
     world->present[key] = op != SW_DELETE;
-    if (op == SW_DELETE || !was) {
+    if (op == SW_DELETE) {
         memset(row, 0, ROW_MAX);
     }
     if (op == SW_SETRANGE) {
@@ -95,7 +69,8 @@ static void apply(struct world *world, const struct sw_batch *batch, uint32_t i)
             row[b] |= operand[b];
         }
     } else if (op == SW_CAS) {
-        const uint8_t *expected = world->expected + (size_t)i * world->value_bytes;
+        const uint8_t *expected =
+            (const uint8_t *)world->fixture.compared + (size_t)i * world->value_bytes;
         const uint32_t bytes = world->strings ? (uint32_t)HEAD + expected[0] : text_at;
         bool is_met = true;
         for (uint32_t b = 0; b < bytes; b++) {
@@ -113,19 +88,19 @@ static void apply(struct world *world, const struct sw_batch *batch, uint32_t i)
 }
 
 /* Decides which groups a table of rows_max rows refuses. Presence depends on no value. */
-static bool is_refused(const struct world *world, const struct sw_batch *batch, uint32_t begin,
+static bool is_refused(const struct row_world *world, const struct sw_batch *batch, uint32_t begin,
                        uint32_t end)
 {
     bool present[KEYS];
     memcpy(present, world->present, sizeof(present));
     for (uint32_t i = begin; i < end; i++) {
-        const uint64_t key = fixture_load(&world->fixture, batch->keys, i);
-        const uint32_t op = op_at(batch, i);
+        const uint64_t key = row_world_key(world, i);
+        const uint32_t op = row_world_op(batch, i);
         uint32_t rows = 0;
         for (uint32_t k = 0; k < KEYS; k++) {
             rows += present[k];
         }
-        if (!present[key] && inserts(op) && rows == world->rows_max) {
+        if (!present[key] && inserts(op) && world->rows_max != 0 && rows == world->rows_max) {
             return true;
         }
         present[key] = op != SW_DELETE && (present[key] || inserts(op));
@@ -135,11 +110,11 @@ static bool is_refused(const struct world *world, const struct sw_batch *batch, 
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static void draw_operand(struct world *world, struct sw_batch *batch, uint32_t i, uint64_t key)
+static void draw_operand(struct row_world *world, const struct sw_batch *batch, uint32_t i)
 {
-    uint8_t *operand = operand_at(world, i);
+    uint8_t *operand = row_world_operand(world, i);
     struct random *random = &world->random;
-    const uint32_t room = room_of(world), op = op_at(batch, i);
+    const uint32_t room = room_of(world), op = row_world_op(batch, i);
     const uint32_t offset = (uint32_t)random_below(random, room);
     const uint32_t size = (uint32_t)random_below(random, room - offset + 1);
     memset(operand, 0, world->value_bytes);
@@ -152,34 +127,31 @@ static void draw_operand(struct world *world, struct sw_batch *batch, uint32_t i
         operand[0] = (uint8_t)length;
         memset(operand + HEAD, 'a' + (int)(i % 26), length);
     }
-    world->ranges[i] = op == SW_SETRANGE ? sw_range_of(offset, size, world->strings) : (uint32_t)-1;
-    if (world->text_bytes > 0) {
-        uint8_t *name = operand + world->value_bytes - world->text_bytes;
-        memset(name, 0, world->text_bytes);
-        name[0] = 4;
-        memset(name + 2, 'a' + (int)key, 3);
-    }
+    world->fixture.ranges[i] =
+        op == SW_SETRANGE ? sw_range_of(offset, size, world->strings) : (uint32_t)-1;
+    row_world_name(world, operand, row_world_key(world, i));
 }
 
 /* Draws the row that a CAS expects: that of its key before the batch, or what the operation before
  * it wrote if that was a SET. The bytes behind the end of a string differ. */
-static void draw_expected(struct world *world, struct sw_batch *batch, uint32_t i, uint64_t key)
+static void draw_expected(struct row_world *world, const struct sw_batch *batch, uint32_t i)
 {
-    uint8_t *expected = world->expected + (size_t)i * world->value_bytes;
+    uint8_t *expected = (uint8_t *)world->fixture.compared + (size_t)i * world->value_bytes;
     const uint32_t room = room_of(world) + (world->strings ? HEAD : 0);
-    memcpy(expected, world->rows[key], room);
-    if (i > 0 && op_at(batch, i - 1) != SW_SETRANGE && random_below(&world->random, 2) == 0) {
-        memcpy(expected, operand_at(world, i - 1), room);
+    memcpy(expected, world->rows[row_world_key(world, i)], room);
+    if (i > 0 && row_world_op(batch, i - 1) != SW_SETRANGE &&
+        random_below(&world->random, 2) == 0) {
+        memcpy(expected, row_world_operand(world, i - 1), room);
     }
     if (world->strings) {
         memset(expected + HEAD + expected[0], 0xee, room - HEAD - expected[0]);
     }
-    if (op_at(batch, i) == SW_CAS) {
-        world->ranges[i] = world->strings ? (uint32_t)HEAD + expected[0] : room;
+    if (row_world_op(batch, i) == SW_CAS) {
+        world->fixture.ranges[i] = world->strings ? (uint32_t)HEAD + expected[0] : room;
     }
 }
 
-static uint8_t draw_op(struct world *world, bool deletes)
+static uint8_t draw_op(struct row_world *world, bool deletes)
 {
     const uint8_t change = world->strings ? SW_APPEND : SW_OR;
     const uint8_t ops[] = {SW_GET,      SW_SET, SW_SET_ABSENT, SW_SET_PRESENT, SW_SETRANGE,
@@ -187,58 +159,39 @@ static uint8_t draw_op(struct world *world, bool deletes)
     return ops[random_below(&world->random, sizeof(ops) - !deletes)];
 }
 
-static void draw_batch(struct world *world, struct sw_batch *batch)
+static struct sw_batch draw_batch(struct row_world *world)
 {
     struct fixture *fixture = &world->fixture;
-    struct random *random = &world->random;
-    const uint64_t keys = 1 + random_below(random, KEYS);
-    const bool deletes = random_below(random, 2) == 0, answers = random_below(random, 4) > 0;
-    const bool is_uniform = random_below(random, 3) == 0;
-    *batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
-                               .op = !is_uniform                    ? SW_GET
-                                     : random_below(random, 2) == 0 ? SW_SETRANGE
-                                                                    : SW_CAS,
-                               .ops = is_uniform ? NULL : fixture->ops,
-                               .count = 1 + (uint32_t)random_below(random, OPS),
-                               .keys = fixture->keys,
-                               .values = fixture->values,
-                               .ranges = world->ranges,
-                               .expected = world->expected,
-                               .previous = answers ? fixture->previous : NULL,
-                               .found = fixture->found,
-                               .group_ends = fixture->group_ends,
-                               .group_refused = fixture->group_refused};
-    for (uint32_t i = 0; i < batch->count; i++) {
-        const uint64_t key = random_below(random, keys);
+    const bool deletes = random_below(&world->random, 2) == 0;
+    const bool is_cas = random_below(&world->random, 2) == 0;
+    struct sw_batch batch = row_world_batch(world, is_cas ? SW_CAS : SW_SETRANGE);
+    batch.ranges = fixture->ranges;
+    batch.expected = fixture->compared;
+    batch.group_ends = fixture->group_ends;
+    batch.group_refused = fixture->group_refused;
+    for (uint32_t i = 0; i < batch.count; i++) {
         fixture->ops[i] = draw_op(world, deletes);
-        fixture_store(fixture, fixture->keys, i, key);
-        draw_operand(world, batch, i, key);
-        draw_expected(world, batch, i, key);
-        if (i + 1 == batch->count || random_below(random, 20) == 0) {
-            fixture->group_ends[batch->group_count++] = i + 1;
+        draw_operand(world, &batch, i);
+        draw_expected(world, &batch, i);
+        if (i + 1 == batch.count || random_below(&world->random, 20) == 0) {
+            fixture->group_ends[batch.group_count++] = i + 1;
         }
     }
+    return batch;
 }
 
-static void run_batch(struct world *world)
+static void run_batch(struct row_world *world)
 {
-    struct sw_batch batch;
-    bool any = false;
-    draw_batch(world, &batch);
+    struct sw_batch batch = draw_batch(world);
     const int status = sw_batch_run(world->fixture.queue, &batch);
+    bool any = false;
     for (uint32_t g = 0, i = 0; g < batch.group_count; g++) {
         const bool refused = is_refused(world, &batch, i, batch.group_ends[g]);
         cr_assert_eq(batch.group_refused[g], refused, "group %u", g);
         any = any || refused;
-        for (; i < batch.group_ends[g]; i++) { /* a refused group has no answers */
-            const uint64_t key = fixture_load(&world->fixture, batch.keys, i);
-            const uint8_t *row = (const uint8_t *)batch.previous + (size_t)i * world->value_bytes;
-            const bool was = world->present[key];
-            cr_assert(refused || (batch.found[i / 64] >> (i % 64) & 1) == was, "operation %u", i);
-            cr_assert(refused || !was || batch.previous == NULL ||
-                          memcmp(row, world->rows[key], world->value_bytes) == 0,
-                      "the row before operation %u (op %u)", i, op_at(&batch, i));
-            if (!refused) {
+        for (; i < batch.group_ends[g]; i++) {
+            if (!refused) { /* a refused group has no answers */
+                row_world_answer(world, &batch, i);
                 apply(world, &batch, i);
             }
         }
@@ -246,79 +199,32 @@ static void run_batch(struct world *world)
     cr_assert_eq(status, any ? SW_E_FULL : SW_OK);
 }
 
-static void check_rows(struct world *world)
-{
-    struct fixture *fixture = &world->fixture;
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_GET,
-                             .count = KEYS,
-                             .keys = fixture->keys,
-                             .values = fixture->values,
-                             .previous = fixture->previous,
-                             .found = fixture->found};
-    memset(fixture->values, 0, KEYS * (size_t)world->value_bytes);
-    for (uint32_t k = 0; k < KEYS; k++) {
-        fixture_store(fixture, fixture->keys, k, k);
-    }
-    must_run(fixture->queue, &batch);
-    for (uint32_t k = 0; k < KEYS; k++) {
-        const uint8_t *row = (const uint8_t *)fixture->previous + (size_t)k * world->value_bytes;
-        cr_assert_eq(fixture->found[0] >> k & 1, world->present[k], "key %u", k);
-        cr_assert(!world->present[k] || memcmp(row, world->rows[k], world->value_bytes) == 0,
-                  "the row of key %u", k);
-    }
-    must_check(fixture->table);
-}
-
-static struct sw_table_config config_of(uint32_t slot_bits, uint32_t value_bytes,
-                                        uint32_t text_bytes)
-{
-    struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, slot_bits);
-    config.value_bytes = value_bytes;
-    config.key_text_bytes = text_bytes;
-    config.batch_ops_max = OPS;
-    tested_place(&config);
-    return config;
-}
-
 static void run_world(uint32_t slot_bits, uint32_t value_bytes, uint32_t text_bytes, bool strings,
                       uint32_t rows_max)
 {
-    static struct world world;
-    struct sw_table_config config = config_of(slot_bits, value_bytes, text_bytes);
-    memset(&world, 0, sizeof(world));
-    config.rows_max = rows_max < KEYS ? rows_max : 0;
-    world.value_bytes = value_bytes;
-    world.text_bytes = text_bytes;
+    static struct row_world world;
+    row_world_open(&world, slot_bits, value_bytes, text_bytes, rows_max);
     world.strings = strings;
-    world.rows_max = rows_max;
-    world.random = random_of(slot_bits + value_bytes + text_bytes + strings);
-    fixture_open(&world.fixture, &config);
-    world.ranges = sw_io_alloc(world.fixture.table, OPS * sizeof(*world.ranges));
-    world.expected = sw_io_alloc(world.fixture.table, OPS * (size_t)value_bytes);
-    cr_assert(world.ranges != NULL && world.expected != NULL);
-    for (uint32_t step = 0; step < 40; step += tested_share()) {
+    for (uint32_t step = 0; step < STEPS; step += tested_share()) {
         run_batch(&world);
-        check_rows(&world);
+        row_world_check(&world);
     }
-    sw_io_free(world.fixture.table, world.ranges, OPS * sizeof(*world.ranges));
-    sw_io_free(world.fixture.table, world.expected, OPS * (size_t)value_bytes);
     fixture_close(&world.fixture);
 }
 
 Test(row_parts, of_bytes)
 {
-    run_world(64, 4, 0, false, KEYS);
-    run_world(128, 8, 0, false, KEYS);
-    run_world(128, 20, 0, false, KEYS);
-    run_world(64, 160, 0, false, KEYS);
+    run_world(64, 4, 0, false, 0);
+    run_world(128, 8, 0, false, 0);
+    run_world(128, 20, 0, false, 0);
+    run_world(64, 160, 0, false, 0);
 }
 
 Test(row_parts, of_strings)
 {
-    run_world(64, 8, 0, true, KEYS);
-    run_world(128, 24, 0, true, KEYS);
-    run_world(128, 164, 0, true, KEYS);
+    run_world(64, 8, 0, true, 0);
+    run_world(128, 24, 0, true, 0);
+    run_world(128, 164, 0, true, 0);
 }
 
 Test(row_parts, of_groups_that_are_refused)
@@ -329,55 +235,41 @@ Test(row_parts, of_groups_that_are_refused)
 
 Test(row_parts, with_the_texts_of_keys)
 {
-    run_world(128, 12 + 8, 8, false, KEYS);
-    run_world(128, 16 + 16, 16, true, KEYS);
+    run_world(128, 12 + 8, 8, false, 0);
+    run_world(128, 16 + 16, 16, true, 0);
 }
 
 /* A batch whose part ends outside of the row, or that has no parts, is not valid. */
 Test(row_parts, outside_of_a_row)
 {
-    struct fixture fixture;
-    const struct sw_table_config config = config_of(128, 12, 0);
-    fixture_open(&fixture, &config);
-    uint32_t *range = sw_io_alloc(fixture.table, sizeof(*range));
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_SETRANGE,
-                             .count = 1,
-                             .keys = fixture.keys,
-                             .values = fixture.values,
-                             .found = fixture.found};
-    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
-    batch.ranges = range;
-    *range = sw_range_of(4, 9, false);
-    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
-    *range = sw_range_of(4, 5, true);
-    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
-    *range = sw_range_of(4, 8, false);
-    must_run(fixture.queue, &batch);
-    sw_io_free(fixture.table, range, sizeof(*range));
-    fixture_close(&fixture);
+    struct row_world world;
+    row_world_open(&world, 128, 12, 0, 0);
+    struct sw_batch batch = fixture_batch(&world.fixture, SW_SETRANGE, 1);
+    cr_assert_eq(sw_batch_run(world.fixture.queue, &batch), SW_E_INVALID);
+    batch.ranges = world.fixture.ranges;
+    world.fixture.ranges[0] = sw_range_of(4, 9, false);
+    cr_assert_eq(sw_batch_run(world.fixture.queue, &batch), SW_E_INVALID);
+    world.fixture.ranges[0] = sw_range_of(4, 5, true);
+    cr_assert_eq(sw_batch_run(world.fixture.queue, &batch), SW_E_INVALID);
+    world.fixture.ranges[0] = sw_range_of(4, 8, false);
+    must_run(world.fixture.queue, &batch);
+    fixture_close(&world.fixture);
 }
 
 /* The same of a CAS without expected rows, or that compares more than a row. */
 Test(row_parts, more_than_a_row)
 {
-    struct fixture fixture;
-    const struct sw_table_config config = config_of(128, 12, 0);
-    fixture_open(&fixture, &config);
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_CAS,
-                             .count = 1,
-                             .keys = fixture.keys,
-                             .values = fixture.values,
-                             .ranges = fixture.ranges,
-                             .found = fixture.found};
-    fixture.ranges[0] = 12;
-    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
-    batch.expected = fixture.compared;
-    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
-    fixture.ranges[0] = 13;
-    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
+    struct row_world world;
+    row_world_open(&world, 128, 12, 0, 0);
+    struct sw_batch batch = fixture_batch(&world.fixture, SW_CAS, 1);
+    batch.ranges = world.fixture.ranges;
+    world.fixture.ranges[0] = 12;
+    cr_assert_eq(sw_batch_run(world.fixture.queue, &batch), SW_E_INVALID);
+    batch.expected = world.fixture.compared;
+    cr_assert_eq(sw_batch_run(world.fixture.queue, &batch), SW_OK);
+    world.fixture.ranges[0] = 13;
+    cr_assert_eq(sw_batch_run(world.fixture.queue, &batch), SW_E_INVALID);
     batch.ranges = NULL;
-    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_E_INVALID);
-    fixture_close(&fixture);
+    cr_assert_eq(sw_batch_run(world.fixture.queue, &batch), SW_E_INVALID);
+    fixture_close(&world.fixture);
 }
