@@ -17,8 +17,8 @@
 #include "server/resp/acl_catalog.h"
 #include "server/resp/resp.h"
 #include "server/resp/session.h"
-#include "table/table.h"
 #include "tests/server/distinct_stats.h"
+#include "tests/support/must.h"
 
 #define ARGUMENTS_MAX 300
 #define TABLE_KEYS 256
@@ -84,21 +84,14 @@ static inline void set_users(struct fixture *fixture)
 static inline struct sw_table *small_table(void)
 {
     uint64_t keys[TABLE_KEYS];
-    struct sw_table *table = NULL;
-    struct sw_queue *queue = NULL;
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = 1024;
-    config.batch_ops_max = TABLE_KEYS;
-    config.threads = 1;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    const struct sw_table_config config = cpu_config(1024, TABLE_KEYS);
+    struct sw_table *table = must_create(&config);
+    struct sw_queue *queue = must_queue(table);
     for (uint32_t i = 0; i < TABLE_KEYS; i++) {
         keys[i] = i;
     }
     struct sw_batch batch = {.op = SW_SET, .count = TABLE_KEYS, .keys = keys, .values = keys};
-    cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+    must_run(queue, &batch);
     sw_queue_destroy(queue);
     return table;
 }

@@ -12,7 +12,7 @@
 #include "server/config/options.h"
 #include "server/loop.h"
 #include "server/observe/log.h"
-#include "table/table.h"
+#include "tests/support/must.h"
 
 /* A callback of an owner that does nothing. */
 static inline void no_call(void *server)
@@ -48,12 +48,8 @@ static inline void small_config(struct sw_config *config, uint64_t capacity)
 static inline struct sw_table *open_table(const struct sw_config *config)
 {
     struct sw_table_config table_config;
-    struct sw_table *table;
-    char reason[256] = "";
     sw_config_table(config, &table_config);
-    cr_assert_eq(sw_table_create(&table_config, &table, reason, sizeof(reason)), SW_OK, "%s",
-                 reason);
-    return table;
+    return must_create(&table_config);
 }
 
 /* The time in which an iteration's budget would be spent does not pass. */

@@ -18,7 +18,7 @@
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
 #include "table/image.h"
-#include "table/table.h"
+#include "tests/support/must.h"
 
 #define KEYS 300U
 #define VALUE_OF(key) ((key)*3 + 1)
@@ -33,17 +33,10 @@ static uint32_t row_type = SW_TYPE_U32;
 
 static inline struct sw_table *new_table(void)
 {
-    struct sw_table_config config;
-    struct sw_table *table = NULL;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = 1024;
-    config.batch_ops_max = 128;
+    struct sw_table_config config = cpu_config(1024, 128);
     config.stash_slots = 64;
-    config.threads = 1;
     config.value_bytes = row_bytes;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
-    return table;
+    return must_create(&config);
 }
 
 /* The bytes of a value: of an integer, or of a row of 32-bit words. */
@@ -132,12 +125,12 @@ static inline void close_place(struct place *place)
     cr_assert_eq(rmdir(place->path), 0);
 }
 
-/* Writes a snapshot of the table, in blocks of 64 entries. */
-static inline int save(struct place *place, struct sw_table *table)
+/* Writes a snapshot of the table, in blocks of 64 entries, whose values are of these kinds. */
+static inline int save_values(struct place *place, struct sw_table *table, uint32_t format,
+                              uint32_t type)
 {
-    struct sw_queue *queue = NULL;
+    struct sw_queue *queue = must_queue(table);
     struct sw_image *image = NULL;
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
     cr_assert_eq(sw_image_take(queue, false, &image), SW_OK);
     sw_queue_destroy(queue);
     struct sw_snapshot_write write = {
@@ -146,8 +139,8 @@ static inline int save(struct place *place, struct sw_table *table)
         .header = {.sequence = sw_image_sequence(image),
                    .key_bytes = 8,
                    .value_bytes = value_bytes(),
-                   .value_format = row_bytes > 0 ? SW_FRAME_VALUES_FIXED : SW_FRAME_VALUES_INTEGER,
-                   .value_type = row_bytes > 0 ? SW_TYPE_U32 : SW_TYPE_BYTES,
+                   .value_format = format,
+                   .value_type = type,
                    .block_entries = 64,
                    .columns = SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES,
                    .writer = "test"},
@@ -156,6 +149,12 @@ static inline int save(struct place *place, struct sw_table *table)
     int status = sw_snapshot_write(&write, place->reason);
     sw_image_drop(image);
     return status;
+}
+
+static inline int save(struct place *place, struct sw_table *table)
+{
+    return row_bytes > 0 ? save_values(place, table, SW_FRAME_VALUES_FIXED, SW_TYPE_U32)
+                         : save_values(place, table, SW_FRAME_VALUES_INTEGER, SW_TYPE_BYTES);
 }
 
 static inline int load(struct place *place, struct sw_table *table, struct sw_load *out)

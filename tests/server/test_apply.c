@@ -13,7 +13,7 @@
 #include "server/repl/digest.h"
 #include "server/repl/snapshot_send.h"
 #include "server/repl/stream.h"
-#include "table/table.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 
@@ -23,18 +23,10 @@ TestSuite(apply, .timeout = 120);
 
 static struct sw_table *make_table(uint64_t slots)
 {
-    struct sw_table_config config;
-    struct sw_table *table;
-    char reason[256] = "";
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = slots;
-    config.batch_ops_max = OPS_MAX;
+    struct sw_table_config config = cpu_config(slots, OPS_MAX);
     config.stash_slots = 64;
     config.seed = 7;
-    config.threads = 1;
-    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
-    return table;
+    return must_create(&config);
 }
 
 /* A primary, the stream that it sends, and the digests that it had. */
@@ -107,7 +99,7 @@ static void make(struct sample *s)
     memset(s, 0, sizeof(*s));
     s->random = random_of(0);
     s->table = make_table(CAPACITY);
-    cr_assert_eq(sw_queue_create(s->table, &s->queue), SW_OK);
+    s->queue = must_queue(s->table);
     s->memory = sw_io_alloc(s->table, OPS_MAX * 24);
     s->backlog = sw_backlog_create(1 << 24);
     note_digest(s);
@@ -236,9 +228,7 @@ Test(apply, equal_bucket_by_bucket)
     cr_assert_eq(sw_table_raw_copy(s.table, ours), SW_OK);
     cr_assert_eq(sw_table_raw_copy(outcome.table, theirs), SW_OK);
     /* inside a bucket slots are in no order: the digest has said that entries are equal */
-    char violation[256] = "";
-    cr_assert_eq(sw_table_check(outcome.table, violation, sizeof(violation)), SW_OK, "%s",
-                 violation);
+    must_check(outcome.table);
     for (size_t at = 0; at < bytes; at += 64) {
         uint64_t sums[2] = {0, 0};
         for (size_t i = 0; i < 64; i += 16) {

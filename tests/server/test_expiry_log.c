@@ -16,7 +16,7 @@
 #include "server/repl/backlog.h"
 #include "table/expiring.h"
 #include "table/image.h"
-#include "table/table.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 
@@ -56,20 +56,13 @@ struct world {
 static void open_side(struct side *side, uint32_t slot_bits, uint32_t value_bytes, uint64_t slots,
                       uint64_t seed)
 {
-    struct sw_table_config config;
-    char reason[256] = "";
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    struct sw_table_config config = cpu_config(slots, 64);
     config.slot_bits = slot_bits;
     config.value_bytes = value_bytes;
-    config.capacity_slots = slots;
-    config.batch_ops_max = 64;
     config.stash_slots = 64;
     config.seed = seed;
-    config.threads = 1;
-    cr_assert_eq(sw_table_create(&config, &side->table, reason, sizeof(reason)), SW_OK, "%s",
-                 reason);
-    cr_assert_eq(sw_queue_create(side->table, &side->queue), SW_OK);
+    side->table = must_create(&config);
+    side->queue = must_queue(side->table);
     sw_table_info(side->table, &side->info);
 }
 

@@ -7,19 +7,15 @@
 #include <string.h>
 
 #include "server/batch/io_arena.h"
-#include "table/table.h"
+#include "tests/support/must.h"
 #include "tests/support/random.h"
 
 static struct sw_table *table;
 
 static void setup(void)
 {
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = 1024;
-    config.batch_ops_max = 1024;
-    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    const struct sw_table_config config = cpu_config(1024, 1024);
+    table = must_create(&config);
 }
 
 static void teardown(void)

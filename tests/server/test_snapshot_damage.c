@@ -193,14 +193,10 @@ Test(snapshot_damage, what_a_header_says_of_rows_is_possible)
 Test(snapshot_damage, more_keys_than_the_table_takes_are_refused_with_what_is_needed)
 {
     struct damage damage;
-    struct sw_table_config config;
+    const struct sw_table_config config = cpu_config(64, 128);
     open_damage(&damage);
     sw_table_destroy(damage.table);
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = 64;
-    config.batch_ops_max = 128;
-    cr_assert_eq(sw_table_create(&config, &damage.table, NULL, 0), SW_OK);
+    damage.table = must_create(&config);
     expect_refused(&damage, "has 121 keys, more than the table takes: it needs --capacity, or "
                             "--max-capacity, of at least 143");
     close_damage(&damage);

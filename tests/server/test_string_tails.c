@@ -71,11 +71,10 @@ static void fill_batch(struct sw_batch *batch, uint64_t first, uint32_t bytes, u
 
 static void fill(struct sw_table *table, uint64_t first, uint32_t bytes, uint8_t tail)
 {
-    struct sw_queue *queue = NULL;
+    struct sw_queue *queue = must_queue(table);
     struct sw_batch batch;
     fill_batch(&batch, first, bytes, tail);
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
-    cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+    must_run(queue, &batch);
     sw_queue_destroy(queue);
 }
 
@@ -94,28 +93,6 @@ static bool equals_clean(struct sw_table *table, uint32_t bytes, uint32_t batche
 }
 
 /* --- files and streams ------------------------------------------------------------------------ */
-
-static void save_strings(struct place *place, struct sw_table *table)
-{
-    struct sw_queue *queue = NULL;
-    struct sw_image *image = NULL;
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
-    cr_assert_eq(sw_image_take(queue, false, &image), SW_OK);
-    struct sw_snapshot_write write = {.directory = &place->directory,
-                                      .image = image,
-                                      .header = {.sequence = sw_image_sequence(image),
-                                                 .key_bytes = 8,
-                                                 .value_bytes = ROW,
-                                                 .value_format = SW_FRAME_VALUES_STRING,
-                                                 .value_type = SW_TYPE_STRING,
-                                                 .block_entries = 64,
-                                                 .columns = SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES,
-                                                 .writer = "test"}};
-    memcpy(write.header.log_id, place->directory.log_id, SW_LOG_ID_BYTES);
-    cr_assert_eq(sw_snapshot_write(&write, place->reason), 0, "%s", place->reason);
-    sw_image_drop(image);
-    sw_queue_destroy(queue);
-}
 
 /* Loads the snapshot into a table of such rows, which has a key beforehand or none: block by block,
  * or all of it at once. */
@@ -145,7 +122,7 @@ Test(string_tails, snapshots)
         fill(dirty, (uint64_t)i * BATCH, ROW, 0xee);
     }
     cr_assert_not(equals_clean(dirty, ROW, 3));
-    save_strings(&place, dirty);
+    cr_assert_eq(save_values(&place, dirty, SW_FRAME_VALUES_STRING, SW_TYPE_STRING), 0);
     load_strings(&place, ROW, true);
     load_strings(&place, ROW, false);
     load_strings(&place, WIDE_ROW, true);

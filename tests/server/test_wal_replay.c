@@ -11,8 +11,8 @@
 
 #include "server/batch/logging.h"
 #include "server/log/recover.h"
-#include "table/table.h"
 #include "tests/proto/wal_image.h"
+#include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 
@@ -33,18 +33,10 @@ struct sample {
 
 static struct sw_table *make_table(uint32_t slot_bits)
 {
-    struct sw_table_config config;
-    struct sw_table *table;
-    char reason[256] = "";
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    struct sw_table_config config = cpu_config(CAPACITY, OPS_MAX);
     config.slot_bits = slot_bits;
-    config.capacity_slots = CAPACITY;
-    config.batch_ops_max = OPS_MAX;
     config.seed = 7;
-    config.threads = 1;
-    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
-    return table;
+    return must_create(&config);
 }
 
 static void no_wake(void *context)
@@ -91,7 +83,7 @@ static void start(struct sample *s)
     s->wal = sw_wal_create(&config);
     cr_assert_not_null(s->wal);
     s->table = recovered(s, s->wal);
-    cr_assert_eq(sw_queue_create(s->table, &s->queue), SW_OK);
+    s->queue = must_queue(s->table);
     s->memory = sw_io_alloc(s->table, 5ULL * OPS_MAX * 8 + 320);
 }
 
@@ -298,12 +290,8 @@ Test(wal_replay, a_table_that_is_too_small)
     }
     stop(&s);
     sw_table_destroy(s.table);
-    struct sw_table_config config;
-    struct sw_table *small;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = 1024;
-    cr_assert_eq(sw_table_create(&config, &small, reason, sizeof(reason)), SW_OK);
+    const struct sw_table_config config = cpu_config(1024, OPS_MAX);
+    struct sw_table *small = must_create(&config);
     const struct sw_recover how = {
         .directory = &s.directory, .table = small, .shape = {8, 8, SW_ENGINE_ROBIN_HOOD, 0}};
     cr_assert_eq(sw_recover(&how, reason), -1);

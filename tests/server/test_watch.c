@@ -11,7 +11,7 @@
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/observe/watch.h"
-#include "table/table.h"
+#include "tests/support/must.h"
 
 #define IMPOSSIBLE_SLOTS (1ULL << 44) /* addresses there are, memory there is not */
 
@@ -24,17 +24,12 @@ struct fixture {
 
 static void set_up(struct fixture *fixture)
 {
-    struct sw_table_config config;
-    sw_log_init(SW_LOG_INFO);
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = 1024;
+    struct sw_table_config config = cpu_config(1024, 1024);
     config.max_capacity_slots = IMPOSSIBLE_SLOTS;
-    config.batch_ops_max = 1024;
-    config.threads = 1;
+    sw_log_init(SW_LOG_INFO);
     memset(fixture, 0, sizeof(*fixture));
-    cr_assert_eq(sw_table_create(&config, &fixture->table, NULL, 0), SW_OK);
-    cr_assert_eq(sw_queue_create(fixture->table, &fixture->queue), SW_OK);
+    fixture->table = must_create(&config);
+    fixture->queue = must_queue(fixture->table);
     sw_watch_init(&fixture->watch, fixture->table);
 }
 

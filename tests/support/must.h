@@ -16,6 +16,18 @@ struct must_place {
 };
 #define MUST_PLACE ((struct must_place){__FILE__, __LINE__})
 
+/* The configuration of a table on the CPU with one thread. */
+static inline struct sw_table_config cpu_config(uint64_t capacity_slots, uint32_t batch_ops_max)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.capacity_slots = capacity_slots;
+    config.batch_ops_max = batch_ops_max;
+    config.threads = 1;
+    return config;
+}
+
 #define must_create(config) must_create_at(MUST_PLACE, config)
 struct sw_table *must_create_at(struct must_place place, const struct sw_table_config *config);
 

@@ -15,13 +15,8 @@ TestSuite(engines, .timeout = 60);
 
 static struct sw_table_config config_of(int engine)
 {
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    struct sw_table_config config = cpu_config(1 << 12, 256);
     config.engine = (enum sw_engine)engine;
-    config.capacity_slots = 1 << 12;
-    config.batch_ops_max = 256;
-    config.threads = 1;
     return config;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "table/sequencer.h"
-#include "table/table.h"
+#include "tests/support/must.h"
 
 #define TABLES 3
 #define WRITES 2000
@@ -23,19 +23,11 @@ struct writer {
 
 static struct sw_table *create(enum sw_engine engine, struct sw_sequencer *sequencer)
 {
-    struct sw_table_config config;
-    struct sw_table *table = NULL;
-    char reason[256];
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    struct sw_table_config config = cpu_config(1024, 64);
     config.engine = engine;
     config.max_load = engine == SW_ENGINE_CUCKOO ? 0.4 : 0.8;
-    config.capacity_slots = 1024;
-    config.batch_ops_max = 64;
-    config.threads = 1;
     config.sequencer = sequencer;
-    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
-    return table;
+    return must_create(&config);
 }
 
 /* Runs one SET and returns its number. */
