@@ -131,7 +131,7 @@ GROUPS = (
      r"server/log/|proto/(snapshot_file|catalog|wal_plan|wal_format)",
      (MEMORY,
       ("another sherwoodd", "Stop the other server, or choose another `--data-dir`."),
-      ("damaged|%s/%s %s, at byte|has a key twice|ends too early|bytes where its|header|footer|block|is not a snapshot|columns|name of another snapshot|reads otherwise|is missing[,:]|are missing[,:]"
+      ("damaged|is shorter than its operations|%s/%s %s, at byte|has a key twice|ends too early|bytes where its|header|footer|block|is not a snapshot|columns|name of another snapshot|reads otherwise|is missing[,:]|are missing[,:]"
        "|torn|another log|epoch that|names it|impossible values|come from different|contradicts itself|wrong name of a table|another table|another catalog|change %llu|unknown table",
        "Copy the directory first. `sherwood-cli snapshot verify` and `sherwood-cli log check` show what can be read. Do what the text says, or restore a backup\n"
        "([Operations](../operations.md))."),

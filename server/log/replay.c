@@ -14,6 +14,7 @@
 
 #include "proto/string_value.h"
 #include "proto/value_type.h"
+#include "server/tables/ledger.h"
 #include "table/batch.h"
 #include "table/info.h"
 #include "table/table.h"
@@ -23,11 +24,9 @@
 /* The replay of one table. */
 struct replay {
     uint32_t id;
-    struct sw_table *table;
+    struct sw_replay_table of;
     struct sw_queue *queue;
     struct sw_table_info info;
-    struct sw_wal_shape shape;
-    uint64_t through; /* earlier writes are skipped */
     struct sw_replayed *replayed;
     struct sw_batch *batches; /* a ring of the submitted batches, oldest first */
     uint32_t oldest, in_flight;
@@ -58,6 +57,24 @@ struct sw_wal_memory sw_wal_table_memory(struct sw_table *table)
     return (struct sw_wal_memory){.take = io_take, .give = io_give, .context = table};
 }
 
+/* Writes the reason for which a table is full. memory-max of a table and TABLE ALTER refuse nothing
+ * during a load. */
+static int refuse_full(const struct sw_replay_table *of, char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_table_stats stats;
+    const bool is_memory =
+        of->account != NULL && sw_account_refusal(of->account) == SW_LEDGER_TABLES_MAX;
+    const bool is_first = of->name[0] == '\0' || strcmp(of->name, SW_PLACE_DEFAULT) == 0;
+    sw_table_stats(of->table, &stats);
+    snprintf(reason, SW_WAL_REASON_BYTES,
+             "the log has more keys than the table %s has room for: it had %" PRIu64 " of them; %s",
+             of->name[0] == '\0' ? SW_PLACE_DEFAULT : of->name, stats.occupied,
+             is_memory  ? "start with a larger --tables-memory-max"
+             : is_first ? "start with a larger --max-capacity"
+                        : "start with the files of a larger table");
+    return -1;
+}
+
 /* Waits for the oldest batch. */
 static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
 {
@@ -68,13 +85,7 @@ static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
     replay->oldest = (replay->oldest + 1) % IN_FLIGHT_MAX;
     replay->in_flight--;
     if (status == SW_E_FULL) {
-        struct sw_table_stats stats;
-        sw_table_stats(replay->table, &stats);
-        snprintf(reason, SW_WAL_REASON_BYTES,
-                 "the log has more keys than the table has room for: it had %" PRIu64
-                 " of them; raise --max-capacity",
-                 stats.occupied);
-        return -1;
+        return refuse_full(&replay->of, reason);
     }
     if (status != SW_OK) {
         snprintf(reason, SW_WAL_REASON_BYTES, "the log cannot be replayed: %s",
@@ -138,7 +149,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
 {
     const struct sw_table_info *info = &replay->info;
     struct sw_batch whole;
-    if (!sw_wal_record_holds_columns(record, &replay->shape)) {
+    if (!sw_wal_record_holds_columns(record, &replay->of.shape)) {
         snprintf(reason, SW_WAL_REASON_BYTES,
                  "record %" PRIu64 " of the log is shorter than its operations need with the keys "
                  "and values of table %" PRIu32 "; restore a snapshot",
@@ -151,7 +162,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
                  "robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
         return -1;
     }
-    sw_wal_batch_of(record, &replay->shape, columns, &whole);
+    sw_wal_batch_of(record, &replay->of.shape, columns, &whole);
     if (whole.count == 0) {
         return whole.remove_count == 0 ? 0 : submit(replay, &whole, reason);
     }
@@ -196,9 +207,7 @@ static struct replay *open_replay(struct replays *replays, uint32_t id,
         return NULL;
     }
     replay->id = id;
-    replay->table = found->table;
-    replay->shape = found->shape;
-    replay->through = found->through;
+    replay->of = *found;
     replay->replayed = replays->replayed;
     sw_table_info(found->table, &replay->info);
     replay->batches = calloc(IN_FLIGHT_MAX, sizeof(*replay->batches));
@@ -307,7 +316,7 @@ static int take_write(void *context, const struct sw_wal_record *record, uint8_t
         return take_change(replays, record, columns, reason);
     }
     const int found = find_replay(replays, record->table, &replay, reason);
-    if (found <= 0 || record->sequence <= replay->through) {
+    if (found <= 0 || record->sequence <= replay->of.through) {
         return found < 0 ? -1 : 0;
     }
     return record->kind == SW_WAL_CLEAR ? submit(replay, &clear, reason)

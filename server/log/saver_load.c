@@ -161,7 +161,9 @@ static int find_table(void *context, uint32_t id, struct sw_replay_table *out,
         const struct sw_served *served = view->served[i];
         if (served->id == id) {
             (void)sw_saver_copy_row(saver, id, &row);
-            *out = (struct sw_replay_table){served->table, sw_catalog_shape(served), row.through};
+            *out = (struct sw_replay_table){served->table, sw_catalog_shape(served), row.through,
+                                            served->account, ""};
+            memcpy(out->name, view->catalog.places[i].name, sizeof(out->name));
             found = 1;
         }
     }

@@ -231,7 +231,18 @@ def a_full_table_is_loaded():
 
 @case
 def a_load_names_the_limit():
-    """a start that tables-memory-max refuses the memory of a table names this option, for one table and for several"""
+    """a start that tables-memory-max refuses the memory of a table names this option: of one table, of several, and of a log"""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--max-capacity", "1M", "--data-dir", folder, "--appendonly", "yes", "--capacity", "1K", "--frame-ops-max", "256",
+                 "--round-ops-max", "4096", "--log-segment-bytes", "1M")
+        with Server(*flags) as server, server.replies() as replies:
+            equal(replies.ask("TABLE", "CREATE", "a", "capacity", "1K", "max-capacity", "1M"), "OK", "CREATE")
+            equal(replies.ask("SELECT", "a"), "OK", "SELECT")
+            for first in range(0, 30000, 2000):
+                equal(replies.ask("MSET", *(word for key in range(first, first + 2000) for word in (key, key))), "OK", "MSET")
+            server.end_by_kill()
+        said = does_not_start("--tables-memory-max", "300K", *flags)
+        check("than the table a has room for" in said and "; start with a larger --tables-memory-max" in said, said)
     with tempfile.TemporaryDirectory() as folder:
         flags = ("--max-capacity", "1M", "--data-dir", folder)
         for name in ("default", "a"):
