@@ -45,6 +45,7 @@ static void fill(struct packing *packing, const struct sw_catalog *catalog)
         to->value_type = from->shape.value_type;
         to->key_text_bytes = from->shape.key_text_bytes;
         to->key_form = from->key_form;
+        to->slots_most = from->slots_most;
     }
     sherwood__catalog__init(&packing->message);
     packing->message.n_places = catalog->place_count;
@@ -172,6 +173,7 @@ static bool copy(struct sw_catalog *catalog, const Sherwood__Catalog *message)
             .shape = {from->key_bytes, from->value_bytes, from->engine, from->value_format,
                       from->value_type, from->key_text_bytes},
             .key_form = from->key_form,
+            .slots_most = from->slots_most,
         };
     }
     return true;

@@ -30,6 +30,9 @@ struct sw_catalog_table {
     const char *options; /* a line each: name, blank, value, newline */
     struct sw_wal_shape shape;
     uint32_t key_form; /* sw_key_form_told() */
+    /* slots for which the table was created, if TABLE ALTER has lowered max-capacity; 0: it has not
+     */
+    uint64_t slots_most;
 };
 
 struct sw_catalog {

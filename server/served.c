@@ -98,6 +98,11 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
         return refuse(error, error_bytes, reason);
     }
     table.growth = info.backend == SW_BACKEND_CPU ? &served->account->growth : NULL;
+    const uint64_t limit = table.max_capacity_slots;
+    if (table.growth != NULL && served->config->slots_most > limit) { /* TABLE ALTER lowered it */
+        table.max_capacity_slots = served->config->slots_most;
+        table.growth->slots_max = limit > table.capacity_slots ? limit : table.capacity_slots;
+    }
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
         return refuse(error, error_bytes, "no random seed: give the option seed");
     }

@@ -44,7 +44,7 @@ int sw_served_alter(void *argument, struct sw_served *served, const struct sw_co
     const uint64_t slots = next.max_capacity > next.capacity ? next.max_capacity : next.capacity;
     if ((alters & SW_ALTERABLE_MAX_CAPACITY) != 0 && slots > info.max_capacity_slots) {
         snprintf(error, error_bytes,
-                 "ERR the table was created or loaded for at most %llu slots: make another table, "
+                 "ERR the table was created for at most %llu slots: make another table, "
                  "and swap the two",
                  (unsigned long long)info.max_capacity_slots);
         return -1;
@@ -58,7 +58,7 @@ int sw_served_alter(void *argument, struct sw_served *served, const struct sw_co
         return -1;
     }
     switch (sw_account_set(served->account, next.memory_min, next.memory_max,
-                           slots < info.max_capacity_slots ? slots : 0)) {
+                           slots + info.bucket_slots > info.max_capacity_slots ? 0 : slots)) {
     case SW_LEDGER_PERMITS:
         break;
     case SW_LEDGER_TABLE_MAX:

@@ -103,6 +103,7 @@ struct sw_config {
     uint32_t key_bits;     /* 32 or 64: width of keys, and of values except with the cache engine */
     uint64_t capacity;     /* slots; accepts K, M, G, T (binary); SW_CONFIG_AUTO is derived */
     uint64_t max_capacity; /* most slots; 0: capacity; SW_CONFIG_AUTO is derived */
+    uint64_t slots_most;   /* no option: TABLE ALTER can raise max_capacity to this; 0: not */
     double max_load;       /* 0.85 */
     uint32_t max_probe;    /* 0: from max_load */
     uint64_t seed;         /* 0: random at start */

@@ -39,6 +39,7 @@ void sw_table_options_begin(struct sw_table_options *options, const struct sw_co
 {
     memset(options->given, 0, sizeof(options->given));
     options->config = *base;
+    options->config.slots_most = 0;
     if (!alike) {
         set_capacity(&options->config, largest_capacity(base));
     }

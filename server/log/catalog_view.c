@@ -10,6 +10,7 @@
 
 #include "proto/key_form.h"
 #include "server/config/table_options.h"
+#include "server/tables/ledger.h"
 #include "table/info.h"
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -33,6 +34,17 @@ struct sw_wal_shape sw_catalog_shape(const struct sw_served *served)
                                  info.key_text_bytes};
 }
 
+/* Returns the slots for which a table was created, if TABLE ALTER has lowered max-capacity, or 0.
+ */
+static uint64_t slots_most(const struct sw_served *served)
+{
+    struct sw_table_info info;
+    sw_table_info(served->table, &info);
+    return served->account != NULL && sw_account_is_lowered(served->account)
+               ? info.max_capacity_slots
+               : 0;
+}
+
 static struct sw_catalog_table describe(const struct sw_served *served, uint64_t sequence)
 {
     const struct sw_config *config = served->config;
@@ -42,6 +54,7 @@ static struct sw_catalog_table describe(const struct sw_served *served, uint64_t
         .options = sw_table_options_to_text(config),
         .shape = sw_catalog_shape(served),
         .key_form = sw_key_form_told(config->resp_keys),
+        .slots_most = slots_most(served),
     };
 }
 
@@ -168,6 +181,7 @@ static int read_options(const struct sw_catalog *catalog, const struct sw_places
                      place->name, error);
             return -1;
         }
+        configs[i].slots_most = table == NULL ? 0 : table->slots_most;
     }
     return 0;
 }

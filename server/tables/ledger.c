@@ -51,7 +51,7 @@ static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
     pthread_mutex_lock(&account->ledger->lock);
     account->growing = 0; /* of an attempt before, whose arrays are gone */
     enum sw_ledger_refusal refusal =
-        account->growth.slots_max != 0 && slots > account->growth.slots_max
+        !loads && account->growth.slots_max != 0 && slots > account->growth.slots_max
             ? SW_LEDGER_CAPACITY
             : check(account, bytes, account->bytes_min, loads ? 0 : account->bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {

@@ -31,7 +31,7 @@ struct sw_ledger {
     uint64_t bytes_max;   /* tables-memory-max; 0: no limit */
     struct sw_list accounts;
     bool loads; /* atomic: the tables of a data directory are being loaded. They had their memory,
-                   so no memory-max of a table limits it */
+                   so no memory-max and no lowered max-capacity of a table limits it */
 };
 
 /* What refused the last growth of a table. */
@@ -70,6 +70,11 @@ void sw_account_close(struct sw_account *account);
  * `bytes_min`; then nothing has changed. */
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
                                       uint64_t bytes_max, uint64_t slots_max);
+/* Returns whether sw_account_set has lowered the limit of growth. */
+static inline bool sw_account_is_lowered(const struct sw_account *account)
+{
+    return __atomic_load_n(&account->growth.slots_max, __ATOMIC_RELAXED) != 0;
+}
 /* Returns the slots up to which a table may grow: those of its `info`, or fewer by sw_account_set.
  * A table keeps the slots that it has. */
 uint64_t sw_account_slots_max(const struct sw_account *account, const struct sw_table_info *info);

@@ -172,21 +172,21 @@ def alter():
     with tempfile.TemporaryDirectory() as folder:
         flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "16M", "--data-dir", folder)
         wanted = {"max-capacity": "64K", "memory-max": "4M", "memory-min": "1M"}
+        def fill(replies, start=0):
+            for first in range(start, start + 10**6, 2000):
+                got = replies.ask("MSET", *(word for key in range(first, first + 2000) for word in (key, key)))
+                if got != "OK":
+                    return got
+            raise AssertionError("the table has no limit")
+
         with Server(*flags) as server, server.connect() as connection:
             replies = wire.Replies(connection)
-
-            def fill():
-                for first in range(0, 10**6, 2000):
-                    got = replies.ask("MSET", *(word for key in range(first, first + 2000) for word in (key, key)))
-                    if got != "OK":
-                        return got
-                raise AssertionError("the table has no limit")
             equal(replies.ask("TABLE", "CREATE", "a", "capacity", "1K", "max-capacity", "256K", "memory-max", "256K"), "OK", "CREATE")
             equal(replies.ask("SELECT", "a"), "OK", "SELECT")
-            check("would pass its memory-max" in fill(), "memory-max")
+            check("would pass its memory-max" in fill(replies), "memory-max")
             before = table(replies, "a")
             for words, error in (("memory-max 1K", "more than this memory-max"), ("memory-min 64M", "memory-min 67108864 is more than"),
-                                 ("max-capacity 1M", "was created or loaded for at most 262144 slots"), ("default-ttl 5", "does not change: make another"),
+                                 ("max-capacity 1M", "was created for at most 262144 slots"), ("default-ttl 5", "does not change: make another"),
                                  ("max-capacity 1K", "slots, more than this max-capacity"),
                                  ("engine cuckoo", "does not change"), ("capacity 2K", "does not change"), ("foo 1", "unknown option 'foo'"),
                                  ("memory-max", "wrong number of arguments"), ("memory-max 1M memory-min", "syntax error"),
@@ -196,7 +196,7 @@ def alter():
                 equal(table(replies, "a"), before, words)
             equal(replies.ask("TABLE", "ALTER", "nothing", "memory-max", 0), wire.Error("ERR no such table"), "ALTER")
             equal(replies.ask("TABLE", "ALTER", "a", "MEMORY-MAX", "8M", "max-capacity", "64K"), "OK", "ALTER")
-            eventually(lambda: "would pass its max-capacity" in fill(), "max-capacity")
+            eventually(lambda: "would pass its max-capacity" in fill(replies), "max-capacity")
             equal(int(table(replies, "a")["slots"]), 64 << 10, "growth stops at the limit and not before")
             full = {name: server.metrics()[f'sherwood_table_{name}{{table="a"}}'] for name in ("full_ratio", "slots_max")}
             check(full["full_ratio"] > 0.9 and full["slots_max"] == 64 << 10, f"figures of a full table: {full}")
@@ -207,8 +207,20 @@ def alter():
             replies = wire.Replies(connection)
             got = table(replies, "a")
             equal({name: got[name] for name in wanted}, wanted, "behind a kill")
-            got = replies.ask("TABLE", "ALTER", "a", "max-capacity", "256K")
-            check("was created or loaded for at most 65536 slots" in got, f"the start created it for less than the first one: {got}")
+            equal(replies.ask("TABLE", "CREATE", "c", "LIKE", "a", "memory-min", 0), "OK", "CREATE LIKE")
+            got = replies.ask("TABLE", "ALTER", "c", "max-capacity", "256K")
+            check("was created for at most 65536 slots" in got, f"a table of its own limit: {got}")
+            equal(replies.ask("SELECT", "a"), "OK", "SELECT")
+            equal(replies.ask("TABLE", "ALTER", "a", "memory-max", "16M"), "OK", "ALTER")
+            eventually(lambda: "would pass its max-capacity" in fill(replies, 20 * 10**5), "the limit of before the kill")
+            for words, wanted in (("max-capacity 512K", "was created for at most 262144 slots"), ("max-capacity 128K", "OK")):
+                got = replies.ask("TABLE", "ALTER", "a", *words.split())
+                check(wanted in got, f"{words}: {got}")
+            eventually(lambda: "would pass its max-capacity" in fill(replies, 21 * 10**5), "the raised limit")
+            equal(int(table(replies, "a")["slots"]), 128 << 10, "growth reaches the raised limit")
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+        with Server(*flags) as server, server.replies() as replies:
+            equal(replies.ask("TABLE", "ALTER", "a", "max-capacity", "256K", "memory-max", "0"), "OK", "the slots of the creation, once more")
 
 
 @case

@@ -27,8 +27,8 @@ enum { CALLS_MAX = 200, ROUNDS = 3 };
     }
 
 static struct sw_catalog_place places[] = {{0, 2, "default"}, {7, 1, "served"}};
-static struct sw_catalog_table tables[] = {{1, 5, 6, "capacity 1024\n", SHAPE, 1},
-                                           {2, 0, 4, "", SHAPE, 0}};
+static struct sw_catalog_table tables[] = {{1, 5, 6, "capacity 1024\n", SHAPE, 1, 4096},
+                                           {2, 0, 4, "", SHAPE, 0, 0}};
 static struct sw_catalog catalog = {places, 2, tables, 2, 65536, 3, NULL, 0, NULL};
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -50,6 +50,7 @@ Test(catalog, comes_back)
     cr_assert_eq(table->file, 5);
     cr_assert_eq(table->through, 6);
     cr_assert_str_eq(table->options, "capacity 1024\n");
+    cr_assert_eq(table->slots_most, 4096);
     cr_assert_eq(memcmp(&table->shape, &tables[0].shape, sizeof(table->shape)), 0);
     cr_assert_null(sw_catalog_table_of(&got, 3));
     sw_catalog_free(&got);
@@ -155,7 +156,7 @@ static int write_table(const struct sw_directory *directory, struct sw_table *ta
 static uint64_t save_rounds(const struct sw_directory *directory, uint64_t rounds)
 {
     char reason[SW_LOAD_REASON_BYTES];
-    struct sw_catalog_table rows[] = {{1, 0, 0, "", SHAPE, 0}, {2, 0, 0, "", SHAPE, 0}};
+    struct sw_catalog_table rows[] = {{1, 0, 0, "", SHAPE, 0, 0}, {2, 0, 0, "", SHAPE, 0, 0}};
     struct sw_catalog now = catalog;
     struct sw_saved_table saved[] = {{.id = 1}, {.id = 2}};
     uint64_t durable = 0;
