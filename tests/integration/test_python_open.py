@@ -72,9 +72,10 @@ def refusals():
     raises(sherwood.Failed, "status 0", sherwood.open, program="/bin/true")
     with tempfile.TemporaryDirectory() as folder:
         silent = pathlib.Path(folder, "silent")
-        silent.write_text("#!/bin/sh\nexec sleep 60\n", encoding="ascii")
-        silent.chmod(0o700)
-        raises(sherwood.Failed, "did not start within 0.1 s", sherwood.open, program=silent, start_timeout=0.1)
+        for first in ("", "printf half", "exec 1>&-"):
+            silent.write_text(f"#!/bin/sh\n{first}\nexec sleep 60\n", encoding="ascii")
+            silent.chmod(0o700)
+            raises(sherwood.Failed, "did not start within 0.1 s", sherwood.open, program=silent, start_timeout=0.1)
 
 
 FAILING = """

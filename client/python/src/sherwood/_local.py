@@ -9,6 +9,7 @@ import select
 import shutil
 import subprocess
 import tempfile
+import time
 import weakref
 from typing import Any, Optional, Union
 
@@ -77,20 +78,27 @@ def _start(command: list[str], log: str, seconds: float) -> subprocess.Popen[byt
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,  # pylint: disable=consider-using-with
                                    start_new_session=True)
     assert process.stdout is not None
+    end = time.monotonic() + max(0.0, seconds)
     try:
+        said = b""
         waiting = select.poll()  # select() refuses descriptors from 1024 on
         waiting.register(process.stdout, select.POLLIN)
-        ready = waiting.poll(max(0.0, seconds) * 1000)
-        if ready and process.stdout.readline():
-            return process
+        while waiting.poll(max(0.0, end - time.monotonic()) * 1000):
+            part = os.read(process.stdout.fileno(), 4096)
+            said += part
+            if b"\n" in said:
+                return process
+            if not part:
+                break
+        status = process.wait(max(0.0, end - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        raise Failed(f"open: sherwoodd did not start within {seconds:g} s: {_why(log)}") from None
     except BaseException:
         _kill(process)
         raise
-    if not ready:
-        _kill(process)
-        raise Failed(f"open: sherwoodd did not start within {seconds:g} s: {_why(log)}")
-    with process:
-        status = process.wait()
+    with process:  # closes its pipes
+        pass
     if status == 2:
         raise Refused(f"open: {_why(log)}")
     raise Failed(f"open: sherwoodd ended with status {status}: {_why(log)}")
