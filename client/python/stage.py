@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 # The files of proto/ that frames need; the server needs the others.
-PROTO = ("arena", "check", "decimal", "frame", "header", "hex", "key_form", "map", "operation", "region", "regular_file",
-         "trace", "value_type", "cluster/slot")
+PROTO = ("arena", "check", "decimal", "frame", "header", "header_lists", "hex", "key_form", "map", "operation", "region",
+         "regular_file", "trace", "value_type", "cluster/slot")
 
 
 def put(source: pathlib.Path, target: pathlib.Path) -> None:
