@@ -2,14 +2,14 @@
 """interfaces - the interfaces for operations on arrays of keys, for test_matrix.py.
 
 ask() returns values and bits, None for those that were not requested, or the text of an error. `hits` is the number of
-set bits that the server reports; None: the interface does not report it.
+set bits that the server reports, `overflows` that of refused sums of integers; None: the interface does not report them.
 """
 
 import ctypes
 import struct
 
 import wire
-from harness import BUILD, check
+from harness import BUILD, check, equal
 from matrix import columns
 from ring import FOUND, KEYS, OPERANDS, VALUES, Ring, place
 
@@ -21,7 +21,7 @@ class Frames:
     wants = True, True  # values, bits
 
     def __init__(self, server, shape):
-        self.connection, self.shape, self.hits = server.connect(), shape, None
+        self.connection, self.shape, self.hits, self.overflows = server.connect(), shape, None, None
 
     def absent(self, _row):
         return False
@@ -46,7 +46,7 @@ class Frames:
         reply = self.send(ask)
         if reply.status != wire.OK:
             return reply.message
-        arrays, self.hits = reply.arrays(), reply.hits  # nothing is left over in the body
+        arrays, self.hits, self.overflows = reply.arrays(), reply.hits, reply.overflows  # nothing is left over in the body
         check(("values" in arrays, "found" in arrays) == self.wants, f"{ask.row.name}: {set(arrays)} of {self.wants}")
         return arrays.get("values"), arrays.get("found")
 
@@ -55,12 +55,12 @@ class Frames:
 
 
 class Rings(Frames):
-    """Records of a ring in shared memory. Records have no expiry times."""
+    """Records of a ring in shared memory. Records have no expiry times. Half of the GETs ask for a byte for each found bit."""
     takes_times = False
     AT = {KEYS: 0, OPERANDS: 1 << 16, VALUES: 1 << 17, FOUND: 1 << 18}
 
     def __init__(self, server, shape):
-        self.ring, self.shape, self.hits = Ring(server), shape, None
+        self.ring, self.shape, self.hits, self.overflows = Ring(server), shape, None, None
 
     def may_refuse(self, row):
         return not row.device
@@ -70,13 +70,18 @@ class Rings(Frames):
         arrays = {KEYS} | {i for i, wanted in zip((OPERANDS, VALUES, FOUND), (body, *self.wants)) if wanted}
         self.ring.put(0, b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys))
         self.ring.put(self.AT[OPERANDS], body)
-        done = self.ring.run(ask.row.number, count, {i: place(0, self.AT[i]) for i in arrays})
+        in_bytes = ask.row.name == "GET" and self.wants[1] and sum(ask.keys) % 2 == 1
+        self.ring.put(self.AT[FOUND], b"\xa5" * 128)
+        done = self.ring.run(ask.row.number, count, {i: place(0, self.AT[i]) for i in arrays}, flags=int(in_bytes))
         if done.status != wire.OK:
             return done.message
         values = self.ring.get(self.AT[VALUES], count * shape.value_bytes)
-        words, self.hits = self.ring.get(self.AT[FOUND], -(-count // 64) * 8), done.hits
+        found, self.hits, self.overflows = self.ring.get(self.AT[FOUND], 128), done.hits, done.overflows
+        size = -(-count // 8) * 8 if in_bytes else -(-count // 64) * 8 if self.wants[1] else 0
+        equal(found[size:], b"\xa5" * (128 - size), f"{ask.row.name}: bytes behind the found bits")
+        bits = list(found[:count]) if in_bytes else [found[i // 8] >> i % 8 & 1 for i in range(count)]
         return ([values[i:i + shape.value_bytes] for i in range(0, len(values), shape.value_bytes)] if self.wants[0] else None,
-                [words[i // 8] >> i % 8 & 1 for i in range(count)] if self.wants[1] else None)
+                bits if self.wants[1] else None)
 
     def close(self):
         self.ring.close()

@@ -59,11 +59,11 @@ def sentence(text, what):
 
 # --- interfaces that take arrays -----------------------------------------------------------------
 def shown(table, ask):
-    """Returns the bytes and the bit of a reply for each key."""
+    """Returns the bytes and the bit of a reply for each key, and whether it counts as an overflow."""
     out, shape, verb = [], table.shape, ask.row.verb
     for i, key in enumerate(ask.keys):
         time = table.times.get(key, 0)
-        before, bit, _ = table.apply(ask.row, key, ask.operands[i] if ask.operands else None, ask.at(i))
+        before, bit, refused = table.apply(ask.row, key, ask.operands[i] if ask.operands else None, ask.at(i))
         if verb == "TTL":
             value = time.to_bytes(8, "little")
         elif verb == "GETRANGE":
@@ -71,7 +71,7 @@ def shown(table, ask):
             value = (before or b"")[offset:offset + size].ljust(size, b"\0")
         else:
             value = shape.stored(before)
-        out.append((value, int(bit)))
+        out.append((value, int(bit), refused and shape.numbers == "integer"))
     return out
 
 
@@ -86,13 +86,14 @@ def carried_out(interface, table, ask, what):
     check(not isinstance(reply, str), f"{what}: {reply}")
     values, found = reply
     if interface.hits is not None:
-        equal(interface.hits, sum(bit for _, bit in wanted), what + ": hits")
+        equal((interface.hits, interface.overflows), (sum(bit for _, bit, _ in wanted), sum(over for _, _, over in wanted)),
+              what + ": hits and overflows")
     if found is not None:
-        equal(found, [bit for _, bit in wanted], what + ": bits")
+        equal(found, [bit for _, bit, _ in wanted], what + ": bits")
     if values is not None:
         if ask.row.verb not in ("TTL", "GETRANGE"):
             values = [table.shape.visible(value) for value in values]
-        equal(values, [value for value, _ in wanted], what + ": values")
+        equal(values, [value for value, _, _ in wanted], what + ": values")
 
 
 def by_arrays(rng, interface, table, what):

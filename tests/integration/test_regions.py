@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Regions and rings have the effect of frames, for every operation and user, with a log."""
+"""Regions and rings: operations without keys, users, a log, and the library. test_matrix.py has the operations on keys, and
+test_scores.py those of a cache."""
 
 import contextlib
 import pathlib
@@ -11,172 +12,15 @@ import threading
 
 import ring
 import wire
-from harness import BACKEND, BUILD, SANITIZED, Skip, case, check, drawn_seed, equal, main, run
-from ring import (EVICTED_KEYS, EVICTED_SCORES, EVICTED_VALUES, FOUND, KEYS, NOT_ADMITTED, OPERANDS,
-                  SCORES, SCORES_OUT, VALUES, Ring, all_gone, by_socket, everything, numbers, place,
-                  scan_frames, serving)
+from harness import BUILD, SANITIZED, Skip, case, check, drawn_seed, equal, main, run
+from ring import KEYS, OPERANDS, VALUES, Ring, all_gone, everything, numbers, place, serving
 
 MIB = 1 << 20
-INTEGER_OPERATIONS = range(wire.GET, wire.DELETE + 1)
-WITHOUT_OPERANDS = (wire.GET, wire.DELETE, wire.PEEK, wire.SET_SCORE)
-# where the arrays of a request lie in a region
-AT = {i: i * 64 * 1024 for i in range(10)}
-
-
-def same(reply, done, what):
-    for name in ("status", "count", "hits", "overflows", "cursor", "capacity", "evicted_count",
-                 "not_admitted", "matched", "epoch", "message"):
-        equal(getattr(done, name), getattr(reply, name), f"{what}: {name}")
-
-
-# --- as frames -----------------------------------------------------------------------------------
-def integers(width, flags, scans=True):
-    """Sends the same requests by frames to one daemon, by a ring to another."""
-    rng = random.Random(drawn_seed())
-    with serving(*flags) as one, serving(*flags) as two:
-        with by_socket(one) as frames, Ring(two) as own:
-            for turn in range(150):
-                operation = rng.choice(INTEGER_OPERATIONS)
-                count = rng.choice((1, 2, 63, 64, 65, 500))
-                keys = [rng.randrange(400) for _ in range(count)]
-                values = [rng.choice((0, 1, rng.randrange(2**32), 2**(8 * width) - 1))
-                          for _ in range(count)]
-                if operation in WITHOUT_OPERANDS:
-                    values = None
-                wants, found = rng.random() < .7, rng.random() < .7
-                frames.sendall(wire.frame(operation, keys, values, width, want_values=wants,
-                                          want_found=None if found else False))
-                reply = wire.read_frame(frames)
-                own.put(AT[KEYS], numbers(keys, width))
-                places = {KEYS: place(0, AT[KEYS])}
-                if values is not None:
-                    own.put(AT[OPERANDS], numbers(values, width))
-                    places[OPERANDS] = place(0, AT[OPERANDS])
-                if wants:
-                    places[VALUES] = place(0, AT[VALUES])
-                if found:
-                    places[FOUND] = place(0, AT[FOUND])
-                in_bytes = found and operation == wire.GET and rng.random() < .7
-                what = f"turn {turn}: operation {operation} of {count}, found {found}, in bytes {in_bytes}"
-                own.put(AT[FOUND], b"\xa5" * 512)
-                same(reply, own.run(operation, count, places, flags=int(in_bytes)), what)
-                if wants:
-                    equal(own.get(AT[VALUES], count * width), numbers(reply.values(), width), what)
-                if in_bytes:
-                    padded = -(-count // 8) * 8
-                    equal(own.get(AT[FOUND], padded), bytes(reply.found()) + bytes(padded - count), what)
-                    equal(own.get(AT[FOUND] + padded, 512 - padded), b"\xa5" * (512 - padded), what)
-                elif found:
-                    bits = own.get(AT[FOUND], -(-count // 64) * 8)
-                    equal([bits[i // 8] >> i % 8 & 1 for i in range(count)], reply.found(), what)
-            if not scans:
-                return
-            seen = {}
-            for ask in (lambda c: scan_frames(frames, c, width), lambda c: scan_ring(own, c, width)):
-                cursor, got = 0, []
-                while True:
-                    cursor, entries = ask(cursor)
-                    got += entries
-                    if cursor == 0:
-                        break
-                seen[ask] = sorted(got)
-            equal(*seen.values(), "SCAN")
-
-
-def scan_ring(own, cursor, width):
-    done = own.run(wire.SCAN, 100, {KEYS: place(0, AT[KEYS]), VALUES: place(0, AT[VALUES])},
-                   arguments=(cursor, 0, 0))
-    equal(done.status, wire.OK, done.message)
-    letter = "Q" if width == 8 else "I"
-    size = done.count * width
-    return done.cursor, list(zip(struct.unpack(f"<{done.count}{letter}", own.get(AT[KEYS], size)),
-                                 struct.unpack(f"<{done.count}{letter}", own.get(AT[VALUES], size))))
-
-
-@case
-def integers_64():
-    """every operation on 64-bit integers replies as by frames, and leaves the same table"""
-    integers(8, ())
-
-
-@case
-def integers_32():
-    """every operation on 32-bit integers replies as by frames, and leaves the same table"""
-    integers(4, ("--key-bits", "32"))
-
-
-@case
-def integers_cuckoo():
-    """every operation of the cuckoo engine on 32-bit integers replies as by frames"""
-    integers(4, ("--key-bits", "32", "--engine", "cuckoo"), scans=False)
-
-
-CACHE_OPERATIONS = (wire.GET, wire.SET, wire.SET_ABSENT, wire.SET_PRESENT, wire.DELETE, wire.PEEK,
-                    wire.FIND_OR_INSERT, wire.SET_SCORE, wire.SET_VALUE, wire.ADD_F32, wire.ADD_U32,
-                    wire.ADD_U64, wire.ADD_PRESENT_F32, wire.ADD_PRESENT_U32, wire.ADD_PRESENT_U64)
-WIDE = 24
-
-
-@case
-def cache():
-    """every operation of a cache works, with scores, evicted entries and refused ones"""
-    if BACKEND != "cpu":
-        raise Skip("two caches on a GPU need not evict the same of entries with equal scores")
-    rng = random.Random(drawn_seed())
-    flags = ("--engine", "cache", "--value-bytes", str(WIDE), "--value-format", "fixed", "--policy",
-             "custom", "--capacity", "1K", "--loops", "1")
-    with serving(*flags) as one, serving(*flags) as two:
-        with by_socket(one) as frames, Ring(two) as own:
-            for turn in range(200):
-                operation = rng.choice(CACHE_OPERATIONS)
-                count = rng.choice((1, 64, 200))
-                keys = rng.sample(range(3000), count)
-                values = [rng.randbytes(WIDE) if operation < wire.ADD_F32 or operation % 3 == 1
-                          else bytes(WIDE) for _ in keys]
-                if operation in WITHOUT_OPERANDS:
-                    values = None
-                scores = ([rng.randrange(100) for _ in keys]
-                          if operation == wire.SET_SCORE or rng.random() < .5 else None)
-                wants = {"want_values": rng.random() < .5, "want_scores": rng.random() < .5,
-                         "want_not_admitted": rng.random() < .5, "want_evicted": rng.choice((0, 7))}
-                reply = wire.exchange(frames, wire.cache_frame(operation, keys, values, scores, WIDE, **wants))
-                equal(reply.status, wire.OK, reply.message)
-                told = reply.arrays()
-                own.put(AT[KEYS], numbers(keys, 8))
-                used = [KEYS, FOUND]
-                if values is not None:
-                    own.put(AT[OPERANDS], b"".join(values))
-                    used.append(OPERANDS)
-                if scores is not None:
-                    own.put(AT[SCORES], numbers(scores, 8))
-                    used.append(SCORES)
-                used += [i for i, name in ((VALUES, "want_values"), (SCORES_OUT, "want_scores"),
-                                           (NOT_ADMITTED, "want_not_admitted")) if wants[name]]
-                if wants["want_evicted"]:
-                    used += [EVICTED_KEYS, EVICTED_VALUES, EVICTED_SCORES]
-                what = f"turn {turn}: operation {operation} of {count}, {wants}"
-                done = own.run(operation, count, {i: place(0, AT[i]) for i in used})
-                same(reply, done, what)
-                for i, name, size in ((VALUES, "values", WIDE), (SCORES_OUT, "scores", 8),
-                                      (EVICTED_KEYS, "evicted_keys", 8),
-                                      (EVICTED_VALUES, "evicted_values", WIDE),
-                                      (EVICTED_SCORES, "evicted_scores", 8)):
-                    if i in used:
-                        wanted = b"".join(v if isinstance(v, bytes) else numbers([v], 8)
-                                          for v in told[name])
-                        equal(own.get(AT[i], len(wanted)), wanted, f"{what}: {name}")
-                        check(len(wanted) % size == 0, what)
-                for i, name in ((FOUND, "found"), (NOT_ADMITTED, "not_admitted")):
-                    if i in used:
-                        bits = own.get(AT[i], -(-count // 64) * 8)
-                        equal([bits[k // 8] >> k % 8 & 1 for k in range(count)], told[name], what)
-            for operation in (wire.COUNT_SCORES, wire.ERASE_SCORES, wire.COUNT_SCORES):
-                same(wire.call(frames, operation, score_min=10, score_max=50), own.run(operation, arguments=(0, 10, 50)), operation)
 
 
 @case
 def others():
-    """PING, STATS, CLEAR, RESIZE and operations that need an engine or a log work by the ring"""
+    """PING, STATS, SCAN, CLEAR, RESIZE and operations that need an engine or a log work by the ring"""
     with serving("--max-capacity", "4M") as server, Ring(server) as own:
         own.put(0, numbers(range(100), 8))
         equal(own.run(wire.SET, 100, {KEYS: place(0, 0), OPERANDS: place(0, 0)}).hits, 0, "SET")
@@ -185,6 +29,14 @@ def others():
         rows = struct.iter_unpack("<56sQ", own.get(64 * 1024, done.count * 64))
         figures = {name.rstrip(b"\0").decode(): value for name, value in rows}
         equal(figures["keys"], 100, "STATS")
+        scanned, cursor = [], None
+        while cursor != 0:
+            done = own.run(wire.SCAN, 30, {KEYS: place(0, 1 << 17), VALUES: place(0, 1 << 18)}, arguments=(cursor or 0, 0, 0))
+            equal((done.status, done.count <= 30), (wire.OK, True), f"SCAN: {done.message}")
+            scanned += [struct.unpack("<QQ", own.get((1 << 17) + at, 8) + own.get((1 << 18) + at, 8))
+                        for at in range(0, 8 * done.count, 8)]
+            cursor = done.cursor
+        equal(sorted(scanned), everything(server), "SCAN")
         equal(own.run(wire.RESIZE, arguments=(1 << 21, 0, 0)).capacity, 1 << 21, "RESIZE")
         equal(own.run(wire.RESIZE, arguments=(1 << 62, 0, 0)).status, wire.BAD_REQUEST, "RESIZE")
         equal(own.run(wire.CLEAR).status, wire.OK, "CLEAR")

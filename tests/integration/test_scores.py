@@ -8,6 +8,8 @@ import struct
 
 import wire
 from harness import BUILD, ROOT, Skip, case, check, drawn_seed, equal, main, run, start
+from ring import (EVICTED_KEYS, EVICTED_SCORES, EVICTED_VALUES, FOUND, KEYS, NOT_ADMITTED, OPERANDS, SCORES, SCORES_OUT,
+                  VALUES, Ring, numbers, place, serving)
 
 CLI = BUILD / "sherwood-cli"
 VALUE = 20
@@ -117,6 +119,56 @@ class Frames:
         return reply.entries()
 
 
+class Rings:
+    """Records of a ring."""
+    keys_max = 100
+    AT = {i: place(0, i << 16) for i in range(10)}
+
+    def __init__(self, ring):
+        self.ring = ring
+
+    def run(self, operation, count=0, arrays=(), **more):
+        done = self.ring.run(operation, count, {i: self.AT[i] for i in arrays}, **more)
+        equal(done.status, wire.OK, done.message)
+        return done
+
+    def words(self, i, count):
+        return list(struct.unpack(f"<{count}Q", self.ring.get(self.AT[i], 8 * count)))
+
+    def values(self, i, count):
+        data = self.ring.get(self.AT[i], VALUE * count)
+        return [data[at:at + VALUE] for at in range(0, len(data), VALUE)]
+
+    def bits(self, i, count):
+        data = self.ring.get(self.AT[i], -(-count // 64) * 8)
+        return [data[k // 8] >> k % 8 & 1 for k in range(count)]
+
+    def call(self, name, keys, values, scores, wants):
+        given = {KEYS: numbers(keys, 8), OPERANDS: values and b"".join(values), SCORES: scores and numbers(scores, 8)}
+        for i, data in given.items():
+            self.ring.put(self.AT[i], data or b"")
+        evicted, count = wants["want_evicted"], len(keys)
+        results = {"values": (VALUES, wants["want_values"], self.values), "found": (FOUND, wants["want_found"] is None, self.bits),
+                   "scores": (SCORES_OUT, wants["want_scores"], self.words),
+                   "not_admitted": (NOT_ADMITTED, wants["want_not_admitted"], self.bits),
+                   "evicted_keys": (EVICTED_KEYS, evicted, self.words), "evicted_values": (EVICTED_VALUES, evicted & 2, self.values),
+                   "evicted_scores": (EVICTED_SCORES, evicted & 4, self.words)}
+        wanted = {result: row for result, row in results.items() if row[1]}
+        done = self.run(getattr(wire, name), count, [i for i in given if given[i]] + [row[0] for row in wanted.values()])
+        return ({result: read(i, done.evicted_count if result.startswith("evicted") else count)
+                 for result, (i, _, read) in wanted.items()}, done.hits, done.not_admitted)
+
+    def count(self, low, high):
+        return self.run(wire.COUNT_SCORES, arguments=(0, low, high)).matched
+
+    def erase(self, low, high):
+        return self.run(wire.ERASE_SCORES, arguments=(0, low, high)).matched
+
+    def scan(self, *bounds):
+        count = self.run(wire.SCAN, SLOTS, (KEYS, VALUES, SCORES_OUT), arguments=(0, *(bounds or (0, 0))), by_score=len(bounds) // 2).count
+        return list(zip(self.words(KEYS, count), self.values(VALUES, count), self.words(SCORES_OUT, count)))
+
+
 class Library:
     """libsherwood by the Python package, which splits calls into frames."""
     keys_max = 700
@@ -151,6 +203,13 @@ def every_operation():
 
 
 @case
+def by_a_ring():
+    """records of a ring equal the model, with and without requested results"""
+    with serving(*FLAGS, "--policy", "custom", "--value-bytes", str(VALUE)) as server, Ring(server) as ring:
+        beside_the_model(Rings(ring))
+
+
+@case
 def libsherwood():
     """libsherwood: calls of several frames, with scores and evictions, equal the model"""
     if not importlib.util.find_spec("numpy") or not (ROOT / "build/python/lib/sherwood").exists():
@@ -176,7 +235,7 @@ def beside_the_model(interface):
 def ranges(interface, model):
     """Counts, lists and erases a range of scores."""
     def listed(entries, *bounds):
-        shows = isinstance(interface, Frames)  # the package shows no scores
+        shows = not isinstance(interface, Library)  # the package shows no scores
         equal(sorted(interface.scan(*bounds)), sorted((k, v, s if shows else 0) for k, (v, s) in entries.items()), f"scan {bounds}")
     scores = sorted(entry[1] for entry in model.held.values())
     low, high = scores[len(scores) // 5], scores[len(scores) * 3 // 4]
