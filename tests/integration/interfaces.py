@@ -28,22 +28,25 @@ class Frames:
 
     may_refuse = absent
 
-    def send(self, ask):
+    def request(self, ask, number=1):
         row, shape = ask.row, self.shape
         body = wire.array(ask.keys, shape.key_bytes) + wire.padded(ask.body(shape))
         header = {"want_values": self.wants[0], "want_found": self.wants[1] and (len(ask.keys) % 2 == 0 or None)}
         if row.verb in ("SETRANGE", "GETRANGE"):
             header["range_offset"], header["range_bytes"] = ask.part()
-        if ask.each_ms is not None:
+        if ask.each_ms is not None and len(set(ask.each_ms)) == 1:
+            header["time_ms"] = ask.each_ms[0]
+        elif ask.each_ms is not None:
             body += wire.array(ask.each_ms, 8)
-            header |= {"times": wire.AT, "has_times": True}
-        self.connection.sendall(wire.envelope(wire.header_of(
-            row.number, count=len(ask.keys), key_bytes=shape.key_bytes, value_bytes=shape.value_bytes,
-            **header), body))
-        return wire.read_frame(self.connection)
+            header["has_times"] = True
+        return wire.envelope(wire.header_of(
+            row.number, request_id=number, count=len(ask.keys), key_bytes=shape.key_bytes, value_bytes=shape.value_bytes,
+            times=ask.when, **header), body)
 
     def ask(self, ask):
-        reply = self.send(ask)
+        return self.result(ask, wire.exchange(self.connection, self.request(ask)))
+
+    def result(self, ask, reply):
         if reply.status != wire.OK:
             return reply.message
         arrays, self.hits, self.overflows = reply.arrays(), reply.hits, reply.overflows  # nothing is left over in the body
@@ -114,12 +117,12 @@ class Library(Frames):
             given, status = True, lib.sherwood_persist(self.client, keys, number, found)
         elif verb == "TTL":
             status = lib.sherwood_ttl(self.client, keys, number, values, found)
-        elif ask.each_ms is not None:
+        elif ask.when:
             class Times(ctypes.Structure):  # struct sherwood_times
                 _fields_ = [("size", ctypes.c_size_t), ("when", ctypes.c_int), ("time_ms", ctypes.c_uint64),
                             ("times_ms", ctypes.c_void_p)]
-            each = struct.pack(f"<{count}Q", *ask.each_ms)
-            times = Times(ctypes.sizeof(Times), wire.AT, 0, ctypes.cast(ctypes.c_char_p(each), ctypes.c_void_p))
+            each = ask.each_ms and ctypes.cast(ctypes.c_char_p(struct.pack(f"<{count}Q", *ask.each_ms)), ctypes.c_void_p)
+            times = Times(ctypes.sizeof(Times), ask.when, 0, each)
             status = lib.sherwood_run_times(self.client, ask.row.number, keys, body or None, number, values, found,
                                             ctypes.byref(times))
         else:

@@ -9,8 +9,10 @@ import dataclasses
 import math
 import re
 import struct
+import time
 
 import wire
+from harness import check
 
 # name, number, verb, guard, element, on, times, acl, command: what peers, logs and rights of users rely on.
 RELEASED = """
@@ -54,7 +56,29 @@ GETRANGE 70 GETRANGE ALWAYS OWN BLOBS NO_TIMES SAME getrange
 PERSIST 71 PERSIST PRESENT OWN EXPIRY NO_TIMES SAME persist
 TTL 72 TTL ALWAYS OWN EXPIRY NO_TIMES SAME ttl
 """
-LONG_OVER, FAR = 1, 4 * 10**12  # times, in ms
+LONG_OVER, FAR, MOST = 1, 4 * 10**12, 2**63 - 1  # times, in ms
+KEEP = "keep"  # a present key keeps its time
+
+
+def now_ms():
+    return int(time.time() * 1000)
+
+
+class Around(int):
+    """A relative time: the values that it may have by the server's clock."""
+
+    def __new__(cls, relative, now):
+        self = super().__new__(cls, now + relative)
+        self.relative = relative
+        return self
+
+    def holds(self, at):
+        return int(self) - 2 <= at <= now_ms() + self.relative + 2
+
+
+def same_time(got, wanted, what):
+    fits = wanted.holds(got) if isinstance(wanted, Around) else got == wanted
+    check(fits, f"{what} expires at {got}, not at {int(wanted)}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +129,7 @@ class Shape:
     value_bytes: int
     numbers: str  # integer, string, bytes, u32, ..
     engine: str = "robin_hood"
+    default_ms: int = 0  # what --default-ttl is; 0: keys without a time do not expire
 
     @property
     def on(self):
@@ -287,6 +312,7 @@ class Table:
 
     def __init__(self, shape):
         self.shape, self.values, self.times = shape, {}, {}
+        self.compared_ms = now_ms()  # all times before are known
 
     def holds(self, row, key, operand, at):
         """Returns whether the guard holds."""
@@ -299,9 +325,11 @@ class Table:
 
     def give(self, key, at):  # None: never
         self.times.pop(key, None)
+        if at in (None, KEEP) and self.shape.default_ms:
+            at = Around(self.shape.default_ms, self.compared_ms)
         if at == LONG_OVER:
             del self.values[key]
-        elif at is not None:
+        elif at not in (None, KEEP):
             self.times[key] = at
 
     def apply(self, row, key, operand=None, at=None):
@@ -309,8 +337,10 @@ class Table:
         before, there, time = self.values.get(key), key in self.values, self.times.get(key)
         if row.verb in ("EXPIRE", "PERSIST"):
             changes = there and self.holds(row, key, operand, at) and (row.verb == "EXPIRE" or time is not None)
-            if changes:
-                self.give(key, None if row.verb == "PERSIST" else at)
+            if changes and row.verb == "PERSIST":
+                del self.times[key]
+            elif changes:
+                self.give(key, at)
             return before, changes, False
         if not self.holds(row, key, operand, at):
             return before, there and row.guard != "EQUAL", False
@@ -328,7 +358,7 @@ class Table:
             self.times.pop(key, None)
         elif after != before or row.verb in ("SET", "SWAP"):
             self.values[key] = after
-        if after is not None and (not there or row.verb == "SET"):
+        if after is not None and (not there or (row.verb == "SET" and at != KEEP)):
             self.give(key, at)
         return before, there, False
 
@@ -357,13 +387,13 @@ class Ask:
     keys: list
     operands: list  # or None
     each_ms: list = None  # or None
+    when: int = wire.UNSAID
+    drawn_ms: int = 0  # relative times count from then on
 
     def at(self, i):
-        return self.each_ms[i] if self.each_ms else None
-
-    def answers(self, table):
-        return [table.apply(self.row, key, self.operands[i] if self.operands else None, self.at(i))
-                for i, key in enumerate(self.keys)]
+        if self.when == wire.IN:
+            return Around(self.each_ms[i], self.drawn_ms)
+        return KEEP if self.when == wire.KEEP else self.each_ms[i] if self.each_ms else None
 
     def part(self):
         """Returns offset and bytes of a range."""
@@ -380,7 +410,8 @@ class Ask:
 
 
 def draw(rng, row, table, pool, count, by_words=False):
-    """Returns an Ask with random keys and operands. Half of the comparisons match the stored value."""
+    """Returns an Ask with random keys, operands and times. Half of the comparisons match the stored value. Commands have
+    absolute times only."""
     shape, kind = table.shape, columns(row.verb)[0]
     keys, operands = [rng.choice(pool) for _ in range(count)], None
     if kind == "VALUE":
@@ -397,7 +428,14 @@ def draw(rng, row, table, pool, count, by_words=False):
         size = rng.randrange(1, 3)
         operands = [(offset, letters(rng, size) if shape.numbers == "string" else bytes(size)
                      if shape.numbers in FLOATS else rng.randbytes(size)) for _ in keys]
-    each = None
-    if row.verb == "EXPIRE" or (row.times and "EXPIRY" in shape.on and rng.random() < .4):
-        each = [rng.choice((LONG_OVER, FAR, FAR, FAR + rng.randrange(10**6))) for _ in keys]
-    return Ask(row, keys, operands, each)
+    each, when = None, wire.UNSAID
+    if row.verb == "EXPIRE" or (row.times and "EXPIRY" in shape.on and rng.random() < .5):
+        when = wire.AT if by_words else rng.choice((wire.AT, wire.AT, wire.IN))
+        relative = [10**8 + 2000 * rng.randrange(10**7) for _ in keys]  # no two are close to each other
+        each = relative if when == wire.IN else [rng.choice(
+            (LONG_OVER, FAR, FAR, FAR + rng.randrange(10**6), FAR if by_words else MOST)) for _ in keys]
+        if count <= 70 and rng.random() < .4:  # the frames of a longer call have different clocks
+            each = each[:1] * count
+        if row.verb == "SET" and row.guard != "ABSENT" and not by_words and rng.random() < .3:
+            each, when = None, wire.KEEP
+    return Ask(row, keys, operands, each, when, now_ms())

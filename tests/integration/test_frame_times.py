@@ -1,290 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Frames that set and read expiry times, beside commands on the same keys: a model, errors, files and replicas.
+"""Frames that set and read expiry times: the clock, errors, --default-ttl, sums of rows, rights. test_matrix.py compares such
+frames, and commands on the same keys, with a model, a replica and the log."""
 
-SHERWOOD_SEED=N repeats a run that failed."""
-
-import random
 import struct
 import time
 
 import wire
 from data_directory import Directory, durable
-from harness import Server, case, check, drawn_seed, equal, eventually, main
-from replication import SMALL, caught_up, replica_of
+from harness import Server, case, check, equal, eventually, main
+from matrix import FAR, MOST, now_ms
 
 CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
-KEYS = 14
-MOST = 2**63 - 1  # the latest time
-FAR = 4000000000000  # milliseconds since 1970
-LONG_OVER = 5000
-EXPIRES = {wire.EXPIRE: "", wire.EXPIRE_NONE: "NX", wire.EXPIRE_SOME: "XX", wire.EXPIRE_LATER: "GT",
-           wire.EXPIRE_EARLIER: "LT", wire.EXPIRE_SHORTEN: "XX LT"}
-INTEGERS = (wire.SUM, wire.MIN, wire.MAX, wire.INCREMENT)
-GIVES = (wire.SET, wire.SET_PRESENT)  # also of a present key
-TABLES = {(): (8, 8), ("--key-bits", "32"): (4, 4), ("--value-bytes", "20"): (8, 20),  # bytes of a key, of a value
-          ("--default-ttl", "50000000"): (8, 8, 50000000000)}  # the third number: default milliseconds to live
-
-
-def now_ms():
-    return int(time.time() * 1000)
-
-
-class Around(int):
-    """A relative time: the values that it may have by the server's clock."""
-
-    def __new__(cls, relative, now):
-        self = super().__new__(cls, now + relative)
-        self.relative = relative
-        return self
-
-    def holds(self, at):
-        return int(self) - 2 <= at <= now_ms() + self.relative + 2
-
-
-class Model:
-    """What a server has: {key: [value, when it expires; 0: never]}."""
-
-    def __init__(self, key_bytes, value_bytes, default=0):
-        self.key_bytes, self.value_bytes, self.default, self.keys = key_bytes, value_bytes, default, {}
-
-    def unsaid(self):
-        return Around(self.default, now_ms()) if self.default else 0
-
-    def give(self, key, value, at):
-        if 0 < at <= LONG_OVER:
-            self.keys.pop(key, None)
-        else:
-            self.keys[key] = [value, at]
-
-    @staticmethod
-    def condition_holds(operation, before, at):
-        earlier = before == 0 or at < before
-        return {wire.EXPIRE: True, wire.EXPIRE_NONE: before == 0, wire.EXPIRE_SOME: before != 0,
-                wire.EXPIRE_LATER: before != 0 and at > before, wire.EXPIRE_EARLIER: earlier,
-                wire.EXPIRE_SHORTEN: before != 0 and earlier}[operation]
-
-    def value_after(self, operation, there, before, operand):
-        """None: nothing is written."""
-        most = 2**(8 * self.value_bytes) - 1
-        return {wire.SET: lambda: operand, wire.SET_ABSENT: lambda: None if there else operand,
-                wire.SET_PRESENT: lambda: operand if there else None,
-                wire.SUM: lambda: before + operand & most, wire.MIN: lambda: min(before, operand) if there else operand,
-                wire.MAX: lambda: max(before, operand) if there else operand,
-                wire.INCREMENT: lambda: before + operand if before + operand <= most else None}[operation]()
-
-    def apply(self, operation, key, operand, at):
-        """Carries out one operation. Returns the value or time of its reply, its bit, and whether it overflowed.
-        `at` None: KEEP."""
-        there = key in self.keys
-        before, time_before = self.keys.get(key, [0, 0])
-        if operation == wire.TTL:
-            return time_before, there, False
-        if operation == wire.DELETE:
-            self.keys.pop(key, None)
-        elif operation == wire.PERSIST:
-            if there:
-                self.keys[key][1] = 0
-            return before, there and time_before != 0, False
-        elif operation in EXPIRES:
-            changes = there and self.condition_holds(operation, time_before, at)
-            if changes:
-                self.give(key, before, at)
-            return before, changes, False
-        elif operation != wire.GET:
-            after = self.value_after(operation, there, before, operand)
-            if after is None:
-                return before, there, operation == wire.INCREMENT
-            if not there or operation in GIVES:
-                kept = at is None and there
-                self.give(key, after, time_before if kept else at or self.unsaid())
-            else:
-                self.keys[key][0] = after
-        return before, there, False
-
-    def body(self, keys, operands, each):
-        parts = [wire.array(keys, self.key_bytes)]
-        if operands is not None:
-            parts.append(wire.padded(b"".join(n.to_bytes(self.value_bytes, "little") for n in operands)))
-        if each is not None:
-            parts.append(wire.array(each, 8))
-        return b"".join(parts)
-
-    def frame(self, operation, keys, operands=None, each=None, **header):
-        return wire.envelope(wire.header_of(operation, count=len(keys), key_bytes=self.key_bytes, has_times=each is not None,
-                                            value_bytes=self.value_bytes, **header), self.body(keys, operands, each))
-
-    def same(self, got, key, what):
-        """Checks the time of the key. This also narrows the range of a relative time."""
-        wanted = self.keys[key][1] if key in self.keys else 0
-        if isinstance(wanted, Around):
-            check(wanted.holds(got), f"{what}: key {key} expires at {got}, not around {int(wanted)}")
-            self.keys[key][1] = got
-        else:
-            equal(got, wanted, f"{what}: key {key} expires")
-
-    def look(self, rng, connection, replies, what):
-        """Compares every key, by either protocol."""
-        keys = list(range(KEYS))
-        values = wire.exchange(connection, self.frame(wire.GET, keys, want_values=True)).arrays()
-        times = wire.exchange(connection, self.frame(wire.TTL, keys, want_values=True)).arrays()
-        there = [int(key in self.keys) for key in keys]
-        equal([values["found"], times["found"]], [there, there], f"{what}: keys")
-        for key in keys:
-            equal(int.from_bytes(values["values"][key], "little"), self.keys.get(key, [0])[0], f"{what}: value of {key}")
-            self.same(int.from_bytes(times["values"][key], "little"), key, what)
-        key = rng.choice(keys)
-        wanted = -2 if key not in self.keys else self.keys[key][1] or -1
-        equal(replies.ask("PEXPIRETIME", key), wanted, f"{what}: PEXPIRETIME {key}")
-
-
-class Drawn:
-    """A frame of a random operation, its times, and a check of its reply."""
-
-    def __init__(self, rng, model, seed):
-        is_row = model.value_bytes > 8
-        self.operation = rng.choice([wire.GET, wire.TTL, wire.DELETE, wire.PERSIST, wire.SET, wire.SET, wire.SET_ABSENT,
-                                     wire.SET_PRESENT, *EXPIRES, *EXPIRES, *(() if is_row else INTEGERS)])
-        count = rng.choice((1, 1, 2, 3, 7, 64, 65, 130))
-        self.keys = [rng.randrange(KEYS) for _ in range(count)]
-        self.model, self.what = model, f"seed {seed}: operation {self.operation} of {self.keys}"
-        writes = self.operation in (wire.SET, wire.SET_ABSENT, wire.SET_PRESENT, *INTEGERS)
-        most = 2**(8 * model.value_bytes) - 1
-        self.operands = [rng.choice((0, 1, 7, rng.randrange(most), most)) for _ in self.keys] if writes else None
-        self.header = {"want_values": rng.random() < .6, "want_found": rng.choice((None, None, False))}
-        self.each, self.times, self.at = None, wire.UNSAID, [0] * count
-        if self.operation in EXPIRES or (writes and rng.random() < .7):
-            self.draw_times(rng, count)
-        self.header["times"] = self.times
-
-    def draw_times(self, rng, count):
-        self.times = rng.choice((wire.AT, wire.AT, wire.IN))
-        if self.operation in GIVES and rng.random() < .25:
-            self.times, self.at = wire.KEEP, [None] * count
-            return
-        def draw():
-            return (rng.choice((1, LONG_OVER, FAR, FAR + 1, FAR + 2, FAR + 1000, MOST)) if self.times == wire.AT
-                    else 10**8 + 2000 * rng.randrange(10**7))  # no two are close to each other
-        if rng.random() < .5:
-            self.header["time_ms"] = draw()
-            raw = [self.header["time_ms"]] * count
-        else:
-            self.each = raw = [draw() for _ in range(count)]
-        now = now_ms()
-        self.at = raw if self.times == wire.AT else [Around(ms, now) for ms in raw]
-
-    def send(self, connection):
-        frame = self.model.frame(self.operation, self.keys, self.operands, self.each, **self.header)
-        # relative times count from before the frame is sent
-        answers = [self.model.apply(self.operation, key, self.operands[i] if self.operands else 0, self.at[i])
-                   for i, key in enumerate(self.keys)]
-        connection.sendall(frame)
-        self.compare(wire.read_frame(connection), answers)
-
-    def compare(self, reply, answers):
-        equal([reply.status, reply.message, reply.count], [wire.OK, "", len(self.keys)], self.what)
-        equal([reply.hits, reply.overflows], [sum(bit for _, bit, _ in answers), sum(over for _, _, over in answers)], self.what)
-        arrays = reply.arrays()
-        if self.header["want_found"] is None:
-            equal(arrays["found"], [int(bit) for _, bit, _ in answers], self.what + ": bits")
-        for i, data in enumerate(arrays.get("values", ())):
-            got, wanted = int.from_bytes(data, "little"), answers[i][0]
-            if isinstance(wanted, Around):
-                check(wanted.holds(got), f"{self.what}: {got} is not around {int(wanted)}")
-            else:
-                equal(got, wanted, f"{self.what}: value {i}")
-
-
-def command(rng, model, replies, what):
-    """A command on the same keys."""
-    fresh = model.unsaid()
-    key, value, at = rng.randrange(KEYS), rng.randrange(100), rng.choice((1000, FAR, FAR + 1, FAR + 1000))
-    there, before, text = key in model.keys, model.keys.get(key, [0, 0]), value
-    if model.value_bytes > 8:
-        text = value.to_bytes(model.value_bytes, "little")
-    kind = rng.randrange(5)
-    if kind == 0:
-        equal(replies.ask("SET", key, text, "PXAT", at), "OK", what)
-        model.give(key, value, at)
-    elif kind == 1:
-        equal(replies.ask("SET", key, text, "KEEPTTL"), "OK", what)
-        model.give(key, value, before[1] if there else fresh)
-    elif kind == 2:
-        operation = rng.choice([op for op, words in EXPIRES.items()])
-        changes = there and model.condition_holds(operation, before[1], at)
-        equal(replies.ask("PEXPIREAT", key, at, *EXPIRES[operation].split()), int(changes), what)
-        if changes:
-            model.give(key, before[0], at)
-    elif kind == 3:
-        equal(replies.ask("PERSIST", key), int(there and before[1] != 0), what)
-        if there:
-            before[1] = 0
-    else:
-        equal(replies.ask("DEL", key), int(there), what)
-        model.keys.pop(key, None)
-
-
-def refused(rng, model, connection, what):
-    """A frame with one invalid time is refused whole."""
-    keys = [rng.randrange(KEYS) for _ in range(5)]
-    operation = rng.choice((wire.SET, wire.EXPIRE, wire.SET_ABSENT))
-    operands = None if operation == wire.EXPIRE else [9] * 5
-    times = rng.choice((wire.AT, wire.IN))
-    bad = rng.choice((0, 2**63, 2**64 - 1, *((MOST, MOST - 1000) if times == wire.IN else ())))
-    each = [FAR if times == wire.AT else 1000] * 5
-    each[rng.randrange(5)] = bad
-    how = {"each": each} if rng.random() < .5 else {"time_ms": bad}
-    reply = wire.exchange(connection, model.frame(operation, keys, operands, times=times, **how))
-    check(reply.status == wire.BAD_REQUEST and "2^63 - 1" in reply.message, f"{what}: {bad}: {reply.message}")
-    equal(reply.body, b"", what)
-
-
-def steps(rng, seed, model, server, count):
-    with server.connect() as connection, server.replies() as replies:
-        for step in range(count):
-            what = f"seed {seed}, step {step}"
-            if rng.random() < .3:
-                command(rng, model, replies, what)
-            elif rng.random() < .1:
-                refused(rng, model, connection, what)
-            else:
-                Drawn(rng, model, f"{seed}, step {step}").send(connection)
-            model.look(rng, connection, replies, what)
-
-
-@case
-def beside_a_model():
-    """random frames that set, change, remove and read times, and commands on the same keys, equal a model each step"""
-    seed = drawn_seed()
-    rng = random.Random(seed)
-    for flags, widths in TABLES.items():
-        with Server(*CPU, *flags) as server:
-            steps(rng, seed, Model(*widths), server, 250)
-
-
-@case
-def files_and_replicas():
-    """a restart from the log and a replica have what frames wrote; the replica has the same digest"""
-    seed = drawn_seed()
-    rng = random.Random(seed)
-    for flags, widths in TABLES.items():
-        model = Model(*widths)
-        with Directory() as directory:
-            for _ in range(3):
-                with durable(directory, rng.choice(("always", "everysec")), *flags, "--backend", "cpu") as server, \
-                        replica_of(server.port, "--backend", "cpu", *flags) as replica:
-                    steps(rng, seed, model, server, 30)
-                    caught_up(server, replica)
-                    with replica.connect() as connection, replica.replies() as replies:
-                        model.look(rng, connection, replies, f"seed {seed}: replica")
-                    if rng.random() < .5:
-                        server.ask("SAVE")
-                    equal(replica.ask("REPLICAOF", "NO", "ONE"), "OK", "it takes over")
-                    with replica.connect() as connection, replica.replies() as replies:
-                        model.look(rng, connection, replies, f"seed {seed}: new primary")
-            with durable(directory, "everysec", *flags, "--backend", "cpu") as server, server.connect() as connection, \
-                    server.replies() as replies:
-                model.look(rng, connection, replies, f"seed {seed}: restarted")
 
 
 def asked(connection, *frame, **header):
@@ -337,6 +64,12 @@ def what_is_refused():
             reply = asked(connection, operation, (1,), values, **header)
             check(reply.status == wire.BAD_REQUEST and sentence in reply.message, f"{operation} {header}: {reply.message}")
             equal([replies.ask("GET", 1), replies.ask("TTL", 1)], [b"5", -1], "as it was")
+        for times, bad in ((wire.AT, 0), (wire.AT, 2**63), (wire.IN, 2**64 - 1), (wire.IN, MOST), (wire.IN, MOST - 1000)):
+            for operation, values in ((wire.SET, (9,) * 3), (wire.SET_ABSENT, (9,) * 3), (wire.EXPIRE, None)):
+                for how in ({"time_ms": bad}, {"each_ms": (1000, bad, 1000)}):
+                    reply = asked(connection, operation, (2, 1, 3), values, times=times, **how)
+                    check(reply.status == wire.BAD_REQUEST and "2^63 - 1" in reply.message, f"{operation} {how}: {reply.message}")
+                    equal((reply.body, replies.ask("DBSIZE"), replies.ask("TTL", 1)), (b"", 1, -1), "nothing was changed")
         equal(asked(connection, wire.PERSIST, (1, 2)).hits, 0, "none expires")
         equal(asked(connection, wire.SET, (1,), (6,), times=wire.KEEP).hits, 1, "KEEP of none")
         equal(asked(connection, wire.HELLO).info.get(42), 1, "HELLO")
@@ -373,22 +106,6 @@ def of_defaults():
         reply = asked(connection, wire.SET, range(33), range(33), times=wire.KEEP)
         check(reply.status == wire.BAD_REQUEST and "split the frame in two" in reply.message, reply.message)
         equal(asked(connection, wire.SET, range(32), range(32), times=wire.KEEP).hits, 0, "so many are taken")
-
-
-@case
-def defaults_in_a_log():
-    """keys stored with KEEP under --default-ttl have their times after a restart, by frames and by commands"""
-    for level in ("always", "everysec"):
-        with Directory() as directory:
-            flags = ("--backend", "cpu", "--default-ttl", "100000")
-            with durable(directory, level, *flags) as server, server.connect() as connection, server.replies() as replies:
-                asked(connection, wire.SET, (1,), (5,), times=wire.AT, time_ms=FAR)
-                asked(connection, wire.SET, (1, 2, 2), (6, 7, 8), times=wire.KEEP)
-                replies.ask("SET", 3, 9, "KEEPTTL")
-                wanted = [replies.ask("MGET", 1, 2, 3)] + [replies.ask("PEXPIRETIME", key) for key in (1, 2, 3)]
-                equal([wanted[0], wanted[1], abs(wanted[2] - wanted[3]) < 10000], [[b"6", b"8", b"9"], FAR, True], "before")
-            with durable(directory, level, *flags) as server, server.replies() as replies:
-                equal([replies.ask("MGET", 1, 2, 3)] + [replies.ask("PEXPIRETIME", key) for key in (1, 2, 3)], wanted, level)
 
 
 @case

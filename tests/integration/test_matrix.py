@@ -17,7 +17,7 @@ import wire
 from data_directory import Directory
 from interfaces import Frames, Library, Python, Rings
 from harness import BUILD, ROOT, Server, Skip, case, check, drawn_seed, equal, main
-from matrix import ADDS, FLOATS, RELEASED, VERBS, WIDTHS, Ask, Shape, Table, columns, draw, has, pack, rows, unpack
+from matrix import ADDS, FLOATS, RELEASED, VERBS, WIDTHS, Around, Ask, Shape, Table, columns, draw, has, now_ms, pack, rows, same_time, unpack
 from people import hello
 from replication import caught_up, replica_of
 
@@ -29,6 +29,7 @@ SHAPES = (
     Shape("integers of 64 bits", (), 8, 8, "integer"),
     Shape("integers of 32 bits", ("--key-bits", "32"), 4, 4, "integer"),
     Shape("integers of cuckoo", ("--engine", "cuckoo"), 8, 8, "integer", "cuckoo"),
+    Shape("integers with a default time", ("--default-ttl", "50000000"), 8, 8, "integer", default_ms=50 * 10**9),
     Shape("rows of u32", ("--value-bytes", "8", "--value-type", "u32"), 8, 8, "u32"),
     Shape("rows of u64", ("--value-bytes", "16", "--value-type", "u64"), 8, 16, "u64"),
     Shape("rows of i64", ("--value-bytes", "16", "--value-type", "i64"), 8, 16, "i64"),
@@ -65,7 +66,7 @@ def shown(table, ask):
         time = table.times.get(key, 0)
         before, bit, refused = table.apply(ask.row, key, ask.operands[i] if ask.operands else None, ask.at(i))
         if verb == "TTL":
-            value = time.to_bytes(8, "little")
+            value = time
         elif verb == "GETRANGE":
             offset, size = ask.part()
             value = (before or b"")[offset:offset + size].ljust(size, b"\0")
@@ -81,7 +82,10 @@ def carried_out(interface, table, ask, what):
     if isinstance(reply, str) and interface.may_refuse(ask.row):
         sentence(reply, what)
         return
-    wanted = shown(table, ask)
+    compare_reply(interface, table, ask, reply, shown(table, ask), what)
+
+
+def compare_reply(interface, table, ask, reply, wanted, what):
     DONE.add((type(interface).__name__, ask.row.name))
     check(not isinstance(reply, str), f"{what}: {reply}")
     values, found = reply
@@ -91,9 +95,32 @@ def carried_out(interface, table, ask, what):
     if found is not None:
         equal(found, [bit for _, bit, _ in wanted], what + ": bits")
     if values is not None:
-        if ask.row.verb not in ("TTL", "GETRANGE"):
-            values = [table.shape.visible(value) for value in values]
+        if ask.row.verb == "TTL":
+            for key, got, (at, _, _) in zip(ask.keys, values, wanted, strict=True):
+                same_time(int.from_bytes(got, "little"), at, f"{what}: key {key}")
+            return
+        values = values if ask.row.verb == "GETRANGE" else [table.shape.visible(value) for value in values]
         equal(values, [value for value, _, _ in wanted], what + ": values")
+
+
+def pipelined(rng, frames, table, what):
+    """Sends several frames at once. They take effect in this order; their replies come in any order."""
+    for _ in range(4):
+        pipeline(rng, frames, table, what)
+
+
+def pipeline(rng, frames, table, what):
+    asks = []
+    for row in rng.choices([row for row in ROWS if has(row, table.shape)], k=6):
+        if row.element.lower() not in FLOATS or table.shape.numbers != "bytes":  # no bytes that are NaN
+            ask = draw(rng, row, table, POOL, rng.choice((1, 7, 64, 65)))
+            frames.wants = rng.random() < .7, rng.random() < .7
+            asks.append((ask, frames.wants, frames.request(ask, len(asks)), shown(table, ask)))
+    frames.connection.sendall(b"".join(request for _, _, request, _ in asks))
+    for _ in asks:
+        reply = wire.read_frame(frames.connection)
+        ask, frames.wants, _, wanted = asks[reply.request_id]
+        compare_reply(frames, table, ask, frames.result(ask, reply), wanted, f"{what}: {ask.row.name} of {ask.keys}, pipelined")
 
 
 def by_arrays(rng, interface, table, what):
@@ -112,7 +139,7 @@ def by_arrays(rng, interface, table, what):
             if floats:
                 ask.operands = draw_floats(rng, row, shape, count)
             if not interface.takes_times:
-                ask.each_ms = None
+                ask.each_ms, ask.when = None, wire.UNSAID
             name = f"{what}, {type(interface).__name__}: {row.name} of {ask.keys[:5]}, {(ask.operands or [])[:5]}"
             interface.wants = rng.random() < .7, rng.random() < .7
             if has(row, shape):
@@ -195,6 +222,9 @@ def said(row, table, key, before, bit, refused, by_cli=False):
 
 def same(got, wanted, what, floats=False):
     """Compares replies and lines. An integer is its digits, and nil is an empty line."""
+    if isinstance(wanted, Around):
+        same_time(int(got), wanted, what)
+        return
     if wanted is wire.Error:
         check(isinstance(got, wire.Error) or str(got).startswith("ERR"), f"{what}: {got!r} instead of a refusal")
         return
@@ -338,9 +368,14 @@ def compare(server, table, what):
         for row in (get, *(row for row in ROWS if row.name == "TTL" and has(row, shape))):
             values, found = frames.ask(Ask(row, POOL, None))
             equal(found, [int(key in table.values) for key in POOL], f"{what}: keys")
-            wanted = [table.times.get(key, 0).to_bytes(8, "little") if row.verb == "TTL"
-                      else shape.stored(table.values.get(key)) for key in POOL]
-            equal([value if row.verb == "TTL" else shape.visible(value) for value in values], wanted, f"{what}: {row.name}")
+            for key, value in zip(POOL, values, strict=True):
+                if row.verb == "TTL":
+                    at = int.from_bytes(value, "little")
+                    same_time(at, table.times.get(key, 0), f"{what}: key {key}")
+                    table.times |= {key: at} if at else {}  # known from now on
+                else:
+                    equal(shape.visible(value), shape.stored(table.values.get(key)), f"{what}: key {key}")
+    table.compared_ms = now_ms()
 
 
 def session(server, table, what, interfaces):
@@ -354,6 +389,8 @@ def session(server, table, what, interfaces):
         for interface in interfaces:
             opened.append(interface(server, table.shape))
             calls.append(lambda interface=opened[-1]: by_arrays(rng, interface, table, what))
+        calls.append(lambda: pipelined(rng, opened[0], table, what))
+        calls += [lambda: replies.ask("SAVE")] if "--data-dir" in server.flags else []
         calls *= 1 if "CUDA" in what else 3
         rng.shuffle(calls)
         for call in calls:
