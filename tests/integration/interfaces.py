@@ -60,7 +60,7 @@ class Frames:
 class Rings(Frames):
     """Records of a ring in shared memory. Records have no expiry times. Half of the GETs ask for a byte for each found bit."""
     takes_times = False
-    AT = {KEYS: 0, OPERANDS: 1 << 16, VALUES: 1 << 17, FOUND: 1 << 18}
+    AT = {KEYS: 0, OPERANDS: 1 << 16, VALUES: 1 << 18, FOUND: 1 << 19}
 
     def __init__(self, server, shape):
         self.ring, self.shape, self.hits, self.overflows = Ring(server), shape, None, None

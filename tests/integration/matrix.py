@@ -389,6 +389,7 @@ class Ask:
     each_ms: list = None  # or None
     when: int = wire.UNSAID
     drawn_ms: int = 0  # relative times count from then on
+    range: tuple = (1, 2)  # offset and bytes of GETRANGE
 
     def at(self, i):
         if self.when == wire.IN:
@@ -397,7 +398,7 @@ class Ask:
 
     def part(self):
         """Returns offset and bytes of a range."""
-        return (self.operands[0][0], len(self.operands[0][1])) if self.row.verb == "SETRANGE" else (1, 2)
+        return (self.operands[0][0], len(self.operands[0][1])) if self.row.verb == "SETRANGE" else self.range
 
     def body(self, shape):
         """Returns the operands as frames have them."""
@@ -414,6 +415,8 @@ def draw(rng, row, table, pool, count, by_words=False):
     absolute times only."""
     shape, kind = table.shape, columns(row.verb)[0]
     keys, operands = [rng.choice(pool) for _ in range(count)], None
+    offset = rng.randrange(shape.room())
+    size = rng.randrange(1, min(shape.room() - offset, 2 if by_words else shape.room()) + 1)
     if kind == "VALUE":
         operands = [shape.draw(rng) for _ in keys]
         texts = shape.numbers == "string"
@@ -424,8 +427,6 @@ def draw(rng, row, table, pool, count, by_words=False):
     elif kind == "PAIR":
         operands = [(rng.choice((table.values.get(key, shape.zero()), shape.draw(rng))), shape.draw(rng)) for key in keys]
     elif kind == "PART":
-        offset = rng.randrange(shape.room() - 2)
-        size = rng.randrange(1, 3)
         operands = [(offset, letters(rng, size) if shape.numbers == "string" else bytes(size)
                      if shape.numbers in FLOATS else rng.randbytes(size)) for _ in keys]
     each, when = None, wire.UNSAID
@@ -438,4 +439,4 @@ def draw(rng, row, table, pool, count, by_words=False):
             each = each[:1] * count
         if row.verb == "SET" and row.guard != "ABSENT" and not by_words and rng.random() < .3:
             each, when = None, wire.KEEP
-    return Ask(row, keys, operands, each, when, now_ms())
+    return Ask(row, keys, operands, each, when, now_ms(), (1, 2) if by_words else (offset, size))

@@ -38,6 +38,7 @@ SHAPES = (
     Shape("rows of f16", ("--value-bytes", "8", "--value-type", "f16"), 8, 8, "f16"),
     Shape("rows of bf16", ("--value-bytes", "8", "--value-type", "bf16"), 8, 8, "bf16"),
     Shape("rows of bytes", ("--value-bytes", "20"), 8, 20, "bytes"),
+    Shape("wide rows of u32", ("--value-bytes", "1028", "--value-type", "u32"), 8, 1028, "u32"),
     Shape("rows of strings", ("--value-bytes", "20", "--value-type", "string"), 8, 24, "string"),
     Shape("a cache", ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "--policy", "lfu"), 8, 8, "bytes", "cache"),
     Shape("a cache of strings", ("--engine", "cache", "--value-bytes", "20", "--key-bits", "32", "--policy", "epoch-lfu",
