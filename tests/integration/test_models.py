@@ -17,47 +17,50 @@ import table_files  # noqa: E402
 import table_order  # noqa: E402
 import table_swaps  # noqa: E402
 
-# Rule: what happens without it, and after how many steps at least.
-WITHOUT = {"handed_is_durable": ("both serve", 8), "freeze": ("both serve", 6), "ask_target": ("both serve", 8),
-           "sync_first": ("lost", 10), "purge": ("order", 13), "by_sequence": ("lost", 13)}
+
+def holds(least, explore, *models):
+    """Checks that no history of these models has a fault, and that each has more than `least` states."""
+    for model in models:
+        wrong, path, states = explore(model)
+        equal(wrong, None, path)
+        check(states > least, f"all {states} states were seen")
+
+
+def needs(module, without, model_of, explore=None):
+    """Checks that without a rule this fault is found after so many steps."""
+    for rule, fault in without.items():
+        found, path, _ = (explore or module.explore)(model_of(rule))
+        equal((found, len(path)), tuple(fault), f"without {rule}: {path}")
 
 
 @case
 def static_moves_hold():
     """model of a slot's move with state files: two nodes never both serve; acknowledged writes stay, in order"""
-    wrong, path, states = static_moves.explore(static_moves.Model())
-    equal(wrong, None, path)
-    check(states > 30000, f"all {states} states were seen")
+    holds(30000, static_moves.explore, static_moves.Model())
 
 
 @case
 def static_moves_need_each_rule():
     """model of a slot's move with state files: without any one rule a fault is found"""
-    equal(set(WITHOUT), set(static_moves.RULES), "every rule is tried")
-    for rule, (wrong, steps) in WITHOUT.items():
-        found, path, _ = static_moves.explore(static_moves.Model(off=rule))
-        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
-
-
-EXPIRING_WITHOUT = {"hold": ("differs", 8), "no_clock": ("differs", 9), "named": ("differs", 8), "judged": ("differs", 8),
-                    "living": ("back again", 8), "instant": ("differs", 8)}
+    without = {"handed_is_durable": ("both serve", 8), "freeze": ("both serve", 6), "ask_target": ("both serve", 8),
+               "sync_first": ("lost", 10), "purge": ("order", 13), "by_sequence": ("lost", 13)}
+    equal(set(without), set(static_moves.RULES), "every rule is tried")
+    needs(static_moves, without, lambda rule: static_moves.Model(off=rule))
 
 
 @case
 def expiring_moves_hold():
     """model of an expiring key's move between two clocks: it is never revived, lost, or refused by the target"""
-    wrong, path, states = expiring_moves.explore(expiring_moves.Model())
-    equal(wrong, None, path)
-    check(states > 10000, f"all {states} states were seen")
+    holds(10000, expiring_moves.explore, expiring_moves.Model())
 
 
 @case
 def expiring_moves_need_each_rule():
     """model of an expiring key's move: without any one rule a fault is found"""
-    equal(set(EXPIRING_WITHOUT), set(expiring_moves.RULES), "every rule is tried")
-    for rule, (wrong, steps) in EXPIRING_WITHOUT.items():
-        found, path, _ = expiring_moves.explore(expiring_moves.Model(off=rule))
-        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+    without = {"hold": ("differs", 8), "no_clock": ("differs", 9), "named": ("differs", 8), "judged": ("differs", 8),
+               "living": ("back again", 8), "instant": ("differs", 8)}
+    equal(set(without), set(expiring_moves.RULES), "every rule is tried")
+    needs(expiring_moves, without, lambda rule: expiring_moves.Model(off=rule))
 
 
 SHARDS_WITHOUT = {"source_tells": ("both serve", 8), "asks_first": ("both serve", 9), "secured": ("lost", 11),
@@ -70,52 +73,36 @@ PUSHES_WITHOUT = {"answers": ("stuck", 8), "renews": ("stuck", 7), "keeps": ("st
 @case
 def shard_moves_hold():
     """model of moves between shards whose primaries die: two nodes never both serve; counted writes stay"""
-    for model in (shard_moves.Model(writes=1), shard_moves.Model(attempts=1)):
-        wrong, path, states = shard_moves.explore(model)
-        equal(wrong, None, path)
-        check(states > 5000, f"all {states} states were seen")
+    holds(5000, shard_moves.explore, shard_moves.Model(writes=1), shard_moves.Model(attempts=1))
 
 
 @case
 def shard_moves_need_each_rule():
     """model of moves between shards: without any one rule a fault is found"""
     equal({*SHARDS_WITHOUT, *PUSHES_WITHOUT}, set(shard_moves.RULES), "every rule is tried")
-    for rule, (wrong, steps) in SHARDS_WITHOUT.items():
-        found, path, _ = shard_moves.explore(shard_moves.Model(off=rule, writes=1))
-        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+    needs(shard_moves, SHARDS_WITHOUT, lambda rule: shard_moves.Model(off=rule, writes=1))
 
 
 @case
 def shard_moves_go_on():
     """model: a topology of a higher epoch during a move loses nothing, and the slot is served in the end"""
-    model = shard_moves.Model(writes=1, attempts=1, pushes=True)
+    def model(rule=None):
+        return shard_moves.Model(off=rule, writes=1, attempts=1, pushes=True)
     for search in (shard_moves.explore, shard_moves.stuck):
-        wrong, path, states = search(model)
-        equal(wrong, None, path)
-        check(states > 10000, f"all {states} states were seen")
-    for rule, (wrong, steps) in PUSHES_WITHOUT.items():
-        found, path, _ = shard_moves.stuck(shard_moves.Model(off=rule, writes=1, attempts=1, pushes=True))
-        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
-    found, path, _ = shard_moves.explore(shard_moves.Model(off="keeps", writes=1, attempts=1, pushes=True))
-    equal((found, len(path)), ("lost", 14), f"without keeps: {path}")
-
-
-REGISTRY_WITHOUT = {"compares": ("overwritten", 4), "looks": ("told no", 3), "mark": ("told no", 4), "fence": ("deposed", 4)}
+        holds(10000, search, model())
+    needs(shard_moves, PUSHES_WITHOUT, model, shard_moves.stuck)
+    needs(shard_moves, {"keeps": ("lost", 14)}, model)
 
 
 @case
 def registry_holds():
     """model of a topology in etcd: no unseen change is overwritten, no reply is false, an old primary writes nothing"""
-    for operators, members in ((2, 0), (1, 1), (0, 2)):
-        wrong, path, states = registry.explore(registry.Model(operators=operators, members=members, messages=2))
-        equal(wrong, None, path)
-        check(states > 500, f"all {states} states were seen")
-    equal(set(REGISTRY_WITHOUT), set(registry.RULES), "every rule is tried")
-    for rule, (wrong, steps) in REGISTRY_WITHOUT.items():
-        deposes = rule == "fence"
-        model = registry.Model(off=rule, operators=0 if deposes else 2, members=2 if deposes else 0)
-        found, path, _ = registry.explore(model)
-        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+    holds(500, registry.explore, *(registry.Model(operators=operators, members=members, messages=2)
+                                   for operators, members in ((2, 0), (1, 1), (0, 2))))
+    without = {"compares": ("overwritten", 4), "looks": ("told no", 3), "mark": ("told no", 4), "fence": ("deposed", 4)}
+    equal(set(without), set(registry.RULES), "every rule is tried")
+    needs(registry, without, lambda rule: registry.Model(off=rule, operators=0 if rule == "fence" else 2,
+                                                         members=2 if rule == "fence" else 0))
 
 
 # Rule: the smallest budget in which its absence is seen, what is seen, and after how many steps.
@@ -132,35 +119,26 @@ FILES_WITHOUT = {"name-waits-for-log": (WRITES, "not a prefix", 8), "least-throu
 @case
 def table_files_hold():
     """model of one log and the catalogs of several tables: a start behind any crash finds a prefix with all that is durable"""
-    for budget in (SWAPS, DROPS, BREAKS, table_files.Budget(2, 0, 0, 0, 2), table_files.Budget(2, 0, 1, 0, 1, 1)):
-        wrong, path, states = table_files.explore(table_files.Model(budget))
-        equal(wrong, None, path)
-        check(states > 7000, f"all {states} states were seen")
+    budgets = (SWAPS, DROPS, BREAKS, table_files.Budget(2, 0, 0, 0, 2), table_files.Budget(2, 0, 1, 0, 1, 1))
+    holds(7000, table_files.explore, *map(table_files.Model, budgets))
 
 
 @case
 def table_files_need_each_rule():
     """model of the files of several tables: without any one rule a fault is found"""
     equal(set(FILES_WITHOUT), set(table_files.RULES), "every rule is tried")
-    for rule, (budget, wrong, steps) in FILES_WITHOUT.items():
-        found, path, _ = table_files.explore(table_files.Model(budget, off=rule))
-        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
-
-
-TABLE_SWAPS_WITHOUT = {"look-again": ("old table", 6), "number-before-publish": ("wrong place", 7),
-                       "answer-after-publish": ("old table", 5), "answer-when-durable": ("undone", 3), "drop-drains": ("freed", 8)}
+    needs(table_files, {rule: fault for rule, (_, *fault) in FILES_WITHOUT.items()},
+          lambda rule: table_files.Model(FILES_WITHOUT[rule][0], off=rule))
 
 
 @case
 def table_swaps_hold():
     """model of SWAP and DROP beside frames: no request reaches an old table behind the reply, also after a crash"""
-    wrong, path, states = table_swaps.explore(table_swaps.Model())
-    equal(wrong, None, path)
-    check(states > 2500, f"all {states} states were seen")
-    equal(set(TABLE_SWAPS_WITHOUT), set(table_swaps.RULES), "every rule is tried")
-    for rule, (wrong, steps) in TABLE_SWAPS_WITHOUT.items():
-        found, path, _ = table_swaps.explore(table_swaps.Model(off=rule))
-        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+    holds(2500, table_swaps.explore, table_swaps.Model())
+    without = {"look-again": ("old table", 6), "number-before-publish": ("wrong place", 7),
+               "answer-after-publish": ("old table", 5), "answer-when-durable": ("undone", 3), "drop-drains": ("freed", 8)}
+    equal(set(without), set(table_swaps.RULES), "every rule is tried")
+    needs(table_swaps, without, lambda rule: table_swaps.Model(off=rule))
 
 
 @case
