@@ -132,12 +132,18 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
         return rc != SHERWOOD_OK ? rc : sw_client_cluster_submit(client, request);
     }
     struct sw_client_frame frame = frame_of_request(client, request);
+    return sw_client_submit_frame(client, &frame, request);
+}
+
+int sw_client_submit_frame(struct sherwood *client, struct sw_client_frame *frame,
+                           struct sherwood_request *request)
+{
     struct sw_client_connection *connection = NULL;
-    rc = sw_client_connection_for(client, &frame, &connection);
+    int rc = sw_client_connection_for(client, frame, &connection);
     if (rc == SHERWOOD_OK && connection == NULL) {
         sw_client_send_all(client);
         sw_client_step(client, 0);
-        rc = sw_client_connection_for(client, &frame, &connection);
+        rc = sw_client_connection_for(client, frame, &connection);
     }
     if (client->broken != 0 || rc != SHERWOOD_OK) {
         return client->broken != 0 ? client->broken : rc;
@@ -147,7 +153,7 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
                               "submit: the limit in flight, %u, is reached: wait for one first",
                               client->in_flight);
     }
-    if (queue_request(connection, &frame, request) == NULL) {
+    if (queue_request(connection, frame, request) == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: the frame cannot be encoded");
     }
     if ((request->flags & SHERWOOD_DELAY) == 0) {

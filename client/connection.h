@@ -15,9 +15,9 @@ struct sw_client_part {
     uint8_t *data;
     size_t bytes;
 };
-/* The most parts of a body: values in pieces, the found bitmap, and five arrays of a cache. Padding
- * follows each array. */
-#define SW_CLIENT_PARTS_MAX (SHERWOOD_PIECES_MAX + 13)
+/* The most parts of a body: values and found bits of each segment. Padding follows each array. A
+ * body without segments has fewer: values in pieces, the found bitmap, five arrays of a cache. */
+#define SW_CLIENT_PARTS_MAX (4 * SW_FRAME_SEGMENTS_MAX)
 
 /* One connection of a handle. */
 struct sw_client_connection {

@@ -7,7 +7,10 @@
 #include <assert.h>
 
 #include "client/handle.h"
+#include "client/segments.h"
 
+static_assert(SW_CLIENT_ARRAYS_MAX >= 3 * SHERWOOD_PIECES_MAX + 10,
+              "frames without segments have fewer arrays");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays cross the wire as they are");
 
 static struct sw_client_flight *take_slot(struct sw_client_connection *connection)
@@ -43,6 +46,8 @@ struct sw_client_flight *sw_client_flight_take(struct sw_client_connection *conn
     flight->single = frame->single;
     flight->pieces = frame->pieces != NULL ? frame->pieces : &flight->single;
     flight->pieces_count = frame->pieces != NULL ? frame->pieces_count : frame->single.keys != NULL;
+    flight->segments = frame->segments;
+    flight->segments_count = frame->segments_count;
     flight->is_constant = frame->is_constant;
     flight->times_ms = frame->times_ms;
     flight->cache = frame->cache;
@@ -123,6 +128,12 @@ uint32_t sw_client_flight_arrays(const struct sw_client_flight *flight,
     if (!sw_operation_is_data(request->operation)) {
         list_body(&list, flight);
         return list.count;
+    }
+    for (uint32_t i = 0; i < flight->segments_count; i++) {
+        const struct sherwood_segment *segment = &flight->segments[i];
+        list_array(&list, segment->keys, sw_client_segment_key_bytes(segment), false);
+        list_array(&list, segment->values, sw_client_segment_value_bytes(segment), true);
+        list_array(&list, segment->found, sw_found_bytes(segment->count), true);
     }
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
         const struct sherwood_piece *piece = &flight->pieces[i];

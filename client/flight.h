@@ -16,6 +16,7 @@
 #include "proto/frame.h"
 #include "proto/region.h"
 
+struct sherwood_segment;
 struct sw_client_flight;
 struct sw_client_connection;
 
@@ -46,19 +47,23 @@ typedef void sw_client_done(struct sherwood *client, const struct sw_client_flig
                             int status, const struct sw_reply *reply);
 
 /* A frame that is sent: head, keys in pieces, zeros, operands in pieces, zeros, scores, zeros,
- * times, zeros. */
+ * times, zeros. With segments: head, and for each segment keys and zeros. */
 #define SW_CLIENT_FRAME_PARTS_MAX (2 * SHERWOOD_PIECES_MAX + 7)
+#define SW_CLIENT_SEGMENT_PARTS_MAX (2 * SW_FRAME_SEGMENTS_MAX + 1)
 
 struct sw_client_flight {
     uint64_t id; /* 0: free */
     struct sw_request header;
     uint32_t head_bytes;
     uint8_t head[SW_CLIENT_HEAD_BYTES_MAX];
-    const uint8_t *long_head;     /* of a HELLO with a login, and of a TABLE; NULL: `head` */
+    /* of a HELLO with a login, of a TABLE, and of a frame with segments; NULL: `head` */
+    const uint8_t *long_head;
     uint64_t frame_bytes;         /* head and body */
     struct sherwood_piece single; /* what `pieces` points to if the caller has none */
     const struct sherwood_piece *pieces;
-    uint32_t pieces_count; /* 0: the request has no keys */
+    uint32_t pieces_count;                   /* 0: the request has no keys, or segments */
+    const struct sherwood_segment *segments; /* the caller's; NULL: the frame has no segments */
+    uint32_t segments_count;
     bool sent;
     uint32_t refused; /* the status of a reply that came before the frame was sent; 0: none */
     bool by_ring;
@@ -108,6 +113,8 @@ struct sw_client_frame {
     const struct sherwood_piece *pieces; /* NULL: `single` is the only one, if it has keys */
     uint32_t pieces_count;
     struct sherwood_piece single;
+    const struct sherwood_segment *segments; /* if the header has_segments */
+    uint32_t segments_count;
     bool is_constant;
     const uint64_t *times_ms; /* times of the keys, if the header has_times */
     struct sherwood_cache *cache;
@@ -116,7 +123,7 @@ struct sw_client_frame {
     const char *table_name;             /* of a HELLO; NULL: none */
     const char *const *words;           /* of a TABLE; NULL: none */
     uint32_t words_count;
-    uint8_t *long_head; /* of a frame with a login or words: room for the head,
+    uint8_t *long_head; /* of a frame with a login, words or segments: room for the head,
                            SW_FRAME_HEAD_BYTES_MAX, until the reply arrives */
     bool is_split;      /* the places of the evicted entries are not known yet */
     bool by_ring;       /* sw_client_ring_place has found that the ring can carry the frame */
@@ -135,7 +142,7 @@ struct sw_client_array {
     uint64_t bytes;
     bool is_out; /* the reply is written to this array */
 };
-#define SW_CLIENT_ARRAYS_MAX (3 * SHERWOOD_PIECES_MAX + 10)
+#define SW_CLIENT_ARRAYS_MAX (3 * SW_FRAME_SEGMENTS_MAX)
 /* Lists the arrays of a flight that are not NULL. Returns how many there are. */
 uint32_t sw_client_flight_arrays(const struct sw_client_flight *flight,
                                  struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX]);

@@ -27,6 +27,7 @@ struct sherwood {
     struct sw_client_table own;
 
     uint64_t body_bytes_max; /* of the replies of all tables */
+    uint32_t segments_max;   /* most segments of a frame; 0: not known, or the server has none */
     int broken; /* 0, or, once all connections have ended, the code that every further call returns
                  */
     int request_timeout_ms;

@@ -90,8 +90,9 @@ void sw_client_expect_bodies(struct sherwood *client, const struct sherwood_serv
         largest.has_evicted = SW_FRAME_EVICTED_ALL;
         largest.evicted_count = largest.count;
     }
+    const uint64_t padding = UINT64_C(2) * SW_FRAME_SEGMENTS_MAX * SW_FRAME_ALIGN;
     const uint64_t lengths[] = {sw_reply_layout(&largest, SW_OPERATION_SCAN).bytes,
-                                sw_reply_layout(&largest, SW_OPERATION_SET).bytes,
+                                sw_reply_layout(&largest, SW_OPERATION_SET).bytes + padding,
                                 SW_FIGURES_MAX * sizeof(struct sw_figure)};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         client->body_bytes_max =

@@ -16,6 +16,7 @@
 #include "client/endpoints.h"
 #include "client/error.h"
 #include "client/handle.h"
+#include "client/segments.h"
 
 static int contradiction(struct sw_client_connection *connection, const char *what)
 {
@@ -181,6 +182,13 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     if (wrong != NULL) {
         return wrong;
     }
+    if (flight->segments != NULL) {
+        return reply->hits > reply->count ? "counts more hits than keys"
+               : body_bytes ==
+                       sw_client_segments_answer(flight, reply->has_values, !reply->lacks_found)
+                   ? NULL
+                   : "has a body length that contradicts its segments";
+    }
     bool has_entries = is_scan && reply->count > 0;
     if (width_differs(reply->key_bytes, request->key_bytes, has_entries) ||
         width_differs(reply->value_bytes, sw_request_answer_bytes(request),
@@ -236,6 +244,20 @@ static bool add_values(struct sw_client_connection *connection,
     }
     add_part(connection, NULL, sw_frame_align(bytes) - bytes);
     return bytes == room;
+}
+
+/* Adds the values and found bits of each segment. An array that the caller declined is dropped. */
+static void add_segments(struct sw_client_connection *connection,
+                         const struct sw_client_flight *flight)
+{
+    const struct sw_reply *reply = &connection->reply;
+    for (uint32_t i = 0; i < flight->segments_count; i++) {
+        const struct sherwood_segment *segment = &flight->segments[i];
+        const uint64_t values = reply->has_values ? sw_client_segment_value_bytes(segment) : 0;
+        const uint64_t found = reply->lacks_found ? 0 : sw_found_bytes(segment->count);
+        (void)add_array(connection, segment->values, values, values);
+        (void)add_array(connection, segment->found, found, found);
+    }
 }
 
 /* Returns the address of element `at` of an array, or NULL if the array is NULL. */
@@ -318,6 +340,10 @@ static bool set_parts(struct sw_client_connection *connection,
     }
     if (request->operation == SW_OPERATION_TOPOLOGY) {
         return add_array(connection, flight->first, request->count, count);
+    }
+    if (flight->segments != NULL) {
+        add_segments(connection, flight);
+        return true;
     }
     bool fits = !request->want_values || add_values(connection, flight);
     /* An older server sends the bitmap even if the request declined it; it is dropped. */

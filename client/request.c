@@ -71,8 +71,7 @@ static int check_pieces(struct sherwood *client, const struct sherwood_request *
                                                     (unsigned long long)count, request->count);
 }
 
-/* Checks the size of a request of a program that was compiled with another version. */
-static int check_size(struct sherwood *client, const struct sherwood_request *request)
+int sw_client_check_size(struct sherwood *client, const struct sherwood_request *request)
 {
     if ((request->size < sizeof(*request) &&
          request->size != offsetof(struct sherwood_request, cache) &&
@@ -134,7 +133,7 @@ int sw_client_check_request(struct sherwood *client, const struct sherwood_reque
         return client->broken;
     }
     if (request->size != sizeof(*request)) {
-        int rc = check_size(client, request);
+        int rc = sw_client_check_size(client, request);
         if (rc != SHERWOOD_OK) {
             return rc;
         }

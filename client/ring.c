@@ -15,6 +15,7 @@
 #include "client/handle.h"
 #include "client/memory.h"
 #include "client/reply.h"
+#include "client/sherwood-tables.h"
 
 /* A wait spins if the average wait was at most twice the limit. Otherwise one wait in SPIN_TRIALS
  * spins, to notice a change. */
@@ -81,9 +82,9 @@ static bool place(const struct sherwood *client, struct sw_client_frame *frame)
     struct sw_ring_extent extents[SW_RING_ARRAYS];
     const void *arrays[SW_RING_ARRAYS] = {0};
     if (connection->ring.memory == NULL || connection->broken != 0 || frame->is_split ||
-        frame->pieces_count > 1 || frame->header.operation == SW_OPERATION_STATS ||
-        frame->header.scale_bits != 0 || frame->header.operand_type != 0 ||
-        frame->header.times != 0 ||
+        frame->segments != NULL || frame->pieces_count > 1 ||
+        frame->header.operation == SW_OPERATION_STATS || frame->header.scale_bits != 0 ||
+        frame->header.operand_type != 0 || frame->header.times != 0 ||
         (sw_operation_is_data(frame->header.operation) &&
          !sw_operation_takes_device(frame->header.operation))) {
         return false;
@@ -109,6 +110,11 @@ static bool has_device(const struct sherwood *client, const struct sw_client_fra
         any |= sw_client_region_is_device(client, frame->pieces[i].keys) ||
                sw_client_region_is_device(client, frame->pieces[i].values) ||
                sw_client_region_is_device(client, frame->pieces[i].previous);
+    }
+    for (uint32_t i = 0; i < frame->segments_count; i++) {
+        any |= sw_client_region_is_device(client, frame->segments[i].keys) ||
+               sw_client_region_is_device(client, frame->segments[i].values) ||
+               sw_client_region_is_device(client, frame->segments[i].found);
     }
     arrays_of(frame, arrays);
     for (int i = 0; i < SW_RING_ARRAYS; i++) {

@@ -11,10 +11,11 @@
 
 #include "client/error.h"
 #include "client/handle.h"
+#include "client/segments.h"
 
 /* The largest number of parts of one write, and the largest number of writes before the caller may
  * receive again. */
-#define SEND_PARTS_MAX 128
+#define SEND_PARTS_MAX 160
 #define SEND_CALLS_MAX 16
 
 /* --- queueing --------------------------------------------------------------------------------- */
@@ -35,6 +36,10 @@ int sw_client_connection_for(struct sherwood *client, struct sw_client_frame *fr
 /* Returns whether the reply will have a long body for the caller's arrays. */
 static bool is_direct(const struct sw_client_flight *flight)
 {
+    if (flight->segments != NULL) {
+        return flight->header.want_values &&
+               sw_client_segments_answer(flight, true, false) >= SW_CLIENT_LONG_BYTES;
+    }
     bool is_wanted = false;
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
         is_wanted |= flight->pieces[i].previous != NULL;
@@ -51,6 +56,10 @@ static int encode_head(struct sw_client_flight *flight, const struct sw_client_f
     if (frame->login != NULL) {
         return sw_frame_login_encode(&flight->header, frame->login, frame->long_head,
                                      SW_FRAME_HEAD_BYTES_MAX);
+    }
+    if (frame->segments != NULL) {
+        return sw_client_segments_encode(flight, trace, body_bytes, frame->long_head,
+                                         SW_FRAME_HEAD_BYTES_MAX);
     }
     if (frame->words != NULL) {
         return sw_frame_words_encode(&flight->header, frame->words, frame->words_count,
@@ -79,7 +88,9 @@ struct sw_client_flight *sw_client_queue(struct sw_client_connection *connection
         return flight;
     }
     flight->is_direct = is_direct(flight);
-    uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
+    uint64_t body_bytes = flight->segments != NULL    ? sw_client_segments_body(flight)
+                          : flight->pieces_count == 0 ? 0
+                                                      : sw_request_layout(&flight->header).bytes;
     const struct sherwood *client = connection->client;
     int head_bytes =
         encode_head(flight, frame, client->has_trace ? &client->trace : NULL, body_bytes);
@@ -88,7 +99,9 @@ struct sw_client_flight *sw_client_queue(struct sw_client_connection *connection
         return NULL;
     }
     connection->has_written |= sw_operation_writes(flight->header.operation);
-    flight->long_head = frame->login != NULL || frame->words != NULL ? frame->long_head : NULL;
+    flight->long_head = frame->login != NULL || frame->words != NULL || frame->segments != NULL
+                            ? frame->long_head
+                            : NULL;
     flight->head_bytes = (uint32_t)head_bytes;
     flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
     assert(connection->queue_count < SW_CLIENT_FLIGHTS_MAX);
@@ -128,12 +141,26 @@ static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flig
     return add_to_iov(iov, n, zeros, (size_t)(sw_frame_align(bytes) - bytes));
 }
 
+/* Returns the most parts of a flight's frame. */
+static size_t parts_max(const struct sw_client_flight *flight)
+{
+    return flight->segments != NULL ? SW_CLIENT_SEGMENT_PARTS_MAX : SW_CLIENT_FRAME_PARTS_MAX;
+}
+
 /* Lists the parts of a flight's frame that are not empty. Returns their number, at most
- * SW_CLIENT_FRAME_PARTS_MAX. */
+ * parts_max. */
 static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *iov)
 {
     const uint8_t *head = flight->long_head != NULL ? flight->long_head : flight->head;
     size_t n = add_to_iov(iov, 0, head, flight->head_bytes);
+    for (uint32_t i = 0; i < flight->segments_count; i++) {
+        const uint64_t bytes = sw_client_segment_key_bytes(&flight->segments[i]);
+        n = add_to_iov(iov, n, flight->segments[i].keys, (size_t)bytes);
+        n = add_to_iov(iov, n, zeros, (size_t)(sw_frame_align(bytes) - bytes));
+    }
+    if (flight->segments != NULL) {
+        return n;
+    }
     n = add_array(iov, n, flight, false);
     if (sw_operation_has_operands(flight->header.operation)) {
         n = add_array(iov, n, flight, true);
@@ -175,7 +202,7 @@ static size_t gather(struct sw_client_connection *connection, struct iovec *iov)
     size_t n = 0;
     for (uint32_t i = 0; i < connection->queue_count; i++) {
         uint32_t slot = connection->queue[(connection->queue_first + i) % SW_CLIENT_FLIGHTS_MAX];
-        if (n + SW_CLIENT_FRAME_PARTS_MAX > SEND_PARTS_MAX) {
+        if (n + parts_max(&connection->flights[slot]) > SEND_PARTS_MAX) {
             break;
         }
         size_t parts = frame_parts(&connection->flights[slot], iov + n);

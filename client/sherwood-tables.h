@@ -37,6 +37,47 @@ extern "C" {
 SHERWOOD_MUST_CHECK int sherwood_table_open(struct sherwood *client, const char *name,
                                             struct sherwood **table);
 
+/* The keys of one table, and where the answers go. This struct will not change. */
+struct sherwood_segment {
+    struct sherwood *table; /* a handle of sherwood_table_open, or the handle of the call for the
+                               default table; it stays open until the read ends */
+    const void *keys;
+    void *values;    /* out; NULL: declined */
+    uint64_t *found; /* out; key i of the segment is bit i % 64 of word i / 64; NULL: declined */
+    uint32_t count;  /* of keys */
+};
+
+/* Reads several tables together: one frame has up to SHERWOOD_SEGMENTS_MAX segments. All tables
+ * have keys of the same width, and use the connections of `client`. A table may have several
+ * segments. An absent key has zeros as its value. There may be any number of segments and keys:
+ * they go in several frames if they are many. If all arrays lie in regions, each segment goes
+ * through the ring as a request of its own; otherwise no array may lie in memory of a device. On an
+ * error the contents of `values` and `found` are undefined; the sentence names the segment of its
+ * frame, from 0 on. SHERWOOD_E_TABLE, SHERWOOD_E_REQUEST: as sherwood_get, or the server is older
+ * than segments. Not for handles of clusters. */
+SHERWOOD_MUST_CHECK int sherwood_get_segments(struct sherwood *client,
+                                              const struct sherwood_segment *segments,
+                                              size_t count);
+/* Does the same with SHERWOOD_GET or SHERWOOD_PEEK. */
+SHERWOOD_MUST_CHECK int sherwood_read_segments(struct sherwood *client,
+                                               enum sherwood_operation operation,
+                                               const struct sherwood_segment *segments,
+                                               size_t count);
+
+#define SHERWOOD_SEGMENTS_MAX 64
+/* Bytes of memory for a submitted read of several tables. */
+#define SHERWOOD_SEGMENTS_ROOM 1024
+/* Queues such a read as one frame, as sherwood_submit does. The request has an operation, and
+ * perhaps SHERWOOD_DELAY and `user`; its arrays are NULL. There are at most SHERWOOD_SEGMENTS_MAX
+ * segments, each with a key, and frame_ops_max keys in all. The library borrows request, segments,
+ * arrays and `room`, SHERWOOD_SEGMENTS_ROOM bytes, until a waiting call has returned the request.
+ * It sends one request before the first read if no table was opened. The frame goes by the socket.
+ */
+SHERWOOD_MUST_CHECK int sherwood_submit_segments(struct sherwood *client,
+                                                 struct sherwood_request *request,
+                                                 const struct sherwood_segment *segments,
+                                                 uint32_t count, void *room);
+
 /* Returns the name of the handle's table when it was opened, which the handle owns; "" for a handle
  * that sherwood_connect made. */
 const char *sherwood_table_name(const struct sherwood *table);

@@ -28,8 +28,8 @@ static struct sw_client_connection *any_connection(const struct sherwood *root)
     return NULL;
 }
 
-/* Sends HELLO with the name of a table, and reads the facts of the table from the reply. */
-static int greet(struct sherwood *root, const char *name, struct sw_client_table *table)
+int sw_client_table_greet(struct sherwood *root, const char *call_name, const char *name,
+                          struct sw_client_table *table)
 {
     struct sw_client_connection *connection = any_connection(root);
     struct sw_reply reply = {0};
@@ -45,15 +45,17 @@ static int greet(struct sherwood *root, const char *name, struct sw_client_table
     }
     if (!reply.has_info || !reply.info.takes_tables) {
         return sw_client_fail(root, SHERWOOD_E_REQUEST,
-                              "table_open: this server has one table: update it to open '%s'",
+                              "%s: this server has one table: update it to use '%s'", call_name,
                               name);
     }
     const char *wrong = sw_client_check_facts(&reply.info);
     if (wrong != NULL) {
         return sw_client_fail(root, SHERWOOD_E_PROTOCOL,
-                              "table_open: this client cannot work with the table '%s': its %s",
+                              "%s: this client cannot work with the table '%s': its %s", call_name,
                               name, wrong);
     }
+    root->segments_max = reply.info.segments_max < SW_FRAME_SEGMENTS_MAX ? reply.info.segments_max
+                                                                         : SW_FRAME_SEGMENTS_MAX;
     table->number = reply.info.table;
     table->id = reply.info.table_id;
     sw_client_clean(reply.info.table_name, sizeof(reply.info.table_name), table->name,
@@ -89,7 +91,7 @@ int sherwood_table_open(struct sherwood *client, const char *name, struct sherwo
     }
     table->root = root;
     table->table = &table->own;
-    status = greet(root, name, &table->own);
+    status = sw_client_table_greet(root, "table_open", name, &table->own);
     if (status != SHERWOOD_OK) {
         free(table);
         return status;
@@ -222,7 +224,7 @@ int sw_client_table_again(struct sherwood *client, const struct sw_client_call *
         return call->status;
     }
     snprintf(number, sizeof(number), "%u", table->number);
-    if (greet(client, number, &now) != SHERWOOD_OK) {
+    if (sw_client_table_greet(client, "table_open", number, &now) != SHERWOOD_OK) {
         return call->status;
     }
     if (!is_of_one_shape(&table->server, &now.server)) {

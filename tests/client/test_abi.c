@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client/sherwood-tables.h"
 #include "client/sherwood.h"
 #include "tests/support/fake_server.h"
 
 /* These have no size, and may not grow. */
 static_assert(sizeof(struct sherwood_piece) == 3 * sizeof(void *) + 8, "sherwood_piece");
+static_assert(sizeof(struct sherwood_segment) == 4 * sizeof(void *) + 8, "sherwood_segment");
 static_assert(sizeof(struct sherwood_operation_stats) == 32, "sherwood_operation_stats");
 
 #define UNTOUCHED UINT64_C(0xEEEEEEEEEEEEEEEE)

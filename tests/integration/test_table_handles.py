@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import threading
 
+import ring
 import wire
 from harness import BUILD, Server, case, check, equal, main
 
@@ -28,7 +29,7 @@ class Library:
 
     def connect(self, server):
         pointer = ctypes.c_void_p()
-        address = f"{server.host}:{server.port}".encode()
+        address = (f"unix:{server.unix_path}" if getattr(server, "unix_path", None) else f"{server.host}:{server.port}").encode()
         equal(self.calls.sherwood_connect(address, None, ctypes.byref(pointer)), OK, "connect")
         return Handle(self, pointer)
 
@@ -237,6 +238,181 @@ def dropped():
             equal(old.get([1]) in (E_TABLE, E_REQUEST), True, "a table of another shape")
             with client.open("t") as new:
                 equal([new.set({1: 3}), new.get([1])], [OK, [3]], "opened again")
+
+
+class Segment(ctypes.Structure):
+    """struct sherwood_segment."""
+    _fields_ = [("table", ctypes.c_void_p), ("keys", ctypes.c_void_p), ("values", ctypes.c_void_p), ("found", ctypes.c_void_p),
+                ("count", ctypes.c_uint32)]
+
+
+def filled(size):
+    return ctypes.create_string_buffer(b"\xff" * size, size)
+
+
+class Read:
+    """A read of several tables: the segments of (handle, keys), with arrays for values and found bits unless declined."""
+
+    def __init__(self, client, parts, values=True, found=True):
+        self.client = client
+        self.keys = [handle.array(keys) for handle, keys in parts]
+        self.values = [filled(max(1, len(keys) * handle.widths()[1])) for handle, keys in parts]
+        self.found = [filled(max(8, -(-len(keys) // 64) * 8)) for _, keys in parts]
+        self.list = (Segment * len(parts))(*(
+            Segment(handle.pointer, ctypes.addressof(keys), ctypes.addressof(one) if values else None,
+                    ctypes.addressof(bits) if found else None, len(keys))
+            for (handle, _), keys, one, bits in zip(parts, self.keys, self.values, self.found)))
+
+    def run(self):
+        return self.client.calls.sherwood_get_segments(self.client.pointer, self.list, ctypes.c_size_t(len(self.list)))
+
+    def answers(self):
+        """Returns the values of each segment as bytes, None for an absent key."""
+        out = []
+        for keys, values, found in zip(self.keys, self.values, self.found):
+            width = len(values.raw) // max(1, len(keys))
+            out.append([values.raw[i * width:(i + 1) * width] if found.raw[i // 8] >> i % 8 & 1 else None for i in range(len(keys))])
+        return out
+
+
+def number(value, width=8):
+    return value.to_bytes(width, "little")
+
+
+@case
+def segments():
+    """one call reads tables of several widths, in as many frames as it needs, and leaves declined arrays alone"""
+    with serving("--frame-ops-max", "1024") as (server, replies, client):
+        table(replies, "CREATE", "rows", "value-bytes", "24", "value-type", "bytes")
+        table(replies, "CREATE", "more", "max-capacity", "1M")
+        with client.open("rows") as rows, client.open("more") as more:
+            equal([client.set({key: key + 1 for key in range(100)}), more.set({key: 2 * key for key in range(3000)})], [OK, OK], "SET")
+            equal(client.calls.sherwood_set(rows.pointer, rows.array([7]), b"x" * 24, ctypes.c_size_t(1)), OK, rows.error())
+            parts = [(client, list(range(130))), (rows, [7, 8]), (more, [1]), (more, []), (client, [5])]
+            wanted = [[number(key + 1) if key < 100 else None for key in range(130)], [b"x" * 24, None], [number(2)], [], [number(6)]]
+            for through in (client, rows):
+                read = Read(through, parts)
+                equal(read.run(), OK, through.error())
+                equal(read.answers(), wanted, "answers")
+            equal(read.values[0].raw[100 * 8:130 * 8], bytes(30 * 8), "the values of absent keys")
+            sent = server.metrics()["sherwood_frame_segments_total"]
+            equal(sent, 8, "four segments with keys, twice")
+            alone = Read(client, parts, found=False)
+            equal([alone.run(), alone.found[0].raw, alone.values[4].raw[:8]], [OK, b"\xff" * 24, number(6)], "values alone")
+            bits = Read(client, parts, values=False)
+            equal([bits.run(), bits.found[1].raw[:8], bits.values[4].raw[:1]], [OK, number(1), b"\xff"], "found bits alone")
+            long = Read(client, [(more, list(range(2, 2503))), (client, list(range(1000))), (more, [4, 5])] + [(client, [1])] * 100)
+            equal(long.run(), OK, client.error())
+            equal(long.answers(), [[number(2 * key) for key in range(2, 2503)], [number(key + 1) if key < 100 else None for key in range(1000)],
+                                   [number(8), number(10)]] + [[number(2)]] * 100, "a call of several frames")
+
+
+@case
+def submitted_segments():
+    """reads of several tables are submitted, several at a time, and end as other requests do"""
+    with serving() as (_, replies, client):
+        table(replies, "CREATE", "t")
+        with client.open("t") as other:
+            equal([client.set({1: 10}), other.set({1: 20})], [OK, OK], "SET")
+            request_bytes = ctypes.sizeof(Request)
+            reads = [Read(client, [(client, [1, i]), (other, [i, 1])]) for i in range(2, 6)]
+            requests = [Request(request_bytes, 1) for _ in reads]
+            rooms = [ctypes.create_string_buffer(1024) for _ in reads]
+            for request, read, room in zip(requests, reads, rooms):
+                equal(client.calls.sherwood_submit_segments(client.pointer, ctypes.byref(request), read.list, 2, room), OK, client.error())
+            for request in requests:
+                equal(client.calls.sherwood_wait(client.pointer, ctypes.byref(request)), OK, client.error())
+                equal((request.status, request.hits), (OK, 2), "the result of a request")
+            equal([read.answers() for read in reads], [[[number(10), None], [None, number(20)]]] * 4, "answers")
+
+
+class Request(ctypes.Structure):
+    """struct sherwood_request."""
+    _fields_ = [("size", ctypes.c_size_t), ("operation", ctypes.c_int), ("count", ctypes.c_uint32), ("keys", ctypes.c_void_p),
+                ("values", ctypes.c_void_p), ("previous", ctypes.c_void_p), ("found", ctypes.c_void_p), ("pieces", ctypes.c_void_p),
+                ("pieces_count", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("status", ctypes.c_int), ("hits", ctypes.c_uint64),
+                ("overflows", ctypes.c_uint64), ("user", ctypes.c_void_p), ("id", ctypes.c_uint64), ("state", ctypes.c_int),
+                ("next", ctypes.c_void_p), ("cache", ctypes.c_void_p), ("scale", ctypes.c_float), ("operand_type", ctypes.c_int),
+                ("range_offset", ctypes.c_uint32), ("range_bytes", ctypes.c_uint32), ("times", ctypes.c_void_p)]
+
+
+@case
+def segments_in_regions():
+    """if all arrays lie in regions, each segment is a record of the ring; otherwise one frame by the socket has all of them"""
+    with ring.serving("--capacity", "4K") as server, LIBRARY.connect(server) as client:
+        calls, region = client.calls, ctypes.c_void_p()
+        calls.sherwood_region_allocate.restype = ctypes.c_void_p
+        equal(calls.sherwood_table_create(client.pointer, b"t", None, ctypes.c_size_t(0)), OK, client.error())
+        with client.open("t") as other:
+            equal([client.set({1: 10}), other.set({1: 20, 2: 21})], [OK, OK], "SET")
+            equal(calls.sherwood_region_create(client.pointer, ctypes.c_size_t(1 << 16), ctypes.byref(region)), OK, client.error())
+            def shared(content):
+                at = calls.sherwood_region_allocate(region, ctypes.c_size_t(len(content)))
+                ctypes.memmove(at, content, len(content))
+                return at
+            read = Read(client, [(client, [1, 2]), (other, [1, 2])])
+            for segment, keys in zip(read.list, read.keys):
+                segment.keys, segment.values, segment.found = (shared(content) for content in (bytes(keys), b"\xff" * 16, b"\xff" * 8))
+            def moved():
+                before = server.metrics()
+                equal(read.run(), OK, client.error())
+                for segment, values, found in zip(read.list, read.values, read.found):
+                    ctypes.memmove(values, segment.values, 16)
+                    ctypes.memmove(found, segment.found, 8)
+                equal(read.answers(), [[number(10), None], [number(20), number(21)]], "answers")
+                now = server.metrics()
+                return [now[name] - before[name] for name in ("sherwood_ring_requests_total", "sherwood_frame_segments_total")]
+            equal(moved(), [2, 0], "by the ring")
+            keys = ctypes.create_string_buffer(bytes(read.keys[1]), 16)
+            read.list[1].keys = ctypes.addressof(keys)
+            equal(moved(), [0, 2], "by the socket")
+
+
+@case
+def bad_segments():
+    """wrong arguments, an older server, a dropped table and another width of keys are refused in words"""
+    with serving() as (server, replies, client), LIBRARY.connect(server) as stranger:
+        table(replies, "CREATE", "t")
+        table(replies, "CREATE", "narrow", "key-bits", "32", "resp-keys", "decimal")
+        with client.open("t") as other, client.open("narrow") as narrow:
+            def refused(status, sentence, parts, change=None):
+                read = Read(client, parts)
+                if change is not None:
+                    change(read.list)
+                equal((read.run(), sentence in client.error()), (status, True), client.error())
+            def forget(name):
+                return lambda segments: setattr(segments[1], name, None)
+            good = [(client, [1]), (other, [1])]
+            refused(E_INVALID, "segment 1: its table is no handle of this connection", [(client, [1]), (stranger, [1])])
+            refused(E_INVALID, "segment 1: its table is no handle", good, forget("table"))
+            refused(E_INVALID, "segment 1: its keys are NULL", good, forget("keys"))
+            refused(E_INVALID, "segment 1: its keys have another width", [(client, [1]), (narrow, [1])])
+            calls, pointer, read = client.calls, client.pointer, Read(client, good)
+            equal(calls.sherwood_get_segments(pointer, None, ctypes.c_size_t(1)), E_INVALID, "no list")
+            equal(calls.sherwood_get_segments(pointer, read.list, ctypes.c_size_t(0)), E_INVALID, "no segments")
+            equal(calls.sherwood_get_segments(None, read.list, ctypes.c_size_t(2)), E_INVALID, "no handle")
+            equal(calls.sherwood_read_segments(pointer, 2, read.list, ctypes.c_size_t(2)), E_INVALID, "SET")
+            equal(calls.sherwood_read_segments(pointer, 11, read.list, ctypes.c_size_t(2)), E_REQUEST, "PEEK of integers")
+            room, many = ctypes.create_string_buffer(1024), Read(client, good * 40)
+            def submit(request, segments, count):
+                return calls.sherwood_submit_segments(pointer, ctypes.byref(request), segments, count, room), client.error()
+            whole = ctypes.sizeof(Request)
+            for request, segments, count, sentence in ((Request(whole, 1), many.list, 80, "are too many"),
+                                                       (Request(8, 1), read.list, 2, "the field size is 8"),
+                                                       (Request(whole, 2), read.list, 2, "is no read of values"),
+                                                       (Request(whole, 1, keys=1), read.list, 2, "the request has arrays"),
+                                                       (Request(whole, 1, flags=1), read.list, 2, "the request has arrays"),
+                                                       (Request(whole, 1), Read(client, [(client, [1]), (other, [])]).list, 2, "no keys")):
+                status, error = submit(request, segments, count)
+                equal((status, sentence in error), (E_INVALID, True), error)
+            equal(calls.sherwood_submit_segments(pointer, ctypes.byref(Request(whole, 1)), read.list, 2, None), E_INVALID, "no room")
+            equal(read.run(), OK, "the handle goes on")
+            table(replies, "DROP", "t")
+            equal((read.run(), "segment 1: no table has the number" in client.error()), (E_TABLE, True), client.error())
+            equal(client.get([1]), [0], "the handle goes on")
+    with older_server() as server, LIBRARY.connect(server) as client:
+        read = Read(client, [(client, [1])])
+        equal((read.run(), "has one table" in client.error()), (E_REQUEST, True), client.error())
 
 
 @case
