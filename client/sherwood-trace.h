@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood-trace.h - the context of a distributed trace (OpenTelemetry, W3C Trace Context). It
- * names the span of the program under which a server reports a request. Servers of before this
- * header ignore it.
+ * sherwood-trace.h - the context of a distributed trace (OpenTelemetry, W3C Trace Context). A
+ * server with --otlp-endpoint exports a span for each request that it receives with a sampled
+ * context. Other servers ignore the context.
  */
 #ifndef SHERWOOD_TRACE_H
 #define SHERWOOD_TRACE_H

@@ -11,6 +11,18 @@
 #define SW_READ_BYTES (256 * 1024)
 #define SW_READ_BYTES_MIN (16 * 1024)
 
+/* The exporter of spans looks for spans every SW_TRACE_EVERY_MS, and when one loop has
+ * SW_TRACE_BATCH_SPANS of them, the most of an export. An export lasts at most SW_TRACE_CALL_MS. It
+ * is tried SW_TRACE_ATTEMPTS times: the first wait is SW_TRACE_RETRY_MS, each further one twice as
+ * long, or what the endpoint asks for, up to _MAX. A stop exports for at most SW_TRACE_STOP_MS. */
+#define SW_TRACE_EVERY_MS 1000
+#define SW_TRACE_BATCH_SPANS 512
+#define SW_TRACE_CALL_MS 10000
+#define SW_TRACE_ATTEMPTS 5
+#define SW_TRACE_RETRY_MS 100
+#define SW_TRACE_RETRY_MS_MAX 30000
+#define SW_TRACE_STOP_MS 3000
+
 /* After a frame with a body of at least SW_LARGE_BODY_BYTES, the next read of its connection
  * requests only SW_BULK_READ_BYTES, so that most of the next body is received directly into the
  * arena. Many smaller frames arrive in one read and are copied, which is cheaper than a system call

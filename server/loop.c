@@ -385,8 +385,11 @@ int sw_loop_open_seat(struct sw_loop *loop, struct sw_seat *seat, const struct s
 static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t loops)
 {
     const struct sw_loop_owner *owner = &loop->owner;
-    const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
-                                             owner->repl,   owner->timings,  owner->region_budget};
+    const struct sw_bulk_owner bulk_owner = {
+        owner->server,  owner->snapshot,
+        owner->saver,   owner->repl,
+        owner->timings, owner->region_budget,
+        owner->tracer,  sw_tracer_queue(owner->tracer, loop->index)};
     const struct sw_seat_parts parts =
         parts_of(loop, table, loop->config, owner->gate, owner->account);
     if (init_net(loop, loop->index, loops) != 0 || sw_seat_init(&loop->first, &parts, NULL) != 0) {

@@ -23,11 +23,8 @@
 #include "server/log/saver.h"
 #include "server/log/wal_of_table.h"
 #include "server/loop.h"
-#include "server/move/move.h"
 #include "server/net/listener.h"
-#include "server/observe/http.h"
 #include "server/observe/log.h"
-#include "server/region/memory.h"
 #include "server/reload.h"
 #include "server/selftest.h"
 #include "server/served.h"
@@ -113,6 +110,7 @@ static void free_server(struct sw_server *server)
     for (uint32_t i = 0; i < server->loop_count; i++) {
         sw_tables_leave(&server->loops[i].net.tables);
     }
+    sw_tracer_destroy(server->tracer); /* loops wake its thread */
     sw_tables_destroy(server->tables); /* with the seats that use the loops */
     for (uint32_t i = 0; i < server->loop_count; i++) {
         sw_loop_fini(&server->loops[i]);
@@ -377,6 +375,7 @@ static int init_loops(struct sw_server *server)
         .tls_credentials = server->tls_credentials,
         .timings = &server->timings,
         .gate = server->gate,
+        .tracer = server->tracer,
         .account = &server->account,
         .tables = &server->tables,
     };
@@ -436,8 +435,9 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
         return SW_START_CONFIG;
     }
     if (open_table(server) != 0 || create_log(server) != 0 || open_saver(server) != 0 ||
-        join_cluster(server) != 0 || create_replication(server) != 0 || init_loops(server) != 0 ||
-        create_listener(server, activated) != 0) {
+        join_cluster(server) != 0 || create_replication(server) != 0 ||
+        sw_tracer_start(&server->config, server->run_id, &server->tracer) != 0 ||
+        init_loops(server) != 0 || create_listener(server, activated) != 0) {
         return -1;
     }
     server->port = sw_listener_port(server->listener);

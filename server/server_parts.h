@@ -21,6 +21,7 @@
 #include "server/tables/ledger.h"
 #include "server/tables/sections.h"
 #include "server/tables/tables.h"
+#include "server/trace/tracer.h"
 #include "table/device.h"
 #include "table/info.h"
 #include "table/sequencer.h"
@@ -53,6 +54,7 @@ struct sw_server {
     struct sw_cluster *cluster;   /* NULL: no cluster mode */
     struct sw_registry *registry; /* NULL: the topology, if there is one, is not in etcd */
     struct sw_mover *mover;       /* NULL: no cluster mode */
+    struct sw_tracer *tracer;     /* NULL: nothing is traced */
     struct sw_loop *loops;
     uint32_t loop_count, loops_running; /* initialised; those whose thread has been started */
     struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS */

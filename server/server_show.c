@@ -49,6 +49,9 @@ void sw_server_snapshot(void *argument, struct sw_server_stats *snapshot)
                           &snapshot->counters.device_region_bytes, &snapshot->counters.regions,
                           &snapshot->counters.rings);
     snapshot->counters.log_lines_left_out = sw_log_left_out();
+    const struct sw_tracer_counts spans = sw_tracer_count(server->tracer);
+    snapshot->counters.spans_exported = spans.exported;
+    snapshot->counters.spans_failed = spans.failed;
     sw_server_stats_process(snapshot);
     snapshot->start_time_seconds = (uint64_t)server->started_at;
     snapshot->uptime_seconds = (uv_hrtime() - server->started_ns) / 1000000000U;

@@ -116,6 +116,10 @@ static int check_tls(const struct check *check)
                                                      config->tls_key, config->tls_ca) != 0) {
         return -1;
     }
+    if (config->otlp_tls_ca[0] != '\0' &&
+        check_client(check, "otlp-tls-ca", "", "", config->otlp_tls_ca) != 0) {
+        return -1;
+    }
     return config->ha_tls_cert[0] == '\0' && config->ha_tls_ca[0] == '\0'
                ? 0
                : check_client(check, "ha-tls-cert, --ha-tls-key or --ha-tls-ca",

@@ -189,6 +189,10 @@ GROUPS = (
       ("too many member names", "Remove members that will not come back: `HA FORGET`."),
       ("key is absent|is empty|refuses it|is refused|current epoch", "Send a valid topology, with a higher epoch than the current one: `CLUSTER SETTOPOLOGY`."),
       MEMORY)),
+    ("Export of spans",
+     "`sherwoodd` logs these texts. They end the start with status 1.",
+     r"server/trace/",
+     (("without libcurl", "Install `libcurl4-openssl-dev`, and build again."), MEMORY)),
     ("Topology of a cluster",
      "`CLUSTER SETTOPOLOGY` reports these texts after `ERR`, with the field of the JSON text in front. At a start, a wrong file of `--cluster-config` ends `sherwoodd` with\n"
      "status 2. The topology in effect stays.",

@@ -17,6 +17,7 @@
 #include "server/bulk/segments.h"
 #include "server/bulk/shared_memory.h"
 #include "server/bulk/table_frames.h"
+#include "server/bulk/trace.h"
 #include "server/limits.h"
 #include "server/tables/change_run.h"
 #include "table/imported_memory.h"
@@ -107,6 +108,8 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
     if (prefix.version != sw_request_version(&head->request)) {
         return SW_FRAME_E_VERSION;
     }
+    /* A peer that must log in first causes no spans. */
+    head->request.is_sampled &= bulk->owner.spans != NULL && !conn->lacks_login;
     head->request.names_table &= head->request.operation == SW_OPERATION_HELLO;
     if (head->request.names_table &&
         !sw_bulk_name_table(bulk, header, prefix.header_bytes, &head->request)) {
@@ -120,6 +123,18 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         head->reply_bytes = sw_bulk_segments_bytes(&head->request, &head->segments);
     }
     return 1;
+}
+
+/* Sends an error as the reply to a request that has no frame. Returns false if there is no memory.
+ */
+static bool refuse_request(struct sw_conn *conn, const uint8_t *bytes, const struct head *head,
+                           enum sw_reply_status status, const char *message)
+{
+    if (head->request.is_sampled) {
+        sw_bulk_trace_refused(conn, &head->request, bytes + SW_FRAME_PREFIX_BYTES,
+                              head->header_bytes, status, message);
+    }
+    return sw_bulk_refuse(conn, head->request.request_id, status, message);
 }
 
 /* May the connection send the request, and can it be carried out? If not, an error is sent as its
@@ -139,7 +154,7 @@ static bool is_admitted(struct sw_conn *conn, const uint8_t *bytes, const struct
     if (status == SW_REPLY_OK) {
         return true;
     }
-    if (!sw_bulk_refuse(conn, head->request.request_id, status, message)) {
+    if (!refuse_request(conn, bytes, head, status, message)) {
         sw_conn_abort(conn);
     } else if (closes || (conn->lacks_login && head->body_bytes > SW_LOGIN_REQUEST_BYTES_MAX)) {
         sw_conn_drain(conn, false);
@@ -179,7 +194,7 @@ static bool notes_change(struct sw_conn *conn, const uint8_t *bytes, const struc
     char message[SW_FRAME_TEXT_BYTES_MAX];
     const enum sw_reply_status status = sw_bulk_note_change(
         conn, bytes + SW_FRAME_PREFIX_BYTES, head->header_bytes, message, sizeof(message));
-    if (status != SW_REPLY_OK && !sw_bulk_refuse(conn, head->request.request_id, status, message)) {
+    if (status != SW_REPLY_OK && !refuse_request(conn, bytes, head, status, message)) {
         sw_conn_abort(conn);
     }
     return status == SW_REPLY_OK;
@@ -221,6 +236,9 @@ static size_t begin_frame(struct sw_conn *conn, const uint8_t *bytes, size_t siz
     struct sw_bulk_frame *frame = take_frame(conn, &head);
     if (frame == NULL) {
         return 0;
+    }
+    if (head.request.is_sampled) {
+        sw_bulk_trace_begin(frame, bytes + SW_FRAME_PREFIX_BYTES, head.header_bytes);
     }
     return head.bytes + receive(conn, frame, bytes + head.bytes, size - head.bytes);
 }

@@ -29,6 +29,8 @@ struct sw_change_run;
 struct sw_region_budget;
 struct sw_repl;
 struct sw_saver;
+struct sw_span_queue;
+struct sw_tracer;
 
 /* The functions of the server that this protocol uses; see struct sw_loop_owner. */
 struct sw_bulk_owner {
@@ -38,6 +40,8 @@ struct sw_bulk_owner {
     struct sw_repl *repl;                   /* NULL: no replication */
     struct sw_timings *timings;             /* NULL: nothing is timed */
     struct sw_region_budget *region_budget; /* NULL: no memory is shared */
+    struct sw_tracer *tracer;               /* NULL: nothing is traced */
+    struct sw_span_queue *spans;            /* the loop's; NULL: nothing is traced */
 };
 
 struct sw_bulk {

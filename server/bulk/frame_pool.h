@@ -62,7 +62,10 @@ struct sw_bulk_frame {
     uv_buf_t pieces[1 + SW_BULK_ARRAYS_MAX]; /* the reply: its head, then arrays in `memory` */
     unsigned piece_count;                    /* number of pieces */
     uint64_t reply_bytes;                    /* sum of the sizes of all pieces */
+    /* Not cleared with the fields above. */
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    struct sw_trace trace;   /* of a request that is_sampled */
+    uint64_t trace_begin_ns; /* when its head was decoded, by uv_hrtime */
 };
 
 struct sw_bulk_pool {

@@ -19,6 +19,7 @@
 #include "server/bulk/output.h"
 #include "server/bulk/pairs.h"
 #include "server/bulk/set_keepttl.h"
+#include "server/bulk/trace.h"
 
 void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
                    const uv_buf_t *arrays, unsigned count)
@@ -29,6 +30,9 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
     SW_COUNT(counters, frames_processed, 1);
     SW_COUNT(counters, frame_operations[frame->request.operation % SW_OPERATION_NUMBERS], 1);
     SW_COUNT(counters, frame_errors, reply->status != SW_REPLY_OK);
+    if (frame->request.is_sampled) {
+        sw_bulk_trace_end(frame, reply);
+    }
     if (frame->ring != NULL) { /* the arrays are where the client wants them */
         sw_bulk_complete(frame, reply);
         sw_conn_request_done(conn, data);

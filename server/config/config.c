@@ -239,6 +239,41 @@ static int check_databases(const struct sw_config *config, char *error, size_t e
     return 0;
 }
 
+/* Returns an error text about the export of spans, or NULL. */
+static const char *wrong_traces(const struct sw_config *config)
+{
+    const char *url = config->otlp_endpoint;
+    const bool is_tls = strncmp(url, "https://", 8) == 0;
+    if (config->otlp_tls_ca[0] != '\0' && !is_tls) {
+        return "otlp-tls-ca is set and otlp-endpoint is not https://host:port: set both, or leave "
+               "otlp-tls-ca out";
+    }
+    if (url[0] == '\0') {
+        return NULL;
+    }
+    if (!is_tls && strncmp(url, "http://", 7) != 0) {
+        return "otlp-endpoint does not begin with http:// or https://: OTLP by gRPC is not "
+               "supported; give the receiver's port of OTLP/HTTP";
+    }
+    const char *host = strstr(url, "//") + 2;
+    for (const char *c = host; *c != '\0'; c++) {
+        if (*c <= ' ' || *c > '~' || strchr("@?#\\\"", *c) != NULL) {
+            return "otlp-endpoint has a user, a query or a character that no address has: give "
+                   "http://host:port";
+        }
+    }
+    return strcspn(host, "/:") == 0 ? "otlp-endpoint has no host: give http://host:port" : NULL;
+}
+
+static int check_traces(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const char *wrong = wrong_traces(config);
+    if (wrong != NULL) {
+        snprintf(error, error_bytes, "%s", wrong);
+    }
+    return wrong == NULL ? 0 : -1;
+}
+
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
 {
     return check_listeners(config, activated, error, error_bytes) != 0 ||
@@ -249,6 +284,7 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                    check_ha(config, error, error_bytes) != 0 ||
                    check_replication(config, error, error_bytes) != 0 ||
                    check_databases(config, error, error_bytes) != 0 ||
+                   check_traces(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0
                ? -1
                : 0;

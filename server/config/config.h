@@ -95,6 +95,8 @@ struct sw_config {
     uint64_t slowlog_max_len;                  /* entries */
     uint64_t latency_monitor_threshold;        /* milliseconds; 0: off */
     uint32_t latency_tracking;                 /* 1: yes */
+    char otlp_endpoint[SW_CONFIG_FILE_MAX];    /* http://host:port; empty: nothing is traced */
+    char otlp_tls_ca[SW_CONFIG_FILE_MAX];      /* PEM file; empty: the system's roots */
 
     /* [table] */
     uint32_t backend;      /* enum sw_backend_kind */
@@ -201,6 +203,7 @@ struct sw_config {
     uint32_t http_connections_max;   /* 64 */
     uint32_t http_timeout_ms;        /* of a request and its reply as a whole, 10000 */
     uint64_t http_request_bytes_max; /* memory of an HTTP connection, 16 KiB */
+    uint32_t otlp_spans_max;         /* spans that wait for their export, 4096 */
 
     /* Not options: numbers of connections that the limit of open files allows (fd_limit.h).
      * Constant once the server runs. 0: the options set the number. */

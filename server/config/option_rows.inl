@@ -119,6 +119,13 @@ SW_LIVE_OPTION(
     "and DOCTOR. 0: record none.")
 SW_LIVE_OPTION(latency_tracking, "latency-tracking", "server", SW_ANY, SW_CHOICE(switches), "yes",
                "yes|no", "Count how long RESP commands took, for LATENCY HISTOGRAM.")
+SW_OPTION(otlp_endpoint, "otlp-endpoint", "server", SW_ANY, SW_TEXT(), "", "URL",
+          "Export a span of each bulk frame with a sampled trace context to this OpenTelemetry "
+          "receiver, by OTLP/HTTP in JSON: http://host:port or https://host:port, to which the "
+          "server adds /v1/traces. Empty: export none.")
+SW_OPTION(otlp_tls_ca, "otlp-tls-ca", "server", SW_ANY, SW_TEXT(), "", "FILE",
+          "Accept only certificates of otlp-endpoint that are signed by a root in this PEM file. "
+          "Empty: the system's roots. Requires an otlp-endpoint of https.")
 
 /* [table] */
 #include "server/config/table_option_rows.inl"
@@ -385,4 +392,7 @@ SW_OPTION(http_timeout_ms, "http-timeout-ms", "limits", SW_ANY, SW_NUMBER(100, S
 SW_OPTION(http_request_bytes_max, "http-request-bytes-max", "limits", SW_ANY,
           SW_SIZE(4 * SW_K, SW_M), "16K", "BYTES",
           "Memory of an HTTP connection. A larger request is refused.")
+SW_OPTION(otlp_spans_max, "otlp-spans-max", "limits", SW_ANY, SW_NUMBER(64, 1048576), "4096", "N",
+          "Limit the spans that wait for otlp-endpoint, 512 bytes each, in all loops "
+          "together. The server drops further spans and counts them.")
 #undef SW_LIVE_OPTION

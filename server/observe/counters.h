@@ -89,6 +89,10 @@
     X(cluster_down,                                                                                \
       "Commands refused with CLUSTERDOWN: their slot has no owner, or the node is loading or not " \
       "in the topology.")                                                                          \
+    X(spans_exported, "Spans that otlp-endpoint accepted.")                                        \
+    X(spans_dropped, "Spans dropped by a loop because otlp-spans-max of them waited.")             \
+    X(spans_failed,                                                                                \
+      "Spans dropped because otlp-endpoint rejected them or did not accept them in time.")         \
     X(http_requests, "HTTP requests replied to.")                                                  \
     X(http_errors,                                                                                 \
       "HTTP requests whose reply had status 400 or above, including headers larger than "          \

@@ -142,7 +142,7 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
               cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
               want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, timeout=0, scale=0, operand_type=0,
               range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0, table=0, table_name=b"", table_id=0, words=(),
-              segments=()):
+              segments=(), traceparent=b""):
     """Returns a header. `want_found` None: the client does not know the field. `segments`: the lists of Segments."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
@@ -160,7 +160,8 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
             (field(62, b"".join(field(i, b"".join(map(varint, numbers))) for i, numbers in enumerate(segments, 1) if numbers))
              if segments else b"") +
             (field(63, table_id) if table_id else b"") +
-            b"".join(field(64, word if isinstance(word, bytes) else str(word).encode()) for word in words))
+            b"".join(field(64, word if isinstance(word, bytes) else str(word).encode()) for word in words) +
+            (field(65, traceparent) if traceparent else b""))
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):

@@ -135,3 +135,33 @@ Test(config_value, unix_path_length)
     cr_assert_eq(sw_option_set(option, path, &config, error, sizeof(error)), -1);
     cr_assert_str_eq(error, "unix-socket is longer than 107 bytes");
 }
+
+Test(config_value, endpoint_of_spans)
+{
+    static const struct {
+        const char *url, *ca, *error; /* NULL: valid */
+    } rows[] = {
+        {"http://127.0.0.1:4318", "", NULL},
+        {"https://[::1]:4318/base/", "ca.pem", NULL},
+        {"127.0.0.1:4318", "", "otlp-endpoint does not begin with http:// or https://"},
+        {"grpc://h:4317", "", "OTLP by gRPC is not supported"},
+        {"http://", "", "otlp-endpoint has no host"},
+        {"https://:4318", "", "otlp-endpoint has no host"},
+        {"http://user:word@h", "", "otlp-endpoint has a user, a query"},
+        {"http://h:4318?a", "", "otlp-endpoint has a user, a query"},
+        {"http://h 4318", "", "otlp-endpoint has a user, a query"},
+        {"http://h", "ca.pem", "otlp-tls-ca is set and otlp-endpoint is not https://host:port"},
+        {"", "ca.pem", "otlp-tls-ca is set and otlp-endpoint is not https://host:port"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        char error[SW_CONFIG_ERROR_BYTES] = "";
+        sw_config_init(&config);
+        sw_config_fit(&config);
+        strcpy(config.otlp_endpoint, rows[i].url);
+        strcpy(config.otlp_tls_ca, rows[i].ca);
+        cr_expect_eq(sw_config_check(&config, false, error, sizeof(error)),
+                     rows[i].error == NULL ? 0 : -1, "%s: %s", rows[i].url, error);
+        cr_expect(rows[i].error == NULL || strstr(error, rows[i].error) != NULL, "%s", error);
+    }
+}
