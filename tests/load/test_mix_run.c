@@ -3,17 +3,11 @@
  * test_mix_run.c - whole runs of mixes and of open loops, by both protocols, against a store in
  * this process that tells the truth, lies once, forgets a write once, or stops for a while.
  */
-#include "bench/load/run.h"
-#include "proto/decimal.h"
-#include "proto/resp.h"
-#include "tests/support/fake_server.h"
-
-#include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
+
+#include "bench/load/run.h"
+#include "tests/load/resp_peer.h"
 
 #define KEYS 2000
 #define FRAME 64
@@ -107,19 +101,12 @@ static bool serve_frame(struct store *store, int fd)
     return sw_fake_reply(fd, &reply, (uint8_t *)body, out.bytes);
 }
 
-static uint64_t argument(const struct sw_resp_command *command, uint32_t i)
+static char *serve_command(void *context, const struct sw_resp_command *command, char *out)
 {
-    uint64_t value = 0;
-    cr_assert(sw_decimal_parse(command->arguments[i].text, command->arguments[i].size, UINT64_MAX,
-                               &value));
-    return value;
-}
-
-static char *serve_command(struct store *store, const struct sw_resp_command *command, char *out)
-{
+    struct store *store = context;
     const char name = *(const char *)command->arguments[0].text;
-    const uint64_t key = argument(command, 1);
-    const uint64_t operand = command->count > 2 ? argument(command, 2) : 0;
+    const uint64_t key = resp_peer_number(command, 1);
+    const uint64_t operand = command->count > 2 ? resp_peer_number(command, 2) : 0;
     bool found;
     switch (name) {
     case 'G': {
@@ -137,38 +124,11 @@ static char *serve_command(struct store *store, const struct sw_resp_command *co
     }
 }
 
-static void serve_resp(struct store *store, int fd)
-{
-    static const struct sw_resp_limits limits = {16, 64, 64, BYTES};
-    struct sw_resp_argument arguments[16];
-    uint8_t unquoted[64];
-    struct sw_resp_command command = {.arguments = arguments, .unquoted = unquoted};
-    uint8_t *input = malloc(BYTES);
-    char *output = malloc(BYTES);
-    size_t have = 0;
-    ssize_t got;
-    while ((got = recv(fd, input + have, BYTES - have, 0)) > 0) {
-        size_t at = 0;
-        int64_t used;
-        char *end = output;
-        have += (size_t)got;
-        while ((used = sw_resp_parse(input + at, have - at, &limits, &command)) > 0) {
-            end = serve_command(store, &command, end);
-            at += (size_t)used;
-        }
-        have -= at;
-        memmove(input, input + at, have);
-        sw_fake_write(fd, output, (size_t)(end - output));
-    }
-    free(input);
-    free(output);
-}
-
 static void script(int fd, void *user)
 {
     struct store *store = user;
     if (store->protocol == SW_LOAD_RESP) {
-        serve_resp(store, fd);
+        resp_peer_serve(fd, serve_command, store);
     } else if (sw_fake_hello(fd, 8, 8, FRAME, IN_FLIGHT)) {
         while (serve_frame(store, fd)) {
         }

@@ -4,37 +4,18 @@
  * errors or not to the end: the run must notice each.
  */
 #include "bench/load/run.h"
-#include "proto/decimal.h"
-#include "proto/resp.h"
-
-#include <criterion/criterion.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "tests/load/resp_peer.h"
 
 #define KEYS 5003
-#define INPUT_BYTES (1U << 20)
-#define ARGUMENTS_MAX 512
-#define SESSIONS_MAX 8
 
 /* Mistakes of the server, with the key of one index. */
 enum fault { NONE, MISSING, WRONG, GARBLED, ERROR, TOO_MANY, CLOSE };
 
 struct server {
-    int listener;
-    char address[32];
+    struct sw_fake_server fake;
     enum fault fault;
     uint64_t fault_key;
     struct sw_load_workload workload;
-    pthread_t thread;
-};
-
-struct session {
-    struct server *server;
-    int fd;
 };
 
 static char *put_text(char *out, const char *text)
@@ -68,8 +49,9 @@ static char *answer_key(const struct server *server, bool is_set, uint64_t key, 
     return is_set ? put_text(out, "+OK\r\n") : sw_resp_put_bulk_integer(out, value);
 }
 
-static char *answer(const struct server *server, const struct sw_resp_command *command, char *out)
+static char *answer(void *context, const struct sw_resp_command *command, char *out)
 {
+    const struct server *server = context;
     const char *name = (const char *)command->arguments[0].text;
     bool is_set = name[0] == 'S', is_mget = name[0] == 'M';
     uint32_t last = is_set ? 2 : command->count;
@@ -77,102 +59,34 @@ static char *answer(const struct server *server, const struct sw_resp_command *c
         out = sw_resp_put_array(out, command->count - 1);
     }
     for (uint32_t i = 1; i < last && out; i++) {
-        uint64_t key = 0;
-        cr_assert(sw_decimal_parse(command->arguments[i].text, command->arguments[i].size,
-                                   UINT64_MAX, &key));
-        if (is_set) {
-            uint64_t value = 0;
-            cr_assert(sw_decimal_parse(command->arguments[2].text, command->arguments[2].size,
-                                       UINT64_MAX, &value));
-            cr_assert_eq(value, sw_load_value(&server->workload, key), "SET of another value");
-        }
+        const uint64_t key = resp_peer_number(command, i);
+        cr_assert(!is_set || resp_peer_number(command, 2) == sw_load_value(&server->workload, key),
+                  "SET of another value");
         out = answer_key(server, is_set, key, out);
     }
     return out;
 }
 
-static void *serve_one(void *context)
+static void script(int fd, void *server)
 {
-    const struct session *session = context;
-    static const struct sw_resp_limits limits = {ARGUMENTS_MAX, 64, 64, INPUT_BYTES};
-    struct sw_resp_argument arguments[ARGUMENTS_MAX];
-    uint8_t unquoted[64];
-    struct sw_resp_command command = {.arguments = arguments, .unquoted = unquoted};
-    uint8_t *input = malloc(INPUT_BYTES);
-    char *output = malloc(INPUT_BYTES), *end = output;
-    size_t have = 0;
-    ssize_t got;
-    while (end && (got = recv(session->fd, input + have, INPUT_BYTES - have, 0)) > 0) {
-        size_t at = 0;
-        int64_t used;
-        have += (size_t)got;
-        end = output;
-        while (end && (used = sw_resp_parse(input + at, have - at, &limits, &command)) > 0) {
-            end = answer(session->server, &command, end);
-            at += (size_t)used;
-        }
-        have -= at;
-        memmove(input, input + at, have);
-        if (end && end > output) {
-            (void)!send(session->fd, output, (size_t)(end - output), MSG_NOSIGNAL);
-        }
-    }
-    free(input);
-    free(output);
-    close(session->fd);
-    return NULL;
-}
-
-/* A thread for each connection. They end when the client closes, which it has when the run is over;
- * until then they look at the server. */
-static void *serve(void *context)
-{
-    struct server *server = context;
-    struct session sessions[SESSIONS_MAX];
-    pthread_t threads[SESSIONS_MAX];
-    uint32_t count = 0;
-    int fd;
-    while ((fd = accept(server->listener, NULL, NULL)) >= 0) {
-        cr_assert_lt(count, SESSIONS_MAX);
-        sessions[count] = (struct session){.server = server, .fd = fd};
-        cr_assert(pthread_create(&threads[count], NULL, serve_one, &sessions[count]) == 0);
-        count++;
-    }
-    while (count > 0) {
-        pthread_join(threads[--count], NULL);
-    }
-    return NULL;
+    resp_peer_serve(fd, answer, server);
 }
 
 static void start(struct server *server, enum fault fault)
 {
-    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(name);
     *server = (struct server){
         .fault = fault,
         .workload = {.seed = 9, .keys = KEYS, .key_bytes = 8, .value_bytes = 8},
     };
     server->fault_key = sw_load_key(&server->workload, KEYS / 2);
-    server->listener = socket(AF_INET, SOCK_STREAM, 0);
-    cr_assert(bind(server->listener, (struct sockaddr *)&name, size) == 0);
-    cr_assert(listen(server->listener, 16) == 0);
-    cr_assert(getsockname(server->listener, (struct sockaddr *)&name, &size) == 0);
-    snprintf(server->address, sizeof(server->address), "127.0.0.1:%u", ntohs(name.sin_port));
-    cr_assert(pthread_create(&server->thread, NULL, serve, server) == 0);
-}
-
-static void stop(struct server *server)
-{
-    shutdown(server->listener, SHUT_RDWR);
-    pthread_join(server->thread, NULL);
-    close(server->listener);
+    sw_fake_start_with(&server->fake, script, server, SW_FAKE_TCP | SW_FAKE_PARALLEL);
 }
 
 static struct sw_load_options options_for(const struct server *server,
                                           enum sw_load_operation operation)
 {
     return (struct sw_load_options){
-        .address = server->address,
+        .address = server->fake.address,
         .protocol = SW_LOAD_RESP,
         .operation = operation,
         .keys = KEYS,
@@ -196,7 +110,7 @@ static struct sw_load_result *run_against_fault(enum fault fault, enum sw_load_o
     start(&server, fault);
     struct sw_load_options options = options_for(&server, operation);
     *status = sw_load_run(&options, result, error);
-    stop(&server);
+    sw_fake_stop(&server.fake);
     return result;
 }
 
@@ -275,7 +189,7 @@ Test(run, nobody_listens)
     char error[SW_LOAD_ERROR_BYTES];
     struct sw_load_result *result = calloc(1, sizeof(*result));
     start(&server, NONE);
-    stop(&server);
+    sw_fake_stop(&server.fake);
     struct sw_load_options options = options_for(&server, SW_LOAD_GET);
     cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_PEER);
     cr_assert(strstr(error, "cannot connect"), "%s", error);
@@ -293,7 +207,7 @@ Test(run, buffers_have_a_limit)
         {SW_LOAD_FRAME_MAX / SW_LOAD_MGET_MAX, SW_LOAD_MGET_MAX, "the limit of 16384 MiB"},
     };
     for (size_t i = 0; i < 2; i++) {
-        struct server server = {.address = "127.0.0.1:1"};
+        struct server server = {.fake.address = "127.0.0.1:1"};
         char error[SW_LOAD_ERROR_BYTES];
         struct sw_load_options options = options_for(&server, SW_LOAD_MGET);
         options.connections = SW_LOAD_CONNECTIONS_MAX;
