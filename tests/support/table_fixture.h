@@ -107,6 +107,16 @@ void fixture_audit(struct fixture *fixture);
 /* The key whose mixed value is m. */
 uint64_t fixture_key_of(const struct fixture *fixture, uint64_t m);
 
+/* A test of slots of 64 and of 128 bits; its body has the parameter `slot_bits`. */
+#define TEST_OF_BOTH_WIDTHS(suite, name)            \
+    static void suite##_##name(uint32_t slot_bits); \
+    Test(suite, name)                               \
+    {                                               \
+        suite##_##name(64);                         \
+        suite##_##name(128);                        \
+    }                                               \
+    static void suite##_##name(uint32_t slot_bits)
+
 /* Smallest m of a home bucket. */
 uint64_t fixture_first_m(const struct fixture *fixture, uint64_t bucket);
 

@@ -74,7 +74,7 @@ static void set_first_keys(struct fixture *fixture, uint64_t m, uint32_t count)
 }
 
 /* At cap 1 a home takes 8 entries: the others go to the stash and everything stays found. */
-static void cap_with_stash(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(adversarial, cap_with_stash)
 {
     struct sw_table_config config = fixture_config(slot_bits);
     struct sw_table_stats stats;
@@ -116,14 +116,8 @@ static void cap_with_stash(uint32_t slot_bits)
     fixture_close(&fixture);
 }
 
-Test(adversarial, cap_with_stash)
-{
-    cap_with_stash(64);
-    cap_with_stash(128);
-}
-
 /* Crafted keys fill the stash; then inserts are refused, and nothing acknowledged is lost. */
-static void stash_fills_up(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(adversarial, stash_fills_up)
 {
     struct sw_table_config config = fixture_config(slot_bits);
     struct fixture fixture;
@@ -160,12 +154,6 @@ static void stash_fills_up(uint32_t slot_bits)
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, first + 40), 9), SW_OK);
     fixture_audit(&fixture);
     fixture_close(&fixture);
-}
-
-Test(adversarial, stash_fills_up)
-{
-    stash_fills_up(64);
-    stash_fills_up(128);
 }
 
 /* The stash is searched from its start: a large one takes ten seconds, half a minute under the
@@ -299,7 +287,7 @@ Test(adversarial, cap_without_stash)
 /* Without a stash, at the cap and at the maximum load: what is handed back fills the table until
  * the batch's end, so it is refused although less stays. Operations on what fell out still find it.
  */
-static void cap_and_limit_without_stash(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(adversarial, cap_and_limit_without_stash)
 {
     struct sw_table_config config = fixture_config(slot_bits);
     struct sw_table_stats stats;
@@ -334,28 +322,41 @@ static void cap_and_limit_without_stash(uint32_t slot_bits)
     fixture_close(&fixture);
 }
 
-Test(adversarial, cap_and_limit_without_stash)
-{
-    cap_and_limit_without_stash(64);
-    cap_and_limit_without_stash(128);
-}
-
-/* A refused group takes its left-over entries back: the table is as before, bit by bit, except the
- * order within a bucket. */
-static void refused_group_without_stash(uint32_t slot_bits)
+/* A table without a stash in which both buckets of a home are full. Returns the home's first m. */
+static uint64_t open_full_home(struct fixture *fixture, uint32_t slot_bits)
 {
     struct sw_table_config config = fixture_config(slot_bits);
-    struct fixture fixture;
     config.capacity_slots = 64;
     config.max_load = 0.5;
     config.max_probe = 1;
     config.stash_slots = 0;
-    fixture_open(&fixture, &config);
-    uint64_t first = fixture_first_m(&fixture, 5);
-    for (uint32_t i = 0; i < 8; i++) { /* both buckets of the home are full */
-        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + 100 + i), i);
+    fixture_open(fixture, &config);
+    const uint64_t first = fixture_first_m(fixture, 5);
+    for (uint32_t i = 0; i < 8; i++) {
+        fixture_set(fixture, i, SW_SET, fixture_key_of(fixture, first + 100 + i), i);
     }
-    fixture_run(&fixture, 8, 0);
+    fixture_run(fixture, 8, 0);
+    return first;
+}
+
+/* Runs the `n` operations, and 200 inserts behind them, which pass the limit. The table must be as
+ * before, bit by bit, except the order within a bucket. */
+static void run_refused(struct fixture *fixture, uint32_t n)
+{
+    for (uint32_t i = 0; i < 200; i++) {
+        fixture_set(fixture, n++, SW_SET, 1000 + i, i);
+    }
+    cr_assert_eq(fixture_run(fixture, n, 0), SW_E_FULL);
+    cr_assert_eq(oracle_count(fixture->oracle), 8);
+    fixture_audit(fixture);
+    fixture_close(fixture);
+}
+
+/* A refused group takes its left-over entries back. */
+TEST_OF_BOTH_WIDTHS(adversarial, refused_group_without_stash)
+{
+    struct fixture fixture;
+    const uint64_t first = open_full_home(&fixture, slot_bits);
     uint32_t n = 0;
     for (uint32_t i = 0; i < 4; i++) {
         fixture_set(&fixture, n++, SW_SUM, fixture_key_of(&fixture, first + 107 - i), 50);
@@ -365,56 +366,22 @@ static void refused_group_without_stash(uint32_t slot_bits)
         /* what fell out comes in again under its own key, and may fall out again */
         fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + 107), i);
     }
-    for (uint32_t i = 0; i < 200; i++) { /* until the limit is passed */
-        fixture_set(&fixture, n++, SW_SET, 1000 + i, i);
-    }
-    cr_assert_eq(fixture_run(&fixture, n, 0), SW_E_FULL);
-    cr_assert_eq(oracle_count(fixture.oracle), 8);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
-}
-
-Test(adversarial, refused_group_without_stash)
-{
-    refused_group_without_stash(64);
-    refused_group_without_stash(128);
+    run_refused(&fixture, n);
 }
 
 /* A refused group writes a key that is among the left-overs. The key is updated there, gets its old
  * value back there, and returns to the table. */
-static void key_left_over_and_written(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(adversarial, key_left_over_and_written)
 {
-    struct sw_table_config config = fixture_config(slot_bits);
     struct fixture fixture;
-    config.capacity_slots = 64;
-    config.max_load = 0.5;
-    config.max_probe = 1;
-    config.stash_slots = 0;
-    fixture_open(&fixture, &config);
-    uint64_t first = fixture_first_m(&fixture, 5);
-    for (uint32_t i = 0; i < 8; i++) { /* both buckets of the home are full */
-        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + 100 + i), i);
-    }
-    fixture_run(&fixture, 8, 0);
+    const uint64_t first = open_full_home(&fixture, slot_bits);
     uint32_t n = 0;
     for (uint32_t i = 0; i < 3; i++) {
         fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + i), i);
         fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + 107), 99);
         fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + 107 - i), 98);
     }
-    for (uint32_t i = 0; i < 200; i++) { /* until the limit is passed */
-        fixture_set(&fixture, n++, SW_SET, 1000 + i, i);
-    }
-    cr_assert_eq(fixture_run(&fixture, n, 0), SW_E_FULL);
-    cr_assert_eq(oracle_count(fixture.oracle), 8);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
-}
-
-Test(adversarial, key_left_over_and_written)
-{
-    key_left_over_and_written(64);
-    key_left_over_and_written(128);
+    run_refused(&fixture, n);
 }
 
 /* A read probes one bucket if that is enough. The tuning is the table's own choice, because a drawn
@@ -429,11 +396,7 @@ Test(adversarial, probes_are_counted)
         fixture_store(&fixture, fixture.keys, i, i);
         fixture_store(&fixture, fixture.values, i, i);
     }
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_GET,
-                             .count = 64,
-                             .keys = fixture.keys,
-                             .values = fixture.values};
+    struct sw_batch batch = fixture_batch(&fixture, SW_GET, 64);
     cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
     cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].probes, 64);
     cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].misses, 64);

@@ -76,12 +76,9 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_b
     world->keys[KEYS - 2] = world->fixture.key_max;
     world->clock = 1000000000000;
     /* the first batch that sets a time starts the table's clock; its key is absent */
-    struct sw_batch first = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_EXPIRE,
-                             .count = 1,
-                             .keys = world->fixture.keys,
-                             .clock_ms = world->clock,
-                             .expire_at = world->clock + 1};
+    struct sw_batch first = fixture_batch(&world->fixture, SW_EXPIRE, 1);
+    first.clock_ms = world->clock;
+    first.expire_at = world->clock + 1;
     fixture_store(&world->fixture, world->fixture.keys, 0, 0);
     cr_assert_eq(sw_batch_run(world->fixture.queue, &first), SW_OK);
     world->expires = sw_io_alloc(world->fixture.table, OPS_MAX * 2 * sizeof(uint64_t));
@@ -189,14 +186,9 @@ static void hold_some(struct world *world)
 static void look_at_all(struct world *world, uint64_t given, int step)
 {
     struct fixture *fixture = &world->fixture;
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_GET,
-                             .count = KEYS,
-                             .keys = fixture->keys,
-                             .previous = fixture->previous,
-                             .found = fixture->found,
-                             .clock_ms = given,
-                             .expires_out = world->expires_out};
+    struct sw_batch batch = fixture_batch(fixture, SW_GET, KEYS);
+    batch.clock_ms = given;
+    batch.expires_out = world->expires_out;
     for (uint32_t i = 0; i < KEYS; i++) {
         fixture_store(fixture, fixture->keys, i, world->keys[i]);
     }
@@ -271,21 +263,16 @@ static void draw_batch(struct world *world, struct sw_batch *batch, bool one_tim
             fixture->group_ends[groups++] = i + 1;
         }
     }
-    *batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
-                               .ops = fixture->ops,
-                               .count = count,
-                               .keys = fixture->keys,
-                               .values = fixture->values,
-                               .previous = fixture->previous,
-                               .found = fixture->found,
-                               .group_count = groups,
-                               .group_ends = fixture->group_ends,
-                               .group_refused = fixture->group_refused,
-                               .clock_ms = draw_clock(world),
-                               .expires = one_time ? NULL : world->expires,
-                               .expire_at = world->expires[0],
-                               .expires_out = world->expires_out,
-                               .wants_expired_keys = true};
+    *batch = fixture_batch(fixture, SW_GET, count);
+    batch->ops = fixture->ops;
+    batch->group_count = groups;
+    batch->group_ends = fixture->group_ends;
+    batch->group_refused = fixture->group_refused;
+    batch->clock_ms = draw_clock(world);
+    batch->expires = one_time ? NULL : world->expires;
+    batch->expire_at = world->expires[0];
+    batch->expires_out = world->expires_out;
+    batch->wants_expired_keys = true;
 }
 
 static bool only_gets(const struct sw_batch *batch)

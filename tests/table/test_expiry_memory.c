@@ -50,14 +50,9 @@ static uint32_t run(struct world *world, enum sw_op op, uint32_t first, uint32_t
                     uint64_t before)
 {
     struct fixture *fixture = &world->fixture;
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = op,
-                             .count = count,
-                             .keys = fixture->keys,
-                             .values = fixture->values,
-                             .found = fixture->found,
-                             .expire_at = at,
-                             .expires_out = world->expires_out};
+    struct sw_batch batch = fixture_batch(fixture, op, count);
+    batch.expire_at = at;
+    batch.expires_out = world->expires_out;
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
         fixture_store(fixture, fixture->keys, i, first + i);

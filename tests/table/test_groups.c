@@ -20,7 +20,7 @@ static void open_small(struct fixture *fixture, uint32_t slot_bits)
     cr_assert_eq(fixture->info.occupied_max, fixture->info.capacity_slots / 2);
 }
 
-static void exact_limit(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(groups, exact_limit)
 {
     struct fixture fixture;
     open_small(&fixture, slot_bits);
@@ -43,12 +43,6 @@ static void exact_limit(uint32_t slot_bits)
     }
     fixture_audit(&fixture);
     fixture_close(&fixture);
-}
-
-Test(groups, exact_limit)
-{
-    exact_limit(64);
-    exact_limit(128);
 }
 
 /* The slots of two moments hold the same entries, bucket by bucket. */
@@ -89,7 +83,7 @@ static unsigned char *slots_of(const struct fixture *fixture)
     return slots;
 }
 
-static void refused_group_changes_nothing(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(groups, refused_group_changes_nothing)
 {
     struct fixture fixture;
     open_small(&fixture, slot_bits);
@@ -110,12 +104,6 @@ static void refused_group_changes_nothing(uint32_t slot_bits)
     free(before);
     free(after);
     fixture_close(&fixture);
-}
-
-Test(groups, refused_group_changes_nothing)
-{
-    refused_group_changes_nothing(64);
-    refused_group_changes_nothing(128);
 }
 
 /* Random groups around the limit, of all sizes, empty ones included. */

@@ -215,7 +215,7 @@ Test(growth, up_to_the_largest)
 
 /* Keys of one home, more than the stash may keep: the next insert grows the table, and they spread.
  */
-static void full_stash(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(growth, full_stash)
 {
     struct sw_table_config config = growing(slot_bits, 1024, 1 << 16);
     struct fixture fixture;
@@ -242,12 +242,6 @@ static void full_stash(uint32_t slot_bits)
     fixture_canonical(&fixture);
     fixture_audit(&fixture);
     fixture_close(&fixture);
-}
-
-Test(growth, full_stash)
-{
-    full_stash(64);
-    full_stash(128);
 }
 
 /* Neighbours in m, which no capacity spreads: the stash cannot take them, so nothing grows, inserts

@@ -206,17 +206,12 @@ static void empty_batch(struct fixture *fixture, enum sw_op op, uint32_t groups)
 {
     static const struct sw_counters zero;
     struct sw_batch bare = {.kind = SW_BATCH_OPERATIONS, .op = op};
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = op,
-                             .keys = fixture->keys,
-                             .values = fixture->values,
-                             .previous = fixture->previous,
-                             .found = fixture->found,
-                             .group_count = groups,
-                             .group_ends = groups > 0 ? fixture->group_ends : NULL,
-                             .group_refused = groups > 0 ? fixture->group_refused : NULL,
-                             .leftover_keys = fixture->leftover_keys,
-                             .leftover_values = fixture->leftover_values};
+    struct sw_batch batch = fixture_batch(fixture, op, 0);
+    batch.group_count = groups;
+    batch.group_ends = groups > 0 ? fixture->group_ends : NULL;
+    batch.group_refused = groups > 0 ? fixture->group_refused : NULL;
+    batch.leftover_keys = fixture->leftover_keys;
+    batch.leftover_values = fixture->leftover_values;
     memset(fixture->group_ends, 0, groups * sizeof(*fixture->group_ends));
     memset(fixture->group_refused, 0xA5, 4);
     fixture->found[0] = 0xCDCDCDCDCDCDCDCD;
@@ -324,7 +319,7 @@ Test(adversarial, dense_keys)
 }
 
 /* The keys 0 and all ones, and those whose m is 0 and all ones (the one that has no slot). */
-static void extremes(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(adversarial, extremes)
 {
     struct sw_table_config config = fixture_config(slot_bits);
     struct fixture fixture;
@@ -351,10 +346,4 @@ static void extremes(uint32_t slot_bits)
         fixture_audit(&fixture);
     }
     fixture_close(&fixture);
-}
-
-Test(adversarial, extremes)
-{
-    extremes(64);
-    extremes(128);
 }

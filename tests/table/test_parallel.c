@@ -177,7 +177,7 @@ Test(parallel, cap_without_stash)
 
 /* Near the limit the absent keys are counted first; where they do not fit, or with deletes, a table
  * with threads does the batch in order. Nothing differs. */
-static void near_the_limit(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(parallel, near_the_limit)
 {
     struct sw_table_config config = config_of(slot_bits, 4);
     struct random random = random_of(slot_bits);
@@ -197,12 +197,6 @@ static void near_the_limit(uint32_t slot_bits)
     }
     cr_assert(refused > 0 && refused < 4, "%d batches were refused", refused);
     pair_close(&pair);
-}
-
-Test(parallel, near_the_limit)
-{
-    near_the_limit(64);
-    near_the_limit(128);
 }
 
 /* Large reads, of lengths around multiples of 64. */

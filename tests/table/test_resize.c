@@ -176,7 +176,7 @@ Test(resize, without_a_stash_nothing_is_lost)
 }
 
 /* Far more than there are slots: what does not fit is handed back, nothing is refused. */
-static void above_load_one(uint32_t slot_bits)
+TEST_OF_BOTH_WIDTHS(resize, load_above_one)
 {
     struct sw_table_config config = fixture_config(slot_bits);
     struct fixture fixture;
@@ -202,12 +202,6 @@ static void above_load_one(uint32_t slot_bits)
     fixture_canonical(&fixture);
     fixture_audit(&fixture);
     fixture_close(&fixture);
-}
-
-Test(resize, load_above_one)
-{
-    above_load_one(64);
-    above_load_one(128);
 }
 
 /* The CUDA backend cannot resize a table with a probe cap of its own: it says so, and nothing

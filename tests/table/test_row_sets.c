@@ -25,12 +25,7 @@ static uint32_t word_of(uint32_t mark, uint32_t word)
 /* Compares each key's row with its mark; 0: the key must be absent. */
 static void compare(struct fixture *fixture, const uint32_t *marks, uint32_t words)
 {
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_GET,
-                             .count = KEYS,
-                             .keys = fixture->keys,
-                             .previous = fixture->previous,
-                             .found = fixture->found};
+    struct sw_batch batch = fixture_batch(fixture, SW_GET, KEYS);
     for (uint32_t k = 0; k < KEYS; k++) {
         fixture_store(fixture, fixture->keys, k, k);
     }

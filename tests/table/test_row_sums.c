@@ -174,13 +174,9 @@ static void draw_batch(struct fixture *fixture, const struct model *model, struc
     const enum sw_op add = model->is_bf16 ? SW_ADD_BF16 : SW_ADD_F16;
     const enum sw_op present = model->is_bf16 ? SW_ADD_PRESENT_BF16 : SW_ADD_PRESENT_F16;
     const enum sw_op ops[] = {add, add, present, SW_SET, SW_GET, SW_DELETE};
-    *batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
-                               .ops = fixture->ops,
-                               .wide_operands = random_below(random, 2) == 0,
-                               .keys = fixture->keys,
-                               .values = fixture->values,
-                               .previous = fixture->previous,
-                               .found = fixture->found};
+    *batch = fixture_batch(fixture, SW_GET, 0);
+    batch->ops = fixture->ops;
+    batch->wide_operands = random_below(random, 2) == 0;
     batch->count = 1 + (uint32_t)random_below(random, batch->wide_operands ? OPS / 2 : OPS);
     for (uint32_t i = 0; i < batch->count; i++) {
         fixture->ops[i] = (uint8_t)ops[random_below(random, batch->wide_operands ? 3 : 6)];

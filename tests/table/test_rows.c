@@ -277,12 +277,7 @@ static void model_groups(struct sums *sums, const struct fixture *fixture,
 
 static void compare_rows(struct fixture *fixture, const struct sums *sums)
 {
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_GET,
-                             .count = SUM_KEYS,
-                             .keys = fixture->keys,
-                             .previous = fixture->previous,
-                             .found = fixture->found};
+    struct sw_batch batch = fixture_batch(fixture, SW_GET, SUM_KEYS);
     for (uint32_t k = 0; k < SUM_KEYS; k++) {
         fixture_store(fixture, fixture->keys, k, k);
     }
