@@ -41,6 +41,37 @@ static uint64_t apart(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
+/* A batch that changes stored keys: an upsert or a delete. */
+struct change {
+    const char *operation;
+    enum sw_timing_operation drawn; /* numbers the draws */
+    bool (*run)(struct sw_timing_study *study, uint64_t batch, struct sw_study_draw draw,
+                struct sw_timing_rep *rep);
+    uint64_t batch; /* keys; all of them if the table has fewer */
+};
+
+static bool measure(struct sw_timing_study *study, uint32_t configuration,
+                    const struct change *change)
+{
+    struct sw_timing_series series;
+    const uint64_t batch = change->batch < study->distinct ? change->batch : study->distinct;
+    sw_timing_study_begin(study, &series, change->operation, batch);
+    while (sw_timing_series_more(&series)) {
+        struct sw_timing_rep rep;
+        if ((!study->is_filled && !sw_timing_study_refill(study)) ||
+            !change->run(study, batch,
+                         sw_timing_study_draw(study, change->drawn, configuration, series.taken,
+                                              SW_TIMING_PART_CHANGES),
+                         &rep)) {
+            return false;
+        }
+        sw_timing_series_take(&series, &rep);
+    }
+    sw_timing_study_end(study, &series);
+    study->is_filled = false; /* the next operation that needs the table fills it again */
+    return true;
+}
+
 /* --- new values ------------------------------------------------------------------------------- */
 
 static bool upsert(struct sw_timing_study *study, uint64_t batch, struct sw_study_draw draw,
@@ -71,28 +102,14 @@ static bool upsert(struct sw_timing_study *study, uint64_t batch, struct sw_stud
 
 bool sw_timing_measure_upsert(struct sw_timing_study *study, uint32_t configuration)
 {
-    struct sw_timing_series series;
-    uint64_t batch = study->options->upsert_batches[configuration];
     if (study->library->keeps_repeats) {
         fprintf(stderr, "timing: %s does not replace: upsert_at_F is left out\n",
                 study->library->name);
         return true;
     }
-    batch = batch < study->distinct ? batch : study->distinct;
-    sw_timing_study_begin(study, &series, "upsert_at_F", batch);
-    while (sw_timing_series_more(&series)) {
-        struct sw_timing_rep rep;
-        if (!upsert(study, batch,
-                    sw_timing_study_draw(study, SW_TIMING_UPSERT, configuration, series.taken,
-                                         SW_TIMING_PART_CHANGES),
-                    &rep)) {
-            return false;
-        }
-        sw_timing_series_take(&series, &rep);
-    }
-    sw_timing_study_end(study, &series);
-    study->is_filled = false; /* the next operation that needs the table fills it again */
-    return true;
+    const struct change change = {"upsert_at_F", SW_TIMING_UPSERT, upsert,
+                                  study->options->upsert_batches[configuration]};
+    return measure(study, configuration, &change);
 }
 
 /* --- removal ---------------------------------------------------------------------------------- */
@@ -145,27 +162,9 @@ static bool erase(struct sw_timing_study *study, uint64_t batch, struct sw_study
 
 bool sw_timing_measure_delete(struct sw_timing_study *study, uint32_t configuration)
 {
-    struct sw_timing_series series;
-    uint64_t batch = study->options->delete_batches[configuration];
-    if (study->library->erase == NULL) {
-        return true;
-    }
-    batch = batch < study->distinct ? batch : study->distinct;
-    sw_timing_study_begin(study, &series, "delete", batch);
-    while (sw_timing_series_more(&series)) {
-        struct sw_timing_rep rep;
-        if ((!study->is_filled && !sw_timing_study_refill(study)) ||
-            !erase(study, batch,
-                   sw_timing_study_draw(study, SW_TIMING_DELETE, configuration, series.taken,
-                                        SW_TIMING_PART_CHANGES),
-                   &rep)) {
-            return false;
-        }
-        sw_timing_series_take(&series, &rep);
-    }
-    sw_timing_study_end(study, &series);
-    study->is_filled = false; /* the next operation that needs the table fills it again */
-    return true;
+    const struct change change = {"delete", SW_TIMING_DELETE, erase,
+                                  study->options->delete_batches[configuration]};
+    return study->library->erase == NULL || measure(study, configuration, &change);
 }
 
 /* --- updates beside inserts ------------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 /* --- a table with faults ---------------------------------------------------------------------- */
 
 /* How many keys at the end of a call are treated wrongly. */
-static struct {
+static struct faults {
     uint64_t insert_drops;
     uint64_t get_misses;
     uint64_t get_swaps;
@@ -242,86 +242,55 @@ Test(timing_study, deletes_that_leave_holes)
 
 /* --- faults ----------------------------------------------------------------------------------- */
 
-Test(timing_study, dropped_keys_are_drops_and_not_missed)
+/* Each fault of a library, and what the study reports of it. The last key of a call may have been
+ * drawn before. */
+Test(timing_study, faults_are_found)
 {
-    struct fixture fixture;
-    open_fixture(&fixture, COMMON "--F 0.5 --operations insert,get --miss 0", 64);
-    make_faulty(&fixture, false);
-    faults.insert_drops = 1; /* the last key of the call; it may have been drawn before */
-    cr_assert(sw_timing_measure_library(&fixture.study));
-    close_files(&fixture);
-    cr_expect(fixture.study.is_correct, "a peer's drops are reported, no more");
-    expect(&fixture, "insert", "drops", 1, 1);
-    expect(&fixture, "insert", "missed", 1, 0);
-    expect(&fixture, "get", "missed", 1, 0);
-    remove_files(&fixture);
-}
-
-Test(timing_study, drops_of_ours_are_a_failure)
-{
-    struct fixture fixture;
-    open_fixture(&fixture, COMMON "--F 0.5 --operations insert", 64);
-    make_faulty(&fixture, true);
-    faults.insert_drops = 1;
-    cr_assert(sw_timing_measure_library(&fixture.study));
-    close_files(&fixture);
-    cr_expect_not(fixture.study.is_correct);
-    remove_files(&fixture);
-}
-
-Test(timing_study, keys_a_get_does_not_find_are_missed)
-{
-    struct fixture fixture;
-    open_fixture(&fixture, COMMON "--F 0.5 --operations insert,get --miss 0", 64);
-    make_faulty(&fixture, false);
-    faults.get_misses = 3;
-    cr_assert(sw_timing_measure_library(&fixture.study));
-    close_files(&fixture);
-    expect(&fixture, "insert", "drops", 1, 0);
-    expect(&fixture, "insert", "missed", 1, 3);
-    expect(&fixture, "get", "missed", 1, 3);
-    remove_files(&fixture);
-}
-
-Test(timing_study, values_of_other_keys_are_wrong)
-{
-    struct fixture fixture;
-    open_fixture(&fixture, COMMON "--F 0.5 --operations insert,get --miss 0,100", 64);
-    make_faulty(&fixture, true);
-    faults.get_swaps = 2;
-    cr_assert(sw_timing_measure_library(&fixture.study));
-    close_files(&fixture);
-    expect(&fixture, "insert", "wrong", 1, 2);
-    expect(&fixture, "get", "wrong", 1, 2);
-    cr_expect_not(fixture.study.is_correct);
-    remove_files(&fixture);
-}
-
-Test(timing_study, keys_that_survive_their_removal_are_wrong)
-{
-    struct fixture fixture;
-    open_fixture(&fixture, COMMON "--F 0.5 --operations delete", 64);
-    make_faulty(&fixture, false);
-    faults.erase_forgets = 4;
-    cr_assert(sw_timing_measure_library(&fixture.study));
-    close_files(&fixture);
-    expect(&fixture, "delete", "wrong", 1, 4);
-    expect(&fixture, "delete", "missed", 1, 0);
-    remove_files(&fixture);
-}
-
-Test(timing_study, lost_updates_are_counted)
-{
-    struct fixture fixture;
-    open_fixture(&fixture, COMMON "--F 0.95 --operations insert_and_update", 64);
-    make_faulty(&fixture, true);
-    faults.update_loses = 7;
-    cr_assert(sw_timing_measure_library(&fixture.study));
-    close_files(&fixture);
-    expect(&fixture, "insert_and_update", "lost_updates", 1, 7);
-    expect(&fixture, "insert_and_update", "missed", 1, 0);
-    cr_expect_not(fixture.study.is_correct);
-    remove_files(&fixture);
+    static const struct {
+        const char *arguments;
+        struct faults faults;
+        bool is_ours; /* faults of a peer are reported, no more */
+        struct {
+            const char *operation, *metric;
+            double value;
+        } rows[3];
+    } cases[] = {
+        {COMMON "--F 0.5 --operations insert,get --miss 0",
+         {.insert_drops = 1},
+         false,
+         {{"insert", "drops", 1}, {"insert", "missed", 0}, {"get", "missed", 0}}},
+        {COMMON "--F 0.5 --operations insert", {.insert_drops = 1}, true, {{NULL, NULL, 0}}},
+        {COMMON "--F 0.5 --operations insert,get --miss 0",
+         {.get_misses = 3},
+         false,
+         {{"insert", "drops", 0}, {"insert", "missed", 3}, {"get", "missed", 3}}},
+        {COMMON "--F 0.5 --operations insert,get --miss 0,100",
+         {.get_swaps = 2},
+         true,
+         {{"insert", "wrong", 2}, {"get", "wrong", 2}}},
+        {COMMON "--F 0.5 --operations delete",
+         {.erase_forgets = 4},
+         false,
+         {{"delete", "wrong", 4}, {"delete", "missed", 0}}},
+        {COMMON "--F 0.95 --operations insert_and_update",
+         {.update_loses = 7},
+         true,
+         {{"insert_and_update", "lost_updates", 7}, {"insert_and_update", "missed", 0}}},
+    };
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct fixture fixture;
+        open_fixture(&fixture, cases[c].arguments, 64);
+        make_faulty(&fixture, cases[c].is_ours);
+        faults = cases[c].faults;
+        cr_assert(sw_timing_measure_library(&fixture.study));
+        close_files(&fixture);
+        cr_expect_eq(fixture.study.is_correct, !cases[c].is_ours, "case %zu", c);
+        for (int r = 0; r < 3 && cases[c].rows[r].operation != NULL; r++) {
+            expect(&fixture, cases[c].rows[r].operation, cases[c].rows[r].metric, 1,
+                   cases[c].rows[r].value);
+        }
+        remove_files(&fixture);
+    }
 }
 
 /* Without a way to update beside inserts there is a row without a value. */
