@@ -54,8 +54,8 @@ static bool open_parts(struct sherwood *self, const struct sw_table_config *conf
     return true;
 }
 
-void *sw_timing_sherwood_open_as(struct sw_table_config *config, uint64_t *slots, char *reason,
-                                 size_t reason_size)
+static void *open_as(struct sw_table_config *config, uint64_t *slots, char *reason,
+                     size_t reason_size)
 {
     struct sw_table_info info;
     struct sherwood *self = calloc(1, sizeof(*self));
@@ -73,6 +73,24 @@ void *sw_timing_sherwood_open_as(struct sw_table_config *config, uint64_t *slots
     sw_table_info(self->table, &info);
     *slots = info.capacity_slots;
     return self;
+}
+
+bool sw_timing_sherwood_open_side(const struct sw_timing_study *study,
+                                  struct sw_table_config *config, struct sw_timing_study *side)
+{
+    char reason[512] = "";
+    *side = *study;
+    side->table = open_as(config, &side->slots, reason, sizeof(reason));
+    if (side->table == NULL) {
+        fprintf(stderr, "timing: sherwood: no table: %s\n", reason);
+    }
+    return side->table != NULL;
+}
+
+void sw_timing_sherwood_close_side(struct sw_timing_study *study, struct sw_timing_study *side)
+{
+    study->is_correct = study->is_correct && (side->table == NULL || side->is_correct);
+    sw_timing_study_close(side);
 }
 
 static void config_of(const struct sw_timing_wanted *wanted, struct sw_table_config *config)
@@ -104,7 +122,7 @@ static void *sherwood_open(const struct sw_timing_wanted *wanted, uint64_t *slot
 {
     struct sw_table_config config;
     config_of(wanted, &config);
-    return sw_timing_sherwood_open_as(&config, slots, reason, reason_size);
+    return open_as(&config, slots, reason, reason_size);
 }
 
 static bool succeeded(int status, const char *what)

@@ -18,10 +18,12 @@ extern const struct sw_timing_library sw_timing_sherwood;
  * wants, and a batch can have one operation for each slot. */
 void sw_timing_sherwood_config(const struct sw_timing_study *study, struct sw_table_config *config);
 
-/* Opens a table for the library's functions. Rounds config->batch_ops_max up. Close the table with
- * the library's close. */
-void *sw_timing_sherwood_open_as(struct sw_table_config *config, uint64_t *slots, char *reason,
-                                 size_t reason_size);
+/* Opens another table for the library's functions: `side` is a copy of `study`, whose arrays it
+ * shares. Rounds config->batch_ops_max up. On failure one line on stderr says why. Close the side
+ * in any case, if it is zeroed before; a fault that it found is one of the study. */
+bool sw_timing_sherwood_open_side(const struct sw_timing_study *study,
+                                  struct sw_table_config *config, struct sw_timing_study *side);
+void sw_timing_sherwood_close_side(struct sw_timing_study *study, struct sw_timing_study *side);
 struct sw_table *sw_timing_sherwood_table(void *table);
 struct sw_queue *sw_timing_sherwood_queue(void *table);
 

@@ -23,20 +23,14 @@ struct growth {
     double first;     /* seconds of the first growth, which maps the memory of the larger arrays */
 };
 
-static bool open_table(struct growth *growth)
+static bool open_table(const struct sw_timing_study *study, struct growth *growth)
 {
-    char reason[512] = "";
-    struct sw_timing_study *study = &growth->study;
     struct sw_table_config config;
     sw_timing_sherwood_config(study, &config);
     config.max_load = GROWTH_MAX_LOAD;
     config.max_probe = 0;
     config.max_capacity_slots = 2 * config.capacity_slots;
-    study->table = sw_timing_sherwood_open_as(&config, &study->slots, reason, sizeof(reason));
-    if (study->table == NULL) {
-        fprintf(stderr, "timing: sherwood, growth: no table: %s\n", reason);
-    }
-    return study->table != NULL;
+    return sw_timing_sherwood_open_side(study, &config, &growth->study);
 }
 
 static bool fill(struct growth *growth)
@@ -147,9 +141,8 @@ static bool measure(struct growth *growth)
 
 bool sw_timing_measure_growth(struct sw_timing_study *study)
 {
-    struct growth growth = {.study = *study};
-    bool done = open_table(&growth) && fill(&growth) && measure(&growth);
-    sw_timing_study_close(&growth.study);
-    study->is_correct = study->is_correct && growth.study.is_correct;
+    struct growth growth = {0};
+    bool done = open_table(study, &growth) && fill(&growth) && measure(&growth);
+    sw_timing_sherwood_close_side(study, &growth.study);
     return done;
 }

@@ -31,19 +31,12 @@ struct side {
 
 static bool open_side(const struct sw_timing_study *study, enum sw_choice holes, struct side *side)
 {
-    char reason[512] = "";
     struct sw_table_config config;
     sw_timing_sherwood_config(study, &config);
     config.max_load = HOLES_MAX_LOAD;
     config.max_probe = 0;
     config.tuning.holes = holes;
-    side->study = *study;
-    side->study.table =
-        sw_timing_sherwood_open_as(&config, &side->study.slots, reason, sizeof(reason));
-    if (side->study.table == NULL) {
-        fprintf(stderr, "timing: sherwood, holes: no table: %s\n", reason);
-    }
-    return side->study.table != NULL;
+    return sw_timing_sherwood_open_side(study, &config, &side->study);
 }
 
 /* Times a step, on the chosen keys in `queries`. */
@@ -160,9 +153,7 @@ bool sw_timing_measure_holes(struct sw_timing_study *study)
         }
     }
     for (int s = 0; s < SIDES; s++) {
-        study->is_correct =
-            study->is_correct && (sides[s].study.table == NULL || sides[s].study.is_correct);
-        sw_timing_study_close(&sides[s].study);
+        sw_timing_sherwood_close_side(study, &sides[s].study);
     }
     return done;
 }

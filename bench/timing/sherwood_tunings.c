@@ -21,17 +21,10 @@ struct side {
 
 static bool open_side(const struct sw_timing_study *study, struct side *side)
 {
-    char reason[512] = "";
     struct sw_table_config config;
     sw_timing_sherwood_config(study, &config);
     config.tuning = side->tuning;
-    side->study = *study;
-    side->study.table =
-        sw_timing_sherwood_open_as(&config, &side->study.slots, reason, sizeof(reason));
-    if (side->study.table == NULL) {
-        fprintf(stderr, "timing: sherwood, %s: no table: %s\n", side->operation, reason);
-    }
-    return side->study.table != NULL;
+    return sw_timing_sherwood_open_side(study, &config, &side->study);
 }
 
 /* Fills both tables with the same keys, which lie in shared arrays. */
@@ -134,9 +127,7 @@ static bool compare(struct sw_timing_study *study, struct side *sides,
         }
     }
     for (int s = 0; s < SIDES; s++) {
-        study->is_correct =
-            study->is_correct && (sides[s].study.table == NULL || sides[s].study.is_correct);
-        sw_timing_study_close(&sides[s].study);
+        sw_timing_sherwood_close_side(study, &sides[s].study);
     }
     return done;
 }
@@ -180,8 +171,7 @@ static bool measure_beside_alone(struct sw_timing_study *study)
             done = sw_timing_measure_beside(&side.study, side.operation);
         }
     }
-    study->is_correct = study->is_correct && (side.study.table == NULL || side.study.is_correct);
-    sw_timing_study_close(&side.study);
+    sw_timing_sherwood_close_side(study, &side.study);
     return done;
 }
 
