@@ -4,7 +4,7 @@
  * gets its own replies, in order where the table decides them, and all memory comes back.
  */
 #include "tests/server/serve_fixture.h"
-#include "tests/support/oracle.h"
+#include "tests/support/fake_server.h"
 #include "tests/support/random.h"
 
 enum { LANES = 5, FRAMES = 120, KEYS = 40, STEPS = 8000, STREAM_BYTES = 1 << 20 };
@@ -30,24 +30,6 @@ struct lane {
     struct expected expected[FRAMES];
     unsigned replies;
 };
-
-/* Carries out an operation on key `k` of the lane. Returns false if it would overflow. */
-static bool apply(struct lane *lane, enum sw_operation operation, uint64_t k, uint64_t operand)
-{
-    const bool found = lane->present[k];
-    const uint8_t op = sw_operation_op(operation);
-    uint64_t now = 0;
-    if (op == SW_DELETE) {
-        lane->present[k] = false;
-    }
-    if (!oracle_writes(op, found, found ? lane->value[k] : 0, operand, UINT64_MAX, &now)) {
-        return !sw_operation_may_overflow(operation) ||
-               (!found && !sw_operation_inserts(operation));
-    }
-    lane->value[k] = now;
-    lane->present[k] = true;
-    return true;
-}
 
 /* Carries the frame out in the model and writes it. */
 static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct random *random)
@@ -84,7 +66,8 @@ static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct 
         }
         expected->found[i] = lane->present[k];
         expected->before[i] = lane->present[k] ? lane->value[k] : 0;
-        expected->overflows += !apply(lane, operation, k, operand);
+        expected->overflows +=
+            !sw_fake_apply(operation, &lane->present[k], &lane->value[k], operand, UINT64_MAX);
     }
     lane->size += (size_t)head + body;
 }

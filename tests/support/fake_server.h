@@ -78,6 +78,10 @@ void sw_fake_table_init(struct sw_fake_table *table, uint32_t key_bytes, uint32_
                         uint64_t slots_count);
 void sw_fake_table_fini(struct sw_fake_table *table);
 void sw_fake_table_script(int fd, void *table);
+/* Carries out an operation on one key, by the oracle. Returns false if it left the key as it was
+ * because the value would overflow. */
+bool sw_fake_apply(uint32_t operation, bool *present, uint64_t *value, uint64_t operand,
+                   uint64_t mask);
 bool sw_fake_table_get(const struct sw_fake_table *table, uint64_t key, uint64_t *value);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/support/fake_server.h"
+#include "tests/support/oracle.h"
 
 #define BATCH_MAX 64
 
@@ -53,59 +54,33 @@ static uint64_t load(const uint8_t *array, uint32_t bytes, uint64_t i)
     return value;
 }
 
-static void put_slot(struct sw_fake_table *table, struct sw_fake_slot *slot, uint64_t key,
-                     uint64_t value)
+bool sw_fake_apply(uint32_t operation, bool *present, uint64_t *value, uint64_t operand,
+                   uint64_t mask)
 {
-    table->occupied += !slot->present;
-    *slot = (struct sw_fake_slot){key, value, true, true};
-}
-
-/* Returns false where the key was left as it was because its value would overflow. */
-static bool apply_one(struct sw_fake_table *table, uint32_t operation, uint64_t key, uint64_t value)
-{
-    uint64_t max = table->value_bytes == 4 ? UINT32_MAX : UINT64_MAX;
-    struct sw_fake_slot *slot = slot_of(table, key);
-    bool present = slot->present;
-    uint64_t old = present ? slot->value : 0;
-    switch (operation) {
-    case SW_OPERATION_SET:
-        put_slot(table, slot, key, value);
-        break;
-    case SW_OPERATION_SUM:
-        put_slot(table, slot, key, (old + value) & max);
-        break;
-    case SW_OPERATION_MIN:
-        put_slot(table, slot, key, present && old < value ? old : value);
-        break;
-    case SW_OPERATION_MAX:
-        put_slot(table, slot, key, present && old > value ? old : value);
-        break;
-    case SW_OPERATION_INCREMENT:
-        if (value > max - old) {
-            return false;
-        }
-        put_slot(table, slot, key, old + value);
-        break;
-    case SW_OPERATION_DECREMENT:
-        if (value > old) {
-            return false;
-        }
-        put_slot(table, slot, key, old - value);
-        break;
-    case SW_OPERATION_SET_ABSENT:
-    case SW_OPERATION_SET_PRESENT:
-        if (present == (operation == SW_OPERATION_SET_PRESENT)) {
-            put_slot(table, slot, key, value);
-        }
-        break;
-    case SW_OPERATION_DELETE:
-        slot->present = false;
-        table->occupied -= present;
-        break;
-    default:
-        break;
+    const bool was = *present;
+    uint64_t now = 0;
+    if (operation == SW_OPERATION_DELETE) {
+        *present = false;
+    } else if (oracle_writes(sw_operation_op(operation), was, was ? *value : 0, operand, mask,
+                             &now)) {
+        *present = true;
+        *value = now;
+    } else {
+        return !sw_operation_may_overflow(operation) || (!was && !sw_operation_inserts(operation));
     }
     return true;
+}
+
+static bool apply_one(struct sw_fake_table *table, uint32_t operation, uint64_t key, uint64_t value)
+{
+    const uint64_t max = table->value_bytes == 4 ? UINT32_MAX : UINT64_MAX;
+    struct sw_fake_slot *slot = slot_of(table, key);
+    table->occupied -= slot->present;
+    const bool done = sw_fake_apply(operation, &slot->present, &slot->value, value, max);
+    table->occupied += slot->present;
+    slot->used |= slot->present;
+    slot->key = slot->used ? key : slot->key;
+    return done;
 }
 
 struct answer {
