@@ -6,27 +6,7 @@
 #ifndef SHERWOOD_TESTS_TABLE_ROW_MODEL_H
 #define SHERWOOD_TESTS_TABLE_ROW_MODEL_H
 
-#include <string.h>
-
-#include "table/operation.h"
-#include "tests/support/random.h"
-
-#define SUM_KEYS 6U
-#define SUM_WORDS_MAX 1024U
-
-static uint32_t bits_of(float number)
-{
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof(bits));
-    return bits;
-}
-
-static float number_of(uint32_t bits)
-{
-    float number;
-    memcpy(&number, &bits, sizeof(number));
-    return number;
-}
+#include "tests/table/row_world.h"
 
 /* The sum of two numbers of 64 bits, as the operation has it. */
 static uint64_t model_pair(enum sw_op op, uint64_t a, uint64_t b)
@@ -42,13 +22,6 @@ static uint64_t model_pair(enum sw_op op, uint64_t a, uint64_t b)
     return sum != sum ? 0x7ff8000000000000 : a;
 }
 
-/* The rows as they should be, word by word. */
-struct sums {
-    uint32_t words;
-    bool present[SUM_KEYS];
-    uint32_t rows[SUM_KEYS][SUM_WORDS_MAX];
-};
-
 static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, enum sw_op op)
 {
     for (uint32_t w = 0; w < words; w++) {
@@ -58,7 +31,7 @@ static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, en
             row[w++] = (uint32_t)a;
             row[w] = (uint32_t)(a >> 32);
         } else if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
-            volatile float sum = number_of(row[w]) + number_of(operand[w]);
+            volatile float sum = float_of(row[w]) + float_of(operand[w]);
             row[w] = sum != sum ? 0x7fc00000 : bits_of(sum);
         } else {
             row[w] += operand[w];
@@ -67,7 +40,7 @@ static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, en
 }
 
 /* An operation on bits, in other words than the table's. */
-static void model_bits(uint32_t *row, const uint32_t *operand, uint32_t words, enum sw_op op)
+static void model_bits(uint32_t *row, const uint32_t *operand, uint32_t words, uint32_t op)
 {
     for (uint32_t w = 0; w < words; w++) {
         for (uint32_t b = 0; b < 32; b++) {
@@ -82,35 +55,28 @@ static void model_bits(uint32_t *row, const uint32_t *operand, uint32_t words, e
     }
 }
 
-/* Applies one operation to the model; `before` receives the row as it was. */
-static bool model_apply(struct sums *sums, enum sw_op op, uint64_t key, const uint32_t *operand,
-                        uint32_t *before)
+/* Applies one operation to the model. */
+static void model_apply(struct row_world *world, uint32_t op, uint64_t key, const uint8_t *operand)
 {
-    const bool was = sums->present[key];
-    uint32_t *row = sums->rows[key];
-    memset(before, 0, sums->words * sizeof(*before));
-    if (was) {
-        memcpy(before, row, sums->words * sizeof(*row));
-    }
+    const uint32_t words = world->value_bytes / 4;
+    const uint32_t *numbers = (const uint32_t *)(const void *)operand;
+    const bool was = world->present[key];
+    uint32_t row[ROW_MAX / 4];
+    memcpy(row, world->rows[key], sizeof(row));
     if (op == SW_DELETE) {
-        sums->present[key] = false;
+        world->present[key] = false;
+        memset(row, 0, sizeof(row));
     } else if (op == SW_SET || (op == SW_SET_ABSENT && !was) || (op == SW_SET_PRESENT && was)) {
-        sums->present[key] = true;
-        memcpy(row, operand, sums->words * sizeof(*row));
+        world->present[key] = true;
+        memcpy(row, numbers, world->value_bytes);
     } else if (SW_OPS_HAS(SW_OPS_BITS, op)) {
-        sums->present[key] = was || op == SW_OR || op == SW_XOR;
-        if (!was) {
-            memset(row, 0, sums->words * sizeof(*row));
-        }
-        model_bits(row, operand, sums->words, op);
+        world->present[key] = was || op == SW_OR || op == SW_XOR;
+        model_bits(row, numbers, words, op);
     } else if (SW_OPS_HAS(SW_OPS_ADD, op) && (was || SW_OPS_HAS(SW_OPS_INSERT, op))) {
-        if (!was) {
-            memset(row, 0, sums->words * sizeof(*row));
-        }
-        sums->present[key] = true;
-        model_add(row, operand, sums->words, op);
+        world->present[key] = true;
+        model_add(row, numbers, words, (enum sw_op)op);
     }
-    return was;
+    memcpy(world->rows[key], row, sizeof(row));
 }
 
 /* A number that is hard to add now and then: zeros, infinities, NaN, denormals, halves of ulps. */
@@ -123,6 +89,15 @@ static uint32_t draw_word(struct random *random)
     return random_below(random, 3) != 0
                ? bits_of((float)random_next(random) / 1e12F)
                : hard[random_below(random, sizeof(hard) / sizeof(hard[0]))];
+}
+
+/* Draws the operand of operation i. */
+static void draw_operand(struct row_world *world, uint32_t i)
+{
+    uint32_t *operand = (uint32_t *)(void *)row_world_operand(world, i);
+    for (uint32_t w = 0; w < world->value_bytes / 4; w++) {
+        operand[w] = draw_word(&world->random);
+    }
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * row_world.h - a table of a few rows and its model, byte by byte, for random batches that repeat
- * keys: test_row_numbers.c, test_row_parts.c, test_row_strings.c.
+ * keys: test_rows.c, test_row_numbers.c, test_row_parts.c, test_row_strings.c, test_row_sums.c.
  *
  * A test draws a batch, runs it, and compares each answer with the model before it applies the
  * operation to the model. Threads: one.
@@ -16,7 +16,21 @@
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
-enum { KEYS = 7, OPS = 300, ROW_MAX = 256, STEPS = 40 };
+enum { KEYS = 7, OPS = 300, ROW_MAX = 4096, STEPS = 40 };
+
+static inline float float_of(uint32_t bits)
+{
+    float number;
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
+static inline uint32_t bits_of(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
 
 struct row_world {
     struct fixture fixture;

@@ -79,7 +79,7 @@ static void apply(struct row_world *world, uint32_t op, uint64_t key, const char
 {
     const uint32_t room = world->value_bytes - world->text_bytes - HEAD;
     const bool was = world->present[key];
-    char old[ROW_MAX] = "", text[TEXT_MAX] = "";
+    char old[128] = "", text[TEXT_MAX] = "";
     bool done = true;
     memcpy(old, world->rows[key] + HEAD, world->rows[key][0]);
     switch (op) {

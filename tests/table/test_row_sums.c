@@ -3,34 +3,17 @@
  * test_row_sums.c - sums of rows of 16-bit numbers, scales, and the check of the arithmetic: beside
  * sums made with 64 bits and rounded by looking for the nearest number.
  */
-#include <criterion/criterion.h>
 #include <fenv.h>
 #include <math.h>
-#include <string.h>
 
 #include "table/robin_hood/cpu/rounding.h"
 #include "table/robin_hood/rows.h"
 #include "table/scale.h"
-#include "tests/support/table_fixture.h"
-#include "tests/support/tested.h"
+#include "tests/table/row_world.h"
 
 TestSuite(row_sums, .timeout = 60);
 
 /* --- numbers, the slow way -------------------------------------------------------------------- */
-
-static float float_of(uint32_t bits)
-{
-    float number;
-    memcpy(&number, &bits, sizeof(number));
-    return number;
-}
-
-static uint32_t bits_of(float number)
-{
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof(bits));
-    return bits;
-}
 
 /* What the bits mean, by the definition of the format; the place after the largest finite number is
  * what it would be if the exponent went on. */
@@ -135,103 +118,82 @@ Test(row_sums, rounded_to_the_nearest)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-#define KEYS 5U
-#define OPS 64U
-#define NUMBERS_MAX 2048U
-
-struct model {
-    uint32_t numbers;
-    bool is_bf16;
-    bool present[KEYS];
-    uint16_t rows[KEYS][NUMBERS_MAX];
-};
+#define SUMS_MAX 64U /* operations of a batch */
 
 /* Returns number `i` of the operands, as a float of 32 bits. */
-static float operand_at(const struct model *model, const void *values, uint64_t i, bool wide)
+static float operand_at(const void *values, uint64_t i, bool is_bf16, bool wide)
 {
     return wide ? float_of(((const uint32_t *)values)[i])
-                : (float)as_double(((const uint16_t *)values)[i], model->is_bf16);
+                : (float)as_double(((const uint16_t *)values)[i], is_bf16);
 }
 
-static void model_add(struct model *model, uint64_t key, const void *values, uint64_t first,
-                      bool wide)
+/* Applies operation i. */
+static void model_apply(struct row_world *world, const struct sw_batch *batch, uint32_t i,
+                        bool is_bf16)
 {
-    if (!model->present[key]) {
-        memset(model->rows[key], 0, sizeof(model->rows[key]));
-        model->present[key] = true;
-    }
-    for (uint32_t k = 0; k < model->numbers; k++) {
-        /* a sum of 64 bits is exact, or wide enough that rounding twice rounds once to 32 */
-        volatile float sum = (float)(as_double(model->rows[key][k], model->is_bf16) +
-                                     (double)operand_at(model, values, first + k, wide));
-        model->rows[key][k] = nearest((double)sum, model->is_bf16);
-    }
-}
-
-static void draw_batch(struct fixture *fixture, const struct model *model, struct sw_batch *batch,
-                       struct random *random)
-{
-    const enum sw_op add = model->is_bf16 ? SW_ADD_BF16 : SW_ADD_F16;
-    const enum sw_op present = model->is_bf16 ? SW_ADD_PRESENT_BF16 : SW_ADD_PRESENT_F16;
-    const enum sw_op ops[] = {add, add, present, SW_SET, SW_GET, SW_DELETE};
-    *batch = fixture_batch(fixture, SW_GET, 0);
-    batch->ops = fixture->ops;
-    batch->wide_operands = random_below(random, 2) == 0;
-    batch->count = 1 + (uint32_t)random_below(random, batch->wide_operands ? OPS / 2 : OPS);
-    for (uint32_t i = 0; i < batch->count; i++) {
-        fixture->ops[i] = (uint8_t)ops[random_below(random, batch->wide_operands ? 3 : 6)];
-        fixture_store(fixture, fixture->keys, i, random_below(random, KEYS));
-    }
-    for (uint32_t i = 0; i < batch->count * model->numbers; i++) {
-        const uint32_t bits = draw_32(random);
-        if (batch->wide_operands) {
-            ((uint32_t *)fixture->values)[i] = bits;
-        } else {
-            ((uint16_t *)fixture->values)[i] = nearest((double)float_of(bits), model->is_bf16);
+    const uint64_t key = row_world_key(world, i);
+    const uint32_t numbers = world->value_bytes / 2, op = row_world_op(batch, i);
+    uint16_t *row = (uint16_t *)(void *)world->rows[key];
+    if (op == SW_DELETE) {
+        world->present[key] = false;
+        memset(row, 0, ROW_MAX);
+    } else if (op == SW_SET) {
+        world->present[key] = true;
+        memcpy(row, row_world_operand(world, i), world->value_bytes);
+    } else if (op == SW_ADD_F16 || op == SW_ADD_BF16 || (op != SW_GET && world->present[key])) {
+        world->present[key] = true;
+        for (uint32_t k = 0; k < numbers; k++) {
+            /* a sum of 64 bits is exact, or wide enough that rounding twice rounds once to 32 */
+            const uint64_t at = (uint64_t)i * numbers + k;
+            volatile float sum =
+                (float)(as_double(row[k], is_bf16) +
+                        (double)operand_at(batch->values, at, is_bf16, batch->wide_operands));
+            row[k] = nearest((double)sum, is_bf16);
         }
     }
+}
+
+static struct sw_batch draw_batch(struct row_world *world, bool is_bf16)
+{
+    const enum sw_op add = is_bf16 ? SW_ADD_BF16 : SW_ADD_F16;
+    const enum sw_op present = is_bf16 ? SW_ADD_PRESENT_BF16 : SW_ADD_PRESENT_F16;
+    const enum sw_op ops[] = {add, add, present, SW_SET, SW_GET, SW_DELETE};
+    struct fixture *fixture = &world->fixture;
+    struct random *random = &world->random;
+    struct sw_batch batch = fixture_batch(fixture, SW_GET, 1);
+    batch.ops = fixture->ops;
+    batch.wide_operands = random_below(random, 2) == 0;
+    batch.count += (uint32_t)random_below(random, batch.wide_operands ? SUMS_MAX / 2 : SUMS_MAX);
+    for (uint32_t i = 0; i < batch.count; i++) {
+        fixture->ops[i] = (uint8_t)ops[random_below(random, batch.wide_operands ? 3 : 6)];
+        fixture_store(fixture, fixture->keys, i, random_below(random, KEYS));
+    }
+    for (uint32_t i = 0; i < batch.count * world->value_bytes / 2; i++) {
+        const uint32_t bits = draw_32(random);
+        if (batch.wide_operands) {
+            ((uint32_t *)fixture->values)[i] = bits;
+        } else {
+            ((uint16_t *)fixture->values)[i] = nearest((double)float_of(bits), is_bf16);
+        }
+    }
+    return batch;
 }
 
 /* Every answer and every row is bit for bit what one operation after the other makes. */
 static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes, bool is_bf16)
 {
-    static struct model model;
-    struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, slot_bits);
-    struct random random = random_of(slot_bits + value_bytes + is_bf16);
-    struct fixture fixture;
-    struct sw_batch batch;
-    memset(&model, 0, sizeof(model));
-    model.numbers = value_bytes / 2;
-    model.is_bf16 = is_bf16;
-    config.value_bytes = value_bytes;
-    config.batch_ops_max = OPS;
-    fixture_open(&fixture, &config);
+    static struct row_world world;
+    row_world_open(&world, slot_bits, value_bytes, 0, 0);
     for (int step = 0; step < 5; step++) {
-        draw_batch(&fixture, &model, &batch, &random);
-        cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+        const struct sw_batch batch = draw_batch(&world, is_bf16);
+        struct sw_batch run = batch;
+        must_run(world.fixture.queue, &run);
         for (uint32_t i = 0; i < batch.count; i++) {
-            const uint64_t key = fixture_load(&fixture, fixture.keys, i);
-            const uint64_t first = (uint64_t)i * model.numbers;
-            const enum sw_op op = (enum sw_op)fixture.ops[i];
-            const uint16_t *before = (const uint16_t *)fixture.previous + first;
-            cr_assert_eq(fixture.found[i / 64] >> (i % 64) & 1, model.present[key]);
-            for (uint32_t k = 0; k < model.numbers; k++) {
-                const uint16_t was = model.present[key] ? model.rows[key][k] : 0;
-                cr_assert_eq(before[k], was, "operation %u (op %d), number %u: %04x, not %04x", i,
-                             (int)op, k, before[k], was);
-            }
-            if (op == SW_DELETE) {
-                model.present[key] = false;
-            } else if (op == SW_SET) {
-                model.present[key] = true;
-                memcpy(model.rows[key], (const uint16_t *)fixture.values + first, value_bytes);
-            } else if (op == SW_ADD_F16 || op == SW_ADD_BF16 ||
-                       (op != SW_GET && model.present[key])) {
-                model_add(&model, key, fixture.values, first, batch.wide_operands);
-            }
+            row_world_answer(&world, &batch, i);
+            model_apply(&world, &batch, i, is_bf16);
         }
     }
-    fixture_close(&fixture);
+    fixture_close(&world.fixture);
 }
 
 Test(row_sums, in_order)

@@ -50,11 +50,6 @@ Test(rows, refused_in_words)
         must_refuse(&config, SW_E_INVALID, "gpu+host");
     }
     config = rows_config(64, 0);
-    config.rows_in = SW_ROWS_IN_GPU;
-    config.rows_gpu_bytes = 0;
-    config.rows_max = 5;
-    must_refuse(&config, SW_E_INVALID, "rows");
-    config = rows_config(64, 0);
     config.rows_in = SW_ROWS_IN_HOST;
     must_refuse(&config, SW_E_INVALID, "a place for rows");
 }
