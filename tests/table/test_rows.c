@@ -4,14 +4,7 @@
  * are given back and taken again, limits, growth and shrinking. The suites of integers run again
  * with rows (engines.txt).
  */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "table/image.h"
-#include "tests/support/must.h"
-#include "tests/support/table_fixture.h"
-#include "tests/support/tested.h"
 #include "tests/table/row_model.h"
 
 TestSuite(rows, .timeout = 120);
@@ -164,71 +157,34 @@ Test(rows, every_small_batch_of_two_rows)
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-#define SUM_OPS 200U
-
 /* Random batches of sums on few keys: every answer and every row is bit for bit what one operation
  * after the other makes. */
 static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes)
 {
-    static const enum sw_op ops[] = {SW_GET,
-                                     SW_SET,
-                                     SW_DELETE,
-                                     SW_ADD_F32,
-                                     SW_ADD_F32,
-                                     SW_ADD_U32,
-                                     SW_ADD_PRESENT_F32,
-                                     SW_ADD_PRESENT_U32,
-                                     SW_OR,
-                                     SW_XOR,
-                                     SW_AND,
-                                     SW_ANDNOT,
-                                     SW_ADD_U64,
-                                     SW_ADD_PRESENT_U64,
-                                     SW_ADD_F64,
-                                     SW_ADD_PRESENT_F64};
+    static const uint8_t ops[] = {
+        SW_GET,     SW_SET,     SW_DELETE,          SW_ADD_F32,         SW_ADD_F32, SW_ADD_U32,
+        SW_OR,      SW_XOR,     SW_ADD_PRESENT_F32, SW_ADD_PRESENT_U32, SW_AND,     SW_ANDNOT,
+        SW_ADD_U64, SW_ADD_F64, SW_ADD_PRESENT_U64, SW_ADD_PRESENT_F64};
     const uint32_t choices = value_bytes % 8 == 0 ? 16 : 12;
-    static struct sums sums;
-    static uint32_t before[SUM_WORDS_MAX];
-    struct sw_table_config config = rows_config(slot_bits, value_bytes);
-    struct random random = random_of(slot_bits + value_bytes);
-    struct fixture fixture;
-    config.batch_ops_max = SUM_OPS;
-    fixture_open(&fixture, &config);
-    memset(&sums, 0, sizeof(sums));
-    sums.words = value_bytes / 4;
+    static struct row_world world;
+    row_world_open(&world, slot_bits, value_bytes, 0, 0);
     for (uint32_t step = 0; step < 20; step += tested_share()) {
-        const uint32_t count = 1 + (uint32_t)random_below(&random, SUM_OPS);
-        const bool deletes = random_below(&random, 2) == 0;
-        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                                 .ops = fixture.ops,
-                                 .count = count,
-                                 .keys = fixture.keys,
-                                 .values = fixture.values,
-                                 .previous = fixture.previous,
-                                 .found = fixture.found};
-        for (uint32_t i = 0; i < count; i++) {
-            fixture.ops[i] = (uint8_t)ops[random_below(&random, choices)];
-            fixture.ops[i] = fixture.ops[i] == SW_DELETE && !deletes ? SW_SET : fixture.ops[i];
-            fixture_store(&fixture, fixture.keys, i, random_below(&random, SUM_KEYS));
-            for (uint32_t w = 0; w < sums.words; w++) {
-                ((uint32_t *)fixture.values)[i * sums.words + w] = draw_word(&random);
-            }
+        const bool deletes = random_below(&world.random, 2) == 0;
+        struct sw_batch batch = row_world_batch(&world, ops[random_below(&world.random, choices)]);
+        for (uint32_t i = 0; i < batch.count; i++) {
+            const uint8_t op = ops[random_below(&world.random, choices)];
+            world.fixture.ops[i] = op == SW_DELETE && !deletes ? SW_SET : op;
+            draw_operand(&world, i);
         }
-        must_run(fixture.queue, &batch);
-        for (uint32_t i = 0; i < count; i++) {
-            const uint32_t *row = (const uint32_t *)fixture.previous + i * sums.words;
-            bool was = model_apply(&sums, (enum sw_op)fixture.ops[i],
-                                   fixture_load(&fixture, fixture.keys, i),
-                                   (const uint32_t *)fixture.values + i * sums.words, before);
-            cr_assert_eq(fixture.found[i / 64] >> (i % 64) & 1, was, "operation %u", i);
-            for (uint32_t w = 0; w < sums.words; w++) {
-                cr_assert_eq(row[w], before[w], "operation %u (op %u), word %u: %08x, not %08x", i,
-                             fixture.ops[i], w, row[w], before[w]);
-            }
+        must_run(world.fixture.queue, &batch);
+        for (uint32_t i = 0; i < batch.count; i++) {
+            row_world_answer(&world, &batch, i);
+            model_apply(&world, row_world_op(&batch, i), row_world_key(&world, i),
+                        row_world_operand(&world, i));
         }
-        must_check(fixture.table);
+        must_check(world.fixture.table);
     }
-    fixture_close(&fixture);
+    fixture_close(&world.fixture);
 }
 
 Test(rows, sums_in_order)
@@ -242,46 +198,28 @@ Test(rows, sums_in_order)
 #define FEW_OPS 50U
 
 /* Carries out a batch group by group, and notes which groups a table of FEW_ROWS refuses. */
-static void model_groups(struct sums *sums, const struct fixture *fixture,
-                         const struct sw_batch *batch, bool *refused)
+static void model_groups(struct row_world *world, const struct sw_batch *batch, bool *refused)
 {
-    static uint32_t before[SUM_WORDS_MAX];
     uint32_t i = 0;
     for (uint32_t g = 0; g < batch->group_count; g++) {
         uint32_t entries = 0;
-        bool after[SUM_KEYS];
-        memcpy(after, sums->present, sizeof(after));
+        bool after[KEYS];
+        memcpy(after, world->present, sizeof(after));
         for (uint32_t j = i; j < batch->group_ends[g]; j++) {
-            after[fixture_load(fixture, fixture->keys, j)] |=
+            after[row_world_key(world, j)] |=
                 batch->op != SW_SET_PRESENT && batch->op != SW_ADD_PRESENT_F32;
         }
         bool inserts = false;
-        for (uint32_t k = 0; k < SUM_KEYS; k++) {
+        for (uint32_t k = 0; k < KEYS; k++) {
             entries += after[k];
-            inserts = inserts || after[k] != sums->present[k];
+            inserts = inserts || after[k] != world->present[k];
         }
         refused[g] = inserts && entries > FEW_ROWS;
         for (; i < batch->group_ends[g]; i++) {
             if (!refused[g]) {
-                model_apply(sums, batch->op, fixture_load(fixture, fixture->keys, i),
-                            (const uint32_t *)fixture->values + i * sums->words, before);
+                model_apply(world, batch->op, row_world_key(world, i), row_world_operand(world, i));
             }
         }
-    }
-}
-
-static void compare_rows(struct fixture *fixture, const struct sums *sums)
-{
-    struct sw_batch batch = fixture_batch(fixture, SW_GET, SUM_KEYS);
-    for (uint32_t k = 0; k < SUM_KEYS; k++) {
-        fixture_store(fixture, fixture->keys, k, k);
-    }
-    must_run(fixture->queue, &batch);
-    for (uint32_t k = 0; k < SUM_KEYS; k++) {
-        cr_assert_eq(fixture->found[0] >> k & 1, sums->present[k], "key %u", k);
-        cr_assert(!sums->present[k] || memcmp((const uint32_t *)fixture->previous + k * sums->words,
-                                              sums->rows[k], sums->words * sizeof(uint32_t)) == 0,
-                  "the row of key %u", k);
     }
 }
 
@@ -293,52 +231,45 @@ static void without_answers(uint32_t slot_bits, uint32_t value_bytes)
 {
     static const enum sw_op ops[] = {SW_SET,     SW_SET,     SW_SET_ABSENT,     SW_SET_PRESENT,
                                      SW_ADD_F32, SW_ADD_F32, SW_ADD_PRESENT_F32};
-    static struct sums sums;
+    static struct row_world world;
+    struct fixture *fixture = &world.fixture;
+    struct random *random = &world.random;
     bool refused[FEW_OPS];
-    struct sw_table_config config = rows_config(slot_bits, value_bytes);
-    struct random random = random_of(3 * slot_bits + value_bytes);
-    struct fixture fixture;
-    config.batch_ops_max = FEW_OPS;
-    config.rows_max = FEW_ROWS;
-    fixture_open(&fixture, &config);
-    memset(&sums, 0, sizeof(sums));
-    sums.words = value_bytes / 4;
-    for (uint32_t step = 0; step < 40; step += tested_share()) {
-        const uint32_t most = random_below(&random, 2) == 0 ? FEW_ROWS : FEW_OPS;
-        const uint32_t keys = random_below(&random, 2) == 0 ? 2 : SUM_KEYS;
+    row_world_open(&world, slot_bits, value_bytes, 0, FEW_ROWS);
+    for (uint32_t step = 0; step < STEPS; step += tested_share()) {
+        const uint32_t most = random_below(random, 2) == 0 ? FEW_ROWS : FEW_OPS;
+        const uint32_t keys = random_below(random, 2) == 0 ? 2 : KEYS;
         struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                                 .op = ops[random_below(&random, sizeof(ops) / sizeof(ops[0]))],
-                                 .count = 1 + (uint32_t)random_below(&random, most),
-                                 .keys = fixture.keys,
-                                 .values = fixture.values,
-                                 .group_ends = fixture.group_ends,
-                                 .group_refused = fixture.group_refused};
-        if (random_below(&random, 8) == 0) {
-            must_clear(fixture.queue);
-            memset(sums.present, 0, sizeof(sums.present));
+                                 .op = ops[random_below(random, sizeof(ops) / sizeof(ops[0]))],
+                                 .count = 1 + (uint32_t)random_below(random, most),
+                                 .keys = fixture->keys,
+                                 .values = fixture->values,
+                                 .group_ends = fixture->group_ends,
+                                 .group_refused = fixture->group_refused};
+        if (random_below(random, 8) == 0) {
+            must_clear(fixture->queue);
+            memset(world.present, 0, sizeof(world.present));
+            memset(world.rows, 0, sizeof(world.rows));
         }
         for (uint32_t i = 0; i < batch.count; i++) {
-            fixture_store(&fixture, fixture.keys, i, random_below(&random, keys));
-            for (uint32_t w = 0; w < sums.words; w++) {
-                ((uint32_t *)fixture.values)[i * sums.words + w] = draw_word(&random);
-            }
-            if (i + 1 == batch.count || random_below(&random, 3) == 0) {
-                fixture.group_ends[batch.group_count++] = i + 1;
+            fixture_store(fixture, fixture->keys, i, random_below(random, keys));
+            draw_operand(&world, i);
+            if (i + 1 == batch.count || random_below(random, 3) == 0) {
+                fixture->group_ends[batch.group_count++] = i + 1;
             }
         }
-        model_groups(&sums, &fixture, &batch, refused);
-        const int status = sw_batch_run(fixture.queue, &batch);
+        model_groups(&world, &batch, refused);
+        const int status = sw_batch_run(fixture->queue, &batch);
         bool any = false;
         for (uint32_t g = 0; g < batch.group_count; g++) {
-            cr_assert_eq(fixture.group_refused[g], refused[g], "group %u of a batch of op %u", g,
+            cr_assert_eq(fixture->group_refused[g], refused[g], "group %u of a batch of op %u", g,
                          batch.op);
             any = any || refused[g];
         }
         cr_assert_eq(status, any ? SW_E_FULL : SW_OK);
-        compare_rows(&fixture, &sums);
-        must_check(fixture.table);
+        row_world_check(&world);
     }
-    fixture_close(&fixture);
+    fixture_close(fixture);
 }
 
 Test(rows, without_answers)
