@@ -15,7 +15,7 @@
 #define KEYS 100
 
 struct script {
-    void (*answer)(int fd, const struct sw_request *request, struct sw_reply *reply);
+    void (*answer)(int fd, struct sw_reply *reply);
     bool greets;
 };
 
@@ -30,15 +30,14 @@ static void run_script(int fd, void *user)
     }
     if (sw_fake_read(fd, &request, body, sizeof(body))) {
         struct sw_reply reply = sw_fake_ok(&request);
-        script->answer(fd, &request, &reply);
+        script->answer(fd, &reply);
     }
 }
 
 /* Gets KEYS keys from such a server; returns the code, and checks that it sticks if it should.
  * timeout_ms: 0 for the usual one. */
-static int get_within(int timeout_ms,
-                      void (*answer)(int, const struct sw_request *, struct sw_reply *),
-                      bool sticks, char *text, size_t text_bytes)
+static int get_within(int timeout_ms, void (*answer)(int, struct sw_reply *), bool sticks,
+                      char *text, size_t text_bytes)
 {
     struct script script = {answer, true};
     struct sw_fake_server server;
@@ -61,8 +60,8 @@ static int get_within(int timeout_ms,
     return rc;
 }
 
-static int get_from(void (*answer)(int, const struct sw_request *, struct sw_reply *), bool sticks,
-                    char *text, size_t text_bytes)
+static int get_from(void (*answer)(int, struct sw_reply *), bool sticks, char *text,
+                    size_t text_bytes)
 {
     return get_within(0, answer, sticks, text, text_bytes);
 }
@@ -72,111 +71,65 @@ static size_t body_bytes(const struct sw_reply *reply)
     return (size_t)sw_reply_layout(reply, SW_OPERATION_GET).bytes;
 }
 
-static void good(int fd, const struct sw_request *request, struct sw_reply *reply)
+/* Sends the reply with the body of its layout, and `more` bytes behind it. */
+static void reply_with(int fd, const struct sw_reply *reply, int more)
 {
     uint8_t body[4096] = {0};
-    (void)request;
-    sw_fake_reply(fd, reply, body, body_bytes(reply));
+    sw_fake_reply(fd, reply, body, body_bytes(reply) + (size_t)more);
 }
-static void wrong_id(int fd, const struct sw_request *request, struct sw_reply *reply)
+
+static void refuse(struct sw_reply *reply, uint32_t status, const char *message)
 {
-    reply->request_id += 7;
-    good(fd, request, reply);
+    *reply = (struct sw_reply){.request_id = reply->request_id, .status = status};
+    snprintf(reply->message, sizeof(reply->message), "%s", message);
 }
-static void stale_id(int fd, const struct sw_request *request, struct sw_reply *reply)
+
+static void good(int fd, struct sw_reply *reply)
 {
-    reply->request_id -= 1; /* HELLO's, answered already */
-    good(fd, request, reply);
+    reply_with(fd, reply, 0);
 }
-static void zero_id(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    reply->request_id = 0;
-    good(fd, request, reply);
-}
-static void wrong_value_width(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    reply->value_bytes = 4;
-    good(fd, request, reply);
-}
-static void wrong_key_width(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    reply->key_bytes = 4;
-    good(fd, request, reply);
-}
-static void wrong_count(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    reply->count = KEYS + 64;
-    good(fd, request, reply);
-}
-static void no_values(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    reply->has_values = false;
-    good(fd, request, reply);
-}
-static void no_found(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    reply->lacks_found = true;
-    good(fd, request, reply);
-}
-static void too_many_hits(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    reply->hits = KEYS + 1;
-    good(fd, request, reply);
-}
-static void too_many_overflows(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    uint8_t body[4096] = {0};
-    (void)request;
-    reply->overflows = 1; /* of a GET */
-    sw_fake_reply(fd, reply, body, body_bytes(reply));
-}
-static void body_too_long(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    uint8_t body[4096] = {0};
-    (void)request;
-    sw_fake_reply(fd, reply, body, body_bytes(reply) + 64);
-}
-static void body_too_short(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    uint8_t body[4096] = {0};
-    (void)request;
-    sw_fake_reply(fd, reply, body, body_bytes(reply) - 64);
-}
-static void body_absent(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    (void)request;
-    sw_fake_reply(fd, reply, NULL, 0);
-}
-static void body_huge(int fd, const struct sw_request *request, struct sw_reply *reply)
+
+/* The name of a lie, the change that makes it, and a word of what the client says of it. */
+#define LIES(X)                                                                          \
+    X(wrong_id, reply->request_id += 7, "that the client did not send")                  \
+    X(id_of_an_answered_request, reply->request_id -= 1, "that the client did not send") \
+    X(id_zero, reply->request_id = 0, "that the client did not send")                    \
+    X(value_width, reply->value_bytes = 4, "width")                                      \
+    X(key_width, reply->key_bytes = 4, "width")                                          \
+    X(count, reply->count = KEYS + 64, "number of keys")                                 \
+    X(no_values, reply->has_values = false, "lacks")                                     \
+    X(no_found_bitmap, reply->lacks_found = true, "lacks the found bitmap")              \
+    X(hits, reply->hits = KEYS + 1, "hits")                                              \
+    X(overflows_of_a_get, reply->overflows = 1, "overflows")                             \
+    X(body_too_long, more = 64, "body length")                                           \
+    X(body_too_short, more = -64, "body length")                                         \
+    X(body_absent, more = -(int)body_bytes(reply), "body length")                        \
+    X(unknown_status, refuse(reply, 99, ""), "status")                                   \
+    X(refusal_with_a_body, (refuse(reply, SW_REPLY_SERVER_ERROR, ""), more = 64), "body")
+#define LIE(name, change, says)                      \
+    static void name(int fd, struct sw_reply *reply) \
+    {                                                \
+        int more = 0;                                \
+        change;                                      \
+        reply_with(fd, reply, more);                 \
+    }
+LIES(LIE)
+#undef LIE
+
+static void body_huge(int fd, struct sw_reply *reply)
 {
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
-    (void)request;
     int size = sw_reply_encode(reply, UINT64_C(1) << 60, head, sizeof(head));
     sw_fake_write(fd, head, (size_t)size);
 }
-static void unknown_status(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void bad_magic(int fd, struct sw_reply *reply)
 {
-    (void)request;
-    *reply = (struct sw_reply){.request_id = reply->request_id, .status = 99};
-    sw_fake_reply(fd, reply, NULL, 0);
-}
-static void refusal_with_body(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    uint8_t body[64] = {0};
-    (void)request;
-    *reply = (struct sw_reply){.request_id = reply->request_id, .status = SW_REPLY_SERVER_ERROR};
-    sw_fake_reply(fd, reply, body, sizeof(body));
-}
-static void bad_magic(int fd, const struct sw_request *request, struct sw_reply *reply)
-{
-    (void)request;
     (void)reply;
     sw_fake_write(fd, "-ERR what\r\n", 11);
 }
-static void bad_header(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void bad_header(int fd, struct sw_reply *reply)
 {
     uint8_t bytes[64] = {0xD5, 'S', 'W', 1, 48};
-    (void)request;
     (void)reply;
     memset(bytes + 16, 0xFF, 48);
     sw_fake_write(fd, bytes, sizeof(bytes));
@@ -186,25 +139,13 @@ Test(misbehave, lies_are_protocol_errors)
 {
     static const struct {
         const char *name;
-        void (*answer)(int, const struct sw_request *, struct sw_reply *);
+        void (*answer)(int, struct sw_reply *);
         const char *says;
     } lies[] = {
-        {"wrong id", wrong_id, "that the client did not send"},
-        {"id of an answered request", stale_id, "that the client did not send"},
-        {"id zero", zero_id, "that the client did not send"},
-        {"value width", wrong_value_width, "width"},
-        {"key width", wrong_key_width, "width"},
-        {"count", wrong_count, "number of keys"},
-        {"no values", no_values, "lacks"},
-        {"no found bitmap", no_found, "lacks the found bitmap"},
-        {"hits", too_many_hits, "hits"},
-        {"overflows", too_many_overflows, "overflows"},
-        {"body too long", body_too_long, "body length"},
-        {"body too short", body_too_short, "body length"},
-        {"body absent", body_absent, "body length"},
-        {"body huge", body_huge, "too large"},
-        {"unknown status", unknown_status, "status"},
-        {"refusal with a body", refusal_with_body, "body"},
+#define ROW(name, change, says) {#name, name, says},
+        LIES(ROW)
+#undef ROW
+            {"body huge", body_huge, "too large"},
         {"bad magic", bad_magic, "magic"},
         {"bad header", bad_header, "header"},
     };
@@ -219,34 +160,30 @@ Test(misbehave, lies_are_protocol_errors)
                  text);
 }
 
-static void close_at_once(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void close_at_once(int fd, struct sw_reply *reply)
 {
     (void)fd;
-    (void)request;
     (void)reply;
 }
-static void close_in_head(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void close_in_head(int fd, struct sw_reply *reply)
 {
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
-    (void)request;
     sw_reply_encode(reply, body_bytes(reply), head, sizeof(head));
     sw_fake_write(fd, head, 20);
 }
-static void close_in_body(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void close_in_body(int fd, struct sw_reply *reply)
 {
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     uint8_t body[4096] = {0};
-    (void)request;
     int size = sw_reply_encode(reply, body_bytes(reply), head, sizeof(head));
     sw_fake_write(fd, head, (size_t)size);
     sw_fake_write(fd, body, body_bytes(reply) - 1);
 }
-static void end_of_connection(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void end_of_connection(int fd, struct sw_reply *reply)
 {
-    (void)request;
-    *reply =
-        (struct sw_reply){.status = SW_REPLY_TIMED_OUT, .message = "half a frame for too long"};
-    sw_fake_reply(fd, reply, NULL, 0);
+    refuse(reply, SW_REPLY_TIMED_OUT, "half a frame for too long");
+    reply->request_id = 0;
+    good(fd, reply);
 }
 
 Test(misbehave, closing_is_a_connection_error)
@@ -260,25 +197,20 @@ Test(misbehave, closing_is_a_connection_error)
     cr_expect(strstr(text, "half a frame for too long") != NULL, "%s", text);
 }
 
-static void full(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void full(int fd, struct sw_reply *reply)
 {
-    (void)request;
-    *reply = (struct sw_reply){.request_id = reply->request_id,
-                               .status = SW_REPLY_OUT_OF_MEMORY,
-                               .message = "no room\nleft"};
-    sw_fake_reply(fd, reply, NULL, 0);
+    refuse(reply, SW_REPLY_OUT_OF_MEMORY, "no room\nleft");
+    good(fd, reply);
 }
-static void stopping(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void stopping(int fd, struct sw_reply *reply)
 {
-    (void)request;
-    *reply = (struct sw_reply){.request_id = reply->request_id, .status = SW_REPLY_SHUTTING_DOWN};
-    sw_fake_reply(fd, reply, NULL, 0);
+    refuse(reply, SW_REPLY_SHUTTING_DOWN, "");
+    good(fd, reply);
 }
-static void bad_request(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void bad_request(int fd, struct sw_reply *reply)
 {
-    (void)request;
-    *reply = (struct sw_reply){.request_id = reply->request_id, .status = SW_REPLY_BAD_REQUEST};
-    sw_fake_reply(fd, reply, NULL, 0);
+    refuse(reply, SW_REPLY_BAD_REQUEST, "");
+    good(fd, reply);
 }
 
 Test(misbehave, refusals_leave_the_connection_usable)
@@ -290,10 +222,9 @@ Test(misbehave, refusals_leave_the_connection_usable)
     cr_expect_eq(get_from(bad_request, false, text, sizeof(text)), SHERWOOD_E_REQUEST);
 }
 
-static void silence(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void silence(int fd, struct sw_reply *reply)
 {
     char byte;
-    (void)request;
     (void)reply;
     (void)!read(fd, &byte, 1); /* until the client closes */
 }
@@ -306,10 +237,9 @@ Test(misbehave, silence_times_out)
 }
 
 /* One byte each 250 ms: slower than the timeout of 2 s as a whole, but it moves. */
-static void trickle(int fd, const struct sw_request *request, struct sw_reply *reply)
+static void trickle(int fd, struct sw_reply *reply)
 {
     uint8_t frame[4096 + SW_FRAME_HEAD_BYTES_MAX] = {0};
-    (void)request;
     size_t size = (size_t)sw_reply_encode(reply, body_bytes(reply), frame, sizeof(frame));
     size += body_bytes(reply);
     for (size_t i = 0; i < 9; i++) {
