@@ -295,7 +295,7 @@ Test(wal_replay, a_table_that_is_too_small)
     const struct sw_recover how = {
         .directory = &s.directory, .table = small, .shape = {8, 8, SW_ENGINE_ROBIN_HOOD, 0}};
     cr_assert_eq(sw_recover(&how, reason), -1);
-    cr_assert_not_null(strstr(reason, "raise --max-capacity"), "%s", reason);
+    cr_assert_not_null(strstr(reason, "start with a larger --max-capacity"), "%s", reason);
     sw_table_destroy(small);
     sw_directory_close(&s.directory);
 }
