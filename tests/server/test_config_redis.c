@@ -28,6 +28,18 @@ static const char *error_of(const char *text, struct sw_config *config)
     return behind;
 }
 
+/* Each row: a line behind `first`, and the error that it must have. */
+static void expect_errors(const char *first, const char *const rows[][2], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct sw_config config;
+        char text[256], wanted[256];
+        snprintf(text, sizeof(text), "%s\n%s\n", first, rows[i][0]);
+        snprintf(wanted, sizeof(wanted), ":2: %s", rows[i][1]);
+        cr_assert_str_eq(error_of(text, &config), wanted, "%s", rows[i][0]);
+    }
+}
+
 #define FORM "an option and its value have '=' between them: "
 
 Test(config_redis, a_line_without_an_equals_sign_names_the_form_and_the_section)
@@ -46,13 +58,7 @@ Test(config_redis, a_line_without_an_equals_sign_names_the_form_and_the_section)
         {"slowlog-max-len 128\r", FORM "write 'slowlog-max-len = 128' in [server]"},
         {"some words", "the line is neither [section], name = value nor a comment (# or ;)"},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct sw_config config;
-        char text[256], wanted[256];
-        snprintf(text, sizeof(text), "# x\n%s\n", rows[i][0]);
-        snprintf(wanted, sizeof(wanted), ":2: %s", rows[i][1]);
-        cr_assert_str_eq(error_of(text, &config), wanted, "%s", rows[i][0]);
-    }
+    expect_errors("# x", rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 Test(config_redis, an_option_of_redis_names_the_one_that_corresponds)
@@ -75,13 +81,7 @@ Test(config_redis, an_option_of_redis_names_the_one_that_corresponds)
         {"unixsocket = /run/x", "'unixsocket' is an option of redis: write 'unix-socket = PATH' "
                                 "in [server]"},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct sw_config config;
-        char text[256], wanted[256];
-        snprintf(text, sizeof(text), "[server]\n%s\n", rows[i][0]);
-        snprintf(wanted, sizeof(wanted), ":2: %s", rows[i][1]);
-        cr_assert_str_eq(error_of(text, &config), wanted, "%s", rows[i][0]);
-    }
+    expect_errors("[server]", rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 Test(config_redis, quotes_and_comments_of_redis_are_refused)
@@ -95,12 +95,7 @@ Test(config_redis, quotes_and_comments_of_redis_are_refused)
          "option 'unix-socket': a comment after a value begins with ';', not with '#'"},
     };
     struct sw_config config;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char text[256], wanted[256];
-        snprintf(text, sizeof(text), "[server]\n%s\n", rows[i][0]);
-        snprintf(wanted, sizeof(wanted), ":2: %s", rows[i][1]);
-        cr_assert_str_eq(error_of(text, &config), wanted, "%s", rows[i][0]);
-    }
+    expect_errors("[server]", rows, sizeof(rows) / sizeof(rows[0]));
     cr_assert_str_eq(error_of("[server]\nunix-socket = /tmp/a#b'c\" ; x\nport: 5\n", &config), "");
     cr_assert_str_eq(config.unix_socket, "/tmp/a#b'c\"");
     cr_assert_eq(config.port, 5);

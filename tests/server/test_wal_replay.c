@@ -228,6 +228,19 @@ Test(wal_replay, the_same_table_of_u32_bucket_by_bucket)
     check_width(64);
 }
 
+/* Sets 100 keys from `first` on and logs the batch. Returns its status. */
+static int set_100(struct sample *s, uint64_t first)
+{
+    uint64_t *keys = (uint64_t *)(void *)s->memory;
+    for (uint64_t k = 0; k < 100; k++) {
+        keys[k] = keys[128 + k] = first + k;
+    }
+    struct sw_batch batch = {.op = SW_SET, .count = 100, .keys = keys, .values = keys + 128};
+    const int status = sw_batch_run(s->queue, &batch);
+    log_it(s, &batch, false);
+    return status;
+}
+
 static void count_call(void *count)
 {
     (*(int *)count)++;
@@ -242,17 +255,7 @@ Test(wal_replay, who_replays_hears_of_every_segment)
     begin(&s, 128);
     start(&s);
     for (uint64_t i = 0; i < 100; i++) {
-        uint64_t *keys = (uint64_t *)(void *)s.memory;
-        for (uint64_t k = 0; k < 100; k++) {
-            keys[k] = keys[128 + k] = i;
-        }
-        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                                 .op = SW_SET,
-                                 .count = 100,
-                                 .keys = keys,
-                                 .values = keys + 128};
-        cr_assert_eq(sw_batch_run(s.queue, &batch), SW_OK);
-        log_it(&s, &batch, false);
+        cr_assert_eq(set_100(&s, i), SW_OK);
     }
     stop(&s);
     sw_table_destroy(s.table);
@@ -274,19 +277,8 @@ Test(wal_replay, a_table_that_is_too_small)
     char reason[SW_WAL_REASON_BYTES] = "";
     begin(&s, 128);
     start(&s);
-    for (int i = 0; i < 40; i++) {
-        uint64_t *keys = (uint64_t *)(void *)s.memory;
-        for (uint64_t k = 0; k < 100; k++) {
-            keys[k] = keys[128 + k] = (uint64_t)i * 100 + k;
-        }
-        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                                 .op = SW_SET,
-                                 .count = 100,
-                                 .keys = keys,
-                                 .values = keys + 128};
-        int status = sw_batch_run(s.queue, &batch);
-        log_it(&s, &batch, false);
-        cr_assert(status == SW_OK || i > 30);
+    for (uint64_t i = 0; i < 40; i++) {
+        cr_assert(set_100(&s, i * 100) == SW_OK || i > 30);
     }
     stop(&s);
     sw_table_destroy(s.table);
