@@ -3,9 +3,9 @@
  * test_gate.c - the gate of writes: who is inside while it is closed, and that nobody starves.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 
 #include "server/batch/gate.h"
+#include "tests/support/threads.h"
 
 #define LOOPS 4
 #define TURNS 20000
@@ -114,15 +114,11 @@ Test(gate, nobody_is_inside_beside_who_is_alone)
 {
     static struct world world;
     struct loop loops[LOOPS];
-    pthread_t threads[LOOPS];
     open_world(&world);
     for (uint32_t i = 0; i < LOOPS; i++) {
         loops[i] = (struct loop){&world, i};
-        cr_assert_eq(pthread_create(&threads[i], NULL, run_loop, &loops[i]), 0);
     }
-    for (int i = 0; i < LOOPS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_run(LOOPS, run_loop, loops, sizeof(loops[0]));
     cr_assert_eq(world.alone, LOOPS * TURNS / 16);
     close_world(&world);
 }

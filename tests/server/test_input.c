@@ -5,7 +5,6 @@
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +13,7 @@
 #include "server/limits.h"
 #include "server/net/input.h"
 #include "tests/support/random.h"
+#include "tests/support/threads.h"
 
 enum { MIB = 1 << 20, THREADS = 4 };
 
@@ -240,7 +240,6 @@ Test(input, more_than_there_can_be_is_refused)
 }
 
 struct loop {
-    pthread_t thread;
     uint64_t number;
     struct sw_input_budget *budget;
     uint64_t refused;
@@ -277,10 +276,9 @@ Test(input, loops_share_one_budget)
     random_seed(); /* printed by one */
     for (uint64_t i = 0; i < THREADS; i++) {
         loops[i] = (struct loop){.number = i, .budget = &budget};
-        cr_assert_eq(pthread_create(&loops[i].thread, NULL, grow_and_free, &loops[i]), 0);
     }
+    threads_run(THREADS, grow_and_free, loops, sizeof(loops[0]));
     for (int i = 0; i < THREADS; i++) {
-        pthread_join(loops[i].thread, NULL);
         refused += loops[i].refused;
     }
     cr_assert_eq(sw_input_budget_used(&budget), 0);

@@ -14,6 +14,7 @@
 #include "server/config/options.h"
 #include "server/observe/log.h"
 #include "server/server.h"
+#include "tests/support/threads.h"
 
 enum { KEYS = 3000, THREADS = 4, ROUNDS = 20 };
 
@@ -74,7 +75,6 @@ static struct sherwood *connect_to(const char *address)
 
 struct adder {
     const char *address;
-    pthread_t thread;
 };
 
 /* Adds 1 to every key, ROUNDS times, on a connection of its own. */
@@ -104,11 +104,8 @@ Test(server, sums_of_many_connections_are_exact)
     static uint64_t keys[KEYS], values[KEYS], found[KEYS / 64 + 1];
     for (int t = 0; t < THREADS; t++) {
         adders[t].address = address;
-        cr_assert_eq(pthread_create(&adders[t].thread, NULL, add_ones, &adders[t]), 0);
     }
-    for (int t = 0; t < THREADS; t++) {
-        pthread_join(adders[t].thread, NULL);
-    }
+    threads_run(THREADS, add_ones, adders, sizeof(adders[0]));
     struct sherwood *client = connect_to(address);
     for (uint64_t i = 0; i < KEYS; i++) {
         keys[i] = i;

@@ -4,13 +4,13 @@
  * again; what a failing disk does to it.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/server/wal_fixture.h"
 #include "tests/support/random.h"
+#include "tests/support/threads.h"
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
@@ -34,16 +34,12 @@ Test(wal, writes_of_many_threads_are_read_in_order)
     static const enum sw_wal_level levels[] = {SW_WAL_ALWAYS, SW_WAL_EVERYSEC, SW_WAL_NO};
     for (int l = 0; l < 3; l++) {
         struct fixture f;
-        pthread_t threads[4];
         struct producer producers[4];
         begin_log(&f, levels[l]);
         for (uint64_t i = 0; i < 4; i++) {
             producers[i] = (struct producer){f.wal, i + 1, 8000, 4};
-            pthread_create(&threads[i], NULL, produce, &producers[i]);
         }
-        for (int i = 0; i < 4; i++) {
-            pthread_join(threads[i], NULL);
-        }
+        threads_run(4, produce, producers, sizeof(producers[0]));
         wait_until(f.wal, 8000);
         struct sw_wal_stats stats;
         sw_wal_stats(f.wal, &stats);

@@ -3,13 +3,13 @@
  * test_watched.c - watched keys: what marks whom, the limit, and marks beside threads that watch.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "server/batch/gate.h"
 #include "server/batch/watched.h"
 #include "table/batch.h"
 #include "tests/support/ops.h"
+#include "tests/support/threads.h"
 
 enum { KEYS_MAX = 8, LOOPS = 4, TURNS = 4000, SHARED_KEYS = 3 };
 
@@ -270,7 +270,6 @@ Test(watched, a_mark_says_whether_somebody_wrote)
 {
     static struct world world;
     struct loop loops[LOOPS];
-    pthread_t threads[LOOPS];
     world = (struct world){.gate = sw_gate_create(LOOPS)};
     world.watched = sw_gate_watched(world.gate);
     for (uint32_t i = 0; i < LOOPS; i++) {
@@ -278,11 +277,8 @@ Test(watched, a_mark_says_whether_somebody_wrote)
     }
     for (uint32_t i = 0; i < LOOPS; i++) {
         loops[i] = (struct loop){&world, i};
-        cr_assert_eq(pthread_create(&threads[i], NULL, run_loop, &loops[i]), 0);
     }
-    for (int i = 0; i < LOOPS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    threads_run(LOOPS, run_loop, loops, sizeof(loops[0]));
     cr_assert_eq(world.kept + world.aborted, LOOPS * TURNS / 8);
     for (int i = 0; i < LOOPS; i++) {
         sw_gate_side_fini(&world.sides[i]);

@@ -8,6 +8,7 @@
 
 #include "table/host/brief_lock.h"
 #include "table/host/parts.h"
+#include "tests/support/threads.h"
 
 TestSuite(brief_lock, .timeout = 60);
 
@@ -49,13 +50,7 @@ Test(brief_lock, one_thread_holds_the_mutex)
 {
     for (uint32_t tries = 0; tries <= 2; tries++) {
         struct contest contest = {.mutex = PTHREAD_MUTEX_INITIALIZER, .tries = tries};
-        pthread_t threads[THREADS];
-        for (int t = 0; t < THREADS; t++) {
-            cr_assert_eq(pthread_create(&threads[t], NULL, take_turns, &contest), 0);
-        }
-        for (int t = 0; t < THREADS; t++) {
-            pthread_join(threads[t], NULL);
-        }
+        threads_run(THREADS, take_turns, &contest, 0);
         cr_assert_eq(contest.turns, (uint64_t)THREADS * TURNS, "%u tries", tries);
     }
 }

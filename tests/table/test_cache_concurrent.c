@@ -4,7 +4,6 @@
  * under ThreadSanitizer too.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "tests/support/io_memory.h"
 #include "tests/support/must.h"
 #include "tests/support/random.h"
+#include "tests/support/threads.h"
 
 TestSuite(cache_concurrent, .timeout = 120);
 
@@ -85,13 +85,11 @@ static void *table_main(void *argument)
 
 static void join_all(struct worker *workers)
 {
-    pthread_t threads[THREADS];
     for (uint32_t t = 0; t < THREADS; t++) {
         workers[t].number = t;
-        cr_assert_eq(pthread_create(&threads[t], NULL, table_main, &workers[t]), 0);
     }
+    threads_run(THREADS, table_main, workers, sizeof(*workers));
     for (uint32_t t = 0; t < THREADS; t++) {
-        pthread_join(threads[t], NULL);
         cr_assert_eq(workers[t].errors, 0, "thread %u saw %llu wrong answers", t,
                      (unsigned long long)workers[t].errors);
     }

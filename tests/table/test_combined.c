@@ -18,6 +18,7 @@
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
+#include "tests/support/threads.h"
 
 TestSuite(combined, .timeout = 120);
 
@@ -231,7 +232,6 @@ static void equal_in_order(const struct sw_table_config *config, bool expires)
     struct kept *kept = calloc((size_t)THREADS * BATCHES, sizeof(*kept));
     struct kept *sorted[THREADS * BATCHES];
     struct writer writers[THREADS];
-    pthread_t threads[THREADS];
     pthread_barrier_t start;
     cr_assert(kept != NULL);
     pthread_barrier_init(&start, NULL, THREADS);
@@ -246,10 +246,9 @@ static void equal_in_order(const struct sw_table_config *config, bool expires)
                                      .expires = expires,
                                      .crowded = config->max_probe == CROWDED_PROBE,
                                      .kept = kept + (size_t)t * BATCHES};
-        cr_assert_eq(pthread_create(&threads[t], NULL, writer_main, &writers[t]), 0);
     }
+    threads_run(THREADS, writer_main, writers, sizeof(writers[0]));
     for (uint32_t t = 0; t < THREADS; t++) {
-        pthread_join(threads[t], NULL);
         cr_assert_eq(writers[t].errors, 0);
     }
     sw_cpu_end_write(cpu);

@@ -4,7 +4,6 @@
  * under ThreadSanitizer too.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "table/robin_hood/cpu/parallel.h"
@@ -13,6 +12,7 @@
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
+#include "tests/support/threads.h"
 
 TestSuite(concurrent, .timeout = 120);
 
@@ -72,14 +72,12 @@ static void *submitter_main(void *argument)
 static void run_threads(struct submitter *submitters, struct sw_table *table, uint32_t ops,
                         uint32_t batches, void (*submit)(struct submitter *))
 {
-    pthread_t threads[THREADS];
     for (uint32_t t = 0; t < THREADS; t++) {
         submitters[t] = (struct submitter){
             .table = table, .number = t, .ops = ops, .batches = batches, .submit = submit};
-        cr_assert_eq(pthread_create(&threads[t], NULL, submitter_main, &submitters[t]), 0);
     }
+    threads_run(THREADS, submitter_main, submitters, sizeof(*submitters));
     for (uint32_t t = 0; t < THREADS; t++) {
-        pthread_join(threads[t], NULL);
         cr_assert_eq(submitters[t].errors, 0, "thread %u saw %llu wrong answers", t,
                      (unsigned long long)submitters[t].errors);
     }

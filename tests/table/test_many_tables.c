@@ -16,6 +16,7 @@
 #include "tests/support/oracle.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
+#include "tests/support/threads.h"
 
 TestSuite(many_tables, .timeout = 120);
 
@@ -186,7 +187,6 @@ Test(many_tables, mixed_tables_equal_their_oracles)
         TABLES / tested_share() < SUBMITTERS ? SUBMITTERS : TABLES / tested_share();
     struct tested_table tables[TABLES];
     struct submitter submitters[SUBMITTERS];
-    pthread_t threads[SUBMITTERS];
     struct sw_sequencer sequencer = {0};
     struct sw_device *device;
     uint64_t writes = 0;
@@ -195,13 +195,10 @@ Test(many_tables, mixed_tables_equal_their_oracles)
     for (uint32_t s = 0; s < SUBMITTERS; s++) {
         submitters[s] =
             (struct submitter){.tables = tables, .count = count, .number = s, .device = device};
-        cr_assert_eq(pthread_create(&threads[s], NULL, submit, &submitters[s]), 0);
     }
+    threads_run(SUBMITTERS, submit, submitters, sizeof(submitters[0]));
     for (uint32_t s = 0; s < SUBMITTERS; s++) {
-        pthread_join(threads[s], NULL);
         writes += submitters[s].writes;
-    }
-    for (uint32_t s = 0; s < SUBMITTERS; s++) {
         cr_assert_eq(submitters[s].errors, 0, "thread %u saw %llu wrong answers", s,
                      (unsigned long long)submitters[s].errors);
     }

@@ -3,11 +3,11 @@
  * test_pool.c - a job runs once on every thread, and what it wrote is seen afterwards.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "table/host/pool.h"
 #include "table/table.h"
+#include "tests/support/threads.h"
 
 TestSuite(pool, .timeout = 60);
 
@@ -71,14 +71,8 @@ static void *contest_main(void *argument)
 Test(pool, one_holder_at_a_time)
 {
     struct contest contest = {0};
-    pthread_t threads[4];
     cr_assert_eq(sw_pool_create(2, &contest.pool), SW_OK);
-    for (int t = 0; t < 4; t++) {
-        cr_assert_eq(pthread_create(&threads[t], NULL, contest_main, &contest), 0);
-    }
-    for (int t = 0; t < 4; t++) {
-        pthread_join(threads[t], NULL);
-    }
+    threads_run(4, contest_main, &contest, 0);
     cr_assert_eq(contest.errors, 0);
     cr_assert_gt(contest.taken, 0);
     sw_pool_destroy(contest.pool);

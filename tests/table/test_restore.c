@@ -3,13 +3,13 @@
  * test_restore.c - a table that is filled as a whole is the one that batches give.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "table/restore.h"
 #include "tests/support/must.h"
 #include "tests/support/tested.h"
+#include "tests/support/threads.h"
 
 #define THREADS 4U
 #define PIECE 1000U
@@ -74,17 +74,6 @@ static void *add_pieces(void *context)
     }
 }
 
-static void add_all(struct adding *adding)
-{
-    pthread_t threads[THREADS];
-    for (unsigned i = 0; i < THREADS; i++) {
-        cr_assert_eq(pthread_create(&threads[i], NULL, add_pieces, adding), 0);
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-}
-
 static void set_all(struct sw_table *table, void *keys, void *values, uint32_t key_bytes,
                     uint64_t count)
 {
@@ -136,7 +125,7 @@ static void check_shape(const struct shape *shape, uint64_t count)
     struct adding adding = {.keys = keys, .values = values, .key_bytes = key_bytes, .count = count};
     struct sw_table_stats stats;
     cr_assert_eq(sw_restore_begin(restored, count, &adding.restore), SW_OK);
-    add_all(&adding);
+    threads_run(THREADS, add_pieces, &adding, 0);
     cr_assert_eq(sw_restore_end(adding.restore, true), SW_OK);
     must_check(restored);
     sw_table_stats(restored, &stats);
@@ -223,7 +212,7 @@ Test(restore, grows_a_table_that_may)
     struct adding adding = {.keys = numbers(4, 100000, false), .key_bytes = 4, .count = 100000};
     adding.values = adding.keys;
     cr_assert_eq(sw_restore_begin(table, adding.count, &adding.restore), SW_OK);
-    add_all(&adding);
+    threads_run(THREADS, add_pieces, &adding, 0);
     cr_assert_eq(sw_restore_end(adding.restore, true), SW_OK);
     const struct sw_table_info info = table_info(table);
     cr_assert_geq(info.capacity_slots, 100000);

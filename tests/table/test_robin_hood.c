@@ -4,12 +4,12 @@
  * whatever the order or the threads of the inserts, and removal in either way restores it.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "table/robin_hood/robin_hood.h"
 #include "tests/support/random.h"
+#include "tests/support/threads.h"
 
 TestSuite(robin_hood, .timeout = 120);
 
@@ -213,16 +213,14 @@ Test(robin_hood, threads_insert_side_by_side)
         struct random random = random_of(seed);
         struct sw_view_s128 view = view_of(slots);
         struct inserter inserters[THREADS];
-        pthread_t threads[THREADS];
         int count = make_entries(&random, entries, 200);
         lay_out(expected, entries, count);
         shuffle(&random, entries, count);
         for (int t = 0; t < THREADS; t++) {
             inserters[t] = (struct inserter){view, entries, t, THREADS, count, 0};
-            cr_assert_eq(pthread_create(&threads[t], NULL, inserter_main, &inserters[t]), 0);
         }
+        threads_run(THREADS, inserter_main, inserters, sizeof(inserters[0]));
         for (int t = 0; t < THREADS; t++) {
-            pthread_join(threads[t], NULL);
             cr_assert_eq(inserters[t].left_over, 0);
         }
         cr_assert(same_buckets(slots, expected), "seed %d", (int)seed);

@@ -4,12 +4,12 @@
  * read is one that some batch wrote, whole.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 
 #include "tests/support/io_memory.h"
 #include "tests/support/must.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
+#include "tests/support/threads.h"
 
 TestSuite(row_readers, .timeout = 120);
 
@@ -68,7 +68,6 @@ Test(row_readers, read_whole_rows_beside_writers)
 {
     struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, 128);
     struct client clients[3];
-    pthread_t threads[3];
     config.value_bytes = WORDS * 4;
     tested_place(&config);
     config.capacity_slots = 16;
@@ -78,10 +77,9 @@ Test(row_readers, read_whole_rows_beside_writers)
     struct sw_table *table = must_create(&config);
     for (uint32_t i = 0; i < 3; i++) {
         clients[i] = (struct client){table, i + 1, 0};
-        cr_assert_eq(pthread_create(&threads[i], NULL, client_main, &clients[i]), 0);
     }
+    threads_run(3, client_main, clients, sizeof(clients[0]));
     for (uint32_t i = 0; i < 3; i++) {
-        pthread_join(threads[i], NULL);
         cr_assert_eq(clients[i].wrong, 0, "client %u", i);
     }
     must_check(table);

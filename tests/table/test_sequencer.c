@@ -4,11 +4,11 @@
  * numbers of one table ascend in the order of its writes.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "table/sequencer.h"
 #include "tests/support/must.h"
+#include "tests/support/threads.h"
 
 #define TABLES 3
 #define WRITES 2000
@@ -73,16 +73,12 @@ Test(sequencer, numbers_each_write_once)
                                                    SW_ENGINE_CACHE};
     struct sw_sequencer sequencer = {0};
     struct writer writers[TABLES];
-    pthread_t threads[TABLES];
     uint8_t *taken = calloc(ALL + 1, 1);
     for (int t = 0; t < TABLES; t++) {
         writers[t] = (struct writer){create(engines[t], &sequencer), taken};
     }
+    threads_run(TABLES, run_writer, writers, sizeof(writers[0]));
     for (int t = 0; t < TABLES; t++) {
-        cr_assert_eq(pthread_create(&threads[t], NULL, run_writer, &writers[t]), 0);
-    }
-    for (int t = 0; t < TABLES; t++) {
-        pthread_join(threads[t], NULL);
         sw_table_destroy(writers[t].table);
     }
     for (uint64_t number = 1; number <= ALL; number++) {

@@ -12,6 +12,7 @@
 
 #include "table/batch.h"
 #include "tests/support/slow_backend.h"
+#include "tests/support/threads.h"
 
 TestSuite(write_combiner, .timeout = 120);
 
@@ -134,7 +135,6 @@ static void run_clients(uint32_t threads, uint32_t requests)
     struct sw_combiner combiner;
     struct sw_sequencer sequencer = {0};
     struct client clients[THREADS];
-    pthread_t ids[THREADS];
     uint64_t writes = 0;
     pthread_mutex_init(&fake.lock, NULL);
     cr_assert_eq(sw_combiner_open(&combiner, &slow_backend, &fake, &sequencer, SLOW_COMBINED_OPS,
@@ -142,10 +142,9 @@ static void run_clients(uint32_t threads, uint32_t requests)
                  SW_OK);
     for (uint32_t t = 0; t < threads; t++) {
         clients[t] = (struct client){&combiner, &fake, t, requests, 0, 0, {0}};
-        cr_assert_eq(pthread_create(&ids[t], NULL, run_client, &clients[t]), 0);
     }
+    threads_run(threads, run_client, clients, sizeof(clients[0]));
     for (uint32_t t = 0; t < threads; t++) {
-        pthread_join(ids[t], NULL);
         cr_assert_eq(clients[t].errors, 0, "thread %u saw %llu wrong results", t,
                      (unsigned long long)clients[t].errors);
         writes += clients[t].writes;
