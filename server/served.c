@@ -43,27 +43,11 @@ static void free_table(struct sw_served *served)
     free((void *)served->config);
 }
 
-/* Empties the table that the server started with, and gives its memory back: other parts of the
- * server use the table until the end. */
-static void empty_table(const struct sw_server *server)
-{
-    struct sw_queue *queue = NULL;
-    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    struct sw_batch shrink = {.kind = SW_BATCH_RESIZE, .capacity = 1};
-    if (sw_queue_create(server->table, &queue) != SW_OK || sw_batch_run(queue, &clear) != SW_OK ||
-        sw_batch_run(queue, &shrink) != SW_OK) { /* an engine without RESIZE keeps its slots */
-        sw_log(SW_LOG_NOTICE, "a dropped table keeps its memory: restart the server to free it");
-    }
-    sw_saver_log_nothing(server->saver, clear.write_sequence);
-    sw_saver_log_nothing(server->saver, shrink.write_sequence);
-    sw_queue_destroy(queue);
-}
-
 static void close_table(void *argument, struct sw_served *served)
 {
-    const struct sw_server *server = argument;
+    struct sw_server *server = argument;
     if (served->table == server->table) {
-        empty_table(server);
+        sw_served_empty(server);
         (void)sw_account_set(served->account, 0, 0, 0); /* promises it nothing; cannot fail */
         return;
     }
@@ -270,8 +254,10 @@ static const char *why_one(const struct sw_server *server)
     if (sw_config_in_cluster(config)) {
         return "ERR a node of a cluster has one table: start a server of its own for the others";
     }
-    if (config->ha[0] != '\0' || config->replicaof[0] != '\0') {
-        return "ERR several tables are not replicated: start the server without ha and replicaof";
+    if (config->ha[0] != '\0' && server->saver != NULL && server->wal == NULL) {
+        return "ERR several tables of a member of a shard need a log: start it with appendonly "
+               "yes, "
+               "or without data-dir";
     }
     return NULL;
 }
@@ -318,10 +304,6 @@ static int create_at_start(struct sw_server *server, const char *name, uint32_t 
 static int create_sections(struct sw_server *server, int *created)
 {
     char error[SW_TABLES_ERROR_BYTES] = "";
-    if (sw_table_sections_read(&server->config, &server->sections, error, sizeof(error)) != 0) {
-        sw_log(SW_LOG_ERROR, "%s", error);
-        return -1;
-    }
     for (uint32_t i = 0; i < server->sections.count; i++) {
         const struct sw_table_section *section = &server->sections.at[i];
         if (create_at_start(server, section->name, section->number, &section->options.config,
@@ -355,52 +337,35 @@ static int create_databases(struct sw_server *server, int *created)
     return status;
 }
 
-/* Creates the tables of the configuration that do not exist. Returns their number, or -1 with a
- * sentence logged. */
+/* Creates the tables of the configuration that do not exist, unless the server is a replica.
+ * Returns their number, or -1 with a sentence logged. */
 static int create_configured(struct sw_server *server)
 {
+    const bool is_replica =
+        sw_repl_is_replica(&server->repl->state) || server->config.replicaof[0] != '\0';
+    char error[SW_TABLES_ERROR_BYTES] = "";
     int created = 0;
+    if (sw_table_sections_read(&server->config, &server->sections, error, sizeof(error)) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", error);
+        return -1;
+    }
+    if (server->config.ha[0] != '\0' && server->sections.count > 0) {
+        sw_log(SW_LOG_ERROR,
+               "%s:%u: a member of a shard has the tables of the shard: remove the sections [table "
+               "NAME], and send TABLE CREATE to the primary",
+               server->config.origin.path, server->sections.at[0].line);
+        return -1;
+    }
+    if (is_replica) {
+        sw_log(SW_LOG_NOTICE, "this server is a replica: its primary says which tables it has");
+        return 0;
+    }
     return create_sections(server, &created) != 0 || create_databases(server, &created) != 0
                ? -1
                : created;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
-
-static int prepare(void *argument, const uint32_t *ids, uint32_t count, char *error,
-                   size_t error_bytes)
-{
-    const struct sw_server *server = argument;
-    char reason[SW_TABLES_ERROR_BYTES - 64];
-    if (sw_saver_prepare(server->saver, ids, count, reason, sizeof(reason)) != 0) {
-        snprintf(error, error_bytes, "ERR the tables cannot be saved: %s", reason);
-        return -1;
-    }
-    return 0;
-}
-
-static int commit(void *argument, const struct sw_tables_view *before,
-                  const struct sw_tables_view *next, char *error, size_t error_bytes)
-{
-    const struct sw_server *server = argument;
-    char reason[SW_TABLES_ERROR_BYTES - 64];
-    if (sw_saver_commit(server->saver, before, next, reason, sizeof(reason)) != 0) {
-        snprintf(error, error_bytes, "ERR the change cannot be saved: %s", reason);
-        return -1;
-    }
-    return 0;
-}
-
-static int settle(void *argument, char *error, size_t error_bytes)
-{
-    const struct sw_server *server = argument;
-    char reason[SW_TABLES_ERROR_BYTES - 64];
-    if (sw_saver_settle(server->saver, reason, sizeof(reason)) != 0) {
-        snprintf(error, error_bytes, "ERR the change may be lost: %s", reason);
-        return -1;
-    }
-    return 0;
-}
 
 /* Writes a catalog of the tables that the start has created, without a log. */
 static int commit_created(struct sw_server *server)
@@ -411,7 +376,8 @@ static int commit_created(struct sw_server *server)
         return -1;
     }
     const struct sw_tables_view *view = sw_tables_hold(server->tables);
-    const int status = commit(server, view, view, error, sizeof(error));
+    uint64_t sequence = 0;
+    const int status = sw_served_commit(server, view, view, &sequence, error, sizeof(error));
     sw_tables_release(server->tables);
     if (status != 0) {
         sw_log(SW_LOG_ERROR, "%s", error + 4);
@@ -434,10 +400,12 @@ int sw_served_create(struct sw_server *server)
                                           .open = open_table,
                                           .close = close_table,
                                           .retire = retire,
-                                          .prepare = saves ? prepare : NULL,
-                                          .commit = saves ? commit : NULL,
+                                          .reopen = sw_served_reopen,
+                                          .prepare = saves ? sw_served_prepare : NULL,
+                                          .admit = sw_served_admit,
+                                          .commit = sw_served_commit,
                                           .logs = server->wal != NULL,
-                                          .settle = server->wal != NULL ? settle : NULL,
+                                          .settle = sw_served_settle,
                                           .wake = wake,
                                           .rename = rename_table,
                                           .alter = sw_served_alter,
@@ -460,6 +428,7 @@ int sw_served_create(struct sw_server *server)
         first.loops[i].resp = &server->loops[i].first.resp;
         first.loops[i].frames = &server->loops[i].first.frames;
     }
+    sw_repl_set_tables(server->repl, server->tables, &server->sequencer);
     __atomic_store_n(&server->ledger.loads, saves, __ATOMIC_RELAXED);
     if (saves) {
         sw_saver_set_tables(server->saver, server->tables); /* the others: sw_served_loaded */

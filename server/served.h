@@ -32,6 +32,23 @@ int sw_served_open_account(struct sw_server *server, const struct sw_config *con
 int sw_served_alter(void *server, struct sw_served *served, const struct sw_config *config,
                     uint32_t alters, char *error, size_t error_bytes);
 
+/* The functions of struct sw_tables_owner for changes (served_changes.c). `server` is a struct
+ * sw_server. */
+int sw_served_prepare(void *server, const uint32_t *ids, uint32_t count, char *error,
+                      size_t error_bytes);
+int sw_served_admit(void *server, char *error, size_t error_bytes);
+int sw_served_commit(void *server, const struct sw_tables_view *before,
+                     const struct sw_tables_view *next, uint64_t *sequence, char *error,
+                     size_t error_bytes);
+int sw_served_settle(void *server, char *error, size_t error_bytes);
+void sw_served_reopen(void *server, struct sw_served *served);
+/* Empties the table that the server started with, and gives its memory back: other parts of the
+ * server use the table until the end. */
+void sw_served_empty(struct sw_server *server);
+/* Adds a record without an effect to the log and for replicas, for a number that the server itself
+ * has taken; 0: none. */
+void sw_served_note_nothing(struct sw_server *server, uint64_t sequence);
+
 /* Adds the statistics of the other tables to those of place 0. `server` is a struct sw_server. */
 void sw_served_add_stats(struct sw_server *server, struct sw_server_stats *snapshot);
 

@@ -254,7 +254,7 @@ static void on_log_moved(void *argument)
 static bool loops_are_quiet(void *argument, uint64_t fence)
 {
     const struct sw_server *server = argument;
-    return sw_mover_is_quiet(server->mover) &&
+    return sw_mover_is_quiet(server->mover) && !sw_tables_are_changing(server->tables) &&
            sw_loops_are_quiet(server->loops, server->loop_count, fence);
 }
 

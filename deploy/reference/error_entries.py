@@ -4,6 +4,7 @@
 RESP = (
     ("CLUSTERDOWN.*(becoming a primary|loading)", "The node starts or takes over its shard.", "Try again after a second."),
     ("CLUSTERDOWN.*(knows no primary)", "The members of the shard have elected no primary.", "Wait; then look at `HA STATUS` of each member."),
+    ("CLUSTERDOWN.*not its primary now", "A member of a shard cannot change the tables: it is not the primary, or hands over.", "Send the command to the primary, which `HA STATUS` shows."),
     ("CLUSTERDOWN.*another shard", "The node belongs to another shard than the one of the slot.", "Fetch the topology again (`CLUSTER SLOTS`)."),
     ("CLUSTERDOWN", "A slot has no owner, or the node has no topology.", "Look at `CLUSTER INFO`; assign the slots in the topology."),
     ("COLLISION", "Two key strings have the same 64-bit hash. The server keeps the first.", "Choose another key string, or store key strings (`--resp-key-text-bytes`)."),
@@ -37,7 +38,7 @@ RESP = (
     ("would be longer|may be longer|longer than output-bytes|longer than the limit|transaction (has more|is larger)|at most .* in one command|too many watched",
      "The command exceeds a limit of the server.", "Split the command, or raise the limit that the text names."),
     ("no such table|table exists|default table|table's name|tables-max|the name .* is for the table|a table has the number|NUMBER is not|different shapes"
-     "|was dropped|was swapped|COPY copies|TABLE ALTER|was created for|more than this max-capacity|memory-max|memory-min|of a table does not change|GPU memory do not change|another table|several tables|one table|only one of its server|table cannot be created|table could not be changed|change cannot be saved|tables cannot be saved|change may be lost",
+     "|was dropped|was swapped|COPY copies|TABLE ALTER|was created for|more than this max-capacity|memory-max|memory-min|of a table does not change|GPU memory do not change|another table|several tables|one table|only one of its server|table cannot be created|table could not be changed|change cannot be saved|tables cannot be saved|change may be lost|a member of a shard need a log",
      "The command names a table that does not exist, or changes the tables in a way that this server or the state of the connection does not allow.",
      "See [Several tables](../tables.md); `TABLE LIST` and `TABLE INFO` show the tables."),
     ("has no|has no BYFLOAT|needs values|needs rows|need values|is not available|no BYFLOAT|cannot be read at one instant|not allowed in|cannot list keys",

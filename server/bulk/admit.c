@@ -37,6 +37,9 @@ static unsigned heeded_by(const struct sw_bulk *bulk, uint32_t operation)
         heeded |= writes(operation) ? (unsigned)SW_OBSTACLE_UNSAVED : 0;
         heeded |= needs_primary(operation, serves) ? (unsigned)SW_OBSTACLE_REPLICA : 0;
     }
+    if (operation == SW_OPERATION_TABLE) {
+        heeded |= SW_OBSTACLE_DOWN | SW_OBSTACLE_REPLICA;
+    }
     if (sw_operation_writes(operation)) {
         heeded |= SW_OBSTACLE_WRITES_PAUSED | SW_OBSTACLES_OF_LOG;
     }

@@ -84,6 +84,8 @@ void sw_bulk_answer_change(struct sw_bulk_frame *frame)
     if (error[0] != '\0') {
         reply.status = copy_line(error, reply.message, sizeof(reply.message));
     }
+    sw_last_write_note(&sw_bulk_of(frame->conn)->last_write, frame->bulk->owner.repl,
+                       frame->change->change.sequence);
     sw_change_run_free(frame->change);
     frame->change = NULL;
     sw_bulk_reply(frame, &reply, NULL, 0);

@@ -231,8 +231,8 @@ static int check_databases(const struct sw_config *config, char *error, size_t e
     }
     if (config->databases > 1 && other != NULL) {
         snprintf(error, error_bytes,
-                 "databases is %u and %s is set: tables beside the default one are not "
-                 "replicated; leave one of the two out",
+                 "databases is %u and %s is set: such a server does not make tables at its start; "
+                 "leave databases out, and send TABLE CREATE to the primary",
                  config->databases, other);
         return -1;
     }

@@ -24,7 +24,7 @@ struct sw_ha_position sw_ha_position(struct sw_ha *ha)
     if (sw_repl_lacks_data(&ha->repl->state)) {
         return (struct sw_ha_position){0, 0};
     }
-    const uint64_t last = sw_table_last_sequence(ha->repl->table);
+    const uint64_t last = sw_repl_last(ha->repl);
     return (struct sw_ha_position){last >= history->start ? history->term : history->before, last};
 }
 

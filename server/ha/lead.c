@@ -299,7 +299,7 @@ static void keep_in_sync(struct sw_ha *ha, uint64_t now)
 {
     struct sw_ha_ack acks[SW_SENDERS_SHOWN_MAX];
     unsigned count = take_acks(ha, acks);
-    const uint64_t last = sw_table_last_sequence(ha->repl->table);
+    const uint64_t last = sw_repl_last(ha->repl);
     for (unsigned i = 0; i < count; i++) {
         struct sw_ha_track *track = track_of(ha, acks[i].id, now);
         track->heard_ns = now;
@@ -344,7 +344,7 @@ static bool find_successor(struct sw_ha *ha)
 {
     struct sw_ha_ack acks[SW_SENDERS_SHOWN_MAX];
     unsigned count = take_acks(ha, acks);
-    const uint64_t last = sw_table_last_sequence(ha->repl->table);
+    const uint64_t last = sw_repl_last(ha->repl);
     bool found = false;
     pthread_mutex_lock(&ha->lock);
     for (unsigned i = 0; i < count && !found; i++) {

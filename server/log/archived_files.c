@@ -80,7 +80,8 @@ static int compare_one(const void *context, const char *file)
 static int compare_all(const struct sw_directory *directory, const char *name)
 {
     const struct archive archive = {directory, name};
-    const int status = sw_directory_each(directory, SW_SNAPSHOT_KIND, compare_one, &archive);
+    int status = sw_directory_each(directory, SW_SNAPSHOT_KIND, compare_one, &archive);
+    status = status == 0 ? sw_directory_each_table(directory, compare_one, &archive) : status;
     return status == 0 ? sw_directory_each(directory, SW_WAL_NAME, compare_one, &archive) : status;
 }
 
@@ -95,6 +96,12 @@ static int link_kind(const struct sw_directory *directory, const char *name, con
 {
     const struct archive archive = {directory, name};
     return sw_directory_each(directory, kind, link_one, &archive);
+}
+
+static int link_tables(const struct sw_directory *directory, const char *name)
+{
+    const struct archive archive = {directory, name};
+    return sw_directory_each_table(directory, link_one, &archive);
 }
 
 /* Keeps a link that an earlier call has made. */
@@ -124,7 +131,7 @@ static int sync_archive(const struct sw_directory *directory, const char *name)
 static int link_all(const struct sw_directory *directory, const char *name)
 {
     return link_if_there(directory, name, SW_WAL_FIRST_NAME) == 0 &&
-                   sync_archive(directory, name) == 0 &&
+                   sync_archive(directory, name) == 0 && link_tables(directory, name) == 0 &&
                    link_kind(directory, name, SW_SNAPSHOT_KIND) == 0 &&
                    link_kind(directory, name, SW_WAL_NAME) == 0 &&
                    link_if_there(directory, name, SW_HISTORY_NAME) == 0 &&

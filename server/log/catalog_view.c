@@ -89,8 +89,10 @@ int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *vie
     return enough ? 0 : -1;
 }
 
-int sw_catalog_make_change(struct sw_catalog *change, const struct sw_tables_view *before,
-                           const struct sw_tables_view *next)
+/* Makes the change from one view to the next; sw_catalog_unmake frees it. Returns 0, or -1 if there
+ * is no memory. */
+static int make_change(struct sw_catalog *change, const struct sw_tables_view *before,
+                       const struct sw_tables_view *next)
 {
     const struct sw_places *old = &before->catalog, *new = &next->catalog;
     bool enough = begin(change, new);
@@ -128,6 +130,35 @@ void sw_catalog_unmake(struct sw_catalog *catalog)
     free(catalog->tables);
     free(catalog->gone);
     *catalog = (struct sw_catalog){0};
+}
+
+/* Encodes a catalog with zeros behind it, if it was made, and frees it. */
+static uint8_t *encode(struct sw_catalog *catalog, bool was_made, size_t *bytes)
+{
+    uint8_t *message = was_made ? sw_catalog_encode(catalog, bytes) : NULL;
+    uint8_t *padded =
+        message == NULL ? NULL : calloc(1, sw_wal_align(*bytes, SW_WAL_ALIGN) + SW_WAL_ALIGN);
+    if (padded != NULL) {
+        memcpy(padded, message, *bytes);
+    }
+    free(message);
+    sw_catalog_unmake(catalog);
+    return padded;
+}
+
+uint8_t *sw_catalog_encode_change(const struct sw_tables_view *before,
+                                  const struct sw_tables_view *next, size_t *bytes)
+{
+    struct sw_catalog change;
+    const bool was_made = make_change(&change, before, next) == 0;
+    return encode(&change, was_made, bytes);
+}
+
+uint8_t *sw_catalog_encode_view(const struct sw_tables_view *view, size_t *bytes)
+{
+    struct sw_catalog catalog;
+    const bool was_made = sw_catalog_make(&catalog, view, 0) == 0;
+    return encode(&catalog, was_made, bytes);
 }
 
 /* --- restoring -------------------------------------------------------------------------------- */
@@ -186,13 +217,11 @@ static int read_options(const struct sw_catalog *catalog, const struct sw_places
     return 0;
 }
 
-typedef int put_function(struct sw_tables *tables, const struct sw_places *catalog,
-                         const struct sw_config *const *configs, char *error, size_t error_bytes);
-
-/* Gives the server these places, with the tables that `catalog` describes. */
-static int put(const struct sw_catalog *catalog, const struct sw_places *places, uint32_t first,
-               struct sw_tables *tables, const struct sw_config *base, put_function *function,
-               char reason[SW_LOAD_REASON_BYTES])
+/* Gives the server these places, with the tables that `catalog` describes. `is_new`: as
+ * sw_tables_restore does; else as sw_tables_apply does, which has `applied`. */
+static int put(const struct sw_catalog *catalog, const struct sw_places *places, bool is_new,
+               struct sw_tables *tables, const struct sw_config *base,
+               const struct sw_tables_applied *applied, char reason[SW_LOAD_REASON_BYTES])
 {
     char error[SW_TABLES_ERROR_BYTES] = "";
     struct sw_config *configs = calloc(places->count, sizeof(*configs));
@@ -200,8 +229,9 @@ static int put(const struct sw_catalog *catalog, const struct sw_places *places,
     int status = -1;
     snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for %u tables", places->count);
     if (configs != NULL && at != NULL &&
-        read_options(catalog, places, first, base, configs, at, reason) == 0) {
-        status = function(tables, places, at, error, sizeof(error));
+        read_options(catalog, places, is_new ? 1 : 0, base, configs, at, reason) == 0) {
+        status = is_new ? sw_tables_restore(tables, places, at, error, sizeof(error))
+                        : sw_tables_apply(tables, places, at, applied, error, sizeof(error));
         if (status != 0) { /* the error line of RESP begins with ERR and a blank */
             snprintf(reason, SW_LOAD_REASON_BYTES, "%.400s", error + 4);
         }
@@ -221,7 +251,7 @@ int sw_catalog_restore(const struct sw_catalog *catalog, struct sw_tables *table
         return -1;
     }
     if (fill_places(catalog, &places, reason) == 0) {
-        status = put(catalog, &places, 1, tables, base, sw_tables_restore, reason);
+        status = put(catalog, &places, true, tables, base, NULL, reason);
     }
     sw_places_fini(&places);
     return status;
@@ -276,7 +306,8 @@ static bool tables_fit(const struct sw_catalog *change, const struct sw_tables_v
 }
 
 int sw_catalog_carry_out(const struct sw_catalog *change, struct sw_tables *tables,
-                         const struct sw_config *base, char reason[SW_LOAD_REASON_BYTES])
+                         const struct sw_config *base, const struct sw_tables_applied *applied,
+                         char reason[SW_LOAD_REASON_BYTES])
 {
     const struct sw_tables_view *view = sw_tables_hold(tables);
     struct sw_places places;
@@ -292,9 +323,9 @@ int sw_catalog_carry_out(const struct sw_catalog *change, struct sw_tables *tabl
     }
     sw_tables_release(tables);
     if (places.places != NULL && !fits) {
-        snprintf(reason, SW_LOAD_REASON_BYTES, "the log has a change that contradicts itself");
+        snprintf(reason, SW_LOAD_REASON_BYTES, "a change of the tables contradicts itself");
     } else if (fits) {
-        status = put(change, &places, 0, tables, base, sw_tables_apply, reason);
+        status = put(change, &places, false, tables, base, applied, reason);
     }
     sw_places_fini(&places);
     return status;

@@ -8,6 +8,7 @@
 #define SHERWOOD_SERVER_LOG_CATALOG_VIEW_H
 
 #include "proto/catalog.h"
+#include "server/log/catalog_encode.h"
 #include "server/log/catalog_file.h"
 #include "server/tables/tables.h"
 
@@ -18,13 +19,11 @@ int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *vie
                     uint64_t sequence);
 void sw_catalog_unmake(struct sw_catalog *catalog);
 
-/* Makes the change from one view to the next; sw_catalog_unmake frees it. Returns 0, or -1 if there
- * is no memory. */
-int sw_catalog_make_change(struct sw_catalog *change, const struct sw_tables_view *before,
-                           const struct sw_tables_view *next);
-/* Carries out a decoded change during a replay. Returns 0; or -1 and an error in `reason`. */
+/* Carries out a decoded change: sw_tables_apply, which has `applied`. Returns 0; or -1 and an error
+ * in `reason`. */
 int sw_catalog_carry_out(const struct sw_catalog *change, struct sw_tables *tables,
-                         const struct sw_config *base, char reason[SW_LOAD_REASON_BYTES]);
+                         const struct sw_config *base, const struct sw_tables_applied *applied,
+                         char reason[SW_LOAD_REASON_BYTES]);
 /* Returns the shape of a table in files. */
 struct sw_wal_shape sw_catalog_shape(const struct sw_served *served);
 

@@ -337,3 +337,30 @@ int sw_directory_each(const struct sw_directory *directory, const char *kind,
     errno = error;
     return status;
 }
+
+struct table_files {
+    int (*each)(const void *context, const char *name);
+    const void *context;
+    int status, error; /* of `each`: its result and errno */
+};
+
+static bool visit_table_file(void *context, const char *name)
+{
+    struct table_files *files = context;
+    uint32_t id;
+    uint64_t number;
+    if (sw_table_file_is_named(name, &id, &number)) {
+        files->status = files->each(files->context, name);
+        files->error = errno;
+    }
+    return files->status == 0;
+}
+
+int sw_directory_each_table(const struct sw_directory *directory,
+                            int (*each)(const void *context, const char *name), const void *context)
+{
+    struct table_files files = {each, context, 0, 0};
+    const int status = directory->io->list(directory->fd, visit_table_file, &files);
+    errno = files.status != 0 ? files.error : errno;
+    return files.status != 0 ? files.status : status;
+}

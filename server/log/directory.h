@@ -73,5 +73,9 @@ int sw_directory_numbers(const struct sw_directory *directory, const char *kind,
  * Returns 0; or -1 with errno, of `each` or because the directory cannot be read. */
 int sw_directory_each(const struct sw_directory *directory, const char *kind,
                       int (*each)(const void *context, const char *name), const void *context);
+/* Calls `each` likewise for the snapshots of all tables, in any order. */
+int sw_directory_each_table(const struct sw_directory *directory,
+                            int (*each)(const void *context, const char *name),
+                            const void *context);
 
 #endif

@@ -138,6 +138,7 @@ int sw_history_remove_files(const struct sw_directory *directory,
                             char reason[SW_HISTORY_REASON_BYTES])
 {
     if (sw_first_segment_remove(directory) != 0 || remove_kind(directory, SW_SNAPSHOT_KIND) != 0 ||
+        sw_directory_each_table(directory, remove_file, directory) != 0 ||
         remove_kind(directory, SW_WAL_NAME) != 0 || directory->io->fsync(directory->fd) != 0) {
         snprintf(reason, SW_HISTORY_REASON_BYTES, "%s: cannot remove files of another history: %s",
                  directory->path, strerror(errno));

@@ -63,6 +63,10 @@ bool sw_saver_is_loading(const struct sw_saver *saver);
  * stop-writes-on-bgsave-error is on. */
 bool sw_saver_refuses_writes(const struct sw_saver *saver);
 
+/* Returns whether a start finds all tables at one position. Without a log each of several tables is
+ * saved at its own. */
+bool sw_saver_keeps_position(struct sw_saver *saver);
+
 /* Requests a snapshot. Returns its number for sw_saver_outcome; 0: one is being written already. */
 uint64_t sw_saver_ask(struct sw_saver *saver);
 enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
@@ -80,11 +84,13 @@ int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count
  * catalog of a change would hide them. For a change in owner.loaded. Returns 0; or -1 and an error
  * in `reason`. Threads: the saver's. */
 int sw_saver_save_replayed(struct sw_saver *saver, char *reason, size_t reason_bytes);
-/* Gives the change from `before` to `next` its number. Without a log writes a catalog of `next`,
- * which is durable if this returns 0. With a log adds a record, and cannot fail unless memory is
- * short. The caller has locked changes. Returns 0; or -1 and an error in `reason`. */
+/* Gives the change from `before` to `next` the next number, unless *sequence has that of a primary.
+ * Without a log writes a catalog of `next`, which is durable if this returns 0. With a log adds a
+ * record, and cannot fail unless memory is short. The caller has locked changes. *sequence receives
+ * the number. Returns 0; or -1 and an error in `reason`. */
 int sw_saver_commit(struct sw_saver *saver, const struct sw_tables_view *before,
-                    const struct sw_tables_view *next, char *reason, size_t reason_bytes);
+                    const struct sw_tables_view *next, uint64_t *sequence, char *reason,
+                    size_t reason_bytes);
 /* Waits until the last change is durable in the log. Returns 0; or -1 and an error in `reason`: its
  * outcome is unknown. */
 int sw_saver_settle(struct sw_saver *saver, char *reason, size_t reason_bytes);

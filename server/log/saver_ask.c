@@ -16,6 +16,11 @@ bool sw_saver_refuses_writes(const struct sw_saver *saver)
     return __atomic_load_n(&saver->refuses_writes, __ATOMIC_ACQUIRE);
 }
 
+bool sw_saver_keeps_position(struct sw_saver *saver)
+{
+    return saver->owner.wal != NULL || !sw_saver_is_several(saver);
+}
+
 uint64_t sw_saver_ask(struct sw_saver *saver)
 {
     uint64_t number = 0;

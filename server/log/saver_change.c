@@ -18,10 +18,16 @@
 
 #define REST_US 100 /* before a full log is asked again */
 
+/* Gives a change the next number, unless it has that of the primary. */
+static void number(const struct sw_saver *saver, uint64_t *sequence)
+{
+    *sequence = *sequence != 0 ? *sequence : sw_sequencer_next(saver->owner.sequencer);
+}
+
 /* --- without a log ---------------------------------------------------------------------------- */
 
-static int store_change(struct sw_saver *saver, const struct sw_tables_view *next, char *reason,
-                        size_t reason_bytes)
+static int store_change(struct sw_saver *saver, const struct sw_tables_view *next,
+                        uint64_t *sequence, char *reason, size_t reason_bytes)
 {
     uint64_t from;
     pthread_mutex_lock(&saver->names);
@@ -32,8 +38,8 @@ static int store_change(struct sw_saver *saver, const struct sw_tables_view *nex
         status = -1;
     }
     if (status == 0) {
-        status = sw_saver_store_catalog(saver, next, sw_sequencer_next(saver->owner.sequencer),
-                                        &from, reason, reason_bytes);
+        number(saver, sequence);
+        status = sw_saver_store_catalog(saver, next, *sequence, &from, reason, reason_bytes);
     }
     if (status == 0) {
         saver->is_several = true;
@@ -67,32 +73,6 @@ static void add(struct sw_wal *wal, const struct sw_wal_write *write)
     }
 }
 
-/* The messages of a change. */
-struct messages {
-    uint8_t *change, *catalog; /* that of the change has zeros behind it, as columns have */
-    size_t change_bytes, catalog_bytes;
-};
-
-static bool encode(struct messages *messages, const struct sw_tables_view *before,
-                   const struct sw_tables_view *next)
-{
-    struct sw_catalog change = {0}, catalog = {0};
-    *messages = (struct messages){0};
-    if (sw_catalog_make_change(&change, before, next) == 0 &&
-        sw_catalog_make(&catalog, next, 0) == 0) {
-        uint8_t *bytes = sw_catalog_encode(&change, &messages->change_bytes);
-        messages->change = calloc(1, sw_wal_align(messages->change_bytes, SW_WAL_ALIGN) + 1);
-        if (bytes != NULL && messages->change != NULL) {
-            memcpy(messages->change, bytes, messages->change_bytes);
-            messages->catalog = sw_catalog_encode(&catalog, &messages->catalog_bytes);
-        }
-        free(bytes);
-    }
-    sw_catalog_unmake(&change);
-    sw_catalog_unmake(&catalog);
-    return messages->catalog != NULL;
-}
-
 /* Gives rows to the new tables, which are empty. A table without a row counts as unsaved. */
 static void add_rows(struct sw_saver *saver, const struct sw_tables_view *before,
                      const struct sw_tables_view *next, uint64_t sequence, uint64_t from)
@@ -111,52 +91,69 @@ static void add_rows(struct sw_saver *saver, const struct sw_tables_view *before
 }
 
 static int log_change(struct sw_saver *saver, const struct sw_tables_view *before,
-                      const struct sw_tables_view *next, char *reason, size_t reason_bytes)
+                      const struct sw_tables_view *next, uint64_t *sequence, char *reason,
+                      size_t reason_bytes)
 {
-    struct messages messages;
-    if (!encode(&messages, before, next)) {
-        free(messages.change);
+    struct sw_wal *wal = saver->owner.wal;
+    size_t bytes = 0, catalog_bytes = 0;
+    uint8_t *change = sw_catalog_encode_change(before, next, &bytes);
+    uint8_t *catalog = sw_catalog_encode_view(next, &catalog_bytes);
+    if (change == NULL || catalog == NULL) {
+        free(change);
+        free(catalog);
         snprintf(reason, reason_bytes, "not enough memory for the change");
         return -1;
     }
     sw_saver_become_several(saver);
     struct sw_snapshot_header beside = {0};
     sw_saver_note_beside(saver, &beside);
-    const uint64_t sequence = sw_sequencer_next(saver->owner.sequencer);
-    const struct sw_wal_write write = {
-        .sequence = sequence,
-        .kind = SW_WAL_CHANGE,
-        .count = (uint32_t)messages.change_bytes,
-        .columns = {{messages.change, sw_wal_align(messages.change_bytes, SW_WAL_ALIGN)}},
-        .owned = messages.change};
-    add_rows(saver, before, next, sequence, beside.segments_from);
+    number(saver, sequence);
+    const struct sw_wal_write write = {.sequence = *sequence,
+                                       .kind = SW_WAL_CHANGE,
+                                       .count = (uint32_t)bytes,
+                                       .columns = {{change, sw_wal_align(bytes, SW_WAL_ALIGN)}},
+                                       .owned = change};
+    add_rows(saver, before, next, *sequence, beside.segments_from);
     /* without memory, segments begin without the catalog: a start does not need it */
-    (void)sw_wal_set_catalog(saver->owner.wal, sequence, messages.catalog, messages.catalog_bytes);
-    free(messages.catalog);
-    add(saver->owner.wal, &write);
-    __atomic_store_n(&saver->last_change, sequence, __ATOMIC_RELEASE);
+    (void)sw_wal_set_catalog(wal, *sequence, catalog, catalog_bytes);
+    free(catalog);
+    __atomic_store_n(&saver->change_of, sw_wal_incarnation(wal), __ATOMIC_RELEASE);
+    add(wal, &write);
+    __atomic_store_n(&saver->last_change, *sequence, __ATOMIC_RELEASE);
     return 0;
 }
 
 /* --- the changes ------------------------------------------------------------------------------ */
 
 int sw_saver_commit(struct sw_saver *saver, const struct sw_tables_view *before,
-                    const struct sw_tables_view *next, char *reason, size_t reason_bytes)
+                    const struct sw_tables_view *next, uint64_t *sequence, char *reason,
+                    size_t reason_bytes)
 {
-    return saver->owner.wal == NULL ? store_change(saver, next, reason, reason_bytes)
-                                    : log_change(saver, before, next, reason, reason_bytes);
+    return saver->owner.wal == NULL
+               ? store_change(saver, next, sequence, reason, reason_bytes)
+               : log_change(saver, before, next, sequence, reason, reason_bytes);
 }
 
 int sw_saver_settle(struct sw_saver *saver, char *reason, size_t reason_bytes)
 {
     struct sw_wal *wal = saver->owner.wal;
     const uint64_t sequence = __atomic_load_n(&saver->last_change, __ATOMIC_ACQUIRE);
-    while (wal != NULL && sw_wal_wait_durable(wal, sequence) != 0) {
-        if (sw_wal_is_hopeless(wal)) {
+    const uint64_t of = __atomic_load_n(&saver->change_of, __ATOMIC_ACQUIRE);
+    bool is_durable = wal == NULL || sequence == 0;
+    while (!is_durable) {
+        is_durable = sw_wal_wait_durable(wal, sequence) == 0;
+        if (sw_wal_incarnation(wal) != of) {
+            snprintf(reason, reason_bytes,
+                     "this server has become a replica, whose primary may not have the change");
+            return -1;
+        }
+        if (!is_durable && sw_wal_is_hopeless(wal)) {
             snprintf(reason, reason_bytes, "the log has failed, and a restart may undo the change");
             return -1;
         }
-        usleep(REST_US);
+        if (!is_durable) {
+            usleep(REST_US);
+        }
     }
     return 0;
 }

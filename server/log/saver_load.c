@@ -207,7 +207,7 @@ static int carry_out(void *context, uint64_t sequence, const uint8_t *message, s
         return -1;
     }
     sw_saver_become_several(saver);
-    const int status = sw_catalog_carry_out(&change, saver->tables, saver->config, why) == 0
+    const int status = sw_catalog_carry_out(&change, saver->tables, saver->config, NULL, why) == 0
                            ? add_rows(saver, &change, sequence)
                            : -1;
     sw_catalog_free(&change);
@@ -237,17 +237,13 @@ static void set_numbers(struct sw_saver *saver, const struct sw_tables_view *vie
     }
 }
 
-/* Lets the segments of the log begin with the catalog. */
-static int give_catalog(struct sw_saver *saver, const struct sw_tables_view *view)
+int sw_saver_give_catalog(struct sw_saver *saver, const struct sw_tables_view *view)
 {
-    struct sw_catalog catalog;
     size_t bytes = 0;
-    uint8_t *message =
-        sw_catalog_make(&catalog, view, 0) == 0 ? sw_catalog_encode(&catalog, &bytes) : NULL;
+    uint8_t *message = sw_catalog_encode_view(view, &bytes);
     const int status =
         message == NULL ? -1 : sw_wal_set_catalog(saver->owner.wal, 0, message, bytes);
     free(message);
-    sw_catalog_unmake(&catalog);
     return status;
 }
 
@@ -259,7 +255,7 @@ static int end_replay(void *context, uint64_t sequence, char reason[SW_WAL_REASO
     int status = 0;
     if (saver->is_several) {
         set_numbers(saver, view, sequence > highest ? sequence : highest);
-        status = saver->owner.wal == NULL ? 0 : give_catalog(saver, view);
+        status = saver->owner.wal == NULL ? 0 : sw_saver_give_catalog(saver, view);
     } else {
         sw_table_set_sequence(saver->table, sequence > highest ? sequence : highest);
     }

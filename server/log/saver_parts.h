@@ -63,6 +63,7 @@ struct sw_saver {
     char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last failed snapshot failed */
 
     uint64_t last_change; /* atomic: its number in the log */
+    uint64_t change_of;   /* atomic: the incarnation of the log that has it */
     bool has_replayed; /* under `names`, or the thread's while it loads: tables have writes of a log
                           that their files lack */
     const struct sw_served *saving; /* only the thread's: the table that it writes; NULL: none */
@@ -152,6 +153,8 @@ int sw_saver_reset(struct sw_load *load);
 /* Notes what was loaded, before the log is replayed; and, for a replay, the tables by their ids. */
 int sw_saver_note_found(struct sw_saver *saver, char reason[SW_LOAD_REASON_BYTES]);
 void sw_saver_replay_tables(struct sw_saver *saver, struct sw_replay_tables *tables);
+/* Lets the segments of the log begin with the catalog of a view. Returns 0, or -1. */
+int sw_saver_give_catalog(struct sw_saver *saver, const struct sw_tables_view *view);
 /* Notes what was loaded and replayed. */
 void sw_saver_note_loaded(struct sw_saver *saver);
 

@@ -72,6 +72,31 @@ static int forget_files(struct sw_saver *saver, const struct sw_history *history
     return status;
 }
 
+/* Notes that no file has any of the tables of the other history. They may be one table, or several.
+ */
+static int note_tables(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES])
+{
+    struct sw_wal *wal = saver->owner.wal;
+    const struct sw_tables_view *view = sw_tables_hold(saver->tables);
+    const bool is_several = sw_places_are_several(&view->catalog);
+    int status = 0;
+    pthread_mutex_lock(&saver->names);
+    saver->is_several = is_several;
+    saver->has_replayed = false;
+    sw_saver_forget_tables(saver);
+    pthread_mutex_unlock(&saver->names);
+    __atomic_store_n(&saver->last_change, 0, __ATOMIC_RELEASE);
+    if (wal != NULL) {
+        status = is_several ? sw_saver_give_catalog(saver, view)
+                            : sw_wal_set_catalog(wal, 0, (const uint8_t *)"", 0);
+    }
+    sw_tables_release(saver->tables);
+    if (status != 0) {
+        snprintf(reason, SW_HISTORY_REASON_BYTES, "not enough memory for the tables");
+    }
+    return status;
+}
+
 int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
                      const char *archive, char reason[SW_HISTORY_REASON_BYTES])
 {
@@ -81,7 +106,8 @@ int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, u
         keep_archive(saver, archive);
     }
     pthread_mutex_lock(&saver->history_file);
-    const int status = forget_files(saver, &replaced, sequence, reason);
+    int status = forget_files(saver, &replaced, sequence, reason);
+    status = status == 0 && saver->tables != NULL ? note_tables(saver, reason) : status;
     if (status == 0) {
         pthread_mutex_lock(&saver->mutex);
         saver->history = replaced;

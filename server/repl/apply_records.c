@@ -5,16 +5,22 @@
  *
  * The bytes are received into I/O memory, and the batches point into them. The thread runs all
  * records that have arrived completely, adds them to the log and the backlog, and acknowledges
- * them. Then it moves the remaining bytes to the beginning.
+ * them. Then it moves the remaining bytes to the beginning. A change of the tables is a run of its
+ * own: the records before it are in the log when it begins.
+ *
+ * The tables number their writes by one sequencer, when a batch is submitted. This thread alone
+ * submits writes, in the order of the records, so each gets the number of its record.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "proto/check.h"
+#include "proto/snapshot_file.h"
 #include "server/log/replay.h"
-#include "server/repl/apply.h"
+#include "server/repl/apply_parts.h"
 #include "table/batch.h"
+#include "table/sequencer.h"
 #include "table/table.h"
 
 #define IN_FLIGHT_MAX 64
@@ -22,16 +28,15 @@
 
 struct applying {
     struct sw_apply *apply;
-    struct sw_wal_shape shape;
-    struct sw_queue *queue;
+    struct sw_apply_targets targets;
     uint8_t *bytes; /* I/O memory */
     size_t room, size;
-    size_t record_max;
+    size_t record_max; /* the longest record of the tables that it has opened */
     struct sw_batch batches[IN_FLIGHT_MAX];
-    uint64_t sequences[IN_FLIGHT_MAX]; /* write_sequence that each batch must get */
+    struct sw_queue *queues[IN_FLIGHT_MAX]; /* of each batch */
+    uint64_t sequences[IN_FLIGHT_MAX];      /* write_sequence that each batch must get */
     unsigned oldest, in_flight;
     uint64_t next; /* sequence of the next record */
-    bool expires;  /* the table has EXPIRE */
     bool is_whole;
 };
 
@@ -47,7 +52,7 @@ static int finish_one(struct applying *applying)
     struct sw_batch *batch = &applying->batches[applying->oldest];
     uint64_t sequence = applying->sequences[applying->oldest];
     int status;
-    while ((status = sw_batch_poll(applying->queue, batch)) == SW_PENDING) {
+    while ((status = sw_batch_poll(applying->queues[applying->oldest], batch)) == SW_PENDING) {
     }
     applying->oldest = (applying->oldest + 1) % IN_FLIGHT_MAX;
     applying->in_flight--;
@@ -71,15 +76,17 @@ static int finish_all(struct applying *applying)
     return status;
 }
 
-static int submit(struct applying *applying, const struct sw_batch *made, uint64_t sequence)
+static int submit(struct applying *applying, const struct sw_apply_target *target,
+                  const struct sw_batch *made, uint64_t sequence)
 {
     if (applying->in_flight == IN_FLIGHT_MAX && finish_one(applying) != 0) {
         return -1;
     }
     unsigned at = (applying->oldest + applying->in_flight) % IN_FLIGHT_MAX;
     applying->batches[at] = *made;
+    applying->queues[at] = target->queue;
     applying->sequences[at] = sequence;
-    int status = sw_batch_submit(applying->queue, &applying->batches[at]);
+    int status = sw_batch_submit(target->queue, &applying->batches[at]);
     if (status != SW_OK) {
         applying->is_whole = false;
         return refuse_record(applying->apply, sw_status_text(status));
@@ -89,108 +96,179 @@ static int submit(struct applying *applying, const struct sw_batch *made, uint64
 }
 
 /* Advances the table's sequence for a write that changed nothing: it has no batch. */
-static int pass(struct applying *applying, uint64_t sequence)
+static int pass(struct applying *applying, const struct sw_apply_target *target, uint64_t sequence)
 {
     if (finish_all(applying) != 0) {
         return -1;
     }
-    sw_table_set_sequence(applying->apply->table, sequence);
+    sw_table_set_sequence(target->table, sequence);
     return 0;
 }
 
-static struct sw_wal_write write_of(const struct applying *applying,
-                                    const struct sw_wal_record *record, uint8_t *columns)
+/* Describes a record for the log. Its columns lie one behind the other. */
+static struct sw_wal_write write_of(const struct sw_wal_record *record, uint8_t *columns)
 {
-    const struct sw_wal_columns bytes = sw_wal_columns(&applying->shape, record);
-    struct sw_wal_write write = {.sequence = record->sequence,
-                                 .kind = record->kind,
-                                 .operation = record->operation,
-                                 .flags = record->flags,
-                                 .count = record->count,
-                                 .expired_keys = record->expired_keys};
-    unsigned n = 0;
-    const uint64_t sizes[SW_WAL_COLUMNS_MAX] = {bytes.keys, bytes.operands, bytes.operations,
-                                                bytes.times, bytes.expired_keys};
-    for (unsigned i = 0; i < SW_WAL_COLUMNS_MAX; i++) {
-        if (sizes[i] > 0) {
-            write.columns[n++] = (struct iovec){columns, sizes[i]};
-            columns += sizes[i];
-        }
-    }
-    return write;
+    return (struct sw_wal_write){
+        .sequence = record->sequence,
+        .kind = record->kind,
+        .operation = record->operation,
+        .flags = record->flags,
+        .count = record->count,
+        .expired_keys = record->expired_keys,
+        .table = record->table,
+        .columns = {{columns, (size_t)record->units * SW_WAL_ALIGN - SW_WAL_RECORD_BYTES}}};
 }
 
-static int carry_out(struct applying *applying, const struct sw_wal_record *record,
-                     uint8_t *columns)
+/* `target` NULL: the table was dropped since. */
+static int carry_out(struct applying *applying, const struct sw_apply_target *target,
+                     const struct sw_wal_record *record, uint8_t *columns)
 {
     struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
+    if (target == NULL || record->sequence <= target->through) {
+        /* all writes before have their numbers, also those in flight */
+        sw_sequencer_set(applying->apply->tables->sequencer, record->sequence);
+        return 0;
+    }
     if (record->kind == SW_WAL_OPERATIONS && record->count + record->expired_keys == 0) {
-        return pass(applying, record->sequence);
+        return pass(applying, target, record->sequence);
     }
     if (record->kind == SW_WAL_OPERATIONS) {
-        sw_wal_batch_of(record, &applying->shape, columns, &batch);
+        sw_wal_batch_of(record, &target->shape, columns, &batch);
     }
-    return submit(applying, &batch, record->sequence);
+    return submit(applying, target, &batch, record->sequence);
 }
 
-/* Returns NULL if this replica can apply the record, else an error text. The record's checksum is
- * correct. */
-static const char *wrong_with(const struct applying *applying, const struct sw_wal_record *record)
+/* Carries out a change of the tables. It is the first record of its run. */
+static int carry_out_change(struct applying *applying, const struct sw_wal_record *record,
+                            const uint8_t *message)
 {
-    if (!sw_wal_record_is_known(record, &applying->shape) || sw_wal_has_message(record) ||
-        (record->flags & SW_WAL_HAS_TABLE) != 0 ||
-        (!sw_wal_is_write(record) && record->kind != SW_WAL_MARK)) {
-        return "has an unknown kind";
+    struct sw_apply *apply = applying->apply;
+    const struct sw_apply_tables *tables = apply->tables;
+    sw_apply_targets_close(&applying->targets);
+    if (tables->change(tables->context, record->sequence, message, record->count, apply->reason) !=
+        0) {
+        apply->lacks_room = true; /* it would fail again at once */
+        return -1;
     }
-    if ((size_t)record->units * SW_WAL_ALIGN > applying->record_max ||
-        record->count > applying->apply->info.batch_ops_max) {
+    sw_sequencer_set(tables->sequencer, record->sequence);
+    return 0;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Returns NULL if this replica can apply a record of operations, else an error text. */
+static const char *wrong_with_operations(const struct sw_apply_target *target,
+                                         const struct sw_wal_record *record)
+{
+    if (record->count > target->info.batch_ops_max) {
         return "is longer than the limit";
-    }
-    if (sw_wal_is_write(record) && record->sequence != applying->next) {
-        return "does not have the next sequence";
     }
     if (record->kind == SW_WAL_OPERATIONS && record->count > 0 &&
         (record->flags & SW_WAL_HAS_OPERATIONS) == 0 &&
         sw_wal_operation_name(record->operation) == NULL) {
         return "has an unknown operation";
     }
-    if (sw_wal_needs_expiry(record) && !applying->expires) {
+    if (sw_wal_needs_expiry(record) && !target->expires) {
         return "has keys that expire, but this table has no expiry: start the replica with "
                "--engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))";
     }
     return NULL;
 }
 
+/* Returns NULL if this replica can apply the record, else an error text. The record's checksum is
+ * correct. `target`: its table; NULL: it was dropped, or the record is about none. */
+static const char *wrong_with(const struct applying *applying, const struct sw_apply_target *target,
+                              const struct sw_wal_record *record)
+{
+    static const struct sw_wal_shape none = {0};
+    const bool is_change = record->kind == SW_WAL_CHANGE;
+    const bool needs_tables = is_change || (record->flags & SW_WAL_HAS_TABLE) != 0;
+    if (!sw_wal_record_is_known(record, target == NULL ? &none : &target->shape) ||
+        (needs_tables && applying->apply->tables == NULL) ||
+        (target != NULL && !sw_wal_record_holds_columns(record, &target->shape)) ||
+        (!sw_wal_is_write(record) && record->kind != SW_WAL_MARK)) {
+        return "has an unknown kind";
+    }
+    const size_t most = target != NULL ? target->record_max
+                        : is_change    ? SW_CATALOG_BYTES_MAX
+                                       : applying->record_max;
+    if ((size_t)record->units * SW_WAL_ALIGN > most) {
+        return "is longer than the limit";
+    }
+    if (sw_wal_is_write(record) && record->sequence != applying->next) {
+        return "does not have the next sequence";
+    }
+    return target == NULL ? NULL : wrong_with_operations(target, record);
+}
+
+/* Makes room for a record of `size` bytes. No batch is in flight. */
+static int make_room(struct applying *applying, size_t size)
+{
+    struct sw_table *table = applying->apply->table;
+    uint8_t *bytes = sw_io_alloc(table, size);
+    if (bytes == NULL) {
+        return refuse_record(applying->apply, "needs more memory than is free");
+    }
+    memcpy(bytes, applying->bytes, applying->size);
+    sw_io_free(table, applying->bytes, applying->room);
+    applying->bytes = bytes;
+    applying->room = size;
+    return 0;
+}
+
+/* Finds the table of a record. *target is NULL if the record is about none. Returns 0, or -1. */
+static int find_target(struct applying *applying, const struct sw_wal_record *record,
+                       struct sw_apply_target **target)
+{
+    *target = NULL;
+    if (!sw_wal_is_write(record) || record->kind == SW_WAL_CHANGE) {
+        return 0;
+    }
+    if (sw_apply_target_of(&applying->targets, record->table, target) < 0) {
+        return -1;
+    }
+    if (*target != NULL && (*target)->record_max > applying->record_max) {
+        applying->record_max = (*target)->record_max;
+    }
+    return 0;
+}
+
 /* Reads the record at `at`. Returns its size in bytes, 0 if it has not arrived completely, or -1
  * and an error if it is wrong. */
-static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_record *record)
+static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_record *record,
+                           struct sw_apply_target **target)
 {
-    const uint8_t *bytes = applying->bytes + at;
     if (applying->size - at < SW_WAL_RECORD_BYTES) {
         return 0;
     }
-    if (!sw_wal_record_decode(bytes, applying->apply->salt, record)) {
+    if (!sw_wal_record_decode(applying->bytes + at, applying->apply->salt, record)) {
         return refuse_record(applying->apply, "is damaged, or belongs to another history");
     }
-    const char *wrong = wrong_with(applying, record);
+    if (find_target(applying, record, target) != 0) {
+        return -1;
+    }
+    const char *wrong = wrong_with(applying, *target, record);
     if (wrong != NULL) {
         return refuse_record(applying->apply, wrong);
     }
     size_t size = (size_t)record->units * SW_WAL_ALIGN;
     if (applying->size - at < size) {
-        return 0;
+        return at == 0 && size > applying->room ? make_room(applying, size) : 0;
     }
+    const uint8_t *columns = applying->bytes + at + SW_WAL_RECORD_BYTES;
     if (sw_wal_is_write(record) &&
-        record->columns_check != sw_check64(bytes + SW_WAL_RECORD_BYTES, size - SW_WAL_RECORD_BYTES,
-                                            applying->apply->salt)) {
+        record->columns_check !=
+            sw_check64(columns, size - SW_WAL_RECORD_BYTES, applying->apply->salt)) {
         return refuse_record(applying->apply, "is damaged");
     }
     return (int64_t)size;
 }
 
+/* --- runs ------------------------------------------------------------------------------------- */
+
 /* Adds the applied records in the first `size` bytes to the log and to the backlog, and waits until
- * they are as safe as appendfsync requires. Returns 0, or -1 if the log did not take all of them.
- */
+ * they are as safe as appendfsync requires. A change is in both already. Returns 0, or -1 if the
+ * log did not take all of them. */
 static int hand_on(struct applying *applying, size_t size)
 {
     const struct sw_apply *apply = applying->apply;
@@ -198,9 +276,9 @@ static int hand_on(struct applying *applying, size_t size)
     struct sw_wal_record record;
     for (size_t at = 0; at < size; at += (size_t)record.units * SW_WAL_ALIGN) {
         sw_wal_record_decode(applying->bytes + at, applying->apply->salt, &record);
-        if (sw_wal_is_write(&record)) {
+        if (sw_wal_is_write(&record) && record.kind != SW_WAL_CHANGE) {
             const struct sw_wal_write write =
-                write_of(applying, &record, applying->bytes + at + SW_WAL_RECORD_BYTES);
+                write_of(&record, applying->bytes + at + SW_WAL_RECORD_BYTES);
             is_kept =
                 (apply->files == NULL || sw_replica_files_add(apply->files, &write)) && is_kept;
             if (apply->backlog != NULL) {
@@ -214,34 +292,67 @@ static int hand_on(struct applying *applying, size_t size)
                : -1;
 }
 
-/* Applies all records that have arrived completely. Returns 0. Returns -1 if one is wrong or cannot
- * be applied; the records before a wrong one are applied. */
-static int take_records(struct applying *applying)
+/* The records in the first `size` bytes are applied. Returns 0, or -1 to end the connection. */
+static int note_applied(struct applying *applying, size_t size)
 {
     struct sw_apply *apply = applying->apply;
+    int status = 0;
+    if (apply->is_settled) {
+        status = hand_on(applying, size);
+        apply->applied = applying->next - 1;
+    } else if (applying->next > apply->whole_at) {
+        apply->applied = applying->next - 1;
+        apply->is_settled = apply->settled(apply->context) == 0;
+        status = apply->is_settled ? 0 : -1;
+    }
+    return apply->moved(apply->context) != 0 ? -1 : status;
+}
+
+/* Applies records that have arrived completely: a change, or all up to the next change. *more: this
+ * was not all. Returns 0. Returns -1 if one is wrong or cannot be applied; the records before a
+ * wrong one are applied. */
+static int take_run(struct applying *applying, bool *more)
+{
+    struct sw_apply *apply = applying->apply;
+    struct sw_apply_target *target;
     struct sw_wal_record record;
     size_t at = 0;
     int64_t size;
     int status = 0;
-    while (status == 0 && (size = read_record(applying, at, &record)) > 0) {
+    *more = false;
+    while (status == 0 && !*more && (size = read_record(applying, at, &record, &target)) > 0) {
+        uint8_t *columns = applying->bytes + at + SW_WAL_RECORD_BYTES;
+        *more = record.kind == SW_WAL_CHANGE;
+        if (*more && at > 0) {
+            break;
+        }
         if (sw_wal_is_write(&record)) {
-            status = carry_out(applying, &record, applying->bytes + at + SW_WAL_RECORD_BYTES);
-            applying->next++;
+            status = *more ? carry_out_change(applying, &record, columns)
+                           : carry_out(applying, target, &record, columns);
+            applying->next += status == 0 || !*more;
         }
         uint64_t last = record.kind == SW_WAL_MARK ? record.sequence : applying->next - 1;
         apply->primary_at = apply->primary_at < last ? last : apply->primary_at;
-        at += (size_t)size;
+        at += status == 0 || !*more ? (size_t)size : 0;
     }
     status = finish_all(applying) != 0 || status != 0 || size < 0 ? -1 : 0;
     if (!applying->is_whole) {
         return -1;
     }
     if (at > 0) {
-        bool is_safe = hand_on(applying, at) == 0;
-        apply->applied = applying->next - 1;
+        status = note_applied(applying, at) != 0 ? -1 : status;
         memmove(applying->bytes, applying->bytes + at, applying->size - at);
         applying->size -= at;
-        status = !is_safe || apply->moved(apply->context) != 0 ? -1 : status;
+    }
+    return status;
+}
+
+static int take_records(struct applying *applying)
+{
+    bool more = true;
+    int status = 0;
+    while (status == 0 && more) {
+        status = take_run(applying, &more);
     }
     return status;
 }
@@ -267,27 +378,24 @@ static int apply_stream(struct applying *applying)
 int sw_apply_records(struct sw_apply *apply, bool *is_whole)
 {
     const struct sw_table_info *info = &apply->info;
-    struct applying applying = {.apply = apply,
-                                .shape = {info->key_bytes, info->value_bytes,
-                                          (uint32_t)info->engine, apply->value_format,
-                                          apply->value_type, info->key_text_bytes},
-                                .next = apply->applied + 1,
-                                .expires = (info->operations >> SW_EXPIRE & 1) != 0,
-                                .is_whole = true};
-    applying.record_max =
-        SW_WAL_RECORD_BYTES +
-        sw_wal_columns_bytes_max(&applying.shape, info->batch_ops_max, applying.expires);
+    const struct sw_wal_shape first = {.key_bytes = info->key_bytes,
+                                       .value_bytes = info->value_bytes};
+    struct applying applying = {
+        .apply = apply, .targets = {.apply = apply}, .next = apply->applied + 1, .is_whole = true};
+    applying.record_max = SW_WAL_RECORD_BYTES + (size_t)sw_wal_columns_bytes_max(
+                                                    &first, info->batch_ops_max,
+                                                    (info->operations >> SW_EXPIRE & 1) != 0);
     applying.room = applying.record_max < ROOM_LEAST ? ROOM_LEAST : applying.record_max;
     applying.bytes = sw_io_alloc(apply->table, applying.room);
-    if (applying.bytes == NULL || sw_queue_create(apply->table, &applying.queue) != SW_OK) {
+    if (applying.bytes == NULL) {
         snprintf(apply->reason, SW_REPL_REASON_BYTES, "not enough memory to receive records");
     } else {
         (void)apply_stream(&applying);
     }
-    sw_queue_destroy(applying.queue);
+    sw_apply_targets_close(&applying.targets);
     if (applying.bytes != NULL) {
         sw_io_free(apply->table, applying.bytes, applying.room);
     }
-    *is_whole = applying.is_whole;
+    *is_whole = applying.is_whole && apply->is_settled;
     return -1;
 }

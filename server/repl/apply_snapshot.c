@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * apply_snapshot.c - turns each received block of a snapshot into batches.
+ * apply_snapshot.c - turns each received block of a snapshot into batches, and makes the tables of
+ * a received catalog.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/check.h"
 #include "proto/snapshot_file.h"
 #include "proto/string_value.h"
 #include "proto/value_type.h"
 #include "server/repl/apply.h"
 #include "table/batch.h"
+#include "table/sequencer.h"
 #include "table/table.h"
 
 struct loading {
     struct sw_apply *apply;
+    struct sw_table *table;
+    struct sw_table_info info;
+    struct sw_wal_shape shape;
     struct sw_queue *queue;
     struct sw_snapshot_header header;
     uint8_t *block; /* I/O memory */
@@ -34,6 +40,18 @@ static int receive(const struct sw_apply *apply, void *out, size_t size)
     return apply->source.receive(apply->source.context, out, size, size) < 0 ? -1 : 0;
 }
 
+/* Receives and decodes the header of a snapshot. The first `size` bytes of `bytes` have arrived. */
+static int take_header(const struct sw_apply *apply, uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
+                       size_t size, struct sw_snapshot_header *header)
+{
+    bool is_newer = false;
+    if (receive(apply, bytes + size, SW_SNAPSHOT_HEADER_BYTES - size) != 0) {
+        return -1;
+    }
+    const char *wrong = sw_snapshot_get_header(bytes, header, &is_newer);
+    return wrong == NULL ? 0 : refuse_snapshot(apply, wrong);
+}
+
 static int run_batch(struct loading *loading, struct sw_batch *batch)
 {
     int status = sw_batch_run(loading->queue, batch);
@@ -48,24 +66,15 @@ static int run_batch(struct loading *loading, struct sw_batch *batch)
                                : sw_status_text(status));
 }
 
-static int take_header(struct loading *loading)
+static int check_header(struct loading *loading)
 {
     struct sw_apply *apply = loading->apply;
     struct sw_snapshot_header *header = &loading->header;
-    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
-    bool is_newer = false;
-    if (receive(apply, bytes, sizeof(bytes)) != 0) {
-        return -1;
-    }
-    const char *wrong = sw_snapshot_get_header(bytes, header, &is_newer);
-    if (wrong != NULL) {
-        return refuse_snapshot(apply, wrong);
-    }
-    if (header->key_bytes != apply->info.key_bytes ||
-        header->value_bytes != apply->info.value_bytes ||
-        header->key_text_bytes != apply->info.key_text_bytes ||
-        header->value_format != apply->value_format ||
-        !sw_value_types_fit(header->value_type, apply->value_type) ||
+    const struct sw_wal_shape *shape = &loading->shape;
+    if (header->key_bytes != shape->key_bytes || header->value_bytes != shape->value_bytes ||
+        header->key_text_bytes != shape->key_text_bytes ||
+        header->value_format != shape->value_format ||
+        !sw_value_types_fit(header->value_type, shape->value_type) ||
         (header->columns & ~(uint32_t)SW_SNAPSHOT_TIMES) !=
             (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) ||
         header->block_entries !=
@@ -74,7 +83,7 @@ static int take_header(struct loading *loading)
                                "does not fit this table: its keys, values or columns differ");
     }
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0 &&
-        (apply->info.operations >> SW_EXPIRE & 1) == 0) {
+        (loading->info.operations >> SW_EXPIRE & 1) == 0) {
         return refuse_snapshot(
             apply, "has keys that expire, but this table has no expiry: start the replica with "
                    "--engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
@@ -108,7 +117,7 @@ static int add_entries(struct loading *loading, uint32_t entries)
             ? NULL
             : (const uint64_t *)(const void *)(keys + sw_snapshot_column_at(header, entries,
                                                                             SW_SNAPSHOT_TIMES));
-    const uint32_t most = loading->apply->info.batch_ops_max;
+    const uint32_t most = loading->info.batch_ops_max;
     if (header->value_format == SW_FRAME_VALUES_STRING) {
         sw_string_values_clear_tails(values, header->value_bytes,
                                      header->value_bytes - header->key_text_bytes, entries);
@@ -189,27 +198,125 @@ static int take_all(struct loading *loading)
     }
 }
 
-int sw_apply_snapshot(struct sw_apply *apply)
+/* Receives the rest of a snapshot, whose header has arrived, and loads it into a table. */
+static int load(struct loading *loading)
 {
-    struct loading loading = {.apply = apply};
-    if (take_header(&loading) != 0) {
+    if (check_header(loading) != 0) {
         return -1;
     }
-    loading.room = (size_t)sw_snapshot_block_bytes(&loading.header, loading.header.block_entries);
-    loading.room =
-        loading.room < SW_SNAPSHOT_FOOTER_BYTES ? SW_SNAPSHOT_FOOTER_BYTES : loading.room;
-    loading.block = sw_io_alloc(apply->table, loading.room);
-    int status = loading.block == NULL || sw_queue_create(apply->table, &loading.queue) != SW_OK
-                     ? refuse_snapshot(apply, "needs more memory than there is")
-                     : take_all(&loading);
-    sw_queue_destroy(loading.queue);
-    if (loading.block != NULL) {
-        sw_io_free(apply->table, loading.block, loading.room);
+    loading->room =
+        (size_t)sw_snapshot_block_bytes(&loading->header, loading->header.block_entries);
+    loading->room =
+        loading->room < SW_SNAPSHOT_FOOTER_BYTES ? SW_SNAPSHOT_FOOTER_BYTES : loading->room;
+    loading->block = sw_io_alloc(loading->table, loading->room);
+    int status = loading->block == NULL || sw_queue_create(loading->table, &loading->queue) != SW_OK
+                     ? refuse_snapshot(loading->apply, "needs more memory than there is")
+                     : take_all(loading);
+    sw_queue_destroy(loading->queue);
+    if (loading->block != NULL) {
+        sw_io_free(loading->table, loading->block, loading->room);
     }
-    free(loading.checks);
+    free(loading->checks);
     if (status == 0) {
-        sw_table_set_sequence(apply->table, loading.header.sequence);
-        apply->applied = apply->primary_at = loading.header.sequence;
+        sw_table_set_sequence(loading->table, loading->header.sequence);
     }
     return status;
+}
+
+int sw_apply_snapshot(struct sw_apply *apply)
+{
+    const struct sw_table_info *info = &apply->info;
+    struct loading loading = {.apply = apply,
+                              .table = apply->table,
+                              .info = *info,
+                              .shape = {info->key_bytes, info->value_bytes, (uint32_t)info->engine,
+                                        apply->value_format, apply->value_type,
+                                        info->key_text_bytes}};
+    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
+    if (take_header(apply, bytes, 0, &loading.header) != 0 || load(&loading) != 0) {
+        return -1;
+    }
+    apply->applied = apply->primary_at = apply->whole_at = loading.header.sequence;
+    return 0;
+}
+
+/* --- several tables --------------------------------------------------------------------------- */
+
+/* Receives the record CATALOG, and makes its tables. *sequence receives its number. */
+static int take_catalog(struct sw_apply *apply, uint64_t *sequence)
+{
+    const struct sw_apply_tables *tables = apply->tables;
+    uint8_t head[SW_WAL_RECORD_BYTES];
+    struct sw_wal_record record;
+    if (receive(apply, head, sizeof(head)) != 0) {
+        return -1;
+    }
+    const size_t bytes =
+        sw_wal_record_decode(head, apply->salt, &record) && record.kind == SW_WAL_CATALOG
+            ? (size_t)record.units * SW_WAL_ALIGN - SW_WAL_RECORD_BYTES
+            : 0;
+    if (bytes == 0 || bytes > SW_CATALOG_BYTES_MAX || bytes < record.count) {
+        return refuse_snapshot(apply, "has no catalog of the tables");
+    }
+    uint8_t *message = malloc(bytes);
+    if (message == NULL) {
+        return refuse_snapshot(apply, "needs more memory than there is");
+    }
+    int status = receive(apply, message, bytes);
+    if (status == 0 && record.columns_check != sw_check64(message, bytes, apply->salt)) {
+        status = refuse_snapshot(apply, "has a damaged catalog");
+    }
+    if (status == 0) {
+        status = tables->begin(tables->context, message, record.count, apply->reason);
+        apply->lacks_room = status != 0; /* it would fail again at once */
+    }
+    *sequence = record.sequence;
+    free(message);
+    return status;
+}
+
+/* Receives the snapshot of a table with an id above *last, which receives the id. */
+static int take_table(struct sw_apply *apply, uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
+                      uint32_t *last)
+{
+    const struct sw_apply_tables *tables = apply->tables;
+    struct sw_replay_table found;
+    struct loading loading = {.apply = apply};
+    if (take_header(apply, bytes, SW_WAL_RECORD_BYTES, &loading.header) != 0) {
+        return -1;
+    }
+    const uint32_t id = loading.header.table == 0 ? SW_WAL_FIRST_TABLE : loading.header.table;
+    const int status = id <= *last ? 0 : tables->find(tables->context, id, &found, apply->reason);
+    if (status <= 0) {
+        return status < 0 ? -1 : refuse_snapshot(apply, "is of a table that the catalog lacks");
+    }
+    *last = id;
+    loading.table = found.table;
+    loading.shape = found.shape;
+    sw_table_info(found.table, &loading.info);
+    return load(&loading);
+}
+
+int sw_apply_tables(struct sw_apply *apply)
+{
+    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
+    struct sw_wal_record mark = {.kind = SW_WAL_SEAL};
+    uint64_t sequence = 0;
+    uint32_t last = 0;
+    int status = take_catalog(apply, &sequence);
+    while (status == 0) {
+        status = receive(apply, bytes, SW_WAL_RECORD_BYTES);
+        if (status == 0 && sw_wal_record_decode(bytes, apply->salt, &mark) &&
+            mark.kind == SW_WAL_MARK) {
+            break;
+        }
+        status = status == 0 ? take_table(apply, bytes, &last) : status;
+    }
+    if (status != 0 || mark.sequence < sequence) {
+        return status != 0 ? -1 : refuse_snapshot(apply, "ends before its catalog");
+    }
+    sw_sequencer_set(apply->tables->sequencer, sequence);
+    apply->applied = sequence;
+    apply->primary_at = apply->whole_at = mark.sequence;
+    return 0;
 }

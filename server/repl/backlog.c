@@ -13,6 +13,7 @@
 
 #include "proto/check.h"
 #include "server/log/clock.h"
+#include "table/sequencer.h"
 #include "table/table.h"
 
 struct sw_backlog {
@@ -26,6 +27,7 @@ struct sw_backlog {
     uint64_t high;                   /* no record from here on is stored; [next, high) has gaps */
     uint64_t bytes;                  /* of all records */
     struct sw_backlog_reader *readers;
+    const struct sw_sequencer *sequencer; /* NULL: there is one table */
 };
 
 struct sw_backlog *sw_backlog_create(uint64_t bytes_max)
@@ -116,6 +118,11 @@ void sw_backlog_destroy(struct sw_backlog *backlog)
     }
 }
 
+void sw_backlog_set_sequencer(struct sw_backlog *backlog, const struct sw_sequencer *sequencer)
+{
+    backlog->sequencer = sequencer;
+}
+
 uint64_t sw_backlog_salt(const struct sw_backlog *backlog)
 {
     return backlog->salt;
@@ -133,7 +140,8 @@ void sw_backlog_enable(struct sw_backlog *backlog, struct sw_table *table)
         /* before the read of the sequence: a write with a higher number completes later, so its
          * loop finds the backlog on and adds it */
         __atomic_store_n(&backlog->is_on, true, __ATOMIC_SEQ_CST);
-        restart(backlog, sw_table_last_sequence(table));
+        restart(backlog, backlog->sequencer != NULL ? sw_sequencer_last(backlog->sequencer)
+                                                    : sw_table_last_sequence(table));
     }
     pthread_mutex_unlock(&backlog->lock);
 }
@@ -171,6 +179,8 @@ static struct sw_backlog_record *record_of(const struct sw_backlog *backlog,
     record->references = 1;
     record->sequence = write->sequence;
     record->size = bytes;
+    const bool has_table = write->table > SW_WAL_FIRST_TABLE;
+    record->needs_tables = has_table || write->kind == SW_WAL_CHANGE;
     uint8_t *at = record->bytes + SW_WAL_RECORD_BYTES;
     for (unsigned i = 0; i < SW_WAL_COLUMNS_MAX; i++) {
         if (write->columns[i].iov_len > 0) {
@@ -181,7 +191,8 @@ static struct sw_backlog_record *record_of(const struct sw_backlog *backlog,
     const struct sw_wal_record header = {
         .kind = write->kind,
         .operation = write->operation,
-        .flags = write->flags,
+        .flags = (uint16_t)(write->flags | (has_table ? SW_WAL_HAS_TABLE : 0)),
+        .table = write->table,
         .sequence = write->sequence,
         .wall_us = sw_log_wall_us(),
         .count = write->count,

@@ -18,6 +18,7 @@
 
 #include "server/log/wal.h"
 
+struct sw_sequencer;
 struct sw_table;
 
 #define SW_BACKLOG_RECORDS_MAX (1U << 20)
@@ -27,6 +28,7 @@ struct sw_backlog_record {
     uint32_t references; /* atomic */
     uint64_t sequence;
     size_t size;
+    bool needs_tables; /* only a replica with several tables can apply it */
     _Alignas(SW_WAL_ALIGN) uint8_t bytes[];
 };
 
@@ -35,14 +37,17 @@ struct sw_backlog;
 /* Returns NULL if there is no memory. */
 struct sw_backlog *sw_backlog_create(uint64_t bytes_max);
 void sw_backlog_destroy(struct sw_backlog *backlog);
+/* Sets the sequencer of all tables, which is borrowed. NULL: there is one table. Call it before
+ * other threads use the backlog. */
+void sw_backlog_set_sequencer(struct sw_backlog *backlog, const struct sw_sequencer *sequencer);
 
 /* Returns the random seed of the checksums of its records. */
 uint64_t sw_backlog_salt(const struct sw_backlog *backlog);
 
 /* Returns true if writes must be added. */
 bool sw_backlog_is_on(const struct sw_backlog *backlog);
-/* Turns the backlog on, unless it is on. Loops then add every write that the table numbers after
- * this call. */
+/* Turns the backlog on, unless it is on. Loops then add every write that a table numbers after this
+ * call. `table`: the only one, unless a sequencer was set. */
 void sw_backlog_enable(struct sw_backlog *backlog, struct sw_table *table);
 /* Turns the backlog off and drops its records, unless it has a reader. */
 void sw_backlog_disable(struct sw_backlog *backlog);

@@ -14,6 +14,7 @@
 #include "server/repl/login.h"
 #include "server/repl/terms.h"
 #include "table/configuration.h"
+#include "table/sequencer.h"
 #include "table/table.h"
 
 static void on_acknowledged(void *context)
@@ -63,8 +64,12 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
     sw_role_init(&repl->role, config, owner->saver);
     snprintf(repl->replicaof, sizeof(repl->replicaof), "%s", config->replicaof);
     repl->backlog = sw_backlog_create(config->repl_backlog_bytes);
-    const struct sw_senders_parts senders = {config,       table,           repl->backlog,
-                                             &repl->state, on_acknowledged, repl};
+    const struct sw_senders_parts senders = {.config = config,
+                                             .table = table,
+                                             .backlog = repl->backlog,
+                                             .state = &repl->state,
+                                             .wake = on_acknowledged,
+                                             .context = repl};
     const struct sw_replica_parts replica = {.config = config,
                                              .table = table,
                                              .backlog = repl->backlog,
@@ -84,6 +89,20 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
         return NULL;
     }
     return repl;
+}
+
+void sw_repl_set_tables(struct sw_repl *repl, struct sw_tables *tables,
+                        struct sw_sequencer *sequencer)
+{
+    repl->sequencer = sequencer;
+    sw_backlog_set_sequencer(repl->backlog, sequencer);
+    sw_senders_set_tables(repl->senders, tables, sequencer);
+    sw_replica_set_tables(repl->replica, tables, sequencer);
+}
+
+uint64_t sw_repl_last(const struct sw_repl *repl)
+{
+    return sw_sequencer_last(repl->sequencer);
 }
 
 int sw_repl_start(struct sw_repl *repl, struct sw_cluster *cluster)
@@ -119,7 +138,7 @@ int sw_repl_loaded(struct sw_repl *repl)
     const struct sw_repl_terms *terms = repl->state.terms;
     if (terms != NULL) {
         const struct sw_terms *began = &repl->state.history.terms; /* no other thread runs yet */
-        terms->loaded(terms->context, sw_terms_of(began, sw_table_last_sequence(repl->table)),
+        terms->loaded(terms->context, sw_terms_of(began, sw_repl_last(repl)),
                       sw_terms_newest(began));
     }
     return 0;
@@ -279,8 +298,7 @@ void sw_repl_status(struct sw_repl *repl, struct sw_repl_status *facts)
     facts->is_replica = sw_repl_is_replica(state);
     facts->lacks_data = sw_repl_lacks_data(state);
     facts->knows_no_primary = sw_repl_is_lost(state);
-    facts->position =
-        facts->is_replica ? sw_repl_applied(state) : sw_table_last_sequence(repl->table);
+    facts->position = facts->is_replica ? sw_repl_applied(state) : sw_repl_last(repl);
     pthread_mutex_lock(&state->lock);
     facts->history = state->history;
     memcpy(facts->host, state->host, sizeof(facts->host));

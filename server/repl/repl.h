@@ -26,7 +26,8 @@ struct sw_repl_owner {
 struct sw_repl {
     struct sw_repl_owner owner;
     const struct sw_config *config; /* borrowed, as the table */
-    struct sw_table *table;
+    struct sw_table *table;         /* the first one */
+    struct sw_sequencer *sequencer; /* of all tables: sw_repl_set_tables */
     struct sw_repl_state state;
     struct sw_role_store role;
     char replicaof[SW_ROLE_PRIMARY_BYTES]; /* the option at the start */
@@ -39,6 +40,12 @@ struct sw_repl {
 /* Logs an error and returns NULL if it fails. */
 struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *table,
                                const struct sw_repl_owner *owner);
+/* Sets the tables, and the sequencer that numbers their writes. Borrows both. Call it before
+ * sw_repl_start. */
+void sw_repl_set_tables(struct sw_repl *repl, struct sw_tables *tables,
+                        struct sw_sequencer *sequencer);
+/* Returns the last number of a write that a table, or a change of the tables, has taken. */
+uint64_t sw_repl_last(const struct sw_repl *repl);
 /* The data directory is loaded: see sw_replica_loaded. Returns 0; or logs an error and returns -1.
  */
 int sw_repl_loaded(struct sw_repl *repl);

@@ -114,6 +114,16 @@ static int64_t receive(void *context, void *out, size_t least, size_t room)
     return sw_peer_connection_receive(context, out, least, room);
 }
 
+/* A primary of an earlier version has one table, and refuses this version. A primary that was
+ * upgraded may refuse the other one. */
+static void choose_version(struct sw_replica *replica, const char *refusal)
+{
+    replica->version =
+        replica->version == SW_REPL_VERSION && strstr(refusal, "the version of replication") != NULL
+            ? SW_REPL_ONE_TABLE
+            : SW_REPL_VERSION;
+}
+
 static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
@@ -121,6 +131,7 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
     struct sw_repl_hello hello;
     char text[SW_REPL_LINE_BYTES];
     sw_login_hello(replica->parts.table, replica->parts.config, &hello);
+    hello.version = replica->version;
     pthread_mutex_lock(&state->lock);
     memcpy(hello.history, state->history.id, sizeof(hello.history));
     pthread_mutex_unlock(&state->lock);
@@ -138,6 +149,7 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
         return -1;
     }
     if (!sw_repl_welcome_parse(welcome, text)) {
+        choose_version(replica, text);
         snprintf(connection->reason, sizeof(connection->reason), "the primary replied: %.250s",
                  text);
         return -1;
@@ -166,10 +178,13 @@ static int take_snapshot(struct sw_replica *replica, const struct sw_repl_welcom
         return -1;
     }
     set_link(replica, SW_LINK_SYNC);
-    return sw_apply_snapshot(&replica->apply);
+    if (replica->version != SW_REPL_ONE_TABLE) {
+        return sw_apply_tables(&replica->apply);
+    }
+    return sw_replica_leave_one(replica) != 0 ? -1 : sw_apply_snapshot(&replica->apply);
 }
 
-/* The table now belongs to the primary's history: makes the files on disk belong to it as well.
+/* The tables now belong to the primary's history: makes the files on disk belong to it as well.
  * Returns 0, or -1. */
 static int take_history(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
 {
@@ -211,11 +226,30 @@ static int take_history(struct sw_replica *replica, const struct sw_repl_welcome
     return 0;
 }
 
+/* The tables are at one position of the primary's history. */
+static int on_settled(void *context)
+{
+    struct sw_replica *replica = context;
+    struct sw_repl_state *state = replica->parts.state;
+    char primary[SW_REPL_ADDRESS_BYTES + 8];
+    if (take_history(replica, &replica->welcome) != 0) {
+        return -1;
+    }
+    set_link(replica, SW_LINK_CONNECTED);
+    sw_repl_open_reads(state);
+    sw_repl_primary(state, primary, sizeof(primary));
+    sw_log(SW_LOG_NOTICE, "this server replicates %s from write %" PRIu64 " on, %s", primary,
+           replica->apply.applied,
+           replica->welcome.resumes ? "without a snapshot" : "after a snapshot");
+    return 0;
+}
+
 /* One connection, from its beginning to its end. */
 static void follow(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;
-    struct sw_repl_welcome welcome;
+    struct sw_repl_welcome *welcome = &replica->welcome;
+    struct sw_apply *apply = &replica->apply;
     char host[SW_REPL_ADDRESS_BYTES];
     pthread_mutex_lock(&state->lock);
     memcpy(host, state->host, sizeof(host));
@@ -228,23 +262,23 @@ static void follow(struct sw_replica *replica)
     set_link(replica, SW_LINK_HANDSHAKE);
     if (sw_login_secure(&replica->connection, replica->parts.config, host, port) != 0 ||
         sw_login_send(&replica->connection, replica->parts.config) != 0 ||
-        shake_hands(replica, &welcome) != 0) {
+        shake_hands(replica, welcome) != 0) {
         return;
     }
-    replica->apply.salt = welcome.salt;
-    if (!welcome.resumes && take_snapshot(replica, &welcome) != 0) {
+    apply->salt = welcome->salt;
+    apply->is_settled = false;
+    apply->whole_at = apply->applied;
+    if (!welcome->resumes && take_snapshot(replica, welcome) != 0) {
         return;
     }
-    if (take_history(replica, &welcome) != 0) {
-        return;
+    if (apply->applied == apply->whole_at) {
+        apply->is_settled = on_settled(replica) == 0;
+        if (!apply->is_settled) {
+            return;
+        }
     }
-    set_link(replica, SW_LINK_CONNECTED);
-    sw_repl_open_reads(state);
-    sw_log(SW_LOG_NOTICE, "this server replicates %s%s%.0u from write %" PRIu64 " on, %s", host,
-           port == 0 ? "" : ":", port, replica->apply.applied,
-           welcome.resumes ? "without a snapshot" : "after a snapshot");
     if (on_moved(replica) == 0) {
-        (void)sw_apply_records(&replica->apply, &replica->has_position);
+        (void)sw_apply_records(apply, &replica->has_position);
         if (!replica->has_position) {
             (void)sw_repl_close_reads(state);
         }
@@ -290,7 +324,7 @@ static bool begin_to_follow(struct sw_replica *replica)
     }
     /* before the table changes, so that no replica is sent writes of a history it does not know */
     replica->parts.history_changed(replica->parts.context);
-    replica->apply.applied = sw_table_last_sequence(replica->parts.table);
+    replica->apply.applied = sw_replica_last(replica);
     __atomic_store_n(&replica->parts.state->applied, replica->apply.applied, __ATOMIC_RELEASE);
     replica->has_position = !sw_repl_lacks_data(replica->parts.state);
     return true;
@@ -362,7 +396,7 @@ void sw_replica_log_moved(struct sw_replica *replica)
 int sw_replica_loaded(struct sw_replica *replica, char reason[SW_REPL_REASON_BYTES])
 {
     return sw_replica_files_adopt_history(&replica->files, replica->parts.state,
-                                          sw_table_last_sequence(replica->parts.table), reason);
+                                          sw_replica_last(replica), reason);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -375,6 +409,7 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
         return NULL;
     }
     replica->parts = *parts;
+    replica->version = SW_REPL_VERSION;
     replica->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (replica->wake_fd < 0) {
         free(replica);
@@ -396,6 +431,7 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
         .value_type = sw_config_value_type(parts->config),
         .source = {receive, &replica->connection},
         .backlog = parts->backlog,
+        .settled = on_settled,
         .moved = on_moved,
         .loaded = on_loaded,
         .context = replica,

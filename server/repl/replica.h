@@ -17,13 +17,15 @@
 #include "server/repl/role.h"
 #include "server/repl/stream.h"
 
+struct sw_sequencer;
 struct sw_table;
+struct sw_tables;
 
 struct sw_replica;
 
 struct sw_replica_parts {
     const struct sw_config *config;
-    struct sw_table *table;
+    struct sw_table *table; /* the first one */
     struct sw_backlog *backlog;
     struct sw_repl_state *state;
     struct sw_saver *saver; /* NULL: there is no data directory */
@@ -35,8 +37,13 @@ struct sw_replica_parts {
     void (*history_changed)(void *context); /* the replicas of this server must connect again */
     void (*promoted)(void *context);
     void *context;
+    struct sw_tables *tables;       /* sw_replica_set_tables, which also sets the next one */
+    struct sw_sequencer *sequencer; /* of all tables */
 };
 
+/* Sets the tables and their sequencer, which are borrowed. Call it before sw_replica_start. */
+void sw_replica_set_tables(struct sw_replica *replica, struct sw_tables *tables,
+                           struct sw_sequencer *sequencer);
 /* Call this when the files are loaded, before clients are served. Gives the table the history that
  * the files name, or on a primary a new history that begins there. Returns 0; or -1 and an error in
  * `reason`. */

@@ -266,6 +266,9 @@ int sw_replica_files_adopt_history(struct sw_replica_files *files, struct sw_rep
         return 0;
     }
     recall(state, &history);
+    if (!sw_saver_keeps_position(files->saver)) {
+        sw_repl_forget_position(state);
+    }
     if (is_replica) {
         return 0;
     }

@@ -38,6 +38,9 @@ struct sw_replica {
     /* Only the thread uses the fields below. */
     bool has_position; /* the table has exactly the writes of the history up to state->applied */
     uint64_t term;     /* of the connection; 0: no shard */
+    uint64_t version;  /* SW_REPL_ONE_TABLE: the primary is of an earlier version */
+    struct sw_repl_welcome welcome; /* of the connection */
+    struct sw_apply_tables tables;
     struct sw_repl_position dropped; /* member of a shard: the last write that the files still have,
                                         when the table is replaced */
     struct sw_peer_connection connection;
@@ -58,6 +61,13 @@ bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_we
 const char *sw_replica_choose_archive(struct sw_replica *replica,
                                       const struct sw_repl_welcome *welcome,
                                       char name[SW_ARCHIVE_NAME_MAX]);
+
+/* --- replica_tables.c --- */
+
+/* Returns the last number of a write or of a change. */
+uint64_t sw_replica_last(const struct sw_replica *replica);
+/* Closes all tables except the first. Returns 0; or -1 and an error in apply.reason. */
+int sw_replica_leave_one(struct sw_replica *replica);
 
 /* --- replica_promote.c --- */
 

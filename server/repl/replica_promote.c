@@ -14,7 +14,7 @@
  */
 static void begin_term(struct sw_replica *replica)
 {
-    const uint64_t last = sw_table_last_sequence(replica->parts.table);
+    const uint64_t last = sw_replica_last(replica);
     const struct sw_wal_write first = {
         .sequence = last + 1, .kind = SW_WAL_OPERATIONS, .operation = SW_SET};
     sw_table_set_sequence(replica->parts.table, first.sequence);
@@ -28,7 +28,7 @@ static void begin_term(struct sw_replica *replica)
 static void draw_history(struct sw_replica *replica, struct sw_repl_history *next)
 {
     struct sw_repl_state *state = replica->parts.state;
-    const uint64_t last = sw_table_last_sequence(replica->parts.table);
+    const uint64_t last = sw_replica_last(replica);
     sw_repl_next_history(state, last, next);
     if (state->terms != NULL) {
         pthread_mutex_lock(&state->lock);
@@ -63,7 +63,7 @@ static void begin_as_primary(struct sw_replica *replica, const struct sw_repl_hi
     sw_repl_promote(state, next);
     replica->parts.history_changed(replica->parts.context);
     sw_log(SW_LOG_NOTICE, "this server is a primary now, from write %" PRIu64 " on",
-           sw_table_last_sequence(replica->parts.table));
+           sw_replica_last(replica));
     replica->parts.promoted(replica->parts.context);
 }
 

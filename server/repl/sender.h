@@ -21,7 +21,9 @@
 #include "server/repl/terms.h"
 #include "server/users/users.h"
 
+struct sw_sequencer;
 struct sw_table;
+struct sw_tables;
 
 struct sw_senders;
 
@@ -35,14 +37,19 @@ struct sw_repl_peer {
 
 struct sw_senders_parts {
     const struct sw_config *config;
-    struct sw_table *table;
+    struct sw_table *table; /* the first one */
     struct sw_backlog *backlog;
     struct sw_repl_state *state;
     void (*wake)(void *context); /* a replica has acknowledged: a client may wait for that */
     void *context;
+    struct sw_tables *tables;       /* sw_senders_set_tables, which also sets the next one */
+    struct sw_sequencer *sequencer; /* of all tables */
 };
 
 struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts);
+/* Sets the tables and their sequencer, which are borrowed. Call it before sw_senders_add. */
+void sw_senders_set_tables(struct sw_senders *senders, struct sw_tables *tables,
+                           struct sw_sequencer *sequencer);
 /* Sends the records in the backlog, for two seconds at most, and ends the threads. */
 void sw_senders_stop(struct sw_senders *senders);
 void sw_senders_destroy(struct sw_senders *senders);

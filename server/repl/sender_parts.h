@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sender_parts.h - internals of the senders. Only for sender.c, sender_right.c and
- * sender_stats.c.
+ * sender_parts.h - internals of the senders. Only for sender.c and sender_*.c.
  */
 #ifndef SHERWOOD_SERVER_REPL_SENDER_PARTS_H
 #define SHERWOOD_SERVER_REPL_SENDER_PARTS_H
@@ -9,6 +8,7 @@
 #include <pthread.h>
 
 #include "server/repl/sender.h"
+#include "server/tables/tables.h"
 
 struct sw_sender {
     struct sw_sender *next;
@@ -30,7 +30,9 @@ struct sw_sender {
     uint64_t incarnation; /* from its acknowledgements */
     uint64_t heard_ns;
     /* Only the thread uses the fields below. */
-    uint64_t sent; /* last write that was sent */
+    uint64_t sent;                  /* last write that was sent */
+    struct sw_table *table;         /* whose snapshot it sends; NULL: none */
+    const struct sw_served *served; /* the same table, pinned; NULL: the replica has one table */
     uint64_t moved_ns;
     bool sends_snapshot;
     uint64_t snapshot_ns; /* begin of the snapshot; 0: it waits for an image, or sends none */
@@ -48,6 +50,42 @@ bool sw_sender_has_right(struct sw_sender *sender);
 void sw_sender_nudge(struct sw_sender *sender);
 /* Frees a sender without a thread, and without a socket. */
 void sw_sender_free(struct sw_sender *sender);
+
+/* Why a replica of version SW_REPL_ONE_TABLE is refused. */
+#define SW_SENDER_ONE_TABLE \
+    "this server has, or had, several tables, and the replica has one: upgrade the replica"
+
+/* --- sender_socket.c --- */
+
+/* Ends the connection for this reason, unless it has one. Raises *counter. Returns -1. */
+int sw_sender_failed(struct sw_sender *sender, uint64_t *counter, const char *reason);
+/* Reads the acknowledgements that have arrived. Like the following ones returns 0; or -1 if the
+ * connection must end. */
+int sw_sender_take_acks(struct sw_sender *sender);
+/* Refuses a replica that is cut off, or whose user has lost the right. */
+int sw_sender_refuse_if_cut(struct sw_sender *sender);
+/* Waits for POLLOUT or, if `events` is 0, for a wake-up. Reads acknowledgements that arrived. */
+int sw_sender_wait_for(struct sw_sender *sender, short events, int timeout_ms);
+/* Returns true if the server stops. The first time, also sets the deadline of every wait. */
+bool sw_sender_is_stopping(struct sw_sender *sender);
+/* Sends all bytes. Changes the pieces. */
+int sw_sender_send_pieces(struct sw_sender *sender, struct iovec *pieces, int n);
+/* Sends bytes of the begin. */
+int sw_sender_send(struct sw_sender *sender, const void *bytes, size_t size);
+/* Has the replica been silent, or read nothing, for repl-timeout? */
+bool sw_sender_is_late(struct sw_sender *sender);
+/* Encodes the header of a record that is no write. `message` has zeros behind its bytes. */
+void sw_sender_encode(const struct sw_sender *sender, enum sw_wal_kind kind, uint64_t sequence,
+                      const uint8_t *message, size_t bytes, uint8_t out[SW_WAL_RECORD_BYTES]);
+static inline void sw_sender_count(uint64_t *counter, uint64_t by)
+{
+    __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
+}
+
+/* --- sender_sync.c --- */
+
+/* Sends the welcome and, unless the replica continues, snapshots. Returns 0, or -1. */
+int sw_sender_begin(struct sw_sender *sender);
 
 struct sw_senders {
     struct sw_senders_parts parts;

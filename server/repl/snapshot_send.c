@@ -14,8 +14,7 @@
 
 struct sending {
     struct sw_snapshot_write write;
-    int (*send)(void *context, const void *bytes, size_t size);
-    void *context;
+    const struct sw_snapshot_sending *what;
     uint8_t *block;
     uint64_t *checks;
     uint64_t blocks, room, bytes;
@@ -36,11 +35,21 @@ static int add_check(struct sending *sending, uint64_t check)
     return 0;
 }
 
+static bool is_over(const struct sending *sending)
+{
+    return sending->what->is_over != NULL && sending->what->is_over(sending->what->context);
+}
+
+static int send_block(const struct sending *sending, size_t bytes)
+{
+    return sending->what->send(sending->what->context, sending->block, bytes);
+}
+
 static int send_blocks(struct sending *sending, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     struct sw_snapshot_header *header = &sending->write.header;
     uint32_t entries = header->block_entries;
-    while (entries == header->block_entries) {
+    while (entries == header->block_entries && !is_over(sending)) {
         int status = sw_snapshot_fill_block(header, sending->write.image, sending->block, &entries);
         if (status != SW_OK) {
             snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "the table cannot be read: %s",
@@ -58,7 +67,7 @@ static int send_blocks(struct sending *sending, char reason[SW_SNAPSHOT_REASON_B
         uint64_t bytes = sw_snapshot_block_bytes(header, entries);
         sending->bytes += bytes;
         header->entries += entries;
-        if (sending->send(sending->context, sending->block, (size_t)bytes) != 0) {
+        if (send_block(sending, (size_t)bytes) != 0) {
             return -1;
         }
     }
@@ -75,7 +84,7 @@ static int send_footer(struct sending *sending)
         .sequence = sending->write.header.sequence,
     };
     sw_snapshot_put_footer(&footer, sending->block);
-    return sending->send(sending->context, sending->block, SW_SNAPSHOT_FOOTER_BYTES);
+    return send_block(sending, SW_SNAPSHOT_FOOTER_BYTES);
 }
 
 static int send_all(struct sending *sending, char reason[SW_SNAPSHOT_REASON_BYTES])
@@ -91,22 +100,22 @@ static int send_all(struct sending *sending, char reason[SW_SNAPSHOT_REASON_BYTE
     }
     memset(sending->block, 0, room);
     sw_snapshot_put_header(header, sending->block);
-    return sending->send(sending->context, sending->block, SW_SNAPSHOT_HEADER_BYTES) != 0 ||
+    return send_block(sending, SW_SNAPSHOT_HEADER_BYTES) != 0 ||
                    send_blocks(sending, reason) != 0 || send_footer(sending) != 0
                ? -1
                : 0;
 }
 
-int sw_snapshot_send(struct sw_table *table, const struct sw_config *config,
-                     bool (*waits)(void *context),
-                     int (*send)(void *context, const void *bytes, size_t size), void *context,
-                     uint64_t *sequence, char reason[SW_SNAPSHOT_REASON_BYTES])
+int sw_snapshot_send(const struct sw_snapshot_sending *what, uint64_t *sequence,
+                     char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     const struct sw_directory nowhere = {.fd = -1};
-    struct sending sending = {.write = {.directory = &nowhere, .waits = waits, .context = context},
-                              .send = send,
-                              .context = context};
-    if (sw_snapshot_take(&sending.write, table, config, false, reason) != 0) {
+    struct sending sending = {.write = {.directory = &nowhere,
+                                        .waits = what->waits,
+                                        .context = what->context,
+                                        .header.table = what->id},
+                              .what = what};
+    if (sw_snapshot_take(&sending.write, what->table, what->config, false, reason) != 0) {
         return -1;
     }
     *sequence = sending.write.header.sequence;

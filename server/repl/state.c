@@ -103,6 +103,15 @@ void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence,
     sw_random_id(next->id);
 }
 
+void sw_repl_forget_position(struct sw_repl_state *state)
+{
+    pthread_mutex_lock(&state->lock);
+    sw_random_id(state->history.id);
+    memset(state->history.before, '0', SW_HISTORY_ID_BYTES - 1);
+    state->history.before_through = 0;
+    pthread_mutex_unlock(&state->lock);
+}
+
 void sw_repl_promote(struct sw_repl_state *state, const struct sw_repl_history *next)
 {
     pthread_mutex_lock(&state->lock);

@@ -144,6 +144,8 @@ bool sw_repl_history_has(const struct sw_repl_history *history, const char *id, 
 /* Draws the history that begins after this write. */
 void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence,
                           struct sw_repl_history *next);
+/* Draws another history, which no other server knows: the tables are at no position. */
+void sw_repl_forget_position(struct sw_repl_state *state);
 /* Makes a replica a primary, with the history `next`. */
 void sw_repl_promote(struct sw_repl_state *state, const struct sw_repl_history *next);
 

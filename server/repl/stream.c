@@ -118,7 +118,7 @@ bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_rep
         bool fits;
     } rows[] = {
         {"version of replication", replica->version, primary->version,
-         replica->version == primary->version},
+         replica->version > 0 && replica->version <= primary->version},
         {"bytes of a key", replica->key_bytes, primary->key_bytes,
          replica->key_bytes == primary->key_bytes},
         {"bytes of a key's text", replica->value_format / SW_REPL_TEXT,

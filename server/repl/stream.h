@@ -19,7 +19,14 @@
  *     -ERR text                        the primary refuses the replica
  *
  * A snapshot is the file of server/log/README.md: header, blocks, footer. Its header lacks the
- * number of entries. Records are those of the log, with `salt` as the seed of their checksums and
+ * number of entries. To a replica of version 1 the primary sends a snapshot of its only table. To
+ * others it sends a record CATALOG with the tables and the last number C, a snapshot of each table,
+ * ascending by id, and a record MARK with a number R. Records after C follow. A table that is
+ * dropped meanwhile may lack its snapshot, or a part of it. The image of a table has its writes up
+ * to the number in the snapshot's header, which may be above C. So the replica skips the records of
+ * the table up to that number, and the tables are at one position when it has applied R.
+ *
+ * Records are those of the log, with `salt` as the seed of their checksums and
  * consecutive sequences. The primary sends a MARK with its last write at least every second. The
  * replica sends acknowledgements of 32 bytes: the last write that it has applied, and a checksum
  * with the same seed.
@@ -39,7 +46,8 @@
 
 #include "server/repl/state.h"
 
-#define SW_REPL_VERSION 1U
+#define SW_REPL_VERSION 2U   /* of this program; it also serves replicas of version 1 */
+#define SW_REPL_ONE_TABLE 1U /* the version of replicas that have one table */
 #define SW_REPL_LINE_BYTES 512
 #define SW_REPL_ACK_BYTES 32
 #define SW_REPL_NAME_BYTES 64

@@ -107,9 +107,7 @@ void sw_call_replicate(struct sw_call *call)
     }
     const struct sw_repl_peer peer = {conn->peer.address, conn->net->users, &conn->login,
                                       (uint32_t)call->command->id};
-    if (!sw_place_may_replicate(sw_resp_of(conn)->resp)) {
-        sw_call_error(call, SW_SEVERAL_TABLES);
-    } else if (call->admin->repl == NULL || !sw_socket_hand_over(conn, &socket)) {
+    if (call->admin->repl == NULL || !sw_socket_hand_over(conn, &socket)) {
         sw_call_error(call, "ERR cannot serve a replica: no file descriptor or no memory");
     } else if (sw_repl_serve(call->admin->repl, &socket, &peer, &hello, reason, sizeof(reason)) !=
                0) {

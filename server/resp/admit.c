@@ -132,6 +132,12 @@ static bool waits(struct sw_resp_conn *state, unsigned met)
     return conn->stall != SW_STALL_NONE;
 }
 
+const char *sw_role_refuses_change(struct sw_resp_conn *state)
+{
+    return line_of(sw_obstacles_met(state->resp->batches,
+                                    (unsigned)SW_OBSTACLE_DOWN | (unsigned)SW_OBSTACLE_REPLICA));
+}
+
 bool sw_waits_for_pause(struct sw_resp_conn *state)
 {
     return waits(state, sw_obstacles_met(state->resp->batches, SW_OBSTACLE_WRITES_PAUSED));

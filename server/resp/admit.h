@@ -23,6 +23,9 @@ void sw_heeded_init(struct sw_heeded *heeded);
  */
 bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command);
 
+/* Returns the error line of a change of the tables on a server that is no primary; NULL: it is one.
+ */
+const char *sw_role_refuses_change(struct sw_resp_conn *state);
 /* Does CLIENT PAUSE hold back writes? Then stalls the connection. */
 bool sw_waits_for_pause(struct sw_resp_conn *state);
 

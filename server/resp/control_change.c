@@ -26,6 +26,7 @@ static bool is_changed(struct sw_control *control)
     }
     snprintf(control->error, sizeof(control->error), "%.*s", (int)sizeof(control->error) - 1,
              control->run->error);
+    control->flight.batch.write_sequence = control->run->change.sequence; /* for WAIT */
     sw_change_run_free(control->run);
     control->run = NULL;
     return true;

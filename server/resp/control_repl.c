@@ -124,9 +124,6 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
     if (sw_argument_is(host, "NO") && sw_argument_is(port, "ONE")) {
         return promote(control);
     }
-    if (!sw_place_may_replicate(control->resp)) {
-        return sw_control_refuse(control, SW_SEVERAL_TABLES);
-    }
     if (!sw_decimal_parse(port->text, port->size, UINT16_MAX, &number)) {
         return sw_control_refuse(control, "ERR Invalid master port");
     }

@@ -109,6 +109,7 @@ bool sw_control_run_table(struct sw_control *control, const struct sw_resp_comma
     if (sw_control_tables(control)->view == NULL) {
         return sw_control_refuse(control, "ERR this server has one table");
     }
+    const char *refusal = NULL;
     switch (row - subcommands) {
     case 3:
         return sw_control_table_info(control, &words[2]);
@@ -121,7 +122,9 @@ bool sw_control_run_table(struct sw_control *control, const struct sw_resp_comma
             free(control);
             return false;
         }
-        return sw_control_change(control, &words[1], arguments->count - 1);
+        refusal = sw_role_refuses_change(sw_resp_of(control->conn));
+        return refusal != NULL ? sw_control_refuse(control, refusal)
+                               : sw_control_change(control, &words[1], arguments->count - 1);
     }
 }
 

@@ -49,9 +49,3 @@ bool sw_place_cuts_scan(struct sw_resp_conn *state, uint64_t cursor)
     state->scanned_table = table;
     return cuts;
 }
-
-bool sw_place_may_replicate(const struct sw_resp *resp)
-{
-    struct sw_tables **tables = resp->owner.tables;
-    return tables == NULL || sw_tables_claim_replication(*tables);
-}

@@ -28,10 +28,4 @@ void sw_place_select(struct sw_resp_conn *state, uint32_t number);
  * place, and another table lies there now. Notes the place and the table. */
 bool sw_place_cuts_scan(struct sw_resp_conn *state, uint64_t cursor);
 
-/* Reserves the server for replication (sw_tables_claim_replication). Returns false if it has
- * several tables. */
-#define SW_SEVERAL_TABLES \
-    "ERR this server has, or had, several tables, which are not replicated: restart it first"
-bool sw_place_may_replicate(const struct sw_resp *resp);
-
 #endif

@@ -22,10 +22,8 @@ static bool all_have(const struct sw_tables *tables, uint64_t number, bool settl
     return all;
 }
 
-/* Makes `view` the newest one. `dropped`: the table that the view lacks; NULL: none. The caller has
- * locked `change` and `held`. */
-static void publish(struct sw_tables *tables, struct sw_tables_view *view,
-                    struct sw_served *dropped)
+void sw_tables_publish(struct sw_tables *tables, struct sw_tables_view *view,
+                       struct sw_served *dropped)
 {
     pthread_mutex_lock(&tables->lock);
     tables->view = view;
@@ -38,10 +36,7 @@ static void publish(struct sw_tables *tables, struct sw_tables_view *view,
     tables->owner.wake(tables->owner.server);
 }
 
-/* Waits until every loop has adopted the newest view, and until no loop and no save uses the table
- * that it lacks. Requests on that table may wait for the log, and a broken log for the catalog that
- * mends it: so the caller has locked `change` alone. */
-static void wait_for_loops(struct sw_tables *tables, struct sw_served *dropped)
+void sw_tables_wait_for_loops(struct sw_tables *tables, struct sw_served *dropped)
 {
     const uint64_t number = tables->view->number;
     pthread_mutex_lock(&tables->lock);
@@ -70,9 +65,9 @@ void sw_tables_replace_view(struct sw_tables *tables, struct sw_tables_view *vie
 {
     struct sw_tables_view *before = tables->view;
     pthread_mutex_lock(&tables->held);
-    publish(tables, view, dropped);
+    sw_tables_publish(tables, view, dropped);
     pthread_mutex_unlock(&tables->held);
-    wait_for_loops(tables, dropped);
+    sw_tables_wait_for_loops(tables, dropped);
     sw_tables_free_view(before);
     sw_tables_close(tables, dropped);
 }
@@ -240,14 +235,15 @@ static int check_existing(const struct sw_tables *tables, const struct sw_change
     return -1;
 }
 
-/* Gives a change its number, and writes it to the files, if the owner saves the tables. */
-static int commit(const struct sw_tables *tables, const struct sw_change *change,
+/* Gives a change its number, unless the owner gives none. */
+static int commit(const struct sw_tables *tables, struct sw_change *change,
                   const struct sw_tables_view *before, const struct sw_tables_view *next,
                   char *error, size_t error_bytes)
 {
     return tables->owner.commit == NULL || (change->is_of_start && !tables->owner.logs)
                ? 0
-               : tables->owner.commit(tables->owner.server, before, next, error, error_bytes);
+               : tables->owner.commit(tables->owner.server, before, next, &change->sequence, error,
+                                      error_bytes);
 }
 
 /* Frees a view that was not published, and closes the table that it has beyond the newest view. */
@@ -343,9 +339,9 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
         return -1;
     }
     rename_rights(tables, from, change->other);
-    publish(tables, next, dropped);
+    sw_tables_publish(tables, next, dropped);
     pthread_mutex_unlock(&tables->held);
-    wait_for_loops(tables, dropped);
+    sw_tables_wait_for_loops(tables, dropped);
     rename_rights(tables, from, NULL);
     pthread_mutex_lock(&tables->held);
     const int result = is_late ? commit(tables, change, before, next, error, error_bytes) : 0;
@@ -355,10 +351,30 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
     return result;
 }
 
+/* Carries out a change, unless the owner admits none now. The caller has locked `change`. */
+static int admit(struct sw_tables *tables, struct sw_change *change, char *error,
+                 size_t error_bytes)
+{
+    const struct sw_tables_owner *owner = &tables->owner;
+    int status = 0;
+    /* before the call: who closes the server to changes then reads it */
+    __atomic_store_n(&tables->is_changing, true, __ATOMIC_SEQ_CST);
+    if (owner->admit != NULL && !change->is_of_start) {
+        status = owner->admit(owner->server, error, error_bytes);
+    }
+    if (status == 0) {
+        status = is_done_already(tables, change)
+                     ? check_existing(tables, change, error, error_bytes)
+                     : carry_out(tables, change, error, error_bytes);
+    }
+    __atomic_store_n(&tables->is_changing, false, __ATOMIC_SEQ_CST);
+    return status;
+}
+
 int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *error,
                      size_t error_bytes)
 {
-    int status = 0;
+    change->sequence = 0;
     if (tables->owner.one_table != NULL) {
         return refuse(error, error_bytes, tables->owner.one_table);
     }
@@ -366,14 +382,7 @@ int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *e
         return -1;
     }
     pthread_mutex_lock(&tables->change);
-    if (is_done_already(tables, change)) {
-        status = check_existing(tables, change, error, error_bytes);
-    } else if (change->kind == SW_CHANGE_CREATE && !sw_tables_claim_several(tables)) {
-        status = refuse(error, error_bytes,
-                        "ERR this server replicates, or did so since its start: it has one table");
-    } else {
-        status = carry_out(tables, change, error, error_bytes);
-    }
+    const int status = admit(tables, change, error, error_bytes);
     pthread_mutex_unlock(&tables->change);
     /* without the lock: another change may begin */
     return status == 0 && tables->owner.settle != NULL

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SECOND_TABLE 2U /* the id of the second table of a server */
+
 enum sw_places_status sw_places_init(struct sw_places *catalog, uint32_t most)
 {
     assert(most > 0);
@@ -18,7 +20,7 @@ enum sw_places_status sw_places_init(struct sw_places *catalog, uint32_t most)
         return SW_PLACES_NO_MEMORY;
     }
     catalog->places[0] = (struct sw_place){.table = 1, .name = SW_PLACE_DEFAULT};
-    catalog->next_table = 2;
+    catalog->next_table = SECOND_TABLE;
     catalog->next_number = SW_PLACE_NUMBERS_FREE;
     return SW_PLACES_OK;
 }
@@ -27,6 +29,11 @@ void sw_places_fini(struct sw_places *catalog)
 {
     free(catalog->places);
     *catalog = (struct sw_places){0};
+}
+
+bool sw_places_are_several(const struct sw_places *catalog)
+{
+    return catalog->next_table > SECOND_TABLE;
 }
 
 /* --- names and numbers ------------------------------------------------------------------------ */

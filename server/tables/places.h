@@ -59,6 +59,9 @@ void sw_places_fini(struct sw_places *catalog);
  * bytes at most. So no name is a number. `name` need not end with a NUL. */
 bool sw_place_name_is_allowed(const char *name, size_t bytes);
 
+/* Returns whether there is, or was, a table beside the first one. */
+bool sw_places_are_several(const struct sw_places *catalog);
+
 /* Return the place, or NULL. It belongs to the catalog, until the catalog changes. */
 const struct sw_place *sw_places_numbered(const struct sw_places *catalog, uint32_t number);
 const struct sw_place *sw_places_named(const struct sw_places *catalog, const char *name,

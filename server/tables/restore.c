@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * restore.c - the places that a data directory has.
+ * restore.c - the places that a data directory or a primary has.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,39 @@
 
 #include "server/tables/tables_parts.h"
 
+/* Puts the table that the server started with into place 0. A SWAP may have moved it, and a DROP
+ * closed it. The caller has locked `change`. */
+static int put_first(struct sw_tables *tables)
+{
+    struct sw_served *first = tables->first, *instead = tables->view->served[0];
+    struct sw_tables_view *next = sw_tables_next_view(tables->view);
+    uint32_t at = 0;
+    if (next == NULL) {
+        return -1;
+    }
+    while (at < next->catalog.count && next->served[at] != first) {
+        at++;
+    }
+    const bool is_closed = at == next->catalog.count;
+    if (is_closed) {
+        __atomic_store_n(&first->leaves, false, __ATOMIC_RELAXED);
+        tables->owner.reopen(tables->owner.server, first);
+    } else {
+        next->served[at] = instead;
+        next->catalog.places[at].table = instead->id;
+    }
+    next->served[0] = first;
+    next->catalog.places[0].table = first->id;
+    sw_tables_replace_view(tables, next, is_closed ? instead : NULL);
+    return 0;
+}
+
 /* Closes all tables except the first, which gets the id `id`. The caller has locked `change`. */
 static int leave_one(struct sw_tables *tables, uint32_t id)
 {
+    if (tables->view->served[0] != tables->first && put_first(tables) != 0) {
+        return -1;
+    }
     while (tables->view->catalog.count > 1) {
         struct sw_tables_view *next = sw_tables_next_view(tables->view);
         if (next == NULL) {
@@ -65,9 +95,63 @@ static int open_all(struct sw_tables *tables, struct sw_tables_view *next,
     return 0;
 }
 
+/* Lets the rights of users follow the places that have another name in `next`. `ends`: the rights
+ * under the old names end. */
+static void rename_rights(const struct sw_tables *tables, const struct sw_places *before,
+                          const struct sw_places *next, bool ends)
+{
+    for (uint32_t i = 0; i < before->count; i++) {
+        const struct sw_place *was = &before->places[i];
+        const struct sw_place *is = sw_places_numbered(next, was->number);
+        if (is != NULL && strcmp(is->name, was->name) != 0) {
+            tables->owner.rename(tables->owner.server, was->name, ends ? NULL : is->name);
+        }
+    }
+}
+
+/* Gives a change of the primary its number, and publishes the view that it leads to. The rights of
+ * users follow. The caller has locked `change`, and frees both views if it fails. */
+static int follow(struct sw_tables *tables, const struct sw_tables_applied *applied,
+                  struct sw_tables_view *next, struct sw_served *dropped, char *error,
+                  size_t error_bytes)
+{
+    const struct sw_tables_owner *owner = &tables->owner;
+    struct sw_tables_view *before = tables->view;
+    uint64_t sequence = applied->sequence;
+    pthread_mutex_lock(&tables->held);
+    const int status =
+        sequence == 0 || owner->commit == NULL
+            ? 0
+            : owner->commit(owner->server, before, next, &sequence, error, error_bytes);
+    if (status == 0) {
+        rename_rights(tables, &before->catalog, &next->catalog, false);
+        sw_tables_publish(tables, next, dropped);
+    }
+    pthread_mutex_unlock(&tables->held);
+    if (status == 0) {
+        sw_tables_wait_for_loops(tables, dropped);
+        rename_rights(tables, &before->catalog, &next->catalog, true);
+        sw_tables_free_view(before);
+        sw_tables_close(tables, dropped);
+    }
+    return status;
+}
+
+/* Frees a view that was not published, and closes the tables that it has beyond the newest view. */
+static void take_back(struct sw_tables *tables, struct sw_tables_view *next)
+{
+    for (uint32_t i = 0; i < next->catalog.count; i++) {
+        if (find_id(tables->view, next->served[i]->id) == NULL) {
+            sw_tables_close(tables, next->served[i]);
+        }
+    }
+    sw_tables_free_view(next);
+}
+
 /* Publishes the places of `catalog`. The caller has locked `change`. */
 static int apply(struct sw_tables *tables, const struct sw_places *catalog,
-                 const struct sw_config *const *configs, char *error, size_t error_bytes)
+                 const struct sw_config *const *configs, const struct sw_tables_applied *applied,
+                 char *error, size_t error_bytes)
 {
     struct sw_tables_view *next = sw_tables_next_view(tables->view), *before = tables->view;
     struct sw_served *dropped = NULL;
@@ -85,28 +169,33 @@ static int apply(struct sw_tables *tables, const struct sw_places *catalog,
     for (uint32_t i = 0; i < before->catalog.count; i++) {
         dropped = find_id(next, before->served[i]->id) == NULL ? before->served[i] : dropped;
     }
-    sw_tables_replace_view(tables, next, dropped);
-    return 0;
+    if (applied == NULL) {
+        sw_tables_replace_view(tables, next, dropped);
+        return 0;
+    }
+    const int status = follow(tables, applied, next, dropped, error, error_bytes);
+    if (status != 0) {
+        take_back(tables, next);
+    }
+    return status;
 }
 
 /* `is_new`: the tables that exist are closed, except the first. */
 static int replace(struct sw_tables *tables, const struct sw_places *catalog,
-                   const struct sw_config *const *configs, bool is_new, char *error,
-                   size_t error_bytes)
+                   const struct sw_config *const *configs, bool is_new,
+                   const struct sw_tables_applied *applied, char *error, size_t error_bytes)
 {
     int status = -1;
     snprintf(error, error_bytes, "ERR not enough memory");
     pthread_mutex_lock(&tables->change);
     const uint32_t most = tables->view->catalog.most;
-    if (configs != NULL && tables->owner.one_table != NULL) {
+    if (sw_places_are_several(catalog) && tables->owner.one_table != NULL) {
         snprintf(error, error_bytes, "%s", tables->owner.one_table);
     } else if (catalog->count > most) {
         snprintf(error, error_bytes, "ERR it has %u tables, and tables-max is %u: raise tables-max",
                  catalog->count, most);
-    } else if (configs != NULL && !sw_tables_claim_several(tables)) {
-        snprintf(error, error_bytes, "ERR this server replicates: it has one table");
     } else if (!is_new || leave_one(tables, catalog->places[0].table) == 0) {
-        status = apply(tables, catalog, configs, error, error_bytes);
+        status = apply(tables, catalog, configs, applied, error, error_bytes);
     }
     pthread_mutex_unlock(&tables->change);
     return status;
@@ -120,14 +209,15 @@ int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
         snprintf(error, error_bytes, "ERR not enough memory");
         return -1;
     }
-    const int status =
-        replace(tables, catalog != NULL ? catalog : &alone, configs, true, error, error_bytes);
+    const int status = replace(tables, catalog != NULL ? catalog : &alone, configs, true, NULL,
+                               error, error_bytes);
     sw_places_fini(&alone);
     return status;
 }
 
 int sw_tables_apply(struct sw_tables *tables, const struct sw_places *catalog,
-                    const struct sw_config *const *configs, char *error, size_t error_bytes)
+                    const struct sw_config *const *configs, const struct sw_tables_applied *applied,
+                    char *error, size_t error_bytes)
 {
-    return replace(tables, catalog, configs, false, error, error_bytes);
+    return replace(tables, catalog, configs, false, applied, error, error_bytes);
 }

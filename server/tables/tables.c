@@ -221,7 +221,7 @@ void sw_tables_release(struct sw_tables *tables)
     pthread_mutex_unlock(&tables->held);
 }
 
-/* --- turns and claims ------------------------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 bool sw_tables_take_turn(struct sw_tables *tables)
 {
@@ -234,22 +234,18 @@ void sw_tables_end_turn(struct sw_tables *tables)
     tables->owner.wake(tables->owner.server); /* for commands that wait for the turn */
 }
 
-static bool claim(struct sw_tables *tables, enum claim wanted)
+bool sw_tables_rest(struct sw_tables *tables)
 {
-    int is = CLAIM_NONE;
-    return __atomic_compare_exchange_n(&tables->claim, &is, (int)wanted, false, __ATOMIC_ACQ_REL,
-                                       __ATOMIC_ACQUIRE) ||
-           is == (int)wanted;
+    const bool rest = pthread_mutex_trylock(&tables->change) == 0;
+    if (rest) {
+        pthread_mutex_unlock(&tables->change);
+    }
+    return rest;
 }
 
-bool sw_tables_claim_several(struct sw_tables *tables)
+bool sw_tables_are_changing(const struct sw_tables *tables)
 {
-    return claim(tables, CLAIM_SEVERAL);
-}
-
-bool sw_tables_claim_replication(struct sw_tables *tables)
-{
-    return claim(tables, CLAIM_REPLICATION);
+    return __atomic_load_n(&tables->is_changing, __ATOMIC_SEQ_CST);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

@@ -82,6 +82,8 @@ struct sw_tables_owner {
     /* Closes a table that no loop uses. The table in place 0 at the start is emptied instead: other
      * parts of the server use its memory. */
     void (*close)(void *server, struct sw_served *served);
+    /* Lets the table in place 0 at the start be used again, after `close`. NULL: not called. */
+    void (*reopen)(void *server, struct sw_served *served);
     /* Keeps the counters of a table that is about to be closed. Brief; called under a lock. */
     void (*retire)(void *server, const struct sw_served *served);
     /* Called before a change, without a lock. `ids`: the tables that a SWAP will exchange; `count`
@@ -89,12 +91,17 @@ struct sw_tables_owner {
      */
     int (*prepare)(void *server, const uint32_t *ids, uint32_t count, char *error,
                    size_t error_bytes);
-    /* Gives a change its number and writes it to the files. Returns 0, or -1 with an error. It is
-     * called before the view `next` is published, and may then refuse the change. If `logs`, it is
-     * called behind the publication of a DROP. NULL: the tables are not saved. */
+    /* Called before a change of a client, with the lock of changes. Returns 0, or -1 with an error:
+     * this server takes no change now. NULL: not called. */
+    int (*admit)(void *server, char *error, size_t error_bytes);
+    /* Gives a change its number, unless *sequence has the primary's; writes it to the files, and to
+     * the replicas. *sequence receives the number. Returns 0, or -1 with an error. It is called
+     * before the view `next` is published, and may then refuse the change. If `logs`, it is called
+     * behind the publication of a DROP. NULL: changes have no number. */
     int (*commit)(void *server, const struct sw_tables_view *before,
-                  const struct sw_tables_view *next, char *error, size_t error_bytes);
-    bool logs; /* changes are records of a log; otherwise those of a start are not saved */
+                  const struct sw_tables_view *next, uint64_t *sequence, char *error,
+                  size_t error_bytes);
+    bool logs; /* changes are records of a log; otherwise those of a start have no number */
     /* Waits until the last change is durable. Returns 0, or -1 with an error: its outcome is
      * unknown. NULL: a change is durable behind `commit`. */
     int (*settle)(void *server, char *error, size_t error_bytes);
@@ -160,6 +167,7 @@ struct sw_change {
     char name[SW_PLACE_NAME_BYTES];
     char other[SW_PLACE_NAME_BYTES]; /* RENAME: the new name; SWAP: the other place */
     uint32_t alters;                 /* ALTER: the options, bits of enum sw_alterable */
+    uint64_t sequence;               /* receives the number of the change; 0: none */
     struct sw_config config;         /* CREATE, ALTER: options of the table */
 };
 
@@ -174,10 +182,11 @@ int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *e
 bool sw_tables_take_turn(struct sw_tables *tables);
 void sw_tables_end_turn(struct sw_tables *tables);
 
-/* Reserves this server for several tables, or for replication, until it ends. Returns false if it
- * is reserved for the other one. */
-bool sw_tables_claim_several(struct sw_tables *tables);
-bool sw_tables_claim_replication(struct sw_tables *tables);
+/* Returns whether no change runs. It may have been over for some time. */
+bool sw_tables_rest(struct sw_tables *tables);
+/* Returns whether a client's change runs that sw_tables_owner.admit may have admitted. So a server
+ * that has set what `admit` refuses waits until this is false. */
+bool sw_tables_are_changing(const struct sw_tables *tables);
 
 /* --- files ------------------------------------------------------------------------------------ */
 
@@ -197,15 +206,23 @@ static inline bool sw_tables_leaves(const struct sw_served *served)
 const struct sw_tables_view *sw_tables_hold(struct sw_tables *tables);
 void sw_tables_release(struct sw_tables *tables);
 
-/* Replaces the places by those of a data directory, before requests are served. The table of place
- * 0 gets the id that `catalog` has for it, and keeps its options; the other tables are made, with
- * configs[i] for place i, and are empty. NULL: place 0 alone. Returns 0, or -1 with an error. */
+/* Replaces the places by those of a data directory or of a primary, while no request is served. The
+ * table of place 0 gets the id that `catalog` has for it, and keeps its options; the other tables
+ * are made, with configs[i] for place i, and are empty. NULL: place 0 alone. The table that the
+ * server started with lies in place 0 afterwards, with its keys. Returns 0, or -1 with an error. */
 int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
                       const struct sw_config *const *configs, char *error, size_t error_bytes);
+
+/* A change that another server has made. */
+struct sw_tables_applied {
+    uint64_t sequence; /* it is committed with this number; 0: it is not committed */
+};
 /* Replaces the places likewise, but keeps the tables with the same ids, and closes those that
- * `catalog` lacks, at most one. */
+ * `catalog` lacks, at most one. Requests may be served. `applied`: a change of the primary, so the
+ * rights of users follow a RENAME; NULL: a change of the server's own log. */
 int sw_tables_apply(struct sw_tables *tables, const struct sw_places *catalog,
-                    const struct sw_config *const *configs, char *error, size_t error_bytes);
+                    const struct sw_config *const *configs, const struct sw_tables_applied *applied,
+                    char *error, size_t error_bytes);
 
 /* --- reading ---------------------------------------------------------------------------------- */
 

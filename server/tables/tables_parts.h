@@ -10,8 +10,6 @@
 
 #include "server/tables/tables.h"
 
-enum claim { CLAIM_NONE, CLAIM_SEVERAL, CLAIM_REPLICATION };
-
 struct sw_tables {
     struct sw_tables_owner owner;
     pthread_mutex_t change; /* locked during a change; taken before `held` */
@@ -20,9 +18,9 @@ struct sw_tables {
     pthread_cond_t moved;   /* a loop has followed or settled */
     struct sw_tables_view *view;
     struct sw_list handles;
-    uint64_t newest; /* atomic, set under `lock`: the number of `view` */
-    int claim;       /* atomic: enum claim */
-    bool is_taken;   /* atomic: a change has the turn */
+    uint64_t newest;  /* atomic, set under `lock`: the number of `view` */
+    bool is_taken;    /* atomic: a change has the turn */
+    bool is_changing; /* atomic: sw_tables_are_changing */
     struct sw_served *first;
     const struct sw_served *leaving; /* the table that a DROP is about to close; NULL: none */
 };
@@ -34,6 +32,14 @@ void sw_tables_free_view(struct sw_tables_view *view);
 /* Returns where a place with this number is in the view, or UINT32_MAX. */
 uint32_t sw_tables_index(const struct sw_tables_view *view, uint32_t number);
 
+/* Makes `view` the newest one. `dropped`: the table that the view lacks; NULL: none. The caller has
+ * locked `change` and `held`. (change.c) */
+void sw_tables_publish(struct sw_tables *tables, struct sw_tables_view *view,
+                       struct sw_served *dropped);
+/* Waits until every loop has adopted the newest view, and until no loop and no save uses the table
+ * that it lacks. Requests on that table may wait for the log, and a broken log for the catalog that
+ * mends it: so the caller has locked `change` alone. (change.c) */
+void sw_tables_wait_for_loops(struct sw_tables *tables, struct sw_served *dropped);
 /* Publishes a view, waits for the loops, frees the view before, and closes the table that `view`
  * lacks; `dropped` NULL: none. The caller has locked `change`. (change.c) */
 void sw_tables_replace_view(struct sw_tables *tables, struct sw_tables_view *view,

@@ -5,14 +5,17 @@ served.
 
 SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N sets the number of fail-overs."""
 
+import contextlib
 import os
 import random
 import shutil
+import threading
 
+import wire
 from data_directory import Directory
-from harness import Server, case, check, drawn_seed, equal, eventually, main
+from harness import Server, case, check, drawn_seed, equal, eventually, free_port, main
 from replication import SMALL, info
-from shard import Etcd, Shard, agree, needs_etcd
+from shard import Etcd, Member, Shard, agree, needs_etcd
 from shard_chaos import Chaos, fail_over
 from shard_history import Client, end_load
 from shard_kept import LOGGED, Kept, KeptWired
@@ -46,6 +49,96 @@ def fail_overs():
             eventually(lambda w=waits: all(c.waits > b or c.error for c, b in zip(clients, w)), "writes are safe")
             fail_over(chaos, how)
         end_load(shard, clients)
+
+
+class Tables:
+    """One client that writes to several tables and changes them, and what they have after each step. The shard writes key 1."""
+
+    def __init__(self, draw):
+        self.draw, self.number = draw, 0
+        self.states = [{"default": {}}]  # after each step: the tables by their names
+        self.safe = 0  # steps that WAIT has counted
+
+    def step(self):
+        """Returns the commands of the next step, and notes what the tables have after it."""
+        draw, tables = self.draw, {name: dict(rows) for name, rows in self.states[-1].items()}
+        names, kind = sorted(tables), draw.randrange(8)
+        self.number += 1
+        if kind == 0 and len(tables) < 6:
+            words = [("TABLE", "CREATE", f"t{self.number}", "LIKE", "default")]
+            tables[f"t{self.number}"] = {}
+        elif kind == 1 and len(tables) > 1:
+            name = draw.choice([name for name in names if name != "default"])
+            words = [("TABLE", "DROP", name)]
+            del tables[name]
+        elif kind in (2, 3) and len(tables) > 1:
+            one, other = draw.sample(names, 2)
+            words = [("TABLE", "SWAP", one, other)]
+            tables[one], tables[other] = tables[other], tables[one]
+        else:
+            name, key = draw.choice(names), draw.randrange(2, 22)
+            words = [("SELECT", name), ("SET", key, self.number)]
+            tables[name][key] = self.number
+        self.states.append(tables)
+        return words
+
+    def run(self, replies, steps):
+        """Takes steps until the connection is lost, or `steps` of them."""
+        for _ in range(steps):
+            for words in self.step():
+                equal(replies.ask(*words), "OK", words)
+            if replies.ask("WAIT", 1, 5000) >= 1:
+                self.safe = len(self.states) - 1
+
+    def check(self, member):
+        """The tables of the member are those after some step that is not before the last safe one; goes on from there."""
+        with member.server.replies() as replies:
+            found = {}
+            for row in replies.ask("TABLE", "LIST"):
+                name = dict(zip(row[::2], row[1::2]))[b"name"].decode()
+                equal(replies.ask("SELECT", name), "OK", name)
+                got = replies.ask("MGET", *range(2, 22))
+                found[name] = {key: int(value) for key, value in enumerate(got, 2) if value is not None}
+        check(found in self.states[self.safe:], f"step {self.safe} is safe; found {found}, wanted one of {self.states[self.safe:]}")
+        self.states, self.safe = [found], 0
+
+
+@case
+@needs_etcd
+def several_tables():
+    """a primary that is killed beside writes to several tables and changes of them loses none that WAIT has counted"""
+    draw = random.Random(drawn_seed() + 3)
+    with Etcd(1) as etcd, Shard(etcd, "tables", 3, draw.choice((Kept, Member))) as shard:
+        tables = Tables(draw)
+        for turn in range(3):
+            primary, term = shard.whole(), shard.primary().term()
+            with primary.server.replies() as replies:
+                tables.run(replies, 30)
+                killer = threading.Timer(draw.random() * 0.05, primary.server.process.kill)
+                killer.start()
+                with contextlib.suppress(OSError, wire.Closed):
+                    tables.run(replies, 10000)
+                killer.join()
+            new = shard.primary(after=term)
+            tables.check(new)
+            primary.restart()
+            if turn == 1:
+                equal(shard.whole().ask("HA", "SWITCH"), "OK", "SWITCH")
+                new = shard.primary(after=new.term())
+                tables.check(new)
+        whole = shard.whole()
+        for member in shard.others(whole):
+            tables.check(member)
+
+
+@case
+@needs_etcd
+def tables_without_a_log():
+    """a member with snapshots and no log refuses a second table in words"""
+    with Etcd(1) as etcd, Directory() as directory, Server(
+            "--ha", etcd.url("unlogged"), "--port", str(free_port()), "--data-dir", str(directory), *SMALL) as server:
+        said = eventually(lambda: (said := server.ask("TABLE", "CREATE", "a")) and "CLUSTERDOWN" not in str(said) and str(said), "a primary")
+        check("need a log: start it with appendonly yes" in said, said)
 
 
 @case

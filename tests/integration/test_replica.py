@@ -364,7 +364,8 @@ def refusals():
     """different widths, engines, versions and files are refused with one sentence that names both sides"""
     with Server(*SMALL, "--key-bits", "32") as narrow, Server(*SMALL) as server:
         equal(server.ask("SET", 1, 1), "OK", "SET")
-        for words, said in (((2, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 2, the primary 1"),
+        for words, said in (((3, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 3, the primary 2"),
+                            ((0, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 0, the primary 2"),
                             ((1, "0" * 40, 0, 4, 4, 0, 0, 1 << 28), "the replica has 4, the primary 8"),
                             ((1, "0" * 40, 0, 8, 8, 0, 0, 1), "operations of a batch"),
                             ((1, "0" * 39, 0, 8, 8, 0, 0, 1), "is sent by a replica"),

@@ -107,8 +107,9 @@ static void make(struct sample *s)
         write_once(s);
     }
     sw_backlog_enable(s->backlog, s->table);
-    cr_assert_eq(sw_snapshot_send(s->table, &config, NULL, keep, s, &s->snapshot_at, reason), 0,
-                 "%s", reason);
+    const struct sw_snapshot_sending what = {
+        .table = s->table, .config = &config, .send = keep, .context = s};
+    cr_assert_eq(sw_snapshot_send(&what, &s->snapshot_at, reason), 0, "%s", reason);
     s->snapshot_size = s->size;
     while (sw_table_last_sequence(s->table) < WRITES) {
         write_once(s);
@@ -181,6 +182,7 @@ static void replicate_to(uint64_t slots, struct sample *s, const uint8_t *bytes,
     struct sw_apply apply = {.table = outcome->table,
                              .source = {from_tape, &tape},
                              .salt = sw_backlog_salt(s->backlog),
+                             .is_settled = true,
                              .moved = moved,
                              .loaded = loaded,
                              .reason = outcome->reason};
@@ -287,8 +289,9 @@ Test(apply, no_room)
         cr_assert_eq(sw_batch_run(s.queue, &batch), SW_OK);
     }
     s.size = 0;
-    cr_assert_eq(sw_snapshot_send(s.table, &config, NULL, keep, &s, &s.snapshot_at, reason), 0,
-                 "%s", reason);
+    const struct sw_snapshot_sending what = {
+        .table = s.table, .config = &config, .send = keep, .context = &s};
+    cr_assert_eq(sw_snapshot_send(&what, &s.snapshot_at, reason), 0, "%s", reason);
     for (unsigned i = 0; i < 2; i++) {
         replicate_to(i == 0 ? 128 : CAPACITY, &s, s.bytes, s.size, &outcome);
         cr_assert_eq(outcome.has_snapshot, i == 1);

@@ -183,7 +183,9 @@ Test(string_tails, streams_of_replicas)
     fill(primary, 0, ROW, 0xee);
     fill(primary, BATCH, ROW, 0xee);
     sw_backlog_enable(backlog, primary);
-    cr_assert_eq(sw_snapshot_send(primary, &config, NULL, keep, &tape, &at, text), 0, "%s", text);
+    const struct sw_snapshot_sending what = {
+        .table = primary, .config = &config, .send = keep, .context = &tape};
+    cr_assert_eq(sw_snapshot_send(&what, &at, text), 0, "%s", text);
     fill_batch(&batch, 2 * BATCH, ROW, 0xee);
     cr_assert_eq(sw_queue_create(primary, &queue), SW_OK);
     cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
@@ -197,6 +199,7 @@ Test(string_tails, streams_of_replicas)
                              .value_format = SW_FRAME_VALUES_STRING,
                              .value_type = SW_TYPE_STRING,
                              .salt = sw_backlog_salt(backlog),
+                             .is_settled = true,
                              .moved = moved,
                              .loaded = loaded,
                              .reason = reason};
