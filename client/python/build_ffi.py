@@ -67,6 +67,9 @@ int sherwood_table_open(struct sherwood *client, const char *name, struct sherwo
 int sherwood_table_change(struct sherwood *client, const char *const *words, size_t count);
 struct sherwood_table_row {
     char name[64]; uint32_t number, id; uint64_t keys, keys_that_expire, slots, slots_max, bytes; ...; };
+struct sherwood_segment {
+    struct sherwood *table; const void *keys; void *values; uint64_t *found; uint32_t count; };
+int sherwood_get_segments(struct sherwood *client, const struct sherwood_segment *segments, size_t count);
 int sherwood_tables(struct sherwood *client, uint32_t *from, struct sherwood_table_row *rows,
                     uint32_t capacity, uint32_t *count);
 void swpy_close(struct sherwood *client);

@@ -90,6 +90,54 @@ def refusals():
 
 
 @case
+def segments():
+    """one call reads several tables, by name or by client, with the dtype and shape of each table"""
+    with daemon("--capacity", "4K") as server:
+        create(server, "rows", "value-bytes", "16", "value-type", "f32")
+        create(server, "texts", "value-bytes", "12", "value-type", "string", "resp-keys", "hash")
+        create(server, "narrow", "key-bits", "32", "resp-keys", "decimal")
+        with sherwood.connect(server.unix) as c, c.table("rows") as rows, c.table("rows", value_dtype="u8") as raw, c.table("texts") as texts:
+            c.set_many(np.arange(200, dtype="u8"), np.arange(200, dtype="u8") * 2)
+            rows.set_many([1, 2], np.arange(8, dtype="f4").reshape(2, 4))
+            texts.set_many([5], [b"five"])
+            keys = np.arange(190, 210, dtype="u8").reshape(4, 5)
+            for through in (c, rows):
+                got = through.get_segments([(None, keys), ("rows", [2, 3]), (texts, [5]), (rows, []), ("0", [7]), (raw, [1])])
+                same(got[0][0], np.where(keys < 200, keys * 2, 0), "numbers")
+                same(got[0][1], keys < 200, "found")
+                same(got[1][0], np.array([[4, 5, 6, 7], [0, 0, 0, 0]], "f4"), "rows")
+                equal(got[1][1].tolist(), [True, False], "found rows")
+                equal([got[2][0]["bytes"][0, :4].tobytes(), got[2][1].tolist()], [b"five", [True]], "byte strings")
+                same(got[3][0], np.empty((0, 4), "f4"), "no keys")
+                equal([got[4][0].tolist(), got[5][0].dtype], [[14], np.dtype("u8")], "a number, and another dtype")
+                same(through.get_segments([("rows", [2, 3]), (None, [300])], default=1)[0], np.array([[4, 5, 6, 7], [1, 1, 1, 1]], "f4"), "default")
+            equal([c.get_segments([]), c.get_segments([("rows", [])], default=0)[0].shape], [[], (0, 4)], "nothing to read")
+            region = c.region(nbytes=1 << 16)
+            shared = region.empty(3, "u8")
+            shared[:] = [1, 2, 3]
+            values, found = c.get_segments([(None, shared)])[0]
+            equal([values.tolist(), found.tolist()], [[2, 4, 6], [True] * 3], "keys in a region")
+            many = c.get_segments([(None, [i]) for i in range(150)])
+            equal([int(values[0]) for values, _ in many], [2 * i for i in range(150)], "more parts than a frame has")
+            in_child(lambda: equal(c.get_segments([("rows", [1])], default=0)[0].tolist(), [[0, 1, 2, 3]], "in the child"))
+            refused_segments(server, c)
+
+
+def refused_segments(server, c):
+    with sherwood.connect(f"{server.host}:{server.port}") as other:
+        raises(sherwood.Refused, "another server", lambda: c.get_segments([(other, [1])]))
+    raises(sherwood.Refused, "no such table", lambda: c.get_segments([("nothing", [1])]))
+    raises(sherwood.Refused, "another width", lambda: c.get_segments([(None, [1]), ("narrow", np.array([1], "u4"))]))
+    raises(TypeError, "is no table", lambda: c.get_segments([(7, [1])]))
+    raises(TypeError, "", lambda: c.get_segments([("rows", [1.5])]))
+    equal(server.ask("TABLE", "DROP", "rows"), "OK", "DROP")
+    raises(sherwood.Refused, "segment 1: no table has the number", lambda: c.get_segments([(None, [1]), ("rows", [1])]))
+    raises(sherwood.Refused, "no such table", lambda: c.get_segments([("rows", [1])]))
+    create(server, "rows", "value-bytes", "8", "value-type", "f32")
+    equal(c.get_segments([("rows", [1])], default=5)[0].tolist(), [[5, 5]], "the new table of the name")
+
+
+@case
 def forks():
     """a child of a fork opens the table again on connections of its own"""
     with daemon("--capacity", "4K") as server:

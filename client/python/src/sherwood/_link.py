@@ -143,6 +143,19 @@ class Shared:
         self.flights = 0
 
 
+class Tables:
+    """The handles of tables on the connections of a link, by the names of the tables."""
+
+    def __init__(self) -> None:
+        self.handles: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """Closes them. The handle that has the connections must still be open."""
+        for handle in self.handles.values():
+            lib.sherwood_close(handle)
+        self.handles.clear()
+
+
 class Link:
     """One handle and its lock. `on_drop` is called before a handle is closed."""
 
@@ -155,6 +168,8 @@ class Link:
         self.regions = Regions()  # a client uses the regions of its own link
         self._shared = Shared()
         weakref.finalize(self, self._shared.leave).atexit = False
+        self.tables = Tables()
+        weakref.finalize(self, self.tables.close).atexit = False  # runs before the garbage collector closes `_pointer`
         self._pointer: Any = None
         self._handles = 0  # number of handles made
         self._is_doubted = False  # the writes of this handle are known to be in doubt
@@ -257,6 +272,7 @@ class Link:
             self.doubt()
             self._pointer = None
             self._shared.leave()
+            self.tables.close()
             ffi.release(pointer)
 
     def close(self) -> None:
@@ -279,6 +295,7 @@ class Link:
         if pointer is not None:
             if lib.swpy_has_written(pointer):
                 self.writes.lose()
+            self.tables.close()
             ffi.gc(pointer, None)  # swpy_forget closes the handle instead
             lib.swpy_forget(pointer)
 

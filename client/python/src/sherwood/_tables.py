@@ -7,6 +7,7 @@ import dataclasses
 import operator
 from typing import Any, Optional
 
+from . import _segments
 from ._link import Link, c_text
 from ._native import ffi, lib
 
@@ -75,6 +76,17 @@ class TableCalls:
     def swap(self, name: str, other: str) -> None:
         """Exchanges two tables of one shape, for all clients of the server at once."""
         self._change(["SWAP", name, other])
+
+    def get_segments(self, parts: Any, *, default: Any = None) -> list[Any]:
+        """Reads several tables together: one round trip for up to 64 tables.
+
+        parts: pairs (table, keys). A table is a name or a number as text, a client that table() returned, or None for the
+        default table. Keys are as in get_many, of the same width in all tables. Returns a list with what get_many returns for each
+        part: (values, found), or with `default` the values. The tables are read on the connections of this client.
+        Refused: a table does not exist, the user may not read it, or the server is older than this call. If the arrays of all
+        parts lie in regions of this client, no call copies them.
+        """
+        return _segments.get(self._link, parts, default)
 
     def _change(self, words: list[str]) -> None:
         texts = [ffi.new("char[]", c_text(word, "table")) for word in words]
