@@ -80,6 +80,7 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
                        uint64_t *found, struct sherwood_cache *cache);
 int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, size_t *present);
 uint64_t sherwood_overflows(const struct sherwood *client);
+int sherwood_traceparent(struct sherwood *client, const char *traceparent);
 int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
 uint32_t sherwood_frame_keys(const struct sherwood *client, const struct sherwood_request *request);
 int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);
@@ -191,7 +192,7 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS.replace("@OPERATIONS@", operations((CSRC / "client" / "sherwood.h").read_text(encoding="utf-8"))))
     made.set_source(
-        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/sherwood-trace.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask makes the same system call for the calling thread, and its symbol is older: with it
         # the wheel runs with glibc 2.17.

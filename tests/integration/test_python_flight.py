@@ -3,6 +3,7 @@
 """The Python package: many calls in flight (submit, asyncio), threads, forks, daemons that end or stop."""
 
 import asyncio
+import contextvars
 import gc
 import itertools
 import os
@@ -12,8 +13,10 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import weakref
 
+from collector import Collector
 from harness import Server, at_once, case, check, equal, eventually, main
 from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
 
@@ -345,6 +348,54 @@ def is_collected():
                                 env={**os.environ, "PYTHONPATH": str(LIB)}, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, check=False)
         equal((result.returncode, result.stdout), (0, "3\n"), "a program that ends without close")
+
+
+def span_of(number, sampled=True):
+    """A span as opentelemetry-api has it: number 0 is the one that is current outside of all spans."""
+    context = types.SimpleNamespace(trace_id=number, span_id=number, trace_flags=int(sampled), is_valid=number != 0)
+    return types.SimpleNamespace(get_span_context=lambda: context)
+
+
+@case
+def traces():
+    """requests carry the context of the span that is current at the call, if the program has imported OpenTelemetry"""
+    api = types.ModuleType("opentelemetry.trace")
+    current = contextvars.ContextVar("current", default=span_of(0))
+    with Collector() as collector, daemon("--otlp-endpoint", collector.url) as server, sherwood.connect(server.unix) as c:
+        current.set(span_of(1))
+        c[1] = 10
+        sys.modules["opentelemetry.trace"] = api # as another thread sees it while it is imported
+        try:
+            c[1] = 11
+            api.get_current_span = current.get
+            current.set(span_of(2))
+            c[1] = 12
+            current.set(span_of(3))
+            future = c.submit.get_many([1, 2])
+            current.set(span_of(4, sampled=False))
+            future.result()
+            c[1] = 14
+            current.set(span_of(5))
+            asyncio.run(traced_by_aio(c, current))
+            current.set(span_of(0))
+            c[1] = 16
+            list(c.scan())
+            current.set(span_of(7))
+            list(c.scan())
+        finally:
+            del sys.modules["opentelemetry.trace"]
+        c[1] = 18
+        collector.spans(5)
+        server.stop() # exports all that wait
+        equal(sorted({(int(span["parentSpanId"], 16), span["name"]) for span in collector.spans()}),
+              [(2, "SET default"), (3, "GET default"), (5, "DELETE default"), (6, "GET default"), (7, "SCAN default")], "spans")
+        check(all(span["traceId"] == "0" * 16 + span["parentSpanId"] for span in collector.spans()), "trace ids")
+
+
+async def traced_by_aio(c, current):
+    deleted = c.aio.delete_many([5]) # it is sent later
+    current.set(span_of(6))
+    await asyncio.gather(deleted, c.aio.get_many([1]))
 
 
 if __name__ == "__main__":

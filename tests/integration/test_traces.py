@@ -2,94 +2,23 @@
 # SPDX-License-Identifier: MIT
 """Spans of bulk frames by OTLP/HTTP: what a collector gets, and collectors that fail, hang or refuse."""
 
-import http.server
 import json
 import socket
-import ssl
 import tempfile
-import threading
 import time
 
 import certificates
 import wire
+from collector import Collector, attributes
 from harness import Moves, Server, case, check, equal, eventually, free_port, main, refusal
 
 TRACE, PARENT = bytes.fromhex("4bf92f3577b34da6a3ce929d0e0e4736"), bytes.fromhex("00f067aa0ba902b7")
 SAMPLED, NOT_SAMPLED = TRACE + PARENT + b"\x01", TRACE + PARENT + b"\x00"
 
 
-class Collector:
-    """Receives exports. `answers` has (status, body, headers) for the next ones; then 200 follows. While
-    `free` is not set, it answers nothing."""
-
-    def __init__(self, tls=None):
-        collector = self
-        self.exports, self.wrong, self.answers = [], [], []
-        self.free = threading.Event()
-        self.free.set()
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            """One export."""
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if (self.path, self.headers["Content-Type"]) != ("/v1/traces", "application/json"):
-                    collector.wrong.append((self.path, self.headers["Content-Type"]))
-                collector.exports.append(json.loads(body))
-                collector.free.wait(60)
-                status, answer, headers = collector.answers.pop(0) if collector.answers else (200, b"{}", {})
-                self.send_response(status)
-                for name, value in {"Content-Type": "application/json", **headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *arguments):
-                pass
-
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.http.handle_error = lambda *arguments: None # a server that does not trust the certificate leaves
-        if tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*tls)
-            self.http.socket = context.wrap_socket(self.http.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *why):
-        self.free.set()
-        self.http.shutdown()
-        self.http.server_close()
-        equal(self.wrong, [], "paths and types of exports")
-
-    def spans(self, count=0):
-        """Returns the spans of all exports, once there are at least `count`."""
-        def received():
-            return [span for export in list(self.exports) for resource in export["resourceSpans"]
-                    for scope in resource["scopeSpans"] for span in scope["spans"]]
-        if count:
-            eventually(lambda: len(received()) >= count, lambda: f"{count} spans; it has {received()}")
-        return received()
-
-
 def traced(collector, *flags, **named):
     """A server with one loop that exports to the collector."""
     return Server("--otlp-endpoint", collector.url, "--loops", "1", *flags, **named)
-
-
-def attributes(holder):
-    """Returns {name: value} of OTLP's attributes. Integers are texts there."""
-    values = {}
-    for each in holder["attributes"]:
-        (kind, value), = each["value"].items()
-        values[each["key"]] = int(value) if kind == "intValue" else value
-    return values
 
 
 def send(connection, *frames):

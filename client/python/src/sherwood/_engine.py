@@ -14,6 +14,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
+from . import _trace
 from ._errors import Lost, Timeout
 from ._link import Link
 from ._native import ffi, lib
@@ -29,11 +30,12 @@ class Job:
     """A plan in progress. The engine calls `done` once, with the result or the error."""
 
     __slots__ = ("plan", "done", "at", "frames", "error", "bits", "arrays", "buffers",
-                 "operand_bytes", "answer_bytes")
+                 "operand_bytes", "answer_bytes", "traceparent")
 
     def __init__(self, plan: Plan, done: Done) -> None:
         self.plan = plan
         self.done = done
+        self.traceparent = _trace.current()  # of the caller; the engine may be on another thread
         self.at = 0  # keys that were sent
         self.frames = 0  # frames without a reply yet
         self.error: Optional[BaseException] = None
@@ -197,6 +199,7 @@ class Engine:
         most = lib.sherwood_frame_keys(pointer, request)
         count = left if left <= most else most // _SPLIT_KEYS * _SPLIT_KEYS
         request.count = count
+        self.link.trace(job.traceparent)
         rc = lib.sherwood_submit(pointer, request)
         if rc == lib.SHERWOOD_E_BUSY:
             return False

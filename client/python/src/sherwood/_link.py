@@ -14,6 +14,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
+from . import _trace
 from ._errors import Lost, Refused, error_of
 from ._facts import Layout, Server, layout_of, server_of
 from ._native import ffi, lib
@@ -171,6 +172,7 @@ class Link:
         self.tables = Tables()
         weakref.finalize(self, self.tables.close).atexit = False  # runs before the garbage collector closes `_pointer`
         self._pointer: Any = None
+        self._traceparent: Optional[bytes] = None  # the trace context of the handle
         self._handles = 0  # number of handles made
         self._is_doubted = False  # the writes of this handle are known to be in doubt
         self._server: Optional[Server] = None
@@ -182,9 +184,19 @@ class Link:
         return self._pointer is not None
 
     def use(self) -> Any:
-        """Returns the handle. Connects if there is none."""
-        if self._pointer is not None:
-            return self._pointer
+        """Returns the handle, which sends requests with the trace context of the caller. Connects if there is none."""
+        if self._pointer is None:
+            self._connect()
+        self.trace(_trace.current())
+        return self._pointer
+
+    def trace(self, traceparent: Optional[bytes]) -> None:
+        """Sets the trace context of the requests that follow. There is a handle."""
+        if traceparent != self._traceparent:
+            lib.sherwood_traceparent(self._pointer, ffi.NULL if traceparent is None else traceparent)
+            self._traceparent = traceparent
+
+    def _connect(self) -> None:
         if self.closed:
             raise Refused("this client is closed: make a new one")
         pointer = open_client(self.options)
@@ -194,9 +206,9 @@ class Link:
                           " make a new client")
         self._layout = self._layout or layout_of(server, self.options.value_dtype, self.regions)
         self._pointer, self._server = pointer, server
+        self._traceparent = None
         self._handles += 1
         self._is_doubted = False
-        return pointer
 
     def doubt(self) -> None:
         """Notes once, before a caller gets the error, that the handle or one of its connections has ended after writes."""
