@@ -20,10 +20,7 @@ static uint64_t break_by_sync(struct fixture *f, uint64_t writes)
         hand_in(f->wal, f->end + i);
     }
     sw_wal_want_durable(f->wal, f->end + writes);
-    for (int i = 0; sw_wal_durable(f->wal) < f->end + writes; i++) {
-        cr_assert_lt(i, 200000);
-        usleep(100);
-    }
+    WAIT_FOR(sw_wal_durable(f->wal) >= f->end + writes);
     set(&syncs_left, 0);
     hand_in(f->wal, f->end + writes + 1);
     sw_wal_want_durable(f->wal, f->end + writes + 1);
@@ -115,8 +112,7 @@ LOG_TEST(log_restart, waits_for_writes_on_their_way, SW_WAL_ALWAYS, end_all)
     cr_assert_eq(break_by_sync(f, 9), 10);
     pthread_create(&thread, NULL, hand_in_late, f);
     cr_assert_eq(mend(f, 12), 0);
-    hand_in(f->wal, 13);
-    wait_until(f->wal, 13);
+    write_one(f->wal, 13);
     pthread_join(thread, NULL);
     restart(f, 13);
 }
@@ -128,14 +124,8 @@ LOG_TEST(log_restart, answers_wait_so_long_and_not_longer, SW_WAL_ALWAYS, finish
     start(f, SW_WAL_ALWAYS);
     uint64_t last = break_by_sync(f, 1);
     uint64_t wakes = __atomic_load_n(&f->wakes, __ATOMIC_RELAXED);
-    for (int i = 0; !sw_wal_is_hopeless(f->wal); i++) {
-        cr_assert_lt(i, 20000);
-        usleep(1000);
-    }
-    for (int i = 0; __atomic_load_n(&f->wakes, __ATOMIC_RELAXED) == wakes; i++) {
-        cr_assert_lt(i, 20000, "the waiting writers are woken");
-        usleep(1000);
-    }
+    WAIT_FOR(sw_wal_is_hopeless(f->wal));
+    WAIT_FOR(__atomic_load_n(&f->wakes, __ATOMIC_RELAXED) != wakes);
     cr_assert_eq(mend(f, last), 0);
     cr_assert_not(sw_wal_is_hopeless(f->wal));
     sw_wal_abandon(f->wal);
@@ -155,21 +145,14 @@ LOG_TEST(log_restart, a_full_disk_has_the_same_patience, SW_WAL_EVERYSEC, end_al
     uint64_t last = fill_disk(f, 1, LATE);
     uint64_t wakes = __atomic_load_n(&f->wakes, __ATOMIC_RELAXED);
     wait_for_state(f->wal, SW_WAL_BROKEN);
-    for (int i = 0; !sw_wal_is_hopeless(f->wal); i++) {
-        cr_assert_lt(i, 20000);
-        usleep(1000);
-    }
-    for (int i = 0; __atomic_load_n(&f->wakes, __ATOMIC_RELAXED) == wakes; i++) {
-        cr_assert_lt(i, 20000, "the waiting writers are woken");
-        usleep(1000);
-    }
+    WAIT_FOR(sw_wal_is_hopeless(f->wal));
+    WAIT_FOR(__atomic_load_n(&f->wakes, __ATOMIC_RELAXED) != wakes);
     cr_assert_lt(sw_wal_answerable(f->wal), last);
     set(&opens_left, -1);
     cr_assert_eq(mend(f, last), 0);
     cr_assert_not(sw_wal_is_hopeless(f->wal));
     wait_for_state(f->wal, SW_WAL_OK);
-    hand_in(f->wal, last + 1);
-    wait_until(f->wal, last + 1);
+    write_one(f->wal, last + 1);
     restart(f, last + 1);
 }
 
@@ -180,9 +163,7 @@ LOG_TEST(log_restart, a_write_without_room_keeps_no_sync_waiting, SW_WAL_EVERYSE
     uint64_t last = fill_disk(f, 1, 0);
     const uint64_t fits = last + 1;
     __atomic_store_n(&opens_hang, true, __ATOMIC_SEQ_CST);
-    while (!__atomic_load_n(&hanging, __ATOMIC_SEQ_CST)) {
-        usleep(1000);
-    }
+    WAIT_FOR(__atomic_load_n(&hanging, __ATOMIC_SEQ_CST));
     for (uint64_t i = 0; i < LATE; i++) {
         hand_in(f->wal, ++last);
     }
@@ -210,8 +191,7 @@ LOG_TEST(log_restart, without_space_for_a_segment, SW_WAL_ALWAYS, end_all)
     cr_assert_eq(sw_wal_state(f->wal), SW_WAL_FULL);
     set(&opens_left, -1);
     wait_for_state(f->wal, SW_WAL_OK);
-    hand_in(f->wal, next);
-    wait_until(f->wal, next);
+    write_one(f->wal, next);
     restart(f, next);
 }
 
@@ -243,8 +223,7 @@ Test(log_restart, files_that_are_removed)
             cr_assert_eq(follow(&f), 0);
         }
         cr_assert_eq(mend(&f, 10), 0);
-        hand_in(f.wal, 11);
-        wait_until(f.wal, 11);
+        write_one(f.wal, 11);
         restart(&f, 11);
         end_all(&f);
     }
@@ -254,16 +233,14 @@ Test(log_restart, files_that_are_removed)
 LOG_TEST(log_restart, a_directory_that_is_moved, SW_WAL_ALWAYS, end_all)
 {
     char command[256];
-    hand_in(f->wal, 1);
-    wait_until(f->wal, 1);
+    write_one(f->wal, 1);
     snprintf(command, sizeof(command), "mv %s %s.old && mkdir %s", f->path, f->path, f->path);
     cr_assert_eq(system(command), 0);
     wait_for_state(f->wal, SW_WAL_BROKEN);
     hand_in(f->wal, 2);
     cr_assert_eq(follow(f), 0);
     cr_assert_eq(mend(f, 2), 0);
-    hand_in(f->wal, 3);
-    wait_until(f->wal, 3);
+    write_one(f->wal, 3);
     restart(f, 3);
     snprintf(command, sizeof(command), "rm -r %s.old", f->path);
     cr_assert_eq(system(command), 0);
@@ -274,8 +251,7 @@ LOG_TEST(log_restart, a_directory_that_is_moved, SW_WAL_ALWAYS, end_all)
 LOG_TEST(log_restart, follows_behind_its_end, SW_WAL_ALWAYS, finish)
 {
     char command[192];
-    hand_in(f->wal, 1);
-    wait_until(f->wal, 1);
+    write_one(f->wal, 1);
     snprintf(command, sizeof(command), "%s/log-%016x", f->path, 2);
     while (access(command, F_OK) != 0) { /* the one that is prepared */
         usleep(1000);
@@ -320,8 +296,7 @@ LOG_TEST(log_restart, a_start_on_a_full_disk_behind_a_clean_end, SW_WAL_ALWAYS, 
     restart(f, 10); /* nothing was changed */
     set(&opens_left, -1);
     wait_for_state(f->wal, SW_WAL_OK);
-    hand_in(f->wal, 11);
-    wait_until(f->wal, 11);
+    write_one(f->wal, 11);
     restart(f, 11);
 }
 
@@ -342,8 +317,7 @@ Test(log_restart, a_start_on_a_full_disk_behind_a_kill)
     cr_assert_eq(mend(&f, 10), 0);
     wait_for_state(f.wal, SW_WAL_OK);
     cr_assert_eq(sw_wal_durable(f.wal), 10);
-    hand_in(f.wal, 11);
-    wait_until(f.wal, 11);
+    write_one(f.wal, 11);
     restart(&f, 11);
     end_all(&f);
 }
@@ -364,8 +338,7 @@ Test(log_restart, a_start_whose_calls_fail)
                 cr_assert_eq(mend(&f, 10), 0);
             }
             wait_for_state(f.wal, SW_WAL_OK);
-            hand_in(f.wal, 11);
-            wait_until(f.wal, 11);
+            write_one(f.wal, 11);
             restart(&f, 11);
             end_all(&f);
         }
@@ -427,8 +400,7 @@ Test(log_restart, an_alias_that_cannot_be_removed)
         struct fixture f;
         begin_log(&f, SW_WAL_ALWAYS);
         f.io.unlink = failing_unlink;
-        hand_in(f.wal, 1);
-        wait_until(f.wal, 1);
+        write_one(f.wal, 1);
         cr_assert_eq(stop(&f), 0);
         put_alias(&f);
         __atomic_store_n(&unlinks_failed, 0, __ATOMIC_SEQ_CST);
@@ -437,17 +409,13 @@ Test(log_restart, an_alias_that_cannot_be_removed)
         start(&f, SW_WAL_ALWAYS);
         cr_assert_eq(f.end, 1);
         set(&opens_left, -1);
-        for (int i = 0; __atomic_load_n(&unlinks_failed, __ATOMIC_SEQ_CST) < 2; i++) {
-            cr_assert_lt(i, 20000);
-            usleep(1000);
-        }
+        WAIT_FOR(__atomic_load_n(&unlinks_failed, __ATOMIC_SEQ_CST) >= 2);
         cr_assert_eq(count_segments_after_alias(&f), 1);
         __atomic_store_n(&unlinks_fail, false, __ATOMIC_SEQ_CST);
         if (sw_wal_state(f.wal) == SW_WAL_BROKEN) {
             cr_assert_eq(mend(&f, 1), 0);
         }
-        hand_in(f.wal, 2);
-        wait_until(f.wal, 2);
+        write_one(f.wal, 2);
         restart(&f, 2);
         end_all(&f);
     }

@@ -102,13 +102,10 @@ LOG_TEST(wal, segments_go_that_a_snapshot_stands_for, SW_WAL_ALWAYS, finish)
  * file is not synced again. */
 LOG_TEST(wal, a_failed_sync_breaks_the_log, SW_WAL_ALWAYS, finish)
 {
-    hand_in(f->wal, 1);
-    wait_until(f->wal, 1);
+    write_one(f->wal, 1);
     __atomic_store_n(&syncs_left, 0, __ATOMIC_SEQ_CST);
     hand_in(f->wal, 2);
-    while (sw_wal_state(f->wal) != SW_WAL_BROKEN) {
-        usleep(100);
-    }
+    WAIT_FOR(sw_wal_state(f->wal) == SW_WAL_BROKEN);
     __atomic_store_n(&syncs_left, -1, __ATOMIC_SEQ_CST);
     hand_in(f->wal, 3);
     sw_wal_want_durable(f->wal, 3);
@@ -124,13 +121,10 @@ LOG_TEST(wal, a_failed_sync_breaks_the_log, SW_WAL_ALWAYS, finish)
 
 LOG_TEST(wal, a_failed_write_breaks_the_log, SW_WAL_NO, finish)
 {
-    hand_in(f->wal, 1);
-    wait_until(f->wal, 1);
+    write_one(f->wal, 1);
     __atomic_store_n(&writes_left, 0, __ATOMIC_SEQ_CST);
     hand_in(f->wal, 2);
-    while (sw_wal_state(f->wal) != SW_WAL_BROKEN) {
-        usleep(100);
-    }
+    WAIT_FOR(sw_wal_state(f->wal) == SW_WAL_BROKEN);
     __atomic_store_n(&writes_left, -1, __ATOMIC_SEQ_CST);
     cr_assert_leq(sw_wal_answerable(f->wal), 1);
     cr_assert_eq(stop(f), -1);
@@ -211,8 +205,7 @@ Test(wal, a_mark_leaves_room_for_the_seal)
         bool first, second = false;
         begin_log(&f, SW_WAL_ALWAYS);
         for (uint64_t i = 1; i <= writes; i++) {
-            hand_in(f.wal, i);
-            wait_until(f.wal, i);
+            write_one(f.wal, i);
         }
         for (int i = 0; !second; i++) {
             cr_assert_lt(i, 20000, "a mark of what is durable");
@@ -222,8 +215,7 @@ Test(wal, a_mark_leaves_room_for_the_seal)
             second |= first;
         }
         hand_in(f.wal, writes + 1);
-        hand_in(f.wal, writes + 2);
-        wait_until(f.wal, writes + 2);
+        write_one(f.wal, writes + 2);
         cr_assert_eq(look_at_segment(&f, 1, &first), 1 << 16, "%d writes", (int)writes);
         cr_assert_eq(stop(&f), 0);
         finish(&f);
@@ -239,10 +231,7 @@ static uint64_t now_ms(void)
 
 static void wait_until_durable(struct sw_wal *wal, uint64_t sequence)
 {
-    for (int i = 0; sw_wal_durable(wal) < sequence; i++) {
-        cr_assert_lt(i, 200000);
-        usleep(100);
-    }
+    WAIT_FOR(sw_wal_durable(wal) >= sequence);
 }
 
 static uint64_t cpu_ms(void)
@@ -273,8 +262,7 @@ LOG_TEST(wal, everysec_syncs_by_itself_and_when_asked, SW_WAL_EVERYSEC, finish)
     bool at_once = false;
     for (; !at_once; next++) { /* a disk may take long once; its own sync comes a second later */
         cr_assert_lt(next, 30, "a sync on request is never sooner");
-        hand_in(f->wal, next);
-        wait_until(f->wal, next);
+        write_one(f->wal, next);
         uint64_t began_ms = now_ms();
         sw_wal_want_durable(f->wal, next);
         wait_until_durable(f->wal, next);

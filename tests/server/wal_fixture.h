@@ -235,6 +235,13 @@ static inline void hand_in(struct sw_wal *wal, uint64_t sequence)
     }
 }
 
+/* Waits until the condition holds. Fails after 20,000 looks, one a millisecond. */
+#define WAIT_FOR(condition)                            \
+    for (int waits_ = 0; !(condition); waits_++) {     \
+        cr_assert_lt(waits_, 20000, "%s", #condition); \
+        usleep(1000);                                  \
+    }
+
 static inline void wait_until(struct sw_wal *wal, uint64_t answerable)
 {
     for (int i = 0; sw_wal_answerable(wal) < answerable; i++) {
@@ -244,12 +251,16 @@ static inline void wait_until(struct sw_wal *wal, uint64_t answerable)
     }
 }
 
+/* Hands in a write, and waits until it is in the log. */
+static inline void write_one(struct sw_wal *wal, uint64_t sequence)
+{
+    hand_in(wal, sequence);
+    wait_until(wal, sequence);
+}
+
 static inline void wait_for_state(struct sw_wal *wal, enum sw_wal_state state)
 {
-    for (int i = 0; sw_wal_state(wal) != state; i++) {
-        cr_assert_lt(i, 200000, "state %d, not %d", (int)sw_wal_state(wal), (int)state);
-        usleep(100);
-    }
+    WAIT_FOR(sw_wal_state(wal) == state);
 }
 
 /* Hands in writes until the log refuses more, because the disk has no room for another segment.
