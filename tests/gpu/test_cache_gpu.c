@@ -20,11 +20,9 @@ static const struct {
     const char *name;
     uint64_t (*run)(const struct trial_setting *, const struct sw_table_config *);
     bool one_size; /* of values */
-    bool two;      /* policies only: LRU and CUSTOM */
 } cases[] = {
-    {"pressure", case_pressure, false, false},
-    {"retention", case_retention, true, true},
-    {"combined", case_combined, true, false},
+    {"pressure", case_pressure, false},
+    {"combined", case_combined, true},
 };
 
 static const char *const policies[] = {"lru", "lfu", "epoch_lru", "epoch_lfu", "custom"};
@@ -80,9 +78,6 @@ static uint64_t run_case(const struct trial_setting *setting, size_t number)
                 config.value_bytes = sizes[s];
                 config.cache_mode = (enum sw_cache_mode)mode;
                 config.cache_policy = (enum sw_cache_policy)policy;
-                if (cases[number].two && policy != SW_CACHE_LRU && policy != SW_CACHE_CUSTOM) {
-                    continue;
-                }
                 failed += run_write_paths(setting, number, config);
             }
         }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * combined.c - writes of a cache behind table.h that are carried out together: with room for every
- * key, against the cache on the CPU; and newcomers to a full cache, who must learn, each in its own
- * batch, that they were turned away.
+ * key, against the cache on the CPU.
  */
 #include "tests/gpu/combined.h"
 
@@ -102,157 +101,6 @@ static void with_room(struct trial_faults *faults, const struct trial_setting *s
     sw_table_destroy(tables[1]);
 }
 
-/* --- newcomers to a full cache ---------------------------------------------------------------- */
-
-#define OFFERS 40
-#define OFFER_MAX 100 /* operations of one */
-
-struct offer {
-    struct sw_batch batch;
-    uint8_t ops[OFFER_MAX];
-    uint64_t keys[OFFER_MAX];
-    uint64_t found[(OFFER_MAX + 63) / 64];
-    uint64_t not_admitted[(OFFER_MAX + 63) / 64];
-    uint64_t turned_away; /* how many must be */
-    uint64_t updated;
-    uint8_t values[OFFER_MAX * sizeof(uint64_t)];
-};
-
-static bool bit_of(const uint64_t *bits, uint32_t i)
-{
-    return (bits[i / 64] >> (i % 64) & 1) != 0;
-}
-
-/* Runs `op` for keys [first, first + OFFER_MAX) in the first of the offers. */
-static const struct offer *run_keys(struct trial_faults *faults, struct sw_queue *queue,
-                                    struct offer *offer, enum sw_op op, uint64_t first)
-{
-    for (uint32_t i = 0; i < OFFER_MAX; i++) {
-        offer->keys[i] = first + i;
-    }
-    offer->batch = (struct sw_batch){.op = op,
-                                     .count = OFFER_MAX,
-                                     .keys = offer->keys,
-                                     .values = offer->values,
-                                     .found = offer->found};
-    trial_expect(faults, sw_batch_run(queue, &offer->batch), "a batch");
-    return offer;
-}
-
-/* Fills the cache, then uses all it holds twice more. Returns the first key never offered; a key
- * that is present in *present. */
-static uint64_t fill_cache(struct trial_faults *faults, struct sw_table *table,
-                           struct sw_queue *queue, struct offer *offer, uint64_t *present)
-{
-    struct sw_table_info info;
-    struct sw_table_stats stats = {.occupied = 0};
-    uint64_t end = 1;
-    sw_table_info(table, &info);
-    for (; stats.occupied < info.capacity_slots && end < 64 * info.capacity_slots;
-         end += OFFER_MAX) {
-        run_keys(faults, queue, offer, SW_SET_ABSENT, end);
-        sw_table_stats(table, &stats);
-    }
-    for (int times = 0; times < 2; times++) {
-        for (uint64_t key = 1; key < end; key += OFFER_MAX) {
-            run_keys(faults, queue, offer, SW_GET, key);
-            for (uint32_t i = 0; i < OFFER_MAX; i++) {
-                *present = bit_of(offer->found, i) ? key + i : *present;
-            }
-        }
-    }
-    if (stats.occupied != info.capacity_slots || *present == 0) {
-        trial_fault(faults, "%llu entries in %llu slots", (unsigned long long)stats.occupied,
-                    (unsigned long long)info.capacity_slots);
-    }
-    return end;
-}
-
-/* Newcomers, and here and there a key that is present. */
-static void draw_offer(struct offer *offer, struct random *random, uint64_t *next, uint64_t present)
-{
-    static const uint8_t ops[] = {SW_SET, SW_SET_ABSENT, SW_SET_PRESENT};
-    uint32_t count = 1 + (uint32_t)random_below(random, OFFER_MAX);
-    offer->turned_away = 0;
-    offer->updated = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        bool held = random_below(random, 10) == 0;
-        uint8_t op = ops[random_below(random, sizeof(ops))];
-        offer->keys[i] = held ? present : (*next)++;
-        offer->ops[i] = op;
-        offer->turned_away += !held && op != SW_SET_PRESENT;
-        offer->updated += held && op != SW_SET_ABSENT;
-    }
-    memset(offer->found, 0xA5, sizeof(offer->found));
-    memset(offer->not_admitted, 0xA5, sizeof(offer->not_admitted));
-    offer->batch = (struct sw_batch){.ops = offer->ops,
-                                     .count = count,
-                                     .keys = offer->keys,
-                                     .values = offer->values,
-                                     .found = offer->found,
-                                     .not_admitted = offer->not_admitted};
-}
-
-static void check_offer(struct trial_faults *faults, const struct offer *offer, uint64_t present)
-{
-    const struct sw_counters *counters = &offer->batch.counters;
-    uint32_t count = offer->batch.count;
-    for (uint32_t i = 0; i < count; i++) {
-        bool held = offer->keys[i] == present;
-        if (bit_of(offer->found, i) != held ||
-            bit_of(offer->not_admitted, i) != (!held && offer->ops[i] != SW_SET_PRESENT)) {
-            trial_fault(faults, "operation %u (%u) of %u: found %d, not_admitted %d", i,
-                        offer->ops[i], count, bit_of(offer->found, i),
-                        bit_of(offer->not_admitted, i));
-        }
-    }
-    if (count % 64 != 0 &&
-        (offer->found[count / 64] | offer->not_admitted[count / 64]) >> (count % 64) != 0) {
-        trial_fault(faults, "unused bits of found or not_admitted");
-    }
-    if (counters->not_admitted != offer->turned_away || counters->updated != offer->updated ||
-        counters->inserted != 0 || counters->by_class[SW_CLASS_UPSERT].operations != count) {
-        trial_fault(faults, "%llu turned away, not %llu; %llu updated, not %llu",
-                    (unsigned long long)counters->not_admitted,
-                    (unsigned long long)offer->turned_away, (unsigned long long)counters->updated,
-                    (unsigned long long)offer->updated);
-    }
-}
-
-/* Scores must be numbers of uses: of a newcomer it is the lowest. Keys are of 64 bits, values of
- * 8 bytes. */
-static void turned_away(struct trial_faults *faults, const struct trial_setting *setting,
-                        struct sw_table_config config)
-{
-    config.capacity_slots = 1024;
-    struct sw_table *table = create(faults, &config);
-    struct sw_queue *queue = NULL;
-    struct offer *offers = NULL;
-    if (table != NULL && sw_queue_create(table, &queue) == SW_OK) {
-        offers = sw_io_alloc(table, OFFERS * sizeof(*offers));
-    }
-    if (offers == NULL) {
-        trial_fault(faults, "no memory for the offers");
-    } else {
-        struct random random = {setting->seed};
-        uint64_t present = 0;
-        memset(offers, 0, OFFERS * sizeof(*offers));
-        uint64_t next = fill_cache(faults, table, queue, offers, &present);
-        for (uint32_t o = 0; o < OFFERS; o++) {
-            draw_offer(&offers[o], &random, &next, present);
-            trial_expect(faults, sw_batch_submit(queue, &offers[o].batch), "submit");
-        }
-        for (uint32_t o = 0; o < OFFERS; o++) {
-            while (sw_batch_poll(queue, &offers[o].batch) == SW_PENDING) {
-            }
-            check_offer(faults, &offers[o], present);
-        }
-    }
-    sw_io_free(table, offers, OFFERS * sizeof(*offers));
-    sw_queue_destroy(queue);
-    sw_table_destroy(table);
-}
-
 uint64_t case_combined(const struct trial_setting *setting, const struct sw_table_config *config)
 {
     static const uint32_t sizes[] = {4, 8, 24, 64};
@@ -265,9 +113,6 @@ uint64_t case_combined(const struct trial_setting *setting, const struct sw_tabl
         for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
             with_room(&faults, setting, configuration(config, slot_bits, sizes[s]));
         }
-    }
-    if (config->cache_policy != SW_CACHE_LRU) {
-        turned_away(&faults, setting, configuration(config, 128, 8));
     }
     return faults.count;
 }

@@ -62,7 +62,6 @@ void trial_sort(uint64_t *numbers, uint64_t count);
 /* The cases (pressure.c, combined.c): of a cache like `config`, whose
  * sizes they set. */
 uint64_t case_pressure(const struct trial_setting *setting, const struct sw_table_config *config);
-uint64_t case_retention(const struct trial_setting *setting, const struct sw_table_config *config);
 uint64_t case_combined(const struct trial_setting *setting, const struct sw_table_config *config);
 
 #endif
