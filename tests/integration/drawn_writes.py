@@ -1,84 +1,69 @@
 # SPDX-License-Identifier: MIT
-"""Clients that send random writes, and compute which states the daemon may hold afterwards."""
+"""Clients that send random writes of every kind, and compute which contents the daemon may have afterwards. The effects are
+those of the model in matrix.py."""
 
 import random
 import threading
 
 import wire
 from harness import check
+from interfaces import frame_of
+from matrix import Ask, Table, draw, has
+from matrix_commands import IN_MULTI, ROWS, text_of, words_of
 
 KEYS = 24  # of each client
-LARGEST = 2**64 - 1
+READS = ("READ", "GETRANGE", "TTL", "USE")
 
 
-# --- the model: what a write does, written from the description of the operations ------------------
 class Write:
     """One request of a client: operations on the client's own keys that take effect together."""
 
-    def __init__(self, operations, bytes_):
-        self.operations, self.bytes = operations, bytes_
+    def __init__(self, parts, data, replies=1):
+        self.parts, self.bytes, self.replies = parts, data, replies
+        self.may_fail = any(row.guard == "FITS" or row.element == "STRING" for row, _, _, _ in parts)
 
-    def apply(self, state):
-        for what, key, operand in self.operations:
-            there = state.get(key)
-            if what == "delete":
-                state.pop(key, None)
-            elif what == "set" or what == "present" and there is not None or what == "absent" and there is None:
-                state[key] = operand
-            elif what == "sum":
-                state[key] = ((there or 0) + operand) % 2**64
-            elif what == "min":
-                state[key] = operand if there is None else min(there, operand)
-            elif what == "max":
-                state[key] = max(there or 0, operand)
-            elif what == "increment":
-                value = (there or 0) + operand
-                if value <= LARGEST:
-                    state[key] = value
+    def apply(self, table):
+        for part in self.parts:
+            table.apply(*part)
 
 
-FRAMES = {"set": wire.SET, "sum": wire.SUM, "min": wire.MIN, "max": wire.MAX, "absent": wire.SET_ABSENT,
-          "present": wire.SET_PRESENT, "increment": wire.INCREMENT, "delete": wire.DELETE}
-
-
-def drawn_write(rng, base, frames):
-    """Returns a random write of a client whose keys begin at `base`. By RESP: SET, SET NX, SET XX, INCRBY, DEL, MSET,
-    or several in a transaction. By frames: any operation, on keys that may repeat."""
-    def key():
-        return base + rng.randrange(KEYS)
-
-    def operand():
-        return rng.choice([rng.randrange(100), rng.randrange(2**62), LARGEST])
-
+def drawn_write(rng, table, base, frames):
+    """Returns a random write of a client whose keys begin at `base`: a frame of any operation, on keys that may repeat, or a
+    command, or several in a transaction. All times are absolute."""
+    shape, pool = table.shape, range(base, base + KEYS)
+    possible = [row for row in ROWS if row.verb not in READS and has(row, shape)]
     if frames:
-        what = rng.choice(sorted(FRAMES))
-        done = [(what, key(), operand()) for _ in range(rng.choice([1, 3, 40]))]
-        values = None if what == "delete" else [value for _, _, value in done]
-        return Write(done, wire.frame(FRAMES[what], [k for _, k, _ in done], values))
-    words = {"set": lambda k, v: ("SET", k, v), "absent": lambda k, v: ("SET", k, v, "NX"),
-             "present": lambda k, v: ("SET", k, v, "XX"), "increment": lambda k, v: ("INCRBY", k, v),
-             "delete": lambda k, v: ("DEL", k)}
+        ask = draw(rng, rng.choice(possible), table, pool, rng.choice([1, 3, 40]), True)
+        return Write([(ask.row, key, ask.operands and ask.operands[i], ask.at(i)) for i, key in enumerate(ask.keys)],
+                     frame_of(ask, shape))
     if rng.random() < 0.2:
-        done = [("set", key(), operand()) for _ in range(rng.randrange(1, 12))]
-        return Write(done, wire.command("MSET", *(x for _, k, v in done for x in (k, v))))
-    done = []
-    for _ in range(rng.choice([1, 1, 1, 4])):
-        what = rng.choice(sorted(words))
-        done.append((what, key(), rng.randrange(2**62) if what == "increment" else operand()))
-    each = [wire.command(*words[what](k, v)) for what, k, v in done]
-    if len(each) > 1:
-        each = [wire.command("MULTI"), *each, wire.command("EXEC")]
-    return Write(done, b"".join(each))
+        ask = draw(rng, next(row for row in ROWS if row.name == "SET"), table, pool, rng.randrange(1, 12), True)
+        pairs = list(zip(ask.keys, ask.operands))
+        words = [word for key, value in pairs for word in (key, text_of(shape, value))]
+        return Write([(ask.row, key, value, None) for key, value in pairs], wire.command("MSET", *words))
+    parts, sent, count = [], [], rng.choice([1, 1, 1, 4])
+    while len(parts) < count:
+        ask = draw(rng, rng.choice(possible), table, pool, 1, True)
+        row, key, operand = ask.row, ask.keys[0], ask.operands and ask.operands[0]
+        if row.guard == "FITS" and shape.numbers == "integer":
+            operand &= 2**31 - 1  # the command takes signed numbers
+        at = ask.at(0) if row.verb in ("EXPIRE", "SET") and row.guard != "ABSENT" else None
+        words = words_of(row, shape, key, operand, at)
+        if words is not None and IN_MULTI[str(words[0]).lower()] == "QUEUED":
+            parts.append((row, key, operand, at))
+            sent.append(wire.command(*words))
+    if count > 1:
+        sent = [wire.command("MULTI"), *sent, wire.command("EXEC")]
+    return Write(parts, b"".join(sent), len(sent))
 
 
-# --- the clients -----------------------------------------------------------------------------------
 class Client(threading.Thread):
     """Sends random writes, some before the replies to earlier ones, until it must rest or the server ends. The replies
     and the writes sent determine what the server may hold."""
 
     def __init__(self, server, number, seed, known):
         super().__init__(daemon=True)
-        self.base, self.known = number * 1000, dict(known)
+        self.base, self.known, self.drawn = number * 1000, known, known.copy()
         self.rng = random.Random(seed)
         self.frames, self.depth = self.rng.random() < 0.5, self.rng.choice([1, 3, 6])
         self.sent, self.answered, self.refused = [], 0, set()
@@ -87,18 +72,17 @@ class Client(threading.Thread):
         self.replies = wire.Replies(self.socket)
 
     def receive(self):
-        """Returns the next reply. Replies to frames come in any order, so this keeps those that come early."""
+        """Reads the next reply, or the replies of a transaction."""
         write = self.sent[self.answered]
         if self.frames:
             reply = wire.read_frame(self.socket)
             check(reply.status in (wire.OK, wire.NOT_DURABLE), f"status {reply.status}: {reply.message}")
             is_refused = reply.status == wire.NOT_DURABLE
         else:
-            count = write.bytes.count(b"$4\r\nEXEC") and len(write.operations) + 2 or 1
-            replies = [self.replies.read() for _ in range(count)]
+            replies = [self.replies.read() for _ in range(write.replies)]
             last = replies[-1]
             is_refused = isinstance(last, wire.Error) and ("MISCONF" in last or last.startswith("EXECABORT"))
-            check(is_refused or not isinstance(last, wire.Error) or "overflow" in last, str(replies))
+            check(is_refused or write.may_fail or not isinstance(last, wire.Error), f"{write.bytes}: {replies}")
         if is_refused:
             self.refused.add(self.answered)
         self.answered += 1
@@ -108,7 +92,8 @@ class Client(threading.Thread):
         try:
             while not self.rests.is_set() or self.answered < len(self.sent):
                 while len(self.sent) - self.answered < depth and not self.rests.is_set():
-                    write = drawn_write(self.rng, self.base, self.frames)
+                    write = drawn_write(self.rng, self.drawn, self.base, self.frames)
+                    write.apply(self.drawn)
                     self.sent.append(write)
                     self.socket.sendall(write.bytes)
                 self.receive()
@@ -122,7 +107,7 @@ class Client(threading.Thread):
         """The state is that after some write between the last answered one and the last sent one. With `may_refuse` the
         log was broken for a while: the server may have refused some unanswered writes before others."""
         check(self.error is None, f"{what}: {self.error}")
-        expected = dict(self.known)
+        expected = self.known.copy()
         for number in range(self.answered):
             if number not in self.refused:
                 self.sent[number].apply(expected)
@@ -130,15 +115,22 @@ class Client(threading.Thread):
         for write in self.sent[self.answered:]:
             if state in possible:
                 return
-            after = [dict(each) for each in possible]
+            after = [each.copy() for each in possible]
             for each in after:
                 write.apply(each)
             possible = after + (possible if may_refuse else [])
-        check(state in possible,
-              f"{what}: client {self.base}, {self.answered} of {len(self.sent)} answered: {state}, not {expected}")
+        check(state in possible, f"{what}: client {self.base}, {self.answered} of {len(self.sent)} answered: "
+                                 f"{state.values} {state.times}, not {expected.values} {expected.times}")
 
 
-def held(server, number):
-    """Returns what the daemon holds of the keys of a client."""
-    keys = range(number * 1000, number * 1000 + KEYS)
-    return {key: int(value) for key, value in zip(keys, server.ask("MGET", *keys)) if value is not None}
+def held(server, number, shape):
+    """Returns what the daemon has of the keys of a client."""
+    table, keys = Table(shape), list(range(number * 1000, number * 1000 + KEYS))
+    rows = {row.name: row for row in ROWS}
+    with server.connect() as connection:
+        reply = wire.exchange(connection, frame_of(Ask(rows["GET"], keys, None), shape)).arrays()
+        table.values = {key: shape.value_of(data) for key, data, bit in zip(keys, reply["values"], reply["found"]) if bit}
+        if has(rows["TTL"], shape):
+            times = wire.exchange(connection, frame_of(Ask(rows["TTL"], keys, None), shape)).arrays()["values"]
+            table.times = {key: at for key, data in zip(keys, times) if (at := int.from_bytes(data, "little"))}
+    return table

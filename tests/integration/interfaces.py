@@ -14,6 +14,21 @@ from matrix import columns
 from ring import FOUND, KEYS, OPERANDS, VALUES, Ring, place
 
 
+def frame_of(ask, shape, wants=(True, True), number=1):
+    """Returns the bytes of a frame. `wants`: values, bits."""
+    row, body = ask.row, wire.array(ask.keys, shape.key_bytes) + wire.padded(ask.body(shape))
+    header = {"want_values": wants[0], "want_found": wants[1] and (len(ask.keys) % 2 == 0 or None)}
+    if row.verb in ("SETRANGE", "GETRANGE"):
+        header["range_offset"], header["range_bytes"] = ask.part()
+    if ask.each_ms is not None and len(set(ask.each_ms)) == 1:
+        header["time_ms"] = ask.each_ms[0]
+    elif ask.each_ms is not None:
+        body += wire.array(ask.each_ms, 8)
+        header["has_times"] = True
+    return wire.envelope(wire.header_of(row.number, request_id=number, count=len(ask.keys), key_bytes=shape.key_bytes,
+                                        value_bytes=shape.value_bytes, times=ask.when, **header), body)
+
+
 class Frames:
     """Bulk frames."""
     takes_times = True
@@ -29,19 +44,7 @@ class Frames:
     may_refuse = absent
 
     def request(self, ask, number=1):
-        row, shape = ask.row, self.shape
-        body = wire.array(ask.keys, shape.key_bytes) + wire.padded(ask.body(shape))
-        header = {"want_values": self.wants[0], "want_found": self.wants[1] and (len(ask.keys) % 2 == 0 or None)}
-        if row.verb in ("SETRANGE", "GETRANGE"):
-            header["range_offset"], header["range_bytes"] = ask.part()
-        if ask.each_ms is not None and len(set(ask.each_ms)) == 1:
-            header["time_ms"] = ask.each_ms[0]
-        elif ask.each_ms is not None:
-            body += wire.array(ask.each_ms, 8)
-            header["has_times"] = True
-        return wire.envelope(wire.header_of(
-            row.number, request_id=number, count=len(ask.keys), key_bytes=shape.key_bytes, value_bytes=shape.value_bytes,
-            times=ask.when, **header), body)
+        return frame_of(ask, self.shape, self.wants, number)
 
     def ask(self, ask):
         return self.result(ask, wire.exchange(self.connection, self.request(ask)))

@@ -149,6 +149,12 @@ class Shape:
             return len(value).to_bytes(4, "little") + value.ljust(self.value_bytes - 4, b"\0")
         return value
 
+    def value_of(self, data):
+        """Returns the value that frames store as `data`."""
+        if self.numbers == "integer":
+            return int.from_bytes(data, "little")
+        return data[4:4 + int.from_bytes(data[:4], "little")] if self.numbers == "string" else data
+
     def visible(self, data):
         """Returns the part of a value that a client may read: the bytes behind a string are not part of it."""
         if self.numbers == "string":
@@ -170,6 +176,26 @@ class Shape:
         if self.numbers in FLOATS:
             return pack(self.numbers, [rng.randrange(-40, 40) / 2 for _ in range(self.value_bytes // WIDTHS[self.numbers])])
         return rng.choice((rng.randbytes(self.value_bytes), bytes(self.value_bytes), b"\xff" * self.value_bytes))
+
+
+SHAPES = (
+    Shape("integers of 64 bits", (), 8, 8, "integer"),
+    Shape("integers of 32 bits", ("--key-bits", "32"), 4, 4, "integer"),
+    Shape("integers of cuckoo", ("--engine", "cuckoo"), 8, 8, "integer", "cuckoo"),
+    Shape("integers with a default time", ("--default-ttl", "50000000"), 8, 8, "integer", default_ms=50 * 10**9),
+    Shape("rows of u32", ("--value-bytes", "8", "--value-type", "u32"), 8, 8, "u32"),
+    Shape("rows of u64", ("--value-bytes", "16", "--value-type", "u64"), 8, 16, "u64"),
+    Shape("rows of i64", ("--value-bytes", "16", "--value-type", "i64"), 8, 16, "i64"),
+    Shape("rows of f32", ("--value-bytes", "8", "--value-type", "f32"), 8, 8, "f32"),
+    Shape("rows of f64", ("--value-bytes", "16", "--value-type", "f64"), 8, 16, "f64"),
+    Shape("rows of f16", ("--value-bytes", "8", "--value-type", "f16"), 8, 8, "f16"),
+    Shape("rows of bf16", ("--value-bytes", "8", "--value-type", "bf16"), 8, 8, "bf16"),
+    Shape("rows of bytes", ("--value-bytes", "20"), 8, 20, "bytes"),
+    Shape("wide rows of u32", ("--value-bytes", "1028", "--value-type", "u32"), 8, 1028, "u32"),
+    Shape("rows of strings", ("--value-bytes", "20", "--value-type", "string"), 8, 24, "string"),
+    Shape("a cache", ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "--policy", "lfu"), 8, 8, "bytes", "cache"),
+    Shape("a cache of strings", ("--engine", "cache", "--value-bytes", "20", "--key-bits", "32", "--policy", "epoch-lfu",
+                                 "--cache-mode", "throughput"), 4, 24, "string", "cache"))
 
 
 def letters(rng, size):  # bytes that no number has
@@ -313,6 +339,14 @@ class Table:
     def __init__(self, shape):
         self.shape, self.values, self.times = shape, {}, {}
         self.compared_ms = now_ms()  # all times before are known
+
+    def copy(self):
+        other = Table(self.shape)
+        other.values, other.times = dict(self.values), dict(self.times)
+        return other
+
+    def __eq__(self, other):
+        return (self.values, self.times) == (other.values, other.times)
 
     def holds(self, row, key, operand, at):
         """Returns whether the guard holds."""

@@ -2,66 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Concurrent connections: writes of the same keys, and event-loop iterations that serve several connections."""
 
-import random
 import threading
 import time
 
 import wire
-from harness import Moves, Server, at_once, case, check, drawn_seed, equal, main, send_beside, soon
-
-
-def model_of(operation, held, keys, operands):
-    """Applies a frame. Returns the values before, and which keys existed."""
-    before, found = [], []
-    for at, key in enumerate(keys):
-        before.append(held.get(key, 0))
-        found.append(int(key in held))
-        if operation == wire.SET:
-            held[key] = operands[at]
-        elif operation == wire.SUM:
-            held[key] = (held.get(key, 0) + operands[at]) % 2**64
-        elif operation == wire.SET_ABSENT:
-            held.setdefault(key, operands[at])
-        elif operation == wire.DELETE:
-            held.pop(key, None)
-    return before, found
-
-
-@case
-def mixed_pipelines():
-    """12 connections with own keys send 150 frames of all kinds at once: replies equal a model's"""
-    rng = random.Random(drawn_seed())
-    kinds = [wire.GET, wire.SET, wire.SET, wire.SUM, wire.SUM, wire.SET_ABSENT, wire.DELETE]
-    with Server("--loops", "1", "--frames-in-flight-max", "200") as server:
-        lanes = []
-        for lane in range(12):
-            held, expected, data = {}, [], b""
-            operation = wire.SET
-            for i in range(150):
-                if rng.random() < 0.4:
-                    operation = rng.choice(kinds)
-                keys = [lane << 32 | rng.randrange(300) for _ in range(rng.randrange(1, 150))]
-                operands = [rng.getrandbits(64) for _ in keys]
-                wants = rng.random() < 0.7
-                writes = operation not in (wire.GET, wire.DELETE)
-                data += wire.frame(operation, keys, operands if writes else None,
-                                   request_id=i + 1, want_values=wants)
-                expected.append((wants, *model_of(operation, held, keys, operands)))
-            lanes.append((server.connect(), data, expected))
-        senders = [send_beside(connection, data) for connection, data, _ in lanes]
-        for lane, (connection, _, expected) in enumerate(lanes):
-            replies = {r.request_id: r for r in (wire.read_frame(connection) for _ in expected)}
-            for i, (wants, before, found) in enumerate(expected):
-                reply = replies[i + 1]
-                where = f"connection {lane}, frame {i}"
-                equal(reply.status, wire.OK, where)
-                equal(reply.found(), found, where)
-                equal(reply.hits, sum(found), where)
-                if wants:
-                    equal(reply.values(), before, where)
-            connection.close()
-        for sender in senders:
-            sender.join()
+from harness import Moves, Server, at_once, case, check, equal, main, send_beside, soon
 
 
 @case

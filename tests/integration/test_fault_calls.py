@@ -20,6 +20,7 @@ from data_directory import SMALL, Directory, durable
 from drawn_writes import Client, held
 from faults import ERRORS, RUNNING, Faults
 from harness import BUILD, Server, at_once, case, check, drawn_seed, equal, eventually, main, run
+from matrix import SHAPES, Table
 
 LEVELS = ("always", "everysec", "no")
 SAID = "of the log has failed|no snapshot was written|cannot make the next segment|cannot be made|may lack"
@@ -126,7 +127,7 @@ class Load:
     """Clients that write and one that reads, for the length of a block."""
 
     def __init__(self, server, rng):
-        self.clients = [Client(server, number, rng.randrange(2**32), {}) for number in range(2)]
+        self.clients = [Client(server, number, rng.randrange(2**32), Table(SHAPES[0])) for number in range(2)]
         self.filler, self.reader = Filler(server), Reader(server)
         self.threads = [*self.clients, self.filler, self.reader]
 
@@ -150,7 +151,7 @@ class Load:
     def check(self, server):
         """After kill -9: what was answered is there, and nothing that was refused."""
         for number, client in enumerate(self.clients):
-            client.check(held(server, number), "after the kill", may_refuse=True)
+            client.check(held(server, number, SHAPES[0]), "after the kill", may_refuse=True)
         self.filler.check(server)
         equal(server.ask("MGET", PROBE, PROBE_FRAME), [b"7", b"7"], "what was refused was not done")
 

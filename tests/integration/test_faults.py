@@ -27,33 +27,6 @@ def killed(server):
 
 
 @case
-def writes_that_fail():
-    """EIO of the log: both protocols refuse writes, and reads go on.
-    After the fault the writes that waited are answered, and after kill -9 all exist."""
-    for level in ("always", "everysec", "no"):
-        faults = Faults()
-        with Directory() as path:
-            with durable(path, level, errors=LOST, environment=faults.environment()) as server:
-                with server.connect() as one, server.connect() as two, server.connect() as three:
-                    waiting, replies = wire.Replies(one), wire.Replies(two)
-                    equal(replies.ask("SET", 1, 1), "OK", "set")
-                    faults.write.fail()
-                    one.sendall(wire.command("SET", 2, 2))
-                    eventually(lambda: persistence(server, "log_broken") == 1, "broken")
-                    refused = replies.ask("SET", 3, 3)
-                    check(refused.startswith("MISCONF Errors writing to the append only file"), refused)
-                    equal(wire.call(three, wire.SET, [3], [3]).status, wire.NOT_DURABLE, "a frame")
-                    equal(replies.ask("GET", 2), b"2", "reads go on")
-                    faults.end()
-                    equal(waiting.read(), "OK", "the write that waited")
-                    eventually(lambda: replies.ask("SET", 3, 4) == "OK", "service returns")
-                check(faults.write.failed > 0, "nothing was injected")
-                killed(server)
-            with durable(path, "no") as server:
-                equal(server.redis_cli("MGET", "1", "2", "3").split(), ["1", "2", "4"], f"all, {level}")
-
-
-@case
 def syncs_that_fail():
     """after one failed sync a snapshot replaces its file, which is neither written nor synced again.
     After kill -9 every write exists."""

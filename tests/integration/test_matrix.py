@@ -15,31 +15,13 @@ import sys
 import wire
 from data_directory import Directory
 from interfaces import Frames, Library, Python, Rings
-from harness import BUILD, ROOT, Server, Skip, case, check, drawn_seed, equal, main
-from matrix import FLOATS, RELEASED, VERBS, WIDTHS, Ask, Shape, Table, columns, draw, has, now_ms, pack, same_time
+from harness import BUILD, ROOT, Server, Skip, case, check, drawn_seed, equal, main, send_beside
+from matrix import FLOATS, RELEASED, SHAPES, VERBS, WIDTHS, Ask, Table, columns, draw, has, now_ms, pack, same_time
 from matrix_commands import ALL, DONE, POOL, ROWS, by_cli, by_multi, by_one_key, by_resp, sentence, words_of
 from people import hello
 from replication import caught_up, replica_of
 
 SEED = drawn_seed()
-SHAPES = (
-    Shape("integers of 64 bits", (), 8, 8, "integer"),
-    Shape("integers of 32 bits", ("--key-bits", "32"), 4, 4, "integer"),
-    Shape("integers of cuckoo", ("--engine", "cuckoo"), 8, 8, "integer", "cuckoo"),
-    Shape("integers with a default time", ("--default-ttl", "50000000"), 8, 8, "integer", default_ms=50 * 10**9),
-    Shape("rows of u32", ("--value-bytes", "8", "--value-type", "u32"), 8, 8, "u32"),
-    Shape("rows of u64", ("--value-bytes", "16", "--value-type", "u64"), 8, 16, "u64"),
-    Shape("rows of i64", ("--value-bytes", "16", "--value-type", "i64"), 8, 16, "i64"),
-    Shape("rows of f32", ("--value-bytes", "8", "--value-type", "f32"), 8, 8, "f32"),
-    Shape("rows of f64", ("--value-bytes", "16", "--value-type", "f64"), 8, 16, "f64"),
-    Shape("rows of f16", ("--value-bytes", "8", "--value-type", "f16"), 8, 8, "f16"),
-    Shape("rows of bf16", ("--value-bytes", "8", "--value-type", "bf16"), 8, 8, "bf16"),
-    Shape("rows of bytes", ("--value-bytes", "20"), 8, 20, "bytes"),
-    Shape("wide rows of u32", ("--value-bytes", "1028", "--value-type", "u32"), 8, 1028, "u32"),
-    Shape("rows of strings", ("--value-bytes", "20", "--value-type", "string"), 8, 24, "string"),
-    Shape("a cache", ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "--policy", "lfu"), 8, 8, "bytes", "cache"),
-    Shape("a cache of strings", ("--engine", "cache", "--value-bytes", "20", "--key-bits", "32", "--policy", "epoch-lfu",
-                                 "--cache-mode", "throughput"), 4, 24, "string", "cache"))
 EMULATED = BUILD / "emulator" / "sherwoodd"
 CUDA = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "0", "--loops", "1", "--frame-ops-max", "512",
         "--round-ops-max", "1024")
@@ -91,24 +73,26 @@ def compare_reply(interface, table, ask, reply, wanted, what):
         equal(values, [value for value, _, _ in wanted], what + ": values")
 
 
-def pipelined(rng, frames, table, what):
-    """Sends several frames at once. They take effect in this order; their replies come in any order."""
-    for _ in range(4):
-        pipeline(rng, frames, table, what)
-
-
-def pipeline(rng, frames, table, what):
-    asks = []
-    for row in rng.choices([row for row in ROWS if has(row, table.shape)], k=6):
-        if row.element.lower() not in FLOATS or table.shape.numbers != "bytes":  # no bytes that are NaN
-            ask = draw(rng, row, table, POOL, rng.choice((1, 7, 64, 65)))
+def pipelined(rng, server, table, what):
+    """Sends several frames at once on each of four connections, which have keys of their own. The frames of a connection take
+    effect in this order; their replies come in any order."""
+    lanes, rows = [], [row for row in ROWS if has(row, table.shape)]
+    if table.shape.numbers == "bytes":  # no bytes that are NaN
+        rows = [row for row in rows if row.element.lower() not in FLOATS]
+    for lane in range(4):
+        frames, asks = Frames(server, table.shape), []
+        for number in range(3 if "CUDA" in what else rng.choice((3, 30))):
+            ask = draw(rng, rng.choice(rows), table, [key + 100 * lane for key in POOL], rng.choice((1, 7, 64, 65)))
             frames.wants = rng.random() < .7, rng.random() < .7
-            asks.append((ask, frames.wants, frames.request(ask, len(asks)), shown(table, ask)))
-    frames.connection.sendall(b"".join(request for _, _, request, _ in asks))
-    for _ in asks:
-        reply = wire.read_frame(frames.connection)
-        ask, frames.wants, _, wanted = asks[reply.request_id]
-        compare_reply(frames, table, ask, frames.result(ask, reply), wanted, f"{what}: {ask.row.name} of {ask.keys}, pipelined")
+            asks.append((ask, frames.wants, frames.request(ask, number), shown(table, ask)))
+        lanes.append((frames, asks, send_beside(frames.connection, b"".join(request for _, _, request, _ in asks))))
+    for frames, asks, sender in lanes:
+        for _ in asks:
+            reply = wire.read_frame(frames.connection)
+            ask, frames.wants, _, wanted = asks[reply.request_id]
+            compare_reply(frames, table, ask, frames.result(ask, reply), wanted, f"{what}: {ask.row.name} of {ask.keys}, pipelined")
+        sender.join()
+        frames.close()
 
 
 def by_arrays(rng, interface, table, what):
@@ -175,7 +159,7 @@ def session(server, table, what, interfaces):
         for interface in interfaces:
             opened.append(interface(server, table.shape))
             calls.append(lambda interface=opened[-1]: by_arrays(rng, interface, table, what))
-        calls.append(lambda: pipelined(rng, opened[0], table, what))
+        calls.append(lambda: pipelined(rng, server, table, what))
         calls += [lambda: replies.ask("SAVE")] if "--data-dir" in server.flags else []
         calls *= 1 if "CUDA" in what else 3
         rng.shuffle(calls)

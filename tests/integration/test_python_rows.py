@@ -52,22 +52,6 @@ def rows():
 
 
 @case
-def rows_that_stay():
-    """rows of robin_hood: the client gets the dtype from the server; add_many adds to rows"""
-    with daemon("--backend", "cpu", "--value-bytes", "64", "--value-type", "f32") as server:
-        with sherwood.connect(server.unix) as c:
-            equal((c.value_shape, c.value_dtype, c.server.value_type), ((16,), np.dtype(F4), "f32"))
-            stored = np.random.default_rng(2).random((1000, 16), F4)
-            c.set_many(np.arange(1000), stored)
-            c.add_many([5, 5, 2000], np.full((3, 16), 0.5, F4))
-            same(c.get_many([5, 2000, 2001], default=0.0),
-                 np.stack([stored[5] + F4(.5) + F4(.5), np.full(16, .5, F4), np.zeros(16, F4)]))
-            c.delete_many([5])
-            same(c.contains_many([5, 6]), [False, True])
-            raises(ValueError, "only add_many and add_rows combine", c.min_many, [1], np.zeros((1, 16), F4))
-
-
-@case
 def bits_and_compare():
     """OR, XOR, AND, ANDNOT and CAS of integers and rows; blocking, by submit and in a region"""
     rng = np.random.default_rng(drawn_seed())

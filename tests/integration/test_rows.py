@@ -97,23 +97,6 @@ def rows_in_frames():
 
 
 @case
-def rows_are_added_up():
-    """rows of numbers: sums by frames are in order; sums of another type and of strings are refused"""
-    def frame(operation, *rows, kind="f"):
-        return wire.cache_frame(operation, [7] * len(rows), [struct.pack("<4" + kind, *row) for row in rows],
-                                value_bytes=16, want_values=True)
-    with Server(*ROWS, "16", "--value-type", "f32") as server, server.connect() as connection:
-        def run(*what, **how):
-            return wire.exchange(connection, frame(*what, **how))
-        equal(run(wire.ADD_F32, (1, 2, 3, 4), (.5, 0, 0, -4), (1e30, 0, 0, 0)).body[32:48],
-              struct.pack("<4f", 1.5, 2, 3, 0), "before the third")
-        equal(run(wire.ADD_PRESENT_F32, (-1e30, 1, 1, 1)).body[:16], struct.pack("<4f", 1e30, 2, 3, 0), "sums")
-        reply = run(wire.ADD_U32, (1, 1, 1, 1), kind="I")
-        equal((reply.status, reply.message), (
-            wire.UNKNOWN_OPERATION, "the robin_hood engine has no ADD_U32 for rows: values are not rows of this number type (see --value-type)"), "another type")
-
-
-@case
 def rows_refused():
     """the start refuses options that tables of rows do not support, and options that contradict each other"""
     for flags, words in (

@@ -249,26 +249,6 @@ def ranges(interface, model):
 
 
 @case
-def floats_are_added():
-    """ADD of 32-bit floats adds number by number; ADD_PRESENT skips absent keys"""
-    numbers = struct.Struct("<4f")
-    with start(*FLAGS, "--policy", "lfu", "--value-bytes", "16") as server:
-        with server.connect() as connection:
-            first, second = numbers.pack(1, 2, 3, 4), numbers.pack(.5, -2, 0, 100)
-            for operation, keys in ((wire.ADD_F32, [1, 2]), (wire.ADD_F32, [1, 1]),
-                                    (wire.ADD_PRESENT_F32, [2, 3])):
-                values = [first if operation == wire.ADD_F32 and keys == [1, 2] else second] * 2
-                reply = wire.exchange(connection, wire.cache_frame(operation, keys, values, value_bytes=16))
-                equal(reply.status, wire.OK, reply.message)
-            reply = wire.exchange(connection, wire.cache_frame(wire.PEEK, [1, 2, 3], value_bytes=16,
-                                                     want_values=True, want_scores=True))
-            arrays = reply.arrays()
-            equal([numbers.unpack(v) for v in arrays["values"]],
-                  [(2, -2, 3, 204), (1.5, 0, 3, 104), (0, 0, 0, 0)], "sums")
-            equal(arrays["scores"], [3, 2, 0], "uses")
-
-
-@case
 def uses_by_resp():
     """RESP: reads and writes count as uses, but EXISTS, TTL and other inspections do not, as in redis"""
     lines = (("SET 1 abcdefgh", 1), ("GET 1", 2), ("EXISTS 1 1", 2), ("TYPE 1", 2), ("TTL 1", 2),
