@@ -15,6 +15,7 @@ import shard_moves  # noqa: E402
 import static_moves  # noqa: E402
 import table_files  # noqa: E402
 import table_order  # noqa: E402
+import table_replicas  # noqa: E402
 import table_swaps  # noqa: E402
 
 
@@ -139,6 +140,24 @@ def table_swaps_hold():
                "answer-after-publish": ("old table", 5), "answer-when-durable": ("undone", 3), "drop-drains": ("freed", 8)}
     equal(set(without), set(table_swaps.RULES), "every rule is tried")
     needs(table_swaps, without, lambda rule: table_swaps.Model(off=rule))
+
+
+REPLICAS_WITHOUT = {"catalog-held": ("another place", 5), "images-later": ("other contents", 4),
+                    "image-in-order": ("other contents", 5), "skip-by-table": ("other contents", 8),
+                    "serve-at-the-highest": ("other contents", 6), "drop-raises": ("other contents", 6), "no-gap": ("other contents", 7)}
+
+
+@case
+def table_replicas_hold():
+    """model of a full synchronisation beside writes, SWAP and DROP: a replica serves what its primary had at one number"""
+    for budget in ((2, 1, 1), (3, 0, 0)):
+        wrong, path, states = table_replicas.explore(table_replicas.Model(table_replicas.Budget(*budget)))
+        equal(wrong, None, path)
+        check(states > 5000, f"all {states} states were seen")
+    equal(set(REPLICAS_WITHOUT), set(table_replicas.RULES), "every rule is tried")
+    for rule, (wrong, steps) in REPLICAS_WITHOUT.items():
+        found, path, _ = table_replicas.explore(table_replicas.Model(table_replicas.Budget(2, 1, 1), off=rule))
+        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
 
 
 @case
