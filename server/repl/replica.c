@@ -81,7 +81,9 @@ static int beat(void *context)
     if (terms != NULL && !terms->advance(terms->context, replica->term, &incarnation)) {
         return refuse_term(replica);
     }
-    sw_repl_ack_write(replica->apply.applied, incarnation, replica->apply.salt, ack);
+    /* a replica that is at no position could not become primary: it counts for no write */
+    sw_repl_ack_write(replica->apply.is_settled ? replica->apply.applied : 0, incarnation,
+                      replica->apply.salt, ack);
     return sw_peer_connection_send(&replica->connection, ack, sizeof(ack));
 }
 

@@ -109,6 +109,23 @@ static void rename_rights(const struct sw_tables *tables, const struct sw_places
     }
 }
 
+/* Lets the owner save the tables that a SWAP of the primary exchanges, as before a SWAP of a
+ * client: without a log a crash behind it finds both. */
+static int prepare(const struct sw_tables *tables, const struct sw_places *before,
+                   const struct sw_places *next, char *error, size_t error_bytes)
+{
+    uint32_t ids[2], count = 0;
+    for (uint32_t i = 0; i < before->count && count < 2; i++) {
+        const struct sw_place *is = sw_places_numbered(next, before->places[i].number);
+        if (is != NULL && is->table != before->places[i].table) {
+            ids[count++] = before->places[i].table;
+        }
+    }
+    return count == 0 || tables->owner.prepare == NULL || tables->owner.logs
+               ? 0
+               : tables->owner.prepare(tables->owner.server, ids, count, error, error_bytes);
+}
+
 /* Gives a change of the primary its number, and publishes the view that it leads to. The rights of
  * users follow. The caller has locked `change`, and frees both views if it fails. */
 static int follow(struct sw_tables *tables, const struct sw_tables_applied *applied,
@@ -118,6 +135,10 @@ static int follow(struct sw_tables *tables, const struct sw_tables_applied *appl
     const struct sw_tables_owner *owner = &tables->owner;
     struct sw_tables_view *before = tables->view;
     uint64_t sequence = applied->sequence;
+    if (sequence != 0 &&
+        prepare(tables, &before->catalog, &next->catalog, error, error_bytes) != 0) {
+        return -1;
+    }
     pthread_mutex_lock(&tables->held);
     const int status =
         sequence == 0 || owner->commit == NULL

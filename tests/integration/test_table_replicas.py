@@ -270,6 +270,14 @@ def kept_in_snapshots():
                 replica.kill()
         with Server(*flags) as alone, alone.replies() as theirs:
             equal([get(theirs, "a", 1), get(theirs, "b1", 1)], [b"10", None], "what the files have")
+        with to_be_killed(replica_of(primary.port, *flags[len(SMALL):])) as replica:
+            settled(primary, replica)
+            put(ours, "b0", 7, 70)
+            equal(ours.ask("TABLE", "SWAP", "default", "b0"), "OK", "SWAP")
+            settled(primary, replica)
+            replica.kill()
+        with Server(*flags) as alone, alone.replies() as theirs:
+            equal(get(theirs, "default", 7), b"70", "SWAP saves what the tables had")
 
 
 @case
