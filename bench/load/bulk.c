@@ -26,7 +26,9 @@ static void bulk_destroy(void *context)
     if (!bulk) {
         return;
     }
-    /* Closes the connections first, because requests in flight borrow the arrays. */
+    /* Closes the connections first, because requests in flight borrow the arrays. None is in flight
+     * when the handles of the tables are closed, or the run has failed. */
+    sw_load_tables_close(&bulk->tables);
     sherwood_close(bulk->client);
     for (uint32_t i = 0; bulk->slots && i < bulk->slots_count; i++) {
         sw_load_partition_fini(&bulk->slots[i].partition);
@@ -35,66 +37,10 @@ static void bulk_destroy(void *context)
     if (!bulk->region) {
         free(bulk->arrays);
     }
+    free(bulk->segments);
     free(bulk->slots);
     free(bulk->idle);
     free(bulk);
-}
-
-/* Sets the format of the values, and the length of values that are bytes. */
-static int choose_values(const struct sw_load_options *options, const struct sherwood_server *facts,
-                         struct sw_load_server *server, char *error)
-{
-    const uint32_t room =
-        facts->value_format == SHERWOOD_VALUES_STRING ? facts->value_bytes - 4 : facts->value_bytes;
-    const bool is_integer = facts->value_format == SHERWOOD_VALUES_INTEGER;
-    server->format = is_integer                                      ? SW_LOAD_VALUES_INTEGER
-                     : facts->value_format == SHERWOOD_VALUES_STRING ? SW_LOAD_VALUES_STRING
-                                                                     : SW_LOAD_VALUES_FIXED;
-    server->content_bytes = options->value_bytes ? options->value_bytes : room;
-    if (is_integer && options->value_bytes) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's values are integers (its engine is %s): leave out --value-bytes",
-                 facts->engine);
-        return SW_LOAD_E_USAGE;
-    }
-    if (facts->value_bytes > SW_LOAD_VALUE_BYTES_MAX || server->content_bytes > room ||
-        (server->format == SW_LOAD_VALUES_FIXED && server->content_bytes != room)) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's values have %s %u bytes: use --value-bytes %u",
-                 server->format == SW_LOAD_VALUES_FIXED ? "exactly" : "at most", room, room);
-        return SW_LOAD_E_USAGE;
-    }
-    return SW_LOAD_OK;
-}
-
-/* Checks that the server's limits allow what the options request. */
-static int check_limits(const struct sw_load_options *options, const struct sherwood_server *facts,
-                        uint32_t connections, char *error)
-{
-    if (options->frame > facts->frame_ops_max) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server takes at most %u keys a frame: use --frame %u", facts->frame_ops_max,
-                 facts->frame_ops_max);
-        return SW_LOAD_E_USAGE;
-    }
-    uint32_t depth_max = facts->requests_in_flight_max / connections;
-    if (options->depth > depth_max) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server takes fewer frames in flight a connection: use --depth %u", depth_max);
-        return SW_LOAD_E_USAGE;
-    }
-    if (options->ttl > 0 && !facts->takes_times) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server has no expiry times (its engine is %s): leave out --ttl",
-                 facts->engine);
-        return SW_LOAD_E_USAGE;
-    }
-    if (facts->key_bytes == 4 && options->first + options->keys > (1ULL << 32)) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's keys have 32 bits: --first plus --keys must be at most 4294967296");
-        return SW_LOAD_E_USAGE;
-    }
-    return SW_LOAD_OK;
 }
 
 /* Returns whether prefilled frames are sent as pages. */
@@ -123,7 +69,8 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     bulk->splices = !options->cluster && wants_pages(options);
     bulk->slots = calloc(bulk->slots_count, sizeof(*bulk->slots));
     bulk->idle = calloc(bulk->slots_count, sizeof(struct sw_load_slot *));
-    if (!bulk->slots || !bulk->idle) {
+    bulk->segments = options->segments ? calloc(bulk->slots_count, sizeof(*bulk->segments)) : NULL;
+    if (!bulk->slots || !bulk->idle || (options->segments && !bulk->segments)) {
         goto fail;
     }
     struct sherwood_options connection = sw_load_tls_options(options);
@@ -142,19 +89,13 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     if (status) {
         goto fail;
     }
-    const struct sherwood_server *facts = sherwood_server(bulk->client);
-    status = check_limits(options, facts, count, error);
+    status = sw_load_bulk_facts(options, sherwood_server(bulk->client), count, server, error);
     if (status == SW_LOAD_OK) {
-        status = choose_values(options, facts, server, error);
+        status = sw_load_tables_open(&bulk->tables, options, bulk->client, error);
     }
     if (status) {
         goto fail;
     }
-    snprintf(server->version, sizeof(server->version), "%s", facts->version);
-    snprintf(server->backend, sizeof(server->backend), "%s", facts->backend);
-    snprintf(server->engine, sizeof(server->engine), "%s", facts->engine);
-    server->key_bytes = facts->key_bytes;
-    server->value_bytes = facts->value_bytes;
     error[0] = '\0';
     *out = bulk;
     return SW_LOAD_OK;
@@ -335,7 +276,10 @@ static int submit(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
                   struct sw_load_slot *slot)
 {
     sw_load_worker_sent(worker, &slot->unit, sw_load_now_ns());
-    if (sherwood_submit(bulk->client, &slot->request)) {
+    struct sw_load_segments *segments =
+        bulk->segments == NULL ? NULL : &bulk->segments[slot - bulk->slots];
+    if (sw_load_tables_submit(&bulk->tables, bulk->client, worker, &slot->unit, &slot->request,
+                              segments, slot->got)) {
         return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "%s", sherwood_error(bulk->client));
     }
     bulk->in_flight++;

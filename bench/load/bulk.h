@@ -7,6 +7,7 @@
 
 #include "bench/load/prefill.h"
 #include "bench/load/random.h"
+#include "bench/load/tables.h"
 #include "bench/load/worker.h"
 #include "client/sherwood.h"
 
@@ -26,6 +27,8 @@ struct sw_load_slot {
 /* A thread's connections; of a cluster, one to each node. */
 struct sw_load_bulk {
     struct sherwood *client; /* of all connections of the thread */
+    struct sw_load_tables tables;
+    struct sw_load_segments *segments; /* one for each slot; NULL: no frame has segments */
     uint32_t connections;
     uint32_t frame;
     uint32_t slots_count; /* connections times depth */
@@ -40,6 +43,11 @@ struct sw_load_bulk {
     const struct sw_load_prefill *frames; /* frames of every unit, borrowed; NULL: none */
     bool splices;                         /* prefilled frames are sent as pages */
 };
+
+/* Checks that the server's limits and values allow what the options request, and copies its facts.
+ * Returns a status with the reason in `error`. */
+int sw_load_bulk_facts(const struct sw_load_options *options, const struct sherwood_server *facts,
+                       uint32_t connections, struct sw_load_server *server, char *error);
 
 /* Counts the replies of a frame, and compares them with the expected ones. */
 void sw_load_bulk_use(struct sw_load_worker *worker, const struct sw_load_slot *slot);

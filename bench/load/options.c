@@ -4,6 +4,7 @@
  */
 #include "bench/study/options.h"
 #include "bench/load/options_check.h"
+#include "client/sherwood-tables.h"
 #include "proto/decimal.h"
 
 #include <stdio.h>
@@ -201,6 +202,13 @@ static const struct sw_study_option rows[] = {
     {.name = "\nHow", .kind = SW_STUDY_TITLE},
     {"frame", SW_STUDY_U32, FIELD(frame), .letter = 'f', .min = 1, .max = SW_LOAD_FRAME_MAX,
      .usual = "65536", .help = "bulk: keys a frame"},
+    {"tables", SW_STUDY_U32, FIELD(tables), .min = 1, .max = SHERWOOD_SEGMENTS_MAX,
+     .help = "bulk: spread the keys over N tables, load0, load1, .., which the run\n"
+             "creates if they do not exist; each frame is for one table. --keys must\n"
+             "be a multiple of N times --frame"},
+    {"segments", SW_STUDY_FLAG, FIELD(segments),
+     .help = "with --tables and --no-found: each frame of gets reads --frame keys\n"
+             "of all tables together"},
     {"frame-min", SW_STUDY_U32, FIELD(frame_min), .min = 1, .max = SW_LOAD_FRAME_MAX,
      .help = "bulk, with --seconds: draw the number of keys of each frame, from N\n"
              "to that of --frame"},

@@ -79,6 +79,9 @@ struct sw_load_options {
     uint32_t frames_prefilled;
     bool cluster; /* bulk: the address names nodes of a cluster, separated by commas */
     bool region;  /* bulk: arrays lie in memory that is shared with the server */
+    uint32_t
+        tables;    /* bulk: number of tables that the keys are spread over; 0: the default table */
+    bool segments; /* bulk: a frame of gets has keys of every table */
     enum sw_load_splice splice;
     uint32_t socket_buffer; /* bulk: bytes; 0: libsherwood's choice */
     uint32_t idle_connections;

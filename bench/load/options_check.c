@@ -93,6 +93,31 @@ static const char *contradiction_of_region(const struct sw_load_options *options
                                                   : NULL;
 }
 
+/* The same for the options of several tables. */
+static const char *contradiction_of_tables(const struct sw_load_options *options)
+{
+    if (options->tables == 0) {
+        return options->segments ? "--segments needs --tables" : NULL;
+    }
+    if (options->protocol != SW_LOAD_BULK || options->cluster) {
+        return "--tables needs bulk frames to one server: leave out --protocol resp and --cluster";
+    }
+    if (options->operation == SW_LOAD_MIX || options->frames_prefilled || options->frame_min) {
+        return "--tables spreads full frames of sets, gets or deletes: leave out --mix, --ycsb, "
+               "--frames-prefilled and --frame-min";
+    }
+    if (options->keys % ((uint64_t)options->tables * options->frame) != 0) {
+        return "--tables needs full frames: make --keys a multiple of --tables times --frame";
+    }
+    if (options->segments && (options->region || !options->no_found)) {
+        return "--segments reads by the socket and checks values alone: use --no-found, and leave "
+               "out --region";
+    }
+    return options->segments && options->frame % options->tables != 0
+               ? "--segments needs a --frame that is a multiple of --tables"
+               : NULL;
+}
+
 /* The same for the options of a cluster. */
 static const char *contradiction_of_cluster(const struct sw_load_options *options)
 {
@@ -183,5 +208,6 @@ const char *sw_load_options_contradiction(const struct sw_load_options *options,
     wrong = wrong || bulk ? wrong : contradiction_of_resp(options);
     wrong = wrong ? wrong : contradiction_of_draws(options, given);
     wrong = wrong ? wrong : contradiction_of_region(options);
+    wrong = wrong ? wrong : contradiction_of_tables(options);
     return wrong ? wrong : contradiction_of_frames(options);
 }

@@ -49,6 +49,15 @@ static double percentile_us(const struct sw_load_phase_result *phase, double per
     return (double)sw_load_histogram_percentile(&phase->latency, percent) / 1e3;
 }
 
+/* Prints over how many tables the keys are spread, and what a frame of gets reads. */
+static void text_tables(FILE *out, const struct sw_load_options *options)
+{
+    if (options->tables > 0) {
+        fprintf(out, "%u table%s, each frame %s\n", options->tables, sw_plural_s(options->tables),
+                options->segments ? "of gets reads all of them" : "is for one of them");
+    }
+}
+
 static void text_head(FILE *out, const struct sw_load_options *options,
                       const struct sw_load_result *result)
 {
@@ -74,6 +83,7 @@ static void text_head(FILE *out, const struct sw_load_options *options,
         fprintf(out, "%s key%s a frame, %u frame%s in flight a connection\n",
                 grouped(options->frame, frame), sw_plural_s(options->frame), options->depth,
                 sw_plural_s(options->depth));
+        text_tables(out, options);
     } else if (options->operation == SW_LOAD_MGET) {
         fprintf(out, "%u key%s a MGET, pipelines of %u\n", options->mget,
                 sw_plural_s(options->mget), options->depth);
@@ -400,6 +410,10 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
         options->cluster ? json_object_set_new(root, "cluster", json_nodes(&result->nodes)) : 0;
     if (status == 0 && options->ttl > 0) {
         status = json_object_set_new(root, "ttl", json_real(options->ttl));
+    }
+    if (status == 0 && options->tables > 0) {
+        status = json_object_set_new(root, "tables", json_integer(options->tables)) ||
+                 json_object_set_new(root, "segments", json_boolean(options->segments));
     }
     status = status ? status : json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     fputc('\n', out);

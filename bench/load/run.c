@@ -157,7 +157,7 @@ static int run_init(struct run *run, const struct sw_load_options *options, char
         .content_bytes = run->server.content_bytes,
     };
     sw_load_distribution_init(&run->distribution, options->distribution, options->theta,
-                              options->keys);
+                              options->keys / (options->tables > 0 ? options->tables : 1));
     return prepare_workers(run, error);
 }
 

@@ -5,6 +5,7 @@
 #include "bench/load/worker.h"
 
 #include "bench/load/random.h"
+#include "bench/load/tables.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,6 +91,8 @@ bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct 
     if (unit->partition) {
         sw_load_partition_draw(unit->partition, unit->count, unit->keys, unit->operands);
         unit->operation = unit->partition->operations[0];
+    } else if (worker->options->tables > 0) {
+        sw_load_tables_fill(worker, unit);
     } else if (!(phase->seconds > 0) || phase->distribution->kind == SW_LOAD_SEQUENTIAL) {
         sw_load_fill_range(worker->workload, unit->number * phase->unit_keys, unit->count,
                            unit->keys);

@@ -68,6 +68,7 @@ struct sw_load_unit {
     void *operands;    /* operands of writes; by RESP NULL without a partition */
     bool is_filled;    /* keys, operands and operation are set before the unit is taken */
     uint8_t operation; /* bulk, in a mix: enum sw_load_mix_operation */
+    uint32_t table;    /* with --tables: the table of its keys, unless the frame has segments */
     uint32_t count;
     uint64_t number;   /* number in the phase; unused in a sweep */
     uint64_t due_ns;   /* 0: closed loop */

@@ -245,6 +245,36 @@ def load_generator_without_found():
 
 
 @case
+def load_generator_tables():
+    """sherwood-load --tables spreads its keys evenly over tables; a frame reads one of them or, by segments, all of them"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        base = (LOAD, "--address", server.address(), "--keys", "16384", "--tables", "4", "--no-found", "--json")
+        report = json.loads(run(*base, "--frame", "512"))
+        equal([report["ok"], report["tables"], report["segments"]], [True, 4, False], "one table a frame")
+        for table in ("load0", "load1", "load2", "load3"):
+            equal([replies.ask("SELECT", table), replies.ask("DBSIZE")], ["OK", 4096], table)
+        for order in ((), ("--seconds", "0.1"), ("--seconds", "0.1", "--distribution", "zipf"),
+                      ("--seconds", "0.1", "--distribution", "sequential")):
+            for segments, frame in (((), "512"), (("--segments",), "2048")):
+                before = server.metrics()["sherwood_frame_segments_total"]
+                report = json.loads(run(*base, "--operation", "get", "--frame", frame, *order, *segments))
+                phase, used = report["phases"][0], server.metrics()["sherwood_frame_segments_total"] - before
+                equal([report["ok"], phase["hits"], used], [True, phase["keys"], 4 * phase["units"] if segments else 0], f"{order} {segments}")
+        check("4 tables, each frame of gets reads all of them" in run(*base[:-1], "--operation", "get", "--frame", "2048", "--segments"), "report")
+        equal([replies.ask("SELECT", "load2"), replies.ask("FLUSHDB")], ["OK", "OK"], "a lost table")
+        for segments in ((), ("--segments",)):
+            said = run(*base, "--operation", "get", "--frame", "2048", *segments, rc=1)
+            check("get: 4096 keys missing" in said, f"{segments}: the keys of one table are missing: {said}")
+        run(*base, "--operation", "set", "--frame", "2048")
+        run(*base, "--operation", "delete", "--frame", "2048")
+        equal(replies.ask("DBSIZE"), 0, "every key is deleted")
+        equal(replies.ask("TABLE", "DROP", "load3"), "OK", "DROP")
+        equal(replies.ask("TABLE", "CREATE", "load3", "value-bytes", "16", "value-type", "bytes"), "OK", "CREATE")
+        run(*base, "--operation", "get", "--frame", "2048", rc=2)
+
+
+@case
 def load_generator_times():
     """sherwood-load --ttl: both protocols, past the expiry time; it finds keys that expire early or stay"""
     bulk, resp = ("--frame", "256"), ("--protocol", "resp", "--connections", "4", "--depth", "16")

@@ -219,6 +219,25 @@ Test(options, a_cluster_refuses_what_belongs_to_one_server)
     refuses(samples, sizeof(samples) / sizeof(samples[0]));
 }
 
+Test(options, several_tables_refuse_what_would_not_fill_their_frames)
+{
+    static const struct refusal samples[] = {
+        {"--tables 65", "--tables 65"},
+        {"--segments", "--segments needs --tables"},
+        {"--tables 2 --protocol resp", "--tables needs bulk frames"},
+        {"--tables 2 --cluster", "--tables needs bulk frames"},
+        {"--tables 2 --ycsb b", "leave out --mix"},
+        {"--tables 2 -o get --seconds 1 --frames-prefilled 4", "leave out --mix"},
+        {"--tables 2 -o get --seconds 1 --frame-min 4", "leave out --mix"},
+        {"--tables 3 -n 4Ki -f 1Ki", "make --keys a multiple"},
+        {"--tables 2 -n 4Ki -f 1Ki --segments", "use --no-found"},
+        {"--tables 2 -n 4Ki -f 1Ki --segments --no-found --region -a unix:/x",
+         "leave out --region"},
+        {"--tables 3 -n 3Ki -f 64 --segments --no-found", "a multiple of --tables"},
+    };
+    refuses(samples, sizeof(samples) / sizeof(samples[0]));
+}
+
 Test(options, numbers)
 {
     static const struct {
