@@ -406,6 +406,7 @@ int sw_served_create(struct sw_server *server)
                                           .commit = sw_served_commit,
                                           .logs = server->wal != NULL,
                                           .settle = sw_served_settle,
+                                          .save = saves ? sw_served_save : NULL,
                                           .wake = wake,
                                           .rename = rename_table,
                                           .alter = sw_served_alter,

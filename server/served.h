@@ -41,6 +41,7 @@ int sw_served_commit(void *server, const struct sw_tables_view *before,
                      const struct sw_tables_view *next, uint64_t *sequence, char *error,
                      size_t error_bytes);
 int sw_served_settle(void *server, char *error, size_t error_bytes);
+int sw_served_save(void *server, uint32_t id, char *error, size_t error_bytes);
 void sw_served_reopen(void *server, struct sw_served *served);
 /* Empties the table that the server started with, and gives its memory back: other parts of the
  * server use the table until the end. */

@@ -85,6 +85,17 @@ int sw_served_commit(void *argument, const struct sw_tables_view *before,
     return 0;
 }
 
+int sw_served_save(void *argument, uint32_t id, char *error, size_t error_bytes)
+{
+    const struct sw_server *server = argument;
+    char reason[SW_TABLES_ERROR_BYTES - 64];
+    if (sw_saver_save_table(server->saver, id, reason, sizeof(reason)) != 0) {
+        snprintf(error, error_bytes, "ERR the table cannot be saved: %s", reason);
+        return -1;
+    }
+    return 0;
+}
+
 int sw_served_settle(void *argument, char *error, size_t error_bytes)
 {
     const struct sw_server *server = argument;

@@ -62,7 +62,7 @@ static const char help_text[] =
     "  sherwood-cli [options] cluster slots|check|move SLOTS FROM TO|rebalance [--dry-run]\n"
     "  sherwood-cli [options] ha status|switch|forget HOST:PORT|adopt [WRITE]  manage a shard\n"
     "  sherwood-cli [options] table list|info NAME|create NAME [OPTION VALUE ..]|drop NAME\n"
-    "  sherwood-cli [options] table rename NAME NEW|swap NAME OTHER|truncate NAME\n"
+    "  sherwood-cli [options] table rename NAME NEW|save NAME|swap NAME OTHER|truncate NAME\n"
     "                                          list and change the tables of a server\n"
     "  sherwood-cli log check|export DIR       read the log in a data directory\n"
     "  sherwood-cli log check --fix [--yes] DIR  list the lost writes; --yes: cut what is damaged\n"

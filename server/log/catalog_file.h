@@ -23,10 +23,11 @@
 /* The file that has the contents of a table. */
 struct sw_saved_table {
     uint32_t id;
-    uint64_t file;    /* number in the name of its file; 0: none */
-    uint64_t through; /* the file has its writes up to here */
-    uint64_t changes; /* the table's count of changes when it was saved */
-    uint64_t from;    /* number of the first segment that can have a write behind `through` */
+    uint64_t file;     /* number in the name of its file; 0: none */
+    uint64_t through;  /* the file has its writes up to here */
+    uint64_t changes;  /* the table's count of changes when it was saved */
+    uint64_t from;     /* number of the first segment that can have a write behind `through` */
+    uint64_t saved_at; /* wall clock in seconds: when this server wrote the file; 0: it did not */
 };
 
 /* Writes a catalog under the name of header->sequence, durably. Fills in the other fields of the

@@ -208,7 +208,9 @@ static int save(struct sw_saver *saver, bool borrow)
     pthread_mutex_lock(&saver->mutex);
     uint64_t number = saver->requested;
     saver->facts.saving = true;
-    saver->only_count = borrow ? 0 : saver->only_count;
+    const bool saves_all =
+        borrow || sw_saver_log_is_broken(saver) || saver->history.kind == SW_HISTORY_REPLACED;
+    saver->only_count = saves_all ? 0 : saver->only_count;
     /* a stop has a deadline: calls owner.moves at once */
     saver->moved_ms = borrow ? 0 : saver->moved_ms;
     saver->facts.saving_since = (uint64_t)time(NULL);
@@ -232,7 +234,9 @@ static int save(struct sw_saver *saver, bool borrow)
     } else if (saver->only_count == 0) {
         note_saved(saver, &saved);
     }
-    snprintf(saver->only_reason, sizeof(saver->only_reason), "%s", status == 0 ? "" : reason);
+    if (number == saver->only_number) {
+        snprintf(saver->only_reason, sizeof(saver->only_reason), "%s", status == 0 ? "" : reason);
+    }
     saver->only_count = 0;
     saver->facts.saving = false;
     saver->finished = number;
@@ -330,6 +334,7 @@ static void init_parts(struct sw_saver *saver)
 {
     pthread_condattr_t monotonic;
     pthread_mutex_init(&saver->names, NULL);
+    pthread_mutex_init(&saver->asking, NULL);
     pthread_mutex_init(&saver->history_file, NULL);
     pthread_mutex_init(&saver->mutex, NULL);
     pthread_condattr_init(&monotonic);
@@ -448,6 +453,7 @@ void sw_saver_destroy(struct sw_saver *saver)
         pthread_cond_destroy(&saver->changed);
         pthread_mutex_destroy(&saver->mutex);
         pthread_mutex_destroy(&saver->history_file);
+        pthread_mutex_destroy(&saver->asking);
         pthread_mutex_destroy(&saver->names);
         free(saver->saved);
         free(saver);

@@ -80,6 +80,18 @@ enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *re
  */
 int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes);
+/* Writes a snapshot of the table if it has writes that its file lacks, and waits for it, behind a
+ * save that is under way. Saves all tables if the log is broken, because only that mends it.
+ * Returns 0; or -1 and an error in `reason`. Threads: not a loop's. */
+int sw_saver_save_table(struct sw_saver *saver, uint32_t id, char *reason, size_t reason_bytes);
+/* The saves of a table. */
+struct sw_table_saved {
+    uint64_t changes;  /* changes that its file lacks */
+    uint64_t saved_at; /* wall clock in seconds: end of its last save since the start; 0: none */
+    bool saving;       /* its snapshot is being written */
+};
+void sw_saver_table(struct sw_saver *saver, uint32_t id, struct sw_table *table,
+                    struct sw_table_saved *out);
 /* Saves the tables if a start without a log has replayed writes that their files lack, since the
  * catalog of a change would hide them. For a change in owner.loaded. Returns 0; or -1 and an error
  * in `reason`. Threads: the saver's. */

@@ -61,6 +61,7 @@ void sw_saver_status(struct sw_saver *saver, struct sw_persistence *facts)
 static int save_only(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes)
 {
+    pthread_mutex_lock(&saver->asking); /* only_reason is this request's until the end */
     pthread_mutex_lock(&saver->mutex);
     while (!saver->stopping && (saver->facts.saving || saver->requested != saver->finished)) {
         pthread_cond_wait(&saver->changed, &saver->mutex);
@@ -69,7 +70,7 @@ static int save_only(struct sw_saver *saver, const uint32_t *ids, uint32_t count
         saver->only[i] = ids[i];
     }
     saver->only_count = count;
-    const uint64_t number = ++saver->requested;
+    const uint64_t number = saver->only_number = ++saver->requested;
     pthread_cond_broadcast(&saver->changed);
     while (!saver->stopping && saver->finished < number) {
         pthread_cond_wait(&saver->changed, &saver->mutex);
@@ -77,14 +78,38 @@ static int save_only(struct sw_saver *saver, const uint32_t *ids, uint32_t count
     const bool is_over = saver->finished >= number;
     snprintf(reason, reason_bytes, "%s", is_over ? saver->only_reason : "the server stops");
     pthread_mutex_unlock(&saver->mutex);
+    pthread_mutex_unlock(&saver->asking);
     return reason[0] == '\0' ? 0 : -1;
+}
+
+static bool is_loading(const struct sw_saver *saver, char *reason, size_t reason_bytes)
+{
+    const bool is = sw_saver_is_loading(saver);
+    snprintf(reason, reason_bytes, "%s", is ? "the server is loading its data directory" : "");
+    return is;
+}
+
+int sw_saver_save_table(struct sw_saver *saver, uint32_t id, char *reason, size_t reason_bytes)
+{
+    return is_loading(saver, reason, reason_bytes) ? -1
+                                                   : save_only(saver, &id, 1, reason, reason_bytes);
+}
+
+void sw_saver_table(struct sw_saver *saver, uint32_t id, struct sw_table *table,
+                    struct sw_table_saved *out)
+{
+    struct sw_saved_table row;
+    (void)sw_saver_copy_row(saver, id, &row);
+    *out = (struct sw_table_saved){.changes = sw_saver_changes(table) - row.changes,
+                                   .saved_at = row.saved_at,
+                                   .saving =
+                                       __atomic_load_n(&saver->saving_id, __ATOMIC_RELAXED) == id};
 }
 
 int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes)
 {
-    if (sw_saver_is_loading(saver)) {
-        snprintf(reason, reason_bytes, "the server is loading its data directory");
+    if (is_loading(saver, reason, reason_bytes)) {
         return -1;
     }
     if (saver->owner.wal != NULL) {

@@ -59,8 +59,10 @@ static enum sw_load_outcome load_tables(struct sw_saver *saver, const struct sw_
         }
         sw_table_set_sequence(served->table, load->highest);
         load->base = row->through < load->base ? row->through : load->base;
-        const struct sw_saved_table saved = {row->id, row->file, row->through, 0,
-                                             header->segments_from};
+        const struct sw_saved_table saved = {.id = row->id,
+                                             .file = row->file,
+                                             .through = row->through,
+                                             .from = header->segments_from};
         pthread_mutex_lock(&saver->mutex);
         if (sw_saver_set_row(saver, &saved) != 0) {
             snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the tables");

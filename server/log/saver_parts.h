@@ -55,6 +55,9 @@ struct sw_saver {
                                   and `history_file` */
     bool end_failed;
     struct sw_persistence facts;
+    pthread_mutex_t asking; /* locked by the thread whose save of some tables is under way; taken
+                               before the mutex */
+    uint64_t only_number;   /* its number among the requests */
     char only_reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last save of some tables failed, or "" */
     struct sw_saved_table *saved; /* what the files have of each table: `saved_count` of them */
     size_t saved_count, saved_room;
@@ -67,6 +70,7 @@ struct sw_saver {
     bool has_replayed; /* under `names`, or the thread's while it loads: tables have writes of a log
                           that their files lack */
     const struct sw_served *saving; /* only the thread's: the table that it writes; NULL: none */
+    uint32_t saving_id;             /* atomic: id of the table that is being written; 0: none */
     bool loading;                   /* atomic, like the next two */
     bool refuses_writes;
     bool stop_loading;

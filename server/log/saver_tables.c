@@ -6,6 +6,7 @@
  * is saved at its own instant.
  */
 #include <stdio.h>
+#include <time.h>
 
 #include "server/log/saver_parts.h"
 #include "server/log/snapshot_take.h"
@@ -118,8 +119,12 @@ static int save_one(struct sw_saver *saver, const struct sw_served *served, bool
     int status = sw_snapshot_write_new(&saved->write, reason);
     sw_image_drop(saved->write.image);
     const uint64_t number = saved->write.header.sequence;
-    const struct sw_saved_table row = {id, number, number > last ? number : last, changes,
-                                       saved->write.header.segments_from};
+    const struct sw_saved_table row = {.id = id,
+                                       .file = number,
+                                       .through = number > last ? number : last,
+                                       .changes = changes,
+                                       .from = saved->write.header.segments_from,
+                                       .saved_at = (uint64_t)time(NULL)};
     status = status == 0 ? sw_saver_name_file(saver, &saved->write, &row, reason) : status;
     status = status == 0 ? sw_directory_check(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES)
                          : status;
@@ -206,7 +211,9 @@ static int save_each(struct sw_saver *saver, bool borrow, struct sw_saved_file *
         int status = 0;
         if (is_wanted(saver, id) &&
             (!sw_saver_is_several(saver) || is_unsaved(saver, id, served->table))) {
+            __atomic_store_n(&saver->saving_id, id, __ATOMIC_RELAXED);
             status = save_one(saver, served, borrow, saved, reason);
+            __atomic_store_n(&saver->saving_id, 0, __ATOMIC_RELAXED);
         }
         const bool is_dropped = sw_tables_unpin(saver->tables, served);
         if (status != 0 && !is_dropped) {
@@ -236,8 +243,8 @@ int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_fi
     saved->began_ms = sw_saver_now_ms();
     const int status = saver->tables == NULL ? save_one(saver, NULL, borrow, saved, reason)
                                              : save_all(saver, borrow, saved, reason);
-    saver->base_log = status == 0 ? logged : saver->base_log;
     if (status == 0 && saver->only_count == 0) {
+        saver->base_log = logged;
         pthread_mutex_lock(&saver->names);
         saver->has_replayed = false;
         pthread_mutex_unlock(&saver->names);

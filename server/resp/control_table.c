@@ -23,6 +23,7 @@ static const struct sw_subcommand subcommands[] = {
     {"INFO", 3, NULL, "name", "Return the properties and the options of a table."},
     {"LIST", 2, NULL, "", "Return the name, the number and the keys of each table."},
     {"RENAME", 4, NULL, "name new-name", "Give a table another name."},
+    {"SAVE", 3, NULL, "name", "Write a snapshot of a table, and wait for it."},
     {"SWAP", 4, NULL, "name other",
      "Exchange the contents of two tables, for all clients at once."},
     {"TRUNCATE", 3, NULL, "name", "Remove every key of a table."},
@@ -115,7 +116,9 @@ bool sw_control_run_table(struct sw_control *control, const struct sw_resp_comma
         return sw_control_table_info(control, &words[2]);
     case 4:
         return sw_control_table_list(control);
-    case 7:
+    case 6: /* a save is no change of the tables: CLIENT PAUSE lets it run */
+        return sw_control_change(control, &words[1], 2);
+    case 8:
         return run_truncate(control, &words[2]);
     default: /* CLIENT PAUSE holds back a change as it does SWAPDB and the frames of TABLE */
         if (sw_waits_for_pause(sw_resp_of(control->conn))) {

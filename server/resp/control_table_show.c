@@ -3,6 +3,7 @@
  * control_table_show.c - TABLE LIST and TABLE INFO.
  */
 #include "server/config/table_options.h"
+#include "server/log/saver.h"
 #include "server/net/conn_login.h"
 #include "server/resp/control.h"
 #include "server/resp/control_table.h"
@@ -61,6 +62,18 @@ bool sw_control_table_list(struct sw_control *control)
     return sw_control_reply_text(control);
 }
 
+/* Facts of put_saved. */
+#define SAVED_FACTS 3
+
+static void put_saved(struct sw_text *text, struct sw_saver *saver, const struct sw_served *served)
+{
+    struct sw_table_saved saved;
+    sw_saver_table(saver, served->id, served->table, &saved);
+    put_number(text, "changes-since-save", saved.changes);
+    put_number(text, "saving", saved.saving);
+    put_number(text, "last-save", saved.saved_at);
+}
+
 /* Does TABLE INFO show the option? */
 static bool is_shown(const struct sw_option *option, const struct sw_config *config)
 {
@@ -85,7 +98,9 @@ bool sw_control_table_info(struct sw_control *control, const struct sw_resp_argu
         options += is_shown(sw_option_at(i), served->config);
     }
     sw_text_init(text, SW_RESP_BATCH_TEXT_BYTES_MAX);
-    sw_text_map(text, 8 + options, sw_resp_of(control->conn)->session.resp3);
+    struct sw_saver *saver = control->resp->owner.saver;
+    sw_text_map(text, 8 + (saver == NULL ? 0 : SAVED_FACTS) + options,
+                sw_resp_of(control->conn)->session.resp3);
     sw_text_bulk_string(text, "name");
     sw_text_bulk_string(text, place->name);
     put_number(text, "number", place->number);
@@ -95,6 +110,9 @@ bool sw_control_table_info(struct sw_control *control, const struct sw_resp_argu
     put_number(text, "slots", info.capacity_slots);
     put_number(text, "slots-max", info.max_capacity_slots);
     put_number(text, "bytes", info.bytes_reserved);
+    if (saver != NULL) {
+        put_saved(text, saver, served);
+    }
     for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
         const struct sw_option *option = sw_option_at(i);
         char value[SW_OPTION_VALUE_BYTES];

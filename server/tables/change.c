@@ -371,10 +371,53 @@ static int admit(struct sw_tables *tables, struct sw_change *change, char *error
     return status;
 }
 
+/* Returns the id of the table in a place; 0: there is no such place. */
+static uint32_t find_table(struct sw_tables *tables, const char *name)
+{
+    pthread_mutex_lock(&tables->lock);
+    const struct sw_place *place = find(tables->view, name);
+    const uint32_t id = place == NULL ? 0 : place->table;
+    pthread_mutex_unlock(&tables->lock);
+    return id;
+}
+
+static bool is_gone(struct sw_tables *tables, uint32_t id)
+{
+    pthread_mutex_lock(&tables->lock);
+    bool is = true;
+    for (uint32_t i = 0; i < tables->view->catalog.count; i++) {
+        is &= tables->view->served[i]->id != id;
+    }
+    pthread_mutex_unlock(&tables->lock);
+    return is;
+}
+
+/* Other changes go on meanwhile. A DROP of the table ends its save. */
+static int save(struct sw_tables *tables, const struct sw_change *change, char *error,
+                size_t error_bytes)
+{
+    const uint32_t id = find_table(tables, change->name);
+    if (id == 0) {
+        return refuse_status(SW_PLACES_NO_PLACE, change, 0, error, error_bytes);
+    }
+    if (tables->owner.save == NULL) {
+        return refuse(error, error_bytes,
+                      "ERR there is no persistence: start the server with data-dir");
+    }
+    const int status = tables->owner.save(tables->owner.server, id, error, error_bytes);
+    if (status == 0 && is_gone(tables, id)) {
+        return refuse(error, error_bytes, "ERR the table was dropped during its save");
+    }
+    return status;
+}
+
 int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *error,
                      size_t error_bytes)
 {
     change->sequence = 0;
+    if (change->kind == SW_CHANGE_SAVE) {
+        return save(tables, change, error, error_bytes);
+    }
     if (tables->owner.one_table != NULL) {
         return refuse(error, error_bytes, tables->owner.one_table);
     }

@@ -3,7 +3,8 @@
  * change_run.h - a change of the places on a thread of its own.
  *
  * The memory of a table may take long. A change also waits for all loops, and for work of libuv's
- * threads on a table that it drops (DIGEST). One change has the turn at a time.
+ * threads on a table that it drops (DIGEST). One change has the turn at a time. A save needs no
+ * turn.
  *
  * Threads: the loop's, which owns the run.
  */
@@ -21,7 +22,7 @@ struct sw_change_run {
     char error[SW_TABLES_ERROR_BYTES]; /* a RESP error line; "": the change was carried out */
     pthread_t thread;
     bool has_thread;
-    bool has_turn;
+    bool has_begun;
     bool is_done; /* atomic: the thread has ended its work */
 };
 

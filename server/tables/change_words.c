@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * change_words.c - the grammar of TABLE CREATE, ALTER, DROP, RENAME and SWAP.
+ * change_words.c - the grammar of TABLE CREATE, ALTER, DROP, RENAME, SWAP and SAVE.
  */
 #include "server/tables/change_words.h"
 
@@ -205,6 +205,12 @@ static int read_drop(const struct reading *reading)
     return read_name(reading, 1, false, reading->change->name);
 }
 
+static int read_save(const struct reading *reading)
+{
+    return reading->count != 2 ? refuse(reading, "ERR syntax error")
+                               : read_name(reading, 1, false, reading->change->name);
+}
+
 static int read_two(const struct reading *reading)
 {
     if (reading->count != 3) {
@@ -222,11 +228,9 @@ int sw_change_read(const struct sw_tables_view *view, const struct sw_config *co
     static const struct {
         const char *word;
         enum sw_change_kind kind;
-    } kinds[] = {{"CREATE", SW_CHANGE_CREATE},
-                 {"DROP", SW_CHANGE_DROP},
-                 {"RENAME", SW_CHANGE_RENAME},
-                 {"SWAP", SW_CHANGE_SWAP},
-                 {"ALTER", SW_CHANGE_ALTER}};
+    } kinds[] = {{"CREATE", SW_CHANGE_CREATE}, {"DROP", SW_CHANGE_DROP},
+                 {"RENAME", SW_CHANGE_RENAME}, {"SWAP", SW_CHANGE_SWAP},
+                 {"ALTER", SW_CHANGE_ALTER},   {"SAVE", SW_CHANGE_SAVE}};
     const struct reading reading = {view, words, count, change, error, error_bytes};
     memset(change, 0, sizeof(*change));
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -237,6 +241,7 @@ int sw_change_read(const struct sw_tables_view *view, const struct sw_config *co
         return change->kind == SW_CHANGE_CREATE  ? read_create(&reading, config)
                : change->kind == SW_CHANGE_ALTER ? read_alter(&reading)
                : change->kind == SW_CHANGE_DROP  ? read_drop(&reading)
+               : change->kind == SW_CHANGE_SAVE  ? read_save(&reading)
                                                  : read_two(&reading);
     }
     return refuse(&reading, "ERR syntax error");

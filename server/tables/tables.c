@@ -231,7 +231,12 @@ bool sw_tables_take_turn(struct sw_tables *tables)
 void sw_tables_end_turn(struct sw_tables *tables)
 {
     __atomic_store_n(&tables->is_taken, false, __ATOMIC_RELEASE);
-    tables->owner.wake(tables->owner.server); /* for commands that wait for the turn */
+    sw_tables_wake(tables); /* for commands that wait for the turn */
+}
+
+void sw_tables_wake(struct sw_tables *tables)
+{
+    tables->owner.wake(tables->owner.server);
 }
 
 bool sw_tables_rest(struct sw_tables *tables)

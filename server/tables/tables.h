@@ -105,6 +105,9 @@ struct sw_tables_owner {
     /* Waits until the last change is durable. Returns 0, or -1 with an error: its outcome is
      * unknown. NULL: a change is durable behind `commit`. */
     int (*settle)(void *server, char *error, size_t error_bytes);
+    /* Writes a snapshot of the table if it has writes that its file lacks, and waits for it. Called
+     * without a lock. Returns 0, or -1 with an error. NULL: the server has no data directory. */
+    int (*save)(void *server, uint32_t id, char *error, size_t error_bytes);
     /* Makes each loop run an iteration. */
     void (*wake)(void *server);
     /* Gives the table the options `alters` (bits of enum sw_alterable) of `config`. Returns 0, or
@@ -152,7 +155,8 @@ enum sw_change_kind {
     SW_CHANGE_DROP,
     SW_CHANGE_RENAME,
     SW_CHANGE_SWAP,
-    SW_CHANGE_ALTER
+    SW_CHANGE_ALTER,
+    SW_CHANGE_SAVE /* writes a snapshot of the table, and changes nothing */
 };
 
 /* A change. A name is a name or a number in decimal, except a name that CREATE or RENAME gives. */
@@ -181,6 +185,7 @@ int sw_tables_change(struct sw_tables *tables, struct sw_change *change, char *e
  * ends. */
 bool sw_tables_take_turn(struct sw_tables *tables);
 void sw_tables_end_turn(struct sw_tables *tables);
+void sw_tables_wake(struct sw_tables *tables);
 
 /* Returns whether no change runs. It may have been over for some time. */
 bool sw_tables_rest(struct sw_tables *tables);

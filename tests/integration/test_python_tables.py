@@ -48,6 +48,8 @@ def changes():
         with c.table("v2") as v2:
             c.set_many([1, 2], [1, 2])
             v2.set_many([1], [10])
+            c.alter_table("v2", memory_max=1 << 30)
+            raises(sherwood.Refused, "there is no persistence", lambda: c.save_table("v2"))
             c.swap("default", "v2")
             equal([int(c[1]), int(v2[1]), len(c)], [10, 1, 1], "a swap")
         listed = {table.name: (table.number, table.keys) for table in c.tables()}

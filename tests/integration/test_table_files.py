@@ -7,11 +7,12 @@ import contextlib
 import os
 import random
 import struct
+import subprocess
 
 import wire
 from data_directory import Directory, does_not_start
 from faults import FOREVER, Faults
-from harness import Server, case, check, drawn_seed, equal, main
+from harness import BUILD, Server, case, check, drawn_seed, equal, eventually, main
 
 SEED = drawn_seed()
 KEYS = range(8)
@@ -91,8 +92,8 @@ def a_stop_and_a_start():
         with serving(folder) as (_, replies):
             for name, (shown, wanted) in before.items():
                 again, shown = pairs(replies.ask("TABLE", "INFO", name)), pairs(shown)
-                equal({key: value for key, value in again.items() if key not in (b"slots", b"bytes")},
-                      {key: value for key, value in shown.items() if key not in (b"slots", b"bytes")}, name)
+                equal({key: value for key, value in again.items() if key not in (b"slots", b"bytes", b"changes-since-save")},
+                      {key: value for key, value in shown.items() if key not in (b"slots", b"bytes", b"changes-since-save")}, name)
                 equal(contents(replies, name), wanted, name)
             equal(replies.ask("SELECT", "brief"), "OK", "SELECT")
             check(0 < replies.ask("TTL", 4) <= 100000, "the lifetime came back")
@@ -151,6 +152,49 @@ def a_swap_saves_both():
         with serving(folder) as (_, replies):
             equal(sorted(places(replies)), ["default", "v2"], "the drop")
             equal([contents(replies, name) for name in ("default", "v2")], [{1: b"20"}, {1: b"11"}], "the last save")
+
+
+def saved(replies, name):
+    """What TABLE INFO shows of the saves of a table."""
+    facts = pairs(replies.ask("TABLE", "INFO", name))
+    return facts[b"changes-since-save"], facts[b"saving"], facts[b"last-save"] > 0
+
+
+@case
+def one_table_is_saved():
+    """TABLE SAVE writes the file of one table: a kill loses what others have unsaved; a held write shows `saving`"""
+    faults = Faults()
+    with Directory() as folder:
+        with serving(folder, environment=faults.environment()) as (server, replies), server.replies() as saver:
+            equal(replies.ask("TABLE", "SAVE", "default"), "OK", "SAVE of the only table")
+            for name in ("a", "b"):
+                equal(replies.ask("TABLE", "CREATE", name), "OK", name)
+                fill(replies, name, {1: 1})
+            equal([saved(replies, name) for name in ("a", "b")], [(1, 0, False)] * 2, "before")
+            faults.sync.held = 1
+            try:
+                saver.socket.sendall(wire.command("TABLE", "SAVE", "a"))
+                eventually(lambda: saved(replies, "a") == (1, 1, False), "the file is being written")
+                equal(saved(replies, "b"), (1, 0, False), "b")
+            finally:
+                faults.sync.held = 0
+            equal(saver.read(), "OK", "SAVE")
+            equal([saved(replies, name) for name in ("a", "b")], [(0, 0, True), (1, 0, False)], "after")
+            equal(replies.ask("TABLE", "SAVE", "x"), wire.Error("ERR no such table"), "no such table")
+            equal(replies.ask("TABLE", "SAVE", "a", "b"), wire.Error("ERR wrong number of arguments for 'table|save' command"), "two")
+            server.end_by_kill()
+        with serving(folder) as (server, replies):
+            equal([contents(replies, name) for name in ("a", "b")], [{1: b"1"}, {}], "after a kill")
+            fill(replies, "a", {2: 2})
+            said = subprocess.run([BUILD / "sherwood-cli", "--port", str(server.port), "table", "save", "a"], text=True, capture_output=True,
+                                  timeout=60, check=False)
+            equal((said.returncode, said.stdout), (0, "OK\n"), f"sherwood-cli table save: {said.stderr}")
+            server.end_by_kill()
+        with serving(folder) as (server, replies):
+            equal(contents(replies, "a"), {1: b"1", 2: b"2"}, "sherwood-cli table save")
+    with Server("--capacity", "1K") as server, server.replies() as replies:
+        said = replies.ask("TABLE", "SAVE", "default")
+        check("there is no persistence" in said, said)
 
 
 @case

@@ -290,6 +290,7 @@ def dropped_tables():
             for name in ("default", "a", "b"):
                 select(replies, name)
                 equal(replies.ask("SET", 1, 1), "OK", name)
+            equal(replies.ask("TABLE", "SAVE", "b"), "OK", "SAVE of one table, with writes of the others in the log")
             equal(replies.ask("BGSAVE"), "Background saving started", "BGSAVE")
             for words in (("SWAP", "a", "default"), ("DROP", "a"), ("DROP", "b")):
                 equal(replies.ask("TABLE", *words), "OK", words)

@@ -88,6 +88,14 @@ class TableCalls:
         """
         return _segments.get(self._link, parts, default)
 
+    def alter_table(self, name: str, **options: Any) -> None:
+        """Changes options of a table: max_capacity, memory_max, memory_min."""
+        self._change(["ALTER", name] + [word for option, value in options.items() for word in (option.replace("_", "-"), str(value))])
+
+    def save_table(self, name: str) -> None:
+        """Writes a snapshot of the table into the data directory of the server, and waits for it."""
+        self._change(["SAVE", name])
+
     def _change(self, words: list[str]) -> None:
         texts = [ffi.new("char[]", c_text(word, "table")) for word in words]
         with self._link.lock:
