@@ -15,11 +15,11 @@ import threading
 import time
 
 from cluster import Node, node_id, slot_of, topology
+from handle import GET, SET, SUM, Handle
 from harness import BUILD, PACE, check, equal, eventually, free_port
 from wire import Closed, Error, Replies
 
 CLI = BUILD / "sherwood-cli"
-PEER = BUILD / "tests" / "integration" / "peer_cluster"
 DELETES = 5
 # Steps at which a node kills itself.
 TARGET_FAULTS = [f"move.target.{each}" for each in ("begun", "removed", "snapshot", "final", "decided", "serves")]
@@ -209,12 +209,20 @@ class Load(Threads):
     def __exit__(self, *_):
         self.stop()
 
+    @staticmethod
+    def value(version):
+        return version
+
+    @staticmethod
+    def version(value):
+        return int(value)
+
     def write(self, keys):
         client, rand = Client(self.servers), random.Random(keys[0])
         while not self.stopping:
             key = rand.choice(keys)
             version = self.sent[key] = self.sent[key] + 1
-            words = ("DEL", key) if version % DELETES == 0 else ("SET", key, version)
+            words = ("DEL", key) if version % DELETES == 0 else ("SET", key, self.value(version))
             try:
                 client.ask(key, *words)
                 self.answered[key] = version
@@ -229,7 +237,7 @@ class Load(Threads):
             check(at_most // DELETES > (at_least - 1) // DELETES,
                   f"key {key} is absent, and no write from version {at_least} to {at_most} deleted it")
         else:
-            check(at_least <= int(got) <= at_most, f"key {key} has version {got}, wanted {at_least} to {at_most}")
+            check(at_least <= self.version(got) <= at_most, f"key {key} has {got}, wanted version {at_least} to {at_most}")
 
     def read(self, seed):
         client, rand = Client(self.servers), random.Random(seed)
@@ -244,50 +252,39 @@ class Load(Threads):
         client.close()
 
     # --- libsherwood ---
+    def handle(self):
+        return Handle(*(server.address() for server in self.servers))
 
-    def peer(self):
-        process = subprocess.Popen([str(PEER), *(s.address() for s in self.servers)], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True)
-        return process, process.stdout.readline()
+    def sums(self):
+        return Handle.words("run", SUM, [(key, 1) for key in self.counters])
 
     def frames(self):
         """Sends sums of all counters, and pipelines of sets whose order shows in the replies."""
-        process, first = self.peer()
-        number = 0
-
-        def tell(line):
-            process.stdin.write(line + "\n")
-            process.stdin.flush()
-            return process.stdout.readline()
-        sums = f"run 3 {len(self.counters)} " + " ".join(f"{key} 1" for key in self.counters)
-        reads = f"run 1 {len(self.ordered)} " + " ".join(f"{key} 0" for key in self.ordered)
-        check(first.startswith("0"), first)
-        while not self.stopping:
-            self.sums_sent += 1
-            if tell(sums).startswith("0 "):
-                self.sums_answered += 1
-            else:
-                self.unknown("a sum")
-            lines = []
-            for _ in range(6):
-                number += 1
-                some = self.ordered if number % 2 else self.ordered[::3]
-                lines.append(tell(f"submit 2 {len(some)} " + " ".join(f"{key} {number}" for key in some)))
-            process.stdin.write("wait\n")
-            process.stdin.flush()
-            lines += [process.stdout.readline() for _ in range(6)]
-            line = tell(reads)
-            if all(each.startswith("0") for each in lines) and line.startswith("0 "):
-                last = number - 1 + number % 2
-                for i, word in enumerate(line.split()[3:]):
-                    equal(word, f"{number if i % 3 == 0 else last}:1", f"{number}: the order of a connection's writes")
-            else:
-                self.unknown([each[:200] for each in lines + [line] if not each.startswith("0")])
-            self.rounds += 1
-            time.sleep(PACE)
-        process.stdin.close()
-        process.stdout.close()
-        process.wait(20)
+        sums, reads, number = self.sums(), Handle.words("run", GET, [(key, 0) for key in self.ordered]), 0
+        with self.handle() as handle:
+            check(handle.first.startswith("0"), handle.first)
+            while not self.stopping:
+                self.sums_sent += 1
+                if handle.ask(sums).startswith("0 "):
+                    self.sums_answered += 1
+                else:
+                    self.unknown("a sum")
+                lines = []
+                for _ in range(6):
+                    number += 1
+                    some = self.ordered if number % 2 else self.ordered[::3]
+                    lines.append(handle.ask(Handle.words("submit", SET, [(key, number) for key in some])))
+                handle.send("wait")
+                lines += [handle.line() for _ in range(6)]
+                line = handle.ask(reads)
+                if all(each.startswith("0") for each in lines) and line.startswith("0 "):
+                    last = number - 1 + number % 2
+                    for i, word in enumerate(line.split()[3:]):
+                        equal(word, f"{number if i % 3 == 0 else last}:1", f"{number}: the order of a connection's writes")
+                else:
+                    self.unknown([each[:200] for each in lines + [line] if not each.startswith("0")])
+                self.rounds += 1
+                time.sleep(PACE)
 
     # --- afterwards ---
 
@@ -296,11 +293,14 @@ class Load(Threads):
         client = Client(self.servers)
         for key in self.keys:
             self.judge(key, self.answered[key], client.ask(key, "GET", key))
+        self.check_sums(client)
+        client.close()
+
+    def check_sums(self, client):
         for key in self.counters:
             got = int(client.ask(key, "GET", key) or 0)
             check(self.sums_answered <= got <= self.sums_sent,
                   f"counter {key} is {got}, wanted {self.sums_answered} (sums with a reply) to {self.sums_sent} (sums sent)")
-        client.close()
 
 
 def entries(server):

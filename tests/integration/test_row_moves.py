@@ -11,12 +11,11 @@ import time
 import wire
 from cluster import node_id, slot_of
 from harness import PACE, case, check, drawn_seed, equal, eventually, main, run
-from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Client, Threads, check_nodes, cluster, moved, moved_at_last, mover, wait_killed
+from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Client, Load, check_nodes, cluster, moved, moved_at_last, mover, wait_killed
 from wire import Error
 
 SEED = drawn_seed()
 RANDOM = random.Random(SEED)
-DELETES = 5
 RETRY = (wire.WRONG_SHARD, wire.SLOT_FROZEN, wire.LOADING)
 
 
@@ -25,51 +24,40 @@ def rows(size, kind="f32", *more):
             "--round-ops-max", "1K", "--value-bytes", str(size), "--value-type", kind, *more)
 
 
-class Load(Threads):
+class RowLoad(Load):
     """A writer of versions by RESP, and one that adds 1 to every float of many rows by a frame. Each knows the answered
     writes."""
 
     def __init__(self, servers, size, seed, tolerates=False):
-        super().__init__(servers, tolerates)
-        self.size, self.rounds = size, 0
-        draw = random.Random(seed)
-        keys = draw.sample(range(10**9), 60 + 2600)
-        self.versions = {key: [0, 0] for key in keys[:60]}  # answered, sent
-        self.sums = {key: [0, 0] for key in keys[60:]}
-        self.add(self.write)
-        self.add(self.add_rows)
+        self.size = size
+        super().__init__(servers, seed, keys=60, writers=1, tolerates=tolerates)
         self.start()
 
-    def row(self, number):
-        return struct.pack("<I", number) * (self.size // 4)
+    def add_clients(self, writers):
+        self.row_sums = {key: [0, 0] for key in self.random.sample(range(10**9, 2 * 10**9), 2600)}  # answered, sent
+        self.add(self.write, self.keys)
+        self.add(self.add_rows)
 
-    def write(self):
-        client, draw = Client(self.servers), random.Random(self.size)
-        while not self.stopping:
-            key = draw.choice(list(self.versions))
-            self.versions[key][1] += 1
-            version = self.versions[key][1]
-            try:
-                client.ask(key, *(("SET", key, self.row(version)) if version % DELETES else ("DEL", key)))
-                self.versions[key][0] = version
-            except OSError as error:
-                self.unknown(error)
-            time.sleep(PACE)
-        client.close()
+    def value(self, version):
+        return struct.pack("<I", version) * (self.size // 4)
+
+    def version(self, value):
+        check(value == value[:4] * (self.size // 4), value)
+        return int.from_bytes(value[:4], "little")
 
     def add_at(self, server, keys):
         """Adds to rows of one node in one frame. Returns whether it was answered."""
         for key in keys:
-            self.sums[key][1] += 1
+            self.row_sums[key][1] += 1
         one = struct.pack("<f", 1) * (self.size // 4)
         with server.connect() as connection:
             connection.sendall(wire.cache_frame(wire.ADD_F32, keys, [one] * len(keys), value_bytes=self.size))
             status = wire.read_frame(connection).status
         for key in keys:
             if status == wire.OK:
-                self.sums[key][0] += 1
+                self.row_sums[key][0] += 1
             else:
-                self.sums[key][1] -= 1
+                self.row_sums[key][1] -= 1
         check(status == wire.OK or status in RETRY, f"a frame: status {status}")
         return status == wire.OK
 
@@ -81,27 +69,21 @@ class Load(Threads):
                 try:
                     owned = [range(first, last + 1) for first, last, node, *_ in server.ask("CLUSTER", "SLOTS")
                              if node[1] == server.port]
-                    keys = [key for key in self.sums if any(slot_of_key(key) in each for each in owned)][:2000]
+                    keys = [key for key in self.row_sums if any(slot_of_key(key) in each for each in owned)][:2000]
                     self.rounds += bool(keys) and self.add_at(server, keys)
                 except (OSError, wire.Closed) as error:
                     self.unknown(error)
                 time.sleep(10 * PACE)
 
-    def end(self):
-        super().end()
-        client = Client(self.servers)
-        for key, (answered, sent) in self.versions.items():
-            got = client.ask(key, "GET", key)
-            if got is None:
-                check(sent // DELETES > (answered - 1) // DELETES, f"key {key} is not there: {answered} to {sent}")
-            else:
-                number = struct.unpack_from("<I", got)[0]
-                check(answered <= number <= sent and got == self.row(number), f"key {key} is {number}, not {answered} to {sent}")
-        for key, (answered, sent) in self.sums.items():
+    def check_sums(self, client):
+        for key, (answered, sent) in self.row_sums.items():
             got = client.ask(key, "GET", key) or bytes(self.size)
             floats = set(struct.unpack(f"<{self.size // 4}f", got))
             check(len(floats) == 1 and answered <= floats.pop() <= sent, f"row {key} is {floats}, not {answered} to {sent}")
-        client.close()
+
+    def end(self):
+        super().end()
+        self.check()
 
 
 SLOTS = {}
@@ -119,7 +101,7 @@ def rows_move_under_load():
     for size in (4096, RANDOM.choice((4, 8, 60, 256, 1028))):
         print(f"# rows of {size} bytes")
         with cluster(2, *rows(size)) as servers:
-            load = Load(servers, size, SEED)
+            load = RowLoad(servers, size, SEED)
             eventually(lambda: load.rounds > 2 or load.faults, "frames were sent")
             slots = f"{RANDOM.randrange(0, 100)}-{RANDOM.randrange(8000, 8192)}"  # some 1250 of the rows, more than 4 MiB
             for source, target in (("s0", "s1"), ("s1", "s0")):
@@ -136,7 +118,7 @@ def rows_move_past_kills():
     size = RANDOM.choice((4, 60, 1028))
     faults = [(1, each) for each in TARGET_FAULTS] + [(0, each) for each in SOURCE_FAULTS]
     with cluster(2, *rows(size), durable=True) as servers:
-        load = Load(servers, size, SEED, tolerates=True)
+        load = RowLoad(servers, size, SEED, tolerates=True)
         for victim, fault in RANDOM.sample(faults, 3):
             servers[victim].restart(fault)
             eventually(lambda: load.rounds > 0 or load.faults, "rows are there")

@@ -157,27 +157,18 @@ class WaitLoad(Load):
     def frames(self):
         """Sends sums of all counters by libsherwood. They count as answered when sherwood_wait_replicas has counted
         them."""
-        process, first = self.peer()
-        check(first.startswith("0"), first)
-
-        def tell(line):
-            process.stdin.write(line + "\n")
-            process.stdin.flush()
-            return process.stdout.readline()
-        sums = f"run 3 {len(self.counters)} " + " ".join(f"{key} 1" for key in self.counters)
-        done = 0
-        while not self.stopping:
-            self.sums_sent += 1
-            done += tell(sums).startswith("0 ")
-            said = tell("secured 1 2000").split(" ", 1)
-            if said[0] == "0" and int(said[1]) >= 1:
-                self.sums_answered += done
-                done = 0
-            elif said[0] != "0":  # a connection has ended: the outcome is unknown
-                done = 0
-        process.stdin.close()
-        process.stdout.close()
-        process.wait(20)
+        sums, done = self.sums(), 0
+        with self.handle() as handle:
+            check(handle.first.startswith("0"), handle.first)
+            while not self.stopping:
+                self.sums_sent += 1
+                done += handle.ask(sums).startswith("0 ")
+                said = handle.ask("secured 1 2000").split(" ", 1)
+                if said[0] == "0" and int(said[1]) >= 1:
+                    self.sums_answered += done
+                    done = 0
+                elif said[0] != "0":  # a connection has ended: the outcome is unknown
+                    done = 0
 
 
 @case
