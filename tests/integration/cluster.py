@@ -3,14 +3,13 @@
 
 import contextlib
 import json
-import os
 import random
 import signal
 import socket
 import subprocess
 import tempfile
 
-from harness import Server, check, equal, eventually, run
+from harness import Server, equal, eventually, run
 from wire import Closed, Replies
 
 

@@ -450,7 +450,7 @@ def draw(rng, row, table, pool, count, by_words=False):
     shape, kind = table.shape, columns(row.verb)[0]
     keys, operands = [rng.choice(pool) for _ in range(count)], None
     offset = rng.randrange(shape.room())
-    size = rng.randrange(1, min(shape.room() - offset, 2 if by_words else shape.room()) + 1)
+    size = rng.randrange(1, shape.room() - offset + 1)
     if kind == "VALUE":
         operands = [shape.draw(rng) for _ in keys]
         texts = shape.numbers == "string"

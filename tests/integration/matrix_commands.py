@@ -125,12 +125,13 @@ def one_command(rng, row, table, by_cli=False):
     return words_of(row, table.shape, key, operand, at, by_cli), apply
 
 
-def compound(rng, table):
+def compound(rng, table, is_multi=False):
     """Returns the words of a random command on several keys, or of two operations on one, and its reply."""
     of, keys = {row.name: row for row in ROWS}, rng.choices(POOL[:4], k=rng.randrange(1, 6))
     values = [table.shape.draw(rng) for _ in keys]
     before = [None if (value := table.values.get(key)) is None else text_of(table.shape, value) for key in keys]
-    texts, word = [text_of(table.shape, value) for value in values], rng.choice(("MSET", "MGET", "EXISTS", "DEL", "GETSET", "GETDEL"))
+    texts, words = [text_of(table.shape, value) for value in values], ["MSET", "MGET", "EXISTS", "DEL", "GETSET", "GETDEL"]
+    word = rng.choice(words + (["IFEQ"] if not is_multi and table.shape.engine != "cache" else []))
     if word == "MSET":
         for key, value in zip(keys, values):
             table.apply(of["SET"], key, value)
@@ -141,6 +142,13 @@ def compound(rng, table):
         return [word, *keys], sum(key in table.values for key in keys)
     if word == "DEL":
         return [word, *keys], sum(table.apply(of["DELETE"], key)[1] for key in keys)
+    if word == "IFEQ":
+        old, gets = rng.choice((table.values.get(keys[0], values[0]), table.shape.draw(rng))), rng.random() < .5
+        is_met = keys[0] in table.values and table.values[keys[0]] == old
+        if is_met:
+            table.apply(of["SET"], keys[0], values[0])
+        return (["SET", keys[0], texts[0], word, text_of(table.shape, old), *["GET"] * gets],
+                before[0] if gets else "OK" if is_met else None)
     table.apply(of["SET" if word == "GETSET" else "DELETE"], keys[0], values[0])
     return [word, keys[0], *texts[:word == "GETSET"]], before[0]
 
@@ -220,7 +228,7 @@ def by_multi(rng, replies, table, what):
     equal(replies.ask("MULTI"), "OK")
     for row in rng.choices(ROWS, k=60):
         if rng.random() < .2:
-            words, reply = compound(rng, table)
+            words, reply = compound(rng, table, True)
             equal(replies.ask(*words), "QUEUED", f"{what}, MULTI: {words}")
             wanted.append((words, reply))
         words, apply = one_command(rng, row, table)

@@ -15,7 +15,7 @@ import threading
 import time
 
 import wire
-from harness import SLOWER, Server, equal, eventually
+from harness import SLOWER, Server, eventually
 
 ATTACH, REGION, RELEASE, BELL = 42, 43, 44, 45
 RING, MEMFD, CUDA_IPC = 1, 2, 3

@@ -16,7 +16,7 @@ import threading
 import time
 
 import wire
-from harness import (BUILD, DAEMON, DEFAULT_FLAGS, SANITIZED, SLOWER, STOP_SECONDS_MAX, Server, Skip, case, check,
+from harness import (BUILD, DAEMON, SANITIZED, SLOWER, STOP_SECONDS_MAX, Server, Skip, case, check,
                      equal, eventually, flags_with, free_port, main, refused, run, soon)
 
 

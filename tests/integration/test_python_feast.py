@@ -12,7 +12,7 @@ import pathlib
 import random
 import tempfile
 
-from harness import Skip, case, check, drawn_seed, equal, main
+from harness import Skip, case, drawn_seed, equal, main
 from package import daemon, np, raises, sherwood
 
 os.environ["FEAST_USAGE"] = "False"

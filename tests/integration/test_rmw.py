@@ -120,21 +120,6 @@ def full_and_logged():
 
 
 @case
-def swaps_in_a_transaction():
-    """CAS between MULTI and EXEC: of integers, rows and strings, with what the command before it wrote"""
-    for flags, one, two in (((), b"1", b"2"), (("--value-bytes", "4"), b"1111", b"2222"),
-                            (("--value-bytes", "12", "--value-type", "string"), b"one", b"")):
-        with Server("--capacity", "1K", *flags) as server, server.replies() as replies:
-            replies.ask("MULTI")
-            for words in (("CAS", 5, one, two), ("SET", 5, one), ("CAS", 5, two, one), ("CAS", 5, one, two),
-                          ("CAS", 5, one, one), ("GET", 5), ("CAS", 6, one, two), ("EXISTS", 6)):
-                equal(replies.ask(*words), "QUEUED", words)
-            equal(replies.ask("EXEC"), [0, "OK", 0, 1, 0, two, 0, 0], flags)
-            equal(replies.ask("CAS", 5, two, one), 1, "alone")
-            equal([replies.ask("GET", 5), replies.ask("CAS", 5, two, one)], [one, 0], "once")
-
-
-@case
 def slow_log():
     """SLOWLOG shows each key of a read-modify-write command once, as the client sent it"""
     with Server("--capacity", "1K") as server, server.replies() as replies:
