@@ -48,90 +48,73 @@ static void some_text(char *out, size_t bytes, struct random *state)
     }
 }
 
-static void some_reply(struct sw_reply *reply, struct random *state)
+/* The numbers and flags of the messages. */
+#define REQUEST(DO)                                                                                \
+    DO(request_id), DO(operation), DO(count), DO(key_bytes), DO(value_bytes), DO(want_values),     \
+        DO(declines_found), DO(cursor), DO(has_scores), DO(want_scores), DO(want_not_admitted),    \
+        DO(by_score), DO(score_min), DO(score_max), DO(epoch), DO(map_epoch), DO(capacity_slots),  \
+        DO(sequence), DO(incarnation), DO(timeout_ms), DO(scale_bits), DO(operand_type),           \
+        DO(range_offset), DO(range_bytes), DO(times), DO(time_ms), DO(has_times), DO(frozen_seen), \
+        DO(table), DO(table_id)
+#define REPLY(DO)                                                                                 \
+    DO(request_id), DO(status), DO(count), DO(key_bytes), DO(value_bytes), DO(has_values),        \
+        DO(lacks_found), DO(hits), DO(overflows), DO(cursor), DO(capacity_slots), DO(has_scores), \
+        DO(has_not_admitted), DO(has_evicted), DO(evicted_count), DO(not_admitted), DO(matched),  \
+        DO(epoch), DO(first_bad_index), DO(slot), DO(map_epoch), DO(write_sequence),              \
+        DO(durable_through)
+#define INFO(DO)                                                                        \
+    DO(key_bytes), DO(value_bytes), DO(frame_ops_max), DO(requests_in_flight_max),      \
+        DO(capacity_slots), DO(occupied_max), DO(frame_bytes_max), DO(value_format),    \
+        DO(is_cluster), DO(takes_times), DO(map_epoch), DO(incarnation), DO(resp_keys), \
+        DO(value_type), DO(dimension)
+
+#define DRAW(field) out->field = (__typeof__(out->field))some_number(state)
+#define DRAW_TEXT(text) some_text(out->text, sizeof(out->text), state)
+#define SAME(field) same &= a->field == b->field
+#define SAME_TEXT(text) same &= memcmp(a->text, b->text, sizeof(a->text)) == 0
+#define INFO_TEXTS(DO) DO(version), DO(backend), DO(backend_reason), DO(engine), DO(policy)
+
+static void some_info(struct sw_server_info *out, struct random *state)
 {
-    memset(reply, 0, sizeof(*reply));
-    reply->request_id = some_number(state);
-    reply->status = (uint32_t)some_number(state);
-    reply->count = (uint32_t)some_number(state);
-    reply->key_bytes = (uint32_t)some_number(state);
-    reply->value_bytes = (uint32_t)some_number(state);
-    reply->has_values = random_next(state) % 2;
-    reply->lacks_found = random_next(state) % 2;
-    reply->hits = some_number(state);
-    reply->overflows = some_number(state);
-    reply->cursor = some_number(state);
-    reply->capacity_slots = some_number(state);
-    reply->has_scores = random_next(state) % 2;
-    reply->has_not_admitted = random_next(state) % 2;
-    reply->has_evicted = (uint32_t)some_number(state);
-    reply->evicted_count = (uint32_t)some_number(state);
-    reply->not_admitted = some_number(state);
-    reply->matched = some_number(state);
-    reply->epoch = some_number(state);
-    reply->first_bad_index = (int64_t)some_number(state);
-    reply->slot = (uint32_t)some_number(state);
-    reply->map_epoch = some_number(state);
-    some_text(reply->message, sizeof(reply->message), state);
-    reply->has_info = random_next(state) % 2;
-    if (reply->has_info) {
-        struct sw_server_info *info = &reply->info;
-        some_text(info->version, sizeof(info->version), state);
-        some_text(info->backend, sizeof(info->backend), state);
-        some_text(info->backend_reason, sizeof(info->backend_reason), state);
-        info->key_bytes = (uint32_t)some_number(state);
-        info->value_bytes = (uint32_t)some_number(state);
-        info->frame_ops_max = (uint32_t)some_number(state);
-        info->requests_in_flight_max = (uint32_t)some_number(state);
-        info->capacity_slots = some_number(state);
-        info->occupied_max = some_number(state);
-        some_text(info->engine, sizeof(info->engine), state);
-        some_text(info->policy, sizeof(info->policy), state);
-        info->frame_bytes_max = some_number(state);
-        info->value_format = (uint32_t)some_number(state);
-        info->is_cluster = random_next(state) % 2;
-        info->takes_times = random_next(state) % 2;
-        info->map_epoch = some_number(state);
+    INFO(DRAW), INFO_TEXTS(DRAW_TEXT);
+}
+
+static void some_reply(struct sw_reply *out, struct random *state)
+{
+    memset(out, 0, sizeof(*out));
+    REPLY(DRAW), DRAW_TEXT(message);
+    out->has_info = random_next(state) % 2;
+    if (out->has_info) {
+        some_info(&out->info, state);
     }
+}
+
+static void some_request(struct sw_request *out, struct random *state)
+{
+    const uint32_t evicted = random_next(state) % 8;
+    *out = (struct sw_request){.want_evicted = evicted == 0 ? 0 : evicted | SW_FRAME_EVICTED_KEYS};
+    REQUEST(DRAW);
 }
 
 static bool same_info(const struct sw_server_info *a, const struct sw_server_info *b)
 {
-#define SAME(text) (memcmp(a->text, b->text, sizeof(a->text)) == 0)
-    return SAME(version) && SAME(backend) && SAME(engine) && SAME(policy) && SAME(backend_reason) &&
-           a->value_format == b->value_format && a->key_bytes == b->key_bytes &&
-           a->frame_bytes_max == b->frame_bytes_max && a->value_bytes == b->value_bytes &&
-           a->is_cluster == b->is_cluster && a->map_epoch == b->map_epoch &&
-           a->requests_in_flight_max == b->requests_in_flight_max &&
-           a->frame_ops_max == b->frame_ops_max && a->capacity_slots == b->capacity_slots &&
-           a->occupied_max == b->occupied_max && a->takes_times == b->takes_times;
+    bool same = true;
+    INFO(SAME), INFO_TEXTS(SAME_TEXT);
+    return same;
 }
 
 static bool same_reply(const struct sw_reply *a, const struct sw_reply *b)
 {
-    return a->request_id == b->request_id && a->status == b->status && a->count == b->count &&
-           a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
-           a->has_values == b->has_values && a->lacks_found == b->lacks_found &&
-           a->hits == b->hits && a->overflows == b->overflows && a->cursor == b->cursor &&
-           a->capacity_slots == b->capacity_slots && a->has_scores == b->has_scores &&
-           a->has_not_admitted == b->has_not_admitted && a->has_evicted == b->has_evicted &&
-           a->evicted_count == b->evicted_count && a->not_admitted == b->not_admitted &&
-           a->matched == b->matched && a->epoch == b->epoch &&
-           a->first_bad_index == b->first_bad_index && a->slot == b->slot &&
-           a->map_epoch == b->map_epoch && SAME(message) && a->has_info == b->has_info &&
-           same_info(&a->info, &b->info);
+    bool same = same_info(&a->info, &b->info);
+    REPLY(SAME), SAME(has_info), SAME_TEXT(message);
+    return same;
 }
 
 static bool same_request(const struct sw_request *a, const struct sw_request *b)
 {
-    return a->request_id == b->request_id && a->operation == b->operation && a->count == b->count &&
-           a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
-           a->want_values == b->want_values && a->declines_found == b->declines_found &&
-           a->cursor == b->cursor && a->capacity_slots == b->capacity_slots &&
-           a->has_scores == b->has_scores && a->want_scores == b->want_scores &&
-           a->want_not_admitted == b->want_not_admitted && a->want_evicted == b->want_evicted &&
-           a->by_score == b->by_score && a->score_min == b->score_min &&
-           a->score_max == b->score_max && a->epoch == b->epoch && a->map_epoch == b->map_epoch;
+    bool same = true;
+    REQUEST(SAME), SAME(want_evicted);
+    return same;
 }
 
 /* Checks prefix and padding of an encoded head; returns its header's length. */
@@ -153,29 +136,11 @@ Test(header, random_requests_round_trip)
 {
     struct random state = random_of(0);
     for (unsigned round = 0; round < 50000; round++) {
-        struct sw_request request = {
-            .request_id = some_number(&state),
-            .operation = (uint32_t)some_number(&state),
-            .count = (uint32_t)some_number(&state),
-            .key_bytes = (uint32_t)some_number(&state),
-            .value_bytes = (uint32_t)some_number(&state),
-            .want_values = random_next(&state) % 2,
-            .declines_found = random_next(&state) % 2,
-            .cursor = some_number(&state),
-            .has_scores = random_next(&state) % 2,
-            .want_scores = random_next(&state) % 2,
-            .want_not_admitted = random_next(&state) % 2,
-            .want_evicted =
-                random_next(&state) % 2 == 0 ? 0 : 1 + 2 * (uint32_t)(random_next(&state) % 4),
-            .by_score = random_next(&state) % 2,
-            .score_min = some_number(&state),
-            .score_max = some_number(&state),
-            .epoch = some_number(&state),
-            .map_epoch = some_number(&state),
-        };
+        struct sw_request request;
         struct sw_request got;
         uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
         uint64_t body = some_number(&state);
+        some_request(&request, &state);
         memset(head, 0xEE, sizeof(head));
         int size = sw_request_encode(&request, body, head, sizeof(head));
         uint32_t header = check_head(head, size, body);
