@@ -12,6 +12,7 @@
 #include "table/table.h"
 #include "tests/server/fake_transport.h"
 #include "tests/server/loop_fixture.h"
+#include "tests/support/random.h"
 
 struct serve {
     struct sw_config config;
@@ -171,6 +172,52 @@ static inline void serve_ask(struct serve *serve, struct fake *peer, const char 
     serve_until_idle(serve);
     fake_take_all(peer);
     fake_expect(peer, reply);
+}
+
+/* A connection whose requests and replies come and go in random pieces. */
+struct pieces {
+    struct fake *peer;
+    char *requests;
+    size_t size, sent;
+};
+
+static inline void pieces_send(struct pieces *pieces, size_t bytes)
+{
+    pieces->sent += fake_send(pieces->peer, pieces->requests + pieces->sent, bytes);
+}
+
+/* A piece of the requests or of the replies, or something that the server does. */
+static inline void pieces_step(struct serve *serve, struct pieces *pieces, struct random *random)
+{
+    const size_t left = pieces->size - pieces->sent;
+    switch (random_below(random, 6)) {
+    case 0:
+        serve_iteration(serve);
+        break;
+    case 1:
+        pieces->peer->takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 300);
+        break;
+    case 2:
+        fake_take(pieces->peer, random_below(random, 3000));
+        break;
+    case 3:
+        serve_pass(serve, random_below(random, 3));
+        break;
+    default:
+        pieces_send(pieces, left > 0 ? random_below(random, left < 900 ? left + 1 : 900) : 0);
+        break;
+    }
+    serve_check(serve);
+}
+
+/* Sends and takes all that is left. Returns false if nothing was. */
+static inline bool pieces_end(struct pieces *pieces)
+{
+    const bool more = pieces->peer->queued > 0 || pieces->sent < pieces->size;
+    pieces->peer->takes = SIZE_MAX;
+    fake_take_all(pieces->peer);
+    pieces_send(pieces, pieces->size - pieces->sent);
+    return more;
 }
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "tests/server/serve_fixture.h"
 #include "tests/support/fake_server.h"
-#include "tests/support/random.h"
 
 enum { LANES = 5, FRAMES = 120, KEYS = 40, STEPS = 8000, STREAM_BYTES = 1 << 20 };
 
@@ -22,9 +21,7 @@ struct expected {
 
 /* A connection with keys of its own. */
 struct lane {
-    struct fake *peer;
-    uint8_t *stream;
-    size_t size, sent;
+    struct pieces pieces;
     bool present[KEYS];
     uint64_t value[KEYS];
     struct expected expected[FRAMES];
@@ -50,9 +47,9 @@ static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct 
     request.count = sw_operation_is_data(operation) ? request.count : 0;
     struct sw_body_layout layout = sw_request_layout(&request);
     uint64_t body = request.count > 0 ? layout.bytes : 0;
-    uint8_t *at = lane->stream + lane->size;
+    uint8_t *at = (uint8_t *)lane->pieces.requests + lane->pieces.size;
     int head = sw_request_encode(&request, body, at, SW_FRAME_HEAD_BYTES_MAX);
-    cr_assert(head > 0 && lane->size + (size_t)head + body < STREAM_BYTES);
+    cr_assert(head > 0 && lane->pieces.size + (size_t)head + body < STREAM_BYTES);
     memset(at + head, 0, body);
     expected->operation = operation;
     expected->count = request.count;
@@ -69,7 +66,7 @@ static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct 
         expected->overflows +=
             !sw_fake_apply(operation, &lane->present[k], &lane->value[k], operand, UINT64_MAX);
     }
-    lane->size += (size_t)head + body;
+    lane->pieces.size += (size_t)head + body;
 }
 
 static void check_reply(const struct expected *expected, const struct sw_reply *reply,
@@ -102,7 +99,7 @@ static void check_reply(const struct expected *expected, const struct sw_reply *
 /* Looks at the whole replies that have come. */
 static void take_replies(struct lane *lane)
 {
-    struct fake *peer = lane->peer;
+    struct fake *peer = lane->pieces.peer;
     struct sw_frame_prefix prefix;
     struct sw_reply reply;
     size_t at = 0;
@@ -129,50 +126,6 @@ static void take_replies(struct lane *lane)
     }
 }
 
-static void step(struct serve *serve, struct lane *lane, struct random *random)
-{
-    size_t left = lane->size - lane->sent;
-    switch (random_below(random, 6)) {
-    case 0:
-        serve_iteration(serve);
-        break;
-    case 1:
-        lane->peer->takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 300);
-        break;
-    case 2:
-        fake_take(lane->peer, random_below(random, 3000));
-        break;
-    case 3:
-        serve->loop->uv.time += random_below(random, 3);
-        sw_net_sweep(&serve->loop->net, false);
-        break;
-    default:
-        left = left > 0 ? random_below(random, left < 900 ? left + 1 : 900) : 0;
-        lane->sent += fake_send(lane->peer, lane->stream + lane->sent, left);
-        break;
-    }
-    serve_check(serve);
-    take_replies(lane);
-}
-
-/* Everything that is left is sent, carried out and taken. */
-static void finish(struct serve *serve, struct lane *lanes)
-{
-    bool more = true;
-    while (more) {
-        more = serve_iteration(serve);
-        for (int i = 0; i < LANES; i++) {
-            struct lane *lane = &lanes[i];
-            size_t left = lane->size - lane->sent;
-            lane->peer->takes = SIZE_MAX;
-            more |= lane->peer->queued > 0 || left > 0;
-            fake_take_all(lane->peer);
-            lane->sent += fake_send(lane->peer, lane->stream + lane->sent, left);
-            take_replies(lane);
-        }
-    }
-}
-
 LOOP_TEST_WITH(bulk_random, every_frame_gets_its_own_reply, serve->config.arena_bytes = 64 << 10;
                serve->config.frame_ops_max = 64; serve->config.frames_in_flight_max = 6;
                serve->config.output_bytes_pause = 4096)
@@ -180,22 +133,30 @@ LOOP_TEST_WITH(bulk_random, every_frame_gets_its_own_reply, serve->config.arena_
     struct random random = random_of(0);
     static struct lane lanes[LANES];
     for (unsigned i = 0; i < LANES; i++) {
-        lanes[i].peer = serve_open(serve);
-        lanes[i].stream = malloc(STREAM_BYTES);
-        cr_assert_not_null(lanes[i].stream);
+        lanes[i].pieces.peer = serve_open(serve);
+        lanes[i].pieces.requests = malloc(STREAM_BYTES);
+        cr_assert_not_null(lanes[i].pieces.requests);
         for (unsigned n = 0; n < FRAMES; n++) {
             add_frame(&lanes[i], n, 1000ULL * i, &random);
         }
     }
     for (int n = 0; n < STEPS; n++) {
-        step(serve, &lanes[random_below(&random, LANES)], &random);
+        struct lane *lane = &lanes[random_below(&random, LANES)];
+        pieces_step(serve, &lane->pieces, &random);
+        take_replies(lane);
     }
-    finish(serve, lanes);
+    for (bool more = true; more;) {
+        more = serve_iteration(serve);
+        for (int i = 0; i < LANES; i++) {
+            more |= pieces_end(&lanes[i].pieces);
+            take_replies(&lanes[i]);
+        }
+    }
     cr_assert_gt(serve->loop->counters.frames_in_flight_pauses, 0);
     cr_assert_gt(serve->loop->counters.arena_pauses, 0);
     for (int i = 0; i < LANES; i++) {
         cr_assert_eq(lanes[i].replies, FRAMES, "connection %d", i);
-        cr_assert_eq(lanes[i].peer->out_bytes, 0);
-        free(lanes[i].stream);
+        cr_assert_eq(lanes[i].pieces.peer->out_bytes, 0);
+        free(lanes[i].pieces.requests);
     }
 }

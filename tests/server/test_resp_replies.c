@@ -4,7 +4,6 @@
  * in random pieces.
  */
 #include "tests/server/serve_fixture.h"
-#include "tests/support/random.h"
 
 SERVE_TEST(resp_replies, off_silences_replies_and_errors)
 {
@@ -52,19 +51,19 @@ enum { LANES = 5, STEPS = 6000, TEXT_BYTES = 1 << 20 };
 
 /* A connection, what it will send, and what it must be replied in the end. */
 struct lane {
-    struct fake *peer;
+    struct pieces pieces;
     uint64_t key, count;
-    char *requests, *wanted;
-    size_t size, sent, wanted_size;
+    char *wanted;
+    size_t wanted_size;
 };
 
 static void add_exchange(struct lane *lane, const char *request, const char *reply)
 {
     size_t size = strlen(request), reply_size = strlen(reply);
-    cr_assert(lane->size + size < TEXT_BYTES && lane->wanted_size + reply_size < TEXT_BYTES);
-    memcpy(lane->requests + lane->size, request, size);
+    cr_assert(lane->pieces.size + size < TEXT_BYTES && lane->wanted_size + reply_size < TEXT_BYTES);
+    memcpy(lane->pieces.requests + lane->pieces.size, request, size);
     memcpy(lane->wanted + lane->wanted_size, reply, reply_size);
-    lane->size += size;
+    lane->pieces.size += size;
     lane->wanted_size += reply_size;
 }
 
@@ -101,44 +100,6 @@ static void add_command(struct lane *lane, struct random *random)
     add_exchange(lane, request, reply);
 }
 
-static void step(struct serve *serve, struct lane *lane, struct random *random)
-{
-    size_t left = lane->size - lane->sent;
-    switch (random_below(random, 5)) {
-    case 0:
-        serve_iteration(serve);
-        break;
-    case 1:
-        lane->peer->takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 200);
-        break;
-    case 2:
-        fake_take(lane->peer, random_below(random, 3000));
-        break;
-    default:
-        left = left > 0 ? random_below(random, left < 700 ? left + 1 : 700) : 0;
-        lane->sent += fake_send(lane->peer, lane->requests + lane->sent, left);
-        break;
-    }
-    serve_check(serve);
-}
-
-/* Everything that is left is sent, carried out and taken. */
-static void finish(struct serve *serve, struct lane *lanes)
-{
-    bool more = true;
-    while (more) {
-        more = serve_iteration(serve);
-        for (int i = 0; i < LANES; i++) {
-            struct lane *lane = &lanes[i];
-            size_t left = lane->size - lane->sent;
-            lane->peer->takes = SIZE_MAX;
-            more |= lane->peer->queued > 0 || left > 0;
-            fake_take_all(lane->peer);
-            lane->sent += fake_send(lane->peer, lane->requests + lane->sent, left);
-        }
-    }
-}
-
 LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_in_order,
                serve->config.output_bytes_pause = 4096)
 {
@@ -146,10 +107,10 @@ LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_in_order,
     static struct lane lanes[LANES];
     for (int i = 0; i < LANES; i++) {
         struct lane *lane = &lanes[i];
-        lane->peer = serve_open(serve);
-        lane->requests = malloc(TEXT_BYTES);
+        lane->pieces.peer = serve_open(serve);
+        lane->pieces.requests = malloc(TEXT_BYTES);
         lane->wanted = malloc(TEXT_BYTES);
-        cr_assert(lane->requests != NULL && lane->wanted != NULL);
+        cr_assert(lane->pieces.requests != NULL && lane->wanted != NULL);
         lane->key = (uint64_t)i + 1;
         lane->count = 1;
         char first[32];
@@ -160,15 +121,20 @@ LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_in_order,
         }
     }
     for (int n = 0; n < STEPS; n++) {
-        step(serve, &lanes[random_below(&random, LANES)], &random);
+        pieces_step(serve, &lanes[random_below(&random, LANES)].pieces, &random);
     }
-    finish(serve, lanes);
+    for (bool more = true; more;) {
+        more = serve_iteration(serve);
+        for (int i = 0; i < LANES; i++) {
+            more |= pieces_end(&lanes[i].pieces);
+        }
+    }
     cr_assert_gt(serve->loop->counters.output_pauses, 0);
     for (int i = 0; i < LANES; i++) {
         struct lane *lane = &lanes[i];
-        cr_assert_eq(lane->peer->out_bytes, lane->wanted_size, "connection %d", i);
-        cr_assert_eq(memcmp(lane->peer->out, lane->wanted, lane->wanted_size), 0, "%d", i);
-        free(lane->requests);
+        cr_assert_eq(lane->pieces.peer->out_bytes, lane->wanted_size, "connection %d", i);
+        cr_assert_eq(memcmp(lane->pieces.peer->out, lane->wanted, lane->wanted_size), 0, "%d", i);
+        free(lane->pieces.requests);
         free(lane->wanted);
     }
 }
