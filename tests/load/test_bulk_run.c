@@ -20,6 +20,9 @@
 
 static struct sw_fake_server server;
 static struct sw_fake_table table;
+static struct sw_load_result result; /* of the last run */
+static char error[SW_LOAD_ERROR_BYTES];
+static bool runs;
 
 /* A PING of the Redis protocol, on a connection that is silent then; or frames. */
 static void script(int fd, void *user)
@@ -37,18 +40,30 @@ static void script(int fd, void *user)
     sw_fake_table_script(fd, user);
 }
 
-static void start(int flags, uint32_t width)
+static void stop(void)
 {
+    if (runs) {
+        sw_fake_stop(&server);
+        sw_fake_table_fini(&table);
+    }
+    runs = false;
+}
+
+TestSuite(bulk_run, .fini = stop);
+
+static void start_with(void (*serve)(int fd, void *user), int flags, uint32_t width)
+{
+    stop();
+    runs = true;
     sw_fake_table_init(&table, width, width, 1U << 17);
     table.ops_max = FRAME * 64;
     table.in_flight_max = IN_FLIGHT;
-    sw_fake_start_with(&server, script, &table, flags | SW_FAKE_PARALLEL);
+    sw_fake_start_with(&server, serve, &table, flags | SW_FAKE_PARALLEL);
 }
 
-static void stop(void)
+static void start(int flags, uint32_t width)
 {
-    sw_fake_stop(&server);
-    sw_fake_table_fini(&table);
+    start_with(script, flags, width);
 }
 
 static struct sw_load_options options_for(enum sw_load_operation operation)
@@ -70,14 +85,16 @@ static struct sw_load_options options_for(enum sw_load_operation operation)
     };
 }
 
-static struct sw_load_result *run_load(const struct sw_load_options *options)
+static int status_of(const struct sw_load_options *options)
 {
-    char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof(*result));
-    cr_assert(result);
-    int status = sw_load_run(options, result, error);
+    memset(&result, 0, sizeof(result));
+    return sw_load_run(options, &result, error);
+}
+
+static void run_load(const struct sw_load_options *options)
+{
+    const int status = status_of(options);
     cr_assert_eq(status, SW_LOAD_OK, "%d: %s", status, error);
-    return result;
 }
 
 /* Every key of the table is one of the run's, with its value. Returns how many there are. */
@@ -99,10 +116,10 @@ Test(bulk_run, every_key_once_and_all_right)
     for (int i = 0; i < 4; i++) {
         start(i % 2 ? SW_FAKE_TCP : 0, i / 2 ? 4 : 8);
         struct sw_load_options options = options_for(SW_LOAD_SET_GET);
-        struct sw_load_result *result = run_load(&options);
-        cr_assert_eq(result->phases_count, 2);
+        run_load(&options);
+        cr_assert_eq(result.phases_count, 2);
         for (int p = 0; p < 2; p++) {
-            const struct sw_load_phase_result *phase = &result->phases[p];
+            const struct sw_load_phase_result *phase = &result.phases[p];
             cr_assert_eq(phase->keys, KEYS);
             cr_assert_eq(phase->latency.count, (KEYS + FRAME - 1) / FRAME);
             cr_assert_gt(phase->traffic.writes, 0);
@@ -111,32 +128,27 @@ Test(bulk_run, every_key_once_and_all_right)
             cr_assert_gt(phase->traffic.bytes_sent, KEYS * 4);
             cr_assert_eq(phase->traffic.bytes_spliced, 0);
         }
-        cr_assert_eq(check_table(&result->workload), KEYS);
-        free(result);
-        stop();
+        cr_assert_eq(check_table(&result.workload), KEYS);
     }
 }
 
 /* A wrong value in the table is found, on whichever connection it is read. */
 Test(bulk_run, a_wrong_value_is_found)
 {
-    char error[SW_LOAD_ERROR_BYTES];
     start(0, 8);
     struct sw_load_options options = options_for(SW_LOAD_SET);
-    struct sw_load_result *result = run_load(&options);
-    uint64_t bad = sw_load_key(&result->workload, 7777);
+    run_load(&options);
+    uint64_t bad = sw_load_key(&result.workload, 7777);
     for (uint64_t i = 0; i < table.slots_count; i++) {
         table.slots[i].value ^= table.slots[i].key == bad && table.slots[i].used;
     }
     options.operation = SW_LOAD_GET;
-    cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_MISMATCH);
-    cr_assert_eq(result->phases[0].wrong, 1);
-    cr_assert_eq(result->phases[0].example.key, bad);
+    cr_assert_eq(status_of(&options), SW_LOAD_E_MISMATCH);
+    cr_assert_eq(result.phases[0].wrong, 1);
+    cr_assert_eq(result.phases[0].example.key, bad);
     options.no_verify = true;
-    cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_OK, "its answers are dropped");
-    cr_assert_eq(result->phases[0].keys, KEYS);
-    free(result);
-    stop();
+    cr_assert_eq(status_of(&options), SW_LOAD_OK, "its answers are dropped");
+    cr_assert_eq(result.phases[0].keys, KEYS);
 }
 
 /* The bytes of the replies to one phase: heads, values where they are wanted, bitmaps likewise. */
@@ -159,42 +171,31 @@ Test(bulk_run, found_bitmaps_are_wanted_or_declined)
         struct sw_load_options options = options_for(SW_LOAD_SET_GET);
         options.no_found = i % 2;
         options.no_verify = i / 2;
-        struct sw_load_result *result = run_load(&options);
+        run_load(&options);
         for (int p = 0; p < 2; p++) {
-            cr_assert_eq(result->phases[p].traffic.bytes_received,
+            cr_assert_eq(result.phases[p].traffic.bytes_received,
                          reply_bytes(p == 1, !options.no_found), "case %d, phase %d", i, p);
         }
-        free(result);
-        stop();
     }
 }
 
 /* Lost keys and wrong values are also distinguished without the bitmap. */
 Test(bulk_run, losses_are_found_without_the_bitmap)
 {
-    char error[SW_LOAD_ERROR_BYTES];
     start(0, 8);
     struct sw_load_options options = options_for(SW_LOAD_SET);
     options.no_found = true;
-    struct sw_load_result *result = run_load(&options);
-    uint64_t gone = sw_load_key(&result->workload, 77), bad = sw_load_key(&result->workload, 20000);
+    run_load(&options);
+    uint64_t gone = sw_load_key(&result.workload, 77), bad = sw_load_key(&result.workload, 20000);
     for (uint64_t i = 0; i < table.slots_count; i++) {
         struct sw_fake_slot *slot = &table.slots[i];
         slot->present &= slot->key != gone;
         slot->value ^= slot->key == bad && slot->used;
     }
     options.operation = SW_LOAD_GET;
-    cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_MISMATCH);
-    cr_assert_eq(result->phases[0].missing, 1);
-    cr_assert_eq(result->phases[0].wrong, 1);
-    free(result);
-    stop();
-}
-
-static int status_of(const struct sw_load_options *options, struct sw_load_result *result)
-{
-    char error[SW_LOAD_ERROR_BYTES];
-    return sw_load_run(options, result, error);
+    cr_assert_eq(status_of(&options), SW_LOAD_E_MISMATCH);
+    cr_assert_eq(result.phases[0].missing, 1);
+    cr_assert_eq(result.phases[0].wrong, 1);
 }
 
 /* Writes every key, deletes every key, and repeats until the time is over; also with prefilled
@@ -208,14 +209,14 @@ Test(bulk_run, sets_and_deletes_by_turns)
         options.seconds = i % 2 ? 0.2 : 0;
         options.frames_prefilled = i % 2 ? SW_LOAD_PREFILLED_ALL : 0;
         options.no_verify = i % 2;
-        struct sw_load_result *result = run_load(&options);
-        while (i % 2 && result->phases[0].keys == KEYS && options.seconds < 20) {
-            free(result); /* one turn took the whole time: the machine was busy */
+        run_load(&options);
+        while (i % 2 && result.phases[0].keys == KEYS && options.seconds < 20) {
+            /* one turn took the whole time: the machine was busy */
             options.seconds *= 2;
-            result = run_load(&options);
+            run_load(&options);
         }
-        cr_assert_eq(result->phases_count, 2);
-        const struct sw_load_phase_result *sets = &result->phases[0], *deletes = &result->phases[1];
+        cr_assert_eq(result.phases_count, 2);
+        const struct sw_load_phase_result *sets = &result.phases[0], *deletes = &result.phases[1];
         cr_assert_eq(sets->operation, SW_LOAD_SET);
         cr_assert_eq(deletes->operation, SW_LOAD_DELETE);
         cr_assert(sets->keys == deletes->keys && sets->keys % KEYS == 0);
@@ -225,8 +226,6 @@ Test(bulk_run, sets_and_deletes_by_turns)
         cr_assert_eq(deletes->hits, deletes->keys);
         cr_assert_eq(sets->latency.count, sets->keys / KEYS * ((KEYS + FRAME - 1) / FRAME));
         cr_assert_eq(table.occupied, 0);
-        free(result);
-        stop();
     }
 }
 
@@ -239,27 +238,23 @@ Test(bulk_run, turns_on_keys_that_are_not_as_they_should_be)
         struct sw_load_options options = options_for(SW_LOAD_SET);
         options.first = 100;
         options.keys = 1000;
-        struct sw_load_result *result = run_load(&options);
+        run_load(&options);
         options.first = 600;
         options.no_found = i % 2;
         options.operation = i / 2 ? SW_LOAD_DELETE : SW_LOAD_SET_DELETE;
-        cr_assert_eq(status_of(&options, result), SW_LOAD_E_MISMATCH);
-        cr_assert_eq(result->phases[0].missing, i / 2 ? 500 : 0);
-        cr_assert_eq(result->phases[0].wrong, i / 2 ? 0 : 500);
-        cr_assert_eq(result->phases[0].hits, 500);
-        cr_assert_eq(result->phases[0].example.is_set, !options.no_found);
-        free(result);
-        stop();
+        cr_assert_eq(status_of(&options), SW_LOAD_E_MISMATCH);
+        cr_assert_eq(result.phases[0].missing, i / 2 ? 500 : 0);
+        cr_assert_eq(result.phases[0].wrong, i / 2 ? 0 : 500);
+        cr_assert_eq(result.phases[0].hits, 500);
+        cr_assert_eq(result.phases[0].example.is_set, !options.no_found);
     }
     start(0, 8);
     struct sw_load_options options = options_for(SW_LOAD_DELETE);
     options.frames_prefilled = SW_LOAD_PREFILLED_ALL;
     options.no_verify = true;
-    struct sw_load_result *result = run_load(&options);
-    cr_assert_eq(result->phases[0].keys, KEYS);
-    cr_assert_eq(result->phases[0].hits, 0);
-    free(result);
-    stop();
+    run_load(&options);
+    cr_assert_eq(result.phases[0].keys, KEYS);
+    cr_assert_eq(result.phases[0].hits, 0);
 }
 
 /* Frames drawn before are sent as they are: keys of the run, and with them their values. */
@@ -274,21 +269,18 @@ static void prefilled_frames(enum sw_load_splice splice, enum sw_load_distributi
         options.no_verify = true;
         options.splice = splice;
         options.distribution = kind;
-        struct sw_load_result *result = run_load(&options);
-        uint64_t keys = check_table(&result->workload);
-        cr_assert_eq(result->phases[0].keys % options.frame, 0);
+        run_load(&options);
+        uint64_t keys = check_table(&result.workload);
+        cr_assert_eq(result.phases[0].keys % options.frame, 0);
         cr_assert(keys > 0 && keys <= 2ULL * 2 * options.frame, "%lu keys", (unsigned long)keys);
-        bool spliced = result->phases[0].traffic.bytes_spliced > 0;
+        bool spliced = result.phases[0].traffic.bytes_spliced > 0;
         bool expected = options.splice == SW_LOAD_SPLICE_ALWAYS ||
                         (options.splice == SW_LOAD_SPLICE_AUTO && !tcp);
         cr_assert_eq(spliced, expected, "TCP: %d", tcp);
         options.operation = SW_LOAD_GET;
-        free(result);
-        result = run_load(&options);
-        cr_assert_gt(result->phases[0].keys, 0);
-        cr_assert_gt(result->phases[0].traffic.bytes_received, result->phases[0].keys * 8);
-        free(result);
-        stop();
+        run_load(&options);
+        cr_assert_gt(result.phases[0].keys, 0);
+        cr_assert_gt(result.phases[0].traffic.bytes_received, result.phases[0].keys * 8);
     }
 }
 
@@ -320,20 +312,15 @@ Test(bulk_run, an_open_loop_has_many_frames_in_flight)
     options.rate = 100 * 1000;
     options.no_verify = true;
     table.reply_batch = 4; /* nothing is answered before four wait for it */
-    char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof(*result));
-    const struct sw_load_phase_result *phase = &result->phases[0];
+    const struct sw_load_phase_result *phase = &result.phases[0];
     for (int i = 0; i < 10 && (i == 0 || phase->unsent > 0); i++) { /* again on a busy machine */
-        memset(result, 0, sizeof(*result));
-        cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_OK, "%s", error);
+        cr_assert_eq(status_of(&options), SW_LOAD_OK, "%s", error);
     }
     cr_assert_eq(phase->latency.count + phase->unsent, 1000);
     cr_assert_eq(phase->unsent, 0);
     /* A frame a millisecond: the first of four waits for three. */
     uint64_t p90 = sw_load_histogram_percentile(&phase->latency, 90);
     cr_assert(p90 >= 2900000U, "p90 %lu ns", (unsigned long)p90);
-    free(result);
-    stop();
 }
 
 Test(bulk_run, a_series_adds_up)
@@ -346,7 +333,7 @@ Test(bulk_run, a_series_adds_up)
     struct sw_load_options options = options_for(SW_LOAD_SET_GET);
     options.seconds = 1.2;
     options.series = path;
-    struct sw_load_result *result = run_load(&options);
+    run_load(&options);
     FILE *in = fopen(path, "r");
     cr_assert(in && fgets(line, sizeof(line), in));
     cr_assert_str_eq(line, "phase,second,seconds,keys,keys_per_second,units,p50_us,p99_us\n");
@@ -362,26 +349,21 @@ Test(bulk_run, a_series_adds_up)
         int p = strcmp(name, "get") == 0;
         cr_assert_eq(second, ++rows[p]);
         cr_assert(p99 >= p50 && (u == 0 || p50 > 0), "%s", line);
-        cr_assert(u == 0 || p99 * 1e3 <= (double)result->phases[p].latency.max * 1.01, "%s", line);
+        cr_assert(u == 0 || p99 * 1e3 <= (double)result.phases[p].latency.max * 1.01, "%s", line);
         keys[p] += k;
         units[p] += u;
     }
     fclose(in);
     for (int p = 0; p < 2; p++) {
-        cr_assert_eq(keys[p], result->phases[p].keys);
-        cr_assert_eq(units[p], result->phases[p].latency.count);
+        cr_assert_eq(keys[p], result.phases[p].keys);
+        cr_assert_eq(units[p], result.phases[p].latency.count);
     }
     cr_assert(rows[0] >= 1 && rows[1] >= 2, "%lu and %lu rows", (unsigned long)rows[0],
               (unsigned long)rows[1]);
     unlink(path);
-    free(result);
     options.series = "/nonexistent/file";
-    char error[SW_LOAD_ERROR_BYTES];
-    result = calloc(1, sizeof(*result));
-    cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_USAGE);
+    cr_assert_eq(status_of(&options), SW_LOAD_E_USAGE);
     cr_assert(strstr(error, "/nonexistent/file"), "%s", error);
-    free(result);
-    stop();
 }
 
 Test(bulk_run, silent_connections)
@@ -390,9 +372,8 @@ Test(bulk_run, silent_connections)
         start(i ? SW_FAKE_TCP : 0, 8);
         struct sw_load_options options = options_for(SW_LOAD_SET_GET);
         options.idle_connections = 20;
-        struct sw_load_result *result = run_load(&options);
-        cr_assert_eq(result->idle_alive, 20);
-        free(result);
+        run_load(&options);
+        cr_assert_eq(result.idle_alive, 20);
         stop();
         cr_assert_eq(server.connections, 20 + 5);
     }
@@ -410,16 +391,11 @@ static void no_pong(int fd, void *user)
 
 Test(bulk_run, a_server_that_refuses_silent_connections)
 {
-    char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof(*result));
-    sw_fake_table_init(&table, 8, 8, 1U << 17);
-    sw_fake_start_with(&server, no_pong, &table, SW_FAKE_PARALLEL);
+    start_with(no_pong, 0, 8);
     struct sw_load_options options = options_for(SW_LOAD_GET);
     options.idle_connections = 3;
-    cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_PEER);
+    cr_assert_eq(status_of(&options), SW_LOAD_E_PEER);
     cr_assert(strstr(error, "idle connection: the reply to PING was: -ERR no"), "%s", error);
-    free(result);
-    stop();
 }
 
 /* The buckets of a series cover everything, in order, within a part in 128. */

@@ -155,47 +155,35 @@ static struct sw_load_options options_for(enum sw_load_protocol protocol, const 
     return options;
 }
 
-struct outcome {
+/* What the last run gave. */
+static struct {
     int status;
     char error[SW_LOAD_ERROR_BYTES];
-    struct store *store;
-    struct sw_load_result *result;
-};
+    struct store store;
+    struct sw_load_result result;
+} outcome;
 
-/* The caller forgets the outcome. */
-static struct outcome run_mix(struct sw_load_options *options, enum fault fault, uint64_t fault_at)
+static void run_mix(struct sw_load_options *options, enum fault fault, uint64_t fault_at)
 {
-    struct outcome outcome = {.store = calloc(1, sizeof(*outcome.store)),
-                              .result = calloc(1, sizeof(*outcome.result))};
     struct sw_fake_server server;
-    cr_assert(outcome.store && outcome.result);
-    outcome.store->protocol = options->protocol;
-    outcome.store->fault = fault;
-    outcome.store->fault_at = fault_at;
-    sw_fake_start(&server, script, outcome.store);
+    memset(&outcome, 0, sizeof(outcome));
+    outcome.store.protocol = options->protocol;
+    outcome.store.fault = fault;
+    outcome.store.fault_at = fault_at;
+    sw_fake_start(&server, script, &outcome.store);
     options->address = server.address;
-    outcome.status = sw_load_run(options, outcome.result, outcome.error);
+    outcome.status = sw_load_run(options, &outcome.result, outcome.error);
     sw_fake_stop(&server);
-    return outcome;
-}
-
-static void forget(struct outcome *outcome)
-{
-    free(outcome->store);
-    free(outcome->result);
 }
 
 /* The same, again where the machine was so busy that units were given up: twice the time is over.
  */
-static struct outcome run_on_time(struct sw_load_options *options, enum fault fault,
-                                  uint64_t fault_at)
+static void run_on_time(struct sw_load_options *options, enum fault fault, uint64_t fault_at)
 {
-    struct outcome outcome = run_mix(options, fault, fault_at);
-    for (int i = 0; i < 10 && outcome.result->phases[1].unsent > 0; i++) {
-        forget(&outcome);
-        outcome = run_mix(options, fault, fault_at);
+    run_mix(options, fault, fault_at);
+    for (int i = 0; i < 10 && outcome.result.phases[1].unsent > 0; i++) {
+        run_mix(options, fault, fault_at);
     }
-    return outcome;
 }
 
 static const char *const all_operations = "get=40,set=20,sum=20,delete=15,insert=5";
@@ -207,13 +195,13 @@ Test(mix_run, every_operation_and_all_right)
             options_for(i % 2 ? SW_LOAD_RESP : SW_LOAD_BULK, all_operations);
         options.distribution = (enum sw_load_distribution_kind)(i / 2);
         options.seconds = 0.2;
-        struct outcome outcome = run_mix(&options, NONE, 0);
-        while (outcome.result->phases[1].keys < KEYS && outcome.status == SW_LOAD_OK) {
-            forget(&outcome); /* partitions need KEYS keys, and the machine was busy */
+        run_mix(&options, NONE, 0);
+        while (outcome.result.phases[1].keys < KEYS && outcome.status == SW_LOAD_OK) {
+            /* partitions need KEYS keys, and the machine was busy */
             options.seconds *= 2;
-            outcome = run_mix(&options, NONE, 0);
+            run_mix(&options, NONE, 0);
         }
-        const struct sw_load_result *result = outcome.result;
+        const struct sw_load_result *result = &outcome.result;
         const struct sw_load_phase_result *mix = &result->phases[1];
         cr_assert_eq(outcome.status, SW_LOAD_OK, "case %d: %s", i, outcome.error);
         cr_assert_eq(result->phases_count, 3);
@@ -232,12 +220,11 @@ Test(mix_run, every_operation_and_all_right)
         cr_assert_eq(total, mix->keys);
         cr_assert(mix->hits > 0 && mix->hits < mix->operations[SW_LOAD_MIX_GET]);
         /* The store saw what was counted. */
-        const uint64_t *seen = outcome.store->by_operation;
+        const uint64_t *seen = outcome.store.by_operation;
         cr_assert_eq(seen[SW_OPERATION_SUM], mix->operations[SW_LOAD_MIX_SUM]);
         cr_assert_eq(seen[SW_OPERATION_DELETE], mix->operations[SW_LOAD_MIX_DELETE]);
         cr_assert_eq(seen[SW_OPERATION_GET],
                      mix->operations[SW_LOAD_MIX_GET] + result->phases[2].keys);
-        forget(&outcome);
     }
 }
 
@@ -248,11 +235,10 @@ Test(mix_run, as_many_operations_as_keys)
         struct sw_load_options options =
             options_for(i % 2 ? SW_LOAD_RESP : SW_LOAD_BULK, "get=1,set=1");
         options.no_verify = i / 2;
-        struct outcome outcome = run_mix(&options, NONE, 0);
+        run_mix(&options, NONE, 0);
         cr_assert_eq(outcome.status, SW_LOAD_OK, "%s", outcome.error);
-        cr_assert_eq(outcome.result->phases[1].keys, KEYS);
-        cr_assert_eq(outcome.result->phases_count, options.no_verify ? 2 : 3);
-        forget(&outcome);
+        cr_assert_eq(outcome.result.phases[1].keys, KEYS);
+        cr_assert_eq(outcome.result.phases_count, options.no_verify ? 2 : 3);
     }
 }
 
@@ -277,18 +263,17 @@ Test(mix_run, one_fault_is_found)
         struct sw_load_options options = options_for(protocol, cases[i / 2].mix);
         options.hit_ratio = 1;
         options.distribution = SW_LOAD_SEQUENTIAL; /* every key once */
-        struct outcome outcome = run_mix(&options, cases[i / 2].fault, KEYS + 777);
+        run_mix(&options, cases[i / 2].fault, KEYS + 777);
         bool shows = i % 2 ? cases[i / 2].resp : cases[i / 2].bulk;
         cr_assert_eq(outcome.status, shows ? SW_LOAD_E_MISMATCH : SW_LOAD_OK, "case %zu: %d %s", i,
                      outcome.status, outcome.error);
         if (shows) {
             const struct sw_load_phase_result *last =
-                &outcome.result->phases[outcome.result->phases_count - 1];
+                &outcome.result.phases[outcome.result.phases_count - 1];
             cr_assert_eq(last->missing, cases[i / 2].missing, "case %zu", i);
             cr_assert_eq(last->wrong, !cases[i / 2].missing, "case %zu", i);
             cr_assert(last->example.is_set);
         }
-        forget(&outcome);
     }
 }
 
@@ -311,16 +296,15 @@ Test(mix_run, one_fault_is_found_without_the_bitmap)
         options.no_found = true;
         options.hit_ratio = 1;
         options.distribution = SW_LOAD_SEQUENTIAL;
-        struct outcome outcome = run_mix(&options, cases[i].fault, KEYS + 777);
+        run_mix(&options, cases[i].fault, KEYS + 777);
         cr_assert_eq(outcome.status, cases[i].shows ? SW_LOAD_E_MISMATCH : SW_LOAD_OK,
                      "case %zu: %d %s", i, outcome.status, outcome.error);
         if (cases[i].shows) {
             const struct sw_load_phase_result *last =
-                &outcome.result->phases[outcome.result->phases_count - 1];
+                &outcome.result.phases[outcome.result.phases_count - 1];
             cr_assert_eq(last->wrong, 1, "case %zu", i);
             cr_assert_eq(last->missing, 0, "case %zu", i);
         }
-        forget(&outcome);
     }
 }
 
@@ -330,10 +314,9 @@ Test(mix_run, unverified_runs_do_not_look)
         struct sw_load_options options = options_for(i ? SW_LOAD_RESP : SW_LOAD_BULK, "get=1");
         options.no_verify = true;
         options.hit_ratio = 1;
-        struct outcome outcome = run_mix(&options, LIE_VALUE, KEYS + 777);
+        run_mix(&options, LIE_VALUE, KEYS + 777);
         cr_assert_eq(outcome.status, SW_LOAD_OK, "%s", outcome.error);
-        cr_assert_eq(outcome.result->phases[1].hits, KEYS);
-        forget(&outcome);
+        cr_assert_eq(outcome.result.phases[1].hits, KEYS);
     }
 }
 
@@ -351,8 +334,8 @@ Test(mix_run, open_loop_counts_from_the_due_time)
         options.rate = is_bulk ? 20 * 500 : 500;
         /* The stall is that of one unit near the middle. */
         uint64_t at = KEYS + (is_bulk ? 20 * 150 : 150);
-        struct outcome outcome = run_on_time(&options, stalls ? STALL : NONE, at);
-        const struct sw_load_phase_result *mix = &outcome.result->phases[1];
+        run_on_time(&options, stalls ? STALL : NONE, at);
+        const struct sw_load_phase_result *mix = &outcome.result.phases[1];
         cr_assert_eq(outcome.status, SW_LOAD_OK, "case %d: %s", i, outcome.error);
         cr_assert_eq(mix->latency.count + mix->unsent, 500, "case %d: %lu units", i,
                      mix->latency.count);
@@ -365,7 +348,6 @@ Test(mix_run, open_loop_counts_from_the_due_time)
             cr_assert_geq(mix->late, 100);
             cr_assert_geq(mix->late_max_ns, (STALL_MS - 10) * 1000000U);
         }
-        forget(&outcome);
     }
 }
 
@@ -377,14 +359,13 @@ Test(mix_run, a_rate_that_is_out_of_reach)
         options.depth = 1;
         options.seconds = 0.4;
         options.rate = 1000000000;
-        struct outcome outcome = run_mix(&options, NONE, 0);
-        const struct sw_load_phase_result *mix = &outcome.result->phases[1];
+        run_mix(&options, NONE, 0);
+        const struct sw_load_phase_result *mix = &outcome.result.phases[1];
         const uint64_t unit = i ? 1 : FRAME;
         cr_assert_eq(outcome.status, SW_LOAD_OK, "%s", outcome.error);
         cr_assert_eq(mix->latency.count + mix->unsent, 400000000 / unit);
         cr_assert_gt(mix->unsent, 0);
         cr_assert(mix->seconds > 0.4, "%g", mix->seconds);
-        forget(&outcome);
     }
 }
 
@@ -392,8 +373,7 @@ Test(mix_run, too_few_keys_for_the_partitions)
 {
     struct sw_load_options options = options_for(SW_LOAD_BULK, "get=1");
     options.keys = IN_FLIGHT - 1;
-    struct outcome outcome = run_mix(&options, NONE, 0);
+    run_mix(&options, NONE, 0);
     cr_assert_eq(outcome.status, SW_LOAD_E_USAGE);
     cr_assert(strstr(outcome.error, "raise --keys"), "%s", outcome.error);
-    forget(&outcome);
 }

@@ -21,30 +21,29 @@ struct entry {
     uint64_t key, value;
 };
 
-struct truth {
+static struct truth {
     struct entry entries[ENTRIES];
     uint32_t used;
     uint32_t value_bytes;
-};
+} truth;
 
-static struct entry *find(struct truth *truth, uint64_t key)
+static struct entry *find(uint64_t key)
 {
     size_t at = (size_t)(sw_load_mix64(key) % ENTRIES);
-    while (truth->entries[at].used && truth->entries[at].key != key) {
+    while (truth.entries[at].used && truth.entries[at].key != key) {
         at = (at + 1) % ENTRIES;
     }
-    if (!truth->entries[at].used) {
-        cr_assert_lt(++truth->used, ENTRIES / 2);
-        truth->entries[at] = (struct entry){.used = true, .key = key};
+    if (!truth.entries[at].used) {
+        cr_assert_lt(++truth.used, ENTRIES / 2);
+        truth.entries[at] = (struct entry){.used = true, .key = key};
     }
-    return &truth->entries[at];
+    return &truth.entries[at];
 }
 
 /* Does an operation and answers everything that any protocol tells. */
-static struct sw_load_answer serve(struct truth *truth, uint8_t operation, uint64_t key,
-                                   uint64_t operand)
+static struct sw_load_answer serve(uint8_t operation, uint64_t key, uint64_t operand)
 {
-    struct entry *entry = find(truth, key);
+    struct entry *entry = find(key);
     struct sw_load_answer answer = {.has_found = true, .found = entry->present};
     switch (operation) {
     case SW_LOAD_MIX_GET:
@@ -63,7 +62,7 @@ static struct sw_load_answer serve(struct truth *truth, uint8_t operation, uint6
         entry->present = true;
         break;
     }
-    if (truth->value_bytes == 4) {
+    if (truth.value_bytes == 4) {
         entry->value = (uint32_t)entry->value;
     }
     answer.value = entry->value;
@@ -101,16 +100,15 @@ struct unit {
 
 /* Serves a unit and checks it; returns how many verdicts are not right. `lie` is the element whose
  * answer `change` alters; UINT32_MAX: none. */
-static uint32_t play(struct sw_load_partition *partition, struct truth *truth,
-                     const struct unit *unit, uint32_t lie, void (*change)(struct sw_load_answer *),
-                     struct sw_load_verdict *last_bad)
+static uint32_t play(struct sw_load_partition *partition, const struct unit *unit, uint32_t lie,
+                     void (*change)(struct sw_load_answer *), struct sw_load_verdict *last_bad)
 {
     const struct sw_load_workload *workload = partition->setup->workload;
     uint32_t bad = 0;
     for (uint32_t i = 0; i < unit->count; i++) {
         uint64_t key = sw_load_element(unit->keys, workload->key_bytes, i);
         uint64_t operand = sw_load_element(unit->operands, workload->value_bytes, i);
-        struct sw_load_answer answer = serve(truth, partition->operations[i], key, operand);
+        struct sw_load_answer answer = serve(partition->operations[i], key, operand);
         if (i == lie) {
             change(&answer);
         }
@@ -123,12 +121,12 @@ static uint32_t play(struct sw_load_partition *partition, struct truth *truth,
     return bad;
 }
 
-static void fill(struct sw_load_partition *partition, struct truth *truth)
+static void fill(struct sw_load_partition *partition)
 {
     struct unit unit = {.count = 0};
     sw_load_partition_rewind(partition);
     while ((unit.count = sw_load_partition_sweep(partition, true, unit.keys, unit.operands)) != 0) {
-        cr_assert_eq(play(partition, truth, &unit, UINT32_MAX, NULL, NULL), 0);
+        cr_assert_eq(play(partition, &unit, UINT32_MAX, NULL, NULL), 0);
     }
 }
 
@@ -188,29 +186,28 @@ Test(partition, models_agree_with_the_truth)
     for (size_t m = 0; m < 4 * 4 * 3; m++) {
         struct sw_load_mix mix;
         struct sw_load_partition partitions[3];
-        struct truth *truth = calloc(1, sizeof(*truth));
         struct sw_load_partition_setup setup = setup_of(&workloads[m / 16], &mix, 3);
         struct unit unit;
         uint64_t swept = 0, written = 0;
         cr_assert(sw_load_mix_parse(mixes[m % 4], &mix));
-        truth->value_bytes = setup.workload->value_bytes;
+        truth = (struct truth){.value_bytes = setup.workload->value_bytes};
         setup.distribution = (enum sw_load_distribution_kind)(m / 4 % 4);
         setup.per_key = m % 2;
         for (uint32_t n = 0; n < 3; n++) {
             cr_assert(sw_load_partition_init(&partitions[n], &setup, n));
-            fill(&partitions[n], truth);
+            fill(&partitions[n]);
         }
         for (uint32_t round = 0; round < 120; round++) {
             struct sw_load_partition *partition = &partitions[round % 3];
             unit.count = UNIT - round % 5;
             sw_load_partition_draw(partition, unit.count, unit.keys, unit.operands);
-            cr_assert_eq(play(partition, truth, &unit, UINT32_MAX, NULL, NULL), 0, "mix %zu", m);
+            cr_assert_eq(play(partition, &unit, UINT32_MAX, NULL, NULL), 0, "mix %zu", m);
         }
         for (uint32_t n = 0; n < 3; n++) {
             sw_load_partition_rewind(&partitions[n]);
             while ((unit.count =
                         sw_load_partition_sweep(&partitions[n], false, unit.keys, unit.operands))) {
-                cr_assert_eq(play(&partitions[n], truth, &unit, UINT32_MAX, NULL, NULL), 0);
+                cr_assert_eq(play(&partitions[n], &unit, UINT32_MAX, NULL, NULL), 0);
                 swept += unit.count;
             }
             written += partitions[n].head < partitions[n].positions ? partitions[n].head
@@ -218,8 +215,20 @@ Test(partition, models_agree_with_the_truth)
             sw_load_partition_fini(&partitions[n]);
         }
         cr_assert_eq(swept, written, "mix %zu: %lu of %lu keys swept", m, swept, written);
-        free(truth);
     }
+}
+
+/* A partition of a mix and its table, filled. Close it by sw_load_partition_fini. */
+static void open_one(struct sw_load_partition *partition, const struct sw_load_workload *workload,
+                     const char *text)
+{
+    static struct sw_load_mix mix;
+    static struct sw_load_partition_setup setup;
+    cr_assert(sw_load_mix_parse(text, &mix));
+    setup = setup_of(workload, &mix, 1);
+    truth = (struct truth){.value_bytes = workload->value_bytes};
+    cr_assert(sw_load_partition_init(partition, &setup, 0));
+    fill(partition);
 }
 
 static void deny(struct sw_load_answer *answer)
@@ -238,21 +247,14 @@ Test(partition, each_lie_is_noticed)
     static const char *const mixes[] = {"get=1", "set=1", "sum=1", "delete=1"};
     for (uint32_t m = 0; m < 4; m++) {
         for (uint32_t lie = 0; lie < 2 * UNIT; lie++) {
-            struct sw_load_mix mix;
             struct sw_load_partition partition;
             struct sw_load_verdict verdict = {.right = true};
-            struct truth *truth = calloc(1, sizeof(*truth));
-            struct sw_load_partition_setup setup = setup_of(&workloads[1], &mix, 1);
             struct unit unit = {.count = UNIT};
             bool has_value = m == 0 || m == 2, is_value = lie >= UNIT;
-            cr_assert(sw_load_mix_parse(mixes[m], &mix));
-            truth->value_bytes = 8;
-            cr_assert(sw_load_partition_init(&partition, &setup, 0));
-            fill(&partition, truth);
+            open_one(&partition, &workloads[1], mixes[m]);
             sw_load_partition_draw(&partition, UNIT, unit.keys, unit.operands);
-            bool was_there = find(truth, unit.keys[lie % UNIT])->present;
-            uint32_t bad =
-                play(&partition, truth, &unit, lie % UNIT, is_value ? alter : deny, &verdict);
+            bool was_there = find(unit.keys[lie % UNIT])->present;
+            uint32_t bad = play(&partition, &unit, lie % UNIT, is_value ? alter : deny, &verdict);
             if (!is_value) {
                 cr_assert_eq(bad, 1, "mix %u, element %u", m, lie);
                 cr_assert(verdict.missing != verdict.surplus);
@@ -262,7 +264,6 @@ Test(partition, each_lie_is_noticed)
                 cr_assert(!verdict.missing && !verdict.surplus);
             }
             sw_load_partition_fini(&partition);
-            free(truth);
         }
     }
 }
@@ -273,17 +274,11 @@ Test(partition, previous_values_are_compared)
     static const char *const mixes[] = {"set=1", "sum=1", "delete=1"};
     for (uint32_t m = 0; m < 3; m++) {
         for (uint32_t is_lie = 0; is_lie < 2; is_lie++) {
-            struct sw_load_mix mix;
             struct sw_load_partition partition;
-            struct sw_load_partition_setup setup = setup_of(&workloads[1], &mix, 1);
             struct unit unit = {.count = 1};
-            struct truth *truth = calloc(1, sizeof(*truth));
-            cr_assert(sw_load_mix_parse(mixes[m], &mix));
-            truth->value_bytes = 8;
-            cr_assert(sw_load_partition_init(&partition, &setup, 0));
-            fill(&partition, truth);
+            open_one(&partition, &workloads[1], mixes[m]);
             sw_load_partition_draw(&partition, 1, unit.keys, unit.operands);
-            const uint64_t before = find(truth, unit.keys[0])->value;
+            const uint64_t before = find(unit.keys[0])->value;
             const struct sw_load_answer answer = {
                 .has_found = true, .found = true, .has_previous = true, .value = before ^ is_lie};
             struct sw_load_verdict verdict =
@@ -291,7 +286,6 @@ Test(partition, previous_values_are_compared)
             cr_assert_eq(verdict.right, !is_lie, "%s", mixes[m]);
             cr_assert(!is_lie || verdict.expected == before);
             sw_load_partition_fini(&partition);
-            free(truth);
         }
     }
 }
@@ -301,28 +295,22 @@ Test(partition, lost_writes_are_noticed)
 {
     static const char *const mixes[] = {"set=1", "sum=1", "delete=1", "insert=1"};
     for (uint32_t m = 0; m < 4; m++) {
-        struct sw_load_mix mix;
         struct sw_load_partition partition;
-        struct truth *truth = calloc(1, sizeof(*truth)), *forgotten = calloc(1, sizeof(*truth));
-        struct sw_load_partition_setup setup = setup_of(&workloads[0], &mix, 1);
+        static struct truth forgotten;
         struct unit unit = {.count = 1};
         uint32_t bad = 0;
-        cr_assert(sw_load_mix_parse(mixes[m], &mix));
-        truth->value_bytes = forgotten->value_bytes = 4;
-        cr_assert(sw_load_partition_init(&partition, &setup, 0));
-        fill(&partition, truth);
-        memcpy(forgotten, truth, sizeof(*truth));
+        open_one(&partition, &workloads[0], mixes[m]);
+        forgotten = truth;
         sw_load_partition_draw(&partition, 1, unit.keys, unit.operands);
-        cr_assert_eq(play(&partition, truth, &unit, UINT32_MAX, NULL, NULL), 0);
+        cr_assert_eq(play(&partition, &unit, UINT32_MAX, NULL, NULL), 0);
+        truth = forgotten;
         sw_load_partition_rewind(&partition);
         while ((unit.count =
                     sw_load_partition_sweep(&partition, false, unit.keys, unit.operands)) != 0) {
-            bad += play(&partition, forgotten, &unit, UINT32_MAX, NULL, NULL);
+            bad += play(&partition, &unit, UINT32_MAX, NULL, NULL);
         }
         cr_assert_eq(bad, 1, "%s", mixes[m]);
         sw_load_partition_fini(&partition);
-        free(truth);
-        free(forgotten);
     }
 }
 

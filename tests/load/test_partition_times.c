@@ -93,40 +93,39 @@ static uint32_t play(struct sw_load_partition *partition, struct truth *truth, u
     return bad;
 }
 
-struct world {
+static struct world {
     struct sw_load_workload workload;
     struct sw_load_mix mix;
     struct sw_load_partition_setup setup;
     struct sw_load_partition partition;
     struct truth truth;
-};
+} world;
 
-static void make(struct world *world, const char *mix, enum telling telling)
+static void make(const char *mix, enum telling telling)
 {
-    *world = (struct world){.workload = {.seed = 5, .keys = KEYS, .key_bytes = 8, .value_bytes = 8},
-                            .truth = {.now_ns = 1000000 * MS, .random = 7, .telling = telling}};
-    cr_assert(sw_load_mix_parse(mix, &world->mix));
-    world->setup =
-        (struct sw_load_partition_setup){.workload = &world->workload,
-                                         .mix = &world->mix,
-                                         .hit_ratio = 1,
-                                         .set_mask = 3, /* often 0, as absent keys seem */
-                                         .sum_mask = 3,
-                                         .unit_keys = UNIT,
-                                         .per_key = true,
-                                         .verify = true,
-                                         .ttl_ns = TTL_MS * MS,
-                                         .partitions = 1};
-    cr_assert(sw_load_partition_init(&world->partition, &world->setup, 0));
+    world = (struct world){.workload = {.seed = 5, .keys = KEYS, .key_bytes = 8, .value_bytes = 8},
+                           .truth = {.now_ns = 1000000 * MS, .random = 7, .telling = telling}};
+    cr_assert(sw_load_mix_parse(mix, &world.mix));
+    world.setup = (struct sw_load_partition_setup){.workload = &world.workload,
+                                                   .mix = &world.mix,
+                                                   .hit_ratio = 1,
+                                                   .set_mask = 3, /* often 0, as absent keys seem */
+                                                   .sum_mask = 3,
+                                                   .unit_keys = UNIT,
+                                                   .per_key = true,
+                                                   .verify = true,
+                                                   .ttl_ns = TTL_MS * MS,
+                                                   .partitions = 1};
+    cr_assert(sw_load_partition_init(&world.partition, &world.setup, 0));
     /* The fill. */
     uint64_t keys[UNIT], operands[UNIT];
     uint32_t count;
-    while ((count = sw_load_partition_sweep(&world->partition, true, keys, operands)) != 0) {
+    while ((count = sw_load_partition_sweep(&world.partition, true, keys, operands)) != 0) {
         for (uint32_t i = 0; i < count; i++) {
             struct sw_load_answer answer =
-                serve(&world->truth, SW_LOAD_MIX_SET, keys[i], operands[i]);
-            answer.since_ns = answer.until_ns = world->truth.now_ns;
-            cr_assert(sw_load_partition_check(&world->partition, i, operands[i], &answer).right);
+                serve(&world.truth, SW_LOAD_MIX_SET, keys[i], operands[i]);
+            answer.since_ns = answer.until_ns = world.truth.now_ns;
+            cr_assert(sw_load_partition_check(&world.partition, i, operands[i], &answer).right);
         }
     }
 }
@@ -136,37 +135,33 @@ Test(partition_times, models_agree_with_the_truth)
     static const char *const mixes[] = {"get=4,set=1", "get=4,set=1,sum=2,delete=1,insert=1",
                                         "get=1,sum=1,set=1", "set=1,delete=1"};
     for (size_t m = 0; m < (size_t)TELLINGS * 4; m++) {
-        struct world *world = calloc(1, sizeof(*world));
         uint64_t expired = 0;
-        make(world, mixes[m / TELLINGS], (enum telling)(m % TELLINGS));
+        make(mixes[m / TELLINGS], (enum telling)(m % TELLINGS));
         for (uint32_t round = 0; round < 400; round++) {
-            cr_assert_eq(play(&world->partition, &world->truth, &expired), 0, "mix %zu, round %u",
-                         m, round);
-            world->truth.now_ns += round % 10 == 0 ? TTL_MS / 3 * MS : 0;
+            cr_assert_eq(play(&world.partition, &world.truth, &expired), 0, "mix %zu, round %u", m,
+                         round);
+            world.truth.now_ns += round % 10 == 0 ? TTL_MS / 3 * MS : 0;
         }
-        cr_assert(expired > 0 || world->mix.weights[SW_LOAD_MIX_GET] == 0);
-        sw_load_partition_fini(&world->partition);
-        free(world);
+        cr_assert(expired > 0 || world.mix.weights[SW_LOAD_MIX_GET] == 0);
+        sw_load_partition_fini(&world.partition);
     }
 }
 
 /* A read of the first key, `at_ms` after it was set; what it finds. */
 static struct sw_load_verdict read_after(uint64_t at_ms, bool finds)
 {
-    struct world *world = calloc(1, sizeof(*world));
     uint64_t keys[UNIT], operands[UNIT];
-    make(world, "get=1", FRAMES);
-    sw_load_partition_draw(&world->partition, 1, keys, operands);
-    const uint64_t now_ns = world->truth.now_ns + at_ms * MS;
+    make("get=1", FRAMES);
+    sw_load_partition_draw(&world.partition, 1, keys, operands);
+    const uint64_t now_ns = world.truth.now_ns + at_ms * MS;
     const struct sw_load_answer answer = {.has_found = true,
                                           .found = finds,
                                           .has_value = true,
-                                          .value = finds ? find(&world->truth, keys[0])->value : 0,
+                                          .value = finds ? find(&world.truth, keys[0])->value : 0,
                                           .since_ns = now_ns,
                                           .until_ns = now_ns + 10 * MS};
-    struct sw_load_verdict verdict = sw_load_partition_check(&world->partition, 0, 0, &answer);
-    sw_load_partition_fini(&world->partition);
-    free(world);
+    struct sw_load_verdict verdict = sw_load_partition_check(&world.partition, 0, 0, &answer);
+    sw_load_partition_fini(&world.partition);
     return verdict;
 }
 
@@ -186,18 +181,16 @@ Test(partition_times, a_key_that_goes_too_early_or_stays_too_long)
 /* A key that was deleted has not expired, whatever its time. */
 Test(partition_times, only_what_was_there_expires)
 {
-    struct world *world = calloc(1, sizeof(*world));
     uint64_t expired = 0, ignored = 0;
-    make(world, "delete=1", FRAMES);
+    make("delete=1", FRAMES);
     for (int i = 0; i < 200; i++) {
-        cr_assert_eq(play(&world->partition, &world->truth, &ignored), 0);
+        cr_assert_eq(play(&world.partition, &world.truth, &ignored), 0);
     }
-    cr_assert(sw_load_mix_parse("get=1", &world->mix));
-    world->truth.now_ns += TTL_MS * 2 * MS;
+    cr_assert(sw_load_mix_parse("get=1", &world.mix));
+    world.truth.now_ns += TTL_MS * 2 * MS;
     for (int i = 0; i < 50; i++) {
-        cr_assert_eq(play(&world->partition, &world->truth, &expired), 0);
+        cr_assert_eq(play(&world.partition, &world.truth, &expired), 0);
     }
     cr_expect_eq(expired, 0);
-    sw_load_partition_fini(&world->partition);
-    free(world);
+    sw_load_partition_fini(&world.partition);
 }

@@ -100,18 +100,19 @@ static struct sw_load_options options_for(const struct server *server,
     };
 }
 
-/* Runs against a server with this fault; the caller frees the result. */
-static struct sw_load_result *run_against_fault(enum fault fault, enum sw_load_operation operation,
-                                                int *status, char *error)
+static struct sw_load_result result; /* of the last run */
+static char error[SW_LOAD_ERROR_BYTES];
+
+/* Runs against a server with this fault. */
+static int run_against_fault(enum fault fault, enum sw_load_operation operation)
 {
     struct server server;
-    struct sw_load_result *result = calloc(1, sizeof(*result));
-    cr_assert(result);
+    memset(&result, 0, sizeof(result));
     start(&server, fault);
     struct sw_load_options options = options_for(&server, operation);
-    *status = sw_load_run(&options, result, error);
+    const int status = sw_load_run(&options, &result, error);
     sw_fake_stop(&server.fake);
-    return result;
+    return status;
 }
 
 Test(run, every_key_once_and_all_right)
@@ -119,20 +120,17 @@ Test(run, every_key_once_and_all_right)
     static const enum sw_load_operation operations[] = {SW_LOAD_SET, SW_LOAD_GET, SW_LOAD_MGET,
                                                         SW_LOAD_SET_GET};
     for (size_t i = 0; i < 4; i++) {
-        char error[SW_LOAD_ERROR_BYTES];
-        int status;
-        struct sw_load_result *result = run_against_fault(NONE, operations[i], &status, error);
+        const int status = run_against_fault(NONE, operations[i]);
         cr_assert_eq(status, SW_LOAD_OK, "%s", error);
-        cr_assert_eq(result->phases_count, operations[i] == SW_LOAD_SET_GET ? 2 : 1);
-        for (uint32_t p = 0; p < result->phases_count; p++) {
-            const struct sw_load_phase_result *phase = &result->phases[p];
+        cr_assert_eq(result.phases_count, operations[i] == SW_LOAD_SET_GET ? 2 : 1);
+        for (uint32_t p = 0; p < result.phases_count; p++) {
+            const struct sw_load_phase_result *phase = &result.phases[p];
             uint64_t unit = phase->operation == SW_LOAD_MGET ? 16 * 7 : 16;
             cr_assert_eq(phase->keys, KEYS);
             cr_assert_eq(phase->latency.count, (KEYS + unit - 1) / unit);
             cr_assert_eq(phase->missing + phase->wrong, 0);
             cr_assert_gt(phase->seconds, 0);
         }
-        free(result);
     }
 }
 
@@ -140,22 +138,18 @@ Test(run, a_missing_and_a_wrong_key_are_found)
 {
     static const enum sw_load_operation operations[] = {SW_LOAD_GET, SW_LOAD_MGET, SW_LOAD_SET_GET};
     for (size_t i = 0; i < 6; i++) {
-        char error[SW_LOAD_ERROR_BYTES];
-        int status;
         bool missing = i % 2;
-        struct sw_load_result *result =
-            run_against_fault(missing ? MISSING : WRONG, operations[i / 2], &status, error);
+        const int status = run_against_fault(missing ? MISSING : WRONG, operations[i / 2]);
         cr_assert_eq(status, SW_LOAD_E_MISMATCH, "case %zu: %d", i, status);
-        const struct sw_load_phase_result *phase = &result->phases[result->phases_count - 1];
+        const struct sw_load_phase_result *phase = &result.phases[result.phases_count - 1];
         const struct sw_load_example *example = &phase->example;
         cr_assert_eq(phase->keys, KEYS, "the run goes to its end");
         cr_assert_eq(phase->missing, missing);
         cr_assert_eq(phase->wrong, !missing);
         cr_assert(example->is_set && example->missing == missing);
-        cr_assert_eq(example->key, sw_load_key(&result->workload, KEYS / 2));
-        cr_assert_eq(example->expected, sw_load_value(&result->workload, example->key));
+        cr_assert_eq(example->key, sw_load_key(&result.workload, KEYS / 2));
+        cr_assert_eq(example->expected, sw_load_value(&result.workload, example->key));
         cr_assert_eq(example->found, missing ? 0 : (example->expected ^ 1));
-        free(result);
     }
 }
 
@@ -174,9 +168,7 @@ Test(run, faults_of_the_server_end_the_run)
         for (int o = 0; o < 3; o++) {
             static const enum sw_load_operation operations[] = {SW_LOAD_SET, SW_LOAD_GET,
                                                                 SW_LOAD_MGET};
-            char error[SW_LOAD_ERROR_BYTES];
-            int status;
-            free(run_against_fault(cases[i].fault, operations[o], &status, error));
+            const int status = run_against_fault(cases[i].fault, operations[o]);
             cr_assert_eq(status, SW_LOAD_E_PEER, "case %zu, operation %d", i, o);
             cr_assert(strstr(error, cases[i].says), "case %zu, operation %d: %s", i, o, error);
         }
@@ -186,14 +178,11 @@ Test(run, faults_of_the_server_end_the_run)
 Test(run, nobody_listens)
 {
     struct server server;
-    char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof(*result));
     start(&server, NONE);
     sw_fake_stop(&server.fake);
     struct sw_load_options options = options_for(&server, SW_LOAD_GET);
-    cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_PEER);
+    cr_assert_eq(sw_load_run(&options, &result, error), SW_LOAD_E_PEER);
     cr_assert(strstr(error, "cannot connect"), "%s", error);
-    free(result);
 }
 
 /* Refused before anything is allocated or connected. */
@@ -208,7 +197,6 @@ Test(run, buffers_have_a_limit)
     };
     for (size_t i = 0; i < 2; i++) {
         struct server server = {.fake.address = "127.0.0.1:1"};
-        char error[SW_LOAD_ERROR_BYTES];
         struct sw_load_options options = options_for(&server, SW_LOAD_MGET);
         options.connections = SW_LOAD_CONNECTIONS_MAX;
         options.depth = cases[i].depth;
