@@ -64,13 +64,14 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     *stats = (struct sw_table_stats){.grown = 0};
 }
 
-struct fixture {
+static struct {
     struct sw_queue queue;
     struct sw_loop_counters counters;
     struct sw_submitter submitter;
     struct sw_flights flights, others; /* of the same queue */
     struct sw_flight list[FLIGHTS];
-};
+    unsigned calls[FLIGHTS];
+} fixture;
 
 static void on_done(struct sw_flight *flight)
 {
@@ -78,43 +79,42 @@ static void on_done(struct sw_flight *flight)
     (*calls)++;
 }
 
-static void set_up(struct fixture *fixture, unsigned *calls)
+static void set_up(void)
 {
-    memset(fixture, 0, sizeof(*fixture));
-    fixture->queue.room = FLIGHTS;
-    fixture->queue.submitter = &fixture->submitter;
-    sw_submitter_init(&fixture->submitter, &fixture->queue);
-    sw_flights_init(&fixture->flights, &fixture->submitter, &fixture->counters);
-    sw_flights_init(&fixture->others, &fixture->submitter, &fixture->counters);
+    memset(&fixture, 0, sizeof(fixture));
+    fixture.queue.room = FLIGHTS;
+    fixture.queue.submitter = &fixture.submitter;
+    sw_submitter_init(&fixture.submitter, &fixture.queue);
+    sw_flights_init(&fixture.flights, &fixture.submitter, &fixture.counters);
+    sw_flights_init(&fixture.others, &fixture.submitter, &fixture.counters);
     for (unsigned i = 0; i < FLIGHTS; i++) {
-        fixture->list[i].done = on_done;
-        fixture->list[i].batch.user = &calls[i];
-        fixture->list[i].batch.kind = SW_BATCH_OPERATIONS;
-        fixture->list[i].batch.count = 1;
+        fixture.list[i].done = on_done;
+        fixture.list[i].batch.user = &fixture.calls[i];
+        fixture.list[i].batch.kind = SW_BATCH_OPERATIONS;
+        fixture.list[i].batch.count = 1;
     }
 }
 
-static void start(struct fixture *fixture, unsigned count)
+TestSuite(flight, .init = set_up);
+
+static void start(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        sw_flight_start(&fixture->flights, &fixture->list[i]);
+        sw_flight_start(&fixture.flights, &fixture.list[i]);
     }
 }
 
 Test(flight, completes_in_order_and_waits_for_room)
 {
-    struct fixture fixture;
-    unsigned calls[FLIGHTS] = {0};
-    set_up(&fixture, calls);
     fixture.queue.room = 3;
-    start(&fixture, FLIGHTS);
+    start(FLIGHTS);
     cr_assert_eq(fixture.queue.submitted, 3);
     cr_assert_eq(sw_flights_poll(&fixture.flights), 0);
     for (unsigned i = 0; i < FLIGHTS; i++) {
         fixture.queue.done = i + 1;
         cr_assert_eq(sw_flights_poll(&fixture.flights), 1);
         for (unsigned k = 0; k < FLIGHTS; k++) {
-            cr_assert_eq(calls[k], k <= i ? 1U : 0U, "flight %u after %u", k, i);
+            cr_assert_eq(fixture.calls[k], k <= i ? 1U : 0U, "flight %u after %u", k, i);
         }
     }
     cr_assert_eq(fixture.flights.count, 0);
@@ -124,26 +124,23 @@ Test(flight, completes_in_order_and_waits_for_room)
 }
 
 /* Starts flight `i` in this list, as one of several of the queue. */
-static void start_in(struct fixture *fixture, struct sw_flights *flights, unsigned i)
+static void start_in(struct sw_flights *flights, unsigned i)
 {
-    sw_flight_start(flights, &fixture->list[i]);
-    sw_flights_check(&fixture->flights);
-    sw_flights_check(&fixture->others);
+    sw_flight_start(flights, &fixture.list[i]);
+    sw_flights_check(&fixture.flights);
+    sw_flights_check(&fixture.others);
 }
 
 Test(flight, a_list_does_not_wait_for_another)
 {
-    struct fixture fixture;
-    unsigned calls[FLIGHTS] = {0};
-    set_up(&fixture, calls);
-    start_in(&fixture, &fixture.flights, 0);
-    start_in(&fixture, &fixture.others, 1);
-    start_in(&fixture, &fixture.flights, 2);
+    start_in(&fixture.flights, 0);
+    start_in(&fixture.others, 1);
+    start_in(&fixture.flights, 2);
     fixture.queue.early[1] = fixture.queue.early[2] = true;
     cr_assert_eq(sw_flights_poll(&fixture.flights), 0, "the oldest of it is not done");
     cr_assert_eq(sw_flights_poll(&fixture.others), 1);
-    cr_assert_eq(calls[1], 1);
-    cr_assert_eq(calls[2], 0);
+    cr_assert_eq(fixture.calls[1], 1);
+    cr_assert_eq(fixture.calls[2], 0);
     fixture.queue.done = 1;
     cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
 }
@@ -152,12 +149,9 @@ Test(flight, a_list_does_not_wait_for_another)
  * write of its stream. */
 Test(flight, lists_of_a_queue_are_submitted_in_one_order)
 {
-    struct fixture fixture;
-    unsigned calls[FLIGHTS] = {0};
-    set_up(&fixture, calls);
     fixture.queue.room = 2;
     for (unsigned i = 0; i < 4; i++) {
-        start_in(&fixture, i % 2 == 0 ? &fixture.flights : &fixture.others, i);
+        start_in(i % 2 == 0 ? &fixture.flights : &fixture.others, i);
     }
     cr_assert_eq(fixture.queue.submitted, 2);
     fixture.queue.early[1] = true;
@@ -171,32 +165,26 @@ Test(flight, lists_of_a_queue_are_submitted_in_one_order)
     cr_assert_eq(sw_flights_poll(&fixture.others), 1);
     for (unsigned i = 0; i < 4; i++) {
         cr_assert_eq(fixture.queue.batches[i], &fixture.list[i].batch, "submitted as number %u", i);
-        cr_assert_eq(calls[i], 1);
+        cr_assert_eq(fixture.calls[i], 1);
     }
 }
 
 /* A queue may have no room though this loop has nothing in it. */
 Test(flight, polling_submits_what_nothing_is_ahead_of)
 {
-    struct fixture fixture;
-    unsigned calls[FLIGHTS] = {0};
-    set_up(&fixture, calls);
     fixture.queue.room = 0;
-    start_in(&fixture, &fixture.others, 0);
+    start_in(&fixture.others, 0);
     cr_assert_eq(sw_flights_poll(&fixture.others), 0);
     fixture.queue.room = fixture.queue.done = 1;
     cr_assert_eq(sw_flights_poll(&fixture.others), 1);
-    cr_assert_eq(calls[0], 1);
+    cr_assert_eq(fixture.calls[0], 1);
 }
 
 /* What the watchdog asks: a table may take its time inside a submit, but not for ever. */
 Test(flight, says_when_it_is_in_the_table)
 {
-    struct fixture fixture;
-    unsigned calls[FLIGHTS] = {0};
-    set_up(&fixture, calls);
     cr_assert_not(sw_submitter_is_submitting(&fixture.submitter));
-    start(&fixture, 3);
+    start(3);
     cr_assert_eq(fixture.queue.seen_submitting, 3);
     cr_assert_not(sw_submitter_is_submitting(&fixture.submitter));
     uint64_t now_us = uv_hrtime() / 1000;
@@ -210,12 +198,9 @@ Test(flight, says_when_it_is_in_the_table)
 Test(flight, other_errors_do_not_lose_the_device)
 {
     static const int statuses[] = {SW_OK, SW_E_FULL, SW_E_NOMEM, SW_E_INVALID};
-    struct fixture fixture;
-    unsigned calls[FLIGHTS] = {0};
-    set_up(&fixture, calls);
     memcpy(fixture.queue.statuses, statuses, sizeof(statuses));
     fixture.queue.done = 4;
-    start(&fixture, 4);
+    start(4);
     cr_assert_eq(sw_flights_poll(&fixture.flights), 4);
     for (unsigned i = 0; i < 4; i++) {
         cr_assert_eq(fixture.list[i].batch.status, statuses[i]);
@@ -225,10 +210,7 @@ Test(flight, other_errors_do_not_lose_the_device)
 
 Test(flight, a_lost_device_is_flagged_and_every_flight_is_called_back)
 {
-    struct fixture fixture;
-    unsigned calls[FLIGHTS] = {0};
-    set_up(&fixture, calls);
-    start(&fixture, FLIGHTS);
+    start(FLIGHTS);
     fixture.queue.statuses[2] = SW_E_DEVICE;
     fixture.queue.done = 2;
     cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
@@ -237,20 +219,17 @@ Test(flight, a_lost_device_is_flagged_and_every_flight_is_called_back)
     cr_assert_eq(sw_flights_poll(&fixture.flights), FLIGHTS - 2);
     cr_assert(fixture.flights.device_lost);
     for (unsigned i = 0; i < FLIGHTS; i++) {
-        cr_assert_eq(calls[i], 1, "flight %u", i);
+        cr_assert_eq(fixture.calls[i], 1, "flight %u", i);
     }
 }
 
 Test(flight, a_device_lost_at_submit_is_flagged_too)
 {
-    struct fixture fixture;
-    unsigned calls[FLIGHTS] = {0};
-    set_up(&fixture, calls);
     fixture.queue.refuse = SW_E_DEVICE;
-    start(&fixture, 2);
+    start(2);
     cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
     cr_assert(fixture.flights.device_lost);
     cr_assert_eq(fixture.list[1].batch.status, SW_E_DEVICE);
-    cr_assert_eq(calls[0], 1);
-    cr_assert_eq(calls[1], 1);
+    cr_assert_eq(fixture.calls[0], 1);
+    cr_assert_eq(fixture.calls[1], 1);
 }

@@ -20,6 +20,8 @@
 
 static struct sw_config config;
 static struct sw_server_stats facts;
+static struct sw_http *http;
+static uint16_t port;
 static char answer[ANSWER_BYTES];
 
 static void snapshot(void *server, struct sw_server_stats *out)
@@ -27,16 +29,33 @@ static void snapshot(void *server, struct sw_server_stats *out)
     *out = *(const struct sw_server_stats *)server;
 }
 
-static void begin(struct sw_http **http, uint16_t *port)
+static void set_up(void)
 {
     fill_distinct_stats(&config, &facts);
     sw_log_init(SW_LOG_ERROR);
     config.http_port = 0;
-    cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, http, port), 0);
-    cr_assert_neq(*port, 0);
 }
 
-static int connect_http(uint16_t port)
+static void tear_down(void)
+{
+}
+
+TestSuite(http, .init = set_up, .fini = tear_down);
+
+/* fd: a socket that listens, or -1 */
+static void begin(int fd)
+{
+    cr_assert_eq(sw_http_start(&config, fd, NULL, NULL, snapshot, &facts, &http, &port), 0);
+    cr_assert_neq(port, 0);
+}
+
+static void stop(void)
+{
+    sw_http_stop(http);
+    http = NULL;
+}
+
+static int connect_http(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -50,12 +69,12 @@ static int connect_http(uint16_t port)
 }
 
 /* Sends a request that asks for the connection's end, and returns all that came back. */
-static const char *ask(uint16_t port, const char *request, const char *headers)
+static const char *ask(const char *request, const char *headers)
 {
     char text[1024];
     size_t size = 0;
     ssize_t got = 0;
-    int fd = connect_http(port);
+    int fd = connect_http();
     cr_assert_geq(fd, 0);
     int length =
         snprintf(text, sizeof(text), "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n",
@@ -69,64 +88,55 @@ static const char *ask(uint16_t port, const char *request, const char *headers)
     return answer;
 }
 
-static void expect(uint16_t port, const char *request, const char *headers, const char *status,
-                   const char *holds)
+static void expect(const char *request, const char *headers, const char *status, const char *holds)
 {
-    const char *got = ask(port, request, headers);
+    const char *got = ask(request, headers);
     cr_assert_eq(strncmp(got, status, strlen(status)), 0, "%s: %s", request, got);
     cr_assert_not_null(strstr(got, holds), "%s: no %s in %s", request, holds, got);
 }
 
 Test(http, pages)
 {
-    struct sw_http *http = NULL;
-    uint16_t port = 0;
-    begin(&http, &port);
-    expect(port, "GET /", "", "HTTP/1.1 200 ", "/metrics");
-    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "\r\n\r\nok\n");
-    expect(port, "GET /readyz", "", "HTTP/1.1 200 ", "\r\n\r\nready\n");
-    expect(port, "GET /metrics", "", "HTTP/1.1 200 ",
+    begin(-1);
+    expect("GET /", "", "HTTP/1.1 200 ", "/metrics");
+    expect("GET /healthz", "", "HTTP/1.1 200 ", "\r\n\r\nok\n");
+    expect("GET /readyz", "", "HTTP/1.1 200 ", "\r\n\r\nready\n");
+    expect("GET /metrics", "", "HTTP/1.1 200 ",
            "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
-    expect(port, "GET /metrics", "", "HTTP/1.1 200 ", "\nsherwood_db_keys 256\n");
-    expect(port, "GET /metrics?x=1", "", "HTTP/1.1 200 ", "\nsherwood_db_keys 256\n");
-    expect(port, "GET /metrics", "Accept: application/openmetrics-text\r\n", "HTTP/1.1 200 ",
+    expect("GET /metrics", "", "HTTP/1.1 200 ", "\nsherwood_db_keys 256\n");
+    expect("GET /metrics?x=1", "", "HTTP/1.1 200 ", "\nsherwood_db_keys 256\n");
+    expect("GET /metrics", "Accept: application/openmetrics-text\r\n", "HTTP/1.1 200 ",
            "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n");
-    expect(port, "GET /nosuch", "", "HTTP/1.1 404 ", "/healthz and /readyz.\n");
-    expect(port, "GET /metrics/", "", "HTTP/1.1 404 ", "The page does not exist");
-    expect(port, "POST /metrics", "Content-Length: 0\r\n", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
-    expect(port, "DELETE /", "", "HTTP/1.1 405 ", "Only GET and HEAD");
-    expect(port, "GET /healthz", "Content-Length: 3\r\n\r\nabc", "HTTP/1.1 200 ", "ok\n");
+    expect("GET /nosuch", "", "HTTP/1.1 404 ", "/healthz and /readyz.\n");
+    expect("GET /metrics/", "", "HTTP/1.1 404 ", "The page does not exist");
+    expect("POST /metrics", "Content-Length: 0\r\n", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
+    expect("DELETE /", "", "HTTP/1.1 405 ", "Only GET and HEAD");
+    expect("GET /healthz", "Content-Length: 3\r\n\r\nabc", "HTTP/1.1 200 ", "ok\n");
     facts.replication.knows_no_primary = true;
-    expect(port, "GET /readyz", "", "HTTP/1.1 503 ",
+    expect("GET /readyz", "", "HTTP/1.1 503 ",
            "\r\n\r\nnot ready: this member of the shard knows no primary\n");
-    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
+    expect("GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     facts.ready = false;
-    expect(port, "GET /readyz", "", "HTTP/1.1 503 ", "not ready: starting or shutting down\n");
+    expect("GET /readyz", "", "HTTP/1.1 503 ", "not ready: starting or shutting down\n");
     facts.replication.knows_no_primary = false;
-    expect(port, "GET /readyz", "", "HTTP/1.1 503 ", "not ready");
-    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
-    sw_http_stop(http);
+    expect("GET /readyz", "", "HTTP/1.1 503 ", "not ready");
+    expect("GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
 }
 
 Test(http, head_has_no_body)
 {
-    struct sw_http *http = NULL;
-    uint16_t port = 0;
-    begin(&http, &port);
-    const char *got = ask(port, "HEAD /metrics", "");
+    begin(-1);
+    const char *got = ask("HEAD /metrics", "");
     cr_assert_eq(strncmp(got, "HTTP/1.1 200 ", 13), 0);
     cr_assert_str_eq(strstr(got, "\r\n\r\n"), "\r\n\r\n");
-    sw_http_stop(http);
 }
 
 /* Two on one keep-alive connection: a scraper need not connect anew. */
 Test(http, keeps_connections)
 {
     static const char request[] = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
-    struct sw_http *http = NULL;
-    uint16_t port = 0;
-    begin(&http, &port);
-    int fd = connect_http(port);
+    begin(-1);
+    int fd = connect_http();
     for (int i = 0; i < 2; i++) {
         size_t size = 0;
         ssize_t got = 0;
@@ -138,22 +148,22 @@ Test(http, keeps_connections)
             answer[size] = '\0';
         } while (strstr(answer, "\r\n\r\nok\n") == NULL);
     }
-    sw_http_stop(http); /* with the connection open */
+    stop(); /* with the connection open */
     cr_assert_eq(recv(fd, answer, sizeof(answer), 0), 0);
     close(fd);
 }
 
 Test(http, stop_frees_the_port)
 {
-    struct sw_http *http = NULL, *second = NULL;
-    uint16_t port = 0, again = 0;
-    begin(&http, &port);
+    struct sw_http *second = NULL;
+    uint16_t again = 0;
+    begin(-1);
     config.http_port = port;
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &second, &again), -1,
                  "the port is taken");
     cr_assert_null(second);
-    sw_http_stop(http);
-    cr_assert_eq(connect_http(port), -1);
+    stop();
+    cr_assert_eq(connect_http(), -1);
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &second, &again), 0);
     cr_assert_eq(again, port);
     sw_http_stop(second);
@@ -171,11 +181,11 @@ static uint64_t now_ms(void)
 }
 
 /* What came back for these bytes until the server closed. */
-static const char *ask_bytes(uint16_t port, const char *request, size_t bytes)
+static const char *ask_bytes(const char *request, size_t bytes)
 {
     size_t size = 0;
     ssize_t got = 0;
-    int fd = connect_http(port);
+    int fd = connect_http();
     cr_assert_geq(fd, 0);
     cr_assert_eq(send(fd, request, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
     while ((got = recv(fd, answer + size, sizeof(answer) - 1 - size, 0)) > 0) {
@@ -186,9 +196,9 @@ static const char *ask_bytes(uint16_t port, const char *request, size_t bytes)
     return answer;
 }
 
-static const char *ask_raw(uint16_t port, const char *request)
+static const char *ask_raw(const char *request)
 {
-    return ask_bytes(port, request, strlen(request));
+    return ask_bytes(request, strlen(request));
 }
 
 /* Two readers of such a request may see two requests, or two users: it is refused. */
@@ -210,15 +220,13 @@ Test(http, ambiguous_requests)
         HEAD "Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n",
     };
     static const char nul[] = HEAD "X: #\r\nY: #\r\n\r\n";
-    struct sw_http *http = NULL;
-    uint16_t port = 0;
-    begin(&http, &port);
+    begin(-1);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *got = ask_raw(port, rows[i]);
+        const char *got = ask_raw(rows[i]);
         cr_expect_eq(strncmp(got, "HTTP/1.1 400 ", 13), 0, "row %zu: %s", i, got);
     }
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-        const char *got = ask_raw(port, plain[i]);
+        const char *got = ask_raw(plain[i]);
         cr_expect_eq(strncmp(got, "HTTP/1.1 200 ", 13), 0, "row %zu: %s", i, got);
     }
     /* a NUL at each place of a request before its end */
@@ -229,11 +237,10 @@ Test(http, ambiguous_requests)
         /* the check misses bytes that arrive between it and the read, so try several times */
         bool taken = true;
         for (int tries = 0; taken && tries < 10; tries++) {
-            taken = strncmp(ask_bytes(port, request, sizeof(nul) - 1), "HTTP/1.1 200 ", 13) == 0;
+            taken = strncmp(ask_bytes(request, sizeof(nul) - 1), "HTTP/1.1 200 ", 13) == 0;
         }
         cr_expect(!taken, "a NUL at %zu", i);
     }
-    sw_http_stop(http);
 }
 
 Test(http, malformed_requests)
@@ -250,11 +257,9 @@ Test(http, malformed_requests)
          "HTTP/1.1 400 "},
         {"GET /healthz%00x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 "},
     };
-    struct sw_http *http = NULL;
-    uint16_t port = 0;
-    begin(&http, &port);
+    begin(-1);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *got = ask_raw(port, rows[i].request);
+        const char *got = ask_raw(rows[i].request);
         cr_assert_eq(strncmp(got, rows[i].status, 9), 0, "row %zu: %s", i, got);
         cr_assert_eq(strncmp(got + 9, rows[i].status + 9, 4), 0, "row %zu: %s", i, got);
     }
@@ -262,7 +267,7 @@ Test(http, malformed_requests)
     size_t size = strlen(large);
     memset(large + size, 'a', sizeof(large) - 5 - size);
     memcpy(large + sizeof(large) - 5, "\r\n\r\n", 5);
-    int fd = connect_http(port);
+    int fd = connect_http();
     cr_assert_eq(send(fd, large, sizeof(large) - 1, MSG_NOSIGNAL), (ssize_t)sizeof(large) - 1);
     cr_assert_eq(recv(fd, answer, 13, MSG_WAITALL), 13);
     cr_assert_eq(memcmp(answer, "HTTP/1.1 431 ", 13), 0, "%.13s", answer);
@@ -276,7 +281,6 @@ Test(http, malformed_requests)
     }
     cr_assert_eq(counters.http_errors, 5);
     cr_assert_eq(counters.http_requests, 5);
-    sw_http_stop(http);
 }
 
 /* True once the server has closed the connection. */
@@ -291,14 +295,10 @@ static bool is_closed(int fd)
 Test(http, a_request_has_a_deadline_as_a_whole)
 {
     struct sw_loop_counters counters = {0};
-    struct sw_http *http = NULL;
-    uint16_t port = 0;
-    fill_distinct_stats(&config, &facts);
-    config.http_port = 0;
     config.http_timeout_ms = 800;
-    cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
+    begin(-1);
     uint64_t began_ms = now_ms();
-    int slow = connect_http(port), idle = connect_http(port);
+    int slow = connect_http(), idle = connect_http();
     cr_assert_eq(send(slow, "GET /healthz HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL), 26);
     while (!is_closed(slow) || !is_closed(idle)) {
         cr_assert_lt(now_ms() - began_ms, PATIENCE_MS);
@@ -308,27 +308,22 @@ Test(http, a_request_has_a_deadline_as_a_whole)
     cr_assert_geq(now_ms() - began_ms, 790);
     close(slow);
     close(idle);
-    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
+    expect("GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     sw_http_add_counters(http, &counters);
     cr_assert_eq(counters.http_timeouts, 2);
     cr_assert_eq(counters.http_evictions, 0);
     cr_assert_eq(counters.http_requests, 1);
-    sw_http_stop(http);
 }
 
 /* At the limit the connection that has waited longest makes room for a new one. */
 Test(http, a_new_connection_is_always_accepted)
 {
     struct sw_loop_counters counters = {0};
-    struct sw_http *http = NULL;
-    uint16_t port = 0;
     int slow[8];
-    fill_distinct_stats(&config, &facts);
-    config.http_port = 0;
     config.http_connections_max = 8;
-    cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
+    begin(-1);
     for (int i = 0; i < 8; i++) {
-        slow[i] = connect_http(port);
+        slow[i] = connect_http();
         cr_assert_eq(send(slow[i], "GET /", 5, MSG_NOSIGNAL), 5);
         usleep(5000);
     }
@@ -336,7 +331,7 @@ Test(http, a_new_connection_is_always_accepted)
         cr_assert_not(is_closed(slow[i]), "connection %d", i);
     }
     for (int i = 0; i < 3; i++) { /* each leaves when it is answered */
-        expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
+        expect("GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     }
     uint64_t began_ms = now_ms();
     while (!is_closed(slow[0])) {
@@ -346,15 +341,15 @@ Test(http, a_new_connection_is_always_accepted)
         cr_assert_not(is_closed(slow[i]), "connection %d", i);
     }
     for (int i = 0; i < 200; i++) {
-        int fd = connect_http(port);
+        int fd = connect_http();
         cr_assert_geq(fd, 0);
         close(fd);
     }
-    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
+    expect("GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     sw_http_add_counters(http, &counters);
     cr_assert_geq(counters.http_evictions, 1);
     cr_assert_eq(counters.http_timeouts, 0);
-    sw_http_stop(http); /* with connections open */
+    stop(); /* with connections open */
     for (int i = 0; i < 8; i++) {
         close(slow[i]);
     }
@@ -364,20 +359,17 @@ Test(http, a_new_connection_is_always_accepted)
 Test(http, takes_a_listening_socket)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
-    struct sw_http *http = NULL;
-    uint16_t port = 0;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    fill_distinct_stats(&config, &facts);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     cr_assert_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
     cr_assert_eq(listen(fd, 8), 0);
     config.http_bind[0] = '\0';
-    cr_assert_eq(sw_http_start(&config, fd, NULL, NULL, snapshot, &facts, &http, &port), 0);
-    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
-    sw_http_stop(http);
-    int open = connect_http(port);
+    begin(fd);
+    expect("GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
+    stop();
+    int open = connect_http();
     cr_assert_geq(open, 0, "the socket still listens");
     close(open);
     close(fd);
-    cr_assert_eq(connect_http(port), -1);
+    cr_assert_eq(connect_http(), -1);
 }

@@ -12,26 +12,37 @@
 
 #define WORDS_MAX 4
 
-/* INFO with the words given (NULL ends them), as a string the caller frees. */
-static char *render(const struct sw_server_stats *snapshot, const char *const words[WORDS_MAX])
+static struct sw_config config;
+static struct sw_server_stats snapshot;
+
+static void begin(void)
+{
+    fill_distinct_stats(&config, &snapshot);
+}
+
+TestSuite(info, .init = begin);
+
+/* INFO with the words given (NULL ends them), valid until the next one. */
+static char *render(const char *const words[WORDS_MAX])
 {
     struct sw_resp_argument arguments[WORDS_MAX];
-    struct sw_text text;
+    static struct sw_text text;
     uint32_t count = 0;
+    sw_text_fini(&text);
     for (; words[count] != NULL; count++) {
         arguments[count] = (struct sw_resp_argument){(const uint8_t *)words[count],
                                                      (uint32_t)strlen(words[count])};
     }
     sw_text_init(&text, 1 << 16);
-    sw_info_render(snapshot, arguments, count, &text);
+    sw_info_render(&snapshot, arguments, count, &text);
     cr_assert_not(text.failed);
     sw_text_append(&text, "", 1);
     return text.data;
 }
 
-static char *render_all(struct sw_server_stats *snapshot)
+static char *render_all(void)
 {
-    return render(snapshot, (const char *const[WORDS_MAX]){"all"});
+    return render((const char *const[WORDS_MAX]){"all"});
 }
 
 /* The value of a field; it must occur exactly once. The caller frees it. */
@@ -53,14 +64,17 @@ static void expect(const char *info, const char *name, const char *wanted)
     free(value);
 }
 
+static void expect_number(const char *info, const char *name, uint64_t wanted)
+{
+    char number[32];
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)wanted);
+    expect(info, name, number);
+}
+
 Test(info, fields_that_tools_read)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    fill_distinct_stats(&config, &snapshot);
-    char *info = render_all(&snapshot);
+    char *info = render_all();
     const struct sw_op_counters *get = &snapshot.stats.counters.by_class[SW_CLASS_GET];
-    char number[64];
     expect(info, "redis_version", SW_REDIS_VERSION);
     expect(info, "sherwood_version", SHERWOOD_VERSION);
     expect(info, "redis_mode", "standalone");
@@ -87,28 +101,17 @@ Test(info, fields_that_tools_read)
     expect(info, "db0", "keys=256,expires=31,avg_ttl=0");
     expect(info, "used_cpu_user", "1.250000");
     expect(info, "used_cpu_sys", "0.500000");
-    snprintf(number, sizeof(number), "%llu", (unsigned long long)get->hits);
-    expect(info, "keyspace_hits", number);
-    snprintf(number, sizeof(number), "%llu", (unsigned long long)get->misses);
-    expect(info, "keyspace_misses", number);
-    snprintf(number, sizeof(number), "%llu",
-             (unsigned long long)snapshot.counters.commands_processed);
-    expect(info, "total_commands_processed", number);
-    snprintf(number, sizeof(number), "%llu",
-             (unsigned long long)snapshot.counters.connections_accepted);
-    expect(info, "total_connections_received", number);
+    expect_number(info, "keyspace_hits", get->hits);
+    expect_number(info, "keyspace_misses", get->misses);
+    expect_number(info, "total_commands_processed", snapshot.counters.commands_processed);
+    expect_number(info, "total_connections_received", snapshot.counters.connections_accepted);
     snapshot.counters.commands[SW_COMMAND_GET] = 1000;
     snapshot.counters.command_ns[SW_COMMAND_GET] = 12345678;
-    free(info);
-    info = render_all(&snapshot);
-    snprintf(number, sizeof(number), "calls=1000,usec=12345,usec_per_call=12.35");
-    expect(info, "cmdstat_get", number);
-    snprintf(number, sizeof(number), "%llu", (unsigned long long)snapshot.stats.counters.evicted);
-    expect(info, "evicted_keys", number);
-    expect(info, "evicted", number);
-    snprintf(number, sizeof(number), "%llu",
-             (unsigned long long)snapshot.stats.counters.not_admitted);
-    expect(info, "not_admitted", number);
+    info = render_all();
+    expect(info, "cmdstat_get", "calls=1000,usec=12345,usec_per_call=12.35");
+    expect_number(info, "evicted_keys", snapshot.stats.counters.evicted);
+    expect_number(info, "evicted", snapshot.stats.counters.evicted);
+    expect_number(info, "not_admitted", snapshot.stats.counters.not_admitted);
     expect(info, "engine", "robin_hood");
     expect(info, "value_format", "integer");
     expect(info, "backend", "cpu");
@@ -122,7 +125,6 @@ Test(info, fields_that_tools_read)
     expect(info, "resize_failures", "9");
     expect(info, "table_bytes", "3145728");
     expect(info, "table_unused_bytes", "5242880");
-    free(info);
 }
 
 Test(info, a_cache_says_what_leaves)
@@ -134,29 +136,22 @@ Test(info, a_cache_says_what_leaves)
                 {SW_CACHE_LFU, "allkeys-lfu"},
                 {SW_CACHE_EPOCH_LRU, "allkeys-lru"},
                 {SW_CACHE_EPOCH_LFU, "allkeys-lfu"}};
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    fill_distinct_stats(&config, &snapshot);
     config.engine = SW_ENGINE_CACHE;
     snapshot.info.engine = SW_ENGINE_CACHE;
     snapshot.info.engine_name = "cache";
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         config.policy = rows[i].policy;
-        char *info = render_all(&snapshot);
+        char *info = render_all();
         expect(info, "maxmemory_policy", rows[i].name);
         expect(info, "engine", "cache");
         expect(info, "value_format", "string");
-        free(info);
     }
 }
 
 Test(info, every_line_is_a_title_a_field_or_blank)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    fill_distinct_stats(&config, &snapshot);
     snapshot.info.backend_reason = "a reason";
-    char *info = render_all(&snapshot);
+    char *info = render_all();
     unsigned lines = 0;
     for (char *at = info; *at != '\0'; lines++) {
         size_t size = strcspn(at, "\r\n");
@@ -166,30 +161,21 @@ Test(info, every_line_is_a_title_a_field_or_blank)
         at += size + 2;
     }
     cr_assert_gt(lines, 80);
-    free(info);
 }
 
 Test(info, no_keys_no_database)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    fill_distinct_stats(&config, &snapshot);
     snapshot.stats.occupied = 0;
-    char *info = render(&snapshot, (const char *const[WORDS_MAX]){"keyspace"});
+    char *info = render((const char *const[WORDS_MAX]){"keyspace"});
     cr_assert_str_eq(info, "# Keyspace\r\n");
-    free(info);
 }
 
 Test(info, commands_never_called_are_not_listed)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    fill_distinct_stats(&config, &snapshot);
     snapshot.counters.commands[SW_COMMAND_GET] = 0;
-    char *info = render_all(&snapshot);
+    char *info = render_all();
     cr_assert_null(strstr(info, "cmdstat_get:"));
     cr_assert_not_null(strstr(info, "cmdstat_set:"));
-    free(info);
 }
 
 static unsigned titles(const char *info)
@@ -203,9 +189,6 @@ static unsigned titles(const char *info)
 
 Test(info, sections_are_chosen)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    fill_distinct_stats(&config, &snapshot);
     static const struct {
         const char *words[WORDS_MAX];
         unsigned titles;
@@ -225,10 +208,9 @@ Test(info, sections_are_chosen)
         {{"nosuch", "cpu"}, 1, "# CPU", "# Server"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char *info = render(&snapshot, rows[i].words);
+        char *info = render(rows[i].words);
         cr_assert_eq(titles(info), rows[i].titles, "row %zu: %s", i, info);
         cr_assert_not_null(strstr(info, rows[i].has), "row %zu", i);
         cr_assert_null(strstr(info, rows[i].lacks), "row %zu", i);
-        free(info);
     }
 }

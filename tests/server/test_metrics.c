@@ -14,36 +14,47 @@
 
 #define LINES_MAX 1024
 
-struct page {
-    char *text;
+static struct sw_config config;
+static struct sw_server_stats snapshot;
+
+static void begin(void)
+{
+    fill_distinct_stats(&config, &snapshot);
+}
+
+TestSuite(metrics, .init = begin);
+
+/* What was rendered last. */
+static struct {
+    struct sw_text text;
     const char *lines[LINES_MAX];
     size_t count;
-};
+} page;
 
-static void render(const struct sw_server_stats *snapshot, bool openmetrics, struct page *page)
+static void render(bool openmetrics)
 {
-    struct sw_text text;
-    sw_text_init(&text, 1 << 20);
-    sw_metrics_render(snapshot, openmetrics, &text);
-    cr_assert_not(text.failed);
-    cr_assert_eq(text.data[text.size - 1], '\n');
-    sw_text_append(&text, "", 1);
-    page->text = text.data;
-    page->count = 0;
-    for (char *line = strtok(text.data, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-        cr_assert_lt(page->count, LINES_MAX);
-        page->lines[page->count++] = line;
+    struct sw_text *text = &page.text;
+    sw_text_fini(text);
+    sw_text_init(text, 1 << 20);
+    sw_metrics_render(&snapshot, openmetrics, text);
+    cr_assert_not(text->failed);
+    cr_assert_eq(text->data[text->size - 1], '\n');
+    sw_text_append(text, "", 1);
+    page.count = 0;
+    for (char *line = strtok(text->data, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        cr_assert_lt(page.count, LINES_MAX);
+        page.lines[page.count++] = line;
     }
 }
 
 /* The value of the one sample with this name and labels. */
-static double sample(const struct page *page, const char *series)
+static double sample(const char *series)
 {
     size_t size = strlen(series), found = 0;
     double value = 0;
-    for (size_t i = 0; i < page->count; i++) {
-        if (strncmp(page->lines[i], series, size) == 0 && page->lines[i][size] == ' ') {
-            value = strtod(page->lines[i] + size + 1, NULL);
+    for (size_t i = 0; i < page.count; i++) {
+        if (strncmp(page.lines[i], series, size) == 0 && page.lines[i][size] == ' ') {
+            value = strtod(page.lines[i] + size + 1, NULL);
             found++;
         }
     }
@@ -53,12 +64,8 @@ static double sample(const struct page *page, const char *series)
 
 Test(metrics, no_series_twice)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    fill_distinct_stats(&config, &snapshot);
     for (int openmetrics = 0; openmetrics < 2; openmetrics++) {
-        struct page page;
-        render(&snapshot, openmetrics == 1, &page);
+        render(openmetrics == 1);
         for (size_t i = 0; i < page.count; i++) {
             const char *line = page.lines[i];
             if (line[0] == '#') {
@@ -72,7 +79,6 @@ Test(metrics, no_series_twice)
                 cr_assert_neq(strncmp(line, page.lines[j], size), 0, "twice: %s", line);
             }
         }
-        free(page.text);
     }
 }
 
@@ -105,15 +111,11 @@ static bool belongs(const char *name, size_t size, const char *family, const cha
 /* HELP, TYPE, then the family's samples, and no family in two places. */
 Test(metrics, families_stand_together)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    fill_distinct_stats(&config, &snapshot);
     for (int openmetrics = 0; openmetrics < 2; openmetrics++) {
-        struct page page;
         char families[LINES_MAX][96];
         char type[16] = "";
         size_t family_count = 0, samples = 0;
-        render(&snapshot, openmetrics == 1, &page);
+        render(openmetrics == 1);
         size_t count = page.count - (openmetrics == 1);
         for (size_t i = 0; i < count; i++) {
             const char *line = page.lines[i];
@@ -139,17 +141,12 @@ Test(metrics, families_stand_together)
         }
         cr_assert_gt(family_count, 40);
         cr_assert_eq(strcmp(page.lines[page.count - 1], "# EOF") == 0, openmetrics == 1);
-        free(page.text);
     }
 }
 
 Test(metrics, names_follow_the_conventions)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    struct page page;
-    fill_distinct_stats(&config, &snapshot);
-    render(&snapshot, false, &page);
+    render(false);
     for (size_t i = 0; i < page.count; i++) {
         const char *line = page.lines[i];
         char name[96], type[16];
@@ -164,29 +161,24 @@ Test(metrics, names_follow_the_conventions)
             cr_assert(islower((unsigned char)*c) || *c == '_', "%s", name);
         }
     }
-    free(page.text);
 }
 
 Test(metrics, every_counter_has_its_value)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    struct page page;
-    fill_distinct_stats(&config, &snapshot);
-    render(&snapshot, false, &page);
+    render(false);
 #define CHECK_COUNTER(name, help) \
-    cr_assert_eq(sample(&page, "sherwood_" #name "_total"), (double)snapshot.counters.name);
+    cr_assert_eq(sample("sherwood_" #name "_total"), (double)snapshot.counters.name);
     SW_COUNTER_MAP(CHECK_COUNTER)
 #undef CHECK_COUNTER
 #define CHECK_GAUGE(name, help) \
-    cr_assert_eq(sample(&page, "sherwood_" #name), (double)snapshot.counters.name);
+    cr_assert_eq(sample("sherwood_" #name), (double)snapshot.counters.name);
     SW_GAUGE_MAP(CHECK_GAUGE)
 #undef CHECK_GAUGE
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         char series[96];
         snprintf(series, sizeof(series), "sherwood_commands_total{cmd=\"%s\"}",
                  sw_command_at((enum sw_command_id)id)->name);
-        cr_assert_eq(sample(&page, series), (double)snapshot.counters.commands[id]);
+        cr_assert_eq(sample(series), (double)snapshot.counters.commands[id]);
     }
     const struct sw_counters *table = &snapshot.stats.counters;
     static const char *const classes[] = {"get", "upsert", "delete"};
@@ -198,87 +190,74 @@ Test(metrics, every_counter_has_its_value)
             char series[96];
             snprintf(series, sizeof(series), "sherwood_%s_total{operation=\"%s\"}", names[j],
                      classes[i]);
-            cr_assert_eq(sample(&page, series), (double)values[j], "%s", series);
+            cr_assert_eq(sample(series), (double)values[j], "%s", series);
         }
     }
-#define CHECK_WRITE_PATH(path, name)                                                     \
-    cr_assert_eq(sample(&page, "sherwood_table_way_batches_total{way=\"" name "\"}"),    \
-                 (double)snapshot.stats.write_paths[path].batches);                      \
-    cr_assert_eq(sample(&page, "sherwood_table_way_operations_total{way=\"" name "\"}"), \
+#define CHECK_WRITE_PATH(path, name)                                              \
+    cr_assert_eq(sample("sherwood_table_way_batches_total{way=\"" name "\"}"),    \
+                 (double)snapshot.stats.write_paths[path].batches);               \
+    cr_assert_eq(sample("sherwood_table_way_operations_total{way=\"" name "\"}"), \
                  (double)snapshot.stats.write_paths[path].operations);
     SW_WRITE_PATH_MAP(CHECK_WRITE_PATH)
 #undef CHECK_WRITE_PATH
-    cr_assert_eq(sample(&page, "sherwood_keyspace_hits_total"), (double)table->by_class[0].hits);
-    cr_assert_eq(sample(&page, "sherwood_keyspace_misses_total"),
-                 (double)table->by_class[0].misses);
-    cr_assert_eq(sample(&page, "sherwood_inserted_total"), (double)table->inserted);
-    cr_assert_eq(sample(&page, "sherwood_updated_total"), (double)table->updated);
-    cr_assert_eq(sample(&page, "sherwood_deleted_total"), (double)table->deleted);
-    cr_assert_eq(sample(&page, "sherwood_failures_total"), (double)table->failures);
-    cr_assert_eq(sample(&page, "sherwood_refused_operations_total"), (double)table->refused);
-    cr_assert_eq(sample(&page, "sherwood_evictions_total"), (double)table->evicted);
-    cr_assert_eq(sample(&page, "sherwood_cache_refused_total"), (double)table->not_admitted);
-    cr_assert_eq(sample(&page, "sherwood_db_keys"), 256);
-    cr_assert_eq(sample(&page, "sherwood_expiring_keys"), 31);
-    cr_assert_eq(sample(&page, "sherwood_expired_total"), 32);
-    cr_assert_eq(sample(&page, "sherwood_clock_steps_total"), 33);
-    cr_assert_eq(sample(&page, "sherwood_table_load_ratio"), 0.25);
-    cr_assert_eq(sample(&page, "sherwood_table_max_load_ratio"), 0.875);
-    cr_assert_eq(sample(&page, "sherwood_table_capacity_slots"), 1024);
-    cr_assert_eq(sample(&page, "sherwood_table_max_capacity_slots"), 65536);
-    cr_assert_eq(sample(&page, "sherwood_table_occupied_max"), 870);
-    cr_assert_eq(sample(&page, "sherwood_table_bytes"), 3 << 20);
-    cr_assert_eq(sample(&page, "sherwood_table_unused_bytes"), 5 << 20);
-    cr_assert_eq(sample(&page, "sherwood_table_growths_total"), 6);
-    cr_assert_eq(sample(&page, "sherwood_table_resizes_total"), 8);
-    cr_assert_eq(sample(&page, "sherwood_table_resize_failures_total"), 9);
-    cr_assert_eq(sample(&page, "sherwood_connected_clients"), 5);
-    cr_assert_eq(sample(&page, "process_cpu_seconds_total"), 1.75);
-    free(page.text);
+    cr_assert_eq(sample("sherwood_keyspace_hits_total"), (double)table->by_class[0].hits);
+    cr_assert_eq(sample("sherwood_keyspace_misses_total"), (double)table->by_class[0].misses);
+    cr_assert_eq(sample("sherwood_inserted_total"), (double)table->inserted);
+    cr_assert_eq(sample("sherwood_updated_total"), (double)table->updated);
+    cr_assert_eq(sample("sherwood_deleted_total"), (double)table->deleted);
+    cr_assert_eq(sample("sherwood_failures_total"), (double)table->failures);
+    cr_assert_eq(sample("sherwood_refused_operations_total"), (double)table->refused);
+    cr_assert_eq(sample("sherwood_evictions_total"), (double)table->evicted);
+    cr_assert_eq(sample("sherwood_cache_refused_total"), (double)table->not_admitted);
+    cr_assert_eq(sample("sherwood_db_keys"), 256);
+    cr_assert_eq(sample("sherwood_expiring_keys"), 31);
+    cr_assert_eq(sample("sherwood_expired_total"), 32);
+    cr_assert_eq(sample("sherwood_clock_steps_total"), 33);
+    cr_assert_eq(sample("sherwood_table_load_ratio"), 0.25);
+    cr_assert_eq(sample("sherwood_table_max_load_ratio"), 0.875);
+    cr_assert_eq(sample("sherwood_table_capacity_slots"), 1024);
+    cr_assert_eq(sample("sherwood_table_max_capacity_slots"), 65536);
+    cr_assert_eq(sample("sherwood_table_occupied_max"), 870);
+    cr_assert_eq(sample("sherwood_table_bytes"), 3 << 20);
+    cr_assert_eq(sample("sherwood_table_unused_bytes"), 5 << 20);
+    cr_assert_eq(sample("sherwood_table_growths_total"), 6);
+    cr_assert_eq(sample("sherwood_table_resizes_total"), 8);
+    cr_assert_eq(sample("sherwood_table_resize_failures_total"), 9);
+    cr_assert_eq(sample("sherwood_connected_clients"), 5);
+    cr_assert_eq(sample("process_cpu_seconds_total"), 1.75);
 }
 
 Test(metrics, series_are_there_from_the_start)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    struct page full, zero;
-    fill_distinct_stats(&config, &snapshot);
-    render(&snapshot, false, &full);
+    render(false);
+    const size_t full = page.count;
     memset(&snapshot.counters, 0, sizeof(snapshot.counters));
     memset(&snapshot.stats, 0, sizeof(snapshot.stats));
-    render(&snapshot, false, &zero);
-    cr_assert_eq(full.count, zero.count);
-    free(full.text);
-    free(zero.text);
+    render(false);
+    cr_assert_eq(page.count, full);
 }
 
 Test(metrics, labels_are_escaped)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    struct page page;
-    fill_distinct_stats(&config, &snapshot);
-    render(&snapshot, false, &page);
-    cr_assert_eq(sample(&page,
-                        "sherwood_build_info{version=\"" SHERWOOD_VERSION "\",backend=\"cpu\","
+    render(false);
+    cr_assert_eq(sample("sherwood_build_info{version=\"" SHERWOOD_VERSION "\",backend=\"cpu\","
                         "backend_reason=\"a \\\"quoted\\\\reason\\\"\\nof two lines\","
                         "engine=\"robin_hood\",key_bits=\"64\"}"),
                  1);
-    free(page.text);
 }
 
 /* Buckets ascend and accumulate; +Inf is the count. */
-static void check_histogram(const struct page *page, const char *name, double scale)
+static void check_histogram(const char *name, double scale)
 {
     char prefix[96], series[128];
     double bound_before = -1, value_before = 0;
     unsigned buckets = 0;
     snprintf(prefix, sizeof(prefix), "%s_bucket{le=\"", name);
-    for (size_t i = 0; i < page->count; i++) {
-        if (strncmp(page->lines[i], prefix, strlen(prefix)) != 0) {
+    for (size_t i = 0; i < page.count; i++) {
+        if (strncmp(page.lines[i], prefix, strlen(prefix)) != 0) {
             continue;
         }
-        const char *bound = page->lines[i] + strlen(prefix);
+        const char *bound = page.lines[i] + strlen(prefix);
         double value = strtod(strchr(bound, ' '), NULL);
         cr_assert_geq(value, value_before);
         cr_assert_gt(strtod(bound, NULL), bound_before); /* strtod reads +Inf */
@@ -292,26 +271,20 @@ static void check_histogram(const struct page *page, const char *name, double sc
     }
     cr_assert_eq(buckets, SW_HISTOGRAM_BUCKETS);
     snprintf(series, sizeof(series), "%s_bucket{le=\"+Inf\"}", name);
-    cr_assert_eq(sample(page, series), value_before);
+    cr_assert_eq(sample(series), value_before);
     snprintf(series, sizeof(series), "%s_count", name);
-    cr_assert_eq(sample(page, series), value_before);
+    cr_assert_eq(sample(series), value_before);
 }
 
 Test(metrics, histograms_add_up)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
-    struct page page;
-    fill_distinct_stats(&config, &snapshot);
     snapshot.counters.batch_us_sum = 12000034;
     for (int openmetrics = 0; openmetrics < 2; openmetrics++) {
-        render(&snapshot, openmetrics == 1, &page);
-        check_histogram(&page, "sherwood_batch_size", 1);
-        check_histogram(&page, "sherwood_batch_duration_seconds", 1e-6);
-        cr_assert_eq(sample(&page, "sherwood_batch_size_sum"),
-                     (double)snapshot.counters.batch_operations);
-        cr_assert_float_eq(sample(&page, "sherwood_batch_duration_seconds_sum"), 12.000034, 1e-9);
-        free(page.text);
+        render(openmetrics == 1);
+        check_histogram("sherwood_batch_size", 1);
+        check_histogram("sherwood_batch_duration_seconds", 1e-6);
+        cr_assert_eq(sample("sherwood_batch_size_sum"), (double)snapshot.counters.batch_operations);
+        cr_assert_float_eq(sample("sherwood_batch_duration_seconds_sum"), 12.000034, 1e-9);
     }
 }
 
@@ -328,11 +301,8 @@ Test(metrics, buckets_hold_what_their_bounds_say)
 
 Test(metrics, counters_are_added)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
     struct sw_loop_counters sum = {0};
     const uint64_t *from = (const uint64_t *)&snapshot.counters;
-    fill_distinct_stats(&config, &snapshot);
     sw_loop_counters_add(&sum, &snapshot.counters);
     sw_loop_counters_add(&sum, &snapshot.counters);
     for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); i++) {
@@ -342,10 +312,7 @@ Test(metrics, counters_are_added)
 
 Test(metrics, promtool_finds_nothing)
 {
-    struct sw_config config;
-    struct sw_server_stats snapshot;
     struct sw_text text;
-    fill_distinct_stats(&config, &snapshot);
     if (system("command -v promtool >/dev/null") != 0) {
         cr_skip_test("promtool is not installed");
     }

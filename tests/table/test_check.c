@@ -19,159 +19,141 @@ static const struct sw_geometry geometry = {.buckets = BUCKETS,
                                             .stash_max = 4,
                                             .slots_total = SLOTS};
 
-struct planted {
+static struct {
     struct sw_slot_s64 slots[SLOTS];
     struct sw_state state;
-};
+} planted;
 
-static void put(struct planted *planted, uint32_t bucket, uint32_t slot, uint32_t m)
+static void put(uint32_t bucket, uint32_t slot, uint32_t m)
 {
-    planted->slots[bucket * SW_BUCKET_SLOTS + slot] = (struct sw_slot_s64){.value = 7, .m = m};
-    planted->state.occupied++;
+    planted.slots[bucket * SW_BUCKET_SLOTS + slot] = (struct sw_slot_s64){.value = 7, .m = m};
+    planted.state.occupied++;
 }
 
 /* Bucket 3 is full and bucket 4 holds one displaced entry and one at home. */
-static void plant(struct planted *planted)
+static void plant(void)
 {
-    memset(planted->slots, 0xFF, sizeof(planted->slots));
-    memset(&planted->state, 0, sizeof(planted->state));
+    memset(planted.slots, 0xFF, sizeof(planted.slots));
+    memset(&planted.state, 0, sizeof(planted.state));
     for (uint32_t i = 0; i < SW_BUCKET_SLOTS; i++) {
-        put(planted, 3, (i + 1) % SW_BUCKET_SLOTS, 0x30000000 + 4 * i);
+        put(3, (i + 1) % SW_BUCKET_SLOTS, 0x30000000 + 4 * i);
     }
-    put(planted, 4, SW_BUCKET_SLOTS - 1, 0x30000100);
-    put(planted, 4, 0, 0x40000000);
+    put(4, SW_BUCKET_SLOTS - 1, 0x30000100);
+    put(4, 0, 0x40000000);
 }
 
-static void finds(struct planted *planted, const char *rule)
+TestSuite(check, .init = plant);
+
+static void finds(const char *rule)
 {
     char violation[256];
-    int status = sw_check_slots(64, &geometry, &planted->state, planted->slots, violation,
-                                sizeof(violation));
+    int status =
+        sw_check_slots(64, &geometry, &planted.state, planted.slots, violation, sizeof(violation));
     if (rule == NULL) {
         cr_assert_eq(status, SW_OK, "%s", violation);
         return;
     }
     cr_assert_eq(status, SW_E_INVALID, "%s was not found", rule);
     cr_assert_eq(strncmp(violation, rule, strlen(rule)), 0, "not %s, but %s", rule, violation);
-    cr_assert_eq(sw_check_slots(64, &geometry, &planted->state, planted->slots, NULL, 0),
+    cr_assert_eq(sw_check_slots(64, &geometry, &planted.state, planted.slots, NULL, 0),
                  SW_E_INVALID);
 }
 
 Test(check, healthy)
 {
-    struct planted planted;
-    plant(&planted);
-    finds(&planted, NULL);
-    put(&planted, BUCKETS + CAP, 0, 0x31000000); /* in the stash */
+    finds(NULL);
+    put(BUCKETS + CAP, 0, 0x31000000); /* in the stash */
     planted.state.stash_occupied = 1;
     planted.state.side_present = 1;
     planted.state.occupied++;
-    finds(&planted, NULL);
+    finds(NULL);
 }
 
 Test(check, order_of_buckets)
 {
-    struct planted planted;
-    plant(&planted);
-    put(&planted, 4, 1, 0x30000002);
-    finds(&planted, "I1");
+    put(4, 1, 0x30000002);
+    finds("I1");
 }
 
 Test(check, twins_in_a_bucket)
 {
-    struct planted planted;
-    plant(&planted);
-    put(&planted, 4, 1, 0x40000000);
-    finds(&planted, "I2");
+    put(4, 1, 0x40000000);
+    finds("I2");
 }
 
 Test(check, twins_in_main_and_stash)
 {
-    struct planted planted;
-    plant(&planted);
-    put(&planted, BUCKETS + CAP, 0, 0x30000100);
+    put(BUCKETS + CAP, 0, 0x30000100);
     planted.state.stash_occupied = 1;
-    finds(&planted, "I2");
+    finds("I2");
 }
 
 Test(check, before_its_home)
 {
-    struct planted planted;
-    plant(&planted);
-    put(&planted, 6, 1, 0x70000000);
-    finds(&planted, "I3");
+    put(6, 1, 0x70000000);
+    finds("I3");
 }
 
 Test(check, past_the_cap)
 {
-    struct planted planted;
-    plant(&planted);
     for (uint32_t b = 8; b < 11; b++) {
         for (uint32_t i = 0; i < SW_BUCKET_SLOTS; i++) {
-            put(&planted, b, i, 0x80000000 + b * SW_BUCKET_SLOTS + i);
+            put(b, i, 0x80000000 + b * SW_BUCKET_SLOTS + i);
         }
     }
-    finds(&planted, NULL);
-    put(&planted, 11, 0, 0x80000100);
-    finds(&planted, "I3");
+    finds(NULL);
+    put(11, 0, 0x80000100);
+    finds("I3");
 }
 
 Test(check, gap_before_a_displaced_entry)
 {
-    struct planted planted;
-    plant(&planted);
     memset(&planted.slots[3 * SW_BUCKET_SLOTS + 1], 0xFF, sizeof(planted.slots[0]));
     planted.state.occupied--;
-    finds(&planted, "I4");
+    finds("I4");
 }
 
 Test(check, value_in_an_empty_slot)
 {
-    struct planted planted;
-    plant(&planted);
     planted.slots[SLOTS - 1].value = 0;
-    finds(&planted, "I5");
+    finds("I5");
 }
 
 Test(check, counts)
 {
-    struct planted planted;
-    plant(&planted);
     planted.state.occupied++;
-    finds(&planted, "I6");
+    finds("I6");
     planted.state.side_present = 1;
-    finds(&planted, NULL);
+    finds(NULL);
     planted.state.side_present = 2;
     planted.state.occupied++;
-    finds(&planted, "I6");
-    plant(&planted);
+    finds("I6");
+    plant();
     planted.state.stash_occupied = 1;
-    finds(&planted, "I6");
+    finds("I6");
 }
 
 /* A hole counts as full. It has no entry, and none may be in bucket 0 or beside a used stash. */
 Test(check, holes)
 {
-    struct planted planted;
     const uint32_t removed = 3 * SW_BUCKET_SLOTS + 1;
-    plant(&planted);
     planted.slots[removed] = (struct sw_slot_s64){0};
     planted.state.occupied--;
-    finds(&planted, "I3");
+    finds("I3");
     planted.state.holes = 1;
-    finds(&planted, NULL);
+    finds(NULL);
     planted.state.holes = 2;
-    finds(&planted, "I6");
+    finds("I6");
     planted.state.holes = 1;
-    put(&planted, BUCKETS + CAP, 0, 0x31000000);
+    put(BUCKETS + CAP, 0, 0x31000000);
     planted.state.stash_occupied = 1;
-    finds(&planted, "I7");
-    plant(&planted);
-    put(&planted, 0, 0, 0);
-    put(&planted, 0, 1, 1);
-    finds(&planted, NULL);
+    finds("I7");
+    plant();
+    put(0, 0, 0);
+    put(0, 1, 1);
+    finds(NULL);
     planted.state.holes = 1;
-    finds(&planted, "I6");
+    finds("I6");
 }
 
 /* The same scanner for the other width. */
