@@ -23,7 +23,7 @@
 #define ARGUMENTS_MAX 300
 #define TABLE_KEYS 256
 
-struct fixture {
+static struct fixture {
     struct sw_config config;
     struct sw_server_stats facts;
     struct sw_cluster_handle cluster; /* of no cluster */
@@ -40,44 +40,45 @@ struct fixture {
     struct sw_net net;
     struct sw_users *users;
     struct sw_conn *conn; /* of the session, without a transport */
-};
+} fixture;
 
 static inline void snapshot(void *server, struct sw_server_stats *out)
 {
-    *out = ((struct fixture *)server)->facts;
+    (void)server;
+    *out = fixture.facts;
 }
 
 static inline void note_changes(void *context, const struct sw_live_changes *changes,
                                 const char *who)
 {
-    struct fixture *fixture = context;
-    cr_assert_not_null(strstr(who, fixture->conn->peer.address), "%s", who);
-    fixture->changes = *changes;
+    (void)context;
+    cr_assert_not_null(strstr(who, fixture.conn->peer.address), "%s", who);
+    fixture.changes = *changes;
 }
 
 /* A connection without a user, and the users of a server without options for users. */
-static inline void set_users(struct fixture *fixture)
+static inline void set_users(void)
 {
     const struct sw_users_options options = {
         .catalog = sw_acl_catalog(), .acl_file = "", .requirepass_file = ""};
     char error[SW_USERS_ERROR_BYTES];
-    cr_assert_eq(sw_users_create(&options, &fixture->users, error, sizeof(error)), 0, "%s", error);
-    sw_net_init(&fixture->net, uv_default_loop(), &fixture->config, &fixture->counters,
-                &fixture->budget);
-    sw_net_set_users(&fixture->net, fixture->users, NULL);
-    fixture->net.state_bytes = sizeof(struct sw_resp_conn);
-    fixture->net.clients = &fixture->clients;
-    fixture->net.next_id = 17;
-    fixture->conn = sw_conn_create(&fixture->net, false);
-    strcpy(fixture->conn->peer.address, "127.0.0.1:5000");
-    strcpy(fixture->conn->shown.peer, "127.0.0.1:5000");
-    strcpy(fixture->conn->shown.own, "127.0.0.1:7379");
-    fixture->conn->shown.open_at_ms = sw_session_now_ms();
-    fixture->conn->shown.stats.queued = -1;
-    sw_clients_publish_user(fixture->conn);
-    sw_clients_enter(&fixture->clients, &fixture->conn->shown);
-    sw_conn_login_begin(fixture->conn, -1, true);
-    fixture->admin.users = fixture->users;
+    cr_assert_eq(sw_users_create(&options, &fixture.users, error, sizeof(error)), 0, "%s", error);
+    sw_net_init(&fixture.net, uv_default_loop(), &fixture.config, &fixture.counters,
+                &fixture.budget);
+    sw_net_set_users(&fixture.net, fixture.users, NULL);
+    fixture.net.state_bytes = sizeof(struct sw_resp_conn);
+    fixture.net.clients = &fixture.clients;
+    fixture.net.next_id = 17;
+    fixture.conn = sw_conn_create(&fixture.net, false);
+    strcpy(fixture.conn->peer.address, "127.0.0.1:5000");
+    strcpy(fixture.conn->shown.peer, "127.0.0.1:5000");
+    strcpy(fixture.conn->shown.own, "127.0.0.1:7379");
+    fixture.conn->shown.open_at_ms = sw_session_now_ms();
+    fixture.conn->shown.stats.queued = -1;
+    sw_clients_publish_user(fixture.conn);
+    sw_clients_enter(&fixture.clients, &fixture.conn->shown);
+    sw_conn_login_begin(fixture.conn, -1, true);
+    fixture.admin.users = fixture.users;
 }
 
 /* A table that holds the keys from 0 on. */
@@ -96,45 +97,53 @@ static inline struct sw_table *small_table(void)
     return table;
 }
 
-static inline void setup(struct fixture *fixture)
+static inline void setup(void)
 {
-    fixture->table = small_table();
-    fill_distinct_stats(&fixture->config, &fixture->facts);
-    fixture->config.monitors_max = 0; /* there is no loop that would send them anything */
-    fixture->admin = (struct sw_admin){.config = &fixture->config,
-                                       .table = fixture->table,
-                                       .cluster = &fixture->cluster,
-                                       .snapshot = snapshot,
-                                       .server = fixture,
-                                       .live = &fixture->live,
-                                       .clients = &fixture->clients,
-                                       .timings = &fixture->timings,
-                                       .engine = "robin_hood"};
-    sw_timings_init(&fixture->timings, &fixture->config);
-    sw_live_init(&fixture->live, &fixture->config, false, note_changes, fixture);
-    sw_clients_init(&fixture->clients);
-    set_users(fixture);
-    sw_session_init(&fixture->session, fixture->conn);
-    sw_text_init(&fixture->reply, 1 << 20);
+    memset(&fixture, 0, sizeof(fixture));
+    fixture.table = small_table();
+    fill_distinct_stats(&fixture.config, &fixture.facts);
+    fixture.config.monitors_max = 0; /* there is no loop that would send them anything */
+    fixture.admin = (struct sw_admin){.config = &fixture.config,
+                                      .table = fixture.table,
+                                      .cluster = &fixture.cluster,
+                                      .snapshot = snapshot,
+                                      .server = &fixture,
+                                      .live = &fixture.live,
+                                      .clients = &fixture.clients,
+                                      .timings = &fixture.timings,
+                                      .engine = "robin_hood"};
+    sw_timings_init(&fixture.timings, &fixture.config);
+    sw_live_init(&fixture.live, &fixture.config, false, note_changes, NULL);
+    sw_clients_init(&fixture.clients);
+    set_users();
+    sw_session_init(&fixture.session, fixture.conn);
+    sw_text_init(&fixture.reply, 1 << 20);
 }
 
-static inline void teardown(struct fixture *fixture)
+static inline void teardown(void)
 {
-    sw_conn_login_end(fixture->conn);
-    sw_list_remove(&fixture->conn->link);
-    sw_clients_leave(&fixture->clients, &fixture->conn->shown);
-    free(fixture->conn);
-    sw_net_fini(&fixture->net);
-    sw_users_destroy(fixture->users);
-    sw_clients_fini(&fixture->clients);
-    sw_live_fini(&fixture->live);
-    sw_timings_fini(&fixture->timings);
-    sw_text_fini(&fixture->reply);
-    sw_table_destroy(fixture->table);
+    sw_conn_login_end(fixture.conn);
+    sw_list_remove(&fixture.conn->link);
+    sw_clients_leave(&fixture.clients, &fixture.conn->shown);
+    free(fixture.conn);
+    sw_net_fini(&fixture.net);
+    sw_users_destroy(fixture.users);
+    sw_clients_fini(&fixture.clients);
+    sw_live_fini(&fixture.live);
+    sw_timings_fini(&fixture.timings);
+    sw_text_fini(&fixture.reply);
+    sw_table_destroy(fixture.table);
+}
+
+/* As at the start of a test. */
+static inline void renew(void)
+{
+    teardown();
+    setup();
 }
 
 /* Runs a command of words separated by '|' and returns its reply, valid until the next one. */
-static inline const char *run_command(struct fixture *fixture, const char *line)
+static inline const char *run_command(const char *line)
 {
     static char words[8192];
     struct sw_resp_argument arguments[ARGUMENTS_MAX];
@@ -152,28 +161,26 @@ static inline const char *run_command(struct fixture *fixture, const char *line)
     const struct sw_command *row = sw_command_find(arguments[0].text, arguments[0].size);
     cr_assert_not_null(row, "%s", line);
     cr_assert(sw_command_arity_fits(row, command.count), "%s", line);
-    sw_text_reset(&fixture->reply);
-    sw_admin_run(&fixture->admin, row, &command, &fixture->session, &fixture->reply);
-    cr_assert_not(fixture->reply.failed, "%s", line);
-    sw_text_append(&fixture->reply, "", 1);
-    return fixture->reply.data;
+    sw_text_reset(&fixture.reply);
+    sw_admin_run(&fixture.admin, row, &command, &fixture.session, &fixture.reply);
+    cr_assert_not(fixture.reply.failed, "%s", line);
+    sw_text_append(&fixture.reply, "", 1);
+    return fixture.reply.data;
 }
 
-static inline void expect(struct fixture *fixture, const char *line, const char *wanted)
+static inline void expect(const char *line, const char *wanted)
 {
-    const char *reply = run_command(fixture, line);
+    const char *reply = run_command(line);
     cr_assert_str_eq(reply, wanted, "%s: %s", line, reply);
 }
 
 static inline void expect_rows(const char *const rows[][2], size_t count, bool resp3)
 {
-    struct fixture fixture;
-    setup(&fixture);
+    renew();
     fixture.session.resp3 = resp3;
     for (size_t i = 0; i < count; i++) {
-        expect(&fixture, rows[i][0], rows[i][1]);
+        expect(rows[i][0], rows[i][1]);
     }
-    teardown(&fixture);
 }
 #define EXPECT_ROWS(rows, resp3) expect_rows(rows, sizeof(rows) / sizeof(rows[0]), resp3)
 

@@ -10,6 +10,8 @@
 #define NO_CLUSTER "-ERR This instance has cluster support disabled\r\n"
 #define NOT_INTEGER "-ERR value is not an integer or out of range\r\n"
 
+TestSuite(admin, .init = setup, .fini = teardown);
+
 Test(admin, small_commands)
 {
     static const char *const rows[][2] = {
@@ -62,11 +64,8 @@ Test(admin, small_commands)
 
 Test(admin, quit_and_shutdown)
 {
-    struct fixture fixture;
-    setup(&fixture);
-    expect(&fixture, "QUIT", "+OK\r\n");
+    expect("QUIT", "+OK\r\n");
     cr_assert(fixture.session.close_after_reply);
-    teardown(&fixture);
     static const char *const refused[][2] = {
         {"SHUTDOWN|FOO", SYNTAX},
         {"SHUTDOWN|SAVE|NOSAVE", SYNTAX},
@@ -76,18 +75,16 @@ Test(admin, quit_and_shutdown)
          "-ERR there is no persistence, nothing can be saved: use SHUTDOWN NOSAVE\r\n"},
     };
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        setup(&fixture);
-        expect(&fixture, refused[i][0], refused[i][1]);
+        renew();
+        expect(refused[i][0], refused[i][1]);
         cr_assert_not(fixture.session.shutdown_asked, "%s", refused[i][0]);
-        teardown(&fixture);
     }
     static const char *const taken[] = {"SHUTDOWN", "SHUTDOWN|NOSAVE", "shutdown|now",
                                         "SHUTDOWN|NOSAVE|NOW|FORCE"};
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
-        setup(&fixture);
-        expect(&fixture, taken[i], "");
+        renew();
+        expect(taken[i], "");
         cr_assert(fixture.session.shutdown_asked && fixture.session.close_after_reply);
-        teardown(&fixture);
     }
 }
 
@@ -189,15 +186,13 @@ Test(admin, client)
 
 Test(admin, client_lines)
 {
-    struct fixture fixture;
-    setup(&fixture);
-    run_command(&fixture, "CLIENT|SETNAME|me");
-    run_command(&fixture, "CLIENT|SETINFO|LIB-NAME|lib");
-    run_command(&fixture, "CLIENT|SETINFO|LIB-VER|1.2");
+    run_command("CLIENT|SETNAME|me");
+    run_command("CLIENT|SETINFO|LIB-NAME|lib");
+    run_command("CLIENT|SETINFO|LIB-VER|1.2");
     static const char *const lines[] = {"CLIENT|INFO", "CLIENT|LIST", "CLIENT|LIST|TYPE|NORMAL",
                                         "CLIENT|LIST|ID|16|17"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        const char *reply = run_command(&fixture, lines[i]);
+        const char *reply = run_command(lines[i]);
         size_t size = strtoul(reply + 1, NULL, 10);
         const char *line = strstr(reply, "\r\n") + 2;
         cr_assert_eq(reply[0], '$');
@@ -210,12 +205,11 @@ Test(admin, client_lines)
         cr_assert_not_null(strstr(line, " resp=2 lib-name=lib lib-ver=1.2\n\r\n"));
     }
     sw_session_set_resp3(&fixture.session, true);
-    const char *reply = run_command(&fixture, "CLIENT|INFO");
+    const char *reply = run_command("CLIENT|INFO");
     cr_assert_eq(reply[0], '=');
     cr_assert_not_null(strstr(reply, "\r\ntxt:id=17 "));
     cr_assert_not_null(strstr(reply, " resp=3 "));
-    expect(&fixture, "CLIENT|LIST|ID|18", "=4\r\ntxt:\r\n");
-    teardown(&fixture);
+    expect("CLIENT|LIST|ID|18", "=4\r\ntxt:\r\n");
 }
 
 /* As redis: SKIP drops the next reply and its own, OFF all until ON, ON is always answered. */
@@ -260,9 +254,7 @@ Test(admin, client_reply)
 /* Every command of these kinds has its function, and no other command has one. */
 Test(admin, kinds)
 {
-    struct fixture fixture;
     struct sw_resp_argument words[16];
-    setup(&fixture);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         const struct sw_command *row = sw_command_at((enum sw_command_id)id);
         struct sw_resp_command command = {.arguments = words};
@@ -278,16 +270,13 @@ Test(admin, kinds)
         bool has_one = row->kind == SW_KIND_REPORT || row->kind == SW_KIND_SESSION;
         cr_assert_eq(refused, !has_one, "%s: %s", row->name, fixture.reply.data);
     }
-    teardown(&fixture);
 }
 
 /* A reply is appended; what stood before it stays. */
 Test(admin, appends)
 {
-    struct fixture fixture;
     struct sw_resp_argument word = {(const uint8_t *)"PING", 4};
     struct sw_resp_command command = {.count = 1, .arguments = &word};
-    setup(&fixture);
     for (int i = 0; i < 3; i++) {
         fixture.session.reply_mode = i == 1 ? SW_REPLY_SKIP_NEXT : SW_REPLY_ON;
         sw_admin_run(&fixture.admin, sw_command_at(SW_COMMAND_PING), &command, &fixture.session,
@@ -295,7 +284,6 @@ Test(admin, appends)
     }
     cr_assert_eq(fixture.reply.size, 14);
     cr_assert_arr_eq(fixture.reply.data, "+PONG\r\n+PONG\r\n", 14);
-    teardown(&fixture);
 }
 
 Test(admin, info)
@@ -314,13 +302,10 @@ Test(admin, info)
 
 Test(admin, time)
 {
-    struct fixture fixture;
-    setup(&fixture);
-    const char *reply = run_command(&fixture, "TIME");
+    const char *reply = run_command("TIME");
     unsigned long long seconds = 0, microseconds = 0;
     cr_assert_eq(sscanf(reply, "*2\r\n$%*d\r\n%llu\r\n$%*d\r\n%llu\r\n", &seconds, &microseconds),
                  2);
     cr_assert_gt(seconds, 1700000000ULL);
     cr_assert_lt(microseconds, 1000000ULL);
-    teardown(&fixture);
 }

@@ -18,6 +18,8 @@
     "$5\r\nindex\r\n:1\r\n$9\r\nfind_keys\r\n%2\r\n$4\r\ntype\r\n$5\r\nrange\r\n$4\r\nspec\r\n" \
     "%3\r\n$7\r\nlastkey\r\n:" last "\r\n$7\r\nkeystep\r\n:" step "\r\n$5\r\nlimit\r\n:0\r\n"
 
+TestSuite(admin_server, .init = setup, .fini = teardown);
+
 Test(admin_server, command_info)
 {
     /* The replies for GET and DEL are those of redis 7.0, byte by byte (DEL without its tips). */
@@ -73,25 +75,22 @@ Test(admin_server, command_rest)
         {"COMMAND|NOSUCH", "-ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP.\r\n"},
     };
     EXPECT_ROWS(rows, false);
-    struct fixture fixture;
-    setup(&fixture);
     fixture.session.resp3 = true;
     const char *docs = "%1\r\n$3\r\nttl\r\n%3\r\n$7\r\nsummary\r\n";
-    cr_assert_eq(strncmp(run_command(&fixture, "COMMAND|DOCS|nosuch|ttl"), docs, strlen(docs)), 0);
-    expect(&fixture, "LATENCY|HISTOGRAM|get", "%0\r\n");
+    cr_assert_eq(strncmp(run_command("COMMAND|DOCS|nosuch|ttl"), docs, strlen(docs)), 0);
+    expect("LATENCY|HISTOGRAM|get", "%0\r\n");
     sw_latency_count(&fixture.timings.latency, SW_COMMAND_GET, 3, 5);
     sw_latency_count(&fixture.timings.latency, SW_COMMAND_GET, 100, 2);
-    expect(&fixture, "LATENCY|HISTOGRAM|GET|set",
+    expect("LATENCY|HISTOGRAM|GET|set",
            "%1\r\n$3\r\nget\r\n%2\r\n$5\r\ncalls\r\n:7\r\n$14\r\nhistogram_usec\r\n%2\r\n"
            ":4\r\n:5\r\n:128\r\n:7\r\n");
     char count[32];
     snprintf(count, sizeof(count), ":%d\r\n", SW_COMMAND_COUNT);
-    expect(&fixture, "COMMAND|COUNT", count);
+    expect("COMMAND|COUNT", count);
     snprintf(count, sizeof(count), "*%d\r\n*10\r\n", SW_COMMAND_COUNT);
-    cr_assert_eq(strncmp(run_command(&fixture, "COMMAND"), count, strlen(count)), 0);
+    cr_assert_eq(strncmp(run_command("COMMAND"), count, strlen(count)), 0);
     snprintf(count, sizeof(count), "%%%d\r\n", SW_COMMAND_COUNT);
-    cr_assert_eq(strncmp(run_command(&fixture, "COMMAND|DOCS"), count, strlen(count)), 0);
-    teardown(&fixture);
+    cr_assert_eq(strncmp(run_command("COMMAND|DOCS"), count, strlen(count)), 0);
 }
 
 Test(admin_server, config)
@@ -155,12 +154,10 @@ Test(admin_server, config)
 /* Every option of ours is there, once, and nothing twice. */
 Test(admin_server, config_get_all)
 {
-    struct fixture fixture;
     const char *name = NULL;
     char value[256], wanted[512];
     unsigned options = 0;
-    setup(&fixture);
-    const char *reply = run_command(&fixture, "CONFIG|GET|*");
+    const char *reply = run_command("CONFIG|GET|*");
     for (size_t i = 0; sw_config_get(&fixture.config, i, &name, value, sizeof(value)); i++) {
         snprintf(wanted, sizeof(wanted), "$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(name), name,
                  strlen(value), value);
@@ -172,21 +169,17 @@ Test(admin_server, config_get_all)
         options++;
     }
     cr_assert_gt(options, 25);
-    teardown(&fixture);
 }
 
 Test(admin_server, too_many_patterns)
 {
-    struct fixture fixture;
     char line[1024] = "CONFIG|GET";
-    setup(&fixture);
     for (int i = 0; i < 129; i++) {
         strcat(line, "|x");
     }
-    expect(&fixture, line, "-ERR at most 128 parameters or patterns in one command\r\n");
+    expect(line, "-ERR at most 128 parameters or patterns in one command\r\n");
     line[strlen(line) - 2] = '\0';
-    expect(&fixture, line, "*0\r\n");
-    teardown(&fixture);
+    expect(line, "*0\r\n");
 }
 
 /* Patterns are matched against "port" among all parameters by CONFIG GET. */
@@ -205,28 +198,23 @@ Test(admin_server, globs)
         {"por\\", false},    {"", false},        {"[]port", false},   {"*o*r*", true},
         {"*a*o*r*t", false}, {"p[^]ort", false},
     };
-    struct fixture fixture;
-    setup(&fixture);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char line[64];
         snprintf(line, sizeof(line), "CONFIG|GET|%s", rows[i].pattern);
-        cr_assert_eq(strstr(run_command(&fixture, line), "$4\r\nport\r\n") != NULL, rows[i].matches,
-                     "%s", rows[i].pattern);
+        cr_assert_eq(strstr(run_command(line), "$4\r\nport\r\n") != NULL, rows[i].matches, "%s",
+                     rows[i].pattern);
     }
-    teardown(&fixture);
 }
 
 /* HELP of every command with subcommands: the array has the announced number of lines. */
 Test(admin_server, help)
 {
     static const char *const names[] = {"CLIENT", "COMMAND", "CONFIG", "LATENCY", "SLOWLOG"};
-    struct fixture fixture;
-    setup(&fixture);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char line[32], first[96];
         unsigned lines = 0;
         snprintf(line, sizeof(line), "%s|HELP", names[i]);
-        const char *reply = run_command(&fixture, line);
+        const char *reply = run_command(line);
         snprintf(first, sizeof(first),
                  "\r\n+%s <subcommand> [<arg> [value] [opt] ...]. "
                  "Subcommands are:\r\n",
@@ -237,26 +225,22 @@ Test(admin_server, help)
         }
         cr_assert_eq(strtoul(reply + 1, NULL, 10), lines);
     }
-    teardown(&fixture);
 }
 
 /* The list has no command that the engine lacks. */
 Test(admin_server, commands_an_engine_lacks)
 {
-    struct fixture fixture;
     char count[32];
-    setup(&fixture);
     fixture.admin.unsupported.has[SW_COMMAND_SCAN] = true;
     fixture.admin.unsupported.has[SW_COMMAND_RESIZE] = true;
     snprintf(count, sizeof(count), ":%d\r\n", SW_COMMAND_COUNT - 2);
-    expect(&fixture, "COMMAND|COUNT", count);
-    expect(&fixture, "COMMAND|INFO|scan|resize", "*2\r\n$-1\r\n$-1\r\n");
-    expect(&fixture, "COMMAND|DOCS|scan", "*0\r\n");
-    expect(&fixture, "COMMAND|LIST|FILTERBY|PATTERN|*can", "*0\r\n");
-    const char *all = run_command(&fixture, "COMMAND");
+    expect("COMMAND|COUNT", count);
+    expect("COMMAND|INFO|scan|resize", "*2\r\n$-1\r\n$-1\r\n");
+    expect("COMMAND|DOCS|scan", "*0\r\n");
+    expect("COMMAND|LIST|FILTERBY|PATTERN|*can", "*0\r\n");
+    const char *all = run_command("COMMAND");
     snprintf(count, sizeof(count), "*%d\r\n", SW_COMMAND_COUNT - 2);
     cr_assert_eq(strncmp(all, count, strlen(count)), 0);
     cr_assert_null(strstr(all, "$4\r\nscan\r\n"));
     cr_assert_not_null(strstr(all, "$6\r\nstrlen\r\n"));
-    teardown(&fixture);
 }
