@@ -28,7 +28,7 @@ static void on_lost(void *server)
     ((struct owner *)server)->lost++;
 }
 
-struct fixture {
+static struct {
     struct sw_config config;
     struct sw_table *table;
     struct sw_loop *loop;
@@ -36,38 +36,44 @@ struct fixture {
     struct sw_live live;
     struct sw_timings timings;
     struct owner owner;
-};
+} fixture;
 
-static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
+static void tear_down(void)
 {
-    *fixture = (struct fixture){0};
-    small_config(&fixture->config, 1024);
-    fixture->config.engine = engine;
-    fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
-    fixture->table = open_table(&fixture->config);
-    sw_timings_init(&fixture->timings, &fixture->config);
-    sw_live_init(&fixture->live, &fixture->config, false, no_changes, fixture);
-    const struct sw_loop_owner owner = {.server = &fixture->owner,
+    if (fixture.loop != NULL) {
+        close_loop(fixture.loop);
+        sw_timings_fini(&fixture.timings);
+        sw_table_destroy(fixture.table);
+    }
+    fixture.loop = NULL;
+}
+
+static void set_up_engine(enum sw_engine engine)
+{
+    tear_down();
+    memset(&fixture, 0, sizeof(fixture));
+    small_config(&fixture.config, 1024);
+    fixture.config.engine = engine;
+    fixture.config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
+    fixture.table = open_table(&fixture.config);
+    sw_timings_init(&fixture.timings, &fixture.config);
+    sw_live_init(&fixture.live, &fixture.config, false, no_changes, &fixture);
+    const struct sw_loop_owner owner = {.server = &fixture.owner,
                                         .snapshot = no_snapshot,
                                         .stop = on_stop,
                                         .device_lost = on_lost,
-                                        .input_budget = &fixture->budget,
-                                        .live = &fixture->live,
-                                        .timings = &fixture->timings};
-    fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
+                                        .input_budget = &fixture.budget,
+                                        .live = &fixture.live,
+                                        .timings = &fixture.timings};
+    fixture.loop = open_loop(&fixture.config, fixture.table, &owner, 0, 1);
 }
 
-static void set_up(struct fixture *fixture)
+static void set_up(void)
 {
-    set_up_engine(fixture, SW_ENGINE_ROBIN_HOOD);
+    set_up_engine(SW_ENGINE_ROBIN_HOOD);
 }
 
-static void tear_down(struct fixture *fixture)
-{
-    close_loop(fixture->loop);
-    sw_timings_fini(&fixture->timings);
-    sw_table_destroy(fixture->table);
-}
+TestSuite(loop, .fini = tear_down);
 
 /* The loop's engine lacks these commands, those that need one of `operations`, and no others. */
 static void expect_lacking(const struct sw_loop *loop, uint64_t operations,
@@ -109,8 +115,7 @@ static void expect_all_but(const struct sw_loop *loop, uint64_t operations,
 
 Test(loop, knows_what_never_changes_of_the_table)
 {
-    struct fixture fixture;
-    set_up(&fixture);
+    set_up();
     cr_assert_eq(fixture.loop->first.batches.shape.slot_bits, 128);
     cr_assert_eq(fixture.loop->first.batches.shape.key_bytes, 8);
     cr_assert_eq(fixture.loop->first.batches.shape.value_bytes, 8);
@@ -126,13 +131,11 @@ Test(loop, knows_what_never_changes_of_the_table)
     /* bulk/validate.c refuses SETRANGE, with a sentence about rows */
     expect_all_but(fixture.loop, others & ~SW_OPS_PART, of_caches,
                    sizeof(of_caches) / sizeof(of_caches[0]));
-    tear_down(&fixture);
 }
 
 Test(loop, knows_what_a_cache_has)
 {
-    struct fixture fixture;
-    set_up_engine(&fixture, SW_ENGINE_CACHE);
+    set_up_engine(SW_ENGINE_CACHE);
     const struct sw_table_shape *shape = &fixture.loop->first.batches.shape;
     cr_assert_eq(shape->value_bytes, 64);
     cr_assert_eq(shape->blob_bytes_max, 60);
@@ -149,13 +152,11 @@ Test(loop, knows_what_a_cache_has)
                                                     SW_OPERATION_PERSIST, SW_OPERATION_TTL};
     expect_all_but(fixture.loop, ~SW_OPS_CACHE, unsupported,
                    sizeof(unsupported) / sizeof(unsupported[0]));
-    tear_down(&fixture);
 }
 
 Test(loop, knows_what_a_cuckoo_table_has)
 {
-    struct fixture fixture;
-    set_up_engine(&fixture, SW_ENGINE_CUCKOO);
+    set_up_engine(SW_ENGINE_CUCKOO);
     cr_assert_eq(fixture.loop->first.resp.run_data, sw_data_run_integers);
     static const enum sw_command_id commands[] = {
         SW_COMMAND_SCAN,     SW_COMMAND_KEYS,     SW_COMMAND_RANDOMKEY, SW_COMMAND_RESIZE,
@@ -168,14 +169,12 @@ Test(loop, knows_what_a_cuckoo_table_has)
     cr_assert_not(fixture.loop->bulk.table->operations[SW_OPERATION_EXPIRE]);
     cr_assert_not(fixture.loop->bulk.table->operations[SW_OPERATION_TTL]);
     cr_assert(fixture.loop->bulk.table->operations[SW_OPERATION_DELETE]);
-    tear_down(&fixture);
 }
 
 /* Whichever list of flights has lost it. */
 static void lose_device(unsigned which)
 {
-    struct fixture fixture;
-    set_up(&fixture);
+    set_up();
     struct sw_batches *batches = &fixture.loop->first.batches;
     struct sw_flights *const lists[] = {&batches->flights, &batches->write_flights,
                                         &batches->resp_flights};
@@ -186,7 +185,6 @@ static void lose_device(unsigned which)
     cr_assert_eq(fixture.owner.lost, 1);
     cr_assert_eq(fixture.owner.stopped, 0);
     cr_assert_not(lists[which]->device_lost);
-    tear_down(&fixture);
 }
 
 Test(loop, a_lost_device_is_told_once)
@@ -198,49 +196,44 @@ Test(loop, a_lost_device_is_told_once)
 
 Test(loop, nothing_lost_nothing_told)
 {
-    struct fixture fixture;
-    set_up(&fixture);
+    set_up();
     cr_assert_eq(sw_loop_start(fixture.loop), 0);
     sw_loop_stop(fixture.loop);
     sw_loop_join(fixture.loop);
     cr_assert_eq(fixture.owner.lost, 0);
-    tear_down(&fixture);
 }
 
 /* --- several tables
  * ------------------------------------------------------------------------------ */
 
 /* Opens a seat behind the first. sw_seat_fini, then free. */
-static struct sw_seat *open_seat(struct fixture *fixture)
+static struct sw_seat *open_seat(void)
 {
-    const struct sw_served served = {.table = fixture->table, .config = &fixture->config};
+    const struct sw_served served = {.table = fixture.table, .config = &fixture.config};
     struct sw_seat *seat = aligned_alloc(64, (sizeof(*seat) + 63) / 64 * 64);
     cr_assert_not_null(seat);
-    cr_assert_eq(sw_loop_open_seat(fixture->loop, seat, &served), 0);
+    cr_assert_eq(sw_loop_open_seat(fixture.loop, seat, &served), 0);
     return seat;
 }
 
 /* The log wakes a loop for a seat behind the first as well: its replies wait for the log. */
 Test(loop, the_log_wakes_a_loop_for_each_of_its_tables)
 {
-    struct fixture fixture;
-    set_up(&fixture);
-    struct sw_seat *seat = open_seat(&fixture);
+    set_up();
+    struct sw_seat *seat = open_seat();
     const uint64_t *waits = seat->batches.waits_for_log;
     __atomic_store_n(seat->batches.waits_for_log, 1, __ATOMIC_SEQ_CST);
     sw_loop_log_moved(fixture.loop);
     cr_assert_eq(__atomic_load_n(waits, __ATOMIC_SEQ_CST), 0, "the log has not woken the loop");
     sw_seat_fini(seat);
     free(seat);
-    tear_down(&fixture);
 }
 
 /* A loop is alive while it is inside a submit to any of its tables, which may grow there. */
 Test(loop, a_submit_to_another_table_is_alive)
 {
-    struct fixture fixture;
-    set_up(&fixture);
-    struct sw_seat *seat = open_seat(&fixture);
+    set_up();
+    struct sw_seat *seat = open_seat();
     struct sw_served_loop of_loop = {.seat = seat};
     const struct sw_served served = {.loops = &of_loop};
     const struct sw_tables_owner owner = {.server = NULL};
@@ -255,7 +248,6 @@ Test(loop, a_submit_to_another_table_is_alive)
     sw_tables_destroy(tables);
     sw_seat_fini(seat);
     free(seat);
-    tear_down(&fixture);
 }
 
 /* --- a long iteration
@@ -288,11 +280,10 @@ static void wait_until_read(const struct sw_loop *loop, uint64_t bytes)
 static bool is_answered_after_a_block(void)
 {
     static const char request[] = "*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n";
-    struct fixture fixture;
     uv_async_t blocker;
     int sockets[2];
     char reply[64] = "";
-    set_up(&fixture);
+    set_up();
     fixture.budget.bytes_max = 1 << 20;
     fixture.config.request_timeout_ms = 1200;
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
@@ -319,7 +310,6 @@ static bool is_answered_after_a_block(void)
     close(sockets[1]);
     sw_loop_stop(fixture.loop);
     sw_loop_join(fixture.loop);
-    tear_down(&fixture);
     return on_time;
 }
 
