@@ -12,31 +12,32 @@
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 
+static struct image first, second, third;
+static const struct image *const images[] = {&first, &second, &third};
+static struct verdict verdict;
+
 /* Two segments: 1 is full and sealed, 2 holds some writes, a sync between them, and `last`. */
-static void two_segments(struct image *first, struct image *second, enum sw_wal_kind last)
+static void two_segments(enum sw_wal_kind last)
 {
-    begin_segment(first, 1, 1, 0);
+    begin_segment(&first, 1, 1, 0);
     for (uint32_t i = 0; i < 6; i++) {
-        put_write(first, 1 + i * 5, i < 3 ? 0 : 3);
-        first->at = i == 2 ? sw_wal_align(first->at, SW_WAL_PAGE) : first->at;
+        put_write(&first, 1 + i * 5, i < 3 ? 0 : 3);
+        first.at = i == 2 ? sw_wal_align(first.at, SW_WAL_PAGE) : first.at;
     }
-    put_other(first, SW_WAL_SEAL, 3);
-    begin_segment(second, 2, 7, 6);
+    put_other(&first, SW_WAL_SEAL, 3);
+    begin_segment(&second, 2, 7, 6);
     for (uint32_t i = 0; i < 7; i++) {
-        put_write(second, 1 + i * 3, i < 4 ? 6 : 10);
-        second->at = i == 3 ? sw_wal_align(second->at, SW_WAL_PAGE) : second->at;
+        put_write(&second, 1 + i * 3, i < 4 ? 6 : 10);
+        second.at = i == 3 ? sw_wal_align(second.at, SW_WAL_PAGE) : second.at;
     }
     if (last != SW_WAL_OPERATIONS) {
-        put_other(second, last, 13);
+        put_other(&second, last, 13);
     }
 }
 
 Test(wal_read, a_log_is_read_to_its_end)
 {
-    static struct image first, second;
-    const struct image *images[] = {&first, &second};
-    struct verdict verdict;
-    two_segments(&first, &second, SW_WAL_OPERATIONS);
+    two_segments(SW_WAL_OPERATIONS);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert(verdict.starts, "%s", verdict.refusal);
     cr_assert_eq(verdict.plan.end, 13);
@@ -53,27 +54,26 @@ Test(wal_read, a_log_is_read_to_its_end)
  * prefix that lacks durable writes. */
 Test(wal_read, a_cut_at_any_byte)
 {
-    static struct image first, second, cut;
-    const struct image *whole[] = {&first, &second}, *images[] = {&first, &cut};
-    struct verdict verdict;
+    static struct image cut;
+    const struct image *shortened[] = {&first, &cut};
     uint64_t end = 0;
-    two_segments(&first, &second, SW_WAL_OPERATIONS);
+    two_segments(SW_WAL_OPERATIONS);
     const uint64_t share = tested_share(), cuts = second.at - SW_WAL_HEADER_BYTES;
     for (uint64_t size = SW_WAL_HEADER_BYTES + cuts % share; size <= second.at; size += share) {
         cut = second;
         memset(cut.bytes + size, 0, SEGMENT_BYTES - size);
-        judge(&verdict, whole, 2, size, 0);
+        judge(&verdict, images, 2, size, 0);
         uint64_t cut_end = verdict.plan.end;
-        judge(&verdict, images, 2, SEGMENT_BYTES, 0);
+        judge(&verdict, shortened, 2, SEGMENT_BYTES, 0);
         cr_assert(verdict.plan.end >= cut_end); /* zeros may be what was written there */
         cr_assert(cut_end >= end && cut_end >= 6 && cut_end <= 13);
         cr_assert_eq(verdict.starts, verdict.plan.end >= verdict.plan.evidence);
-        assert_prefix(&verdict, images, SEGMENT_BYTES, 2);
+        assert_prefix(&verdict, shortened, SEGMENT_BYTES, 2);
         end = cut_end;
     }
     cr_assert_eq(end, 13);
     for (uint64_t size = 0; size < SW_WAL_HEADER_BYTES; size += 64) { /* no header, no start */
-        judge(&verdict, whole, 2, size, 0);
+        judge(&verdict, images, 2, size, 0);
         cr_assert_not(verdict.starts);
     }
 }
@@ -82,12 +82,9 @@ Test(wal_read, a_cut_at_any_byte)
  * the start finds a change of any byte that matters. */
 Test(wal_read, a_flip_of_any_byte)
 {
-    static struct image first, second;
-    const struct image *images[] = {&first, &second};
-    struct verdict verdict;
     struct random random = random_of(0);
     uint64_t flip = 1 + random_below(&random, 255), found = 0;
-    two_segments(&first, &second, SW_WAL_END);
+    two_segments(SW_WAL_END);
     const uint64_t share = tested_share(), begin_at = random_below(&random, share);
     for (uint64_t at = begin_at; at < first.at + second.at; at += share) {
         struct image *image = at < first.at ? &first : &second;
@@ -106,9 +103,6 @@ Test(wal_read, a_flip_of_any_byte)
 /* The later segment wins: 1, 2 and 3 were written, 2 was lost, and a start copied the rest. */
 Test(wal_read, a_later_segment_replaces_what_it_overlaps)
 {
-    static struct image first, second;
-    const struct image *images[] = {&first, &second};
-    struct verdict verdict;
     begin_segment(&first, 1, 1, 0);
     for (int i = 0; i < 5; i++) {
         put_write(&first, 2, 0);
@@ -126,9 +120,6 @@ Test(wal_read, a_later_segment_replaces_what_it_overlaps)
 /* The rule of gap_skips: a segment behind a gap is passed over, one that closes it is taken. */
 Test(wal_read, a_gap_is_closed_by_a_later_segment)
 {
-    static struct image first, second, third;
-    const struct image *images[] = {&first, &second, &third};
-    struct verdict verdict;
     begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
     begin_segment(&second, 2, 4, 0);
@@ -151,9 +142,6 @@ Test(wal_read, a_gap_is_closed_by_a_later_segment)
 /* The start that cuts a torn tail reports it, and later starts do not. */
 Test(wal_read, what_an_earlier_start_has_cut_is_not_torn)
 {
-    static struct image first, second;
-    const struct image *images[] = {&first, &second};
-    struct verdict verdict;
     begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
     uint64_t torn = first.at;
@@ -173,15 +161,12 @@ Test(wal_read, what_an_earlier_start_has_cut_is_not_torn)
 /* The rule of witness_exact: damage counts by what is known of it. */
 Test(wal_read, what_was_never_durable_may_be_gone)
 {
-    static struct image first;
-    const struct image *images[] = {&first};
-    struct verdict verdict;
     begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
-    uint64_t second = first.at;
+    uint64_t torn = first.at;
     put_write(&first, 2, 0);
     put_write(&first, 2, 0);
-    memset(first.bytes + second, 0, SW_WAL_RECORD_BYTES);
+    memset(first.bytes + torn, 0, SW_WAL_RECORD_BYTES);
     judge(&verdict, images, 1, SEGMENT_BYTES, 0);
     cr_assert(verdict.starts, "%s", verdict.refusal);
     cr_assert_eq(verdict.plan.end, 1);
@@ -197,9 +182,6 @@ Test(wal_read, what_was_never_durable_may_be_gone)
 /* The rule of salt: what an earlier use of the file left is not read. */
 Test(wal_read, records_of_another_salt_are_not_there)
 {
-    static struct image first;
-    const struct image *images[] = {&first};
-    struct verdict verdict;
     begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
     uint64_t stale = first.at;
@@ -214,9 +196,6 @@ Test(wal_read, records_of_another_salt_are_not_there)
 
 Test(wal_read, a_sealed_segment_has_a_follower)
 {
-    static struct image first;
-    const struct image *images[] = {&first};
-    struct verdict verdict;
     begin_segment(&first, 1, 1, 0);
     put_write(&first, 2, 0);
     put_other(&first, SW_WAL_SEAL, 0);
@@ -228,10 +207,7 @@ Test(wal_read, a_sealed_segment_has_a_follower)
 
 Test(wal_read, headers_of_another_log_shape_or_name)
 {
-    static struct image first, second;
-    const struct image *images[] = {&first, &second};
-    struct verdict verdict;
-    two_segments(&first, &second, SW_WAL_OPERATIONS);
+    two_segments(SW_WAL_OPERATIONS);
     second.header.log_id[0]++;
     sw_wal_segment_encode(&second.header, second.bytes);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
@@ -275,8 +251,6 @@ Test(wal_read, headers_of_another_log_shape_or_name)
  * The start is refused: the record may hold a write. */
 Test(wal_read, a_record_of_a_later_version)
 {
-    static struct image image;
-    const struct image *images[] = {&image};
     const struct {
         enum sw_wal_kind kind;
         uint16_t flags;
@@ -286,13 +260,12 @@ Test(wal_read, a_record_of_a_later_version)
         {(enum sw_wal_kind)(SW_WAL_CATALOG + 1), 0, false},
         {SW_WAL_MARK, 0x8000, false},
     };
-    struct verdict verdict;
     for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
-        begin_segment(&image, 1, 1, 0);
-        put_write(&image, 2, 0);
+        begin_segment(&first, 1, 1, 0);
+        put_write(&first, 2, 0);
         struct sw_wal_record record = {
             .kind = records[i].kind, .flags = records[i].flags, .sequence = 1};
-        put_record(&image, &record, 1);
+        put_record(&first, &record, 1);
         judge(&verdict, images, 1, SEGMENT_BYTES, 0);
         cr_assert_eq(verdict.starts, records[i].starts, "record %zu: %s", i, verdict.refusal);
         cr_assert(verdict.starts ||
@@ -306,14 +279,11 @@ Test(wal_read, a_record_of_a_later_version)
  * read with the segment, so it must be within the record. */
 Test(wal_read, a_message_is_within_its_record)
 {
-    static struct image image;
-    const struct image *images[] = {&image};
-    struct verdict verdict;
     for (uint32_t kind = SW_WAL_CHANGE; kind <= SW_WAL_CATALOG; kind++) {
-        begin_segment(&image, 1, 1, 0);
-        put_write(&image, 2, 0);
-        image.next -= kind == SW_WAL_CATALOG;
-        put_short(&image, (enum sw_wal_kind)kind, 2, SEGMENT_BYTES * 2);
+        begin_segment(&first, 1, 1, 0);
+        put_write(&first, 2, 0);
+        first.next -= kind == SW_WAL_CATALOG;
+        put_short(&first, (enum sw_wal_kind)kind, 2, SEGMENT_BYTES * 2);
         judge(&verdict, images, 1, SEGMENT_BYTES, 0);
         cr_assert_not(verdict.starts, "kind %u", kind);
         cr_assert_eq(verdict.found[0].run.last, 1, "kind %u", kind);
@@ -322,14 +292,14 @@ Test(wal_read, a_message_is_within_its_record)
 
 Test(wal_read, a_first_segment_has_a_number)
 {
-    struct sw_wal_first first = {.number = 7, .wall_us = 9}, again;
+    struct sw_wal_first mark = {.number = 7, .wall_us = 9}, again;
     char text[SW_WAL_FIRST_BYTES];
-    sw_wal_first_encode(&first, text);
+    sw_wal_first_encode(&mark, text);
     cr_assert(sw_wal_first_decode(text, &again));
     cr_assert(again.number == 7 && again.wall_us == 9);
     text[strlen(text) - 1] = '\0';
     cr_assert_not(sw_wal_first_decode(text, &again), "it is shorter");
-    first.number = 0;
-    sw_wal_first_encode(&first, text);
+    mark.number = 0;
+    sw_wal_first_encode(&mark, text);
     cr_assert_not(sw_wal_first_decode(text, &again), "no segment has the number 0");
 }
