@@ -20,8 +20,7 @@
 #define RUN_KEYS 65536
 /* The library gives up a part after this many refusals. */
 #define ATTEMPTS_MAX 16
-/* The same for refusals because a slot is being handed over: about half a minute. */
-#define FROZEN_MAX 160
+#define FROZEN_MAX 160 /* refusals of a slot that is handed over: about half a minute */
 /* The library gives up a part without a connection to its shard after this many attempts. */
 #define LOST_MAX 2
 /* A client waits for a random time up to this before it loads a topology, so that not all clients
@@ -48,9 +47,9 @@ static struct sw_client_cluster_request *acquire_request(struct sherwood *client
         request->call = NULL;
         request->key_bytes = client->table->server.key_bytes;
         request->value_bytes = client->table->server.value_bytes;
-        request->open = 0;
         request->status = SHERWOOD_OK;
-        request->hits = request->overflows = 0;
+        request->hits = request->overflows = request->open = 0;
+        request->trace = client->trace;
     }
     return request;
 }
@@ -167,6 +166,7 @@ static struct sw_client_frame frame_of(struct sw_client_shard_request *part, uin
         .done = receive_part,
         .owner = part,
         .second = request->answers_found != NULL ? part->found : NULL,
+        .trace = &request->trace,
         .times_ms = part->times_ms,
         .pieces = &part->piece,
         .pieces_count = 1,

@@ -81,6 +81,12 @@ struct sw_client_flight {
     uint64_t call_at; /* index of the frame's first key in the call */
 };
 
+/* The trace context of requests, if they have one. */
+struct sw_client_trace {
+    bool is_set;
+    struct sw_trace context;
+};
+
 /* The fields of struct sw_request that only some operations use. */
 struct sw_client_details {
     uint32_t scale_bits, operand_type;  /* of ADD */
@@ -116,7 +122,8 @@ struct sw_client_frame {
     const struct sherwood_segment *segments; /* if the header has_segments */
     uint32_t segments_count;
     bool is_constant;
-    const uint64_t *times_ms; /* times of the keys, if the header has_times */
+    const struct sw_client_trace *trace; /* NULL: that of the handle */
+    const uint64_t *times_ms;            /* times of the keys, if the header has_times */
     struct sherwood_cache *cache;
     uint64_t cache_at, cache_keys;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */

@@ -51,8 +51,7 @@ struct sherwood {
     bool has_cursors; /* a scan of this handle has not ended, or the caller vouches for cursors */
     uint32_t connections_made; /* since the handle was made */
 
-    bool has_trace; /* requests are sent with `trace` */
-    struct sw_trace trace;
+    struct sw_client_trace trace; /* of the requests that follow */
 
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
     uint64_t incarnation; /* id of the server's log; 0: the server does not log writes */

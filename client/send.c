@@ -91,9 +91,9 @@ struct sw_client_flight *sw_client_queue(struct sw_client_connection *connection
     uint64_t body_bytes = flight->segments != NULL    ? sw_client_segments_body(flight)
                           : flight->pieces_count == 0 ? 0
                                                       : sw_request_layout(&flight->header).bytes;
-    const struct sherwood *client = connection->client;
-    int head_bytes =
-        encode_head(flight, frame, client->has_trace ? &client->trace : NULL, body_bytes);
+    const struct sw_client_trace *trace =
+        frame->trace != NULL ? frame->trace : &connection->client->trace;
+    int head_bytes = encode_head(flight, frame, trace->is_set ? &trace->context : NULL, body_bytes);
     if (head_bytes <= 0) {
         sw_client_flight_put_back(connection, flight);
         return NULL;

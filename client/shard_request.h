@@ -54,6 +54,7 @@ struct sw_client_cluster_request {
     bool wants_values;
     bool keeps_values; /* the caller wants the values */
     uint32_t count;
+    struct sw_client_trace trace;         /* the handle's when the request began */
     struct sw_client_details details;     /* its times_ms are the caller's, for all keys */
     uint32_t key_bytes, value_bytes;      /* of the server */
     uint32_t operand_bytes, answer_bytes; /* of an element of the operands, and of `previous` */

@@ -15,7 +15,7 @@ int sherwood_traceparent(struct sherwood *client, const char *traceparent)
         return SHERWOOD_E_INVALID;
     }
     if (traceparent == NULL) {
-        client->has_trace = false;
+        client->trace.is_set = false;
         return SHERWOOD_OK;
     }
     if (!sw_trace_parse(traceparent, &trace)) {
@@ -24,7 +24,6 @@ int sherwood_traceparent(struct sherwood *client, const char *traceparent)
                               "trace-flags in lower-case hex digits, with '-' between them",
                               traceparent);
     }
-    client->trace = trace;
-    client->has_trace = true;
+    client->trace = (struct sw_client_trace){true, trace};
     return SHERWOOD_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/sherwood-cluster.h"
+#include "client/sherwood-trace.h"
 #include "proto/map.h"
 #include "tests/support/fake_server.h"
 
@@ -24,6 +25,7 @@ static struct {
     bool refuses;          /* keys, once: another node is primary */
     atomic_bool closes;    /* behind the next answer to SCAN */
     int topologies;        /* that were requested */
+    atomic_int sampled;    /* frames of GET with a sampled trace context */
     atomic_int increments; /* frames of INCREMENT, which close the connection without an answer */
 } node;
 static struct sherwood *client;
@@ -104,6 +106,7 @@ static bool answer(int fd, const struct sw_request *request)
         break;
     case SW_OPERATION_GET:
         reply = sw_fake_ok(request);
+        node.sampled += request->is_sampled;
         if (node.refuses) {
             node.refuses = false;
             node.is_empty = true;
@@ -206,6 +209,28 @@ Test(cluster_lies, a_lost_answer_is_an_error_and_no_second_increment)
     cr_expect_eq(sherwood_run(client, SHERWOOD_INCREMENT, keys, amounts, 64, values, NULL),
                  SHERWOOD_E_CONNECTION);
     cr_expect_leq(atomic_load(&node.increments), 1 + SHARDS, "at most one frame for each shard");
+}
+
+/* The handle sends a delayed request when the program waits, and may by then have another context.
+ */
+Test(cluster_lies, a_delayed_request_has_the_context_of_its_submission)
+{
+    static const char trace[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    uint64_t key = 1, value;
+    struct sherwood_request request = SHERWOOD_REQUEST_INIT;
+    request.operation = SHERWOOD_GET;
+    request.keys = &key;
+    request.previous = &value;
+    request.count = 1;
+    request.flags = SHERWOOD_DELAY;
+    cr_assert_eq(open_cluster(), SHERWOOD_OK, "%s", text);
+    for (int with = 0; with < 2; with++) {
+        cr_assert_eq(sherwood_traceparent(client, with ? trace : NULL), SHERWOOD_OK);
+        cr_assert_eq(sherwood_submit(client, &request), SHERWOOD_OK, "%s", sherwood_error(client));
+        cr_assert_eq(sherwood_traceparent(client, with ? NULL : trace), SHERWOOD_OK);
+        cr_assert_eq(sherwood_wait(client, &request), SHERWOOD_OK, "%s", sherwood_error(client));
+        cr_expect_eq(node.sampled, with);
+    }
 }
 
 Test(cluster_lies, a_topology_without_shards)
