@@ -144,7 +144,7 @@ print-fuzzers:
 # the large batches of test_parallel.c are in concurrent and changing; sherwood-load's threads are in load/test_run.)
 THREAD_TESTS := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent growth \
   robin_hood combined phase_lock gate watched pool write_combiner combiner_launches many_tables server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n,$(UNIT_TESTS)),$(BUILD)/tests/test_$n))
-THREAD_INTEGRATION := $(patsubst %,tests/integration/test_%.py,rmw watched clients client_pause monitor engines log plans region_attacks cluster replica replica_files ha row_moves shard_moves)
+THREAD_INTEGRATION := $(patsubst %,tests/integration/test_%.py,rmw watched clients client_pause monitor engines log plans region_attacks cluster replica replica_files ha row_moves shard_moves traces)
 # Under AddressSanitizer: the scripts that attack the daemon.
 ADDRESS_INTEGRATION := $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames frame_rmw limits input_memory lifecycle redis_py clients client_pause monitor metrics engines commands transactions scan log tls http_tls regions region_attacks cluster replica)
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration

@@ -55,7 +55,8 @@ static void add_span(const struct sw_bulk *bulk, const struct sw_conn *conn,
     name_table(bulk->net->tables.view, begun->request, span->table);
     copy_cut(span->peer, sizeof(span->peer), conn->peer.address);
     copy_cut(span->own, sizeof(span->own), conn->shown.own);
-    copy_cut(span->message, sizeof(span->message), message);
+    /* the message of WRONG_SHARD has a key of the client, and spans have none */
+    copy_cut(span->message, sizeof(span->message), status == SW_REPLY_WRONG_SHARD ? "" : message);
     if (sw_span_queue_add(queue) % SW_TRACE_BATCH_SPANS == 0) {
         sw_tracer_wake(bulk->owner.tracer);
     }

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The largest retry_after_s. */
+#define SECONDS_MAX 86400
+
 struct sw_http_call {
     struct sw_http_call *next;
     struct sw_http_client *client;
@@ -63,7 +66,8 @@ static void finish(struct sw_http_call *call, CURLcode code)
     if (code == CURLE_OK) {
         curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &answer.status);
         curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
-        answer.retry_after_s = retry_after < UINT32_MAX ? (uint32_t)retry_after : UINT32_MAX;
+        retry_after = retry_after > 0 ? retry_after : 0;
+        answer.retry_after_s = retry_after < SECONDS_MAX ? (uint32_t)retry_after : SECONDS_MAX;
     } else {
         const char *text = call->error[0] != '\0' ? call->error : curl_easy_strerror(code);
         strncpy(error, text, sizeof(error) - 1);

@@ -40,6 +40,7 @@ enum sw_log_kind {
     SW_LOG_WAL,        /* the write-ahead log cannot go on now */
     SW_LOG_ETCD,       /* etcd did not answer */
     SW_LOG_MOVE,       /* a step of a slot migration failed or waits */
+    SW_LOG_TRACE,      /* exports of spans fail, or succeed again */
     SW_LOG_KINDS
 };
 

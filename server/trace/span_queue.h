@@ -29,7 +29,7 @@ struct sw_span {
     char table[SW_FRAME_TABLE_BYTES];    /* name of the place; "": it has no table */
     char peer[SW_SPAN_ADDRESS_BYTES];    /* address of the client, as in struct sw_peer */
     char own[SW_SPAN_ADDRESS_BYTES];     /* the server's, likewise */
-    char message[SW_SPAN_MESSAGE_BYTES]; /* of the reply, cut to fit; "": the status is OK */
+    char message[SW_SPAN_MESSAGE_BYTES]; /* of a reply that is an error, cut to fit; or "" */
 };
 
 struct sw_span_queue {

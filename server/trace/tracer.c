@@ -132,8 +132,9 @@ static void step(struct sw_tracer *tracer)
 static void report_failure(struct sw_tracer *tracer, const char *cause)
 {
     if (!tracer->is_failing) {
-        sw_log(SW_LOG_WARNING, "otlp: cannot export spans to %s: %s; dropping spans until it works",
-               tracer->url, cause);
+        sw_log_limited(SW_LOG_TRACE, SW_LOG_WARNING,
+                       "otlp: cannot export spans to %s: %s; dropping spans until it works",
+                       tracer->url, cause);
     }
     tracer->is_failing = true;
 }
@@ -164,7 +165,8 @@ static void on_answer(void *context, const struct sw_http_answer *answer)
         const uint32_t lost =
             rejected < tracer->body_spans ? (uint32_t)rejected : tracer->body_spans;
         if (tracer->is_failing) {
-            sw_log(SW_LOG_NOTICE, "otlp: exporting spans to %s again", tracer->url);
+            sw_log_limited(SW_LOG_TRACE, SW_LOG_NOTICE, "otlp: exporting spans to %s again",
+                           tracer->url);
         }
         tracer->is_failing = false;
         end_batch(tracer, tracer->body_spans - lost);

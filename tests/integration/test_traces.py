@@ -8,6 +8,7 @@ import tempfile
 import time
 
 import certificates
+import cluster
 import wire
 from collector import Collector, attributes
 from harness import Moves, Server, case, check, equal, eventually, free_port, main, refusal
@@ -83,6 +84,15 @@ def tables_and_sockets():
         equal(attributes(first), {"db.system.name": "sherwood", "db.operation.name": "GET", "db.collection.name": "db1",
                                   "network.transport": "unix"}, "attributes")
         equal(attributes(second)["error.type"], "NO_TABLE", "error.type")
+
+
+@case
+def no_keys():
+    """the span of a key of another node does not have the message of the reply, which names the key"""
+    with Collector() as collector, cluster.nodes(2, "--otlp-endpoint", collector.url) as (one, _), one.connect() as connection:
+        equal(send(connection, wire.frame(wire.GET, [cluster.key_in(8192, 16383)], traceparent=SAMPLED)), [wire.WRONG_SHARD], "status")
+        span = collector.spans(1)[0]
+        equal([span["status"], attributes(span)["error.type"]], [{"code": 2, "message": ""}, "WRONG_SHARD"], "status of the span")
 
 
 @case
