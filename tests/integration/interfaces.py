@@ -60,6 +60,24 @@ class Frames:
         self.connection.close()
 
 
+class Segments(Frames):
+    """Bulk frames with segments: up to three of them, all for the default table."""
+
+    def may_refuse(self, row):
+        return row.name not in wire.READS
+
+    def ask(self, ask):
+        shape, cut = self.shape, sorted({0, len(ask.keys) // 3, len(ask.keys) // 2, len(ask.keys)})
+        parts = [(0, ask.keys[at:end], shape.value_bytes) for at, end in zip(cut, cut[1:])]
+        request = wire.segments_frame(ask.row.number, parts, shape.key_bytes, want_values=self.wants[0],
+                                      want_found=None if self.wants[1] else False)
+        reply = wire.exchange(self.connection, request)
+        if reply.status != wire.OK:
+            return reply.message
+        answers, self.hits, self.overflows = wire.segments_of(reply, parts), reply.hits, reply.overflows
+        return tuple([one for answer in answers for one in answer[i]] if wanted else None for i, wanted in enumerate(self.wants))
+
+
 class Rings(Frames):
     """Records of a ring in shared memory. Records have no expiry times. Half of the GETs ask for a byte for each found bit."""
     takes_times = False

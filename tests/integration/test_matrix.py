@@ -14,7 +14,7 @@ import sys
 
 import wire
 from data_directory import Directory
-from interfaces import Frames, Library, Python, Rings
+from interfaces import Frames, Library, Python, Rings, Segments
 from harness import BUILD, ROOT, Server, Skip, case, check, drawn_seed, equal, main, send_beside
 from matrix import FLOATS, RELEASED, SHAPES, VERBS, WIDTHS, Ask, Table, columns, draw, has, now_ms, pack, same_time
 from matrix_commands import ALL, DONE, POOL, ROWS, by_cli, by_multi, by_one_key, by_resp, sentence, words_of
@@ -172,7 +172,7 @@ def session(server, table, what, interfaces):
 
 def doors_here():
     python = (ROOT / "build/python/lib/sherwood").exists() and importlib.util.find_spec("numpy")
-    return [Frames, Rings, Library] + ([Python] if python else [])
+    return [Frames, Segments, Rings, Library] + ([Python] if python else [])
 
 
 def kept(shape):
@@ -256,7 +256,7 @@ def none_was_left_out():
     if len(sys.argv) > 1:
         raise Skip("not all tables were tried")
     for row in ROWS:
-        interfaces = {"Frames", "Library"} | ({"Rings"} if row.device else set())
+        interfaces = {"Frames", "Library"} | ({"Rings"} if row.device else set()) | ({"Segments"} if row.name in wire.READS else set())
         interfaces |= {"RESP"} if row.acl == "SAME" and row.guard != "SHORTEN" else set()
         by = {interface for interface, name in DONE if name == row.name}
         check(interfaces <= by, f"{row.name} was not carried out by {interfaces - by}")

@@ -10,7 +10,8 @@ import struct
 
 OPERATIONS = pathlib.Path(__file__).resolve().parents[2] / "proto" / "ops" / "operations.h"
 MAGIC = b"\xd5SW\x01"
-MAGIC_TABLES = b"\xd5SW\x02"  # of a request whose table is not 0
+MAGIC_TABLES = b"\xd5SW\x02"  # of a request whose table is not 0, or that has segments
+READS = "GET", "PEEK"  # what segments may do
 ROWS = re.findall(r"^    X\((\w+), (\d+), (\w+), (\w+), (\w+),", OPERATIONS.read_text(encoding="utf-8"), flags=re.M)
 NUMBERS = {name: int(number) for name, number, *_ in ROWS}
 globals().update(NUMBERS)  # GET, SET, ..: what peers have is in tests/proto/test_frame.c
