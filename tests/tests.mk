@@ -87,7 +87,7 @@ $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 
 # tests/instructions/count counts its instructions.
 INSTRUCTIONS := $(BUILD)/tests/instructions/paths
-$(INSTRUCTIONS): $(call obj,tests/instructions/paths.c) $(call archives,server table proto tls cluster)
+$(INSTRUCTIONS): $(call obj,tests/instructions/paths.c tests/support/must.c) $(call archives,server table proto tls cluster)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(SERVER_LIBS)
 
