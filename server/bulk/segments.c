@@ -166,6 +166,7 @@ void sw_bulk_place_segments(struct sw_bulk_frame *frame, const struct sw_frame_s
     }
     assert(answers == (uint8_t *)all);
     frame->segments = all;
+    frame->table = NULL; /* each segment has its own */
     frame->reply_layout = (struct sw_body_layout){.bytes = bytes};
 }
 
