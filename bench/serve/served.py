@@ -27,7 +27,7 @@ from table import tables  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = ("frames32", "clients", "frames64", "null", "cluster", "redis", "engines", "rows")
 # Parts that run only if --parts names them.
-OTHER_PARTS = ("host",)
+OTHER_PARTS = ("host", "tables")
 # The commands that RESP clients send to the daemon without a table.
 NULL_RESP = ("resp_get_p64", "resp_set_p64", "resp_get_p1")
 # Loads of the steps: the fills, the slices that are written and deleted in turn, and the loads of the other engines.
@@ -43,6 +43,9 @@ ROW_ARENA = "256M"
 # The table in host memory: its slots and keys.
 HOST_SLOTS = "128Mi"
 HOST_KEYS = 100_000_000
+# Several tables: their number, and the keys of each table in a frame that reads one of them, or all.
+TABLES = 16
+TABLE_FRAME = 4096
 
 
 def arguments():
@@ -348,6 +351,21 @@ class Served(Study):
         for operation, word in (("get", "get"), ("update", "set")):
             self.note(Row(operation, 128, load, frame, "sherwood", "host_served"),
                       self.load(*stored, "-o", word, *self.drawn(frame), hits=1)[0], "p50", "p99")
+
+    def tables(self):
+        """Gets of several tables: a frame for one of them, and a frame by segments for all."""
+        together = TABLES * TABLE_FRAME
+        keys = max(1, self.options.slots // 2 // (TABLES * together)) * TABLES * together
+        base = ("-n", keys, "--tables", TABLES, "--no-found")
+        with self.start("sherwoodd", "--key-bits", "64", "--capacity", str(self.options.slots // TABLES), "--max-capacity",
+                        str(self.options.slots)) as daemon:
+            def gets(operation, frame, *flags):
+                phase = self.load(daemon.unix(), *base, *self.shape(frame), "-o", "get", *flags, *self.timed(), hits=1)[0]
+                self.note(Row(operation, 128, None, frame, "sherwood", "tables_served"), phase, "p50", "p99")
+
+            self.load(daemon.unix(), *base, *self.shape(TABLE_FRAME), "-o", "set")
+            self.repeated(f"{TABLES} tables", [("one table a frame", lambda: gets("get_by_tables", TABLE_FRAME)),
+                                               ("segments", lambda: gets("get_by_segments", together, "--segments"))])
 
     # --- what is written -------------------------------------------------------------------------
 
