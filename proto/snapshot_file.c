@@ -223,12 +223,17 @@ static bool is_possible(const struct sw_snapshot_header *header)
            header->writer[SW_SNAPSHOT_TEXT_BYTES - 1] == '\0';
 }
 
+bool sw_snapshot_begins(const uint8_t bytes[SW_SNAPSHOT_MAGIC_BYTES])
+{
+    return memcmp(bytes, header_magic, sizeof(header_magic)) == 0;
+}
+
 /* Checks what headers of all versions have. Returns NULL if the version is `version`. */
 static const char *check_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES], uint32_t version,
                                 bool *is_newer)
 {
     *is_newer = false;
-    if (memcmp(bytes, header_magic, sizeof(header_magic)) != 0) {
+    if (!sw_snapshot_begins(bytes)) {
         return "is not a snapshot, or its first bytes are damaged";
     }
     if (get64(bytes + CHECK_AT) != sw_check64(bytes, CHECK_AT, 0)) {

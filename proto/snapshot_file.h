@@ -107,6 +107,9 @@ uint64_t sw_snapshot_file_bytes(const struct sw_snapshot_header *header);
 
 void sw_snapshot_put_header(const struct sw_snapshot_header *header,
                             uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]);
+/* Returns whether the first SW_SNAPSHOT_MAGIC_BYTES bytes are those of a header. */
+#define SW_SNAPSHOT_MAGIC_BYTES 8U
+bool sw_snapshot_begins(const uint8_t bytes[SW_SNAPSHOT_MAGIC_BYTES]);
 /* Decodes a header. Returns NULL or an error. *is_newer: the bytes are intact, but only a newer
  * program can read them. */
 const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],

@@ -41,6 +41,8 @@ struct sw_apply_tables {
     void *context;
 };
 
+#define SW_APPLY_NOT_KNOWN UINT64_MAX
+
 struct sw_apply {
     struct sw_table *table; /* the first one */
     struct sw_table_info info;
@@ -51,9 +53,11 @@ struct sw_apply {
     struct sw_replica_files *files; /* logs applied writes; NULL: no log */
     struct sw_backlog *backlog;     /* gets applied writes; NULL: no backlog */
     uint64_t salt;
-    /* the tables are at one position when this write is applied */
+    /* The tables are at one position when this write is applied. SW_APPLY_NOT_KNOWN: not all
+     * snapshots have arrived. */
     uint64_t whole_at;
-    bool is_settled; /* they are: files and backlog get the writes from now on */
+    uint32_t last_table; /* id of the table of the last snapshot */
+    bool is_settled;     /* they are: files and backlog get the writes from now on */
     /* Called when the tables get to one position, which `applied` is. Returns 0, or -1 to end the
      * connection. */
     int (*settled)(void *context);
@@ -71,13 +75,13 @@ struct sw_apply {
 /* Empties the table and fills it with the snapshot that is received. The table's sequence is then
  * `applied`. Returns 0. Returns -1 if it fails; the table then has no meaningful contents. */
 int sw_apply_snapshot(struct sw_apply *apply);
-/* Replaces all tables by those of the catalog that is received, and fills them with the snapshots
- * after it (stream.h). `applied` is then the catalog's number. Returns 0, or -1 likewise. */
-int sw_apply_tables(struct sw_apply *apply);
+/* Replaces all tables by those of the catalog that is received. `applied` is then the catalog's
+ * number; the snapshots follow among the records (stream.h). Returns 0, or -1 likewise. */
+int sw_apply_catalog(struct sw_apply *apply);
 
-/* Applies the records after `applied`, until the connection ends. Calls `settled` as soon as
- * `applied` has reached `whole_at`, unless is_settled. Returns -1. *is_whole: the tables still hold
- * exactly the writes up to `applied`. */
+/* Applies the records after `applied`, until the connection ends, and loads the snapshots among
+ * them. Calls `settled` as soon as `applied` has reached `whole_at`, unless is_settled. Returns -1.
+ * *is_whole: the tables still hold exactly the writes up to `applied`. */
 int sw_apply_records(struct sw_apply *apply, bool *is_whole);
 
 #endif

@@ -31,6 +31,7 @@ struct applying {
     struct sw_apply_targets targets;
     uint8_t *bytes; /* I/O memory */
     size_t room, size;
+    size_t taken;      /* bytes at the begin that a snapshot has taken */
     size_t record_max; /* the longest record of the tables that it has opened */
     struct sw_batch batches[IN_FLIGHT_MAX];
     struct sw_queue *queues[IN_FLIGHT_MAX]; /* of each batch */
@@ -264,6 +265,51 @@ static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_r
     return (int64_t)size;
 }
 
+/* --- snapshots -------------------------------------------------------------------------------- */
+
+/* Do the bytes at `at` begin a snapshot? Before all have arrived, one may follow each record. */
+static bool is_snapshot(const struct applying *applying, size_t at)
+{
+    return applying->apply->whole_at == SW_APPLY_NOT_KNOWN &&
+           applying->size - at >= SW_SNAPSHOT_MAGIC_BYTES &&
+           sw_snapshot_begins(applying->bytes + at);
+}
+
+/* The source of a snapshot: the bytes that have arrived, then the connection. */
+static int64_t receive(void *context, void *out, size_t least, size_t room)
+{
+    struct applying *applying = context;
+    const struct sw_source *source = &applying->apply->source;
+    const size_t rest = applying->size - applying->taken, some = rest < room ? rest : room;
+    memcpy(out, applying->bytes + applying->taken, some);
+    applying->taken += some;
+    if (some >= least) {
+        return (int64_t)some;
+    }
+    const int64_t got =
+        source->receive(source->context, (uint8_t *)out + some, least - some, room - some);
+    return got < 0 ? -1 : got + (int64_t)some;
+}
+
+static void drop_bytes(struct applying *applying, size_t size)
+{
+    memmove(applying->bytes, applying->bytes + size, applying->size - size);
+    applying->size -= size;
+}
+
+/* Loads the snapshot that the bytes begin. No batch is in flight. */
+static int take_snapshot(struct applying *applying)
+{
+    struct sw_apply *apply = applying->apply;
+    const struct sw_source source = {receive, applying};
+    sw_apply_targets_close(&applying->targets); /* the numbers of the table change */
+    applying->taken = 0;
+    const int status = sw_apply_table(apply, &source);
+    drop_bytes(applying, applying->taken);
+    sw_sequencer_set(apply->tables->sequencer, applying->next - 1);
+    return status;
+}
+
 /* --- runs ------------------------------------------------------------------------------------- */
 
 /* Adds the applied records in the first `size` bytes to the log and to the backlog, and waits until
@@ -308,19 +354,23 @@ static int note_applied(struct applying *applying, size_t size)
     return apply->moved(apply->context) != 0 ? -1 : status;
 }
 
-/* Applies records that have arrived completely: a change, or all up to the next change. *more: this
- * was not all. Returns 0. Returns -1 if one is wrong or cannot be applied; the records before a
- * wrong one are applied. */
+/* Applies records that have arrived completely: a change, or all up to the next change or snapshot.
+ * *more: this was not all. Returns 0. Returns -1 if one is wrong or cannot be applied; the records
+ * before a wrong one are applied. */
 static int take_run(struct applying *applying, bool *more)
 {
     struct sw_apply *apply = applying->apply;
     struct sw_apply_target *target;
     struct sw_wal_record record;
     size_t at = 0;
-    int64_t size;
+    int64_t size = 0;
     int status = 0;
-    *more = false;
-    while (status == 0 && !*more && (size = read_record(applying, at, &record, &target)) > 0) {
+    *more = is_snapshot(applying, 0);
+    if (*more) {
+        return take_snapshot(applying);
+    }
+    while (status == 0 && !*more && !is_snapshot(applying, at) &&
+           (size = read_record(applying, at, &record, &target)) > 0) {
         uint8_t *columns = applying->bytes + at + SW_WAL_RECORD_BYTES;
         *more = record.kind == SW_WAL_CHANGE;
         if (*more && at > 0) {
@@ -333,16 +383,19 @@ static int take_run(struct applying *applying, bool *more)
         }
         uint64_t last = record.kind == SW_WAL_MARK ? record.sequence : applying->next - 1;
         apply->primary_at = apply->primary_at < last ? last : apply->primary_at;
+        if (record.kind == SW_WAL_MARK && apply->whole_at == SW_APPLY_NOT_KNOWN) {
+            apply->whole_at = record.sequence;
+        }
         at += status == 0 || !*more ? (size_t)size : 0;
     }
+    *more = *more || is_snapshot(applying, at);
     status = finish_all(applying) != 0 || status != 0 || size < 0 ? -1 : 0;
     if (!applying->is_whole) {
         return -1;
     }
     if (at > 0) {
         status = note_applied(applying, at) != 0 ? -1 : status;
-        memmove(applying->bytes, applying->bytes + at, applying->size - at);
-        applying->size -= at;
+        drop_bytes(applying, at);
     }
     return status;
 }
@@ -369,7 +422,8 @@ static int apply_stream(struct applying *applying)
             return -1;
         }
         applying->size += (size_t)got;
-        const bool has_room = apply->files == NULL || sw_replica_files_wait_for_room(apply->files);
+        const bool has_room = apply->files == NULL || !apply->is_settled ||
+                              sw_replica_files_wait_for_room(apply->files);
         status = has_room ? take_records(applying) : -1;
     }
     return status;

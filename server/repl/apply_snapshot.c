@@ -11,13 +11,14 @@
 #include "proto/snapshot_file.h"
 #include "proto/string_value.h"
 #include "proto/value_type.h"
-#include "server/repl/apply.h"
+#include "server/repl/apply_parts.h"
 #include "table/batch.h"
 #include "table/sequencer.h"
 #include "table/table.h"
 
 struct loading {
     struct sw_apply *apply;
+    const struct sw_source *source;
     struct sw_table *table;
     struct sw_table_info info;
     struct sw_wal_shape shape;
@@ -35,21 +36,21 @@ static int refuse_snapshot(const struct sw_apply *apply, const char *what)
     return -1;
 }
 
-static int receive(const struct sw_apply *apply, void *out, size_t size)
+static int receive(const struct sw_source *source, void *out, size_t size)
 {
-    return apply->source.receive(apply->source.context, out, size, size) < 0 ? -1 : 0;
+    return source->receive(source->context, out, size, size) < 0 ? -1 : 0;
 }
 
-/* Receives and decodes the header of a snapshot. The first `size` bytes of `bytes` have arrived. */
-static int take_header(const struct sw_apply *apply, uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
-                       size_t size, struct sw_snapshot_header *header)
+/* Receives and decodes the header of a snapshot. */
+static int take_header(struct loading *loading)
 {
+    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
     bool is_newer = false;
-    if (receive(apply, bytes + size, SW_SNAPSHOT_HEADER_BYTES - size) != 0) {
+    if (receive(loading->source, bytes, sizeof(bytes)) != 0) {
         return -1;
     }
-    const char *wrong = sw_snapshot_get_header(bytes, header, &is_newer);
-    return wrong == NULL ? 0 : refuse_snapshot(apply, wrong);
+    const char *wrong = sw_snapshot_get_header(bytes, &loading->header, &is_newer);
+    return wrong == NULL ? 0 : refuse_snapshot(loading->apply, wrong);
 }
 
 static int run_batch(struct loading *loading, struct sw_batch *batch)
@@ -152,7 +153,7 @@ static int take_block(struct loading *loading)
     }
     header->entries += entries;
     size_t bytes = (size_t)sw_snapshot_block_bytes(header, entries);
-    if (receive(apply, loading->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES,
+    if (receive(loading->source, loading->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES,
                 bytes - SW_SNAPSHOT_BLOCK_HEAD_BYTES) != 0) {
         return -1;
     }
@@ -171,7 +172,7 @@ static int take_block(struct loading *loading)
 static int take_footer(struct loading *loading)
 {
     const size_t head = SW_SNAPSHOT_BLOCK_HEAD_BYTES;
-    if (receive(loading->apply, loading->block + head, SW_SNAPSHOT_FOOTER_BYTES - head) != 0) {
+    if (receive(loading->source, loading->block + head, SW_SNAPSHOT_FOOTER_BYTES - head) != 0) {
         return -1;
     }
     const char *wrong = sw_snapshot_check_footer(&loading->header, loading->checks, loading->block);
@@ -186,7 +187,7 @@ static int take_all(struct loading *loading)
         return -1;
     }
     for (;;) {
-        if (receive(loading->apply, loading->block, SW_SNAPSHOT_BLOCK_HEAD_BYTES) != 0) {
+        if (receive(loading->source, loading->block, SW_SNAPSHOT_BLOCK_HEAD_BYTES) != 0) {
             return -1;
         }
         if (memcmp(loading->block, end, sizeof(end)) == 0) {
@@ -227,13 +228,13 @@ int sw_apply_snapshot(struct sw_apply *apply)
 {
     const struct sw_table_info *info = &apply->info;
     struct loading loading = {.apply = apply,
+                              .source = &apply->source,
                               .table = apply->table,
                               .info = *info,
                               .shape = {info->key_bytes, info->value_bytes, (uint32_t)info->engine,
                                         apply->value_format, apply->value_type,
                                         info->key_text_bytes}};
-    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
-    if (take_header(apply, bytes, 0, &loading.header) != 0 || load(&loading) != 0) {
+    if (take_header(&loading) != 0 || load(&loading) != 0) {
         return -1;
     }
     apply->applied = apply->primary_at = apply->whole_at = loading.header.sequence;
@@ -242,81 +243,76 @@ int sw_apply_snapshot(struct sw_apply *apply)
 
 /* --- several tables --------------------------------------------------------------------------- */
 
-/* Receives the record CATALOG, and makes its tables. *sequence receives its number. */
-static int take_catalog(struct sw_apply *apply, uint64_t *sequence)
+/* Receives the record CATALOG and its message, which the caller frees. Returns NULL if it fails. */
+static uint8_t *receive_catalog(const struct sw_apply *apply, struct sw_wal_record *record)
 {
-    const struct sw_apply_tables *tables = apply->tables;
     uint8_t head[SW_WAL_RECORD_BYTES];
-    struct sw_wal_record record;
-    if (receive(apply, head, sizeof(head)) != 0) {
-        return -1;
+    if (receive(&apply->source, head, sizeof(head)) != 0) {
+        return NULL;
     }
+    const bool is_catalog =
+        sw_wal_record_decode(head, apply->salt, record) && record->kind == SW_WAL_CATALOG;
     const size_t bytes =
-        sw_wal_record_decode(head, apply->salt, &record) && record.kind == SW_WAL_CATALOG
-            ? (size_t)record.units * SW_WAL_ALIGN - SW_WAL_RECORD_BYTES
-            : 0;
-    if (bytes == 0 || bytes > SW_CATALOG_BYTES_MAX || bytes < record.count) {
-        return refuse_snapshot(apply, "has no catalog of the tables");
+        is_catalog ? (size_t)record->units * SW_WAL_ALIGN - SW_WAL_RECORD_BYTES : 0;
+    if (bytes == 0 || bytes > SW_CATALOG_BYTES_MAX || bytes < record->count) {
+        (void)refuse_snapshot(apply, "has no catalog of the tables");
+        return NULL;
     }
     uint8_t *message = malloc(bytes);
     if (message == NULL) {
-        return refuse_snapshot(apply, "needs more memory than there is");
+        (void)refuse_snapshot(apply, "needs more memory than there is");
+        return NULL;
     }
-    int status = receive(apply, message, bytes);
-    if (status == 0 && record.columns_check != sw_check64(message, bytes, apply->salt)) {
-        status = refuse_snapshot(apply, "has a damaged catalog");
+    bool is_whole = receive(&apply->source, message, bytes) == 0;
+    if (is_whole && record->columns_check != sw_check64(message, bytes, apply->salt)) {
+        (void)refuse_snapshot(apply, "has a damaged catalog");
+        is_whole = false;
     }
-    if (status == 0) {
-        status = tables->begin(tables->context, message, record.count, apply->reason);
-        apply->lacks_room = status != 0; /* it would fail again at once */
+    if (!is_whole) {
+        free(message);
+        return NULL;
     }
-    *sequence = record.sequence;
-    free(message);
-    return status;
+    return message;
 }
 
-/* Receives the snapshot of a table with an id above *last, which receives the id. */
-static int take_table(struct sw_apply *apply, uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
-                      uint32_t *last)
+int sw_apply_catalog(struct sw_apply *apply)
+{
+    const struct sw_apply_tables *tables = apply->tables;
+    struct sw_wal_record record;
+    uint8_t *message = receive_catalog(apply, &record);
+    if (message == NULL) {
+        return -1;
+    }
+    const int status = tables->begin(tables->context, message, record.count, apply->reason);
+    free(message);
+    if (status != 0) {
+        apply->lacks_room = true; /* it would fail again at once */
+        return -1;
+    }
+    sw_sequencer_set(tables->sequencer, record.sequence);
+    apply->applied = apply->primary_at = record.sequence;
+    apply->whole_at = SW_APPLY_NOT_KNOWN;
+    apply->last_table = 0;
+    return 0;
+}
+
+int sw_apply_table(struct sw_apply *apply, const struct sw_source *source)
 {
     const struct sw_apply_tables *tables = apply->tables;
     struct sw_replay_table found;
-    struct loading loading = {.apply = apply};
-    if (take_header(apply, bytes, SW_WAL_RECORD_BYTES, &loading.header) != 0) {
+    struct loading loading = {.apply = apply, .source = source};
+    if (take_header(&loading) != 0) {
         return -1;
     }
     const uint32_t id = loading.header.table == 0 ? SW_WAL_FIRST_TABLE : loading.header.table;
-    const int status = id <= *last ? 0 : tables->find(tables->context, id, &found, apply->reason);
+    const int status =
+        id <= apply->last_table ? 0 : tables->find(tables->context, id, &found, apply->reason);
     if (status <= 0) {
         return status < 0 ? -1 : refuse_snapshot(apply, "is of a table that the catalog lacks");
     }
-    *last = id;
+    apply->last_table = id;
     loading.table = found.table;
     loading.shape = found.shape;
     sw_table_info(found.table, &loading.info);
     return load(&loading);
-}
-
-int sw_apply_tables(struct sw_apply *apply)
-{
-    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
-    struct sw_wal_record mark = {.kind = SW_WAL_SEAL};
-    uint64_t sequence = 0;
-    uint32_t last = 0;
-    int status = take_catalog(apply, &sequence);
-    while (status == 0) {
-        status = receive(apply, bytes, SW_WAL_RECORD_BYTES);
-        if (status == 0 && sw_wal_record_decode(bytes, apply->salt, &mark) &&
-            mark.kind == SW_WAL_MARK) {
-            break;
-        }
-        status = status == 0 ? take_table(apply, bytes, &last) : status;
-    }
-    if (status != 0 || mark.sequence < sequence) {
-        return status != 0 ? -1 : refuse_snapshot(apply, "ends before its catalog");
-    }
-    sw_sequencer_set(apply->tables->sequencer, sequence);
-    apply->applied = sequence;
-    apply->primary_at = apply->whole_at = mark.sequence;
-    return 0;
 }

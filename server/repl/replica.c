@@ -181,7 +181,7 @@ static int take_snapshot(struct sw_replica *replica, const struct sw_repl_welcom
     }
     set_link(replica, SW_LINK_SYNC);
     if (replica->version != SW_REPL_ONE_TABLE) {
-        return sw_apply_tables(&replica->apply);
+        return sw_apply_catalog(&replica->apply);
     }
     return sw_replica_leave_one(replica) != 0 ? -1 : sw_apply_snapshot(&replica->apply);
 }

@@ -13,8 +13,6 @@
 #include "server/log/clock.h"
 #include "server/observe/log.h"
 
-#define AT_ONCE 64
-#define AT_ONCE_BYTES (4U << 20)
 #define MARK_NS 1000000000ULL
 
 /* --- what is sent ----------------------------------------------------------------------------- */
@@ -29,36 +27,6 @@ static int send_mark(struct sw_sender *sender)
     return sw_sender_send_pieces(sender, &piece, 1);
 }
 
-/* Sends the next records of the backlog. Returns their number, or -1 if the connection must end. */
-static int send_records(struct sw_sender *sender)
-{
-    struct sw_backlog_record *records[AT_ONCE];
-    struct iovec pieces[AT_ONCE];
-    int n = sw_backlog_take(sender->senders->parts.backlog, sender->sent, records, AT_ONCE,
-                            AT_ONCE_BYTES);
-    if (n < 0) {
-        return sw_sender_failed(
-            sender, &sender->senders->dropped,
-            "the replica is behind by more than repl-backlog-bytes and must begin again");
-    }
-    for (int i = 0; i < n; i++) {
-        if (records[i]->needs_tables && sender->hello.version == SW_REPL_ONE_TABLE) {
-            sw_backlog_release(records, n);
-            return sw_sender_failed(sender, &sender->senders->dropped, SW_SENDER_ONE_TABLE);
-        }
-        pieces[i] = (struct iovec){records[i]->bytes, records[i]->size};
-    }
-    if (n > 0) {
-        sender->sent = records[n - 1]->sequence; /* acknowledgements arrive while it sends */
-        if (sw_sender_refuse_if_cut(sender) != 0 || sw_sender_send_pieces(sender, pieces, n) != 0) {
-            sw_backlog_release(records, n);
-            return -1;
-        }
-        sw_backlog_release(records, n);
-    }
-    return n;
-}
-
 static void serve(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
@@ -70,7 +38,7 @@ static void serve(struct sw_sender *sender)
     for (;;) {
         uint64_t now = sw_log_now_ns();
         bool stopping = sw_sender_is_stopping(sender);
-        int sent = send_records(sender);
+        int sent = sw_sender_send_records(sender);
         if (sent < 0 || (sent == 0 && stopping)) {
             return;
         }

@@ -74,6 +74,8 @@ int sw_sender_send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
 int sw_sender_send(struct sw_sender *sender, const void *bytes, size_t size);
 /* Has the replica been silent, or read nothing, for repl-timeout? */
 bool sw_sender_is_late(struct sw_sender *sender);
+/* Sends the next records of the backlog. Returns their number, or -1 if the connection must end. */
+int sw_sender_send_records(struct sw_sender *sender);
 /* Encodes the header of a record that is no write. `message` has zeros behind its bytes. */
 void sw_sender_encode(const struct sw_sender *sender, enum sw_wal_kind kind, uint64_t sequence,
                       const uint8_t *message, size_t bytes, uint8_t out[SW_WAL_RECORD_BYTES]);

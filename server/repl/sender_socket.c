@@ -15,7 +15,9 @@
 #include "server/log/clock.h"
 #include "table/image.h"
 
-#define DROPPED_NS 1000000000ULL    /* a DROP waits this long for a replica that reads nothing */
+#define DROPPED_NS 1000000000ULL /* a DROP waits this long for a replica that reads nothing */
+#define AT_ONCE 64
+#define AT_ONCE_BYTES (4U << 20)
 #define LAST_WORDS_NS 2000000000ULL /* for the rest of the backlog at a stop */
 
 int sw_sender_failed(struct sw_sender *sender, uint64_t *counter, const char *reason)
@@ -204,4 +206,33 @@ void sw_sender_encode(const struct sw_sender *sender, enum sw_wal_kind kind, uin
         .units = (uint32_t)((SW_WAL_RECORD_BYTES + padded) / SW_WAL_ALIGN),
         .columns_check = bytes == 0 ? 0 : sw_check64(message, (size_t)padded, salt)};
     sw_wal_record_encode(&record, salt, out);
+}
+
+int sw_sender_send_records(struct sw_sender *sender)
+{
+    struct sw_backlog_record *records[AT_ONCE];
+    struct iovec pieces[AT_ONCE];
+    int n = sw_backlog_take(sender->senders->parts.backlog, sender->sent, records, AT_ONCE,
+                            AT_ONCE_BYTES);
+    if (n < 0) {
+        return sw_sender_failed(
+            sender, &sender->senders->dropped,
+            "the replica is behind by more than repl-backlog-bytes and must begin again");
+    }
+    for (int i = 0; i < n; i++) {
+        if (records[i]->needs_tables && sender->hello.version == SW_REPL_ONE_TABLE) {
+            sw_backlog_release(records, n);
+            return sw_sender_failed(sender, &sender->senders->dropped, SW_SENDER_ONE_TABLE);
+        }
+        pieces[i] = (struct iovec){records[i]->bytes, records[i]->size};
+    }
+    if (n > 0) {
+        sender->sent = records[n - 1]->sequence; /* acknowledgements arrive while it sends */
+        if (sw_sender_refuse_if_cut(sender) != 0 || sw_sender_send_pieces(sender, pieces, n) != 0) {
+            sw_backlog_release(records, n);
+            return -1;
+        }
+        sw_backlog_release(records, n);
+    }
+    return n;
 }

@@ -3,7 +3,7 @@
  * sender_sync.c - what a replica is sent first: a welcome, and snapshots unless it continues.
  *
  * The catalog and its number are noted while no change is carried out. The images are taken later,
- * so each has all writes up to that number; the backlog has the later ones.
+ * so each has all writes up to that number, and those of its table that were sent before it.
  */
 #include "server/repl/sender_parts.h"
 
@@ -189,9 +189,22 @@ static int wait_for_drop(struct sw_sender *sender, uint64_t *whole)
     return 0;
 }
 
-/* Sends the snapshots. *whole receives the number at which the tables of the replica are at one
- * position: the highest number in a snapshot, or that of the DROP of a table whose snapshot is not
- * sent completely. A DROP waits while a table is pinned. */
+/* Sends the records that the backlog has by now, so that it need not keep those of a whole
+ * synchronisation. */
+static int send_records(struct sw_sender *sender)
+{
+    struct sw_backlog_stats stats;
+    int n = 1;
+    sw_backlog_stats(sender->senders->parts.backlog, &stats);
+    while (sender->sent < stats.last && n > 0) {
+        n = sw_sender_send_records(sender);
+    }
+    return n < 0 ? -1 : 0;
+}
+
+/* Sends the snapshots, and records between them. *whole receives the number at which the tables of
+ * the replica are at one position: the highest number in a snapshot, or that of the DROP of a table
+ * whose snapshot is not sent completely. A DROP waits while a table is pinned. */
 static int send_snapshots(struct sw_sender *sender, const struct sync *sync, uint64_t *whole)
 {
     struct sw_tables *tables = sender->senders->parts.tables;
@@ -211,6 +224,7 @@ static int send_snapshots(struct sw_sender *sender, const struct sync *sync, uin
             lacks_one |= sw_tables_unpin(tables, served);
         }
         *whole = *whole < sequence ? sequence : *whole;
+        status = status == 0 ? send_records(sender) : -1;
     }
     return status == 0 && lacks_one ? wait_for_drop(sender, whole) : status;
 }
@@ -220,6 +234,7 @@ static int send_tables(struct sw_sender *sender)
     struct sync sync = {0};
     int status = note_tables(sender, &sync);
     uint64_t whole = sync.sequence;
+    sender->sent = sync.sequence;
     if (status == 0) {
         status =
             send_record(sender, SW_WAL_CATALOG, sync.sequence, sync.message, sync.bytes) != 0 ||
@@ -229,7 +244,6 @@ static int send_tables(struct sw_sender *sender)
                 ? -1
                 : 0;
     }
-    sender->sent = sync.sequence;
     free(sync.ids);
     free(sync.message);
     return status;

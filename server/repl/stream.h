@@ -20,11 +20,12 @@
  *
  * A snapshot is the file of server/log/README.md: header, blocks, footer. Its header lacks the
  * number of entries. To a replica of version 1 the primary sends a snapshot of its only table. To
- * others it sends a record CATALOG with the tables and the last number C, a snapshot of each table,
- * ascending by id, and a record MARK with a number R. Records after C follow. A table that is
- * dropped meanwhile may lack its snapshot, or a part of it. The image of a table has its writes up
- * to the number in the snapshot's header, which may be above C. So the replica skips the records of
- * the table up to that number, and the tables are at one position when it has applied R.
+ * others it sends a record CATALOG with the tables and the last number C. The records after C
+ * follow, and among them a snapshot of each table, ascending by id, and then a record MARK with a
+ * number R. A table that is dropped meanwhile may lack its snapshot, or a part of it. The image of
+ * a table has its writes up to the number in the snapshot's header, which may be above C. So the
+ * replica skips the records of the table up to that number, and the tables are at one position when
+ * it has applied R.
  *
  * Records are those of the log, with `salt` as the seed of their checksums and
  * consecutive sequences. The primary sends a MARK with its last write at least every second. The

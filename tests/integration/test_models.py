@@ -142,7 +142,7 @@ def table_swaps_hold():
     needs(table_swaps, without, lambda rule: table_swaps.Model(off=rule))
 
 
-REPLICAS_WITHOUT = {"catalog-held": ("another place", 5), "images-later": ("other contents", 4),
+REPLICAS_WITHOUT = {"catalog-held": ("another place", 5), "images-later": ("other contents", 6),
                     "image-in-order": ("other contents", 5), "skip-by-table": ("other contents", 8),
                     "serve-at-the-highest": ("other contents", 6), "drop-raises": ("other contents", 6), "no-gap": ("other contents", 7)}
 

@@ -15,6 +15,7 @@ from harness import Server, case, check, drawn_seed, equal, eventually, main
 from replication import SMALL, Relay, info, replica_of, to_be_killed
 
 SEED = drawn_seed()
+FOOTER_BYTES = 4096  # of a snapshot
 READONLY = wire.Error("READONLY You can't write against a read only replica.")
 
 
@@ -348,6 +349,29 @@ def earlier_versions():
                 asked.append(connection.recv(4096).split(b"\r\n")[4])
                 connection.sendall(reply)
         equal(asked, [b"2", b"1"], "the versions that a replica says")
+
+
+@case
+def records_between_snapshots():
+    """a primary sends the writes that it has by then behind the snapshot of each table, so that its backlog need not keep them"""
+    with Server(*SMALL) as primary, primary.replies() as ours, primary.connect() as frames, socket.socket() as replica:
+        keys = list(range(400000))
+        for first in range(0, len(keys), 4096):
+            some = keys[first:first + 4096]
+            equal(wire.call(frames, wire.SET, some, some).status, wire.OK, "SET")
+        create(ours, "a")
+        replica.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        replica.settimeout(30)
+        replica.connect(("127.0.0.1", primary.port))
+        replica.sendall(wire.command("REPLICATE", 2, "0" * 40, 0, 8, 8, 0, 0, 1 << 28))
+        received = bytearray(wire.receive_exactly(replica, 1 << 16))  # the first snapshot does not fit into the buffers
+        put(ours, "a", 1, 10)
+        while (footer := received.find(b"SWSNAPEN", max(0, len(received) - (1 << 17)))) < 0:
+            received += replica.recv(1 << 16)
+        while len(received) < footer + FOOTER_BYTES + 8:
+            received += replica.recv(1 << 12)
+        behind = received[footer + FOOTER_BYTES:]
+        check(not behind.startswith(b"SWSNAP"), "a record is behind the first snapshot")
 
 
 @case

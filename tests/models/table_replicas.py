@@ -2,8 +2,8 @@
 """table_replicas - model of the full synchronisation of a replica with several tables (server/repl/stream.h).
 
 The primary gives writes and changes their numbers, in one sequence. A write takes effect later, and its record is in the backlog
-later still. The sender notes the catalog with the last number C, takes an image of each table in turn, and then sends the
-records after C. A DROP hides its table first, and gets its number later. The contents of a table are the numbers of its writes.
+later still. The sender notes the catalog with the last number C, and takes an image of each table in turn. It sends the records
+after C meanwhile. A DROP hides its table first, and gets its number later. The contents of a table are the numbers of its writes.
 """
 
 import collections
@@ -22,10 +22,10 @@ RULES = {
 
 Budget = collections.namedtuple("Budget", "writes swaps drops")
 
-# change: what is carried out, and its stage. backlog: the numbers that it has. sent: (places, C, todo, snapshots, R), where a
-# snapshot is (table, number, contents). replica: (places, snapshots, contents, the last number).
+# change: what is carried out. backlog: the numbers that it has. sent: what the catalog has, its number C, the tables that have no
+# snapshot yet, and R; -1: not known. replica: through: the number in the snapshot of each table. last: the last record.
 World = collections.namedtuple("World", "history flying done contents places change backlog sent replica used")
-Sent = collections.namedtuple("Sent", "places number todo images highest lacks")
+Sent = collections.namedtuple("Sent", "places number todo early highest lacks")
 Replica = collections.namedtuple("Replica", "places through contents last")
 
 PLACES = (("a", 1), ("b", 2))
@@ -106,32 +106,35 @@ class Model:
         return table, max([0, *contents, *flying]), contents
 
     def send(self, world):
-        sent = world.sent
+        sent, replica = world.sent, world.replica
         is_between = world.change is not None and world.change[0] == "swap"
         if sent is None and not (is_between and self.on["catalog-held"]):
-            todo = tuple(table for _, table in sorted(world.places, key=lambda place: place[1]))
-            images = () if self.on["images-later"] else tuple(filter(None, (self.image(world, table) for table in todo)))
-            number = len(world.history) if self.on["images-later"] else None
-            yield "catalog", world._replace(sent=Sent(world.places, number, todo, images, 0, False))
-        elif sent is not None and sent.number is None:
-            yield "number", world._replace(sent=sent._replace(number=len(world.history), todo=()))
-        elif sent is not None and sent.todo and world.replica is None:
-            table, rest = sent.todo[0], sent.todo[1:]
-            if table not in dict(world.places).values():
-                yield f"{table} is left out", world._replace(sent=sent._replace(todo=rest, lacks=True))
-            elif self.image(world, table) is not None:
-                yield f"image of {table}", world._replace(sent=sent._replace(todo=rest, images=sent.images + (self.image(world, table),)))
-        elif sent is not None and world.replica is None:
+            todo = tuple(sorted(table for _, table in world.places))
+            early = () if self.on["images-later"] else tuple(self.image(world, table) for table in todo)
+            number = len(world.history) if self.on["images-later"] else -1
+            if None not in early:
+                yield "catalog", world._replace(sent=Sent(world.places, number, todo, early, -1, False), replica=Replica(
+                    world.places, (), tuple((table, ()) for table in todo), number))
+        elif sent is not None and sent.number < 0:
+            number = len(world.history)
+            yield "number", world._replace(sent=sent._replace(number=number), replica=replica._replace(last=number))
+        elif sent is not None and sent.todo:
+            table, following = sent.todo[0], sent._replace(todo=sent.todo[1:], early=sent.early[1:])
+            image = sent.early[0] if sent.early else None
+            if not sent.early and table not in dict(world.places).values():
+                yield f"{table} is left out", world._replace(sent=following._replace(lacks=True))
+            elif image is not None or self.image(world, table) is not None:
+                _, number, rows = image or self.image(world, table)
+                yield f"image of {table}", world._replace(sent=following, replica=replica._replace(
+                    through=replica.through + ((table, number),), contents=freeze(dict(replica.contents) | {table: rows})))
+        elif sent is not None and sent.highest < 0:
             waits = sent.lacks and self.on["drop-raises"]
             if not (waits and world.change is not None):
-                highest = max([sent.number, *(image[1] for image in sent.images), len(world.history) if waits else 0])
-                contents = {table: () for _, table in sent.places} | {table: rows for table, _, rows in sent.images}
-                through = tuple((table, number) for table, number, _ in sent.images)
-                yield "mark", world._replace(sent=sent._replace(highest=highest),
-                                             replica=Replica(sent.places, through, freeze(contents), sent.number))
+                highest = max([sent.number, *(number for _, number in replica.through), len(world.history) if waits else 0])
+                yield "mark", world._replace(sent=sent._replace(highest=highest))
 
     def apply(self, world):
-        if world.replica is None or world.replica.last == len(world.history):
+        if world.replica is None or not 0 <= world.replica.last < len(world.history):
             return
         replica, number = world.replica, world.replica.last + 1
         if number not in world.backlog:
@@ -149,13 +152,11 @@ class Model:
     def fault(self, world):
         """Returns what is wrong, or None. The replica serves what the primary had after the replica's last number."""
         replica = world.replica
-        if replica is None or (replica.last < world.sent.highest and self.on["serve-at-the-highest"]):
+        if replica is None or world.sent.highest < 0 or (replica.last < world.sent.highest and self.on["serve-at-the-highest"]):
             return None
         places, contents = dict(PLACES), {1: (), 2: ()}
         for number, what in enumerate(world.history[:replica.last], 1):
             carry_out(what, number, places, contents)
-        if not self.on["serve-at-the-highest"] and replica.last < world.sent.number:
-            return None
         # a table that the catalog lacks was hidden: no client sees it, and the record of its DROP follows
         for table in set(contents) - {table for _, table in world.sent.places}:
             carry_out(("drop", table), 0, places, contents)
