@@ -3,6 +3,7 @@
 """The Python package against a daemon: blocking calls, the arguments that they take and those that they refuse."""
 
 import array
+import gc
 import os
 import pickle
 import re
@@ -248,57 +249,69 @@ def descriptors():
 
 @case
 def beside_a_dict():
-    """random calls beside a dictionary (hypothesis)"""
-    with daemon() as server, sherwood.connect(server.unix, stripes=2) as c:
-        keys = st.lists(st.sampled_from([0, 1, 2, 3, 2**63, TOP - 1, TOP]), max_size=9)
-        calls_of = st.lists(st.tuples(st.sampled_from(sorted(MODEL)), keys, st.integers(0, TOP)),
-                            max_size=12)
+    """random calls by hypothesis equal a dict's: blocking and submitted, of lists and of arrays in a region, of both widths"""
+    for dtype, flags in ((U8, ()), (U4, ("--key-bits", "32"))):
+        with daemon(*flags) as server, sherwood.connect(server.unix, stripes=2) as c, \
+                sherwood.connect(server.unix) as other, other.region(1 << 16) as region:
+            check_calls(c, other, region, dtype)
+            gc.collect()
+            equal(region.free, region.nbytes, "every array has given its bytes back")
 
-        @seed(drawn_seed())
-        @settings(max_examples=60, deadline=None, database=None,
-                  suppress_health_check=list(HealthCheck))
-        @given(calls_of)
-        def agree(chosen):
-            c.flush()
-            model = {}
-            for name, some, start in chosen:
-                values = [(start + i) & TOP for i in range(len(some))]
-                MODEL[name](c, model, some, values)
-            equal({int(k): int(v) for ks, vs in c.scan(batch=3) for k, v in zip(ks, vs)}, model)
 
-        agree()
+def check_calls(c, other, region, dtype):
+    top = int(np.iinfo(dtype).max)
+    keys = st.lists(st.sampled_from([0, 1, 2, 3, top // 2 + 1, top - 1, top]), max_size=9)
+    calls_of = st.lists(st.tuples(st.sampled_from(sorted(MODEL)), keys, st.integers(0, top), st.booleans(), st.booleans()), max_size=12)
+
+    @seed(drawn_seed())
+    @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(calls_of)
+    def agree(chosen):
+        c.flush()
+        model = {}
+        for name, some, start, submits, shared in chosen:
+            def call(method, *arrays, client=other if shared else c, is_region=shared, is_future=submits, **options):
+                arrays = [region.copy(np.array(array, dtype)) if is_region else array for array in arrays]
+                got = getattr(client.submit if is_future else client, method)(*arrays, **options)
+                return got.result(30) if is_future else got
+            MODEL[name](call, model, some, [(start + i) & top for i in range(len(some))], dtype)
+        equal({int(k): int(v) for ks, vs in c.scan(batch=3) for k, v in zip(ks, vs)}, model)
+
+    agree()
 
 
 def _write(name, combine, **options):
-    def step(c, model, keys, values):
+    def step(call, model, keys, values, dtype):
         wanted = []
         for key, value in zip(keys, values):
             wanted.append((model.get(key, 0), key in model))
             new = combine(model.get(key), value)
             if new is not None:
-                model[key] = new
-        got = getattr(c, name)(keys, values, previous=True, **options)
-        same(got[0], np.array([old for old, _ in wanted], U8), name)
+                model[key] = new & int(np.iinfo(dtype).max)
+        got = call(name, keys, values, previous=True, **options)
+        same(got[0], np.array([old for old, _ in wanted], dtype), name)
         same(got[1], np.array([was for _, was in wanted], bool), name)
     return step
 
 
-def _get(c, model, keys, values):
+def _get(call, model, keys, values, dtype):
     default = values[0] if values else 0
-    same(c.get_many(keys, default=default), np.array([model.get(k, default) for k in keys], U8))
+    same(call("get_many", keys, default=default), np.array([model.get(k, default) for k in keys], dtype))
 
 
-def _delete(c, model, keys, _values):
-    same(c.delete_many(keys), np.array([model.pop(k, None) is not None for k in keys], bool))
+def _delete(call, model, keys, _values, _dtype):
+    same(call("delete_many", keys), np.array([model.pop(k, None) is not None for k in keys], bool))
 
 
 MODEL = {
     "get": _get,
     "delete": _delete,
+    "contains": lambda call, model, keys, _values, _dtype: same(
+        call("contains_many", keys), np.array([key in model for key in keys], bool)),
     "set": _write("set_many", lambda old, new: new),
     "absent": _write("set_many", lambda old, new: new if old is None else None, only="absent"),
     "present": _write("set_many", lambda old, new: None if old is None else new, only="present"),
-    "add": _write("add_many", lambda old, new: ((old or 0) + new) & TOP),
+    "add": _write("add_many", lambda old, new: (old or 0) + new),
     "min": _write("min_many", lambda old, new: new if old is None else min(old, new)),
     "max": _write("max_many", lambda old, new: new if old is None else max(old, new)),
 }

@@ -10,15 +10,10 @@ import random
 import signal
 import threading
 
-from hypothesis import HealthCheck, given, seed, settings
-from hypothesis import strategies as st
-from hypothesis.configuration import set_hypothesis_home_dir
-
-from harness import ROOT, Server, case, check, drawn_seed, equal, eventually, main
+from harness import Server, case, check, drawn_seed, equal, eventually, main
 from package import daemon, in_child, np, pause, raises, same, sherwood
 from sherwood._native import ffi, lib
 
-set_hypothesis_home_dir(str(ROOT / "build" / "hypothesis"))
 U8, U4 = np.uint64, np.uint32
 TOP = 2**64 - 1
 
@@ -124,65 +119,6 @@ def rows_of(*engine):
                 c.add_many(keys[3:4], 1.0)
                 same(c.get_many(keys[3:4])[0], np.full((1, 6), 2, np.float32))
             same(c.run_many("get", keys[5:6], want="previous").previous, np.array(values[5:6]), "run_many")
-
-
-def beside_a_dict(dtype, *flags):
-    """Makes random calls on one region and compares them with a dict."""
-    top = int(np.iinfo(dtype).max)
-    numbers = st.one_of(st.integers(0, 12), st.integers(top - 2, top))
-    pairs = st.lists(st.tuples(numbers, numbers), max_size=40)
-    words = st.sampled_from(["get", "set", "absent", "add", "delete", "contains"])
-    calls_of = st.lists(st.tuples(words, pairs, st.booleans()), max_size=12)
-    with daemon(*flags) as server, sherwood.connect(server.unix) as c, c.region(1 << 16) as r:
-        @seed(drawn_seed())
-        @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-        @given(calls_of)
-        def check_calls(drawn):
-            c.flush()
-            model = {}
-            for word, given_pairs, submits in drawn:
-                keys = r.copy(np.array([key for key, _ in given_pairs], dtype))
-                values = r.copy(np.array([value for _, value in given_pairs], dtype))
-                target = c.submit if submits else c
-                wanted = [act(model, word, key, value, top) for key, value in given_pairs]
-                got = {"get": lambda: target.get_many(keys, default=5),
-                       "set": lambda: target.set_many(keys, values),
-                       "absent": lambda: target.set_many(keys, values, only="absent"),
-                       "add": lambda: target.add_many(keys, values),
-                       "delete": lambda: target.delete_many(keys),
-                       "contains": lambda: target.contains_many(keys)}[word]()
-                got = got.result(30) if submits else got
-                if word not in ("set", "add"):
-                    equal(got.tolist(), wanted, word)
-                del got
-            equal(len(c), len(model))
-        check_calls()
-        gc.collect()
-        equal(r.free, r.nbytes, "every array has given its bytes back")
-
-
-def act(model, word, key, value, top):
-    before = model.get(key)
-    if word == "set" or (word == "absent" and before is None):
-        model[key] = value
-    elif word == "add":
-        model[key] = ((before or 0) + value) & top
-    elif word == "delete":
-        model.pop(key, None)
-    return {"get": 5 if before is None else before, "absent": before is None,
-            "delete": before is not None, "contains": before is not None}.get(word)
-
-
-@case
-def hypothesis_64():
-    """random calls by hypothesis, blocking and submitted, equal a dict's; 64 bits"""
-    beside_a_dict(U8)
-
-
-@case
-def hypothesis_32():
-    """random calls by hypothesis, blocking and submitted, equal a dict's; 32 bits"""
-    beside_a_dict(U4, "--key-bits", "32")
 
 
 @case
