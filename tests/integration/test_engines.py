@@ -102,34 +102,6 @@ def cuckoo_is_full():
 
 # --- cache ---------------------------------------------------------------------------------------
 @case
-def overflows_are_counted():
-    """INCREMENT and DECREMENT in frames: the reply counts the keys that kept their value"""
-    top = 2 ** 64 - 1
-    for engine in ("robin_hood", "cuckoo"):
-        with start("--engine", engine, "--capacity", "64K") as server, \
-                server.connect() as connection:
-            wire.call(connection, wire.SET, [5, 6], [top, 1])
-            reply = wire.call(connection, wire.INCREMENT, [6, 5], [1, 1])
-            equal((reply.status, reply.hits, reply.overflows), (wire.OK, 2, 1), "one of two")
-            # Frames that arrive together: each reply has the answers of its frame.
-            frames = b"".join(wire.frame(wire.INCREMENT, [6] * n + [5] * n, [1] * 2 * n)
-                              for n in range(1, 40))
-            connection.sendall(frames)
-            equal([wire.read_frame(connection).overflows for n in range(1, 40)],
-                  list(range(1, 40)), "small frames")
-            count = 20000
-            connection.sendall(wire.frame(wire.DECREMENT, [6, 77] * count, [1, 1] * count,
-                                          want_values=True))
-            reply = wire.read_frame(connection)
-            equal(reply.overflows, count + count - (2 + sum(range(1, 40))), "a large frame")
-            equal(wire.call(connection, wire.SUM, [5], [1]).overflows, 0, "SUM goes round")
-    with_value = wire.frame(wire.INCREMENT, [1], [2 ** 32 - 1], width=4)
-    with start("--key-bits", "32", "--capacity", "1K") as server, server.connect() as connection:
-        connection.sendall(with_value * 3)
-        equal([wire.read_frame(connection).overflows for _ in range(3)], [0, 1, 1], "32 bits")
-
-
-@case
 def cache_takes_long_commands():
     """cache: commands of megabytes work up to resp-request-bytes-max, with large values and small ones"""
     for size, count in ((1020, 3800), (200, 8000), (60, 8000)):

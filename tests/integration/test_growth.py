@@ -107,24 +107,24 @@ def grows_by_default():
 
 @case
 def full_at_the_maximum():
-    """past the maximum: OOM, nothing lost, nothing changed; deletes make room again"""
-    with Server("--capacity", "1024", "--max-capacity", "4096", "--max-load", "0.5") as server, \
-            server.connect() as one, server.connect() as two:
-        replies, most = wire.Replies(one), 0
-        while replies.ask("SET", most, value_of(most)) == "OK":
-            most += 1
-        equal(most, 2048, "keys in 4,096 slots at load 0.5")
-        equal(replies.ask("SET", most, 1), wire.FULL, "what to do")
-        refused = replies.ask("MSET", 1, 500, 90001, 1)
-        check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
-        reply = wire.call(two, wire.SET, [2, 91000], [9, 9])
-        equal((reply.status, "OOM " + reply.message), (wire.OUT_OF_MEMORY, wire.FULL), "a frame")
-        read_all(server, list(range(most)))
-        equal(replies.ask("MGET", most, 90001, 91000), [None] * 3, "what was refused")
-        equal(server.metrics()["sherwood_table_capacity_slots"], 4096, "capacity")
-        equal(server.metrics()["sherwood_table_resize_failures_total"], 0, "no lack of memory")
-        equal(replies.ask("DEL", 5), 1, "DEL")
-        equal(replies.ask("SET", 90001, 5), "OK", "a new key in its place")
+    """at the maximum, by growth or from the start: OOM, nothing lost, nothing changed; deletes make room again"""
+    for capacity in ("1024", "4096"):
+        with Server("--capacity", capacity, "--max-capacity", "4096", "--max-load", "0.5") as server, \
+                server.connect() as one, server.connect() as two:
+            replies, most = wire.Replies(one), 0
+            while replies.ask("SET", most, value_of(most)) == "OK":
+                most += 1
+            equal(most, 2048, "keys in 4,096 slots at load 0.5")
+            equal(replies.ask("SET", most, 1), wire.FULL, "what to do")
+            refused = replies.ask("MSET", 1, 500, 90001, 1)
+            check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
+            reply = wire.call(two, wire.SET, [2, 91000], [9, 9])
+            equal((reply.status, "OOM " + reply.message), (wire.OUT_OF_MEMORY, wire.FULL), "a frame")
+            equal(replies.ask("SET", 0, value_of(0)), "OK", "an update")
+            read_all(server, list(range(most)))
+            equal(replies.ask("MGET", most, 90001, 91000), [None] * 3, "what was refused")
+            equal([server.metrics()[f"sherwood_table_{name}"] for name in ("capacity_slots", "resize_failures_total")], [4096, 0], "no lack of memory")
+            equal([replies.ask("DEL", 5), replies.ask("SET", 90001, 5)], [1, "OK"], "a new key in its place")
 
 
 @case

@@ -221,37 +221,6 @@ def idle_timeout():
 
 
 @case
-def table_full():
-    """a full table: OOM; the refused command or frame changes nothing; reads and updates work"""
-    with Server("--capacity", "4K", "--max-load", "0.5") as server, server.replies() as replies:
-        most, key = 0, 0
-        while True:
-            reply = replies.ask("SET", key, key + 1)
-            if isinstance(reply, wire.Error):
-                break
-            most += 1
-            key += 1
-            check(most <= 4096, "more entries than slots")
-        equal(reply, wire.FULL, "the reply")
-        check(0.48 * 4096 <= most <= 0.52 * 4096, f"{most} entries in 4096 slots at load 0.5")
-        equal(replies.ask("DBSIZE"), most, "DBSIZE")
-        equal(replies.ask("GET", key), None, "the refused key")
-        equal(replies.ask("SET", 0, 77), "OK", "an update")
-        # A refused MSET changes nothing, not even existing keys.
-        reply = replies.ask("MSET", 1, 500, 90001, 1, 90002, 1)
-        check(isinstance(reply, wire.Error) and reply.startswith("OOM "), reply)
-        equal(replies.ask("MGET", 0, 1, 90001, 90002), [b"77", b"2", None, None], "after it")
-        with server.connect() as bulk:
-            equal(wire.call(bulk, wire.SET, [2, 91000, 91001], [9, 9, 9]).status, wire.OUT_OF_MEMORY, "a frame")
-            reply = wire.call(bulk, wire.GET, list(range(most)), want_values=True)
-            equal(reply.values(), [77] + [k + 1 for k in range(1, most)], "all values")
-            equal(reply.found(), [1] * most, "all found")
-        equal(replies.ask("DEL", *range(100)), 100, "DEL makes room")
-        equal(replies.ask("SET", 90001, 5), "OK", "and then a new key fits")
-        eventually(lambda: server.connections() == 1, "connected_clients")
-
-
-@case
 def table_full_refused_counter():
     """operations refused for lack of room are counted as refused, and as nothing else"""
     with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:

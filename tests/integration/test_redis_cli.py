@@ -54,21 +54,6 @@ def number_errors():
 
 
 @case
-def overflow():
-    """redis-cli: INCRBY past the largest value and DECRBY below zero are refused"""
-    top = 2**64 - 1
-    with Server() as server:
-        shown = server.redis_cli("--no-raw", stdin=(
-            f"SET 1 {top}\nINCR 1\nGET 1\nSET 2 5\nDECRBY 2 6\nGET 2\nDECR 3\nEXISTS 3\n"
-            f"SET 4 {top - 1}\nINCR 4\nINCRBY 4 1\nGET 4\n")).splitlines()
-        for i in (1, 4, 6, 10):
-            check(shown[i].startswith("(error) ERR increment or decrement would overflow")
-                  or RANGE in shown[i], f"line {i}: {shown[i]}")
-        equal([shown[i] for i in (2, 5, 7, 11)], [f'"{top}"', '"5"', "(integer) 0", f'"{top}"'],
-              "values")
-
-
-@case
 def resp3():
     """redis-cli -3: HELLO gives the map, INFO is verbatim text"""
     with Server() as server:
@@ -78,22 +63,6 @@ def resp3():
             check(line in hello, f"{line} in {hello}")
         check("NOPROTO" in server.redis_cli("HELLO", "4"), "HELLO 4")
         equal(server.redis_cli("-3", "--no-raw", "GET", "1"), "(nil)\n", "GET in RESP3")
-
-
-@case
-def command_list():
-    """redis-cli: COMMAND names every command with its arity, COMMAND COUNT counts them"""
-    with Server() as server:
-        count = int(server.redis_cli("COMMAND", "COUNT"))
-        names = server.redis_cli("COMMAND", "LIST").split()
-        equal(len(names), count, "COMMAND LIST")
-        equal(len(set(names)), count, "distinct names")
-        check({"get", "set", "mget", "mset", "del", "incrby", "scan", "dbsize"} <= set(names), names)
-        info = server.redis_cli("--no-raw", "COMMAND", "INFO", "get", "nosuch").splitlines()
-        check('"get"' in info[0] and "(integer) 2" in info[1], info[:3])
-        check(info[-1].endswith("(nil)"), info[-1])
-        shown = server.redis_cli("COMMAND")
-        check(all(re.search(rf"^{n}$", shown, re.M) for n in names), "COMMAND")
 
 
 @case
