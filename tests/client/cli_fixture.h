@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cli_fixture.h - sherwood-cli in the test process, connected to a fake table. One thread; each
- * test opens and closes it.
+ * cli_fixture.h - sherwood-cli in the test process, connected to a fake table. One thread; a
+ * test opens it, its suite closes it.
  */
 #ifndef SHERWOOD_TESTS_CLIENT_CLI_FIXTURE_H
 #define SHERWOOD_TESTS_CLIENT_CLI_FIXTURE_H
@@ -37,6 +37,9 @@ static inline void open_cli(uint32_t key_bytes, uint32_t value_bytes, bool raw)
 
 static inline void close_cli(void)
 {
+    if (cli.out == NULL) {
+        return;
+    }
     sherwood_close(cli.client);
     fclose(cli.out);
     fclose(cli.messages);
@@ -45,6 +48,7 @@ static inline void close_cli(void)
     sw_fake_stop(&server);
     sw_fake_table_fini(&table);
     cr_expect_eq(rmdir(folder), 0, "%s is not empty", folder);
+    cli.out = NULL;
 }
 
 /* Runs a line; what it printed, valid until the next. */

@@ -14,6 +14,8 @@ static void expect(const char *line, const char *answer)
     cr_expect_str_eq(got, answer, "%s: \"%s\" instead of \"%s\"", line, got, answer);
 }
 
+TestSuite(cli, .fini = close_cli);
+
 Test(cli, answers_for_people)
 {
     open_cli(8, 8, false);
@@ -68,7 +70,6 @@ Test(cli, answers_for_people)
     expect("SCAN 0", "1) \"0\"\n2) 1) \"18446744073709551615\"\n");
     expect("FLUSHALL", "OK\n");
     expect("SCAN 0", "1) \"0\"\n2) (empty array)\n");
-    close_cli();
 }
 
 /* Each operation on keys that every engine may have can be asked for at the prompt. */
@@ -100,7 +101,6 @@ Test(cli, every_operation_on_keys_has_a_command)
         cr_assert_not(cli.failed, "%s: %s", rows[i].name, output);
         cr_assert_eq(table.last_operation, rows[i].operation, "%s", rows[i].name);
     }
-    close_cli();
 }
 
 Test(cli, answers_for_programs)
@@ -114,7 +114,6 @@ Test(cli, answers_for_programs)
     expect("SCAN 0 COUNT 5", "0\n42\n");
     expect("", "");
     expect("  \t ", "");
-    close_cli();
 }
 
 Test(cli, errors_change_nothing)
@@ -155,7 +154,6 @@ Test(cli, errors_change_nothing)
                         "ERR key \"abc\" is not an unsigned integer or out of range "
                         "(0 to 4294967295)\n"),
                  0);
-    close_cli();
 }
 
 Test(cli, info_and_help)
@@ -173,7 +171,6 @@ Test(cli, info_and_help)
     cr_expect(strstr(run_line("help set"), "NX") != NULL);
     run_line("quit");
     cr_expect(cli.quit);
-    close_cli();
 }
 
 Test(cli, words)
@@ -287,5 +284,4 @@ Test(cli, commands_from_a_pipe)
     cr_expect_str_eq(output,
                      "OK\n2\nERR unknown command 'NOSUCH': HELP lists the commands; redis-cli at "
                      "the same port has those of RESP\n2\n");
-    close_cli();
 }

@@ -48,6 +48,8 @@ static uint64_t stored(uint64_t key)
     return sw_fake_table_get(&table, key, &value) ? value : UINT64_MAX;
 }
 
+TestSuite(cli_files, .fini = close_cli);
+
 Test(cli_files, csv_that_is_good)
 {
     open_cli(8, 8, true);
@@ -60,7 +62,6 @@ Test(cli_files, csv_that_is_good)
     cr_expect_null(strstr(load_text("id,count\n", 0), "header"), "quiet");
     load_text("\n\n", 0);
     cr_expect_eq(table.occupied, 3);
-    close_cli();
 }
 
 /* What spreadsheets write. */
@@ -80,7 +81,6 @@ Test(cli_files, csv_with_quotes_and_a_byte_order_mark)
                               "in.csv:1: taken as a header, not as a pair: \"\"id\",\"count\"\""));
     cr_expect_eq(stored(5), 50);
     cr_expect_null(strstr(load_text("6,60\n", 0), "header"));
-    close_cli();
 }
 
 Test(cli_files, csv_that_is_bad)
@@ -128,7 +128,6 @@ Test(cli_files, csv_that_is_bad)
     strcpy(line + sizeof(line) - 8, "1,2\n");
     cr_expect(strstr(load_text(line, 1), "too long") != NULL);
     cr_expect_eq(table.occupied, 0, "nothing of a batch with a bad line is sent");
-    close_cli();
 }
 
 static const char *load_bytes(const void *bytes, size_t size)
@@ -154,7 +153,6 @@ Test(cli_files, bytes_that_are_no_text)
         strstr(load_bytes(wide, sizeof(wide) - 1), "in.csv:1: the line has a NUL byte"), "%s",
         messages);
     cr_expect_eq(table.occupied, 0);
-    close_cli();
 }
 
 /* A bad line in the third batch: the first two are stored, nothing behind it is. */
@@ -173,7 +171,6 @@ Test(cli_files, a_bad_line_stops_before_its_batch)
     cr_expect_eq(table.occupied, 2000);
     cr_expect_eq(stored(1999), 1);
     free(text);
-    close_cli();
 }
 
 Test(cli_files, a_full_table_stops_the_load)
@@ -191,7 +188,6 @@ Test(cli_files, a_full_table_stops_the_load)
     cr_expect(strstr(said, "a larger table") != NULL, "%s", said);
     cr_expect_eq(table.occupied, 64, "what was stored before");
     free(text);
-    close_cli();
 }
 
 /* Lines behind a refused batch that would fit (here: the last eight) are not stored: the stored
@@ -213,7 +209,6 @@ Test(cli_files, nothing_behind_a_refused_batch_is_stored)
     cr_expect_eq(stored(127), 128);
     cr_expect_eq(table.occupied, 128);
     free(text);
-    close_cli();
 }
 
 static uint64_t mixed(uint64_t i)
@@ -251,19 +246,16 @@ Test(cli_files, there_and_back_csv)
 {
     open_cli(8, 8, true);
     there_and_back("all.csv", 200000, UINT64_MAX, UINT64_MAX);
-    close_cli();
 }
 Test(cli_files, there_and_back_binary)
 {
     open_cli(8, 8, true);
     there_and_back("all.bin", 200000, UINT64_MAX, UINT64_MAX);
-    close_cli();
 }
 Test(cli_files, there_and_back_narrow)
 {
     open_cli(4, 4, true);
     there_and_back("all.bin", 100000, UINT32_MAX, UINT32_MAX);
-    close_cli();
 }
 
 Test(cli_files, binary_that_ends_within_a_pair)
@@ -276,7 +268,6 @@ Test(cli_files, binary_that_ends_within_a_pair)
     fflush(cli.messages);
     cr_expect(strstr(messages, "ends within pair 2") != NULL, "%s", messages);
     cr_expect_eq(table.occupied, 0);
-    close_cli();
 }
 
 Test(cli_files, files_that_cannot_be)
@@ -290,7 +281,6 @@ Test(cli_files, files_that_cannot_be)
     cr_expect_eq(sw_cli_load(&cli, "/tmp"), 1, "a folder");
     run_line("SET 1 2");
     cr_expect_eq(sw_cli_dump(&cli, "/dev/full"), 1, "a full disk");
-    close_cli();
 }
 
 /* How many files of the folder of path_of begin with this name. */
@@ -341,7 +331,6 @@ Test(cli_files, a_dump_that_fails_keeps_the_old_file)
     cr_expect_eq(facts.st_mode & 07777, 0640);
     cr_expect_gt(facts.st_size, 50000);
     unlink(path_of("backup.csv"));
-    close_cli();
 }
 
 Test(cli_files, a_dump_through_a_link)
@@ -359,5 +348,4 @@ Test(cli_files, a_dump_through_a_link)
     cr_expect_eq(sw_cli_dump(&cli, "/dev/null"), 0, "in place");
     unlink(path_of("real.csv"));
     unlink(path_of("link.csv"));
-    close_cli();
 }

@@ -17,19 +17,19 @@
 #include "server/log/history_file.h"
 #include "server/log/role_file.h"
 
-struct place {
+static struct {
     char path[64];
     struct sw_directory directory;
-};
+} place;
 
-static void open_place(struct place *place)
+static void open_place(void)
 {
     char reason[256];
-    strcpy(place->path, "/tmp/sherwood-history-XXXXXX");
-    cr_assert_not_null(mkdtemp(place->path));
+    strcpy(place.path, "/tmp/sherwood-history-XXXXXX");
+    cr_assert_not_null(mkdtemp(place.path));
     cr_assert_eq(
-        sw_directory_open(&place->directory, sw_io_system(), place->path, reason, sizeof(reason)),
-        0, "%s", reason);
+        sw_directory_open(&place.directory, sw_io_system(), place.path, reason, sizeof(reason)), 0,
+        "%s", reason);
 }
 
 static void remove_files(const char *path)
@@ -46,15 +46,17 @@ static void remove_files(const char *path)
     rmdir(path);
 }
 
-static void close_place(struct place *place)
+static void close_place(void)
 {
-    sw_directory_close(&place->directory);
-    remove_files(place->path);
+    sw_directory_close(&place.directory);
+    remove_files(place.path);
 }
 
-static void put(const struct place *place, const char *name, const char *text)
+TestSuite(history_file, .init = open_place, .fini = close_place);
+
+static void put(const char *name, const char *text)
 {
-    int fd = openat(place->directory.fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int fd = openat(place.directory.fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
 }
@@ -85,10 +87,8 @@ Test(history_file, a_position_has_the_term_of_its_last_write)
 
 Test(history_file, terms_are_kept)
 {
-    struct place place;
     char reason[SW_HISTORY_REASON_BYTES];
     struct sw_history wrote = {.kind = SW_HISTORY_WHOLE, .before_through = 77}, read;
-    open_place(&place);
     memset(wrote.id, 'a', SW_HISTORY_TEXT - 1);
     memset(wrote.before, '0', SW_HISTORY_TEXT - 1);
     for (unsigned i = 0; i <= SW_TERMS_MAX; i++) {
@@ -97,7 +97,6 @@ Test(history_file, terms_are_kept)
         cr_assert_eq(memcmp(&wrote, &read, sizeof(read)), 0, "%u terms", i);
         sw_terms_begin(&wrote.terms, UINT64_MAX - 100 + i, UINT64_MAX - 200 + i);
     }
-    close_place(&place);
 }
 
 Test(history_file, what_is_no_list_of_terms_is_refused)
@@ -105,20 +104,17 @@ Test(history_file, what_is_no_list_of_terms_is_refused)
     static const char *const bad[] = {"terms 3:10 3:20\n", "terms 4:10 3:20\n", "terms 3:20 4:20\n",
                                       "terms 3\n",         "terms 3:10",        "terms 3:10 x\n",
                                       "words\n",           "terms 0:1\n",       "terms 3:0\n"};
-    struct place place;
     char text[512], reason[SW_HISTORY_REASON_BYTES];
     struct sw_history history;
-    open_place(&place);
     for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         snprintf(text, sizeof(text), "sherwood-history 1 whole %040d %040d 9\n%s", 1, 0, bad[i]);
-        put(&place, SW_HISTORY_NAME, text);
+        put(SW_HISTORY_NAME, text);
         cr_assert_eq(sw_history_read(&place.directory, &history, reason), -1, "%s", bad[i]);
         cr_assert_not_null(strstr(reason, "is damaged, so the history"));
     }
     snprintf(text, sizeof(text), "sherwood-history 1 whole %040d %040d 9 more\nterms 3:10\n", 1, 0);
-    put(&place, SW_HISTORY_NAME, text);
+    put(SW_HISTORY_NAME, text);
     cr_assert_eq(sw_history_read(&place.directory, &history, reason), -1, "words at the end");
-    close_place(&place);
 }
 
 Test(history_file, own_writes_are_told_from_copies)
@@ -132,14 +128,12 @@ Test(history_file, own_writes_are_told_from_copies)
                  {1, "own 7\n", 7},
                  {1, "own 0\nterms 3:10\n", 0},
                  {1, "own 18446744073709551614\n", UINT64_MAX - 1}};
-    struct place place;
     char text[512], reason[SW_HISTORY_REASON_BYTES];
     struct sw_history read, again;
-    open_place(&place);
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         snprintf(text, sizeof(text), "sherwood-history 1 whole %040d %040d 9\n%s", 1,
                  cases[i].before, cases[i].line);
-        put(&place, SW_HISTORY_NAME, text);
+        put(SW_HISTORY_NAME, text);
         cr_assert_eq(sw_history_read(&place.directory, &read, reason), 0, "%s", reason);
         cr_assert_eq(read.own_from, cases[i].own_from, "%s", cases[i].line);
         cr_assert_eq(sw_history_write(&place.directory, &read, reason), 0, "%s", reason);
@@ -147,18 +141,15 @@ Test(history_file, own_writes_are_told_from_copies)
         cr_assert_eq(memcmp(&read, &again, sizeof(read)), 0, "%s", cases[i].line);
     }
     snprintf(text, sizeof(text), "sherwood-history 1 whole %040d %040d 9\nown 7 \n", 1, 1);
-    put(&place, SW_HISTORY_NAME, text);
+    put(SW_HISTORY_NAME, text);
     cr_assert_eq(sw_history_read(&place.directory, &read, reason), -1);
-    close_place(&place);
 }
 
 Test(history_file, a_role_is_kept_and_removed)
 {
     static const char *const primaries[] = {"", "127.0.0.1 7000", "unix:/a b", "[::1]:7000"};
-    struct place place;
     char reason[SW_ROLE_REASON_BYTES];
     struct sw_role role, read;
-    open_place(&place);
     for (unsigned i = 0; i < 16; i++) {
         memset(&role, 0, sizeof(role));
         role.is_set = true;
@@ -173,33 +164,29 @@ Test(history_file, a_role_is_kept_and_removed)
     cr_assert_eq(sw_role_write(&place.directory, &role, reason), 0, "%s", reason);
     cr_assert_eq(sw_role_read(&place.directory, &read, reason), 0, "%s", reason);
     cr_assert_not(read.is_set);
-    put(&place, SW_ROLE_NAME, "sherwood-role 1\nreplica of\nreplicaof \n");
+    put(SW_ROLE_NAME, "sherwood-role 1\nreplica of\nreplicaof \n");
     cr_assert_eq(sw_role_read(&place.directory, &read, reason), -1);
     cr_assert_not_null(strstr(reason, "remove it"));
     sw_role_write(&place.directory, &role, reason);
-    close_place(&place);
 }
 
 Test(history_file, another_file_of_the_same_name_is_not_taken_for_the_one_aside)
 {
-    struct place place;
     char reason[SW_HISTORY_REASON_BYTES] = "", path[512];
-    open_place(&place);
-    put(&place, "snapshot-0000000000000003", "first");
-    put(&place, "first-segment", "first");
+    put("snapshot-0000000000000003", "first");
+    put("first-segment", "first");
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
     snprintf(path, sizeof(path), "%s/discarded-a-3/first-segment", place.path);
     cr_assert_eq(access(path, F_OK), 0);
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
     snprintf(path, sizeof(path), "%s/snapshot-0000000000000003", place.path);
     cr_assert_eq(unlink(path), 0);
-    put(&place, "snapshot-0000000000000003", "second");
+    put("snapshot-0000000000000003", "second");
     snprintf(path, sizeof(path), "%s/discarded-a-3/first-segment", place.path);
     cr_assert_eq(unlink(path), 0); /* as in an archive of a server without a log */
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3", 9, reason), 1);
     cr_assert_neq(access(path, F_OK), 0, "an archive of other writes has got this first-segment");
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-a-3-2", 9, reason), 0, "%s", reason);
-    close_place(&place);
 }
 
 static int links_left, links_synced, links_made; /* links until one fails; see limited_link */
@@ -227,17 +214,15 @@ static int counting_fsync(int fd)
 Test(history_file, an_archive_that_is_cut_off_has_first_segment_before_segments)
 {
     for (int links = 0, status = -1; status != 0; links++) {
-        struct place place;
         char reason[SW_HISTORY_REASON_BYTES] = "", path[160];
-        open_place(&place);
         struct sw_io io = *sw_io_system();
         io.link = limited_link;
         io.fsync = counting_fsync;
         place.directory.io = &io;
-        put(&place, "log-0000000000000007", "log");
-        put(&place, "snapshot-0000000000000003", "snapshot");
-        put(&place, "first-segment", "first");
-        put(&place, SW_HISTORY_NAME, "history");
+        put("log-0000000000000007", "log");
+        put("snapshot-0000000000000003", "snapshot");
+        put("first-segment", "first");
+        put(SW_HISTORY_NAME, "history");
         links_left = links;
         links_made = links_synced = 0;
         status = sw_archive_files(&place.directory, "discarded-1-9", 2, reason);
@@ -247,21 +232,20 @@ Test(history_file, an_archive_that_is_cut_off_has_first_segment_before_segments)
         snprintf(path, sizeof(path), "%s/discarded-1-9/log-0000000000000007", place.path);
         cr_assert_eq(access(path, F_OK), 0);
         place.directory.io = sw_io_system();
-        close_place(&place);
+        close_place();
+        open_place();
     }
 }
 
 Test(history_file, files_stay_aside_while_there_is_room)
 {
-    struct place place;
     char reason[SW_HISTORY_REASON_BYTES], path[160];
     struct stat facts;
-    open_place(&place);
-    put(&place, "log-0000000000000007", "log");
-    put(&place, "snapshot-0000000000000003", "snapshot");
-    put(&place, "new-log", "not this");
+    put("log-0000000000000007", "log");
+    put("snapshot-0000000000000003", "snapshot");
+    put("new-log", "not this");
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-1-9", 2, reason), 0, "%s", reason);
-    put(&place, SW_HISTORY_NAME, "history");
+    put(SW_HISTORY_NAME, "history");
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-2-9", 2, reason), 0, "%s", reason);
     cr_assert_eq(sw_archive_files(&place.directory, "discarded-3-9", 2, reason), -1);
     cr_assert_not_null(strstr(reason, "2 directories"), "%s", reason);
@@ -277,24 +261,20 @@ Test(history_file, files_stay_aside_while_there_is_room)
     }
     snprintf(path, sizeof(path), "%s/discarded-1-9/new-log", place.path);
     cr_assert_eq(stat(path, &facts), -1);
-    close_place(&place);
 }
 
 /* A sync of the file that an earlier call left may have failed. Nothing is written to it. */
 Test(history_file, an_unfinished_file_is_not_written_again)
 {
-    struct place place;
     char reason[SW_HISTORY_REASON_BYTES] = "", old[512];
     struct stat facts;
     struct sw_history history = {.kind = SW_HISTORY_WHOLE, .own_from = SW_OWNS_NOTHING};
     memset(history.id, 'a', sizeof(history.id) - 1);
     memset(history.before, '0', sizeof(history.before) - 1);
-    open_place(&place);
-    put(&place, SW_HISTORY_NEW, "unfinished");
+    put(SW_HISTORY_NEW, "unfinished");
     cr_assert_eq(linkat(place.directory.fd, SW_HISTORY_NEW, place.directory.fd, "old", 0), 0);
     cr_assert_eq(sw_history_write(&place.directory, &history, reason), 0, "%s", reason);
     snprintf(old, sizeof(old), "%s/old", place.path);
     cr_assert_eq(stat(old, &facts), 0);
     cr_assert_eq(facts.st_size, (off_t)strlen("unfinished"));
-    close_place(&place);
 }
