@@ -488,3 +488,9 @@ void fixture_audit(struct fixture *fixture)
     cr_assert_eq(stats.batches, fixture->batches);
     compare_counters(&stats.counters, &fixture->expected);
 }
+
+void fixture_end(struct fixture *fixture)
+{
+    fixture_audit(fixture);
+    fixture_close(fixture);
+}

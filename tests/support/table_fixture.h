@@ -103,6 +103,8 @@ void fixture_canonical(struct fixture *fixture);
 /* Scans the invariants; looks up every key of the oracle, and keys beside each (key - 1, key + 1,
  * and those of m - 1, m + 1); compares the statistics. */
 void fixture_audit(struct fixture *fixture);
+/* Audits, then closes. */
+void fixture_end(struct fixture *fixture);
 
 /* The key whose mixed value is m. */
 uint64_t fixture_key_of(const struct fixture *fixture, uint64_t m);

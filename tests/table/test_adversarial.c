@@ -112,8 +112,7 @@ TEST_OF_BOTH_WIDTHS(adversarial, cap_with_stash)
     fixture_clear(&fixture);
     sw_table_stats(fixture.table, &stats);
     cr_assert_eq(stats.stash_occupied, 0);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* Crafted keys fill the stash; then inserts are refused, and nothing acknowledged is lost. */
@@ -152,8 +151,7 @@ TEST_OF_BOTH_WIDTHS(adversarial, stash_fills_up)
     }
     fixture_audit(&fixture);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, first + 40), 9), SW_OK);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* The stash is searched from its start: a large one takes ten seconds, half a minute under the
@@ -203,8 +201,7 @@ static void stash_limit_by_batch(uint32_t slot_bits, uint32_t groups, uint32_t t
     cr_assert_eq(fixture_run(&fixture, count + 1, count + 1), SW_E_FULL, "full when it began");
     oracle_limit(fixture.oracle, limit);
     cr_assert_eq(fixture_run(&fixture, count + 1, 0), SW_OK, "empty when it began");
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(adversarial, stash_limit_by_batch)
@@ -318,8 +315,7 @@ TEST_OF_BOTH_WIDTHS(adversarial, cap_and_limit_without_stash)
     cr_assert_eq(fixture_run(&fixture, 2, 0), SW_OK);
     sw_table_stats(fixture.table, &stats);
     cr_assert_eq(stats.occupied, 8);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* A table without a stash in which both buckets of a home are full. Returns the home's first m. */

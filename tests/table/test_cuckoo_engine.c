@@ -112,8 +112,7 @@ Test(cuckoo_engine, a_full_stash_refuses_inserts_only)
     fixture.expected.refused++;
     cr_expect_eq(fixture_run_one(&fixture, SW_SUM, 3, 5), SW_OK);
     cr_expect_eq(fixture_run_one(&fixture, SW_DELETE, 4, 0), SW_OK);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* --- features and limits ---------------------------------------------------------------------- */

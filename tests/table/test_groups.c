@@ -41,8 +41,7 @@ TEST_OF_BOTH_WIDTHS(groups, exact_limit)
         cr_assert_eq(fixture_run_one(&fixture, SW_SUM, without_slot[i], 1), SW_E_FULL,
                      "the side cell counts");
     }
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* The slots of two moments hold the same entries, bucket by bucket. */

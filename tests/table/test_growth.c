@@ -98,8 +98,7 @@ static void random_batches(struct plan plan)
     fixture_audit(&fixture);
     cr_assert_eq(fixture_resize(&fixture, 0), SW_OK);
     fixture_canonical(&fixture);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(growth, small_batches)
@@ -185,8 +184,7 @@ static void only_when_needed(uint32_t threads)
     fixture_clear(&fixture);
     cr_assert_eq(fixture.info.capacity_slots, sw_geometry_admitting(&config, 0, held),
                  "clearing does not shrink");
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(growth, only_when_needed)
@@ -209,8 +207,7 @@ Test(growth, up_to_the_largest)
     cr_assert_eq(fixture.info.capacity_slots, 1004);
     cr_assert_gt(oracle_count(fixture.oracle), 1004 * 0.85 - 50);
     fixture_canonical(&fixture);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* Keys of one home, more than the stash may keep: the next insert grows the table, and they spread.
@@ -240,8 +237,7 @@ TEST_OF_BOTH_WIDTHS(growth, full_stash)
     cr_assert_eq(table_stats(fixture.table).stash_occupied, 4,
                  "16 entries of two homes, in three buckets");
     fixture_canonical(&fixture);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* Neighbours in m, which no capacity spreads: the stash cannot take them, so nothing grows, inserts
@@ -274,8 +270,7 @@ Test(growth, nothing_helps)
     fixture_run(&fixture, 8, 0);
     cr_assert_eq(table_stats(fixture.table).stash_occupied, 4);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_OK);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* A single group that fits at no size leaves the table as it is, one that does makes it grow; of
@@ -306,8 +301,7 @@ static void not_in_vain(uint32_t slot_bits, uint32_t threads)
     }
     cr_assert_eq(fixture_run(&fixture, (uint32_t)most, 0), SW_OK);
     cr_assert_eq(fixture.info.capacity_slots, 1024, "the entries just fit");
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(growth, not_in_vain)
@@ -337,8 +331,7 @@ Test(growth, in_vain_only_if_sure)
     }
     cr_assert_eq(fixture_run(&fixture, 1000, 0), SW_OK);
     cr_assert_eq(table_stats(fixture.table).occupied, 800);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(growth, pause_after_a_failure)
@@ -390,6 +383,5 @@ Test(growth, full_is_not_repeated)
     cr_assert_eq(fixture_resize(&fixture, 512), SW_OK);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
     cr_assert_eq(table_stats(fixture.table).resize_failed, failed + 1, "another capacity");
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }

@@ -258,8 +258,7 @@ static void nothing(uint32_t slot_bits, uint64_t stash_slots)
     fixture_clear(&fixture);
     empty_batches(&fixture);
     fixture_insert_range(&fixture, 5, 100);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(operations, empty_batches)
@@ -305,8 +304,7 @@ static void dense(uint32_t slot_bits, uint64_t first)
         fixture_set(&fixture, i, SW_DELETE, first + 2 * i, 0);
     }
     fixture_run(&fixture, 1500, 0);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(adversarial, dense_keys)

@@ -171,8 +171,7 @@ Test(resize, without_a_stash_nothing_is_lost)
     fixture_audit(&fixture);
     cr_assert_eq(fixture_resize(&fixture, 64), SW_OK);
     cr_assert_eq(fixture.info.capacity_slots, 1024, "64, 128, .., 512 do not serve");
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* Far more than there are slots: what does not fit is handed back, nothing is refused. */
@@ -200,8 +199,7 @@ TEST_OF_BOTH_WIDTHS(resize, load_above_one)
     }
     cr_assert_eq(fixture.info.capacity_slots, 400);
     fixture_canonical(&fixture);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* The CUDA backend cannot resize a table with a probe cap of its own: it says so, and nothing
@@ -216,8 +214,7 @@ Test(resize, a_cap_of_its_own)
     cr_assert_eq(fixture_resize(&fixture, 4000),
                  config.backend == SW_BACKEND_CUDA ? SW_E_INVALID : SW_OK);
     cr_assert_eq(fixture.info.capacity_slots, config.backend == SW_BACKEND_CUDA ? 4096 : 4000);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* A table that may not grow may still shrink, and come back to the size it was created with. */
@@ -242,8 +239,7 @@ Test(resize, down_and_back)
     cr_assert_eq(fixture_resize(&fixture, 4096), SW_OK);
     cr_assert_eq(fixture.info.bytes_reserved, bytes);
     fixture_insert_range(&fixture, 0, fixture.info.occupied_max);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 /* One round through the table by cursor, while it is resized and others come and go. */
@@ -332,6 +328,5 @@ Test(resize, no_memory)
     cr_assert_eq(table_stats(fixture.table).resize_failed, failed + 1);
     cr_assert_eq(table_stats(fixture.table).resized, 0);
     cr_assert_eq(table_stats(fixture.table).grown, 0);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }

@@ -338,8 +338,7 @@ Test(row_images, fill_the_gpu_first)
     sw_table_info(fixture.table, &fixture.info);
     cr_assert_eq(fixture.info.row_bytes_gpu, 64 * 1500);
     cr_assert_geq(fixture.info.row_bytes_host, 64 * (6000 - 1500));
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
     config.rows_gpu_bytes = 0;
     fixture_open(&fixture, &config);
     fixture_insert_range(&fixture, 0, 6000);

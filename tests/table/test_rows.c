@@ -139,8 +139,7 @@ static void small_batches(uint32_t slot_bits, uint32_t value_bytes, uint64_t row
         fixture_run(&fixture, SMALL_OPS, groups);
         must_check(fixture.table);
     }
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(rows, every_small_batch_of_one_row)
@@ -309,8 +308,7 @@ static void near_the_limit(uint32_t slot_bits, uint32_t value_bytes)
     cr_assert(config.backend == SW_BACKEND_CUDA ||
                   fixture.info.capacity_slots == config.capacity_slots,
               "growth would be in vain");
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(rows, near_the_limit)

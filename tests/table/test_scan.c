@@ -80,8 +80,7 @@ static void still(uint32_t slot_bits, bool last_m, uint32_t max_probe)
     for (int i = 0; i < 6; i++) {
         scan_all(&fixture, counts[i]);
     }
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(scan, still_table)
@@ -229,8 +228,7 @@ static void changing(uint32_t slot_bits, uint64_t seed)
     }
     cr_assert(saw_last);
     free(seen);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
+    fixture_end(&fixture);
 }
 
 Test(scan, changing_table)
