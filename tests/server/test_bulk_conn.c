@@ -6,17 +6,19 @@
 #include "server/bulk/request.h"
 #include "tests/server/bulk_fixture.h"
 
+static struct stream stream;
+
 /* --- pieces ----------------------------------------------------------------------------------- */
 
 /* Three whole ones, a refused one with a body, and one more. */
-static void fill_mixed(struct stream *stream)
+static void fill_mixed(void)
 {
-    stream->size = 0;
-    add_frame(stream, SW_OPERATION_SET, 1, 100, 9);
-    add_frame(stream, SW_OPERATION_PING, 2, 0, 0);
-    add_frame(stream, SW_OPERATION_GET, 3, 100, 10);
-    add_frame(stream, UNKNOWN, 4, 0, 0);
-    add_frame(stream, SW_OPERATION_GET, 5, 105, 3);
+    stream.size = 0;
+    add_frame(&stream, SW_OPERATION_SET, 1, 100, 9);
+    add_frame(&stream, SW_OPERATION_PING, 2, 0, 0);
+    add_frame(&stream, SW_OPERATION_GET, 3, 100, 10);
+    add_frame(&stream, UNKNOWN, 4, 0, 0);
+    add_frame(&stream, SW_OPERATION_GET, 5, 105, 3);
 }
 
 static void expect_mixed(struct fake *peer)
@@ -34,23 +36,22 @@ static void expect_mixed(struct fake *peer)
     expect_no_reply(peer);
 }
 
-static void clear(struct serve *serve, struct fake *peer, struct stream *stream)
+static void clear(struct serve *serve, struct fake *peer)
 {
-    stream->size = 0;
-    add_frame(stream, SW_OPERATION_CLEAR, 9, 0, 0);
-    send_all(serve, peer, stream->bytes, stream->size);
+    stream.size = 0;
+    add_frame(&stream, SW_OPERATION_CLEAR, 9, 0, 0);
+    send_all(serve, peer, stream.bytes, stream.size);
     serve_until_idle(serve);
     expect_reply(peer, 9, SW_REPLY_OK);
 }
 
 LOOP_TEST(bulk_conn, replies_are_the_same_wherever_frames_are_cut)
 {
-    static struct stream stream;
-    fill_mixed(&stream);
+    fill_mixed();
     size_t size = stream.size;
     for (size_t cut = 0; cut <= size; cut += cut < 1500 || cut > size - 700 ? 1 : 517) {
         struct fake *peer = serve_open(serve);
-        fill_mixed(&stream);
+        fill_mixed();
         send_all(serve, peer, stream.bytes, cut);
         if (cut % 2 == 1) {
             serve_until_idle(serve);
@@ -58,15 +59,14 @@ LOOP_TEST(bulk_conn, replies_are_the_same_wherever_frames_are_cut)
         send_all(serve, peer, stream.bytes + cut, size - cut);
         serve_until_idle(serve);
         expect_mixed(peer);
-        clear(serve, peer, &stream);
+        clear(serve, peer);
         serve_close(serve, peer);
     }
 }
 
 SERVE_TEST(bulk_conn, replies_are_the_same_byte_by_byte)
 {
-    static struct stream stream;
-    fill_mixed(&stream);
+    fill_mixed();
     for (size_t i = 0; i < stream.size; i++) {
         send_all(serve, peer, stream.bytes + i, 1);
     }
@@ -76,10 +76,9 @@ SERVE_TEST(bulk_conn, replies_are_the_same_byte_by_byte)
 
 LOOP_TEST(bulk_conn, replies_are_the_same_whatever_the_peer_takes)
 {
-    static struct stream stream;
     for (size_t takes = 0; takes < 700; takes++) {
         struct fake *peer = serve_open(serve);
-        fill_mixed(&stream);
+        fill_mixed();
         peer->takes = takes;
         send_all(serve, peer, stream.bytes, stream.size);
         do {
@@ -89,7 +88,7 @@ LOOP_TEST(bulk_conn, replies_are_the_same_whatever_the_peer_takes)
         expect_mixed(peer);
         cr_assert_eq(sw_conn_unsent_bytes(peer->conn), 0);
         peer->takes = SIZE_MAX;
-        clear(serve, peer, &stream);
+        clear(serve, peer);
         serve_close(serve, peer);
     }
 }
@@ -100,7 +99,6 @@ enum { FRAMES = 200 };
 SERVE_TEST_WITH(bulk_conn, many_replies_leave_in_order, serve->config.frames_in_flight_max = FRAMES;
                 serve->config.arena_bytes = 4 << 20)
 {
-    static struct stream stream;
     for (uint64_t i = 0; i < FRAMES; i++) {
         add_frame(&stream, SW_OPERATION_PING, i, 0, 0);
     }
@@ -125,7 +123,6 @@ SERVE_TEST_WITH(bulk_conn, many_replies_leave_in_order, serve->config.frames_in_
 SERVE_TEST_WITH(bulk_conn, no_more_frames_are_in_flight_than_may_be,
                 serve->config.frames_in_flight_max = 2)
 {
-    static struct stream stream;
     for (uint64_t i = 1; i <= 5; i++) {
         add_frame(&stream, SW_OPERATION_SET, i, i, 1);
     }
@@ -144,7 +141,6 @@ SERVE_TEST_WITH(bulk_conn, no_more_frames_are_in_flight_than_may_be,
 SERVE_TEST_WITH(bulk_conn, unsent_replies_count_as_in_flight,
                 serve->config.frames_in_flight_max = 2)
 {
-    static struct stream stream;
     for (uint64_t i = 1; i <= 3; i++) {
         add_frame(&stream, SW_OPERATION_PING, i, 0, 0);
     }
@@ -199,7 +195,6 @@ LOOP_TEST(bulk_conn, frames_wait_for_memory_in_order)
 
 SERVE_TEST(bulk_conn, stats_waits_for_what_came_before_it)
 {
-    static struct stream stream;
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 3);
     add_frame(&stream, SW_OPERATION_STATS, 2, 0, 0);
     fake_send(peer, stream.bytes, stream.size);
@@ -213,7 +208,6 @@ SERVE_TEST(bulk_conn, stats_waits_for_what_came_before_it)
 
 SERVE_TEST(bulk_conn, closing_gives_the_memory_of_half_a_body_back)
 {
-    static struct stream stream;
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 1024);
     fake_send(peer, stream.bytes, stream.size / 2);
     cr_assert_gt(serve->loop->first.batches.arena.pages_used, 0);
@@ -223,7 +217,6 @@ SERVE_TEST(bulk_conn, closing_gives_the_memory_of_half_a_body_back)
 
 SERVE_TEST(bulk_conn, closing_leaves_frames_to_the_transport_that_writes_them)
 {
-    static struct stream stream;
     add_frame(&stream, SW_OPERATION_GET, 1, 0, 1024);
     add_frame(&stream, SW_OPERATION_GET, 2, 0, 1024);
     peer->takes = 100;
@@ -239,7 +232,6 @@ SERVE_TEST(bulk_conn, closing_leaves_frames_to_the_transport_that_writes_them)
 
 SERVE_TEST(bulk_conn, closing_waits_for_frames_in_flight)
 {
-    static struct stream stream;
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 10);
     fake_send(peer, stream.bytes, stream.size);
     cr_assert_eq(peer->conn->in_flight, 1);
@@ -252,7 +244,6 @@ SERVE_TEST(bulk_conn, closing_waits_for_frames_in_flight)
 LOOP_TEST(bulk_conn, an_error_while_replies_are_sent_closes)
 {
     static const int errors[][2] = {{UV_EPIPE, 0}, {0, UV_ENOMEM}};
-    static struct stream stream;
     add_frame(&stream, SW_OPERATION_GET, 1, 0, 10);
     for (int i = 0; i < 2; i++) {
         struct fake *peer = serve_open(serve);
@@ -267,7 +258,6 @@ LOOP_TEST(bulk_conn, an_error_while_replies_are_sent_closes)
 
 SERVE_TEST(bulk_conn, what_is_no_frame_is_told_and_closed)
 {
-    static struct stream stream;
     add_frame(&stream, SW_OPERATION_PING, 1, 0, 0);
     fake_send(peer, stream.bytes, stream.size);
     fake_send(peer, "\xd5SX\x01", 4);
@@ -281,7 +271,6 @@ SERVE_TEST(bulk_conn, what_is_no_frame_is_told_and_closed)
 LOOP_TEST_WITH(bulk_conn, half_a_frame_times_out_in_a_frame,
                serve->config.request_timeout_ms = 1000)
 {
-    static struct stream stream;
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 1024);
     const size_t parts[] = {10, stream.size / 2};
     for (int i = 0; i < 2; i++) {
@@ -297,7 +286,6 @@ LOOP_TEST_WITH(bulk_conn, half_a_frame_times_out_in_a_frame,
 
 LOOP_TEST(bulk_conn, one_that_passes_connections_max_is_told_in_a_frame)
 {
-    static struct stream stream;
     struct fake *peer = fake_open(&serve->loop->net, true);
     add_frame(&stream, SW_OPERATION_HELLO, 1, 0, 0);
     fake_send(peer, stream.bytes, stream.size);

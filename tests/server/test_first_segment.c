@@ -50,6 +50,8 @@ static void begin(void)
     io.open = failing_open;
 }
 
+TestSuite(first_segment, .init = begin, .fini = power_disk_free);
+
 static void no_wake(void *context)
 {
     (void)context;
@@ -208,9 +210,7 @@ static uint32_t cut_off_each(struct random *power)
         write_some(last);
         stop();
         cr_assert_lt(call += STEP, CALLS_MAX);
-        power_disk_free();
     }
-    power_disk_free();
     return call;
 }
 
@@ -224,9 +224,7 @@ static uint32_t cut_off_each_and_lose(struct random *power)
         cr_assert_neq(start(&last), 0, "call %u", call);
         cr_assert_not_null(strstr(reason, "are missing, and first-segment names it"), "%s", reason);
         cr_assert_lt(call += STEP, CALLS_MAX);
-        power_disk_free();
     }
-    power_disk_free();
     return call;
 }
 
@@ -249,19 +247,16 @@ Test(first_segment, a_start_that_loses_power_at_any_call)
 Test(first_segment, nothing_is_left)
 {
     uint64_t last;
-    begin();
     cr_assert_eq(run_until_crash(0, NULL), 1);
     cr_assert_gt(lose_from(1), 0);
     cr_assert_neq(start(&last), 0);
     cr_assert_not_null(strstr(reason, "log-0000000000000001 and all newer"), "%s", reason);
-    power_disk_free();
 }
 
 /* A release that does not know the file has removed the log, and numbers segments from 1. */
 Test(first_segment, an_earlier_release_in_between)
 {
     uint64_t last;
-    begin();
     run_until_crash(0, NULL);
     struct sw_wal_first first;
     const uint64_t number = run_until_crash(WRITES, NULL);
@@ -279,7 +274,6 @@ Test(first_segment, an_earlier_release_in_between)
     cr_assert_eq(start(&last), 0, "%s", reason);
     cr_assert_eq(last, WRITES);
     stop();
-    power_disk_free();
 }
 
 /* Lets all segments look as if the clock had been an hour ahead when they were begun. */
@@ -313,13 +307,11 @@ static void put_clock_ahead(void)
 Test(first_segment, a_clock_that_goes_back)
 {
     uint64_t last;
-    begin();
     run_until_crash(0, NULL);
     put_clock_ahead();
     cr_assert_gt(lose_from(run_until_crash(WRITES, NULL)), 0);
     cr_assert_neq(start(&last), 0);
     cr_assert_not_null(strstr(reason, "first-segment names it"), "%s", reason);
-    power_disk_free();
 }
 
 /* A log that was removed behind a run without one: the numbers of new segments go on. */
@@ -327,7 +319,6 @@ Test(first_segment, numbers_go_on_behind_the_file)
 {
     struct sw_wal_first first = {.number = 7, .wall_us = UINT64_MAX};
     struct sw_log_scan scan;
-    begin();
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
     memcpy(first.log_id, directory.log_id, sizeof(first.log_id));
     cr_assert_eq(sw_first_segment_write(&directory, &first), 0);
@@ -339,7 +330,6 @@ Test(first_segment, numbers_go_on_behind_the_file)
     cr_assert_eq(sw_first_segment_read(&directory, &first), 0);
     cr_assert_eq(first.number, 8);
     stop();
-    power_disk_free();
 }
 
 /* A file that cannot be written does not stop the server, which tries again. */
@@ -347,7 +337,6 @@ Test(first_segment, a_file_that_cannot_be_written)
 {
     struct sw_wal_first first;
     uint64_t last;
-    begin();
     cr_assert_eq(run_until_crash(0, NULL), 1);
     __atomic_store_n(&opens_left, 2, __ATOMIC_SEQ_CST);
     cr_assert_eq(start(&last), 0, "%s", reason);
@@ -359,7 +348,6 @@ Test(first_segment, a_file_that_cannot_be_written)
     cr_assert_eq(__atomic_load_n(&opens_left, __ATOMIC_SEQ_CST), 0);
     cr_assert_gt(first.number, 1);
     stop();
-    power_disk_free();
 }
 
 /* A file of another version is ignored and replaced. */
@@ -367,7 +355,6 @@ Test(first_segment, a_damaged_file)
 {
     struct sw_wal_first first;
     uint64_t last;
-    begin();
     const uint64_t number = run_until_crash(0, NULL);
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
     const int fd = io.open(directory.fd, SW_WAL_FIRST_NAME, O_WRONLY, 0);
@@ -380,7 +367,6 @@ Test(first_segment, a_damaged_file)
     cr_assert_eq(sw_first_segment_read(&directory, &first), 0);
     cr_assert_gt(first.number, number);
     stop();
-    power_disk_free();
 }
 
 /* A crash before any call of the removal of another history's files. As long as the file exists, a
@@ -408,7 +394,6 @@ Test(first_segment, files_that_are_replaced)
         sw_directory_close(&directory);
         cr_assert_eq(start(&last), 0, "call %u: %s", call, reason);
         stop();
-        power_disk_free();
         cr_assert_lt(call, CALLS_MAX);
     }
 }
@@ -418,7 +403,6 @@ Test(first_segment, segments_that_a_start_without_a_log_removes)
 {
     struct sw_log_scan scan;
     struct sw_wal_first first;
-    begin();
     run_until_crash(0, NULL);
     cr_assert_eq(sw_directory_open(&directory, &io, "/data", reason, sizeof(reason)), 0);
     cr_assert_eq(
@@ -432,5 +416,4 @@ Test(first_segment, segments_that_a_start_without_a_log_removes)
     cr_assert_eq(first.number, 0);
     sw_log_scan_free(&scan);
     sw_directory_close(&directory);
-    power_disk_free();
 }

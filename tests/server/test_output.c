@@ -5,16 +5,22 @@
 #include "server/resp/output.h"
 #include "tests/server/serve_fixture.h"
 
-/* A test of a connection that speaks RESP and has nothing to send. */
-#define OUTPUT_TEST(name)                                                  \
-    SERVE_TEST_WITH(output, name, serve->config.output_bytes_pause = 1000; \
-                    serve->config.output_bytes_max = 100000)
-
 static void begin(struct serve *serve, struct fake *peer)
 {
     serve_ask(serve, peer, "PING\r\n", "+PONG\r\n");
     peer->tries = peer->writes = 0;
 }
+
+/* A test of a connection that speaks RESP and has nothing to send. */
+#define OUTPUT_TEST(name)                                                  \
+    static void name(struct serve *serve, struct fake *peer);              \
+    SERVE_TEST_WITH(output, name, serve->config.output_bytes_pause = 1000; \
+                    serve->config.output_bytes_max = 100000)               \
+    {                                                                      \
+        begin(serve, peer);                                                \
+        name(serve, peer);                                                 \
+    }                                                                      \
+    static void name(struct serve *serve, struct fake *peer)
 
 static void send_text(struct serve *serve, struct fake *peer, const char *text)
 {
@@ -24,7 +30,6 @@ static void send_text(struct serve *serve, struct fake *peer, const char *text)
 
 OUTPUT_TEST(what_the_socket_takes_is_not_kept)
 {
-    begin(serve, peer);
     send_text(serve, peer, "hello");
     fake_expect(peer, "hello");
     cr_assert_eq(peer->writes, 0);
@@ -33,14 +38,12 @@ OUTPUT_TEST(what_the_socket_takes_is_not_kept)
 
 OUTPUT_TEST(nothing_is_sent_for_nothing)
 {
-    begin(serve, peer);
     send_text(serve, peer, "");
     cr_assert_eq(peer->tries, 0);
 }
 
 OUTPUT_TEST(the_rest_follows_wherever_the_socket_stops)
 {
-    begin(serve, peer);
     for (size_t takes = 0; takes <= 6; takes++) {
         peer->takes = takes;
         send_text(serve, peer, "hello");
@@ -54,7 +57,6 @@ OUTPUT_TEST(the_rest_follows_wherever_the_socket_stops)
 /* While one buffer is written the other one gathers; the order stays. */
 OUTPUT_TEST(later_replies_wait_behind_earlier_ones)
 {
-    begin(serve, peer);
     peer->takes = 1;
     send_text(serve, peer, "one,");
     send_text(serve, peer, "two,");
@@ -77,7 +79,6 @@ OUTPUT_TEST(later_replies_wait_behind_earlier_ones)
 
 OUTPUT_TEST(unsent_replies_stop_reading)
 {
-    begin(serve, peer);
     char text[1002];
     memset(text, 'x', sizeof(text));
     text[1001] = '\0';
@@ -91,7 +92,6 @@ OUTPUT_TEST(unsent_replies_stop_reading)
 
 OUTPUT_TEST(one_that_never_reads_is_closed)
 {
-    begin(serve, peer);
     static char text[50001];
     memset(text, 'x', sizeof(text) - 1);
     peer->takes = 0;
@@ -105,7 +105,6 @@ OUTPUT_TEST(one_that_never_reads_is_closed)
 
 OUTPUT_TEST(an_error_closes)
 {
-    begin(serve, peer);
     peer->try_error = UV_EPIPE;
     send_text(serve, peer, "hello");
     cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
@@ -113,7 +112,6 @@ OUTPUT_TEST(an_error_closes)
 
 OUTPUT_TEST(an_error_of_the_write_closes)
 {
-    begin(serve, peer);
     peer->takes = 0;
     peer->write_error = UV_ENOMEM;
     send_text(serve, peer, "hello");
@@ -122,7 +120,6 @@ OUTPUT_TEST(an_error_of_the_write_closes)
 
 OUTPUT_TEST(an_error_on_the_way_closes)
 {
-    begin(serve, peer);
     peer->takes = 0;
     send_text(serve, peer, "hello");
     send_text(serve, peer, "again");
@@ -135,7 +132,6 @@ OUTPUT_TEST(an_error_on_the_way_closes)
 /* The transport writes from the buffer until it says that it does not. */
 OUTPUT_TEST(closing_leaves_the_buffer_to_the_transport)
 {
-    begin(serve, peer);
     peer->takes = 0;
     send_text(serve, peer, "hello");
     sw_conn_abort(peer->conn);
@@ -146,7 +142,6 @@ OUTPUT_TEST(closing_leaves_the_buffer_to_the_transport)
 
 OUTPUT_TEST(nothing_is_sent_after_the_end)
 {
-    begin(serve, peer);
     sw_conn_drain(peer->conn, false);
     cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
     send_text(serve, peer, "late");
@@ -155,7 +150,6 @@ OUTPUT_TEST(nothing_is_sent_after_the_end)
 
 OUTPUT_TEST(draining_sends_everything_first)
 {
-    begin(serve, peer);
     peer->takes = 0;
     send_text(serve, peer, "one,");
     send_text(serve, peer, "two");
@@ -171,7 +165,6 @@ OUTPUT_TEST(draining_sends_everything_first)
 /* A large buffer is for one large reply; it is not kept for good. */
 OUTPUT_TEST(large_buffers_are_given_back)
 {
-    begin(serve, peer);
     static char text[50001];
     memset(text, 'x', sizeof(text) - 1);
     peer->takes = 0;
@@ -186,7 +179,6 @@ OUTPUT_TEST(large_buffers_are_given_back)
 
 OUTPUT_TEST(every_byte_is_counted_once)
 {
-    begin(serve, peer);
     uint64_t before = serve->loop->counters.net_output_bytes;
     peer->takes = 3;
     send_text(serve, peer, "hello");
