@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/client/table_fixture.h"
+#include "tests/support/clock.h"
 
 #define SIZED .size = sizeof(struct sherwood_request)
 
@@ -20,13 +20,6 @@ static void open_table(int flags, uint32_t ops_max, uint32_t in_flight, uint32_t
     sw_fake_table_init(&table, 8, 8, 1U << 20);
     start_table(flags, ops_max, in_flight, reply_batch);
     connect_client();
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 /* Answers a request once a byte can be read from the pipe. */

@@ -8,7 +8,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "tests/support/clock.h"
 
 /* Writes the text of a failure unless `failure` has one. Returns false. */
 __attribute__((format(printf, 3, 4))) static inline bool keep_failure(char *failure, size_t size,
@@ -21,13 +22,6 @@ __attribute__((format(printf, 3, 4))) static inline bool keep_failure(char *fail
         va_end(arguments);
     }
     return false;
-}
-
-static inline double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 #endif

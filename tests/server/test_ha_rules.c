@@ -4,10 +4,10 @@
  * larger ones, and for each rule what is lost without it.
  */
 #include <criterion/criterion.h>
-#include <time.h>
 
 #include "proto/check.h"
 #include "tests/server/ha_moves.h"
+#include "tests/support/clock.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 
@@ -16,13 +16,6 @@ static const char *const rule_names[] = {
     SW_HA_RULES(HA_NAME)
 #undef HA_NAME
 };
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* --- everything ----------------------------------------------------------------------------------
  */
@@ -149,8 +142,8 @@ static const char *explore(unsigned steps, double limit, struct random *random,
 {
     static struct moves moves;
     static struct world world;
-    const double until = seconds() + limit;
-    for (; seconds() < until; counts->walks++) {
+    const double until = seconds_now() + limit;
+    for (; seconds_now() < until; counts->walks++) {
         unsigned nodes = 2 + (unsigned)random_below(random, 3);
         moves.bounds =
             (struct bounds){nodes, 1 + (nodes > 3 && random_below(random, 2)), 4, 6, 40, 3, 5, 40};
@@ -196,13 +189,14 @@ static void lose_something(enum ha_rule rule)
     struct random random = random_of(rule);
     struct counts counts = {0};
     const char *wrong = NULL;
-    double began = seconds();
+    double began = seconds_now();
     ha_off = 1U << rule;
-    while (wrong == NULL && seconds() < began + 60) {
+    while (wrong == NULL && seconds_now() < began + 60) {
         wrong = explore(250, 1, &random, &counts);
     }
     ha_off = 0;
-    printf("%s: %.2f s, %lu walks, %s\n", rule_names[rule], seconds() - began, counts.walks, wrong);
+    printf("%s: %.2f s, %lu walks, %s\n", rule_names[rule], seconds_now() - began, counts.walks,
+           wrong);
     cr_assert_not_null(wrong, "without the rule %s nothing is lost", rule_names[rule]);
 }
 

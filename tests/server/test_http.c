@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/observe/http.h"
 #include "server/observe/log.h"
 #include "tests/server/distinct_stats.h"
+#include "tests/support/clock.h"
 
 #define ANSWER_BYTES (64 * 1024)
 
@@ -173,13 +173,6 @@ Test(http, stop_frees_the_port)
 /* The limit for steps that end soon on an idle machine. */
 #define PATIENCE_MS 30000
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* What came back for these bytes until the server closed. */
 static const char *ask_bytes(const char *request, size_t bytes)
 {
@@ -273,9 +266,9 @@ Test(http, malformed_requests)
     cr_assert_eq(memcmp(answer, "HTTP/1.1 431 ", 13), 0, "%.13s", answer);
     close(fd);
     struct sw_loop_counters counters = {0};
-    uint64_t began_ms = now_ms();
+    uint64_t began_ms = ms_now();
     while (counters.http_errors < 5) { /* four of the rows, and this; counted after the reply */
-        cr_assert_lt(now_ms() - began_ms, PATIENCE_MS);
+        cr_assert_lt(ms_now() - began_ms, PATIENCE_MS);
         counters = (struct sw_loop_counters){0};
         sw_http_add_counters(http, &counters);
     }
@@ -297,15 +290,15 @@ Test(http, a_request_has_a_deadline_as_a_whole)
     struct sw_loop_counters counters = {0};
     config.http_timeout_ms = 800;
     begin(-1);
-    uint64_t began_ms = now_ms();
+    uint64_t began_ms = ms_now();
     int slow = connect_http(), idle = connect_http();
     cr_assert_eq(send(slow, "GET /healthz HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL), 26);
     while (!is_closed(slow) || !is_closed(idle)) {
-        cr_assert_lt(now_ms() - began_ms, PATIENCE_MS);
+        cr_assert_lt(ms_now() - began_ms, PATIENCE_MS);
         (void)send(slow, "a", 1, MSG_NOSIGNAL);
         usleep(20000);
     }
-    cr_assert_geq(now_ms() - began_ms, 790);
+    cr_assert_geq(ms_now() - began_ms, 790);
     close(slow);
     close(idle);
     expect("GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
@@ -333,9 +326,9 @@ Test(http, a_new_connection_is_always_accepted)
     for (int i = 0; i < 3; i++) { /* each leaves when it is answered */
         expect("GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     }
-    uint64_t began_ms = now_ms();
+    uint64_t began_ms = ms_now();
     while (!is_closed(slow[0])) {
-        cr_assert_lt(now_ms() - began_ms, PATIENCE_MS);
+        cr_assert_lt(ms_now() - began_ms, PATIENCE_MS);
     }
     for (int i = 1; i < 8; i++) {
         cr_assert_not(is_closed(slow[i]), "connection %d", i);

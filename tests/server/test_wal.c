@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/server/wal_fixture.h"
+#include "tests/support/clock.h"
 #include "tests/support/random.h"
 #include "tests/support/threads.h"
 
@@ -222,13 +223,6 @@ Test(wal, a_mark_leaves_room_for_the_seal)
     }
 }
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void wait_until_durable(struct sw_wal *wal, uint64_t sequence)
 {
     WAIT_FOR(sw_wal_durable(wal) >= sequence);
@@ -263,10 +257,10 @@ LOG_TEST(wal, everysec_syncs_by_itself_and_when_asked, SW_WAL_EVERYSEC, finish)
     for (; !at_once; next++) { /* a disk may take long once; its own sync comes a second later */
         cr_assert_lt(next, 30, "a sync on request is never sooner");
         write_one(f->wal, next);
-        uint64_t began_ms = now_ms();
+        uint64_t began_ms = ms_now();
         sw_wal_want_durable(f->wal, next);
         wait_until_durable(f->wal, next);
-        at_once = now_ms() - began_ms < 400;
+        at_once = ms_now() - began_ms < 400;
     }
     hand_in(f->wal, next);
     wait_until_durable(f->wal, next);

@@ -19,9 +19,9 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "tests/support/clock.h"
 #include "tests/support/random.h"
 
 /* Exit statuses of a child; a test that wants one of its own uses others. */
@@ -124,19 +124,12 @@ static void call(void (*function)(void))
     }
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Runs a test. Returns whether it did what it should. */
 static bool run_test(const struct cr_test *test)
 {
     const struct cr_options *suite = suite_of(test);
     told->is_over = told->failed = false;
-    double start = seconds();
+    double start = seconds_now();
     fflush(NULL);
     pid_t child = fork();
     if (child < 0) {
@@ -172,7 +165,7 @@ static bool run_test(const struct cr_test *test)
     if (skipped) {
         printf(" # SKIP %s\n", told->why_skipped);
     } else {
-        printf(" (%.2f s)\n", seconds() - start);
+        printf(" (%.2f s)\n", seconds_now() - start);
     }
     if (WIFSIGNALED(status) && !passed) {
         printf("# ended by signal %d\n", WTERMSIG(status));

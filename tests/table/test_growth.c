@@ -3,11 +3,11 @@
  * test_growth.c - a table that grows by itself: when, how far, and that only its size shows it.
  */
 #include <criterion/criterion.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/geometry.h"
+#include "tests/support/clock.h"
 #include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
@@ -16,13 +16,6 @@
 TestSuite(growth, .timeout = 120);
 
 #define ULL(x) ((unsigned long long)(x))
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static struct sw_table_config growing(uint32_t slot_bits, uint64_t from, uint64_t to)
 {

@@ -6,10 +6,10 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "table/robin_hood/geometry.h"
+#include "tests/support/clock.h"
 #include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
@@ -17,13 +17,6 @@
 TestSuite(resize, .timeout = 120);
 
 #define ULL(x) ((unsigned long long)(x))
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* Random operations on keys below `range`; the side cell's key is one of them. */
 static void churn(struct fixture *fixture, struct random *random, uint32_t count, uint64_t range)
