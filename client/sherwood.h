@@ -269,7 +269,8 @@ enum sherwood_operation {
     SHERWOOD_INCREMENT_F64 = 86, /* rows of f64: add; a number stays if its sum is not finite */
     SHERWOOD_GETRANGE = 70,      /* rows, also of a cache: read part of the value */
     SHERWOOD_PERSIST = 71,       /* remove the expiry time of a present key */
-    SHERWOOD_TTL = 72 /* read the expiry time: 8 bytes; 0 if the key never expires or is absent */
+    SHERWOOD_TTL = 72, /* read the expiry time: 8 bytes; 0 if the key never expires or is absent */
+    SHERWOOD_ASSIGN = 87 /* ids: return the key's id; an absent key gets the lowest free one */
 };
 
 /* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do
@@ -345,8 +346,7 @@ enum sherwood_request_flag {
 /* A request for sherwood_submit; many may be in flight. Begin with SHERWOOD_REQUEST_INIT. The
  * library borrows the struct, its pieces and the arrays until a waiting call has returned the
  * request, which happens once for each submitted request. Results are received straight into the
- * arrays; those of a request that failed are undefined. sherwood_close abandons all requests in
- * flight. */
+ * arrays; those of a request that failed are undefined. sherwood_close abandons all of them. */
 struct sherwood_request {
     size_t size; /* sizeof(struct sherwood_request) */
     enum sherwood_operation operation;

@@ -60,7 +60,8 @@ enum {
     INSERTS = 1048576,
     KEEPS_MISFITS = 2097152,
     RETIMES = 4194304,
-    OF_TABLE = 8388608
+    OF_TABLE = 8388608,
+    GIVES_IDS = 16777216
 };
 #define IF(condition, fact) ((condition) ? (fact) : 0)
 #define IS_BITS(verb)                                                 \
@@ -85,7 +86,8 @@ enum {
         IF(SW_WHEN_##guard == SW_WHEN_PRESENT, OF_PRESENT) |                                    \
         IF(SW_INSERTS(verb, guard), INSERTS) | IF(SW_ON_##on == SW_ON_INTEGERS, OF_INTEGERS) |  \
         IF(SW_VERB_##verb == SW_VERB_ADD_FITTING || SW_VERB_##verb == SW_VERB_SUBTRACT_FITTING, \
-           KEEPS_MISFITS)
+           KEEPS_MISFITS) |                                                                     \
+        IF(SW_VERB_##verb == SW_VERB_ASSIGN, GIVES_IDS)
 #define DATA(...) ON_KEYS(__VA_ARGS__),
 #define COMPOSED(...) ON_KEYS(__VA_ARGS__) | IS_COMPOSED,
 #define CONTROL(name, number, who, needs, effect, ...)                           \
@@ -128,6 +130,7 @@ PREDICATE(answers_parts, ANSWERS_PARTS)
 PREDICATE(answers_times, ANSWERS_TIMES)
 PREDICATE(of_present, OF_PRESENT)
 PREDICATE(inserts, INSERTS)
+PREDICATE(gives_ids, GIVES_IDS)
 
 bool sw_operation_writes_parts(uint32_t operation)
 {
@@ -143,7 +146,7 @@ bool sw_request_is_wide(const struct sw_request *request)
 
 bool sw_request_logs_results(const struct sw_request *request)
 {
-    return sw_request_is_wide(request) || is(request->operation, KEEPS_MISFITS);
+    return sw_request_is_wide(request) || is(request->operation, KEEPS_MISFITS | GIVES_IDS);
 }
 
 uint32_t sw_request_operand_bytes(const struct sw_request *request)

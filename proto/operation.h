@@ -56,6 +56,9 @@ bool sw_operation_answers_times(uint32_t operation);
 bool sw_operation_of_present(uint32_t operation);
 /* May it insert an absent key? */
 bool sw_operation_inserts(uint32_t operation);
+/* Does it give an absent key an id of the table's choice? The reply then has the id of every key.
+ */
+bool sw_operation_gives_ids(uint32_t operation);
 /* Does it leave a key unchanged if the new value would not fit the width? */
 bool sw_operation_may_overflow(uint32_t operation);
 /* Does it read or change a table: an operation on keys, or one that the table executes? */

@@ -159,6 +159,32 @@ void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words)
     sw_cli_arrays_fini(&arrays);
 }
 
+/* Prints a line for each key: its id, and 1 if the id is new, else 0. */
+void sw_cli_assign(struct sw_cli *cli, int code, int count, char **words)
+{
+    struct sw_cli_arrays arrays;
+    const uint32_t width = sherwood_server(cli->client)->value_bytes;
+    if (!sw_cli_arrays_init(cli, &arrays, (size_t)count - 1)) {
+        return;
+    }
+    if (read_arrays(cli, &arrays, 1, words + 1)) {
+        if (sherwood_run(cli->client, (enum sherwood_operation)code, arrays.keys, NULL,
+                         arrays.count, arrays.values, arrays.found) != SHERWOOD_OK) {
+            sw_cli_library_error(cli);
+        } else {
+            for (size_t i = 0; i < arrays.count; i++) {
+                char line[32];
+                snprintf(line, sizeof(line), "%llu %d",
+                         (unsigned long long)sw_cli_number_at(arrays.values, width, i),
+                         !sherwood_found(arrays.found, i));
+                sw_cli_reply_place(cli, 0, i, arrays.count);
+                sw_cli_reply_status(cli, line);
+            }
+        }
+    }
+    sw_cli_arrays_fini(&arrays);
+}
+
 void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sw_cli_arrays arrays;

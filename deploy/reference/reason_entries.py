@@ -11,6 +11,7 @@ PARTS = (
     "|^user %s %s$|^%s (%s:|:%u@|<subcommand>)|^%s%s \\(line|^(writes since the last|writes that the log)|^it has no $|^chosen by configuration"
     "|^fields are written|^(failover psync|pfadd pfcount)|^a client that has gone|^This member of the shard %s is at write"
     "|^(the shard is new|enough members in sync|it was the primary of the term|no other member has a later|an operator has adopted)"
+    "|^: (the table chooses the ids|start the server with --ids)"
     "|^(has no topology|is not in the topology)$|^of a later version|^%u table%s with changes|^number = %u"
 )
 
@@ -136,7 +137,7 @@ GROUPS = (
        "Copy the directory first. `sherwood-cli snapshot verify` and `sherwood-cli log check` show what can be read. Do what the text says, or restore a backup\n"
        "([Operations](../operations.md))."),
       ("later version|newer version", "Start the version of `sherwoodd` that wrote the file, or a newer one: [Upgrade](../upgrade.md)."),
-      ("start with|do not fit|options of the table|several tables|another width|another --resp-key|resp-keys|has keys that expire|more keys than|needs --capacity|table does not take",
+      ("start with|start the server with the|do not fit|options of the table|several tables|another width|another --resp-key|resp-keys|has keys that expire|more keys than|needs --capacity|table does not take",
        "Start with the options of the server that wrote the files; the text names the option."),
       ("moved or removed|replaced|were removed|another directory|different directories",
        "Put the directory back, or let the server write a snapshot into the new one (`BGSAVE`)."),

@@ -46,7 +46,8 @@
     X(INCRBYFLOAT, VALUE, BORN, WRITES, ORDER) \
     X(APPEND,   VALUE, BORN,  WRITES,  ORDER) \
     X(ADD_FITTING, VALUE, BORN, WRITES, ORDER) \
-    X(SUBTRACT_FITTING, VALUE, STAYS, WRITES, ORDER)
+    X(SUBTRACT_FITTING, VALUE, STAYS, WRITES, ORDER) \
+    X(ASSIGN,   NONE,  BORN,  WRITES,  SAME)
 
 /* Guards: when the verb is applied. ALWAYS; if the key is ABSENT or PRESENT; if the result FITS the
  * width; if the value is EQUAL to the operand's first value; or by the current expiry time. An
@@ -62,7 +63,7 @@
  * op        number in the table and in the log; never changes.
  * element   of the row, in SW_ELEMENT_MAP. OWN: the table's own type.
  * on        tables that support it: INTEGERS, ROWS, PLAIN (both), CACHE, BLOBS (rows and caches),
- *           ANY, EXPIRY (tables whose keys expire).
+ *           ANY, EXPIRY (tables whose keys expire), IDS (tables that number their keys).
  * use       USE if it counts as a use of a cache entry, otherwise NO_USE.
  * times     TIMES if a request may set an expiry time with it, otherwise NO_TIMES.
  * device    DEVICE if its arrays may lie in device memory, otherwise HOST.
@@ -178,7 +179,9 @@
     X(PERSIST, 71, EXPIRE, PERSIST, PRESENT, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "persist", \
       "remove the expiry time of a present key") \
     X(TTL, 72, GET, TTL, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "ttl", \
-      "read the expiry time: 8 bytes; 0 if the key never expires or is absent")
+      "read the expiry time: 8 bytes; 0 if the key never expires or is absent") \
+    X(ASSIGN, 87, FIND_OR_INSERT, ASSIGN, ALWAYS, OWN, IDS, NO_USE, NO_TIMES, HOST, SAME, "assign", \
+      "ids: return the key's id; an absent key gets the lowest free one")
 
 /* Control operations. X(name, number, who, needs, effect, acl, command, text)
  *
@@ -306,7 +309,8 @@ enum sw_on {
     SW_ON_CACHE = 4,
     SW_ON_BLOBS = 6,
     SW_ON_ANY = 7,
-    SW_ON_EXPIRY = 8
+    SW_ON_EXPIRY = 8,
+    SW_ON_IDS = 16
 };
 enum sw_yes {
     SW_IS_NO_USE,

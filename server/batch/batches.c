@@ -76,6 +76,7 @@ void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool rea
     batches->reads_wait = reads_wait;
     batches->flights.wal = reads_wait ? wal : NULL;
     batches->flights.reads_wait = reads_wait ? batches->table : NULL;
+    batches->write_flights.reads_wait = batches->flights.reads_wait; /* of writes without effect */
     set_log(&batches->write_flights, wal, false, &batches->shape);
     set_log(&batches->resp_flights, wal, true, &batches->shape);
     set_log(&batches->rmw_flights, wal, true, &batches->shape);

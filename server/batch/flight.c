@@ -194,8 +194,8 @@ static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
 /* Returns the write that must be answerable before the flight may be answered; 0: none. */
 static uint64_t waits_for(const struct sw_flights *flights, const struct sw_flight *flight)
 {
-    if (flights->reads_wait != NULL && flight->submitted) {
-        return sw_table_last_sequence(flights->reads_wait);
+    if (flights->reads_wait != NULL && flight->submitted && flight->batch.write_sequence == 0) {
+        return sw_table_last_sequence(flights->reads_wait); /* it only read */
     }
     return is_logged(flights, flight) && !flights->copies ? flight->batch.write_sequence : 0;
 }

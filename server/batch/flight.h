@@ -75,8 +75,8 @@ struct sw_flights {
     struct sw_backlog *backlog; /* borrowed; the writes for replicas; NULL: no replication */
     bool copies;
     struct sw_logged_widths widths;
-    struct sw_table *reads_wait; /* borrowed; reads of this list are held until the writes that they
-                                    may show are answerable; NULL: reads are not held */
+    struct sw_table *reads_wait; /* borrowed; batches of this list that only read are held until the
+                                    writes that they may show are answerable; NULL: they are not */
     /* Called when a batch is done, before its results leave. If the lease of a primary has ended,
      * this disconnects the clients, so they get no results. NULL: there is no lease. */
     void (*before_done)(void *context);

@@ -24,11 +24,18 @@ static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)
     return batch->ops == NULL ? batch->op : (enum sw_op)batch->ops[i];
 }
 
-/* Does the log get a SET of the result instead of the operation? It does for wide operands, and for
- * operations that older servers do not read. The batch then has `previous` and `found`. */
+/* Does the operation give ids? A cache, which has the same operation, has no log. */
+static bool gives_ids(enum sw_op op)
+{
+    return SW_OPS_HAS(SW_OPS_ONE(SW_FIND_OR_INSERT), (uint32_t)op);
+}
+
+/* Does the log get a SET of the result instead of the operation? It does for wide operands, for
+ * operations that older servers do not read, and for ids, which depend on the ids in use. The batch
+ * then has `previous` and `found`. */
 static bool has_result(const struct sw_batch *batch, enum sw_op op)
 {
-    return (batch->wide_operands && has_operand(op)) ||
+    return (batch->wide_operands && has_operand(op)) || gives_ids(op) ||
            SW_OPS_HAS(SW_OPS_PART | SW_OPS_FITTING | SW_OPS_PAIR, (uint32_t)op);
 }
 
@@ -178,6 +185,10 @@ static void put_result(const struct sw_batch *batch, enum sw_op op, uint32_t i, 
                        uint32_t value_bytes, uint32_t text_bytes)
 {
     const uint8_t *before = (const uint8_t *)batch->previous + (size_t)i * value_bytes;
+    if (gives_ids(op)) { /* `previous` has the new id */
+        memcpy(row, before, value_bytes);
+        return;
+    }
     const uint8_t *operand =
         (const uint8_t *)batch->values + (size_t)i * value_bytes * (batch->wide_operands ? 2 : 1);
     if (batch->wide_operands) {
@@ -224,12 +235,15 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
 }
 
 /* Did operation i, of a group that was not refused, write? If the log gets its result and it never
- * inserts, it writes only if the key was present. */
+ * inserts, it writes only if the key was present. A present key keeps its id. */
 static bool has_written(const struct sw_batch *batch, uint32_t i, uint32_t value_bytes)
 {
     enum sw_op op = op_at(batch, i);
     if (SW_OPS_HAS(SW_OPS_PAIR, (uint32_t)op)) {
         return sw_pair_is_met(batch, value_bytes, i);
+    }
+    if (gives_ids(op)) {
+        return !was_found(batch, i);
     }
     const bool is_present = has_result(batch, op) && !SW_OPS_HAS(SW_OPS_INSERT, (uint32_t)op);
     return !SW_OPS_HAS(SW_OPS_READ, op) && !left_time(batch, op, i) &&

@@ -11,6 +11,9 @@
     "the table would pass its maximum load: nothing was changed; delete keys, or restart with "
 #define SW_FULL_GROWS SW_FULL "a larger --max-capacity or more memory"
 #define SW_FULL_ROWS SW_FULL "more memory or a larger --max-capacity (and --rows-max, if it is set)"
+#define SW_FULL_IDS                                                                               \
+    "no id is free, or the table would pass its maximum load: nothing was changed; delete keys, " \
+    "or restart with a larger --ids or --max-capacity"
 #define SW_FULL_FIXED SW_FULL "a larger --capacity"
 
 /* A format; its arguments are two unsigned long long: the slots wanted, and the most allowed. */
@@ -55,6 +58,8 @@
 #define SW_NO_BITS                                                                     \
     "bit operations need values that are integers, or rows of bytes, u32, u64 or i64 " \
     "(--value-type)"
+#define SW_WHY_IDS ": the table chooses the ids of keys; use ASSIGN"
+#define SW_WHY_NO_IDS ": start the server with --ids"
 #define SW_WHY_NO_SUCH_ROWS ": values are not rows of this number type (see --value-type)"
 
 #define SW_NO_CLEAR                                                                                \

@@ -23,15 +23,16 @@ static uint64_t operations_on(uint32_t element)
     return operations;
 }
 
-/* Returns the engine's operations without those that the type of the rows excludes. Rows of numbers
- * only have the sums of their type. Rows of bytes have all sums: the client chooses the type. Only
- * rows of strings have the operations on strings. Only rows of the element of an operation have
- * those that keep a number whose result does not fit. Rows of strings and of floats have no
- * operations on bits. */
+/* Returns the engine's operations without those that clients may not use. Only the log and
+ * replicas set ids. For rows these are operations that the type of the rows excludes. Rows of
+ * numbers only have the sums of their type. Rows of bytes have all sums: the client chooses the
+ * type. Only rows of strings have the operations on strings. Only rows of the element of an
+ * operation have those that keep a number whose result does not fit. Rows of strings and of floats
+ * have no operations on bits. */
 static uint64_t without_those_of_others(uint64_t operations, const struct sw_config *config)
 {
     if (!sw_config_has_rows(config)) {
-        return operations;
+        return config->ids > 0 ? operations & ~SW_OPS_PUT : operations;
     }
     const uint32_t type = config->value_type;
     if (type != SW_TYPE_STRING) {
@@ -53,13 +54,16 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
     struct sw_table_shape shape = {
         .engine = info.engine,
         .engine_name = info.engine_name,
-        .of_rows = sw_config_has_rows(config) ? " for rows" : "",
+        .of_rows = sw_config_has_rows(config) ? " for rows"
+                   : config->ids > 0          ? " for ids"
+                                              : "",
         .value_format = sw_config_value_format(config),
         .operations = without_those_of_others(info.operations, config),
         .batch_kinds = info.batch_kinds,
         .is_in_host = info.backend == SW_BACKEND_CPU,
         .expires = (info.operations >> SW_EXPIRE & 1) != 0,
         .default_ttl_ms = 1000ULL * config->default_ttl,
+        .has_ids = config->ids > 0,
         .has_scores = (info.operations >> SW_SET_SCORE & 1) != 0,
         .policy = info.cache_policy,
         .slot_bits = info.slot_bits,
@@ -84,23 +88,30 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
     return shape;
 }
 
-static const char *choose(const struct sw_table_shape *shape, const char *fixed, const char *rows,
-                          const char *grows)
+/* The error text of a full table of each kind, and the error line. */
+static const char *const full[][2] = {
+#define BOTH(text)                \
+    {                             \
+        text, "-OOM " text "\r\n" \
+    }
+    BOTH(SW_FULL_FIXED), BOTH(SW_FULL_ROWS), BOTH(SW_FULL_IDS), BOTH(SW_FULL_GROWS)};
+
+static const char *const *texts_of(const struct sw_table_shape *shape)
 {
-    return shape->engine == SW_ENGINE_CUCKOO         ? fixed
-           : shape->value_format != SW_VALUE_INTEGER ? rows
-                                                     : grows;
+    return shape->engine == SW_ENGINE_CUCKOO         ? full[0]
+           : shape->value_format != SW_VALUE_INTEGER ? full[1]
+           : shape->has_ids                          ? full[2]
+                                                     : full[3];
 }
 
 const char *sw_table_full(const struct sw_table_shape *shape)
 {
-    return choose(shape, SW_FULL_FIXED, SW_FULL_ROWS, SW_FULL_GROWS);
+    return texts_of(shape)[0];
 }
 
 const char *sw_table_full_line(const struct sw_table_shape *shape)
 {
-    return choose(shape, "-OOM " SW_FULL_FIXED "\r\n", "-OOM " SW_FULL_ROWS "\r\n",
-                  "-OOM " SW_FULL_GROWS "\r\n");
+    return texts_of(shape)[1];
 }
 
 const char *sw_table_lacking(const struct sw_table_shape *shape, uint64_t operations)

@@ -18,14 +18,15 @@ struct sw_table;
 struct sw_table_shape {
     enum sw_engine engine;
     const char *engine_name;
-    const char *of_rows; /* " for rows" if values are rows, else "" */
+    const char *of_rows; /* " for rows" or " for ids" if values are rows or ids, else "" */
     enum sw_value_format value_format;
-    uint64_t operations;         /* operations of the engine: bit 1 << enum sw_op */
+    uint64_t operations;         /* operations that clients may use: bit 1 << enum sw_op */
     uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
     bool is_in_host;             /* the table is on the CPU backend */
     bool expires;                /* the engine has EXPIRE */
     uint64_t default_ttl_ms;     /* lifetime of keys written without an expiry time; 0: unlimited */
     bool has_scores;             /* the engine has scores */
+    bool has_ids;                /* values are ids, which the table chooses */
     enum sw_cache_policy policy; /* the cache's replacement policy */
     uint32_t slot_bits;
     uint32_t key_bytes;

@@ -21,9 +21,12 @@ void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERA
     SW_CONTROL_OPERATION_MAP(SERVED)
     served[SW_OPERATION_SETRANGE] |= !shape->has_scores; /* validate.c refuses it on integers */
     /* if the engine evicts, the write may evict an entry that was read */
-#define SERVED_COMPOSED(name, number, op, verb, guard, element, on, ...)          \
-    served[number] = SW_ON_##on == SW_ON_EXPIRY ? shape->expires                  \
-                     : shape->has_scores        ? (SW_ON_##on & SW_ON_CACHE) != 0 \
-                                                : true;
+#define SERVED_COMPOSED(name, number, op, verb, guard, element, on, ...)            \
+    served[number] = SW_ON_##on == SW_ON_IDS      ? shape->has_ids                  \
+                     : SW_ON_##on == SW_ON_EXPIRY ? shape->expires                  \
+                     : shape->has_scores          ? (SW_ON_##on & SW_ON_CACHE) != 0 \
+                                                  : true;
     SW_COMPOSED_OPERATION_MAP(SERVED_COMPOSED)
+    /* in a table of ids ASSIGN carries it out; its own frame would have operands */
+    served[SW_OPERATION_FIND_OR_INSERT] &= !shape->has_ids;
 }

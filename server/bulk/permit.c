@@ -62,11 +62,12 @@ static bool log_in(struct sw_conn *conn, const uint8_t *header, size_t header_by
 }
 
 /* Does the RESP command whose right the operation requires reply with the key's value? SET does
- * with GET; DEL, SETNX, ADD, CAS and SETRANGE do not. */
+ * with GET, and ASSIGN; DEL, SETNX, ADD, CAS and SETRANGE do not. */
 static bool command_shows_values(uint32_t operation)
 {
     return !sw_operation_writes(operation) || sw_operation_of_integers(operation) ||
-           sw_operation_of_bits(operation) || strcmp(sw_operation_right(operation), "set") == 0;
+           sw_operation_of_bits(operation) || sw_operation_gives_ids(operation) ||
+           strcmp(sw_operation_right(operation), "set") == 0;
 }
 
 /* Does the reply have values although the command with the same right replies with none? */

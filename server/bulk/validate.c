@@ -21,6 +21,9 @@ static const char *why(const struct sw_table_shape *shape, uint32_t operation)
     if (sw_operation_needs_expiry(operation)) {
         return "";
     }
+    if (shape->has_ids || sw_operation_gives_ids(operation)) {
+        return shape->has_ids ? SW_WHY_IDS : SW_WHY_NO_IDS;
+    }
     if (sw_operation_has_pairs(operation) || sw_operation_of_bits(operation) ||
         sw_operation_has_range(operation)) {
         return SW_WHY_ONLY_ADD;
@@ -48,7 +51,7 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
         snprintf(message, message_bytes, "%s", sw_frame_error_text(error));
         return error == SW_FRAME_E_OPERATION ? SW_REPLY_UNKNOWN_OPERATION : SW_REPLY_BAD_REQUEST;
     }
-    if (sw_operation_of_bits(request->operation) && !shape->has_scores) {
+    if (sw_operation_of_bits(request->operation) && !shape->has_scores && !shape->has_ids) {
         snprintf(message, message_bytes, SW_NO_BITS);
         return SW_REPLY_BAD_REQUEST;
     }

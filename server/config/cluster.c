@@ -30,6 +30,10 @@ static const char *wrong(const struct sw_config *config)
         return "options of a cluster are set without a cluster: set cluster-config or "
                "cluster-state, or leave them out";
     }
+    if (is_wanted && config->ids > 0) {
+        return "two nodes of a cluster would give two keys one id: leave --ids out, or start a "
+               "server without a cluster";
+    }
     if (is_wanted && config->resp_keys == SW_RESP_KEYS_HASH) {
         return "resp-keys is hash in a cluster: slots are computed from key strings, which the "
                "table does not store; choose --resp-keys decimal or raw";

@@ -116,15 +116,16 @@ struct sw_config {
                                 fixed, in the cache engine */
     uint32_t value_type;     /* robin_hood engine: enum sw_value_type */
     uint64_t rows_max;       /* robin_hood engine; 0: max_load times max_capacity */
-    uint32_t rows_in;        /* robin_hood engine: enum sw_rows_in */
-    uint64_t rows_gpu_bytes; /* robin_hood engine, rows_in gpu+host; 0: the table's choice */
-    uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
-    uint32_t policy;         /* cache engine: enum sw_cache_policy */
-    uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
-    uint64_t memory_max;     /* host memory of the table; 0: no limit */
-    uint64_t memory_min;     /* promised of tables_memory_max */
-    uint32_t default_ttl;    /* robin_hood engine: seconds; 0: none */
-    uint32_t resp_keys;      /* enum sw_resp_keys of proto/key_form.h */
+    uint64_t ids;     /* robin_hood engine: limit of the ids of keys; 0: values are not ids */
+    uint32_t rows_in; /* robin_hood engine: enum sw_rows_in */
+    uint64_t rows_gpu_bytes;      /* robin_hood engine, rows_in gpu+host; 0: the table's choice */
+    uint32_t value_format;        /* cache engine: enum sw_value_format, STRING or FIXED */
+    uint32_t policy;              /* cache engine: enum sw_cache_policy */
+    uint32_t cache_mode;          /* cache engine: enum sw_cache_mode */
+    uint64_t memory_max;          /* host memory of the table; 0: no limit */
+    uint64_t memory_min;          /* promised of tables_memory_max */
+    uint32_t default_ttl;         /* robin_hood engine: seconds; 0: none */
+    uint32_t resp_keys;           /* enum sw_resp_keys of proto/key_form.h */
     uint32_t resp_keys_change;    /* 1: yes */
     uint32_t resp_key_text_bytes; /* longest key string that rows store; 0: rows store no strings */
 

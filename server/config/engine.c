@@ -105,6 +105,9 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
         table->rows_max = config->rows_max;
         table->rows_in = (enum sw_rows_in)config->rows_in;
         table->rows_gpu_bytes = config->rows_gpu_bytes;
+    } else if (config->ids > 0) {
+        table->rows_max = config->ids;
+        table->backend = table->backend == SW_BACKEND_AUTO ? SW_BACKEND_CPU : table->backend;
     }
     if (table->engine == SW_ENGINE_CACHE) {
         table->value_bytes = sw_config_stored_bytes(config);
@@ -186,6 +189,10 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
     } else if (number > 0 && config->value_bytes % number != 0) {
         snprintf(error, error_bytes, "value-bytes %u is not a multiple of the %u bytes of a %s",
                  config->value_bytes, number, sw_option_text(config, "value-type"));
+    } else if (config->ids > 0) {
+        snprintf(
+            error, error_bytes,
+            "ids are the values of keys, so a table with ids has no rows: leave value-bytes out");
     } else if (config->resp_key_text_bytes != 0 && config->resp_keys != SW_RESP_KEYS_HASH) {
         snprintf(error, error_bytes,
                  "resp-key-text-bytes needs keys that are hashes of strings: add --resp-keys hash");

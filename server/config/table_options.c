@@ -203,8 +203,8 @@ bool sw_config_is_of_one_shape(const struct sw_config *one, const struct sw_conf
            sw_config_value_type(one) == sw_config_value_type(other) &&
            sw_config_stored_bytes(one) == sw_config_stored_bytes(other) &&
            sw_config_text_bytes(one) == sw_config_text_bytes(other) &&
-           one->resp_keys == other->resp_keys && one->policy == other->policy &&
-           (one->stash == 0) == (other->stash == 0);
+           (one->ids == 0) == (other->ids == 0) && one->resp_keys == other->resp_keys &&
+           one->policy == other->policy && (one->stash == 0) == (other->stash == 0);
 }
 
 /* Appends the options of the shape of `one` that differ from those of `other`. */
@@ -214,7 +214,8 @@ static void append_shape(const struct sw_config *one, const struct sw_config *ot
     static const enum sw_option_index shape[] = {
         SW_OPTION_AT_engine,     SW_OPTION_AT_key_bits,     SW_OPTION_AT_value_bytes,
         SW_OPTION_AT_value_type, SW_OPTION_AT_value_format, SW_OPTION_AT_resp_key_text_bytes,
-        SW_OPTION_AT_resp_keys,  SW_OPTION_AT_policy,       SW_OPTION_AT_stash};
+        SW_OPTION_AT_resp_keys,  SW_OPTION_AT_policy,       SW_OPTION_AT_ids,
+        SW_OPTION_AT_stash};
     const char *before = "";
     for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
         char value[SW_OPTION_VALUE_BYTES], others[SW_OPTION_VALUE_BYTES];

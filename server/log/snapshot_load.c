@@ -108,6 +108,13 @@ static void close_pieces(struct loading *loading)
     memset(loading->pieces, 0, sizeof(loading->pieces));
 }
 
+/* Are the values of the table ids? A cache, which has the same operation, is no such table. */
+static bool has_ids(const struct loading *loading)
+{
+    return loading->info.engine == SW_ENGINE_ROBIN_HOOD &&
+           (loading->info.operations >> SW_FIND_OR_INSERT & 1) != 0;
+}
+
 static enum sw_load_outcome refuse_full(struct loading *loading)
 {
     const struct sw_snapshot_header *header = &loading->load->header;
@@ -125,9 +132,10 @@ static enum sw_load_outcome refuse_full(struct loading *loading)
     uint64_t needed = (uint64_t)((double)header->entries / loading->info.max_load) + 1;
     SAY(loading,
         "%s/%s has %" PRIu64 " key%s, more than the table takes: it needs --capacity, or "
-        "--max-capacity, of at least %" PRIu64,
+        "--max-capacity, of at least %" PRIu64 "%s",
         loading->load->directory->path, loading->name, header->entries,
-        sw_plural_s(header->entries), needed);
+        sw_plural_s(header->entries), needed,
+        has_ids(loading) ? ", and --ids of at least the number of keys" : "");
     return SW_LOAD_REFUSED;
 }
 
@@ -152,6 +160,20 @@ static enum sw_load_outcome wait_for(struct loading *loading, struct piece *piec
         return refuse_full(loading);
     }
     return status == SW_OK ? SW_LOAD_WHOLE : cannot_load(loading, status);
+}
+
+/* Refuses a snapshot that has a key twice, or an id that does not fit. Its checksums are right: a
+ * server with other options wrote such ids, and an older snapshot is no remedy. */
+static enum sw_load_outcome refuse_repeated(struct loading *loading)
+{
+    if (!has_ids(loading)) {
+        return damaged(loading, "has a key twice", SW_SNAPSHOT_HEADER_BYTES);
+    }
+    SAY(loading,
+        "%s/%s has a value that is not below --ids, or has it twice: start the server with the "
+        "--ids that it had when it wrote the file",
+        loading->load->directory->path, loading->name);
+    return SW_LOAD_REFUSED;
 }
 
 /* Copies elements to an array of the same or a larger width. Fills the rest of each element with
@@ -314,7 +336,7 @@ static enum sw_load_outcome restore_blocks(struct loading *loading, struct sw_re
     int status = sw_restore_end(restore, outcome == SW_LOAD_WHOLE);
     return status == SW_OK          ? outcome
            : status == SW_E_FULL    ? refuse_full(loading)
-           : status == SW_E_INVALID ? damaged(loading, "has a key twice", SW_SNAPSHOT_HEADER_BYTES)
+           : status == SW_E_INVALID ? refuse_repeated(loading)
                                     : cannot_load(loading, status);
 }
 

@@ -155,11 +155,22 @@ void sw_command_upper(const struct sw_command *command, char out[SW_COMMAND_NAME
     }
 }
 
+/* May the command set the value of a key to an operand of the command, or to the value of another
+ * key? */
+static bool sets_values(const struct sw_command *command)
+{
+    return (command->effect == SW_COMMAND_EFFECT_INSERT && command->id != SW_COMMAND_ASSIGN) ||
+           (command->effect == SW_COMMAND_EFFECT_WRITE && command->kind == SW_KIND_RMW);
+}
+
 void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
                              struct sw_command_set *unsupported)
 {
     /* An engine with scores evicts entries, so a write could evict a key that was read before. */
     const bool evicts = (operations >> SW_SET_SCORE & 1) != 0;
+    /* A table of ids has no operation that sets a value. */
+    const bool gives_ids = (operations & (SW_OPS_ONE(SW_FIND_OR_INSERT) | SW_OPS_PUT)) ==
+                           SW_OPS_ONE(SW_FIND_OR_INSERT);
     /* INCR and DECR of strings and of rows of integers are made of other operations. */
     const uint64_t counters =
         SW_OPS_ONE(SW_INCRBY) | SW_OPS_ONE(SW_INCREMENT_U64) | SW_OPS_ONE(SW_INCREMENT_I64);
@@ -167,11 +178,13 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
         operations |= SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT);
     }
     for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
-        unsupported->has[i] = (evicts && (commands[i].kind == SW_KIND_RMW ||
-                                          commands[i].id == SW_COMMAND_INCRBYFLOAT ||
-                                          commands[i].id == SW_COMMAND_SETRANGE)) ||
-                              (commands[i].operations & ~operations) != 0 ||
-                              (commands[i].batch_kinds & ~batch_kinds) != 0;
+        unsupported->has[i] =
+            (evicts &&
+             (commands[i].kind == SW_KIND_RMW || commands[i].id == SW_COMMAND_ASSIGN ||
+              commands[i].id == SW_COMMAND_INCRBYFLOAT || commands[i].id == SW_COMMAND_SETRANGE)) ||
+            (gives_ids && sets_values(&commands[i])) ||
+            (commands[i].operations & ~operations) != 0 ||
+            (commands[i].batch_kinds & ~batch_kinds) != 0;
     }
 }
 

@@ -116,6 +116,8 @@
     X(MUL, "mul", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
       ONE_KEY(MUL, 2, AFTER), "Multiply a present key; one whose value would overflow keeps its value") \
     /* End of those rows. */ \
+    X(ASSIGN, "assign", -2, KEYS(1, -1, 1), STRING, INSERT, FAST, QUEUED, \
+      KEY_FUNCTION(EACH_ID, FIND_OR_INSERT, IDS), "Get the ids of keys (--ids): an array of id and 1 if it is new, else 0, for each key") \
     X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, QUEUED, \
       KEY_FUNCTION(CAS, CAS, SWAPPED), "Set a key if it has the old value: key old new") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \

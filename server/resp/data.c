@@ -384,6 +384,7 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         run_one(data, values, op_of(data), 1, command->operand, (enum sw_reply_kind)command->reply);
         break;
     case SW_MAKER_EACH_KEY:
+    case SW_MAKER_EACH_ID:
         run_keys(data, values);
         break;
     case SW_MAKER_SET:

@@ -136,13 +136,17 @@ static bool changed_time(const struct sw_resp_batch *batch, const struct sw_pend
                 : sw_expire_holds(batch->ops[i], before, batch->expires[i]));
 }
 
-/* Writes an array of the values of all keys. */
+/* Writes an array of the values of all keys; of ids, with 1 behind each that is new, else 0. */
 static void put_all(struct sw_writer *writer, const struct sw_resp_batch *batch,
                     const struct sw_pending *pending)
 {
-    sw_writer_array(writer, pending->count);
+    const bool is_ids = pending->kind == SW_REPLY_KIND_IDS;
+    sw_writer_array(writer, pending->count * (is_ids ? 2 : 1));
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
-        if (pending->kind == SW_REPLY_KIND_BLOBS) {
+        if (is_ids) {
+            sw_writer_unsigned(writer, sw_result_value(batch, i), pending->resp3);
+            sw_writer_unsigned(writer, !sw_result_found(batch, i), pending->resp3);
+        } else if (pending->kind == SW_REPLY_KIND_BLOBS) {
             put_blob(writer, batch, i, sw_result_found(batch, i), pending->resp3);
         } else {
             sw_writer_value(writer, sw_result_found(batch, i), sw_result_value(batch, i),
@@ -279,6 +283,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
         sw_writer_value(writer, sw_result_found(batch, i), sw_result_value(batch, i), resp3);
         break;
     case SW_REPLY_KIND_VALUES:
+    case SW_REPLY_KIND_IDS:
     case SW_REPLY_KIND_BLOBS:
         put_all(writer, batch, pending);
         break;

@@ -108,7 +108,7 @@ static int ids_valid(const struct sw_table_config *config, char *reason, size_t 
 {
     if (config->backend == SW_BACKEND_CUDA) {
         return sw_config_refuse(reason, reason_size,
-                                "a table with ids lives in host memory: use the backend cpu");
+                                "a table with ids must be in host memory: use the backend cpu");
     }
     return numbers_are_valid(config, "ids", reason, reason_size)
                ? valid(config, reason, reason_size)

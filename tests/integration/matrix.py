@@ -55,6 +55,7 @@ SETRANGE 69 SETRANGE ALWAYS OWN ROWS NO_TIMES SAME setrange
 GETRANGE 70 GETRANGE ALWAYS OWN BLOBS NO_TIMES SAME getrange
 PERSIST 71 PERSIST PRESENT OWN EXPIRY NO_TIMES SAME persist
 TTL 72 TTL ALWAYS OWN EXPIRY NO_TIMES SAME ttl
+ASSIGN 87 ASSIGN ALWAYS OWN IDS NO_TIMES SAME assign
 """
 LONG_OVER, FAR, MOST = 1, 4 * 10**12, 2**63 - 1  # times, in ms
 KEEP = "keep"  # a present key keeps its time
@@ -130,12 +131,15 @@ class Shape:
     numbers: str  # integer, string, bytes, u32, ..
     engine: str = "robin_hood"
     default_ms: int = 0  # what --default-ttl is; 0: keys without a time do not expire
+    ids: bool = False  # the table chooses the values
 
     @property
     def on(self):
         """Returns whether the columns `on` name this table."""
         if self.engine == "cache":
             return {"CACHE", "BLOBS", "ANY"}
+        if self.ids:
+            return {"IDS", "ANY", "EXPIRY"}
         kind = {"INTEGERS", "PLAIN", "ANY"} if self.numbers == "integer" else {"ROWS", "PLAIN", "BLOBS", "ANY"}
         return kind | ({"EXPIRY"} if self.engine == "robin_hood" else set())
 
@@ -195,7 +199,10 @@ SHAPES = (
     Shape("rows of strings", ("--value-bytes", "20", "--value-type", "string"), 8, 24, "string"),
     Shape("a cache", ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "--policy", "lfu"), 8, 8, "bytes", "cache"),
     Shape("a cache of strings", ("--engine", "cache", "--value-bytes", "20", "--key-bits", "32", "--policy", "epoch-lfu",
-                                 "--cache-mode", "throughput"), 4, 24, "string", "cache"))
+                                 "--cache-mode", "throughput"), 4, 24, "string", "cache"),
+    Shape("ids of 64 bits", ("--ids", "100"), 8, 8, "integer", ids=True),
+    Shape("ids of 32 bits with a default time", ("--ids", "100", "--key-bits", "32", "--default-ttl", "50000000"), 4, 4, "integer",
+          default_ms=50 * 10**9, ids=True))
 
 
 def letters(rng, size):  # bytes that no number has
@@ -310,6 +317,7 @@ VERBS = {
     "PERSIST": lambda shape, row, before, _: before,
     "USE": lambda shape, row, before, _: before,
     "SET": lambda shape, row, before, operand: operand,
+    "ASSIGN": lambda shape, row, before, operand: operand if before is None else before,
     "FIND": lambda shape, row, before, operand: operand if before is None else before,
     "ADD": lambda shape, row, before, operand: (before or 0) + operand,
     "SUBTRACT": lambda shape, row, before, operand: (before or 0) - operand,
@@ -376,6 +384,8 @@ class Table:
             elif changes:
                 self.give(key, at)
             return before, changes, False
+        if row.verb == "ASSIGN":  # the lowest free id
+            operand = next(i for i in range(len(self.values) + 1) if i not in self.values.values())
         if not self.holds(row, key, operand, at):
             return before, there and row.guard != "EQUAL", False
         try:
@@ -399,7 +409,7 @@ class Table:
 
 def has(row, shape):
     """Returns whether such a table supports the operation."""
-    if row.on not in shape.on:
+    if row.on not in shape.on or (shape.ids and row.verb == "SET"):
         return False
     if row.verb == "ADD_ROW":
         numbers = row.element.lower()

@@ -77,6 +77,8 @@ def said(row, table, key, before, bit, refused, by_cli=False):
         return {"ALWAYS": "OK", "PRESENT": "OK" if bit else None, "ABSENT": 1 - bit}[row.guard]
     if row.verb in ("DELETE", "ADD_ROW", "SWAP", "EXPIRE", "PERSIST"):
         return int(bit)
+    if row.verb == "ASSIGN":
+        return f"{after} {1 - bit}" if by_cli else [after, 1 - bit]
     if row.verb in ("SETRANGE", "APPEND"):
         return int(bit) if by_cli else len(after)
     if row.verb == "GETRANGE":
@@ -132,6 +134,9 @@ def compound(rng, table, is_multi=False):
     before = [None if (value := table.values.get(key)) is None else text_of(table.shape, value) for key in keys]
     texts, words = [text_of(table.shape, value) for value in values], ["MSET", "MGET", "EXISTS", "DEL", "GETSET", "GETDEL"]
     word = rng.choice(words + (["IFEQ"] if not is_multi and table.shape.engine != "cache" else []))
+    if table.shape.ids and word in ("MSET", "GETSET", "IFEQ"):
+        done = [(table.apply(of["ASSIGN"], key), table.values[key]) for key in keys]
+        return ["ASSIGN", *keys], [part for (_, bit, _), after in done for part in (after, 1 - bit)]
     if word == "MSET":
         for key, value in zip(keys, values):
             table.apply(of["SET"], key, value)

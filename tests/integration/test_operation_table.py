@@ -17,6 +17,7 @@ KINDS = {  # name: options, bytes of a value
     "rows": (("--value-bytes", "4", "--value-type", "u32"), 4),
     "strings": (("--value-bytes", "12", "--value-type", "string"), 16),
     "rows of f32": (("--value-bytes", "4", "--value-type", "f32"), 4),
+    "ids": (("--ids", "100"), 8),
     "cuckoo": (("--engine", "cuckoo"), 8),
     "cache": (("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed"), 16)}
 NAMES = list(KINDS)
@@ -29,7 +30,7 @@ COMMANDS = {
     "GETEX": "GETEX 1 PX 100000", "KEYS": "KEYS *", "MSETNX": "MSETNX 8 {v} 9 {v}", "RENAME": "RENAME 1 2", "COPY": "COPY 1 3",
     "INCRBY by a negative number": "INCRBY 1 -1", "INCRBYFLOAT": "INCRBYFLOAT 1 0.5", "APPEND": "APPEND 1 0", "SUM": "SUM 1 2",
     "INCREX": "INCREX 1 UBOUND 9 EX 100", "DELEX": "DELEX 1 IFEQ {v}",
-    "MIN": "MIN 1 2", "MAX": "MAX 1 2", "ADD": "ADD 1 {v}", "SETNX": "SETNX 7 {v}",
+    "MIN": "MIN 1 2", "MAX": "MAX 1 2", "ADD": "ADD 1 {v}", "SETNX": "SETNX 7 {v}", "ASSIGN": "ASSIGN 1 2",
     "SET .. PX": "SET 1 {v} PX 100000", "SET .. KEEPTTL": "SET 1 {v} KEEPTTL", "EXPIRE": "EXPIRE 1 100", "EXPIRE .. NX": "EXPIRE 1 100 NX",
     "EXPIRE .. XX": "EXPIRE 1 100 XX", "EXPIRE .. GT": "EXPIRE 1 100 GT", "EXPIRE .. LT": "EXPIRE 1 100 LT",
     "PERSIST": "PERSIST 1", "TTL": "PTTL 1", "WATCH": "WATCH 1", "UNWATCH": "UNWATCH",
@@ -44,7 +45,7 @@ FRAMES = {
     "GETDEL": wire.DELETE, "GETSET": wire.SET, "GETEX": wire.EXPIRE, "KEYS": wire.SCAN,
     "MSETNX": TWO, "RENAME": TWO, "COPY": TWO, "INCRBY by a negative number": wire.DECREMENT, "INCRBYFLOAT": wire.ADD_F32,
     "APPEND": wire.APPEND, "INCREX": ALONE, "DELEX": ALONE,
-    "SUM": wire.SUM, "MIN": wire.MIN, "MAX": wire.MAX, "ADD": wire.ADD_U32, "SETNX": wire.SET_ABSENT,
+    "SUM": wire.SUM, "MIN": wire.MIN, "MAX": wire.MAX, "ADD": wire.ADD_U32, "SETNX": wire.SET_ABSENT, "ASSIGN": wire.ASSIGN,
     "SET .. PX": wire.SET, "SET .. KEEPTTL": wire.SET, "EXPIRE": wire.EXPIRE, "EXPIRE .. NX": wire.EXPIRE_NONE, "EXPIRE .. XX": wire.EXPIRE_SOME,
     "EXPIRE .. GT": wire.EXPIRE_LATER, "EXPIRE .. LT": wire.EXPIRE_EARLIER, "PERSIST": wire.PERSIST, "TTL": wire.TTL,
     "WATCH": RESP_ALONE, "UNWATCH": RESP_ALONE,
@@ -57,17 +58,17 @@ LIBRARY = {"CAS": "sherwood_cas", "SET .. IFEQ": "sherwood_cas", "GETRANGE": "sh
            "SETRANGE": "sherwood_set_range", "PREFIXLEN": "sherwood_prefix", "EXISTS": "sherwood_get",
            "SET .. PX": "sherwood_set_times", "SET .. KEEPTTL": "sherwood_set_times", "EXPIRE": "sherwood_expire",
            **dict.fromkeys(("GETEX", "EXPIRE .. NX", "EXPIRE .. XX", "EXPIRE .. GT", "EXPIRE .. LT"), "sherwood_run_times"),
-           "PERSIST": "sherwood_persist", "TTL": "sherwood_ttl", "GETDEL": RUN, "KEYS": "sherwood_scan", "ADD": "sherwood_add", "INCRBYFLOAT": "sherwood_add"}
+           "PERSIST": "sherwood_persist", "TTL": "sherwood_ttl", "GETDEL": RUN, "ASSIGN": RUN, "KEYS": "sherwood_scan", "ADD": "sherwood_add", "INCRBYFLOAT": "sherwood_add"}
 PYTHON = {"OR": "or_many", "XOR": "xor_many", "AND": "and_many", "ANDNOT": "andnot_many", "CAS": "cas_many",
           "SET .. IFEQ": "cas_many", "GETRANGE": "get_range_many", "SETRANGE": "set_range_many", "PREFIXLEN": "prefix",
           "EXISTS": "contains_many", "GETDEL": "run_many", "GETSET": "set_many", "KEYS": "scan",
           **dict.fromkeys(("GETEX", "EXPIRE", "EXPIRE .. NX", "EXPIRE .. XX", "EXPIRE .. GT", "EXPIRE .. LT"), "expire_many"),
           "SET .. PX": "set_many", "SET .. KEEPTTL": "set_many", "PERSIST": "persist_many", "TTL": "ttl_many",
           "INCRBY by a negative number": "run_many", "INCRBYFLOAT": "add_rows", "SUM": "add_many", "MIN": "min_many",
-          "MAX": "max_many", "ADD": "add_rows", "SETNX": "set_many"}
+          "MAX": "max_many", "ADD": "add_rows", "SETNX": "set_many", "ASSIGN": "assign_many"}
 CLI = {"OR": "OR", "XOR": "XOR", "AND": "AND", "ANDNOT": "ANDNOT", "CAS": "CAS", "SET .. IFEQ": "CAS",
        "PREFIXLEN": "PREFIXLEN", "EXISTS": "EXISTS", "GETDEL": "GETDEL", "GETSET": "GETSET", "KEYS": "SCAN",
-       "INCRBY by a negative number": "DECRBY", "SUM": "SUM", "MIN": "MIN", "MAX": "MAX", "SETNX": "SETNX",
+       "INCRBY by a negative number": "DECRBY", "SUM": "SUM", "MIN": "MIN", "MAX": "MAX", "SETNX": "SETNX", "ASSIGN": "ASSIGN",
        "GETEX": "GETEX", "SET .. PX": "SET", "SET .. KEEPTTL": "SET", "PERSIST": "PERSIST", "TTL": "TTL",
        **dict.fromkeys(("EXPIRE", "EXPIRE .. NX", "EXPIRE .. XX", "EXPIRE .. GT", "EXPIRE .. LT"), "EXPIRE"),
        "ADD": "ADD", "INCRBYFLOAT": "ADD", "GETRANGE": "GETRANGE", "SETRANGE": "SETRANGE"}
@@ -104,7 +105,7 @@ def by_frames(server, size, command):
             if command in TIMES:
                 part = {"times": TIMES[command], "time_ms": 100000 if TIMES[command] == wire.IN else 0}
             width = {wire.CAS: 2 * size, wire.SETRANGE: 1, wire.GETRANGE: 0, wire.GET: 0, wire.DELETE: 0, wire.PERSIST: 0,
-                     wire.TTL: 0}.get(operation, 0 if command in TIMES and not command.startswith("SET") else size)
+                     wire.TTL: 0, wire.ASSIGN: 0}.get(operation, 0 if command in TIMES and not command.startswith("SET") else size)
             body = wire.array([1], 8) + (wire.padded(bytes(width)) if width else b"")
             connection.sendall(wire.envelope(wire.header_of(operation, count=1, key_bytes=8, value_bytes=size, **part), body))
         reply = wire.read_frame(connection)

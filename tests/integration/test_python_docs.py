@@ -22,14 +22,15 @@ PACKAGE = ROOT / "client" / "python"
 def world():
     """Yields a daemon, a cache, and the names that the examples use for them."""
     with tempfile.TemporaryDirectory() as folder, daemon("--max-capacity", "4M") as server, \
-            daemon("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed") as cache:
-        yield {"address": server.unix, "cache_address": cache.unix, "folder": folder}
+            daemon("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed") as cache, \
+            daemon("--backend", "cpu", "--ids", "1000") as ids:
+        yield {"address": server.unix, "cache_address": cache.unix, "ids_address": ids.unix, "folder": folder}
 
 
-def examples_hold(path, least=10):
+def examples_hold(path, least=10, address="address"):
     with world() as names:
         parser, text = doctest.DocTestParser(), path.read_text(encoding="utf-8")
-        text = text.replace('connect("127.0.0.1:7379")', "connect(address)")
+        text = text.replace('connect("127.0.0.1:7379")', f"connect({address})")
         test = parser.get_doctest(text, names, path.name, str(path), 0)
         said = []
         result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
@@ -52,6 +53,12 @@ def half_minute():
 def tutorial():
     """the examples of deploy/docs/tutorial.md run"""
     examples_hold(ROOT / "deploy" / "docs" / "tutorial.md", least=20)
+
+
+@case
+def row_numbers():
+    """the example of deploy/docs/ids.md runs"""
+    examples_hold(ROOT / "deploy" / "docs" / "ids.md", address="ids_address")
 
 
 @case

@@ -148,8 +148,8 @@ static bool waits_for_others(enum sw_command_id id)
 
 Test(command, what_an_engine_lacks)
 {
-    const uint64_t operations =
-        SW_OPS_INTEGERS | SW_OPS_PAIR | SW_OPS_ONE(SW_EXPIRE) | SW_OPS_ONE(SW_APPEND);
+    const uint64_t operations = SW_OPS_INTEGERS | SW_OPS_PAIR | SW_OPS_ONE(SW_EXPIRE) |
+                                SW_OPS_ONE(SW_APPEND) | SW_OPS_ONE(SW_FIND_OR_INSERT);
     const uint32_t kinds = (1U << (SW_BATCH_RESIZE + 1)) - 1;
     struct sw_command_set lost;
     unsigned losses[SW_COMMAND_COUNT] = {0};
@@ -178,7 +178,8 @@ Test(command, what_an_engine_lacks)
     sw_commands_unsupported(operations | SW_OPS_ONE(SW_SET_SCORE), kinds, &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* what has scores evicts */
         cr_assert_eq(lost.has[id], sw_command_at((enum sw_command_id)id)->kind == SW_KIND_RMW ||
-                                       id == SW_COMMAND_INCRBYFLOAT || id == SW_COMMAND_SETRANGE);
+                                       id == SW_COMMAND_INCRBYFLOAT || id == SW_COMMAND_SETRANGE ||
+                                       id == SW_COMMAND_ASSIGN);
     }
     sw_commands_unsupported(operations & ~SW_OPS_ONE(SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),
                             &lost);
@@ -193,6 +194,15 @@ Test(command, what_an_engine_lacks)
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* strings also count */
         cr_assert_not(lost.has[id]);
     }
+    const uint64_t ids =
+        SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_FIND_OR_INSERT) | SW_OPS_ONE(SW_DELETE) | SW_OPS_EXPIRE;
+    sw_commands_unsupported(ids, kinds, &lost);
+    cr_assert(lost.has[SW_COMMAND_SET] && lost.has[SW_COMMAND_SETEX] &&
+                  lost.has[SW_COMMAND_RENAME] && lost.has[SW_COMMAND_MSETNX],
+              "ids are never set");
+    cr_assert_not(lost.has[SW_COMMAND_ASSIGN] || lost.has[SW_COMMAND_GETDEL] ||
+                      lost.has[SW_COMMAND_DELEX] || lost.has[SW_COMMAND_GETEX],
+                  "ids are read and freed");
     const uint64_t rows = SW_OPS_ROWS & ~SW_OPS_STRING & ~SW_OPS_ADD & ~SW_OPS_FITTING;
     sw_commands_unsupported(rows | SW_OPS_U64, kinds, &lost);
     cr_assert_not(lost.has[SW_COMMAND_INCR] || lost.has[SW_COMMAND_DECRBY], "rows of u64");

@@ -126,11 +126,12 @@ Test(loop, knows_what_never_changes_of_the_table)
     const uint64_t others = ~(SW_OPS_INTEGERS | SW_OPS_PAIR | SW_OPS_EXPIRE);
     expect_lacking(fixture.loop, others, NULL, 0);
     cr_assert_eq(fixture.loop->first.resp.run_data, sw_data_run_integers);
-    static const enum sw_operation of_caches[] = {SW_OPERATION_COUNT_SCORES,
-                                                  SW_OPERATION_ERASE_SCORES, SW_OPERATION_EPOCH};
+    static const enum sw_operation of_others[] = {SW_OPERATION_COUNT_SCORES,
+                                                  SW_OPERATION_ERASE_SCORES, SW_OPERATION_EPOCH,
+                                                  SW_OPERATION_ASSIGN};
     /* bulk/validate.c refuses SETRANGE, with a sentence about rows */
-    expect_all_but(fixture.loop, others & ~SW_OPS_PART, of_caches,
-                   sizeof(of_caches) / sizeof(of_caches[0]));
+    expect_all_but(fixture.loop, others & ~SW_OPS_PART, of_others,
+                   sizeof(of_others) / sizeof(of_others[0]));
 }
 
 Test(loop, knows_what_a_cache_has)
@@ -145,11 +146,11 @@ Test(loop, knows_what_a_cache_has)
     static const enum sw_command_id commands[] = {
         SW_COMMAND_MSETNX, SW_COMMAND_RENAME,  SW_COMMAND_RENAMENX, SW_COMMAND_COPY,
         SW_COMMAND_WATCH,  SW_COMMAND_CAS,     SW_COMMAND_SETRANGE, SW_COMMAND_INCRBYFLOAT,
-        SW_COMMAND_DELEX,  SW_COMMAND_DELIFEQ, SW_COMMAND_INCREX};
+        SW_COMMAND_DELEX,  SW_COMMAND_DELIFEQ, SW_COMMAND_INCREX,   SW_COMMAND_ASSIGN};
     expect_lacking(fixture.loop, ~SW_OPS_CACHE, commands, sizeof(commands) / sizeof(commands[0]));
-    static const enum sw_operation unsupported[] = {SW_OPERATION_CAS, SW_OPERATION_SETRANGE,
-                                                    SW_OPERATION_EPOCH, /* of other policies */
-                                                    SW_OPERATION_PERSIST, SW_OPERATION_TTL};
+    static const enum sw_operation unsupported[] = {
+        SW_OPERATION_CAS,     SW_OPERATION_SETRANGE, SW_OPERATION_EPOCH, /* of other policies */
+        SW_OPERATION_PERSIST, SW_OPERATION_TTL,      SW_OPERATION_ASSIGN};
     expect_all_but(fixture.loop, ~SW_OPS_CACHE, unsupported,
                    sizeof(unsupported) / sizeof(unsupported[0]));
 }

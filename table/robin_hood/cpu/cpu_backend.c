@@ -13,7 +13,7 @@
 #include "table/robin_hood/cpu/combined.h"
 #include "table/robin_hood/cpu/cpu.h"
 #include "table/robin_hood/cpu/expiry.h"
-#include "table/robin_hood/cpu/id_passes.h"
+#include "table/robin_hood/cpu/id_audit.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"

@@ -10,7 +10,7 @@
 
 #include "table/host/memory.h"
 #include "table/robin_hood/cpu/arrays.h"
-#include "table/robin_hood/cpu/id_passes.h"
+#include "table/robin_hood/cpu/id_audit.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/resize.h"
 
@@ -49,7 +49,8 @@ static int prepare(struct sw_cpu_restore *restore, uint64_t entries)
     }
     sw_cpu_abandon_image(cpu);
     sw_arena_clear(&cpu->arena);
-    if (entries > cpu->geometry.occupied_max && sw_cpu_may_grow(cpu)) {
+    if (entries > cpu->geometry.occupied_max && sw_geometry_may_hold(&cpu->config, entries) &&
+        sw_cpu_may_grow(cpu)) {
         sw_cpu_grow(cpu, entries);
     }
     if (entries > cpu->geometry.occupied_max) {

@@ -101,6 +101,14 @@ class Many:
         changed. The first of equal operations on one key changes it."""
         return self._carry_out(_plans.compare_and_set(self._layout(), keys, old, new))
 
+    def assign_many(self, keys: Any) -> Any:
+        """Returns (ids, new): the ids of keys, and which of them are new: bool, both of the shape of the keys.
+
+        For a server or a table with --ids. An absent key gets the lowest free id. A key that repeats has one id, which is
+        new at its first place. If the ids do not suffice, the call raises Full.
+        """
+        return self._carry_out(_plans.assign(self._layout(), keys))
+
     def delete_many(self, keys: Any, *, found: Any = None) -> Any:
         """Deletes keys. Returns bool, of the shape of the keys: which were present. `found` as get_many."""
         return self._carry_out(_plans.ask(self._layout(), lib.SHERWOOD_DELETE, keys, found))

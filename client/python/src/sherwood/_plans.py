@@ -222,6 +222,19 @@ def compare_and_set(layout: Layout, keys: Any, old: Any, new: Any) -> Plan:
                 scale=1)
 
 
+def assign(layout: Layout, keys: Any) -> Plan:
+    """The plan of assign_many: (ids, new)."""
+    taken = _keys.take(keys, layout)
+    ids = taken.empty(_values_shape(layout, taken), layout.value_dtype)
+    mask = np.empty(taken.shape, _BOOL)
+
+    def result() -> Any:
+        new = np.logical_not(mask, out=mask)
+        return (_arrays.give(ids, None, taken.is_torch), _arrays.give(new, None, taken.is_torch))
+
+    return Plan(lib.SHERWOOD_ASSIGN, taken, result, previous=ids, found=mask)
+
+
 def ask(layout: Layout, operation: int, keys: Any, found: Any) -> Plan:
     """The plan of delete_many and contains_many: which keys were present."""
     taken = _keys.take(keys, layout)

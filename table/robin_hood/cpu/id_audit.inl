@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * id_passes.inl - collects the ids of the entries in slots. Included by id_passes.c once per width.
+ * id_audit.inl - collects the ids of the entries in slots. Included by id_audit.c once per width.
  */
 
 static bool RH(collect_ids)(const struct sw_cpu *cpu, struct sw_ids *ids)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * id_passes.c - collects and checks the ids of entries, for both widths.
+ * id_audit.c - collects and checks the ids of entries, for both widths.
  */
-#include "table/robin_hood/cpu/id_passes.h"
+#include "table/robin_hood/cpu/id_audit.h"
 
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ static bool collect(struct sw_ids *ids, uint64_t id)
 }
 
 #define RH_FIELD SW_WIDTH_SUFFIX
-#define SW_WIDTH_BODY "table/robin_hood/cpu/id_passes.inl"
+#define SW_WIDTH_BODY "table/robin_hood/cpu/id_audit.inl"
 #include "table/each_width.inl"
 
 /* Marks the ids of all entries in `ids`. Returns false if two are equal, or one is too large. */

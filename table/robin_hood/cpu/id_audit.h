@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * id_passes.h - passes over the entries of a table of ids (ids_backend.h).
+ * id_audit.h - passes over the entries of a table of ids (ids_backend.h).
  *
  * Threads: the caller is in the phase that the function needs.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_ID_PASSES_H
-#define SHERWOOD_TABLE_ROBIN_HOOD_CPU_ID_PASSES_H
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_ID_AUDIT_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_CPU_ID_AUDIT_H
 
 #include "table/robin_hood/cpu/cpu.h"
 

@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Tables of ids (--ids): who may set values, full tables, expiry, restarts, a replica that takes over, several tables."""
+
+import random
+
+import wire
+from data_directory import SMALL, Directory, does_not_start, durable
+from harness import Server, case, check, equal, error_of, eventually, main, refusal, start
+from replication import caught_up, replica_of
+
+IDS = ("--backend", "cpu", "--ids", "1000")
+
+
+def ids_of(replies, *keys):
+    """Returns the ids of keys, and the places of those that are new."""
+    flat = replies.ask("ASSIGN", *keys)
+    return flat[0::2], [i for i, new in enumerate(flat[1::2]) if new]
+
+
+class Model:
+    """The ids of keys, by the rule: an absent key gets the lowest free id."""
+
+    def __init__(self):
+        self.ids, self.most = {}, 0
+
+    def assign(self, keys):
+        new = []
+        for i, key in enumerate(keys):
+            if key not in self.ids:
+                self.ids[key] = min(set(range(len(self.ids) + 1)) - set(self.ids.values()))
+                new.append(i)
+            self.most = max(self.most, len(self.ids))
+        return [self.ids[key] for key in keys], new
+
+    def step(self, rng, replies, pool=range(60)):
+        """Assigns or deletes some keys, on the server and here."""
+        keys = rng.choices(pool, k=rng.randrange(1, 20))
+        if rng.random() < .6:
+            equal(ids_of(replies, *keys), self.assign(keys), f"ASSIGN {keys}")
+            check(max(self.ids.values()) < self.most, "an id is not below the most keys at one time")
+            return
+        equal(replies.ask("DEL", *keys), len(set(keys) & set(self.ids)), f"DEL {keys}")
+        for key in keys:
+            self.ids.pop(key, None)
+
+    def compare(self, replies, what):
+        keys = sorted(self.ids)
+        equal(keys and [int(value) for value in replies.ask("MGET", *keys)], [self.ids[key] for key in keys], what)
+        equal(replies.ask("DBSIZE"), len(keys), what)
+
+
+@case
+def only_the_table_sets_ids():
+    """every command and every operation that would set a value is refused, and changes nothing"""
+    words = {"set": "1 9", "setex": "1 100 9", "psetex": "1 100 9", "mset": "1 9", "msetnx": "7 9", "setnx": "7 9", "getset": "1 9",
+             "incr": "1", "decr": "1", "incrby": "1 9", "decrby": "1 9", "increx": "1", "incrbyfloat": "1 9", "append": "1 9",
+             "sum": "1 9", "min": "1 9", "max": "1 9", "or": "1 9", "xor": "1 9", "and": "1 9", "andnot": "1 9", "mul": "1 9",
+             "cas": "1 0 9", "add": "1 9", "setrange": "1 0 9", "rename": "1 7", "renamenx": "1 7", "copy": "1 7"}
+    with start(*IDS) as server, server.connect() as connection, server.replies() as replies:
+        equal(ids_of(replies, 1, 2, 1), ([0, 1, 0], [0, 1]), "ASSIGN")
+        listed = {name.decode() for name in replies.ask("COMMAND", "LIST")}
+        check(not listed & set(words), f"COMMAND lists {listed & set(words)}")
+        for command, arguments in words.items():
+            got = error_of(replies, command, *arguments.split())
+            check("the table chooses the ids of keys" in got, f"{command}: {got}")
+        with Server("--backend", "cpu") as other, other.replies() as others:
+            writers = {row[0].decode() for row in others.ask("COMMAND") if b"write" in [bytes(str(f), "ascii") for f in row[2]]}
+        writers -= {"del", "unlink", "delex", "delifeq", "getdel", "getex", "expire", "pexpire", "expireat", "pexpireat", "persist",
+                    "flushall", "flushdb", "swapdb"}
+        check(writers <= set(words) | {"assign"}, f"commands that write, and that this test does not try: {writers - set(words)}")
+        for name in ("SET", "SET_ABSENT", "SET_PRESENT", "SUM", "FIND_OR_INSERT", "CAS", "OR", "INCREMENT", "MIN"):
+            values = [9, 9] if name == "CAS" else [9]
+            reply = wire.call(connection, wire.NUMBERS[name], [1], values)
+            equal((reply.status, "the table chooses the ids" in reply.message), (wire.UNKNOWN_OPERATION, True), f"{name}: {reply.message}")
+        equal([int(value) for value in replies.ask("MGET", 1, 2)], [0, 1], "nothing has changed")
+    with start() as server, server.connect() as connection, server.replies() as replies:
+        check("start the server with --ids" in error_of(replies, "ASSIGN", 1), "no ids: ASSIGN")
+        reply = wire.call(connection, wire.ASSIGN, [1])
+        check("start the server with --ids" in reply.message, f"no ids: {reply.message}")
+
+
+@case
+def a_full_table_refuses():
+    """if the ids do not suffice for a command, a transaction or a frame, it is refused as a whole"""
+    with start(*IDS[:2], "--ids", "5") as server, server.connect() as connection, server.replies() as replies:
+        equal(ids_of(replies, 10, 11, 12), ([0, 1, 2], [0, 1, 2]), "ASSIGN")
+        check("no id is free" in error_of(replies, "ASSIGN", 10, 13, 14, 15), "three for two")
+        reply = wire.call(connection, wire.ASSIGN, [13, 14, 15])
+        equal((reply.status, "--ids" in reply.message), (wire.OUT_OF_MEMORY, True), reply.message)
+        for command in (("MULTI",), ("ASSIGN", 13, 14), ("DEL", 10), ("ASSIGN", 15), ("ASSIGN", 16)):
+            replies.ask(*command)
+        check("OOM" in str(replies.ask("EXEC")), "EXEC")
+        equal(replies.ask("DBSIZE"), 3, "nothing has changed")
+        equal(ids_of(replies, 13, 12, 14), ([3, 2, 4], [0, 2]), "what fits")
+        equal(replies.ask("DEL", 11, 13), 2, "DEL")
+        equal(ids_of(replies, 15, 16), ([1, 3], [0, 1]), "the freed ids, the lowest one first")
+
+
+@case
+def expiry_frees_ids():
+    """an expired key loses its id; default-ttl is for new keys alone"""
+    with start(*IDS, "--default-ttl", "100") as server, server.replies() as replies:
+        equal(ids_of(replies, 1, 2), ([0, 1], [0, 1]), "ASSIGN")
+        check(0 < replies.ask("TTL", 1) <= 100, "default-ttl")
+        equal([replies.ask("PERSIST", 1), replies.ask("PEXPIRE", 2, 1)], [1, 1], "times")
+        eventually(lambda: replies.ask("EXISTS", 2) == 0, "key 2 to expire")
+        equal(ids_of(replies, 1, 3, 2), ([0, 1, 2], [1, 2]), "id 1 is free")
+        equal(replies.ask("TTL", 1), -1, "ASSIGN leaves the time of a present key")
+
+
+@case
+def restarts_keep_ids():
+    """the log and snapshots give every key its id again, and new keys the ids that they would have had"""
+    rng, model = random.Random(4), Model()
+    with Directory() as path:
+        for restart in range(6):
+            with durable(path, "no", *IDS) as server, server.replies() as replies:
+                model.compare(replies, f"start {restart}")
+                for _ in range(25):
+                    model.step(rng, replies)
+                if restart % 2 == 1:
+                    equal(replies.ask("SAVE"), "OK", "SAVE")
+                    model.step(rng, replies)
+        with durable(path, "no", *IDS) as server, server.replies() as replies:
+            model.compare(replies, "the last start")
+            equal(replies.ask("ASSIGN", *range(100, 160))[1], 1, "60 new keys")
+            equal(replies.ask("DEL", *range(100, 150)), 50, "only high ids stay")
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+        said = does_not_start("--data-dir", str(path), "--appendonly", "yes", "--ids", "60")
+        check("--ids" in said, said)
+    with Directory() as path:
+        with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
+            equal([replies.ask("MSET", 1, 7, 2, 7), replies.ask("SAVE")], ["OK", "OK"], "integers")
+        check("start the server with the --ids" in (said := does_not_start("--data-dir", str(path), *IDS)), said)
+
+
+@case
+def a_replica_takes_over():
+    """a replica has the ids of its primary; promoted, it gives new keys the lowest free ids"""
+    rng, model = random.Random(5), Model()
+    with Directory() as path:
+        own = (*SMALL, *IDS)
+        with Server(*own, "--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "no") as primary, \
+                primary.replies() as replies:
+            for _ in range(30):
+                model.step(rng, replies)
+            with replica_of(primary.port, *IDS) as replica, replica.replies() as others:
+                for _ in range(30):
+                    model.step(rng, replies)
+                caught_up(primary, replica)
+                model.compare(others, "the replica")
+                check(error_of(others, "ASSIGN", 1).startswith("READONLY"), "a replica gives no ids")
+                equal(others.ask("REPLICAOF", "NO", "ONE"), "OK", "REPLICAOF NO ONE")
+                for _ in range(30):
+                    model.step(rng, others)
+                model.compare(others, "the promoted replica")
+
+
+@case
+def several_tables():
+    """TABLE CREATE has ids, files keep them, and tables of another shape are not exchanged"""
+    with Directory() as path:
+        with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
+            equal(replies.ask("TABLE", "CREATE", "words", "ids", "50"), "OK", "TABLE CREATE")
+            equal(replies.ask("SELECT", "words"), "OK", "SELECT")
+            equal(ids_of(replies, 70, 71), ([0, 1], [0, 1]), "ASSIGN")
+            equal(replies.ask("DEL", 70), 1, "DEL")
+        with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
+            equal(replies.ask("SET", 1, 70), "OK", "the default table")
+            equal(replies.ask("SELECT", "words"), "OK", "SELECT")
+            equal(ids_of(replies, 71, 72, 73), ([1, 0, 2], [1, 2]), "after a restart")
+            check("different shapes" in (said := error_of(replies, "TABLE", "SWAP", "default", "words")), said)
+
+
+@case
+def refused_options():
+    """options that exclude ids are refused in one sentence"""
+    for flags, words in ((("--backend", "cuda"), "use the backend cpu"), (("--value-bytes", "8"), "leave value-bytes out"),
+                         (("--engine", "cache"), "robin_hood"), (("--engine", "cuckoo"), "robin_hood"),
+                         (("--cluster-state", "/tmp/no-such"), "leave --ids out"), (("--ids", "5G"), "at most 4294967295 ids")):
+        said = refusal(*IDS, *flags)
+        check(words in said, f"{flags}: {said}")
+
+
+if __name__ == "__main__":
+    main()
