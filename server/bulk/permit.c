@@ -84,7 +84,7 @@ static bool shows_values(const struct sw_request *request)
 static enum sw_lack lack_of_tables(const struct sw_conn *conn, const struct sw_request *request,
                                    int row, enum sw_lack lack)
 {
-    const struct sw_catalog *catalog = sw_users_catalog(conn->net->users);
+    const struct sw_commands *catalog = sw_users_catalog(conn->net->users);
     const bool of_table = sw_operation_of_table(request->operation) ||
                           (request->operation == SW_OPERATION_STATS && request->table != 0) ||
                           (row >= 0 && catalog->commands[row].scope == SW_SCOPE_SELECTED);
@@ -125,7 +125,7 @@ static bool rules_permit_change(struct sw_conn *conn, const uint8_t *header, siz
                                 char *message, size_t message_bytes)
 {
     const struct sw_users *users = conn->net->users;
-    const struct sw_catalog *catalog = sw_users_catalog(users);
+    const struct sw_commands *catalog = sw_users_catalog(users);
     const char *user = conn->login.user->name;
     struct sw_frame_words words;
     struct sw_resp_argument arguments[SW_FRAME_WORDS_MAX];
@@ -170,7 +170,7 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
     const struct sw_users *users = conn->net->users;
     const char *user = conn->login.user->name;
     const char *name = sw_operation_name(operation);
-    const struct sw_catalog *catalog = sw_users_catalog(users);
+    const struct sw_commands *catalog = sw_users_catalog(users);
     int row = operation < SW_OPERATION_NUMBERS ? bulk->rights.row[operation] : -1;
     /* entries that a cache evicts for those of the frame are any of its entries */
     enum sw_lack lack = sw_login_lacks(users, &conn->login, row, request->want_evicted != 0);

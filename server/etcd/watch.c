@@ -38,7 +38,8 @@ static void format_reason(char reason[SW_ETCD_REASON_BYTES], const char *text, c
 }
 
 /* Returns false if the document is not an answer to a watch. */
-static bool read(const json_t *root, struct sw_etcd_news *news, char reason[SW_ETCD_REASON_BYTES])
+static bool read_change(const json_t *root, struct sw_etcd_news *news,
+                        char reason[SW_ETCD_REASON_BYTES])
 {
     const json_t *result = json_object_get(root, "result"), *error = json_object_get(root, "error");
     const json_t *events = json_object_get(result, "events");
@@ -72,7 +73,7 @@ bool sw_etcd_read_news(const char *line, size_t size, struct sw_etcd_news *news,
     memset(news, 0, sizeof(*news));
     reason[0] = '\0';
     news->root = json_loadb(line, size, 0, NULL);
-    if (news->root == NULL || !read(news->root, news, reason)) {
+    if (news->root == NULL || !read_change(news->root, news, reason)) {
         snprintf(reason, SW_ETCD_REASON_BYTES, "unexpected line in the answer to etcd's watch");
         json_decref(news->root);
         news->root = NULL;

@@ -71,7 +71,7 @@ static void acl_users(struct sw_call *call)
 
 static void acl_cat(struct sw_call *call)
 {
-    const struct sw_catalog *catalog = sw_acl_catalog();
+    const struct sw_commands *catalog = sw_acl_catalog();
     uint64_t count = 0;
     if (call->count > 3) {
         sw_text_error(call->reply, "ERR unknown subcommand or wrong number of arguments for 'CAT'. "

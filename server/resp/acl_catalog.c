@@ -195,8 +195,8 @@ static const struct {
 static enum sw_absence absence(const char *name, size_t size, int *stands_in);
 
 static struct sw_catalog_command rows[SW_COMMAND_COUNT + SUBCOMMANDS] = {SW_COMMAND_MAP(ROW)};
-static const struct sw_catalog catalog = {rows, SW_COMMAND_COUNT + SUBCOMMANDS, absence,
-                                          sw_place_name_is_allowed};
+static const struct sw_commands catalog = {rows, SW_COMMAND_COUNT + SUBCOMMANDS, absence,
+                                           sw_place_name_is_allowed};
 static bool has_subcommands[SW_COMMAND_COUNT]; /* in the list above */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -235,7 +235,7 @@ static enum sw_absence absence(const char *name, size_t size, int *stands_in)
                : SW_ABSENCE_UNKNOWN;
 }
 
-const struct sw_catalog *sw_acl_catalog(void)
+const struct sw_commands *sw_acl_catalog(void)
 {
     pthread_once(&once, complete);
     return &catalog;

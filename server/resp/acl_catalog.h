@@ -12,7 +12,7 @@
 #include "server/users/catalog.h"
 
 /* Row i is command i of enum sw_command_id; behind these are the subcommands. */
-const struct sw_catalog *sw_acl_catalog(void);
+const struct sw_commands *sw_acl_catalog(void);
 
 /* The row of a complete command: that of its subcommand, if it has one that is known, else its own.
  * The row of a command with subcommands has the strictest categories and needs all keys. So a

@@ -22,7 +22,7 @@
 struct reader {
     const char *path;
     unsigned line; /* from 1 */
-    const struct sw_catalog *catalog;
+    const struct sw_commands *catalog;
     struct sw_user_list *list;
     struct sw_acl_notes *notes;
     char *error;
@@ -139,7 +139,7 @@ static void read_line(struct reader *reader, const char *at, const char *end)
 }
 
 int sw_acl_text_read(const char *text, size_t size, const char *path,
-                     const struct sw_catalog *catalog, struct sw_user_list *list,
+                     const struct sw_commands *catalog, struct sw_user_list *list,
                      struct sw_acl_notes *notes, char *error, size_t error_bytes)
 {
     struct reader reader = {path, 0, catalog, list, notes, error, error_bytes, 0};
@@ -155,7 +155,7 @@ int sw_acl_text_read(const char *text, size_t size, const char *path,
     return reader.error_used == 0 ? 0 : -1;
 }
 
-int sw_acl_file_read(const char *path, const struct sw_catalog *catalog, struct sw_user_list *list,
+int sw_acl_file_read(const char *path, const struct sw_commands *catalog, struct sw_user_list *list,
                      struct sw_acl_notes *notes, char *error, size_t error_bytes)
 {
     char *text = NULL;

@@ -16,7 +16,7 @@ static bool is_name(const char *known, const char *name, size_t size)
     return strlen(known) == size && strncasecmp(known, name, size) == 0;
 }
 
-int sw_catalog_find(const struct sw_catalog *catalog, const char *name, size_t size)
+int sw_catalog_find(const struct sw_commands *catalog, const char *name, size_t size)
 {
     for (uint32_t i = 0; i < catalog->count; i++) {
         if (is_name(catalog->commands[i].name, name, size)) {
@@ -41,7 +41,7 @@ const char *sw_category_name(unsigned index)
     return index < SW_CATEGORY_COUNT ? category_names[index] : "?";
 }
 
-bool sw_catalog_is_within(const struct sw_catalog *catalog, uint32_t i, uint32_t container)
+bool sw_catalog_is_within(const struct sw_commands *catalog, uint32_t i, uint32_t container)
 {
     const char *name = catalog->commands[container].name;
     size_t size = strlen(name);

@@ -73,7 +73,7 @@ enum sw_absence {
     SW_ABSENCE_ARGUMENT, /* such a command with a first argument: "debug|sleep" */
 };
 
-struct sw_catalog {
+struct sw_commands {
     const struct sw_catalog_command *commands;
     uint32_t count;
     /* Returns the kind of this name in redis, in upper or lower case. If a command of the catalog
@@ -87,11 +87,11 @@ struct sw_catalog {
 
 /* Return the index of the command or the category with this name, in upper or lower case, or -1 if
  * there is no such name. */
-int sw_catalog_find(const struct sw_catalog *catalog, const char *name, size_t size);
+int sw_catalog_find(const struct sw_commands *catalog, const char *name, size_t size);
 int sw_category_find(const char *name, size_t size);
 const char *sw_category_name(unsigned index);
 
 /* Returns true if command `i` is a subcommand of command `container`. */
-bool sw_catalog_is_within(const struct sw_catalog *catalog, uint32_t i, uint32_t container);
+bool sw_catalog_is_within(const struct sw_commands *catalog, uint32_t i, uint32_t container);
 
 #endif

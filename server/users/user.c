@@ -22,7 +22,7 @@ static void set_bit(struct sw_user *user, uint32_t command, bool allow)
     *word = allow ? *word | bit : *word & ~bit;
 }
 
-static bool has_all(const struct sw_user *user, const struct sw_catalog *catalog)
+static bool has_all(const struct sw_user *user, const struct sw_commands *catalog)
 {
     for (uint32_t i = 0; i < catalog->count; i++) {
         if (!sw_user_may(user, i)) {
@@ -81,7 +81,7 @@ static void set_all(struct sw_user *user, bool allow)
     user->all_commands = allow;
 }
 
-static void set_category(struct sw_user *user, const struct sw_catalog *catalog, unsigned category,
+static void set_category(struct sw_user *user, const struct sw_commands *catalog, unsigned category,
                          bool allow)
 {
     for (uint32_t i = 0; i < catalog->count; i++) {
@@ -91,7 +91,7 @@ static void set_category(struct sw_user *user, const struct sw_catalog *catalog,
     }
 }
 
-static void set_command(struct sw_user *user, const struct sw_catalog *catalog, uint32_t command,
+static void set_command(struct sw_user *user, const struct sw_commands *catalog, uint32_t command,
                         bool allow)
 {
     set_bit(user, command, allow);
@@ -115,7 +115,7 @@ struct named {
     int index; /* of the category or the command; of an absent command: of its stand-in; -1: none */
 };
 
-static bool has_subcommands(const struct sw_catalog *catalog, uint32_t command)
+static bool has_subcommands(const struct sw_commands *catalog, uint32_t command)
 {
     for (uint32_t i = 0; i < catalog->count; i++) {
         if (sw_catalog_is_within(catalog, i, command)) {
@@ -127,7 +127,7 @@ static bool has_subcommands(const struct sw_catalog *catalog, uint32_t command)
 
 /* Classifies a name that the catalog lacks. Redis accepts a first argument only behind +, and only
  * for commands without subcommands. */
-static struct named find_absent(const struct sw_catalog *catalog, bool allow, const char *name,
+static struct named find_absent(const struct sw_commands *catalog, bool allow, const char *name,
                                 size_t size)
 {
     const char *bar = memchr(name, '|', size);
@@ -146,7 +146,7 @@ static struct named find_absent(const struct sw_catalog *catalog, bool allow, co
 }
 
 /* Finds "@read", "get" or "client|id". */
-static struct named find_named(const struct sw_catalog *catalog, bool allow, const char *name,
+static struct named find_named(const struct sw_commands *catalog, bool allow, const char *name,
                                size_t size)
 {
     if (size == 4 && strncasecmp(name, "@all", 4) == 0) {
@@ -162,8 +162,8 @@ static struct named find_named(const struct sw_catalog *catalog, bool allow, con
                        : find_absent(catalog, allow, name, size);
 }
 
-static const char *apply_command(struct sw_user *user, const struct sw_catalog *catalog, bool allow,
-                                 const char *name, size_t size)
+static const char *apply_command(struct sw_user *user, const struct sw_commands *catalog,
+                                 bool allow, const char *name, size_t size)
 {
     const struct named named = find_named(catalog, allow, name, size);
     if (named.is == NAMED_ALL) {
@@ -364,7 +364,7 @@ static const char *apply_permission(struct sw_user *user, const char *word, size
 }
 
 /* Returns true if redis accepts the word inside a selector. */
-static bool fits_selector(const struct sw_catalog *catalog, const char *word, size_t size)
+static bool fits_selector(const struct sw_commands *catalog, const char *word, size_t size)
 {
     static const char *const known[] = {"allkeys",     "resetkeys",     "allcommands", "nocommands",
                                         "allchannels", "resetchannels", "alldbs",      "resetdbs"};
@@ -387,7 +387,7 @@ static bool fits_selector(const struct sw_catalog *catalog, const char *word, si
 }
 
 /* Checks "(+get ~5)", which gives further rights in redis and none here. */
-static const char *check_selector(const struct sw_catalog *catalog, const char *text, size_t size)
+static const char *check_selector(const struct sw_commands *catalog, const char *text, size_t size)
 {
     if (size < 2 || text[size - 1] != ')') {
         return "Unmatched parenthesis in acl selector";
@@ -407,7 +407,7 @@ static const char *check_selector(const struct sw_catalog *catalog, const char *
 
 /* --- any word --------------------------------------------------------------------------------- */
 
-const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog, const char *word,
+const char *sw_user_apply(struct sw_user *user, const struct sw_commands *catalog, const char *word,
                           size_t size)
 {
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -441,7 +441,7 @@ const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog
     }
 }
 
-enum sw_rule_effect sw_user_effect(const struct sw_catalog *catalog, const char *word, size_t size)
+enum sw_rule_effect sw_user_effect(const struct sw_commands *catalog, const char *word, size_t size)
 {
     bool reads = false, writes = false;
     struct named named = {NAMED_UNKNOWN, -1};
@@ -490,7 +490,7 @@ void sw_user_init(struct sw_user *user, const char *name, size_t size)
     user->all_tables = true;
 }
 
-void sw_user_init_default(struct sw_user *user, const struct sw_catalog *catalog)
+void sw_user_init_default(struct sw_user *user, const struct sw_commands *catalog)
 {
     static const char *const rules[] = {"on", "nopass", "allkeys", "allchannels", "allcommands"};
     sw_user_init(user, "default", strlen("default"));

@@ -54,7 +54,7 @@ struct sw_user {
 /* Makes a user who is off, and may do nothing. The name must fit (sw_user_name_fits). */
 void sw_user_init(struct sw_user *user, const char *name, size_t size);
 /* Makes the user `default` without options: on, no password, all rights. */
-void sw_user_init_default(struct sw_user *user, const struct sw_catalog *catalog);
+void sw_user_init_default(struct sw_user *user, const struct sw_commands *catalog);
 
 /* Returns true if the name is allowed: printable bytes without spaces, and short enough. */
 bool sw_user_name_fits(const char *name, size_t size);
@@ -62,7 +62,7 @@ bool sw_user_name_fits(const char *name, size_t size);
 /* Applies one word: on, >password, +@read, ~1000-1999 and so on. Returns NULL; or changes nothing
  * and returns an error, in redis' words if it has them. Accepts every word that redis accepts,
  * except key patterns that are not ranges. No word gives a user more rights than in redis. */
-const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog, const char *word,
+const char *sw_user_apply(struct sw_user *user, const struct sw_commands *catalog, const char *word,
                           size_t size);
 
 /* Effect of a word that sw_user_apply accepts. */
@@ -71,7 +71,8 @@ enum sw_rule_effect {
     SW_RULE_VOID, /* no effect: the word is about something that this server lacks */
     SW_RULE_LESS  /* no effect, but redis would give the user rights */
 };
-enum sw_rule_effect sw_user_effect(const struct sw_catalog *catalog, const char *word, size_t size);
+enum sw_rule_effect sw_user_effect(const struct sw_commands *catalog, const char *word,
+                                   size_t size);
 
 static inline bool sw_user_may(const struct sw_user *user, uint32_t command)
 {
@@ -89,7 +90,7 @@ static inline bool sw_user_is_free(const struct sw_user *user)
 void sw_user_set_tables(struct sw_user *user, bool all);
 /* Replaces the tables by a list, "0,served": numbers and names. Returns NULL; or changes nothing
  * and returns an error. */
-const char *sw_user_apply_tables(struct sw_user *user, const struct sw_catalog *catalog,
+const char *sw_user_apply_tables(struct sw_user *user, const struct sw_commands *catalog,
                                  const char *list, size_t size);
 /* Returns true if the user may use the table in the place with this number and this name.
  * SW_USER_NO_NUMBER and "": the place has none. */

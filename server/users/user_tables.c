@@ -39,7 +39,7 @@ bool sw_user_may_use(const struct sw_user *user, uint32_t number, const char *na
 }
 
 /* Reads a number, or the name of a table. */
-static bool read_table(const struct sw_catalog *catalog, const char *word, size_t size,
+static bool read_table(const struct sw_commands *catalog, const char *word, size_t size,
                        struct sw_user_table *out)
 {
     uint64_t number = 0;
@@ -56,7 +56,7 @@ static bool read_table(const struct sw_catalog *catalog, const char *word, size_
     return true;
 }
 
-const char *sw_user_apply_tables(struct sw_user *user, const struct sw_catalog *catalog,
+const char *sw_user_apply_tables(struct sw_user *user, const struct sw_commands *catalog,
                                  const char *list, size_t size)
 {
     struct sw_user_table tables[SW_USER_TABLES_MAX];

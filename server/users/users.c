@@ -308,7 +308,7 @@ void sw_users_destroy(struct sw_users *users)
     free(users);
 }
 
-const struct sw_catalog *sw_users_catalog(const struct sw_users *users)
+const struct sw_commands *sw_users_catalog(const struct sw_users *users)
 {
     return users->catalog;
 }

@@ -32,7 +32,7 @@ struct sw_account; /* a named user, whose rights may be replaced */
 /* The users copy texts, and borrow the catalog. File names may be relative to
  * $CREDENTIALS_DIRECTORY: see secret.h. */
 struct sw_users_options {
-    const struct sw_catalog *catalog;
+    const struct sw_commands *catalog;
     const char *acl_file;         /* empty: none */
     const char *requirepass_file; /* the password of `default`; empty: none */
     bool keys_are_hashes;         /* refuse ranges of keys: a range of hashes has no meaning */
@@ -47,7 +47,7 @@ size_t sw_users_notes(struct sw_users *users, char *out, size_t out_bytes);
 /* Every login must have ended. NULL is allowed. */
 void sw_users_destroy(struct sw_users *users);
 
-const struct sw_catalog *sw_users_catalog(const struct sw_users *users);
+const struct sw_commands *sw_users_catalog(const struct sw_users *users);
 /* Returns the address of the version, which a change of users raises. It is never 0. Read it with a
  * relaxed atomic load. */
 const uint64_t *sw_users_version(const struct sw_users *users);

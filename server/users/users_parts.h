@@ -22,7 +22,7 @@ struct sw_account {
 };
 
 struct sw_users {
-    const struct sw_catalog *catalog;
+    const struct sw_commands *catalog;
     char acl_file[SW_SECRET_PATH_BYTES];
     struct sw_acl_log *log;
     bool keys_are_hashes;
@@ -65,11 +65,11 @@ bool sw_user_list_add(struct sw_user_list *list, struct sw_user *user);
 
 /* Reads the users of a file, and notes the words without effect. Returns 0; or -1 and an error for
  * every wrong line. */
-int sw_acl_file_read(const char *path, const struct sw_catalog *catalog, struct sw_user_list *list,
+int sw_acl_file_read(const char *path, const struct sw_commands *catalog, struct sw_user_list *list,
                      struct sw_acl_notes *notes, char *error, size_t error_bytes);
 /* Does the same with a text. `path` is for the errors. */
 int sw_acl_text_read(const char *text, size_t size, const char *path,
-                     const struct sw_catalog *catalog, struct sw_user_list *list,
+                     const struct sw_commands *catalog, struct sw_user_list *list,
                      struct sw_acl_notes *notes, char *error, size_t error_bytes);
 /* Replaces the file by one with these users, and waits until it is on storage. */
 int sw_acl_file_write(const char *path, const struct sw_user_list *list, char *error,

@@ -27,8 +27,8 @@ static bool is_table_name(const char *name, size_t size)
     return size > 0 && name[0] >= 'a' && name[0] <= 'z';
 }
 
-static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]), absence,
-                                          is_table_name};
+static const struct sw_commands catalog = {commands, sizeof(commands) / sizeof(commands[0]),
+                                           absence, is_table_name};
 
 /* The line of a user must read back as the same user. */
 static void check_user(const struct sw_user *user)

@@ -10,7 +10,7 @@
 
 static const struct sw_catalog_command *row_of(const char *name)
 {
-    const struct sw_catalog *catalog = sw_acl_catalog();
+    const struct sw_commands *catalog = sw_acl_catalog();
     int row = sw_catalog_find(catalog, name, strlen(name));
     cr_assert_geq(row, 0, "%s", name);
     return &catalog->commands[row];
@@ -18,7 +18,7 @@ static const struct sw_catalog_command *row_of(const char *name)
 
 static bool is_container(const char *name)
 {
-    const struct sw_catalog *catalog = sw_acl_catalog();
+    const struct sw_commands *catalog = sw_acl_catalog();
     for (uint32_t i = SW_COMMAND_COUNT; i < catalog->count; i++) {
         if (sw_catalog_is_within(catalog, i, (uint32_t)(row_of(name) - catalog->commands))) {
             return true;
@@ -49,7 +49,7 @@ Test(acl_catalog, what_cannot_be_limited_to_keys_needs_all)
  * command that needs all keys needs that right, the right to the tables it names, or to all. */
 Test(acl_catalog, commands_need_tables)
 {
-    const struct sw_catalog *catalog = sw_acl_catalog();
+    const struct sw_commands *catalog = sw_acl_catalog();
     for (uint32_t i = 0; i < catalog->count; i++) {
         const struct sw_catalog_command *row = &catalog->commands[i];
         cr_assert(!row->all_keys || row->scope != SW_SCOPE_NONE, "%s", row->name);
@@ -89,7 +89,7 @@ Test(acl_catalog, subcommands_have_columns_of_their_own)
 Test(acl_catalog, no_order_is_fast)
 {
     static const char *const as_redis[] = {"role", "lastsave"};
-    const struct sw_catalog *catalog = sw_acl_catalog();
+    const struct sw_commands *catalog = sw_acl_catalog();
     for (uint32_t i = 0; i < catalog->count; i++) {
         const uint32_t both = SW_CATEGORY_FAST | SW_CATEGORY_ADMIN;
         bool is_known = false;

@@ -27,8 +27,8 @@ static bool is_table_name(const char *name, size_t size)
     return size > 0 && name[0] >= 'a' && name[0] <= 'z';
 }
 
-static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]), absence,
-                                          is_table_name};
+static const struct sw_commands catalog = {commands, sizeof(commands) / sizeof(commands[0]),
+                                           absence, is_table_name};
 
 #define HASH_OF_PW "30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4"
 
