@@ -13,7 +13,7 @@
 #   bench/load/*.c                            -> sherwood-load
 #   tests/<folder>/test_*.c                   -> tests/<folder>/test_*
 #   tests/fuzz/fuzz_*.c                       -> fuzz/fuzz_*            (libFuzzer, clang)
-# SAN=address|thread builds everything again under build/address, build/thread, without CUDA;
+# SAN=address|thread builds everything again under build/address, build/thread, without CUDA, up to a dozen files of a folder as one;
 # BUCKET_SLOTS=2|8 builds tables of another shape under build/spb2, build/spb8.
 # CFLAGS, CPPFLAGS and LDFLAGS, of the environment or the command line, are added to our own flags.
 # NVCC= builds without CUDA where nvcc is installed. Objects are built again when flags change.
@@ -98,6 +98,17 @@ CUDA_ABSENT := $(wildcard table/*/cuda/absent.c)
 GPU_TEST_SRC := $(wildcard tests/gpu/*.cu tests/gpu/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+# Only tests use the sanitized builds. There tests/join joins up to a dozen files of a folder, which are compiled as one. Each file
+# whose functions a test replaces stays one. units FILES: the objects of whole folders.
+ifneq ($(SAN),)
+  REPLACED_SRC := $(patsubst %,table/%.c,engine image table) server/ha/member.c
+  JOINED := $(shell tests/join $(BUILD)/gen/joined $(filter-out %/main.c $(REPLACED_SRC),\
+    $(TABLE_SRC) $(PROTO_SRC) $(TLS_SRC) $(SERVER_SRC) $(CLIENT_SRC) $(CLI_SRC)))
+  units = $(patsubst $(BUILD)/gen/%.c,$(BUILD)/obj/gen/%.o,$(filter $(foreach d,$(sort $(dir $(1))),$(BUILD)/gen/joined/$(d)joined_%),$(JOINED))) \
+    $(call obj,$(filter $(REPLACED_SRC),$(1)))
+else
+  units = $(obj)
+endif
 GEN := $(BUILD)/gen/proto/sherwood.pb-c.h
 
 ifneq ($(NVCC),)
@@ -126,7 +137,7 @@ ifneq ($(NVCC),)
   TABLE_OBJ := $(call obj,$(TABLE_SRC)) $(CUDA_OBJ)
 else
   CUDA_LIBS :=
-  TABLE_OBJ := $(call obj,$(TABLE_SRC) $(CUDA_ABSENT))
+  TABLE_OBJ := $(call units,$(TABLE_SRC)) $(call obj,$(CUDA_ABSENT))
 endif
 
 include $(wildcard tests/gpu/gpu.mk) $(wildcard tests/emulator/emulator.mk) $(wildcard deploy/install.mk deploy/debian.mk) $(wildcard tests/tests.mk) $(wildcard bench/bench.mk) $(wildcard client/python/python.mk client/nve/nve.mk)
@@ -152,19 +163,19 @@ run: deps ## build, and run the daemon in the foreground: make run ARGS="--port 
 	@exec $(BUILD)/sherwoodd $(ARGS)
 
 $(BUILD)/libtable.a: $(TABLE_OBJ)
-$(BUILD)/libproto.a: $(call obj,$(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
-$(BUILD)/libtls.a: $(call obj,$(TLS_SRC))
+$(BUILD)/libproto.a: $(call units,$(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libtls.a: $(call units,$(TLS_SRC))
 $(BUILD)/libcluster.a: $(call obj,$(CLUSTER_SRC))
-$(BUILD)/libserver.a: $(call obj,$(SERVER_SRC)) $(BUILD)/obj/gen/status_page.o
-$(BUILD)/libclient.a: $(call obj,$(CLIENT_SRC))
+$(BUILD)/libserver.a: $(call units,$(SERVER_SRC)) $(BUILD)/obj/gen/status_page.o
+$(BUILD)/libclient.a: $(call units,$(CLIENT_SRC))
 $(BUILD)/lib%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar qcs $@ $(filter %.o,$^)
 
 # What a user links: the client and the codec in one archive, and as a shared library.
-$(BUILD)/libsherwood.a: $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC) proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
-$(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC) proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.a: $(call units,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(call obj,proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.so.$(VERSION): $(call units,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(call obj,proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
 	$(CC) -shared $(REAL_LDFLAGS) -Wl,-soname,libsherwood.so.$(SOVERSION) -Wl,--exclude-libs,ALL \
 	  $(if $(wildcard client/sherwood.map),-Wl$(,)--version-script=client/sherwood.map) -o $@ $(filter %.o,$^) -lprotobuf-c -lssl -lcrypto
 $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)
@@ -183,7 +194,7 @@ CLIENT_LIBS := $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/nu
 
 $(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
-$(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
+$(BUILD)/sherwood-cli: $(call obj,client/cli/main.c) $(call units,$(filter-out %/main.c,$(CLI_SRC))) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -ledit
 $(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
@@ -221,7 +232,7 @@ FORCE:
 $(call obj,$(TABLE_SRC)): REAL_CFLAGS += $(if $(HARDEN_C),-fno-stack-protector)
 
 # Products and sums of rows are rounded one after the other; gcc would fuse them where the machine can.
-$(call obj,$(wildcard table/robin_hood/*.c table/robin_hood/cpu/ro*.c)): REAL_CFLAGS += -ffp-contract=off
+$(call units,$(wildcard table/robin_hood/*.c table/robin_hood/cpu/ro*.c)): REAL_CFLAGS += -ffp-contract=off
 
 # The keys of a frame are compared with the ranges of its user by vector instructions, which gcc 12 makes at
 # -O2 only where it is told that they are worth it.
@@ -231,6 +242,11 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GEN)
 	@mkdir -p $(@D)
 	@echo "  CC  $<"
 	@$(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<
+# The warnings come where each file is compiled by itself.
+$(BUILD)/obj/gen/joined%.o: $(BUILD)/gen/joined%.c $(BUILD)/flags | $(GEN)
+	@mkdir -p $(@D)
+	@echo "  CC  $<"
+	@$(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) -w -MMD -MP -c -o $@ $<
 $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/nvccflags
 	@mkdir -p $(@D)
 	@echo "  NVCC  $<"

@@ -202,7 +202,7 @@ endif
 
 # Its test: the study without its device.
 $(BUILD)/libcachebench.a: $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c)
-$(BUILD)/tests/bench/test_cache_study: $(BUILD)/libcachebench.a \
+$(if $(SAN),$(BUILD)/tests/bench/all,$(BUILD)/tests/bench/test_cache_study): $(BUILD)/libcachebench.a \
   $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
 
 # --- the study of rows (bench/rows/README.md) --------------------------------------------------------
@@ -227,7 +227,7 @@ endif
 
 # Its test: the study without its device.
 $(BUILD)/librowsbench.a: $(ROWS_BENCH_HOST_OBJ) $(call obj,bench/rows/device_absent.c)
-$(BUILD)/tests/bench/test_rows_study: $(BUILD)/librowsbench.a \
+$(if $(SAN),$(BUILD)/tests/bench/all,$(BUILD)/tests/bench/test_rows_study): $(BUILD)/librowsbench.a \
   $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
 
 # --- the tuner of kernels (bench/tune/README.md) ---------------------------------------------------

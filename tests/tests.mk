@@ -31,6 +31,23 @@ hook: ## let git run `make check` before each commit
 	  echo "$$hook runs make check before each commit; git commit --no-verify skips it"
 
 # --- what tests/run builds -----------------------------------------------------------------------
+# Under ThreadSanitizer: where threads meet. (What regions and rings share with clients region_attacks uses too, with more at once;
+# the large batches of test_parallel.c are in concurrent and changing; sherwood-load's threads are in load/test_run.)
+# A name that no test has is kept, and fails the stage.
+ifeq ($(SAN),thread)
+TEST_SRC := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent growth \
+  robin_hood combined phase_lock gate watched pool write_combiner combiner_launches many_tables server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n.c,$(TEST_SRC)),tests/test_$n.c))
+endif
+# Tests that do much themselves, most of them in the inline functions of the table: they are optimised, and the other tests are not.
+SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
+# Tests that replace functions of a library of ours, or of libc.
+REPLACING_TESTS := $(patsubst %,tests/%.c,table/test_dispatch proto/test_no_allocation server/test_flight server/test_ha_rules server/test_spare_fd)
+JOINED_TESTS := $(if $(SAN),$(filter-out $(SLOW_TESTS) $(REPLACING_TESTS),$(TEST_SRC)))
+ifneq ($(SAN),)
+JOINED += $(shell tests/join $(BUILD)/gen/joined_tests $(JOINED_TESTS))
+endif
+TEST_OBJ := $(patsubst $(BUILD)/gen/%.c,$(BUILD)/obj/gen/%.o,$(filter $(BUILD)/gen/joined_tests/%,$(JOINED))) \
+  $(call obj,$(filter-out $(JOINED_TESTS),$(TEST_SRC)))
 SUPPORT_OBJ := $(call obj,$(filter-out tests/support/inproc.c,$(SUPPORT_SRC)))
 RUNNER_OBJ := $(call obj,tests/support/inproc.c)
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
@@ -41,39 +58,53 @@ PEERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/integration/peer_*.c))
 # The modules of the programs, without their main.
 $(BUILD)/libsupport.a: $(SUPPORT_OBJ)
 $(BUILD)/libload.a: $(call obj,$(filter-out bench/load/main.c,$(LOAD_SRC)))
-$(BUILD)/libcli.a: $(call obj,$(filter-out client/cli/main.c,$(CLI_SRC)))
+$(BUILD)/libcli.a: $(call units,$(filter-out client/cli/main.c,$(CLI_SRC)))
 
+# A test is a program of its own. With a sanitizer the tests of a folder are one program, all, and each test is a link to it: inproc.c
+# runs the tests of the file that the program is named after. Tests that replace functions keep a program.
+OWN_PROGRAMS := $(if $(SAN),$(REPLACING_TESTS:%.c=$(BUILD)/%),$(UNIT_TESTS))
 archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
-$(filter $(BUILD)/tests/table/%,$(UNIT_TESTS)): $(call archives,support table)
-$(filter $(BUILD)/tests/proto/%,$(UNIT_TESTS)): $(call archives,support proto)
-$(filter $(BUILD)/tests/tls/%,$(UNIT_TESTS)): $(call archives,support tls proto)
-$(filter $(BUILD)/tests/cluster/%,$(UNIT_TESTS)): $(call archives,support cluster proto)
-$(filter $(BUILD)/tests/client/%,$(UNIT_TESTS)): $(call archives,support cli client server table proto tls cluster)
-$(filter $(BUILD)/tests/server/%,$(UNIT_TESTS)): $(call archives,support client server table proto tls cluster)
-$(filter $(BUILD)/tests/load/%,$(UNIT_TESTS)): $(call archives,support load client server table proto tls cluster)
+programs = $(if $(SAN),$(BUILD)/tests/$(1)/all) $(filter $(BUILD)/tests/$(1)/%,$(OWN_PROGRAMS))
+$(call programs,table): $(call archives,support table)
+$(call programs,proto): $(call archives,support proto)
+$(call programs,tls): $(call archives,support tls proto)
+$(call programs,cluster): $(call archives,support cluster proto)
+$(call programs,client): $(call archives,support cli client server table proto tls cluster)
+$(call programs,server): $(call archives,support client server table proto tls cluster)
+$(call programs,load): $(call archives,support load client server table proto tls cluster)
 # The timing study's host code; host_arrays.c replaces its device code.
 $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
 # The cuckoo study without its device.
 $(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
-$(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost cuckoobench study table)
+$(call programs,bench): $(call archives,support timinghost cuckoobench study table)
 
 # <criterion/criterion.h> is ours.
-$(call obj,$(TEST_SRC) $(SUPPORT_SRC) tests/instructions/paths.c): REAL_CPPFLAGS += -Itests/support
-$(call obj,$(TEST_SRC) $(SUPPORT_SRC) tests/instructions/paths.c): tests/support/criterion/criterion.h
+CRITERION_OBJ := $(TEST_OBJ) $(SUPPORT_OBJ) $(call obj,$(SUPPORT_SRC) tests/instructions/paths.c)
+$(CRITERION_OBJ): REAL_CPPFLAGS += -Itests/support
+$(CRITERION_OBJ): tests/support/criterion/criterion.h
 
-# Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower:
-# what they test is optimised. SLOW_TESTS do much themselves, most of them in the inline functions of the table.
+# Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower: what they test is optimised.
 # An -O in CFLAGS overrides this. FORTIFY needs an optimiser.
-SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
 ifeq ($(filter -O%,$(CFLAGS)),)
-$(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CFLAGS += -O0
-$(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CPPFLAGS += -U_FORTIFY_SOURCE
+FAST_OBJ := $(filter-out $(call obj,$(SLOW_TESTS)),$(TEST_OBJ))
+$(FAST_OBJ): REAL_CFLAGS += -O0
+$(FAST_OBJ): REAL_CPPFLAGS += -U_FORTIFY_SOURCE
 endif
 
 # Over a hundred programs are linked. gold, of the binutils, takes a third of the time.
 TEST_LD := $(shell $(CC) -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && echo -fuse-ld=gold)
 TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lhiredis -ledit
-$(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
+TEST_FOLDERS := $(if $(SAN),$(sort $(patsubst tests/%/,%,$(dir $(TEST_SRC)))))
+TEST_PROGRAMS := $(OWN_PROGRAMS) $(TEST_FOLDERS:%=$(BUILD)/tests/%/all)
+$(OWN_PROGRAMS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o
+$(REPLACING_TESTS:%.c=$(BUILD)/%): TEST_LD += -Wl,-z,muldefs
+define TEST_FOLDER
+$(BUILD)/tests/$(1)/all: $(filter $(BUILD)/obj/gen/joined_tests/tests/$(1)/% $(BUILD)/obj/tests/$(1)/%,$(filter-out $(call obj,$(REPLACING_TESTS)),$(TEST_OBJ)))
+$(filter-out $(OWN_PROGRAMS),$(filter $(BUILD)/tests/$(1)/%,$(UNIT_TESTS))): $(BUILD)/tests/$(1)/all
+	@ln -f $$< $$@
+endef
+$(foreach folder,$(TEST_FOLDERS),$(eval $(call TEST_FOLDER,$(folder))))
+$(TEST_PROGRAMS): $(RUNNER_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -Wl,--as-needed -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
 # Preloaded into a daemon: one lets its file calls fail, the other one changes its time of day.
@@ -139,19 +170,14 @@ print-fuzzers:
 .PHONY: fuzzers generated print-fuzzers
 
 # --- selections ----------------------------------------------------------------------------------
-# A name that no test has is kept, and fails the stage.
-# Under ThreadSanitizer: where threads meet. (What regions and rings share with clients region_attacks uses too, with more at once;
-# the large batches of test_parallel.c are in concurrent and changing; sherwood-load's threads are in load/test_run.)
-THREAD_TESTS := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent growth \
-  robin_hood combined phase_lock gate watched pool write_combiner combiner_launches many_tables server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n,$(UNIT_TESTS)),$(BUILD)/tests/test_$n))
 THREAD_INTEGRATION := $(patsubst %,tests/integration/test_%.py,rmw watched clients client_pause monitor engines log plans region_attacks cluster replica replica_files ha row_moves shard_moves traces)
 # Under AddressSanitizer: the scripts that attack the daemon.
 ADDRESS_INTEGRATION := $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames frame_rmw limits input_memory lifecycle redis_py clients client_pause monitor metrics engines commands transactions scan log tls http_tls regions region_attacks cluster replica)
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
-thread-tests: $(THREAD_TESTS)
+thread-tests: $(UNIT_TESTS)
 peers: $(PEERS) $(PRELOADED)
 print-thread-tests:
-	@printf '%s\n' $(THREAD_TESTS) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@% image@rows,$(ENGINE_TESTS)))
+	@printf '%s\n' $(UNIT_TESTS) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@% image@rows,$(ENGINE_TESTS)))
 print-thread-integration:
 	@printf '%s\n' $(THREAD_INTEGRATION)
 print-address-integration:

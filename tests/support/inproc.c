@@ -8,13 +8,16 @@
  *
  *   test_x [--filter SUITE/TEST] [--one-of N]
  *
- * --filter selects the tests whose name matches the shell pattern, as in Criterion. --one-of
- * selects each N-th test, other ones for another seed (random.h).
+ * If a file of the program has the program's name, only that file's tests run: several names of one
+ * program then are several programs. --filter selects the tests whose name matches the shell
+ * pattern, as in Criterion. --one-of selects each N-th test, other ones for another seed
+ * (random.h).
  *
  * Prints one TAP line a test, and how long it took. Exits with 1 if a test failed or there was
  * none.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -102,7 +105,7 @@ static const struct cr_options *suite_of(const struct cr_test *test)
 {
     static const struct cr_options none;
     for (const struct cr_suite **suite = __start_cr_suites; suite < __stop_cr_suites; suite++) {
-        if (strcmp((*suite)->name, test->suite) == 0) {
+        if (strcmp((*suite)->name, test->suite) == 0 && strcmp((*suite)->file, test->file) == 0) {
             return &(*suite)->options;
         }
     }
@@ -177,6 +180,7 @@ static bool run_test(const struct cr_test *test)
 }
 
 static struct {
+    const char *file;   /* NULL: all */
     const char *filter; /* NULL: all */
     uint64_t one_of;
     uint64_t number; /* of the next, among those that the filter takes */
@@ -199,8 +203,24 @@ static bool read_options(int argc, char **argv)
     return choice.one_of > 0;
 }
 
+static void choose_file(void)
+{
+    char name[256];
+    const int size = snprintf(name, sizeof(name), "/%s.c", program_invocation_short_name);
+    for (const struct cr_test **test = __start_cr_tests; test < __stop_cr_tests; test++) {
+        const size_t file_size = strlen((*test)->file);
+        if (file_size >= (size_t)size &&
+            strcmp((*test)->file + file_size - (size_t)size, name) == 0) {
+            choice.file = (*test)->file;
+        }
+    }
+}
+
 static bool is_chosen(const struct cr_test *test)
 {
+    if (choice.file != NULL && strcmp(choice.file, test->file) != 0) {
+        return false;
+    }
     char name[256];
     snprintf(name, sizeof(name), "%s/%s", test->suite, test->name);
     if (choice.filter != NULL && fnmatch(choice.filter, name, 0) != 0) {
@@ -217,6 +237,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [--filter SUITE/TEST] [--one-of N]\n", argv[0]);
         return 2;
     }
+    choose_file();
     told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (told == MAP_FAILED) {
         perror("mmap");

@@ -41,11 +41,13 @@ struct cr_options {
 };
 
 struct cr_suite {
+    const char *file;
     const char *name;
     struct cr_options options;
 };
 
 struct cr_test {
+    const char *file;
     const char *suite;
     const char *name;
     void (*run)(void);
@@ -59,18 +61,18 @@ struct cr_test {
 
 /* The linker gathers the pointers of each section. */
 #define TestSuite(...) CR_SUITE(__VA_ARGS__, .last = 0)
-#define CR_SUITE(suite, ...)                                                           \
-    static const struct cr_suite cr_suite_##suite = {#suite, CR_OPTIONS(__VA_ARGS__)}; \
-    static const struct cr_suite *const cr_suite_at_##suite                            \
+#define CR_SUITE(suite, ...)                                                                     \
+    static const struct cr_suite cr_suite_##suite = {__FILE__, #suite, CR_OPTIONS(__VA_ARGS__)}; \
+    static const struct cr_suite *const cr_suite_at_##suite                                      \
         __attribute__((section("cr_suites"), used)) = &cr_suite_##suite
 
 #define Test(...) CR_TEST(__VA_ARGS__, .last = 0)
-#define CR_TEST(suite, name, ...)                                               \
-    static void cr_run_##suite##_##name(void);                                  \
-    static const struct cr_test cr_test_##suite##_##name = {                    \
-        #suite, #name, cr_run_##suite##_##name, CR_OPTIONS(__VA_ARGS__)};       \
-    static const struct cr_test *const cr_test_at_##suite##_##name              \
-        __attribute__((section("cr_tests"), used)) = &cr_test_##suite##_##name; \
+#define CR_TEST(suite, name, ...)                                                   \
+    static void cr_run_##suite##_##name(void);                                      \
+    static const struct cr_test cr_test_##suite##_##name = {                        \
+        __FILE__, #suite, #name, cr_run_##suite##_##name, CR_OPTIONS(__VA_ARGS__)}; \
+    static const struct cr_test *const cr_test_at_##suite##_##name                  \
+        __attribute__((section("cr_tests"), used)) = &cr_test_##suite##_##name;     \
     static void cr_run_##suite##_##name(void)
 
 /* Prints where and why an assertion failed: cr_end_failed ends the process of the test. */
