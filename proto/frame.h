@@ -18,8 +18,9 @@
  * entries. The body of a SCAN reply holds keys, followed by values, and by scores if the request
  * wanted them. The body of a STATS reply holds figures (struct sw_figure), that of a TABLES reply
  * places (struct sw_frame_place), that of a TOPOLOGY reply bytes of a topology (proto/map.h). A
- * reply whose status is not OK has no body. The length of every frame is a multiple of 64 bytes, so
- * that arrays stay aligned along a connection.
+ * reply whose status is not OK has no body. A request with segments has the bodies of a request for
+ * each of them, one after the other, and so has its reply. The length of every frame is a multiple
+ * of 64 bytes, so that arrays stay aligned along a connection.
  *
  * All functions are pure and may be called from any thread.
  */

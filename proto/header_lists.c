@@ -69,6 +69,10 @@ int sw_frame_segments_decode(const uint8_t *header, size_t size, struct sw_frame
     const Sherwood__Segments *in = request == NULL ? NULL : request->segments;
     const size_t count = in == NULL ? 0 : in->n_tables;
     *segments = (struct sw_frame_segments){0};
+    if (request != NULL && request->password.len > 0) { /* only a HELLO should have one */
+        explicit_bzero(memory, sizeof(memory));
+        return SW_FRAME_E_HEADER;
+    }
     if (count == 0 || count > SW_FRAME_SEGMENTS_MAX || in->n_counts != count ||
         in->n_value_bytes != count || (in->n_table_ids != count && in->n_table_ids != 0)) {
         return SW_FRAME_E_HEADER;

@@ -71,7 +71,7 @@
 #define SW_COST_OPEN 64    /* of a connection that begins */
 #define SW_COST_SESSION 8  /* of a command that answers from its connection: PING */
 #define SW_COST_REPORT 128 /* of one that reads or changes the server: INFO, CONFIG SET */
-#define SW_COST_FRAME 16   /* of a bulk frame, beside its keys */
+#define SW_COST_FRAME 16   /* of a bulk frame, and of each segment, beside its keys */
 #define SW_COST_KEYS 4     /* keys of one request that cost 1 */
 #define SW_COST_ENTRY 2    /* of an entry that SCAN, KEYS or a count reads */
 #define SW_COST_TEXT 32    /* bytes of a key string that cost 1, for each byte of a pattern */

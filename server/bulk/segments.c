@@ -16,6 +16,7 @@
 #include "server/bulk/permit.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/validate.h"
+#include "server/limits.h"
 
 static_assert(sizeof(struct sw_bulk_segments) <= SW_FRAME_SEGMENT_BYTES &&
                   sizeof(struct sw_bulk_segment) <= SW_FRAME_SEGMENT_BYTES,
@@ -277,6 +278,7 @@ void sw_bulk_start_segments(struct sw_bulk_frame *frame)
         return;
     }
     SW_COUNT(frame->bulk->net->counters, frame_segments, all->count);
+    (void)sw_iteration_add(&frame->bulk->net->iteration, all->count * SW_COST_FRAME);
     all->left = all->count;
     for (uint32_t i = 0; i < all->count; i++) {
         struct sw_bulk_segment *segment = &all->list[i];

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/sherwood.h"
+#include "client/sherwood-tables.h"
 #include "tests/support/fake_server.h"
 
 #define KEYS 100
@@ -158,6 +158,75 @@ Test(misbehave, lies_are_protocol_errors)
     char text[512];
     cr_expect_eq(get_from(good, false, text, sizeof(text)), SHERWOOD_OK, "the honest one: %s",
                  text);
+}
+
+/* The reply to a read of two segments of 64 keys, each with 512 bytes of values and 64 of bits. */
+static const struct segments_lie {
+    const char *says; /* NULL: it is no lie */
+    struct sw_reply reply;
+    uint32_t body_bytes;
+} segments_lies[] = {
+    {NULL, {.count = 128, .has_values = true, .hits = 128}, 1152},
+    {NULL, {.count = 128, .has_values = true, .hits = 3}, 1152},
+    {"its segments", {.count = 128, .has_values = true}, 1088}, /* one bitmap of 128 keys */
+    {"its segments", {.count = 128, .has_values = true}, 1216},
+    {"its segments", {.count = 128, .has_values = true}, 0},
+    {"number of keys", {.count = 64, .has_values = true}, 576},
+    {"lacks those that were", {.count = 128}, 128},
+    {"lacks the found bitmap", {.count = 128, .has_values = true, .lacks_found = true}, 1024},
+    {"hits", {.count = 128, .has_values = true, .hits = 129}, 1152},
+    {"evicted", {.count = 128, .has_values = true, .has_evicted = 1, .evicted_count = 8}, 1216},
+};
+
+static void lie_about_segments(int fd, void *user)
+{
+    const struct segments_lie *lie = user;
+    struct sw_request request = {0};
+    uint8_t body[4096] = {0};
+    struct sw_reply reply = lie->reply;
+    struct sw_reply info = {.has_info = true,
+                            .info = {.version = "1",
+                                     .key_bytes = 8,
+                                     .value_bytes = 8,
+                                     .frame_ops_max = 1024,
+                                     .requests_in_flight_max = 4,
+                                     .dimension = 1,
+                                     .takes_tables = true,
+                                     .segments_max = 64}};
+    if (!sw_fake_hello(fd, 8, 8, 1024, 4) || !sw_fake_read(fd, &request, NULL, 0)) {
+        return;
+    }
+    info.request_id = request.request_id;
+    sw_fake_reply(fd, &info, NULL, 0);
+    if (sw_fake_read(fd, &request, body, sizeof(body))) {
+        cr_expect(request.has_segments && request.count == 128);
+        memset(body, 0, sizeof(body));
+        reply.request_id = request.request_id;
+        sw_fake_reply(fd, &reply, body, lie->body_bytes);
+    }
+}
+
+Test(misbehave, lies_about_segments_are_protocol_errors)
+{
+    for (size_t i = 0; i < sizeof(segments_lies) / sizeof(segments_lies[0]); i++) {
+        struct segments_lie lie = segments_lies[i];
+        struct sw_fake_server server;
+        struct sherwood *client = NULL;
+        char text[512];
+        uint64_t keys[64] = {0}, values[2][64], found[2];
+        sw_fake_start(&server, lie_about_segments, &lie);
+        int rc = sherwood_connect_text(server.address, NULL, &client, text, sizeof(text));
+        cr_assert_eq(rc, SHERWOOD_OK, "%s", text);
+        const struct sherwood_segment segments[] = {{client, keys, values[0], &found[0], 64},
+                                                    {client, keys, values[1], &found[1], 64}};
+        rc = sherwood_get_segments(client, segments, 2);
+        cr_expect_eq(rc, lie.says == NULL ? SHERWOOD_OK : SHERWOOD_E_PROTOCOL,
+                     "lie %zu: code %d: %s", i, rc, sherwood_error(client));
+        cr_expect(lie.says == NULL || strstr(sherwood_error(client), lie.says) != NULL,
+                  "lie %zu: \"%s\"", i, sherwood_error(client));
+        sherwood_close(client);
+        sw_fake_stop(&server);
+    }
 }
 
 static void close_at_once(int fd, struct sw_reply *reply)
