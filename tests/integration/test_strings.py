@@ -10,6 +10,7 @@ import socket
 import struct
 
 import wire
+from beside import Recorded
 from data_directory import Directory
 from harness import Server, at_once, case, check, equal, main, raises, redis_server, run
 from replication import caught_up
@@ -21,39 +22,15 @@ ROOM = 64
 FAR = 4102444800 # seconds since 1970: no test comes so far
 
 
-class Raw(wire.Replies):
-    """Reads replies as bytes."""
-
-    def line(self):
-        line = super().line()
-        self.taken += line + b"\r\n"
-        return line
-
-    def exactly(self, size):
-        data = super().exactly(size)
-        self.taken += data
-        return data
-
-    def bytes_of(self, *words):
-        self.taken = b""
-        self.ask(*words)
-        return self.taken
-
-
-def shown(reply):
-    return reply.decode("latin-1").encode("unicode_escape").decode()
-
-
 def session(connection):
     """Returns the lines of the golden file, as this connection replies."""
-    replies = Raw(connection)
-    lines = []
+    replies, lines = Recorded(connection), []
     for line in GOLDEN.read_text(encoding="ascii").splitlines():
-        if line.startswith("> "):
-            words = [word.encode().decode("unicode_escape") for word in shlex.split(line[2:])]
-            lines += [line, shown(replies.bytes_of(*words))]
-        elif line.startswith("#"):
-            lines.append(line)
+        command = line.partition(" => ")[0]
+        if not line.startswith("#"):
+            replies.ask(*(word.encode().decode("unicode_escape") for word in shlex.split(command)))
+            line = f"{command} => {replies.taken.decode('latin-1').encode('unicode_escape').decode()}"
+        lines.append(line)
     return lines
 
 
@@ -63,7 +40,7 @@ def as_redis():
     wanted = GOLDEN.read_text(encoding="ascii").splitlines()
     with Server(*FLAGS) as server:
         for i, line in enumerate(session(server.connect())):
-            equal(line, wanted[i], wanted[i - 1])
+            equal(line, wanted[i], "the session")
     if shutil.which("redis-server") and "v=7.0." in run("redis-server", "--version"):
         with redis_server() as path:
             theirs = socket.socket(socket.AF_UNIX)
