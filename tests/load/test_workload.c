@@ -156,32 +156,14 @@ Test(workload, ranges_of_keys_are_disjoint)
  */
 Test(workload, values_of_bytes)
 {
+#define SAMPLE(key, value, kind, content)                                    \
+    {                                                                        \
+        .seed = 1, .keys = KEYS, .key_bytes = (key), .value_bytes = (value), \
+        .format = SW_LOAD_VALUES_##kind, .content_bytes = (content)          \
+    }
     static const struct sw_load_workload samples[] = {
-        {.seed = 1,
-         .keys = KEYS,
-         .key_bytes = 8,
-         .value_bytes = 64,
-         .format = SW_LOAD_VALUES_STRING,
-         .content_bytes = 60},
-        {.seed = 1,
-         .keys = KEYS,
-         .key_bytes = 4,
-         .value_bytes = 20,
-         .format = SW_LOAD_VALUES_STRING,
-         .content_bytes = 13},
-        {.seed = 1,
-         .keys = KEYS,
-         .key_bytes = 8,
-         .value_bytes = 8,
-         .format = SW_LOAD_VALUES_FIXED,
-         .content_bytes = 8},
-        {.seed = 1,
-         .keys = KEYS,
-         .key_bytes = 8,
-         .value_bytes = 12,
-         .format = SW_LOAD_VALUES_FIXED,
-         .content_bytes = 12},
-    };
+        SAMPLE(8, 64, STRING, 60), SAMPLE(4, 20, STRING, 13), SAMPLE(8, 8, FIXED, 8),
+        SAMPLE(8, 12, FIXED, 12)};
     for (size_t w = 0; w < sizeof(samples) / sizeof(samples[0]); w++) {
         const struct sw_load_workload *workload = &samples[w];
         uint64_t keys[8] = {0};

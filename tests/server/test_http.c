@@ -68,24 +68,34 @@ static int connect_http(void)
     return fd;
 }
 
-/* Sends a request that asks for the connection's end, and returns all that came back. */
-static const char *ask(const char *request, const char *headers)
+/* What came back for these bytes until the server closed. */
+static const char *ask_bytes(const char *request, size_t bytes)
 {
-    char text[1024];
     size_t size = 0;
     ssize_t got = 0;
     int fd = connect_http();
     cr_assert_geq(fd, 0);
-    int length =
-        snprintf(text, sizeof(text), "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n",
-                 request, headers);
-    cr_assert_eq(send(fd, text, (size_t)length, MSG_NOSIGNAL), length);
+    cr_assert_eq(send(fd, request, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
     while ((got = recv(fd, answer + size, sizeof(answer) - 1 - size, 0)) > 0) {
         size += (size_t)got;
     }
     answer[size] = '\0';
     close(fd);
     return answer;
+}
+
+static const char *ask_raw(const char *request)
+{
+    return ask_bytes(request, strlen(request));
+}
+
+/* Sends a request that asks for the connection's end, and returns all that came back. */
+static const char *ask(const char *request, const char *headers)
+{
+    char text[1024];
+    snprintf(text, sizeof(text), "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n", request,
+             headers);
+    return ask_raw(text);
 }
 
 static void expect(const char *request, const char *headers, const char *status, const char *holds)
@@ -172,27 +182,6 @@ Test(http, stop_frees_the_port)
 
 /* The limit for steps that end soon on an idle machine. */
 #define PATIENCE_MS 30000
-
-/* What came back for these bytes until the server closed. */
-static const char *ask_bytes(const char *request, size_t bytes)
-{
-    size_t size = 0;
-    ssize_t got = 0;
-    int fd = connect_http();
-    cr_assert_geq(fd, 0);
-    cr_assert_eq(send(fd, request, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
-    while ((got = recv(fd, answer + size, sizeof(answer) - 1 - size, 0)) > 0) {
-        size += (size_t)got;
-    }
-    answer[size] = '\0';
-    close(fd);
-    return answer;
-}
-
-static const char *ask_raw(const char *request)
-{
-    return ask_bytes(request, strlen(request));
-}
 
 /* Two readers of such a request may see two requests, or two users: it is refused. */
 Test(http, ambiguous_requests)
