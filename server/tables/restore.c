@@ -35,6 +35,35 @@ static int put_first(struct sw_tables *tables)
     return 0;
 }
 
+/* Gives the first table, the only one, another id. Loops may read the old one meanwhile, so the
+ * table gets another struct. The caller has locked `change`. */
+static int give_id(struct sw_tables *tables, uint32_t id)
+{
+    struct sw_served *before = tables->first, *first = malloc(sizeof(*first));
+    struct sw_tables_view *next = sw_tables_next_view(tables->view);
+    if (first == NULL || next == NULL) {
+        free(first);
+        sw_tables_free_view(next);
+        return -1;
+    }
+    *first = (struct sw_served){.id = id,
+                                .table = before->table,
+                                .gate = before->gate,
+                                .account = before->account,
+                                .config = before->config,
+                                .loops = before->loops};
+    next->served[0] = tables->first = first;
+    next->catalog.places[0].table = id;
+    sw_tables_replace_view(tables, next, NULL);
+    pthread_mutex_lock(&tables->lock);
+    while (before->pins > 0) {
+        pthread_cond_wait(&tables->moved, &tables->lock);
+    }
+    pthread_mutex_unlock(&tables->lock);
+    free(before);
+    return 0;
+}
+
 /* Closes all tables except the first, which gets the id `id`. The caller has locked `change`. */
 static int leave_one(struct sw_tables *tables, uint32_t id)
 {
@@ -51,11 +80,7 @@ static int leave_one(struct sw_tables *tables, uint32_t id)
         (void)sw_places_drop(catalog, catalog->places[catalog->count - 1].number);
         sw_tables_replace_view(tables, next, dropped);
     }
-    pthread_mutex_lock(&tables->lock);
-    tables->first->id = id;
-    tables->view->catalog.places[0].table = id;
-    pthread_mutex_unlock(&tables->lock);
-    return 0;
+    return tables->first->id == id ? 0 : give_id(tables, id);
 }
 
 static struct sw_served *find_id(const struct sw_tables_view *view, uint32_t id)
@@ -89,7 +114,9 @@ static int open_all(struct sw_tables *tables, struct sw_tables_view *next,
             }
             return -1;
         }
-        served->id = id;
+        if (is_new) { /* loops may read that of another one */
+            served->id = id;
+        }
         next->served[i] = served;
     }
     return 0;

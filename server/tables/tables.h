@@ -42,8 +42,7 @@ struct sw_served_loop {
     struct sw_bulk_table *frames; /* likewise */
 };
 
-/* A table of the server. Constant, except the table's contents. The id of the first table changes
- * while a data directory is loaded. */
+/* A table of the server. Constant, except the table's contents. */
 struct sw_served {
     uint32_t id;
     uint32_t pins; /* sw_tables_pin; under the lock of the tables */
