@@ -135,3 +135,22 @@ void sw_gate_open(struct sw_gate_side *side)
     assert(side->gate->holder == side);
     __atomic_store_n(&side->gate->holder, NULL, __ATOMIC_SEQ_CST);
 }
+
+bool sw_gates_close(struct sw_gates *gates)
+{
+    while (gates->closed < gates->count && sw_gate_close(gates->sides[gates->closed])) {
+        gates->closed++;
+    }
+    bool holds = gates->closed == gates->count;
+    for (uint32_t i = 0; i < gates->closed; i++) {
+        holds &= sw_gate_is_empty(gates->sides[i]);
+    }
+    return holds;
+}
+
+void sw_gates_open(struct sw_gates *gates)
+{
+    while (gates->closed > 0) {
+        sw_gate_open(gates->sides[--gates->closed]);
+    }
+}

@@ -57,4 +57,15 @@ bool sw_gate_close(struct sw_gate_side *side);
 bool sw_gate_is_empty(const struct sw_gate_side *side);
 void sw_gate_open(struct sw_gate_side *side);
 
+/* The gates of one or two tables, which one loop holds together. A loop closes two in the order of
+ * the tables' ids, so that no two loops wait for each other. */
+struct sw_gates {
+    struct sw_gate_side *sides[2];
+    uint32_t count, closed; /* sides[0] to sides[closed - 1] hold their gates */
+};
+/* Closes the gates that are open. Returns true if this loop holds all, and no write is left in any
+ * of them; else the caller tries again soon. */
+bool sw_gates_close(struct sw_gates *gates);
+void sw_gates_open(struct sw_gates *gates);
+
 #endif

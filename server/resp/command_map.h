@@ -137,7 +137,7 @@
     X(RENAMENX, "renamenx", 3, KEYS(1, 2, 1), GENERIC, WRITE, FAST, REFUSED, \
       RMW(RENAME, 0, ONE), "Rename a key if no key has the new name: key newkey") \
     X(COPY, "copy", -3, KEYS(1, 2, 1), GENERIC, INSERT, SLOW, REFUSED, \
-      RMW(COPY, 0, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
+      RMW(COPY, 0, ONE), "Copy a key to another: source destination [DB table] [REPLACE]") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
       ONE_KEY(PEEK, 0, TYPE), "Get the type of a key's value: \"string\", or \"none\" if the key is absent") \
     X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \

@@ -12,7 +12,6 @@
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/batch_results.h"
-#include "server/resp/place.h"
 #include "server/resp/resp.h"
 #include "server/resp/watching.h"
 #include "table/expiring.h"
@@ -52,22 +51,12 @@ bool sw_rmw_is_of_older_view(const struct sw_resp *resp)
     return sw_rmw_is_busy(resp) && resp->rmw.view_number != view_number(resp);
 }
 
-bool sw_rmw_compares(const struct sw_resp_command *arguments)
-{
-    for (uint32_t i = 3; i + 1 < arguments->count; i++) {
-        if (sw_argument_is(&arguments->arguments[i], "IFEQ")) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Opens the gate and sends the reply. May free the connection. */
+/* Opens the gates and sends the reply. May free the connection. */
 static void finish(struct sw_rmw *rmw)
 {
-    sw_gate_open(&rmw->replies.resp->batches->gate);
+    sw_gates_open(&rmw->gates);
     sw_resp_of(rmw->conn)->control_in_flight = false;
     rmw->conn = NULL;
     sw_replies_finish(&rmw->replies);
@@ -189,11 +178,12 @@ static uint32_t decide_rename(struct sw_rmw *rmw)
 /* The GET changes nothing. It keeps the first key in the batch, whose keys the slow log shows. */
 static uint32_t decide_copy(struct sw_rmw *rmw)
 {
-    if (are_one_key(rmw)) {
+    const bool has_second = rmw->source == NULL ? is_found(rmw, 1) : rmw->has_second;
+    if (rmw->source == NULL && are_one_key(rmw)) {
         pending_of(rmw)->kind = SW_REPLY_KIND_SAME_KEY;
         return 0;
     }
-    if (!is_found(rmw, 0) || (is_found(rmw, 1) && !rmw->replaces)) {
+    if (!is_found(rmw, 0) || (has_second && !rmw->replaces)) {
         pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
         return 0;
     }
@@ -250,17 +240,58 @@ static uint32_t decide(struct sw_rmw *rmw)
     }
 }
 
-static void on_looked(struct sw_resp_batch *batch)
+static void decide_and_write(struct sw_rmw *rmw)
 {
-    struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
-    struct sw_rmw *rmw = &replies->resp->rmw;
-    uint32_t operations = decide(rmw);
+    struct sw_resp_batch *batch = &rmw->replies.batch;
+    const uint32_t operations = decide(rmw);
     if (operations == 0) {
         finish(rmw);
         return;
     }
     batch->done = on_written;
     sw_resp_batch_rewrite(batch, operations);
+    sw_resp_batch_submit(batch);
+}
+
+static void on_looked(struct sw_resp_batch *batch)
+{
+    struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
+    decide_and_write(&replies->resp->rmw);
+}
+
+/* --- COPY to another table -------------------------------------------------------------------- */
+
+/* Lets the batch run on the table of `resp`, which has the shape of its own. */
+static void aim(struct sw_resp_batch *batch, const struct sw_resp *resp)
+{
+    batch->batches = resp->batches;
+    batch->flights = &resp->batches->rmw_flights;
+}
+
+static void on_source(struct sw_resp_batch *batch)
+{
+    struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
+    struct sw_rmw *rmw = &replies->resp->rmw;
+    aim(batch, replies->resp);
+    if (batch->shows_times && batch->expires_out[0] != 0) { /* a key of this table will expire */
+        sw_table_will_expire(batch->batches->table);
+    }
+    decide_and_write(rmw);
+}
+
+/* Both keys were read in the table of the second key. Reads the first key in its own table. */
+static void on_second(struct sw_resp_batch *batch)
+{
+    struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
+    struct sw_rmw *rmw = &replies->resp->rmw;
+    if (batch->flight.batch.status != SW_OK) {
+        finish(rmw); /* the reply says so */
+        return;
+    }
+    rmw->has_second = is_found(rmw, 1);
+    aim(batch, rmw->source);
+    batch->done = on_source;
+    sw_resp_batch_rewrite(batch, 1);
     sw_resp_batch_submit(batch);
 }
 
@@ -319,50 +350,17 @@ static void execute(struct sw_rmw *rmw)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-const char *sw_rmw_copy_options(struct sw_conn *conn, const struct sw_resp_command *arguments)
-{
-    const struct sw_resp_argument *words = arguments->arguments;
-    for (uint32_t i = 3; i < arguments->count; i++) {
-        int64_t database = 0;
-        if (sw_argument_is(&words[i], "REPLACE")) {
-            continue;
-        }
-        if (!sw_argument_is(&words[i], "DB") || i + 1 == arguments->count) {
-            return "ERR syntax error";
-        }
-        i++;
-        if (!sw_argument_integer(&words[i], &database)) {
-            return "ERR value is not an integer or out of range";
-        }
-        if (database < INT32_MIN || database > INT32_MAX) {
-            return "ERR value is out of range, value must between -2147483648 and 2147483647";
-        }
-        if (database != sw_resp_of(conn)->place) {
-            return sw_place_exists(conn, database) ? "ERR COPY copies within one table: leave DB "
-                                                     "out, or read the value with GET"
-                                                   : "ERR DB index is out of range";
-        }
-    }
-    return NULL;
-}
-
-static bool has_replace(const struct sw_resp_command *arguments)
-{
-    bool has = false;
-    for (uint32_t i = 3; i < arguments->count; i++) {
-        has |= sw_argument_is(&arguments->arguments[i], "REPLACE");
-    }
-    return has;
-}
-
-/* Adds the reads to the batch of read-modify-write commands. */
+/* Adds the reads to the batch of read-modify-write commands of the table that is written. */
 static void add_looks(struct sw_conn *conn, const struct sw_command *command,
-                      const struct sw_resp_command *arguments)
+                      const struct sw_resp_command *arguments, struct sw_resp *resp)
 {
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_resp *selected = state->resp;
     struct sw_replies *filling = resp->filling;
     resp->filling = &resp->rmw.replies;
+    state->resp = resp;
     bool done = resp->run_data(conn, command, arguments, SW_DATA_RUN);
+    state->resp = selected;
     resp->filling = filling;
     resp->rmw.replies.batch.shows_values = true; /* deciding may need the values before */
     resp->rmw.replies.batch.shows_times = resp->batches->shape.expires;
@@ -384,10 +382,22 @@ bool sw_rmw_is_free_for(struct sw_conn *conn)
     return true;
 }
 
-void sw_rmw_start(struct sw_conn *conn, const struct sw_command *command)
+static uint32_t table_of(const struct sw_resp *resp)
 {
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    return resp->batches->rmw_flights.widths.table;
+}
+
+/* Begins the wait for the gates: of `resp`, whose table is written, and of `source`; NULL: none.
+ * All loops close them in the order of the tables' ids. */
+static void start(struct sw_resp *resp, struct sw_resp *source, struct sw_conn *conn,
+                  const struct sw_command *command)
+{
     struct sw_rmw *rmw = &resp->rmw;
+    const bool is_second = source != NULL && table_of(source) < table_of(resp);
+    rmw->gates = (struct sw_gates){.count = source == NULL ? 1 : 2};
+    rmw->gates.sides[is_second] = &resp->batches->gate;
+    rmw->gates.sides[!is_second] = source == NULL ? NULL : &source->batches->gate;
+    rmw->source = source;
     rmw->conn = conn;
     rmw->command = command;
     rmw->view_number = view_number(resp);
@@ -397,6 +407,11 @@ void sw_rmw_start(struct sw_conn *conn, const struct sw_command *command)
     if (conn->state <= SW_CONN_DRAINING) { /* EXEC may have closed it, for lack of memory */
         sw_conn_stall(conn, SW_STALL_BARRIER);
     }
+}
+
+void sw_rmw_start(struct sw_conn *conn, const struct sw_command *command)
+{
+    start(sw_resp_of(conn)->resp, NULL, conn, command);
 }
 
 bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
@@ -424,29 +439,28 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
         sw_resp_error(conn, command, "%s", line);
         return true;
     }
-    add_looks(conn, command, arguments);
-    resp->rmw.replaces = has_replace(arguments);
-    resp->rmw.unless_equal = command->id == SW_COMMAND_DELEX && arguments->count > 3 &&
-                             sw_argument_is(&arguments->arguments[2], "IFNE");
-    resp->rmw.counter = counter;
+    struct sw_resp *written =
+        command->id == SW_COMMAND_COPY ? sw_rmw_copy_target(conn, arguments) : resp;
+    if (written->rmw.conn != NULL) {
+        sw_conn_stall(conn, SW_STALL_BATCH_FULL); /* as sw_rmw_is_free_for */
+        return false;
+    }
+    add_looks(conn, command, arguments, written);
+    written->rmw.replaces = sw_rmw_copy_replaces(arguments);
+    written->rmw.unless_equal = command->id == SW_COMMAND_DELEX && arguments->count > 3 &&
+                                sw_argument_is(&arguments->arguments[2], "IFNE");
+    written->rmw.counter = counter;
     if (counter.at != 0) { /* from now on a key may have an expiry time */
         sw_table_will_expire(resp->batches->table);
     }
-    sw_rmw_start(conn, command);
+    start(written, written == resp ? NULL : resp, conn, command);
     return true;
 }
 
 bool sw_rmw_poll(struct sw_resp *resp)
 {
     struct sw_rmw *rmw = &resp->rmw;
-    struct sw_gate_side *side = &resp->batches->gate;
-    if (rmw->conn == NULL || rmw->state == SW_RMW_RUNS) {
-        return false;
-    }
-    if (rmw->state == SW_RMW_WAITS && sw_gate_close(side)) {
-        rmw->state = SW_RMW_HOLDS;
-    }
-    if (rmw->state != SW_RMW_HOLDS || !sw_gate_is_empty(side)) {
+    if (rmw->conn == NULL || rmw->state == SW_RMW_RUNS || !sw_gates_close(&rmw->gates)) {
         return false;
     }
     if (rmw->command->id == SW_COMMAND_EXEC) {
@@ -467,7 +481,7 @@ bool sw_rmw_poll(struct sw_resp *resp)
         return true;
     }
     rmw->replies.submitted_ns = uv_hrtime();
-    rmw->replies.batch.done = watches ? on_watched : on_looked;
+    rmw->replies.batch.done = watches ? on_watched : rmw->source != NULL ? on_second : on_looked;
     sw_resp_batch_submit(&rmw->replies.batch);
     return true;
 }

@@ -5,10 +5,11 @@
  * executes nothing if a watched key was changed in between (watching.h).
  *
  * Such a command closes the write gate (batch/gate.h) and waits until the earlier writes have taken
- * effect. Then it reads, decides, writes one group, and opens the gate again. No other client, by
- * either protocol, writes between its read and its write. It begins after the earlier commands of
- * its connection are done, and later commands wait for its reply. A loop runs one such command at a
- * time. Only one loop at a time holds the gate. Everything belongs to the loop's thread.
+ * effect. COPY to another table closes the gates of both tables. Then it reads, decides, writes one
+ * group, and opens the gate again. No other client, by either protocol, writes between its read and
+ * its write. It begins after the earlier commands of its connection are done, and later commands
+ * wait for its reply. A loop runs one such command at a time. Only one loop at a time holds the
+ * gate. Everything belongs to the loop's thread.
  *
  * The table has no such operations, because it decides which keys a group inserts, removes or gives
  * a time to before it reads a row, and for each key alone:
@@ -31,8 +32,7 @@ struct sw_conn;
 struct sw_resp;
 
 enum sw_rmw_state {
-    SW_RMW_WAITS, /* for the gate */
-    SW_RMW_HOLDS, /* it has closed the gate, and waits for the writes inside */
+    SW_RMW_WAITS, /* for the gates, and for the writes inside them */
     SW_RMW_RUNS   /* its batches are in flight */
 };
 
@@ -41,10 +41,14 @@ struct sw_rmw {
     struct sw_conn *conn;      /* whose command it is; NULL: there is none */
     const struct sw_command *command;
     bool replaces;             /* COPY .. REPLACE */
+    bool has_second;           /* COPY to another table: the second key exists */
     bool unless_equal;         /* DELEX .. IFNE */
     struct sw_counter counter; /* of INCREX */
     uint64_t view_number;      /* the cluster's view that admitted the command; 0: no cluster */
     enum sw_rmw_state state;
+    /* COPY to another table: that of the first key. The command is the rmw of the second key's. */
+    struct sw_resp *source;
+    struct sw_gates gates;
 };
 
 /* Makes the reply a text, and returns it for the caller to write. */
@@ -68,9 +72,13 @@ static inline bool sw_rmw_takes(const struct sw_command *command,
     return arguments->count > 4 && command->id == SW_COMMAND_SET && sw_rmw_compares(arguments);
 }
 
-/* Checks the arguments behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an
+/* Checks the arguments behind the keys of COPY source destination [DB table] [REPLACE]. Returns an
  * error line, or NULL. */
 const char *sw_rmw_copy_options(struct sw_conn *conn, const struct sw_resp_command *arguments);
+/* Returns the RESP state of the table that checked arguments copy to. */
+struct sw_resp *sw_rmw_copy_target(struct sw_conn *conn, const struct sw_resp_command *arguments);
+/* Has COPY the option REPLACE? */
+bool sw_rmw_copy_replaces(const struct sw_resp_command *arguments);
 
 /* Starts the command, or refuses it. Returns false, with nothing done and the connection stalled,
  * if it has to wait. */

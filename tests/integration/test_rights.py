@@ -291,6 +291,8 @@ def rights_to_tables():
                       ("TABLE", "SWAP", "mine", "other"), ("TABLE", "SWAP", "other", "mine"), ("SWAPDB", "7", "0"),
                       ("TABLE", "CREATE", "mine", "LIKE", "other"), ("FLUSHALL",)):
             check(str(alice.ask(*words)).startswith(NO_DATABASE), words)
+        equal([alice.ask("COPY", "1", "2", "DB", "7"), alice.ask("SELECT", "7"), text(alice.ask("GET", "2")), alice.ask("SELECT", "mine")],
+              [1, "OK", str(sum(b"mine")), "OK"], "COPY to a table of its own")
         equal(alice.ask("TABLE", "SWAP", "mine", "seven"), "OK", "SWAP of its own")
         equal(text(alice.ask("GET", "1")), str(sum(b"seven")), "behind SWAP")
         equal(admin.ask("TABLE", "SWAP", "other", "mine"), "OK", "SWAP")

@@ -120,6 +120,75 @@ def full_and_logged():
 
 
 @case
+def copies_to_another_table():
+    """COPY .. DB copies the value and the time to a table by its number or name, and refuses what it cannot do"""
+    for shape, values in ((("value-bytes", 20, "value-type", "string", "resp-keys", "hash"), (b"one", b"two")), ((), (b"1", b"2"))):
+        with Server("--capacity", "4K", "--databases", "2") as server, server.replies() as replies, server.replies() as other:
+            for name, number in (("a", 8), ("b", 9)):
+                equal(replies.ask("TABLE", "CREATE", name, "NUMBER", number, *shape), "OK", name)
+            equal([replies.ask("SELECT", "a"), other.ask("SELECT", "b")], ["OK", "OK"], "SELECT")
+            replies.ask("MSET", 1, values[0], 2, values[1])
+            equal([replies.ask("COPY", 1, 1, "DB", 9), other.ask("GET", 1), replies.ask("GET", 1)], [1, values[0], values[0]], "the same key")
+            equal([replies.ask("COPY", 2, 1, "DB", "b"), other.ask("GET", 1)], [0, values[0]], "the key exists")
+            equal([replies.ask("COPY", 2, 1, "REPLACE", "DB", "b"), other.ask("GET", 1)], [1, values[1]], "REPLACE")
+            equal([replies.ask("COPY", 3, 1, "DB", 9, "REPLACE"), other.ask("EXISTS", 1)], [0, 1], "an absent key")
+            equal([replies.ask("EXPIRE", 1, 1000), replies.ask("COPY", 1, 5, "DB", 9)], [1, 1], "a key that expires")
+            equal(other.ask("PEXPIRETIME", 5), replies.ask("PEXPIRETIME", 1), "its time")
+            equal([replies.ask("COPY", 2, 5, "DB", 9, "REPLACE"), other.ask("TTL", 5)], [1, -1], "no time is copied")
+            equal([replies.ask("COPY", 2, 7, "DB", 9, "DB", 8), replies.ask("GET", 7), other.ask("EXISTS", 7)], [1, values[1], 0], "the last DB")
+            equal(replies.ask("COPY", 1, 1, "DB", 8), wire.Error("ERR source and destination objects are the same"), "the same table")
+            equal([other.ask("WATCH", 6), replies.ask("COPY", 1, 6, "DB", 9), other.ask("MULTI"), other.ask("GET", 6), other.ask("EXEC")],
+                  ["OK", 1, "OK", "QUEUED", None], "WATCH in the other table")
+            for words, error in (((7,), "ERR DB index is out of range"), (("x",), "ERR value is not an integer or out of range"),
+                                 ((), "ERR syntax error")):
+                equal(replies.ask("COPY", 1, 2, "DB", *words), wire.Error(error), f"DB {words}")
+            if shape:
+                said = replies.ask("COPY", 1, 2, "DB", 0)
+                check(said.startswith("ERR COPY needs tables of one shape"), said)
+            else:
+                equal(replies.ask("COPY", 1, 2, "DB", 1), 1, "a table of databases")
+            equal([replies.ask("MULTI"), str(replies.ask("COPY", 1, 2, "DB", 9))[:4], replies.ask("DISCARD")], ["OK", "ERR ", "OK"], "MULTI")
+
+
+@case
+def copies_beside_writes():
+    """a COPY to another table has the value of one moment; copies both ways beside writes end, and survive a kill"""
+    times = 150
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--capacity", "4K", "--loops", "2", "--data-dir", folder, "--appendonly", "yes", "--frame-ops-max", "256",
+                 "--round-ops-max", "1024", "--log-segment-bytes", "1M")
+
+        def copies(connection, place, other, key):
+            replies = wire.Replies(connection)
+            with server.connect() as socket:
+                reader = wire.Replies(socket)
+                equal([replies.ask("SELECT", place), reader.ask("SELECT", other)], ["OK", "OK"], "SELECT")
+                for _ in range(times):
+                    before = int(replies.ask("GET", key))
+                    equal(replies.ask("COPY", key, key, "DB", other, "REPLACE"), 1, "COPY")
+                    copied, after = int(reader.ask("GET", key)), int(replies.ask("GET", key))
+                    check(before <= copied <= after, f"{before} <= {copied} <= {after}")
+
+        def counts(connection, place, key):
+            replies = wire.Replies(connection)
+            equal(replies.ask("SELECT", place), "OK", "SELECT")
+            return [replies.ask("INCR", key) for _ in range(times * 2)][-1]
+
+        with Server(*flags) as server, server.replies() as replies:
+            equal(replies.ask("TABLE", "CREATE", "b", "LIKE", "default"), "OK", "CREATE")
+            equal(replies.ask("MSET", 1, 0), "OK", "MSET")
+            equal([replies.ask("SELECT", "b"), replies.ask("MSET", 2, 0)], ["OK", "OK"], "MSET")
+            beside(server, [lambda c: copies(c, "default", "b", 1), lambda c: copies(c, "b", "default", 2),
+                            lambda c: counts(c, "default", 1), lambda c: counts(c, "b", 2)])
+            for place, other, key in (("default", "b", 1), ("b", "default", 2)):
+                equal([replies.ask("SELECT", place), replies.ask("COPY", key, key, "DB", other, "REPLACE")], ["OK", 1], "the last COPY")
+            server.end_by_kill()
+        with Server(*flags) as server, server.replies() as replies:
+            for place in ("default", "b"):
+                equal([replies.ask("SELECT", place), replies.ask("MGET", 1, 2)], ["OK", [str(times * 2).encode()] * 2], place)
+
+
+@case
 def slow_log():
     """SLOWLOG shows each key of a read-modify-write command once, as the client sent it"""
     with Server("--capacity", "1K") as server, server.replies() as replies:

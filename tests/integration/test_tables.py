@@ -106,8 +106,8 @@ def errors():
         equal(replies.ask("TABLE", "DROP", "d", "IF", "EXISTS"), "OK", "IF EXISTS")
         equal(names(replies), {"default": 0, "a": 7, "c": 65536}, "TABLE LIST")
         equal(replies.ask("SELECT", "nothing"), NO_TABLE, "SELECT of an absent name")
-        equal(replies.ask("COPY", 1, 2, "DB", 7), wire.Error(
-            "ERR COPY copies within one table: leave DB out, or read the value with GET"), "COPY .. DB")
+        equal(replies.ask("COPY", 1, 2, "DB", 65536), wire.Error(
+            "ERR COPY needs tables of one shape (TABLE INFO): read the value, and SET it"), "COPY .. DB")
         equal(replies.ask("COPY", 1, 2, "DB", 8), OUT_OF_RANGE, "COPY .. DB")
 
 
