@@ -124,7 +124,9 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     sw_cpu_arrays_empty(cpu, &geometry, cpu->slots);
     cpu->table = sw_cpu_arrays_table(cpu, &geometry, cpu->slots, &cpu->state);
     if (map_rows(cpu) != SW_OK) {
-        uint64_t bytes = sw_robin_hood_rows_engine.bytes(config) + cpu->scratch.bytes;
+        const struct sw_engine_parts *parts =
+            config->value_bytes != 0 ? &sw_robin_hood_rows_engine : &sw_robin_hood_ids_engine;
+        uint64_t bytes = parts->bytes(config) + cpu->scratch.bytes;
         cpu_close(cpu);
         return refuse_memory(bytes, reason, reason_size);
     }
