@@ -3,9 +3,11 @@
 """Tables of ids (--ids): who may set values, full tables, expiry, restarts, a replica that takes over, several tables."""
 
 import random
+import select
 
 import wire
 from data_directory import SMALL, Directory, does_not_start, durable
+from faults import Faults
 from harness import Server, case, check, equal, error_of, eventually, main, refusal, start
 from replication import caught_up, replica_of
 
@@ -133,6 +135,26 @@ def restarts_keep_ids():
         with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
             equal([replies.ask("MSET", 1, 7, 2, 7), replies.ask("SAVE")], ["OK", "OK"], "integers")
         check("start the server with the --ids" in (said := does_not_start("--data-dir", str(path), *IDS)), said)
+
+
+@case
+def ids_wait_for_the_disk():
+    """--read-durable yes: ASSIGN of present keys shows no id whose write is not on storage"""
+    faults = Faults()
+    with Directory() as path, durable(path, "always", *IDS, "--read-durable", "yes", environment=faults.environment()) as server, \
+            server.connect() as writer, server.connect() as reader, server.connect() as frames:
+        replies, reads = wire.Replies(writer), wire.Replies(reader)
+        equal(ids_of(replies, 1), ([0], [0]), "on storage")
+        faults.sync.held = 1
+        writer.sendall(wire.command("ASSIGN", 2))
+        eventually(lambda: faults.sync.waiting == 1, "a sync that does not end")
+        reader.sendall(wire.command("ASSIGN", 2))
+        frames.sendall(wire.frame(wire.ASSIGN, [2], want_values=True))
+        equal(select.select([writer, reader, frames], [], [], 0.3)[0], [], "nobody sees the id")
+        faults.end()
+        equal([replies.read(), reads.read()], [[1, 1], [1, 0]], "the replies")
+        reply = wire.read_frame(frames)
+        equal((reply.status, reply.hits), (wire.OK, 1), "the frame")
 
 
 @case
