@@ -12,9 +12,10 @@
 #define SW_READ_BYTES_MIN (16 * 1024)
 
 /* The exporter of spans looks for spans every SW_TRACE_EVERY_MS, and when one loop has
- * SW_TRACE_BATCH_SPANS of them, the most of an export. An export lasts at most SW_TRACE_CALL_MS. It
- * is tried SW_TRACE_ATTEMPTS times: the first wait is SW_TRACE_RETRY_MS, each further one twice as
- * long, or what the endpoint asks for, up to _MAX. A stop exports for at most SW_TRACE_STOP_MS. */
+ * SW_TRACE_BATCH_SPANS of them, the most of an export, or half of its room is used. An export lasts
+ * at most SW_TRACE_CALL_MS. It is tried SW_TRACE_ATTEMPTS times: the first wait is
+ * SW_TRACE_RETRY_MS, each further one twice as long, or what the endpoint asks for, up to _MAX. A
+ * stop exports for at most SW_TRACE_STOP_MS. */
 #define SW_TRACE_EVERY_MS 1000
 #define SW_TRACE_BATCH_SPANS 512
 #define SW_TRACE_CALL_MS 10000

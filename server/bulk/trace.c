@@ -8,7 +8,6 @@
 #include <uv.h>
 
 #include "server/bulk/bulk.h"
-#include "server/limits.h"
 #include "server/trace/tracer.h"
 
 /* The span of a request so far. */
@@ -57,7 +56,7 @@ static void add_span(const struct sw_bulk *bulk, const struct sw_conn *conn,
     copy_cut(span->own, sizeof(span->own), conn->shown.own);
     /* the message of WRONG_SHARD has a key of the client, and spans have none */
     copy_cut(span->message, sizeof(span->message), status == SW_REPLY_WRONG_SHARD ? "" : message);
-    if (sw_span_queue_add(queue) % SW_TRACE_BATCH_SPANS == 0) {
+    if (sw_span_queue_add(queue)) {
         sw_tracer_wake(bulk->owner.tracer);
     }
 }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "server/limits.h"
+
 int sw_span_queue_init(struct sw_span_queue *queue, uint32_t room)
 {
     *queue = (struct sw_span_queue){.room = room, .spans = calloc(room, sizeof(*queue->spans))};
@@ -25,11 +27,13 @@ struct sw_span *sw_span_queue_slot(struct sw_span_queue *queue)
                                                  : &queue->spans[queue->written % queue->room];
 }
 
-uint32_t sw_span_queue_add(struct sw_span_queue *queue)
+bool sw_span_queue_add(struct sw_span_queue *queue)
 {
     const uint64_t taken = __atomic_load_n(&queue->taken, __ATOMIC_RELAXED);
     __atomic_store_n(&queue->written, queue->written + 1, __ATOMIC_RELEASE);
-    return (uint32_t)(queue->written - taken);
+    const uint32_t half = (queue->room + 1) / 2; /* at least 1 */
+    const uint32_t step = half < SW_TRACE_BATCH_SPANS ? half : SW_TRACE_BATCH_SPANS;
+    return (queue->written - taken) % step == 0;
 }
 
 const struct sw_span *sw_span_queue_oldest(const struct sw_span_queue *queue)

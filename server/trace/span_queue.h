@@ -39,14 +39,16 @@ struct sw_span_queue {
     _Alignas(64) uint64_t taken;   /* atomic; the exporter's */
 };
 
-/* Returns 0, or -1 if memory is short; sw_span_queue_fini may be called after either. */
+/* `room` is at least 1. Returns 0, or -1 if memory is short; sw_span_queue_fini may be called after
+ * either. */
 int sw_span_queue_init(struct sw_span_queue *queue, uint32_t room);
 void sw_span_queue_fini(struct sw_span_queue *queue);
 
 /* Returns the slot of the next span, or NULL if the queue is full. Threads: the loop's. */
 struct sw_span *sw_span_queue_slot(struct sw_span_queue *queue);
-/* Adds the span in that slot. Returns the number of spans that wait. */
-uint32_t sw_span_queue_add(struct sw_span_queue *queue);
+/* Adds the span in that slot. Returns whether the caller must wake the exporter: a batch of spans
+ * waits, or half of the queue. */
+bool sw_span_queue_add(struct sw_span_queue *queue);
 
 /* Returns the oldest span, or NULL if there is none. Threads: the exporter's. */
 const struct sw_span *sw_span_queue_oldest(const struct sw_span_queue *queue);
