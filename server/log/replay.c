@@ -339,10 +339,11 @@ int sw_wal_replay_to_table(const struct sw_log_scan *scan, const struct sw_direc
                            const struct sw_replay_owner *owner, struct sw_replayed *replayed,
                            char reason[SW_WAL_REASON_BYTES])
 {
-    struct replays replays = {.owner = owner,
-                              .tables = tables,
-                              .replayed = replayed,
-                              .only = {table, *shape, scan->plan.base}};
+    struct replays replays = {
+        .owner = owner,
+        .tables = tables,
+        .replayed = replayed,
+        .only = {.table = table, .shape = *shape, .through = scan->plan.base}};
     const struct sw_wal_memory memory = sw_wal_table_memory(table);
     const struct sw_wal_taker taker = {take_write, finish_segment, &replays};
     *replayed = (struct sw_replayed){0};
