@@ -124,7 +124,9 @@ static void check_request(const uint8_t *header, size_t size, uint64_t body_byte
     if (error != 0) {
         return;
     }
-    /* What was understood survives being written and read once more. */
+    /* What was understood survives being written and read once more. This encoder writes no
+     * segments, which also decide on the version. */
+    request.has_segments = false;
     uint8_t first[SW_FRAME_HEAD_BYTES_MAX];
     uint8_t second[SW_FRAME_HEAD_BYTES_MAX];
     struct sw_frame_prefix prefix;
