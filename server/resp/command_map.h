@@ -169,7 +169,7 @@
     X(SWAPDB, "swapdb", 3, NAMED_KEYS, SERVER, WRITE, FAST, REFUSED, \
       SAVER(swapdb), "Exchange the contents of two tables: number number") \
     X(TABLE, "table", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SAVER(table), "Manage tables: ALTER, CREATE, DROP, INFO, LIST, RENAME, SWAP, TRUNCATE") \
+      SAVER(table), "Manage tables: ALTER, CREATE, DROP, INFO, LIST, RENAME, SAVE, SWAP, TRUNCATE") \
     X(RESIZE, "resize", 2, TABLE_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       TABLE(RESIZE, resize), "Change the capacity of the table: slots") \
     X(SCAN, "scan", -2, TABLE_KEYS, GENERIC, READ, SLOW, REFUSED, \

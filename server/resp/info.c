@@ -11,6 +11,7 @@
 
 #include "server/config/live.h"
 #include "server/config/options.h"
+#include "server/observe/table_rows.h"
 #include "server/resp/session.h"
 #include "server/tables/tables.h"
 
@@ -250,6 +251,38 @@ static void section_keyspace(const struct sw_server_stats *snapshot, struct sw_t
     }
 }
 
+/* A name may have colons, at which clients cut a line: so the number of the place begins it. */
+static void put_table(const struct sw_table_row *row, struct sw_text *text)
+{
+    const struct sw_counters *counters = &row->stats.counters;
+    const struct sw_op_counters *get = &counters->by_class[SW_CLASS_GET];
+    sw_text_printf(text,
+                   "table%u:name=%s,keys=%" PRIu64 ",expires=%" PRIu64 ",slots=%" PRIu64
+                   ",slots_max=%" PRIu64 ",bytes=%" PRIu64 ",hits=%" PRIu64 ",misses=%" PRIu64,
+                   row->number, row->name, row->stats.occupied, row->stats.expires,
+                   row->info.capacity_slots, row->info.max_capacity_slots, row->info.bytes_reserved,
+                   get->hits, get->misses);
+    sw_text_printf(text,
+                   ",inserted=%" PRIu64 ",deleted=%" PRIu64 ",expired=%" PRIu64 ",evicted=%" PRIu64
+                   ",refused=%" PRIu64 "\r\n",
+                   counters->inserted, counters->deleted, row->stats.expired, counters->evicted,
+                   counters->refused);
+}
+
+static void section_tables(const struct sw_server_stats *snapshot, struct sw_text *text)
+{
+    struct sw_table_rows rows;
+    if (sw_table_rows_collect(snapshot, &rows) != 0) {
+        text->failed = true;
+        return;
+    }
+    info_put(text, "tables", rows.count);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        put_table(&rows.at[i], text);
+    }
+    sw_table_rows_free(&rows);
+}
+
 static void put_operation(struct sw_text *text, const char *name,
                           const struct sw_op_counters *counters)
 {
@@ -341,6 +374,7 @@ static const struct {
     {"Errorstats", "ERRORSTATS", true, section_errorstats},
     {"Cluster", "CLUSTER", true, section_cluster},
     {"Keyspace", "KEYSPACE", true, section_keyspace},
+    {"Tables", "TABLES", false, section_tables},
     {"Sherwood", "SHERWOOD", true, section_sherwood},
 };
 #define SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))

@@ -460,6 +460,11 @@ def shown():
     with Server("--capacity", "4K", "--databases", "4") as server, connected(server, 2) as (replies, monitor):
         equal([replies.ask("SELECT", 3), replies.ask("MSET", 1, 1, 2, 2)], ["OK", "OK"], "SELECT")
         equal(replies.ask("INFO", "keyspace"), b"# Keyspace\r\ndb3:keys=2,expires=0,avg_ttl=0,name=db3\r\n", "INFO")
+        lines = dict(line.split(b":", 1) for line in replies.ask("INFO", "tables").split(b"\r\n") if b":" in line)
+        row = dict(pair.split(b"=") for pair in lines[b"table3"].split(b","))
+        equal((lines[b"tables"], sorted(lines)[:-1], row[b"name"], row[b"keys"], row[b"inserted"], row[b"slots_max"]),
+              (b"4", [b"table0", b"table1", b"table2", b"table3"], b"db3", b"2", b"2", b"4096"), f"INFO tables: {lines}")
+        equal([b"# Tables" in replies.ask("INFO", *words) for words in ((), ("all",))], [False, True], "sections")
         check(b" db=3 " in replies.ask("CLIENT", "INFO"), "CLIENT INFO")
         check(b" db=3 " in replies.ask("CLIENT", "LIST"), "CLIENT LIST")
         equal(monitor.ask("MONITOR"), "OK", "MONITOR")
