@@ -3,6 +3,7 @@
 """Bulk frames that read several tables: each segment is for one table."""
 
 import wire
+from cluster import Node
 from frame_tables import FIRST, create, hello, put, serving
 from harness import case, equal, main
 
@@ -96,6 +97,16 @@ def limits_of_segments():
         reply = by_segments(frames, [*halves, (0, [1], 8)])[0]
         equal((reply.status, "passes the server's limit" in reply.message), (wire.BAD_REQUEST, True), reply.message)
         equal(by_segments(frames, [(6, list(range(16)), 400)] * 64)[0].status, wire.OK, "the longest reply")
+
+
+@case
+def segments_in_a_cluster():
+    """a node of a cluster, which has one table, refuses segments in words"""
+    with Node(0) as node, node.connect() as frames:
+        reply = by_segments(frames, [(0, [1], 8)])[0]
+        equal((reply.status, reply.message),
+              (wire.BAD_REQUEST, "a server in cluster mode has one table: send a request without segments"), "segments")
+        equal(wire.call(frames, wire.PING).status, wire.OK, "the connection goes on")
 
 
 @case
