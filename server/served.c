@@ -357,7 +357,11 @@ static int create_configured(struct sw_server *server)
         return -1;
     }
     if (is_replica) {
-        sw_log(SW_LOG_NOTICE, "this server is a replica: its primary says which tables it has");
+        if (server->sections.count > 0) {
+            sw_log(SW_LOG_NOTICE,
+                   "this server is a replica: it has the tables of its primary, and ignores the "
+                   "sections [table NAME]");
+        }
         return 0;
     }
     return create_sections(server, &created) != 0 || create_databases(server, &created) != 0
