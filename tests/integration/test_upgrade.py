@@ -20,6 +20,9 @@ from replication import SMALL, Load, caught_up, info
 from shard import Etcd, Member, Shard, agree, needs_etcd
 
 FIRST = "7a447696ecbf8244e41eedc11b20314f84067792"
+# Variables of the Makefile, and the files that tests/join joins for them: headers are most of what the old build parses.
+JOINED = {"TABLE_SRC": ("table/*.c", "table/*/*.c", "table/*/cpu/*.c"), "PROTO_SRC": ("proto/*.c",), "CLIENT_SRC": ("client/*.c",),
+          "SERVER_SRC": ("server/[!m]*.c", "server/*/*.c"), "CLI_SRC": ("client/cli/*.c",)}
 # Flags of a table, and what a client writes to it: (key, value) by a number.
 TABLES = {"integers of 64 bits": ((), lambda i: (i, i * 7)),
           "integers of 32 bits": (("--key-bits", "32"), lambda i: (i, i * 7)),
@@ -34,6 +37,15 @@ def git(*words):
         return ""
     done = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def joined(tree):
+    """Yields the assignments that let the tree's Makefile compile joined files."""
+    for variable, patterns in JOINED.items():
+        files = [path.relative_to(tree) for pattern in patterns for path in sorted(tree.glob(pattern))]
+        done = subprocess.run([ROOT / "tests" / "join", f"build/joined/{variable}", *files], cwd=tree, stdout=subprocess.PIPE, text=True,
+                              check=True)
+        yield f"{variable}={done.stdout.strip()}"
 
 
 @functools.cache
@@ -52,7 +64,7 @@ def old(program="sherwoodd"):
         subprocess.run(["tar", "-x", "-C", tree], stdin=archive.stdout, check=True)
         equal(archive.wait(), 0, "git archive")
         run("env", "-u", "MAKEFLAGS", "make", "-C", tree, "--silent", f"-j{os.cpu_count()}", "NVCC=", "CFLAGS=-O0 -g0 -w",
-            "CPPFLAGS=-U_FORTIFY_SOURCE", "build/sherwoodd", "build/sherwood-cli", timeout=600)
+            "CPPFLAGS=-U_FORTIFY_SOURCE", *joined(tree), "build/sherwoodd", "build/sherwood-cli", timeout=600)
         (tree / "complete").touch()
     return tree / "build" / program
 
