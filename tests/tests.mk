@@ -34,15 +34,15 @@ hook: ## let git run `make check` before each commit
 # Under ThreadSanitizer: where threads meet. (What regions and rings share with clients region_attacks uses too, with more at once;
 # the large batches of test_parallel.c are in concurrent and changing; sherwood-load's threads are in load/test_run.)
 # A name that no test has is kept, and fails the stage.
-ifeq ($(SAN),thread)
-TEST_SRC := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent growth \
+THREAD_SRC := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent growth \
   robin_hood combined phase_lock gate watched pool write_combiner combiner_launches many_tables server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n.c,$(TEST_SRC)),tests/test_$n.c))
-endif
 # Tests that do much themselves, most of them in the inline functions of the table: they are optimised, and the other tests are not.
 SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
 # Tests that replace functions of a library of ours, or of libc.
 REPLACING_TESTS := $(patsubst %,tests/%.c,table/test_dispatch proto/test_no_allocation server/test_flight server/test_ha_rules server/test_spare_fd)
-JOINED_TESTS := $(if $(SAN),$(filter-out $(SLOW_TESTS) $(REPLACING_TESTS),$(TEST_SRC)))
+# The tests of the stage are one program a folder (see below). The slow ones among them are compiled apart.
+FOLDER_TESTS := $(filter-out $(REPLACING_TESTS),$(if $(filter thread,$(SAN)),$(filter $(THREAD_SRC),$(TEST_SRC)),$(if $(SAN),$(TEST_SRC))))
+JOINED_TESTS := $(filter-out $(SLOW_TESTS),$(FOLDER_TESTS))
 ifneq ($(SAN),)
 JOINED += $(shell tests/join $(BUILD)/gen/joined_tests $(JOINED_TESTS))
 endif
@@ -61,8 +61,8 @@ $(BUILD)/libload.a: $(call obj,$(filter-out bench/load/main.c,$(LOAD_SRC)))
 $(BUILD)/libcli.a: $(call units,$(filter-out client/cli/main.c,$(CLI_SRC)))
 
 # A test is a program of its own. With a sanitizer the tests of a folder are one program, all, and each test is a link to it: inproc.c
-# runs the tests of the file that the program is named after. Tests that replace functions keep a program.
-OWN_PROGRAMS := $(if $(SAN),$(REPLACING_TESTS:%.c=$(BUILD)/%),$(UNIT_TESTS))
+# runs the tests of the file that the program is named after. Other tests, and those that replace functions, keep a program.
+OWN_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(FOLDER_TESTS),$(TEST_SRC)))
 archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
 programs = $(if $(SAN),$(BUILD)/tests/$(1)/all) $(filter $(BUILD)/tests/$(1)/%,$(OWN_PROGRAMS))
 $(call programs,table): $(call archives,support table)
@@ -94,12 +94,12 @@ endif
 # Over a hundred programs are linked. gold, of the binutils, takes a third of the time.
 TEST_LD := $(shell $(CC) -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && echo -fuse-ld=gold)
 TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lhiredis -ledit
-TEST_FOLDERS := $(if $(SAN),$(sort $(patsubst tests/%/,%,$(dir $(TEST_SRC)))))
+TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(FOLDER_TESTS))))
 TEST_PROGRAMS := $(OWN_PROGRAMS) $(TEST_FOLDERS:%=$(BUILD)/tests/%/all)
 $(OWN_PROGRAMS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o
-$(REPLACING_TESTS:%.c=$(BUILD)/%): TEST_LD += -Wl,-z,muldefs
+$(if $(SAN),$(REPLACING_TESTS:%.c=$(BUILD)/%)): TEST_LD += -Wl,-z,muldefs
 define TEST_FOLDER
-$(BUILD)/tests/$(1)/all: $(filter $(BUILD)/obj/gen/joined_tests/tests/$(1)/% $(BUILD)/obj/tests/$(1)/%,$(filter-out $(call obj,$(REPLACING_TESTS)),$(TEST_OBJ)))
+$(BUILD)/tests/$(1)/all: $(filter $(BUILD)/obj/gen/joined_tests/tests/$(1)/% $(call obj,$(filter tests/$(1)/%,$(FOLDER_TESTS))),$(TEST_OBJ))
 $(filter-out $(OWN_PROGRAMS),$(filter $(BUILD)/tests/$(1)/%,$(UNIT_TESTS))): $(BUILD)/tests/$(1)/all
 	@ln -f $$< $$@
 endef
@@ -174,10 +174,10 @@ THREAD_INTEGRATION := $(patsubst %,tests/integration/test_%.py,rmw watched clien
 # Under AddressSanitizer: the scripts that attack the daemon.
 ADDRESS_INTEGRATION := $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames frame_rmw limits input_memory lifecycle redis_py clients client_pause monitor metrics engines commands transactions scan log tls http_tls regions region_attacks cluster replica)
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
-thread-tests: $(UNIT_TESTS)
+thread-tests: $(THREAD_SRC:%.c=$(BUILD)/%)
 peers: $(PEERS) $(PRELOADED)
 print-thread-tests:
-	@printf '%s\n' $(UNIT_TESTS) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@% image@rows,$(ENGINE_TESTS)))
+	@printf '%s\n' $(THREAD_SRC:%.c=$(BUILD)/%) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@% image@rows,$(ENGINE_TESTS)))
 print-thread-integration:
 	@printf '%s\n' $(THREAD_INTEGRATION)
 print-address-integration:
