@@ -81,8 +81,8 @@ enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *re
 int sw_saver_prepare(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes);
 /* Writes a snapshot of the table if it has writes that its file lacks, and waits for it, behind a
- * save that is under way. Saves all tables if the log is broken, because only that mends it.
- * Returns 0; or -1 and an error in `reason`. Threads: not a loop's. */
+ * save that is under way. Saves all tables if the log is broken, because only that mends it. Fails
+ * while the saver is held. Returns 0; or -1 and an error in `reason`. Threads: not a loop's. */
 int sw_saver_save_table(struct sw_saver *saver, uint32_t id, char *reason, size_t reason_bytes);
 /* The saves of a table. */
 struct sw_table_saved {

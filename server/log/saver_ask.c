@@ -56,27 +56,42 @@ void sw_saver_status(struct sw_saver *saver, struct sw_persistence *facts)
     facts->loaded_bytes = __atomic_load_n(&saver->load.done_bytes, __ATOMIC_RELAXED);
 }
 
+/* Returns why the caller cannot wait for a save now, or NULL. While the saver is held no save
+ * begins until a primary has sent all of its data, which may never happen. The caller holds the
+ * mutex. */
+static const char *why_no_wait(const struct sw_saver *saver)
+{
+    return saver->stopping                       ? "the server stops"
+           : saver->held && !saver->facts.saving ? "this replica is receiving the data of its "
+                                                   "primary; try again when it has them"
+                                                 : NULL;
+}
+
 /* Saves the tables, after a save that is under way. `count` 0: all of them. Returns 0; or -1 and an
  * error in `reason`. */
 static int save_only(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,
                      size_t reason_bytes)
 {
+    const char *wrong;
     pthread_mutex_lock(&saver->asking); /* only_reason is this request's until the end */
     pthread_mutex_lock(&saver->mutex);
-    while (!saver->stopping && (saver->facts.saving || saver->requested != saver->finished)) {
+    while ((wrong = why_no_wait(saver)) == NULL &&
+           (saver->facts.saving || saver->requested != saver->finished)) {
         pthread_cond_wait(&saver->changed, &saver->mutex);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        saver->only[i] = ids[i];
+    if (wrong == NULL) {
+        for (uint32_t i = 0; i < count; i++) {
+            saver->only[i] = ids[i];
+        }
+        saver->only_count = count;
+        const uint64_t number = saver->only_number = ++saver->requested;
+        pthread_cond_broadcast(&saver->changed);
+        while (saver->finished < number && (wrong = why_no_wait(saver)) == NULL) {
+            pthread_cond_wait(&saver->changed, &saver->mutex);
+        }
+        wrong = saver->finished >= number ? saver->only_reason : wrong;
     }
-    saver->only_count = count;
-    const uint64_t number = saver->only_number = ++saver->requested;
-    pthread_cond_broadcast(&saver->changed);
-    while (!saver->stopping && saver->finished < number) {
-        pthread_cond_wait(&saver->changed, &saver->mutex);
-    }
-    const bool is_over = saver->finished >= number;
-    snprintf(reason, reason_bytes, "%s", is_over ? saver->only_reason : "the server stops");
+    snprintf(reason, reason_bytes, "%s", wrong);
     pthread_mutex_unlock(&saver->mutex);
     pthread_mutex_unlock(&saver->asking);
     return reason[0] == '\0' ? 0 : -1;

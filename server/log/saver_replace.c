@@ -27,6 +27,7 @@ bool sw_saver_hold(struct sw_saver *saver)
     pthread_mutex_lock(&saver->mutex);
     saver->held = true;
     bool rests = !saver->facts.saving;
+    pthread_cond_broadcast(&saver->changed); /* a save that did not begin is refused */
     pthread_mutex_unlock(&saver->mutex);
     return rests;
 }

@@ -5,6 +5,7 @@
 SHERWOOD_SEED=N repeats a run that failed."""
 
 import random
+import socket
 import time
 
 from data_directory import Directory, durable
@@ -211,6 +212,20 @@ def half_replaced():
         refuses_to_start(directory, "into the data directory was interrupted: start with --replicaof")
         (directory / "history").write_text("sherwood-history 2\n", encoding="ascii")
         refuses_to_start(directory, "is damaged, so the history")
+
+
+@case
+def no_save_of_half_the_data():
+    """while a primary that has hung up owes the rest of its data, TABLE SAVE is refused, and the replica stops"""
+    with Directory() as directory, socket.create_server(("127.0.0.1", 0)) as primary:
+        with Server(*SMALL, "--data-dir", str(directory)) as replica:
+            replica.ask("REPLICAOF", "127.0.0.1", primary.getsockname()[1])
+            with primary.accept()[0] as connection:
+                connection.recv(4096)
+                connection.sendall(b"+SNAPSHOT " + b"0" * 40 + b" 0 1\r\n" + b"x" * 9000)
+                eventually(lambda: "replication stopped" in replica.log(), "the snapshot was refused")
+            equal(str(replica.ask("TABLE", "SAVE", "default")), "ERR the table cannot be saved: this replica is receiving the data "
+                  "of its primary; try again when it has them", "TABLE SAVE")
 
 
 if __name__ == "__main__":
