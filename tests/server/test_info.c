@@ -196,8 +196,9 @@ Test(info, sections_are_chosen)
     } rows[] = {
         {{NULL}, 11, "# Sherwood", "# Commandstats"},
         {{"default"}, 11, "# Server", "# Commandstats"},
-        {{"ALL"}, 12, "# Commandstats", "# Nothing"},
-        {{"everything"}, 12, "# Errorstats", "# Nothing"},
+        {{"ALL"}, 13, "# Commandstats", "# Nothing"},
+        {{"everything"}, 13, "# Errorstats", "# Nothing"},
+        {{"tables"}, 1, "table0:name=", "# Keyspace"},
         {{"server"}, 1, "redis_version:", "# Clients"},
         {{"SeRvEr"}, 1, "redis_version:", "# Clients"},
         {{"cluster", "keyspace"}, 2, "\r\n\r\n# Keyspace\r\n", "# Server"},
