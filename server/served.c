@@ -63,6 +63,15 @@ static int refuse(char *error, size_t error_bytes, const char *reason)
     return -1;
 }
 
+/* Returns whether the tables of this server have replicas, or are those of a replica. While a start
+ * loads the files of a replica, returns false: the tables of its primary replace theirs. */
+static bool replicates(const struct sw_server *server)
+{
+    return !__atomic_load_n(&server->ledger.loads, __ATOMIC_RELAXED) &&
+           (server->config.ha[0] != '\0' || sw_repl_is_replica(&server->repl->state) ||
+            sw_backlog_is_on(server->repl->backlog));
+}
+
 /* Creates the table and its gate. */
 static int create_table(struct sw_server *server, struct sw_served *served, char *error,
                         size_t error_bytes)
@@ -111,6 +120,11 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
         return refuse(error, error_bytes,
                       "a cache has no log: choose another engine, or start the server with "
                       "appendonly no");
+    }
+    if (info.engine == SW_ENGINE_CACHE && replicates(server)) {
+        return refuse(error, error_bytes,
+                      "a cache may evict any entry, so it has no replicas: choose another engine, "
+                      "or a server that has had no replica since its start");
     }
     if (server->wal != NULL && !sw_wal_takes(server->wal, sw_wal_longest(served->table))) {
         return refuse(error, error_bytes,

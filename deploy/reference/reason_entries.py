@@ -100,7 +100,7 @@ GROUPS = (
      "`sherwoodd` logs `the table cannot be created: ` or `the table cannot be built: ` with the text. A value that the engine refuses ends the program with status 2.\n"
      "Too little memory, or a GPU that does not work, ends it with status 1.",
      r"server/(server|served|served_memory|served_changes|loop|main|selftest)\.c|server/observe/gpu|table/",
-     (("a cache has no log|longest record|in GPU memory cannot be saved|lives in host memory", "Choose other options of the table, or of the log: the text names them."),
+     (("a cache has no log|so it has no replicas: choose another engine|longest record|in GPU memory cannot be saved|lives in host memory", "Choose other options of the table, or of the log: the text names them."),
       ("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|capacity or smaller batches",
        "Choose a smaller `--capacity`, `--frame-ops-max` or `--round-ops-max`, or a machine with more memory: [Capacity](../capacity.md) has the formulas."),
       ("NVIDIA driver|no usable CUDA|CUDA runtime says|CUDA device cannot|no CUDA device|reach host memory|registered memory|pinning|allocation of the handle|no peer access"

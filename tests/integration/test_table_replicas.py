@@ -409,4 +409,18 @@ def no_room():
                 equal(get(theirs, "a", 1), None, "it serves what it has")
 
 
+@case
+def no_cache():
+    """a cache has no replicas: a server with a replica makes none, and a replica does not follow a server that has one"""
+    refused = "a cache may evict any entry, so it has no replicas"
+    with Server(*SMALL) as primary, primary.replies() as ours:
+        create(ours, "c", "engine", "cache")
+        with replica_of(primary.port, errors="replication") as replica:
+            eventually(lambda: refused in replica.log(), "the reason is logged")
+    with pair() as (primary, replica, ours, theirs):
+        check(refused in str(ours.ask("TABLE", "CREATE", "c", "engine", "cache")), "CREATE")
+        create(ours, "a")
+        settled(primary, replica)
+
+
 main()
