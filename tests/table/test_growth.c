@@ -378,3 +378,38 @@ Test(growth, full_is_not_repeated)
     cr_assert_eq(table_stats(fixture.table).resize_failed, failed + 1, "another capacity");
     fixture_end(&fixture);
 }
+
+/* More slots would not make room where the ids are the limit, also not for one of several groups,
+ * or for a key that expires. */
+Test(growth, of_a_table_whose_ids_are_all_in_use)
+{
+    enum { IDS = 100 };
+    uint64_t keys[IDS + 2], found[2];
+    uint32_t ends[] = {IDS + 1, IDS + 2};
+    uint8_t refused[2];
+    struct sw_table_config config = growing(128, 4, 1 << 13);
+    config.backend = SW_BACKEND_CPU;
+    config.rows_max = IDS;
+    struct sw_table *table = must_create(&config);
+    struct sw_queue *queue = must_queue(table);
+    for (uint32_t i = 0; i < IDS + 2; i++) {
+        keys[i] = i;
+    }
+    struct sw_batch batch = {.op = SW_FIND_OR_INSERT, .count = IDS, .keys = keys, .found = found};
+    must_run(queue, &batch);
+    const uint64_t grown = table_stats(table).grown;
+    for (uint64_t at = 0; at <= 1000; at += 1000) {
+        batch = (struct sw_batch){.op = SW_FIND_OR_INSERT,
+                                  .count = IDS + 2,
+                                  .keys = keys,
+                                  .found = found,
+                                  .group_count = 2,
+                                  .group_ends = ends,
+                                  .group_refused = refused,
+                                  .expire_at = at};
+        cr_assert_eq(sw_batch_run(queue, &batch), SW_E_FULL);
+        cr_assert_eq(table_stats(table).grown, grown);
+    }
+    sw_queue_destroy(queue);
+    sw_table_destroy(table);
+}

@@ -145,11 +145,12 @@ static bool is_still_full(const struct sw_cpu *cpu)
            cpu->state.occupied >= failed->occupied;
 }
 
-/* Returns true if more slots would not admit more entries, because the number of rows is the
- * limit. */
+/* Returns true if more slots would not admit more entries, because the number of rows, or of ids,
+ * is the limit. */
 static bool rows_are_the_limit(const struct sw_cpu *cpu)
 {
-    return cpu->arena.rows != NULL && cpu->geometry.occupied_max >= cpu->arena.reserved &&
+    const uint64_t most = cpu->arena.rows != NULL ? cpu->arena.reserved : cpu->ids.limit;
+    return most > 0 && cpu->geometry.occupied_max >= most &&
            cpu->state.stash_occupied <= cpu->geometry.stash_max;
 }
 
