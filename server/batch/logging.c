@@ -89,15 +89,17 @@ static uint64_t given_time(const struct sw_batch *batch, uint32_t i)
 }
 
 /* Returns the expiry time that operation i sets. A time that had passed by the batch's clock
- * removed the key. It becomes 1, a time that has passed by every clock. If no key of the table
- * expires, KEEP becomes 0, so that servers without expiring keys can read the record. */
+ * removed the key. It becomes 1, a time that has passed by every clock. But a key that got an id
+ * expires one millisecond after that clock. If no key of the table expires, KEEP becomes 0, so that
+ * servers without expiring keys can read the record. */
 static uint64_t time_of(const struct sw_batch *batch, uint32_t i)
 {
     const uint64_t at = given_time(batch, i);
     if (at == SW_EXPIRE_KEEP && !batch->some_expire) {
         return 0;
     }
-    return at != 0 && at <= batch->clock_ms ? 1 : at;
+    const uint64_t instead = gives_ids(op_at(batch, i)) ? batch->clock_ms + 1 : 1;
+    return at != 0 && at <= batch->clock_ms ? instead : at;
 }
 
 /* Is operation i an EXPIRE of any kind that is known to have changed nothing? */

@@ -7,7 +7,8 @@
  *
  *   FIND_OR_INSERT  gives an absent key the lowest free id. The operand is ignored, so `values` may
  *                   be NULL. `previous` receives the id of the key, and `found` is 0 if the id is
- *                   new.
+ *                   new. If the expiry time of a new key has passed by the clock of the batch, it
+ *                   becomes the next millisecond after that clock.
  *   SET             gives a key the id in its operand, for logs and replicas. If the id is not
  * below rows_max, or belongs to another key, the operation changes nothing, and the status of the
  * batch is SW_E_INVALID.

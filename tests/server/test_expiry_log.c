@@ -4,7 +4,7 @@
  * groups, sweeps and clears on one table, under a clock that moves forward and back. Each becomes a
  * record, and the record a batch of a second table with another capacity and seed and without a
  * clock. After every few steps both tables must hold the same entries with the same times. The test
- * also takes images of both, and reads them while batches run.
+ * also takes images of both, and reads them while batches run. A table of ids has records of ids.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -44,6 +44,7 @@ struct world {
     struct random random;
     uint64_t clock;
     bool wide; /* sums of rows of 16 bits, whose operands have 32 */
+    bool has_ids;
     uint8_t *keys, *values, *compared, *previous, *ops, *refused;
     uint32_t *ranges;
     uint64_t *found, *expires;
@@ -53,12 +54,13 @@ struct world {
 
 #define SEED (unsigned long long)random_seed()
 
-static void open_side(struct side *side, uint32_t slot_bits, uint32_t value_bytes, uint64_t slots,
-                      uint64_t seed)
+static void open_side(struct side *side, uint32_t slot_bits, uint32_t value_bytes, uint64_t ids,
+                      uint64_t slots, uint64_t seed)
 {
     struct sw_table_config config = cpu_config(slots, 64);
     config.slot_bits = slot_bits;
     config.value_bytes = value_bytes;
+    config.rows_max = ids;
     config.stash_slots = 64;
     config.seed = seed;
     side->table = must_create(&config);
@@ -151,7 +153,8 @@ static uint32_t draw_op(struct world *world)
 {
     const uint64_t wide =
         SW_OPS_F16 | SW_OPS_BF16 | ~SW_OPS_OPERAND; /* operands of 32 bits, or none */
-    const uint64_t all = world->primary.info.operations & ~SW_OPS_EXPIRE;
+    uint64_t all = world->primary.info.operations & ~SW_OPS_EXPIRE;
+    all &= world->has_ids ? ~SW_OPS_PUT : UINT64_MAX; /* only the log sets ids */
     return random_below(&world->random, 4) == 0
                ? ops_draw(&world->random, SW_OPS_EXPIRE)
                : ops_draw(&world->random, world->wide ? all & wide : all);
@@ -315,13 +318,14 @@ static void image_meanwhile(struct world *world, int step)
     sw_image_drop(image);
 }
 
-static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
+static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide, uint64_t ids)
 {
-    struct world world = {.random = random_of(slot_bits + value_bytes), .wide = wide};
+    struct world world = {
+        .random = random_of(slot_bits + value_bytes), .wide = wide, .has_ids = ids > 0};
     const size_t room = (size_t)OPS_MAX * (ROW_MAX * 2 + 8);
     world.clock = 1000000000000;
-    open_side(&world.primary, slot_bits, value_bytes, 24, 1);
-    open_side(&world.replica, slot_bits, value_bytes, 256, 2);
+    open_side(&world.primary, slot_bits, value_bytes, ids, 24, 1);
+    open_side(&world.replica, slot_bits, value_bytes, ids, 256, 2);
     world.backlog = sw_backlog_create(1 << 20);
     sw_backlog_enable(world.backlog, world.primary.table);
     uint8_t **const arrays[] = {&world.keys,     &world.values, &world.compared,
@@ -358,20 +362,48 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool wide)
 
 Test(expiry_log, integers)
 {
-    run_world(64, 0, false);
-    run_world(128, 0, false);
+    run_world(64, 0, false, 0);
+    run_world(128, 0, false, 0);
 }
 
 Test(expiry_log, rows)
 {
-    run_world(64, 60, false);
-    run_world(128, 12, false);
+    run_world(64, 60, false, 0);
+    run_world(128, 12, false, 0);
 }
 
 Test(expiry_log, rows_with_wide_operands)
 {
-    run_world(64, 60, true);
-    run_world(128, 12, true);
+    run_world(64, 60, true, 0);
+    run_world(128, 12, true, 0);
+}
+
+Test(expiry_log, ids)
+{
+    run_world(64, 0, false, 20);
+    run_world(128, 0, false, 30);
+}
+
+/* The clock may pass the time of a new key before its batch runs. */
+Test(expiry_log, the_id_of_a_key_that_expires_at_once)
+{
+    struct side side;
+    uint64_t keys[] = {7, 8, 9}, ids[3] = {0}, found = 0;
+    open_side(&side, 128, 0, 3, 64, 1);
+    struct sw_batch batch = {
+        .op = SW_FIND_OR_INSERT, .count = 1, .keys = keys, .previous = ids, .found = &found};
+    cr_assert_eq(sw_batch_run(side.queue, &batch), SW_OK);
+    batch.count = 3;
+    batch.clock_ms = 1000;
+    batch.expire_at = 999;
+    cr_assert_eq(sw_batch_run(side.queue, &batch), SW_OK);
+    cr_assert_eq(found, 1);
+    cr_assert(ids[0] == 0 && ids[1] == 1 && ids[2] == 2, "ids %llu", (unsigned long long)ids[1]);
+    batch.op = SW_GET;
+    batch.clock_ms = 1001;
+    cr_assert_eq(sw_batch_run(side.queue, &batch), SW_OK);
+    cr_assert_eq(found, 1, "the two others have expired");
+    close_side(&side);
 }
 
 /* A record that removes an absent key belongs to another table. */
@@ -379,7 +411,7 @@ Test(expiry_log, a_key_that_is_not_there)
 {
     struct side side;
     uint64_t key = 7;
-    open_side(&side, 128, 0, 64, 1);
+    open_side(&side, 128, 0, 0, 64, 1);
     struct sw_batch sweep = {.kind = SW_BATCH_SWEEP, .remove_keys = &key, .remove_count = 1};
     cr_assert_eq(sw_batch_run(side.queue, &sweep), SW_E_INVALID);
     struct sw_batch set = {.op = SW_SET, .count = 1, .keys = &key, .values = &key};

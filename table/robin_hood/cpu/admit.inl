@@ -116,8 +116,9 @@ enum sw_admission RH(admit)(const struct sw_cpu *cpu, const struct sw_batch *bat
         }
         enum sw_effect effect = RH(effect_on)(op, *known.present != 0, operands, i);
         if (expiry != NULL) {
-            effect = sw_expiry_decide(op, *known.present != 0, effect, *known.time,
-                                      sw_expiry_wanted(batch, i), expiry->past, known.time);
+            effect =
+                sw_expiry_decide(op, *known.present != 0, effect, *known.time,
+                                 sw_expiry_given(expiry, batch, i, op), expiry->past, known.time);
         }
         if (effect == SW_EFFECT_WRITE && !*known.present) {
             if (occupied >= table->occupied_max || stash_full) {

@@ -62,8 +62,8 @@ enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *
 {
     uint64_t after = 0;
     const uint64_t before = found ? sw_expiry_of(expiry, key) : 0;
-    effect = sw_expiry_decide(op, found, effect, before, sw_expiry_wanted(batch, i), expiry->past,
-                              &after);
+    effect = sw_expiry_decide(op, found, effect, before, sw_expiry_given(expiry, batch, i, op),
+                              expiry->past, &after);
     if (after != before) {
         sw_expiry_put(expiry, key, after);
     }

@@ -69,6 +69,16 @@ static inline uint64_t sw_expiry_wanted(const struct sw_batch *batch, uint32_t i
     return batch->expires != NULL ? batch->expires[i] : batch->expire_at;
 }
 
+/* Returns the expiry time that operation i of the current batch sets; `op` is that operation. A new
+ * key that gets an id lives for a millisecond at least: the id that is answered must be its own. */
+static inline uint64_t sw_expiry_given(const struct sw_expiry *expiry, const struct sw_batch *batch,
+                                       uint32_t i, uint32_t op)
+{
+    const uint64_t wanted = sw_expiry_wanted(batch, i);
+    const bool gives_id = SW_OPS_HAS(SW_OPS_ONE(SW_FIND_OR_INSERT), op);
+    return gives_id && wanted != 0 && wanted <= expiry->past ? expiry->past + 1 : wanted;
+}
+
 static inline uint64_t sw_expiry_key(const struct sw_cpu *cpu, const void *keys, uint64_t i)
 {
     return cpu->config.slot_bits == 64 ? ((const uint32_t *)keys)[i] : ((const uint64_t *)keys)[i];
