@@ -103,6 +103,8 @@ class Rings(Frames):
         found, self.hits, self.overflows = self.ring.get(self.AT[FOUND], 128), done.hits, done.overflows
         size = -(-count // 8) * 8 if in_bytes else -(-count // 64) * 8 if self.wants[1] else 0
         equal(found[size:], b"\xa5" * (128 - size), f"{ask.row.name}: bytes behind the found bits")
+        if in_bytes:
+            equal(found[count:size], bytes(size - count), f"{ask.row.name}: zeros behind the found bytes")
         bits = list(found[:count]) if in_bytes else [found[i // 8] >> i % 8 & 1 for i in range(count)]
         return ([values[i:i + shape.value_bytes] for i in range(0, len(values), shape.value_bytes)] if self.wants[0] else None,
                 bits if self.wants[1] else None)
