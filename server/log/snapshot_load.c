@@ -146,6 +146,20 @@ static enum sw_load_outcome cannot_load(struct loading *loading, int status)
     return SW_LOAD_REFUSED;
 }
 
+/* Refuses a snapshot that has a key twice, or an id that does not fit. Its checksums are right: a
+ * server with other options wrote such ids, and an older snapshot is no remedy. */
+static enum sw_load_outcome refuse_repeated(struct loading *loading)
+{
+    if (!has_ids(loading)) {
+        return damaged(loading, "has a key twice", SW_SNAPSHOT_HEADER_BYTES);
+    }
+    SAY(loading,
+        "%s/%s has a value that is not below --ids, or has it twice: start the server with the "
+        "--ids that it had when it wrote the file",
+        loading->load->directory->path, loading->name);
+    return SW_LOAD_REFUSED;
+}
+
 static enum sw_load_outcome wait_for(struct loading *loading, struct piece *piece)
 {
     int status = SW_PENDING;
@@ -159,21 +173,10 @@ static enum sw_load_outcome wait_for(struct loading *loading, struct piece *piec
     if (status == SW_E_FULL) {
         return refuse_full(loading);
     }
-    return status == SW_OK ? SW_LOAD_WHOLE : cannot_load(loading, status);
-}
-
-/* Refuses a snapshot that has a key twice, or an id that does not fit. Its checksums are right: a
- * server with other options wrote such ids, and an older snapshot is no remedy. */
-static enum sw_load_outcome refuse_repeated(struct loading *loading)
-{
-    if (!has_ids(loading)) {
-        return damaged(loading, "has a key twice", SW_SNAPSHOT_HEADER_BYTES);
+    if (status == SW_E_INVALID && has_ids(loading)) {
+        return refuse_repeated(loading);
     }
-    SAY(loading,
-        "%s/%s has a value that is not below --ids, or has it twice: start the server with the "
-        "--ids that it had when it wrote the file",
-        loading->load->directory->path, loading->name);
-    return SW_LOAD_REFUSED;
+    return status == SW_OK ? SW_LOAD_WHOLE : cannot_load(loading, status);
 }
 
 /* Copies elements to an array of the same or a larger width. Fills the rest of each element with
