@@ -275,6 +275,19 @@ static uint8_t *receive_catalog(const struct sw_apply *apply, struct sw_wal_reco
     return message;
 }
 
+/* Empties the first table. It has keys of another history, and records for it may arrive before its
+ * snapshot. */
+static int empty_first(struct sw_apply *apply)
+{
+    struct loading loading = {.apply = apply};
+    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+    const int status = sw_queue_create(apply->table, &loading.queue) != SW_OK
+                           ? refuse_snapshot(apply, "needs more memory than there is")
+                           : run_batch(&loading, &clear);
+    sw_queue_destroy(loading.queue);
+    return status;
+}
+
 int sw_apply_catalog(struct sw_apply *apply)
 {
     const struct sw_apply_tables *tables = apply->tables;
@@ -287,6 +300,9 @@ int sw_apply_catalog(struct sw_apply *apply)
     free(message);
     if (status != 0) {
         apply->lacks_room = true; /* it would fail again at once */
+        return -1;
+    }
+    if (empty_first(apply) != 0) {
         return -1;
     }
     sw_sequencer_set(tables->sequencer, record.sequence);

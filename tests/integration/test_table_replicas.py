@@ -34,6 +34,12 @@ def get(replies, name, key):
     return replies.ask("GET", key) if said == "OK" else said
 
 
+def fill(frames, keys, **named):
+    for first in range(0, len(keys), 4096):
+        some = keys[first:first + 4096]
+        equal(wire.call(frames, wire.SET, some, some, **named).status, wire.OK, "SET")
+
+
 def places(replies):
     """Returns {name: (number, id)}."""
     rows = [dict(zip(row[::2], row[1::2])) for row in replies.ask("TABLE", "LIST")]
@@ -357,10 +363,7 @@ def earlier_versions():
 def records_between_snapshots():
     """a primary sends the writes that it has by then behind the snapshot of each table, so that its backlog need not keep them"""
     with Server(*SMALL) as primary, primary.replies() as ours, primary.connect() as frames, socket.socket() as replica:
-        keys = list(range(400000))
-        for first in range(0, len(keys), 4096):
-            some = keys[first:first + 4096]
-            equal(wire.call(frames, wire.SET, some, some).status, wire.OK, "SET")
+        fill(frames, range(400000))
         create(ours, "a")
         replica.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         replica.settimeout(30)
@@ -374,6 +377,31 @@ def records_between_snapshots():
             received += replica.recv(1 << 12)
         behind = received[footer + FOOTER_BYTES:]
         check(not behind.startswith(b"SWSNAP"), "a record is behind the first snapshot")
+
+
+@case
+def keys_of_another_history():
+    """a server that becomes a replica drops its keys before the first record arrives: they would take the room of the primary's"""
+    def hold(data):
+        if relay.passed > 1 << 17 and not held.is_set():  # in the snapshot of the first table, which does not fit into the buffers
+            relay.held.set()
+            held.set()
+        return data
+    held = threading.Event()
+    with Server(*SMALL) as primary, primary.replies() as ours, primary.connect() as frames, Relay(primary.port, hold) as relay, \
+            Server("--seed", "2", *SMALL, "--max-capacity", "64K") as replica, replica.connect() as own:
+        create(ours, "a", "NUMBER", "1", "capacity", "512K")
+        fill(frames, range(400000), table=1)
+        create(ours, "b")
+        equal(ours.ask("TABLE", "SWAP", "default", "b"), "OK", "SWAP: the snapshot of the default table is the last one now")
+        equal(ours.ask("TABLE", "DROP", "b"), "OK", "DROP")
+        fill(own, range(1000000, 1050000))
+        equal(replica.ask("REPLICAOF", "127.0.0.1", relay.port), "OK", "REPLICAOF")
+        check(held.wait(30), "the primary sends a snapshot")
+        fill(frames, range(20000))
+        relay.held.clear()
+        settled(primary, replica)
+        check("does not fit" not in replica.log(), "the records have room")
 
 
 @case
