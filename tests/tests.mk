@@ -35,7 +35,7 @@ hook: ## let git run `make check` before each commit
 # the large batches of test_parallel.c are in concurrent and changing; sherwood-load's threads are in load/test_run.)
 # A name that no test has is kept, and fails the stage.
 THREAD_SRC := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent growth \
-  robin_hood combined phase_lock gate watched pool write_combiner combiner_launches many_tables server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n.c,$(TEST_SRC)),tests/test_$n.c))
+  robin_hood combined phase_lock gate watched pool id_threads write_combiner combiner_launches many_tables server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n.c,$(TEST_SRC)),tests/test_$n.c))
 # Tests that do much themselves, most of them in the inline functions of the table: they are optimised, and the other tests are not.
 SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
 # Tests that replace functions of a library of ours, or of libc.
@@ -172,7 +172,7 @@ print-fuzzers:
 # --- selections ----------------------------------------------------------------------------------
 THREAD_INTEGRATION := $(patsubst %,tests/integration/test_%.py,rmw watched clients client_pause monitor engines log plans region_attacks cluster replica replica_files ha row_moves shard_moves traces)
 # Under AddressSanitizer: the scripts that attack the daemon.
-ADDRESS_INTEGRATION := $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames frame_rmw limits input_memory lifecycle redis_py clients client_pause monitor metrics engines commands transactions scan log tls http_tls regions region_attacks cluster replica)
+ADDRESS_INTEGRATION := $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames segments frame_rmw limits input_memory lifecycle redis_py clients client_pause monitor metrics engines commands transactions scan log tls http_tls regions region_attacks cluster replica)
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
 thread-tests: $(THREAD_SRC:%.c=$(BUILD)/%)
 peers: $(PEERS) $(PRELOADED)
