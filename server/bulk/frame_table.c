@@ -136,13 +136,17 @@ bool sw_bulk_enter_table(struct sw_bulk_frame *frame)
 
 /* --- views ------------------------------------------------------------------------------------ */
 
-/* The most bytes that the body of a request to this table may have. */
+/* The most bytes that the body of a request to this table may have: keys and operands, or the keys
+ * of segments, each with its own padding. */
 static uint64_t body_bytes_max(const struct sw_bulk *bulk, const struct sw_table_shape *shape)
 {
-    uint64_t ops = bulk->net->config->frame_ops_max;
-    return sw_frame_align(ops * shape->key_bytes) +
-           sw_frame_align(ops * shape->value_bytes * 2) + /* wide ones, and those of CAS */
-           (shape->has_scores || shape->expires ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
+    const uint64_t ops = bulk->net->config->frame_ops_max;
+    const uint64_t of_segments = ops * shape->key_bytes + SW_FRAME_SEGMENTS_MAX * SW_FRAME_ALIGN;
+    const uint64_t bytes =
+        sw_frame_align(ops * shape->key_bytes) +
+        sw_frame_align(ops * shape->value_bytes * 2) + /* wide ones, and those of CAS */
+        (shape->has_scores || shape->expires ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
+    return bytes > of_segments ? bytes : of_segments;
 }
 
 void sw_bulk_follow_tables(struct sw_bulk *bulk)

@@ -97,6 +97,9 @@ def limits_of_segments():
         reply = by_segments(frames, [*halves, (0, [1], 8)])[0]
         equal((reply.status, "passes the server's limit" in reply.message), (wire.BAD_REQUEST, True), reply.message)
         equal(by_segments(frames, [(6, list(range(16)), 400)] * 64)[0].status, wire.OK, "the longest reply")
+    with serving("--frame-ops-max", "64") as (_, _, frames):
+        reply = by_segments(frames, [(0, [i], 8) for i in range(64)])[0]
+        equal((reply.status, reply.count), (wire.OK, 64), f"the padding of 64 segments: {reply.message}")
 
 
 @case
