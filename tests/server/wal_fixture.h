@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,11 +264,25 @@ static inline void wait_for_state(struct sw_wal *wal, enum sw_wal_state state)
     WAIT_FOR(sw_wal_state(wal) == state);
 }
 
+/* Is there a segment that no write is in yet? The segmenter makes it beside the writes. */
+static inline bool has_next_segment(struct fixture *f)
+{
+    struct sw_wal_stats stats;
+    char pattern[sizeof(f->path) + sizeof(SW_WAL_NAME "-*")];
+    glob_t names;
+    snprintf(pattern, sizeof(pattern), "%s/" SW_WAL_NAME "-*", f->path);
+    const size_t count = glob(pattern, 0, NULL, &names) == 0 ? names.gl_pathc : 0;
+    sw_wal_stats(f->wal, &stats);
+    globfree(&names);
+    return count > stats.segments;
+}
+
 /* Hands in writes until the log refuses more, because the disk has no room for another segment.
  * Then hands in `late` more, which stand for writes that the log admitted before: they exceed its
  * reserved room. Returns the last write. */
 static inline uint64_t fill_disk(struct fixture *f, uint64_t next, uint64_t late)
 {
+    WAIT_FOR(has_next_segment(f)); /* it has the reserved room */
     __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
     while (sw_wal_state(f->wal) == SW_WAL_OK) {
         hand_in(f->wal, next);
