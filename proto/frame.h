@@ -160,6 +160,7 @@ struct sw_request {
     bool is_sampled;   /* the request has a trace context with the flag `sampled`:
                           sw_frame_trace_decode */
     bool has_segments; /* reads of several tables: sw_frame_segments_decode */
+    bool saves_table;  /* TABLE SAVE, which is no change: set by the server, not decoded */
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with

@@ -26,12 +26,16 @@ static bool needs_primary(uint32_t operation, bool serves)
            operation == SW_OPERATION_WAIT || (serves && sw_operation_is_data(operation));
 }
 
-/* The obstacles that the operation heeds. */
-static unsigned heeded_by(const struct sw_bulk *bulk, uint32_t operation)
+/* The obstacles that the request heeds. A save has those of the command TABLE SAVE: none. */
+static unsigned heeded_by(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const struct sw_cluster_view *view = bulk->net->cluster.view;
     const bool serves = view != NULL && view->shard != SW_CLUSTER_NO_SHARD;
+    const uint32_t operation = request->operation;
     unsigned heeded = 0;
+    if (request->saves_table) {
+        return 0;
+    }
     if (sw_operation_needs_table(operation)) {
         heeded |= SW_OBSTACLE_LOADING | SW_OBSTACLE_DOWN | SW_OBSTACLE_LACKS_DATA;
         heeded |= writes(operation) ? (unsigned)SW_OBSTACLE_UNSAVED : 0;
@@ -50,10 +54,10 @@ static unsigned heeded_by(const struct sw_bulk *bulk, uint32_t operation)
     return heeded;
 }
 
-/* The obstacles of `of` that the operation heeds and that exist now. */
-static unsigned met(const struct sw_bulk *bulk, uint32_t operation, unsigned of)
+/* The obstacles of `of` that the request heeds and that exist now. */
+static unsigned met(const struct sw_bulk *bulk, const struct sw_request *request, unsigned of)
 {
-    return sw_obstacles_met(bulk->first, heeded_by(bulk, operation) & of);
+    return sw_obstacles_met(bulk->first, heeded_by(bulk, request) & of);
 }
 
 /* The status of the first obstacle that refuses, with its sentence in `message`; SW_REPLY_OK: none
@@ -93,18 +97,17 @@ enum sw_reply_status sw_bulk_role_refuses(const struct sw_bulk *bulk,
                                           const struct sw_request *request, char *message,
                                           size_t message_bytes)
 {
-    return refusal_of(bulk,
-                      met(bulk, request->operation,
-                          SW_OBSTACLE_DOWN | SW_OBSTACLE_REPLICA | SW_OBSTACLE_LACKS_DATA),
-                      message, message_bytes);
+    return refusal_of(
+        bulk, met(bulk, request, SW_OBSTACLE_DOWN | SW_OBSTACLE_REPLICA | SW_OBSTACLE_LACKS_DATA),
+        message, message_bytes);
 }
 
 /* A connection that has not logged in is refused instead. */
-bool sw_bulk_is_held_back(struct sw_conn *conn, uint32_t operation)
+bool sw_bulk_is_held_back(struct sw_conn *conn, const struct sw_request *request)
 {
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
     return bulk->first->obstacles.paused != 0 && !conn->lacks_login &&
-           met(bulk, operation, SW_OBSTACLES_OF_PAUSE) != 0;
+           met(bulk, request, SW_OBSTACLES_OF_PAUSE) != 0;
 }
 
 static bool tells_of_earlier(uint32_t operation)
@@ -125,12 +128,12 @@ bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
         sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
         return true;
     }
-    if (sw_bulk_is_held_back(conn, request->operation)) {
+    if (sw_bulk_is_held_back(conn, request)) {
         SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_PAUSED);
         return true;
     }
-    if (met(sw_bulk_of(conn)->bulk, request->operation, SW_OBSTACLE_LOG_FULL) != 0) {
+    if (met(sw_bulk_of(conn)->bulk, request, SW_OBSTACLE_LOG_FULL) != 0) {
         sw_conn_stall(conn, SW_STALL_LOG);
         return true;
     }
@@ -161,8 +164,8 @@ enum sw_reply_status sw_bulk_admit(struct sw_conn *conn, const struct sw_bulk_ca
                               candidate->reply_bytes, message, message_bytes);
     return status != SW_REPLY_OK
                ? status
-               : refusal_of(bulk,
-                            met(bulk, request->operation,
-                                ~(SW_OBSTACLES_OF_PAUSE | (unsigned)SW_OBSTACLE_LOG_FULL)),
-                            message, message_bytes);
+               : refusal_of(
+                     bulk,
+                     met(bulk, request, ~(SW_OBSTACLES_OF_PAUSE | (unsigned)SW_OBSTACLE_LOG_FULL)),
+                     message, message_bytes);
 }

@@ -27,8 +27,8 @@ struct sw_bulk_candidate {
     uint64_t reply_bytes; /* of the body of the reply, and of scratch memory */
 };
 
-/* Does CLIENT PAUSE hold the operation back? */
-bool sw_bulk_is_held_back(struct sw_conn *conn, uint32_t operation);
+/* Does CLIENT PAUSE hold the request back? */
+bool sw_bulk_is_held_back(struct sw_conn *conn, const struct sw_request *request);
 
 /* Stalls the connection, and returns true, if the request must wait. */
 bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request);

@@ -115,6 +115,8 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         !sw_bulk_name_table(bulk, header, prefix.header_bytes, &head->request)) {
         return SW_FRAME_E_HEADER;
     }
+    head->request.saves_table = head->request.operation == SW_OPERATION_TABLE &&
+                                sw_bulk_saves_table(header, prefix.header_bytes);
     head->target = sw_bulk_find_table(bulk, &head->request);
     head->reply_bytes =
         head->target.table == NULL ? 0 : sw_bulk_reply_bytes(head->target.table, &head->request);
@@ -299,7 +301,7 @@ static uv_buf_t body_room(struct sw_conn *conn)
 /* Starts a frame whose body is complete, unless CLIENT PAUSE holds it back by now. */
 static void start_or_hold(struct sw_conn *conn, struct sw_bulk_frame *frame)
 {
-    if (sw_bulk_is_held_back(conn, frame->request.operation)) {
+    if (sw_bulk_is_held_back(conn, &frame->request)) {
         sw_bulk_of(conn)->held = frame;
         SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_PAUSED);

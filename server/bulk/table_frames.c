@@ -36,6 +36,14 @@ static enum sw_reply_status copy_line(const char *line, char *message, size_t me
     return strcmp(line, "ERR no such table") == 0 ? SW_REPLY_NO_TABLE : SW_REPLY_BAD_REQUEST;
 }
 
+bool sw_bulk_saves_table(const uint8_t *header, size_t header_bytes)
+{
+    struct sw_frame_words words;
+    struct sw_resp_argument arguments[SW_FRAME_WORDS_MAX];
+    return sw_frame_words_decode(header, header_bytes, &words) == 0 &&
+           sw_bulk_change_words(&words, arguments) > 0 && sw_argument_is(&arguments[0], "SAVE");
+}
+
 enum sw_reply_status sw_bulk_note_change(struct sw_conn *conn, const uint8_t *header,
                                          size_t header_bytes, char *message, size_t message_bytes)
 {

@@ -22,6 +22,9 @@ struct sw_conn;
 uint32_t sw_bulk_change_words(const struct sw_frame_words *words,
                               struct sw_resp_argument out[SW_FRAME_WORDS_MAX]);
 
+/* Returns whether the header of a TABLE asks for a SAVE. */
+bool sw_bulk_saves_table(const uint8_t *header, size_t header_bytes);
+
 /* Reads the change in the header of a TABLE, whose frame starts next. Returns SW_REPLY_OK, or the
  * status of the refusal, with its sentence in `message`. */
 enum sw_reply_status sw_bulk_note_change(struct sw_conn *conn, const uint8_t *header,

@@ -180,6 +180,10 @@ def one_table_is_saved():
                 faults.sync.held = 0
             equal(saver.read(), "OK", "SAVE")
             equal([saved(replies, name) for name in ("a", "b")], [(0, 0, True), (1, 0, False)], "after")
+            equal(replies.ask("CLIENT", "PAUSE", 100000, "WRITE"), "OK", "PAUSE holds back changes, and no save")
+            with server.connect() as frames:
+                equal(wire.call(frames, wire.TABLE, words=("SAVE", "a")).status, wire.OK, "SAVE by a frame")
+            equal([replies.ask("TABLE", "SAVE", "a"), replies.ask("CLIENT", "UNPAUSE")], ["OK", "OK"], "SAVE")
             equal(replies.ask("TABLE", "SAVE", "x"), wire.Error("ERR no such table"), "no such table")
             equal(replies.ask("TABLE", "SAVE", "a", "b"), wire.Error("ERR wrong number of arguments for 'table|save' command"), "two")
             server.end_by_kill()

@@ -134,6 +134,9 @@ def frames():
         equal(wire.call(writes, wire.WAIT, count=1, timeout=30000).status, wire.OK, "WAIT")
         equal([read(5, table_id=ids[5]), read(5, table_id=ids[6]), read(5)], [wire.TABLE_CHANGED, [6, 60], [6, 60]], "behind SWAP")
         equal(wire.call(plain, wire.SET, [1], [1], table=5).status, wire.NOT_PRIMARY, "SET")
+        equal(wire.call(plain, wire.TABLE, words=("DROP", "5")).status, wire.NOT_PRIMARY, "DROP")
+        said = wire.call(plain, wire.TABLE, words=("save", "5")).message
+        check("there is no persistence" in said, f"a save is no change: {said}")
         equal(ours.ask("TABLE", "DROP", 6), "OK", "DROP")
         equal(ours.ask("WAIT", 1, 30000), 1, "WAIT")
         equal(read(6), wire.NO_TABLE, "behind DROP")
