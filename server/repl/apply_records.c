@@ -31,8 +31,9 @@ struct applying {
     struct sw_apply_targets targets;
     uint8_t *bytes; /* I/O memory */
     size_t room, size;
-    size_t taken;      /* bytes at the begin that a snapshot has taken */
-    size_t record_max; /* the longest record of the tables that it has opened */
+    size_t taken;       /* bytes at the begin that a snapshot has taken */
+    size_t record_max;  /* the longest record of the tables that it has opened */
+    size_t dropped_max; /* the longest record of any table, also of a dropped one */
     struct sw_batch batches[IN_FLIGHT_MAX];
     struct sw_queue *queues[IN_FLIGHT_MAX]; /* of each batch */
     uint64_t sequences[IN_FLIGHT_MAX];      /* write_sequence that each batch must get */
@@ -190,9 +191,10 @@ static const char *wrong_with(const struct applying *applying, const struct sw_a
         (!sw_wal_is_write(record) && record->kind != SW_WAL_MARK)) {
         return "has an unknown kind";
     }
-    const size_t most = target != NULL ? target->record_max
-                        : is_change    ? SW_CATALOG_BYTES_MAX
-                                       : applying->record_max;
+    const size_t most = target != NULL            ? target->record_max
+                        : is_change               ? SW_CATALOG_BYTES_MAX
+                        : sw_wal_is_write(record) ? applying->dropped_max
+                                                  : applying->record_max;
     if ((size_t)record->units * SW_WAL_ALIGN > most) {
         return "is longer than the limit";
     }
@@ -434,11 +436,15 @@ int sw_apply_records(struct sw_apply *apply, bool *is_whole)
     const struct sw_table_info *info = &apply->info;
     const struct sw_wal_shape first = {.key_bytes = info->key_bytes,
                                        .value_bytes = info->value_bytes};
+    const struct sw_wal_shape widest = {.key_bytes = sizeof(uint64_t),
+                                        .value_bytes = SW_SNAPSHOT_VALUE_BYTES_MAX};
     struct applying applying = {
         .apply = apply, .targets = {.apply = apply}, .next = apply->applied + 1, .is_whole = true};
     applying.record_max = SW_WAL_RECORD_BYTES + (size_t)sw_wal_columns_bytes_max(
                                                     &first, info->batch_ops_max,
                                                     (info->operations >> SW_EXPIRE & 1) != 0);
+    applying.dropped_max =
+        SW_WAL_RECORD_BYTES + (size_t)sw_wal_columns_bytes_max(&widest, info->batch_ops_max, true);
     applying.room = applying.record_max < ROOM_LEAST ? ROOM_LEAST : applying.record_max;
     applying.bytes = sw_io_alloc(apply->table, applying.room);
     if (applying.bytes == NULL) {
