@@ -147,7 +147,7 @@ GROUPS = (
       ("create it, writable|another user owns", "Do what the text says, with the rights of root if the files belong to another user."),
       ("discarded-\\.\\. already", "Remove old directories `discarded-..`, or raise `--ha-discarded-max`."),
       ("longer than %d bytes", "Choose a shorter path for `--data-dir`."),
-      ("is loading|server stops|takes no writes now|the change|the log is broken|stopped|newer one is needed|another history|cannot be loaded|cannot be replayed", "Read the reason or the line before: the server stopped, or a newer snapshot replaced this one."),
+      ("is loading|is receiving|server stops|takes no writes now|the change|the log is broken|stopped|newer one is needed|another history|cannot be loaded|cannot be replayed", "Read the reason or the line before: the server stopped, or a newer snapshot replaced this one."),
       MEMORY)),
     ("Replication",
      "These texts are reasons: of `ERR` after `REPLICAOF`, `WAIT` and `DIGEST`, and of the log lines `replication stopped and is tried again: ..` at the replica and\n"

@@ -14,6 +14,7 @@
 
 #include "proto/string_value.h"
 #include "proto/value_type.h"
+#include "server/log/snapshot_fits.h"
 #include "server/tables/ledger.h"
 #include "table/batch.h"
 #include "table/info.h"
@@ -59,8 +60,9 @@ struct sw_wal_memory sw_wal_table_memory(struct sw_table *table)
 
 /* Writes the reason for which a table is full. memory-max of a table and TABLE ALTER refuse nothing
  * during a load. */
-static int refuse_full(const struct sw_replay_table *of, char reason[SW_WAL_REASON_BYTES])
+static int refuse_full(const struct replay *replay, char reason[SW_WAL_REASON_BYTES])
 {
+    const struct sw_replay_table *of = &replay->of;
     struct sw_table_stats stats;
     const bool is_memory =
         of->account != NULL && sw_account_refusal(of->account) == SW_LEDGER_TABLES_MAX;
@@ -69,9 +71,11 @@ static int refuse_full(const struct sw_replay_table *of, char reason[SW_WAL_REAS
     snprintf(reason, SW_WAL_REASON_BYTES,
              "the log has more keys than the table %s has room for: it had %" PRIu64 " of them; %s",
              of->name[0] == '\0' ? SW_PLACE_DEFAULT : of->name, stats.occupied,
-             is_memory  ? "start with a larger --tables-memory-max"
-             : is_first ? "start with a larger --max-capacity"
-                        : "start with the files of a larger table");
+             is_memory   ? "start with a larger --tables-memory-max"
+             : !is_first ? "start with the files of a larger table"
+             : sw_table_gives_ids(&replay->info)
+                 ? "start with the --ids that it had when it wrote the log"
+                 : "start with a larger --max-capacity");
     return -1;
 }
 
@@ -85,7 +89,7 @@ static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
     replay->oldest = (replay->oldest + 1) % IN_FLIGHT_MAX;
     replay->in_flight--;
     if (status == SW_E_FULL) {
-        return refuse_full(&replay->of, reason);
+        return refuse_full(replay, reason);
     }
     if (status != SW_OK) {
         snprintf(reason, SW_WAL_REASON_BYTES, "the log cannot be replayed: %s",

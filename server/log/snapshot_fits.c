@@ -58,3 +58,8 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
         info->value_bytes, remedy(header, info));
     return false;
 }
+
+bool sw_table_gives_ids(const struct sw_table_info *info)
+{
+    return info->engine == SW_ENGINE_ROBIN_HOOD && (info->operations >> SW_FIND_OR_INSERT & 1) != 0;
+}

@@ -14,4 +14,8 @@ struct sw_table_info;
 bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *info,
                       const char *name, char reason[SW_LOAD_REASON_BYTES]);
 
+/* Returns whether the table chooses the values of its keys (--ids). A cache, which has the same
+ * operations, does not. */
+bool sw_table_gives_ids(const struct sw_table_info *info);
+
 #endif

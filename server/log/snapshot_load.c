@@ -108,13 +108,6 @@ static void close_pieces(struct loading *loading)
     memset(loading->pieces, 0, sizeof(loading->pieces));
 }
 
-/* Are the values of the table ids? A cache, which has the same operation, is no such table. */
-static bool has_ids(const struct loading *loading)
-{
-    return loading->info.engine == SW_ENGINE_ROBIN_HOOD &&
-           (loading->info.operations >> SW_FIND_OR_INSERT & 1) != 0;
-}
-
 static enum sw_load_outcome refuse_full(struct loading *loading)
 {
     const struct sw_snapshot_header *header = &loading->load->header;
@@ -135,7 +128,7 @@ static enum sw_load_outcome refuse_full(struct loading *loading)
         "--max-capacity, of at least %" PRIu64 "%s",
         loading->load->directory->path, loading->name, header->entries,
         sw_plural_s(header->entries), needed,
-        has_ids(loading) ? ", and --ids of at least the number of keys" : "");
+        sw_table_gives_ids(&loading->info) ? ", and --ids of at least the number of keys" : "");
     return SW_LOAD_REFUSED;
 }
 
@@ -150,7 +143,7 @@ static enum sw_load_outcome cannot_load(struct loading *loading, int status)
  * server with other options wrote such ids, and an older snapshot is no remedy. */
 static enum sw_load_outcome refuse_repeated(struct loading *loading)
 {
-    if (!has_ids(loading)) {
+    if (!sw_table_gives_ids(&loading->info)) {
         return damaged(loading, "has a key twice", SW_SNAPSHOT_HEADER_BYTES);
     }
     SAY(loading,
@@ -173,7 +166,7 @@ static enum sw_load_outcome wait_for(struct loading *loading, struct piece *piec
     if (status == SW_E_FULL) {
         return refuse_full(loading);
     }
-    if (status == SW_E_INVALID && has_ids(loading)) {
+    if (status == SW_E_INVALID && sw_table_gives_ids(&loading->info)) {
         return refuse_repeated(loading);
     }
     return status == SW_OK ? SW_LOAD_WHOLE : cannot_load(loading, status);

@@ -135,6 +135,11 @@ def restarts_keep_ids():
             equal([replies.ask("EXPIRE", 155, 1000), replies.ask("SAVE")], [1, "OK"], "fewer ids, and one that expires")
         said = does_not_start("--data-dir", str(path), "--appendonly", "yes", "--ids", "60")
         check("start the server with the --ids" in said, said)
+        with durable(path, "no", *IDS[:2], "--ids", "200") as server, server.replies() as replies:
+            equal([replies.ask("FLUSHALL"), replies.ask("SAVE")], ["OK", "OK"], "no id in the snapshot")
+            equal(replies.ask("ASSIGN", *range(200, 270))[1], 1, "ids that the log has alone")
+        said = does_not_start("--data-dir", str(path), "--appendonly", "yes", "--ids", "60")
+        check("start with the --ids" in said, said)
     with Directory() as path:
         with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
             equal([replies.ask("MSET", 1, 7, 2, 7), replies.ask("SAVE")], ["OK", "OK"], "integers")
