@@ -202,6 +202,17 @@ static int send_records(struct sw_sender *sender)
     return n < 0 ? -1 : 0;
 }
 
+/* Pins the table with this id, or the next one; NULL: there is none. Without a log the record of a
+ * DROP is in the backlog before the table is hidden. A DROP holds the view until both are done, so
+ * the record of a table that is found here is sent behind its snapshot. */
+static struct sw_served *pin(struct sw_tables *tables, uint32_t id)
+{
+    (void)sw_tables_hold(tables);
+    struct sw_served *served = sw_tables_pin(tables, id - 1);
+    sw_tables_release(tables);
+    return served;
+}
+
 /* Sends the snapshots, and records between them. *whole receives the number at which the tables of
  * the replica are at one position: the highest number in a snapshot, or that of the DROP of a table
  * whose snapshot is not sent completely. A DROP waits while a table is pinned. */
@@ -211,7 +222,7 @@ static int send_snapshots(struct sw_sender *sender, const struct sync *sync, uin
     bool lacks_one = false;
     int status = 0;
     for (uint32_t i = 0; i < sync->count && status == 0; i++) {
-        struct sw_served *served = sw_tables_pin(tables, sync->ids[i] - 1);
+        struct sw_served *served = pin(tables, sync->ids[i]);
         uint64_t sequence = 0;
         lacks_one |= served == NULL || served->id != sync->ids[i];
         if (served != NULL && served->id == sync->ids[i]) {
