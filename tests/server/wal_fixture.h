@@ -23,6 +23,7 @@ enum { LATE = 1000 }; /* writes that fill more than a segment */
 /* The next failures, by call: how many calls succeed before; atomic. -1: none fails. */
 static int syncs_left = -1, writes_left = -1, opens_left = -1, names_left = -1;
 static bool opens_hang, hanging; /* atomic: segments are not made until then; one is not */
+static bool open_failed;         /* atomic: of a segment */
 static int failed_fd = -1, syncs_after_failure;
 static int bad_closes; /* of what is not open */
 
@@ -70,6 +71,7 @@ static inline int failing_open(int dir, const char *name, int flags, mode_t mode
         usleep(1000);
     }
     if (is_new && __atomic_load_n(&opens_left, __ATOMIC_SEQ_CST) == 0) {
+        __atomic_store_n(&open_failed, true, __ATOMIC_SEQ_CST);
         errno = ENOSPC;
         return -1;
     }
@@ -282,11 +284,12 @@ static inline bool has_next_segment(struct fixture *f)
  * reserved room. Returns the last write. */
 static inline uint64_t fill_disk(struct fixture *f, uint64_t next, uint64_t late)
 {
-    WAIT_FOR(has_next_segment(f)); /* it has the reserved room */
+    __atomic_store_n(&open_failed, false, __ATOMIC_SEQ_CST);
     __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
     while (sw_wal_state(f->wal) == SW_WAL_OK) {
+        /* the log reserves room once the segmenter, which may be late, has found the disk full */
+        WAIT_FOR(has_next_segment(f) || __atomic_load_n(&open_failed, __ATOMIC_SEQ_CST));
         hand_in(f->wal, next);
-        /* if the segmenter was late, the log fills up before it answers this write */
         while (sw_wal_answerable(f->wal) < next && sw_wal_state(f->wal) == SW_WAL_OK) {
             usleep(100);
         }
