@@ -139,7 +139,10 @@ void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
-void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words)
+/* Runs an operation on all keys at once. Calls `print` for each of them, in order. */
+static void run_keys(struct sw_cli *cli, int code, int count, char **words,
+                     void (*print)(struct sw_cli *cli, const struct sw_cli_arrays *arrays,
+                                   size_t i))
 {
     struct sw_cli_arrays arrays;
     if (!sw_cli_arrays_init(cli, &arrays, (size_t)count - 1)) {
@@ -152,37 +155,37 @@ void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words)
         } else {
             for (size_t i = 0; i < arrays.count; i++) {
                 sw_cli_reply_place(cli, 0, i, arrays.count);
-                sw_cli_value_reply(cli, sherwood_found(arrays.found, i), arrays.values, i);
+                print(cli, &arrays, i);
             }
         }
     }
     sw_cli_arrays_fini(&arrays);
 }
 
-/* Prints a line for each key: its id, and 1 if the id is new, else 0. */
+static void print_value(struct sw_cli *cli, const struct sw_cli_arrays *arrays, size_t i)
+{
+    sw_cli_value_reply(cli, sherwood_found(arrays->found, i), arrays->values, i);
+}
+
+void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words)
+{
+    run_keys(cli, code, count, words, print_value);
+}
+
+/* Prints the id of a key, and 1 if the id is new, else 0. */
+static void print_id(struct sw_cli *cli, const struct sw_cli_arrays *arrays, size_t i)
+{
+    char line[32];
+    const uint32_t width = sherwood_server(cli->client)->value_bytes;
+    snprintf(line, sizeof(line), "%llu %d",
+             (unsigned long long)sw_cli_number_at(arrays->values, width, i),
+             !sherwood_found(arrays->found, i));
+    sw_cli_reply_status(cli, line);
+}
+
 void sw_cli_assign(struct sw_cli *cli, int code, int count, char **words)
 {
-    struct sw_cli_arrays arrays;
-    const uint32_t width = sherwood_server(cli->client)->value_bytes;
-    if (!sw_cli_arrays_init(cli, &arrays, (size_t)count - 1)) {
-        return;
-    }
-    if (read_arrays(cli, &arrays, 1, words + 1)) {
-        if (sherwood_run(cli->client, (enum sherwood_operation)code, arrays.keys, NULL,
-                         arrays.count, arrays.values, arrays.found) != SHERWOOD_OK) {
-            sw_cli_library_error(cli);
-        } else {
-            for (size_t i = 0; i < arrays.count; i++) {
-                char line[32];
-                snprintf(line, sizeof(line), "%llu %d",
-                         (unsigned long long)sw_cli_number_at(arrays.values, width, i),
-                         !sherwood_found(arrays.found, i));
-                sw_cli_reply_place(cli, 0, i, arrays.count);
-                sw_cli_reply_status(cli, line);
-            }
-        }
-    }
-    sw_cli_arrays_fini(&arrays);
+    run_keys(cli, code, count, words, print_id);
 }
 
 void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
