@@ -10,6 +10,19 @@
 #include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 
+struct sw_wal_write sw_wal_write_of(const struct sw_wal_record *record, uint8_t *columns)
+{
+    return (struct sw_wal_write){
+        .sequence = record->sequence,
+        .kind = record->kind,
+        .operation = record->operation,
+        .flags = record->flags,
+        .count = record->count,
+        .expired_keys = record->expired_keys,
+        .table = record->table,
+        .columns = {{columns, (size_t)record->units * SW_WAL_ALIGN - SW_WAL_RECORD_BYTES}}};
+}
+
 int sw_wal_write_pieces(const struct sw_io *io, int fd, struct iovec *pieces, int count,
                         uint64_t at)
 {

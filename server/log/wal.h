@@ -70,6 +70,9 @@ struct sw_wal_write {
     void *owned;
 };
 
+/* Describes a record that was read as a write. Its columns lie one behind the other. */
+struct sw_wal_write sw_wal_write_of(const struct sw_wal_record *record, uint8_t *columns);
+
 struct sw_wal;
 
 /* Creates a log. No write may be added before sw_wal_open. Returns NULL if there is no memory. */

@@ -34,14 +34,7 @@ static int copy_write(void *context, const struct sw_wal_record *record, uint8_t
         return 0;
     }
     struct sw_wal_slot slot = {
-        .write = {.sequence = record->sequence,
-                  .kind = record->kind,
-                  .operation = record->operation,
-                  .flags = record->flags,
-                  .count = record->count,
-                  .expired_keys = record->expired_keys,
-                  .table = record->table,
-                  .columns = {{columns, bytes - SW_WAL_RECORD_BYTES}}},
+        .write = sw_wal_write_of(record, columns),
         .wall_us = record->wall_us,
         .salt = ~file->salt, /* differs from the segment's, so that the checksum is computed anew */
     };

@@ -107,20 +107,6 @@ static int pass(struct applying *applying, const struct sw_apply_target *target,
     return 0;
 }
 
-/* Describes a record for the log. Its columns lie one behind the other. */
-static struct sw_wal_write write_of(const struct sw_wal_record *record, uint8_t *columns)
-{
-    return (struct sw_wal_write){
-        .sequence = record->sequence,
-        .kind = record->kind,
-        .operation = record->operation,
-        .flags = record->flags,
-        .count = record->count,
-        .expired_keys = record->expired_keys,
-        .table = record->table,
-        .columns = {{columns, (size_t)record->units * SW_WAL_ALIGN - SW_WAL_RECORD_BYTES}}};
-}
-
 /* `target` NULL: the table was dropped since. */
 static int carry_out(struct applying *applying, const struct sw_apply_target *target,
                      const struct sw_wal_record *record, uint8_t *columns)
@@ -326,7 +312,7 @@ static int hand_on(struct applying *applying, size_t size)
         sw_wal_record_decode(applying->bytes + at, applying->apply->salt, &record);
         if (sw_wal_is_write(&record) && record.kind != SW_WAL_CHANGE) {
             const struct sw_wal_write write =
-                write_of(&record, applying->bytes + at + SW_WAL_RECORD_BYTES);
+                sw_wal_write_of(&record, applying->bytes + at + SW_WAL_RECORD_BYTES);
             is_kept =
                 (apply->files == NULL || sw_replica_files_add(apply->files, &write)) && is_kept;
             if (apply->backlog != NULL) {
