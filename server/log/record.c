@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/check.h"
+#include "server/iovec.h"
 #include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 
@@ -36,13 +37,7 @@ int sw_wal_write_pieces(const struct sw_io *io, int fd, struct iovec *pieces, in
             return -1;
         }
         at += (uint64_t)put;
-        for (; count > 0 && (size_t)put >= pieces->iov_len; pieces++, count--) {
-            put -= (ssize_t)pieces->iov_len;
-        }
-        if (count > 0) {
-            pieces->iov_base = (uint8_t *)pieces->iov_base + put;
-            pieces->iov_len -= (size_t)put;
-        }
+        sw_iovec_skip(&pieces, &count, (size_t)put);
     }
     return 0;
 }

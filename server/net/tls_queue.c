@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "server/iovec.h"
+
 int sw_tls_queue_fill(struct sw_tls_queue *queue, const uv_buf_t *pieces, unsigned count)
 {
     assert(queue->bytes == 0);
@@ -31,14 +33,10 @@ void sw_tls_queue_advance(struct sw_tls_queue *queue, size_t bytes)
 {
     assert(bytes <= queue->bytes);
     queue->bytes -= bytes;
-    while (queue->first < queue->end && bytes >= queue->parts[queue->first].iov_len) {
-        bytes -= queue->parts[queue->first++].iov_len;
-    }
-    if (bytes > 0) {
-        struct iovec *part = &queue->parts[queue->first];
-        part->iov_base = (uint8_t *)part->iov_base + bytes;
-        part->iov_len -= bytes;
-    }
+    struct iovec *parts = &queue->parts[queue->first];
+    int left = (int)(queue->end - queue->first);
+    sw_iovec_skip(&parts, &left, bytes);
+    queue->first = queue->end - (unsigned)left;
 }
 
 void sw_tls_queue_free(struct sw_tls_queue *queue)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "proto/check.h"
+#include "server/iovec.h"
 #include "server/log/clock.h"
 #include "table/image.h"
 
@@ -161,13 +162,7 @@ int sw_sender_send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
         }
         sender->moved_ns = sw_log_now_ns();
         sw_sender_count(&sender->senders->sent_bytes, (uint64_t)took);
-        for (; n > 0 && (size_t)took >= pieces->iov_len; pieces++, n--) {
-            took -= (ssize_t)pieces->iov_len;
-        }
-        if (n > 0) {
-            pieces->iov_base = (uint8_t *)pieces->iov_base + took;
-            pieces->iov_len -= (size_t)took;
-        }
+        sw_iovec_skip(&pieces, &n, (size_t)took);
     }
     return 0;
 }
