@@ -65,6 +65,13 @@ const char *sw_frame_error_text(int error)
     }
 }
 
+const char *sw_reply_status_name(uint32_t status)
+{
+    const ProtobufCEnumValue *value =
+        protobuf_c_enum_descriptor_get_value(&sherwood__status__descriptor, (int)status);
+    return value == NULL ? NULL : value->name;
+}
+
 /* Appends an array to a body of *bytes bytes. Returns where it begins. */
 static uint64_t append(uint64_t *bytes, uint64_t array_bytes)
 {

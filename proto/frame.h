@@ -96,6 +96,8 @@ enum sw_reply_status {
     SW_REPLY_NO_TABLE,
     SW_REPLY_TABLE_CHANGED
 };
+/* Returns the name in enum Status, static storage; NULL: no status has the value. */
+const char *sw_reply_status_name(uint32_t status);
 
 struct sw_frame_prefix {
     uint32_t version; /* SW_FRAME_VERSION or SW_FRAME_VERSION_TABLES */

@@ -19,31 +19,9 @@
 #define FLAGS_REMOTE 0x300
 #define HOST_BYTES 256
 
-/* The names of statuses in sherwood.proto. */
 static const char *status_name(uint32_t status)
 {
-    static const char *const names[] = {
-        [SW_REPLY_OK] = "OK",
-        [SW_REPLY_BAD_REQUEST] = "BAD_REQUEST",
-        [SW_REPLY_UNKNOWN_OPERATION] = "UNKNOWN_OPERATION",
-        [SW_REPLY_OUT_OF_MEMORY] = "OUT_OF_MEMORY",
-        [SW_REPLY_SERVER_ERROR] = "SERVER_ERROR",
-        [SW_REPLY_SHUTTING_DOWN] = "SHUTTING_DOWN",
-        [SW_REPLY_TIMED_OUT] = "TIMED_OUT",
-        [SW_REPLY_TOO_MANY_CONNECTIONS] = "TOO_MANY_CONNECTIONS",
-        [SW_REPLY_NOT_DURABLE] = "NOT_DURABLE",
-        [SW_REPLY_OUTCOME_UNKNOWN] = "OUTCOME_UNKNOWN",
-        [SW_REPLY_LOADING] = "LOADING",
-        [SW_REPLY_NO_AUTH] = "NO_AUTH",
-        [SW_REPLY_WRONG_PASS] = "WRONG_PASS",
-        [SW_REPLY_NO_PERMISSION] = "NO_PERMISSION",
-        [SW_REPLY_WRONG_SHARD] = "WRONG_SHARD",
-        [SW_REPLY_SLOT_FROZEN] = "SLOT_FROZEN",
-        [SW_REPLY_NOT_PRIMARY] = "NOT_PRIMARY",
-        [SW_REPLY_NO_TABLE] = "NO_TABLE",
-        [SW_REPLY_TABLE_CHANGED] = "TABLE_CHANGED",
-    };
-    const char *name = status < sizeof(names) / sizeof(names[0]) ? names[status] : NULL;
+    const char *name = sw_reply_status_name(status);
     return name != NULL ? name : "_OTHER";
 }
 
