@@ -311,7 +311,7 @@ def our_own_clients():
     with TlsServer() as server:
         trust = ["--cacert", authority.ca]
         where = ["-p", server.tls_port, "--tls"]
-        # without --cacert the roots are those of the system: here those of the test
+        # without --cacert a client uses the system's roots, which SSL_CERT_FILE replaces
         os.environ["SSL_CERT_FILE"] = str(authority.ca)
         try:
             equal(run(cli, *where, "PING"), "PONG\n")
