@@ -4,40 +4,13 @@
  */
 #include "client/control_request.h"
 
-#include "client/error.h"
-#include "client/send.h"
 #include "client/step.h"
 
 int sw_client_control_request_once(struct sherwood *client, struct sw_client_connection *only,
                                    struct sw_client_frame *frame, struct sw_client_call *call)
 {
-    struct sw_client_connection *connection = NULL;
-    for (;;) {
-        int ended = only != NULL ? only->broken : client->broken;
-        if (only == NULL) {
-            int rc = sw_client_connection_for(client, frame, &connection);
-            if (rc != SHERWOOD_OK) {
-                return rc;
-            }
-        } else {
-            connection = sw_client_connection_is_free(only) ? only : NULL;
-        }
-        if (ended != 0 || connection != NULL) {
-            break;
-        }
-        sw_client_send_all(client);
-        sw_client_step(client, -1);
-    }
-    if (connection == NULL) {
-        return only != NULL ? only->broken : client->broken;
-    }
-    frame->done = sw_client_call_done;
-    frame->owner = call;
-    if (sw_client_queue(connection, frame) == NULL) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
-    }
-    call->flights++;
-    return sw_client_finish_call(client, call);
+    const int status = sw_client_queue_for_call(client, only, frame, call);
+    return status != SHERWOOD_OK ? status : sw_client_finish_call(client, call);
 }
 
 int sw_client_control_request(struct sw_client_connection *connection,

@@ -10,7 +10,6 @@
 #include "client/follow.h"
 #include "client/request.h"
 #include "client/segments.h"
-#include "client/send.h"
 #include "client/step.h"
 #include "client/table.h"
 
@@ -237,32 +236,6 @@ static struct sw_client_frame frame_of_one(enum sherwood_operation operation,
     return frame;
 }
 
-/* Queues a part when a connection is free. */
-static int queue_part(struct sherwood *client, struct sw_client_frame *frame,
-                      struct sw_client_call *call)
-{
-    struct sw_client_connection *connection = NULL;
-    for (;;) {
-        const int status = sw_client_connection_for(client, frame, &connection);
-        if (client->broken != 0 || status != SHERWOOD_OK) {
-            return client->broken != 0 ? client->broken : status;
-        }
-        if (connection != NULL) {
-            break;
-        }
-        sw_client_send_all(client);
-        sw_client_step(client, -1);
-    }
-    frame->done = sw_client_call_done;
-    frame->owner = call;
-    if (sw_client_queue(connection, frame) == NULL) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
-    }
-    call->flights++;
-    sw_client_send(connection);
-    return SHERWOOD_OK;
-}
-
 /* Can the ring carry all segments, a record for each? */
 static bool fit_ring(struct sherwood *client, const struct read *read)
 {
@@ -293,7 +266,7 @@ static int run_frames(struct sherwood *client, struct read *read, bool single, i
         struct sw_client_frame frame =
             single ? frame_of_one(read->operation, &parts[i].segments[0])
                    : frame_of(read->operation, parts[i].segments, parts[i].count, parts[i].room);
-        status = queue_part(client, &frame, &call);
+        status = sw_client_queue_for_call(client, NULL, &frame, &call);
     }
     const int ended = sw_client_finish_call(client, &call);
     if (ended == SHERWOOD_OK) {

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/error.h"
 #include "client/handle.h"
 #include "client/receive.h"
 #include "client/send.h"
@@ -193,6 +194,46 @@ void sw_client_step(struct sherwood *client, int limit_ms)
     for (nfds_t i = 0; i < n; i++) {
         serve(connections[i], ready > 0 ? fds[i].revents : 0, ready == 0);
     }
+}
+
+/* Waits until the frame can be queued. Returns a status, and the connection in *out. */
+static int wait_for_room(struct sherwood *client, struct sw_client_connection *only,
+                         struct sw_client_frame *frame, struct sw_client_connection **out)
+{
+    const int *broken = only != NULL ? &only->broken : &client->broken;
+    *out = NULL;
+    while (*broken == 0) {
+        int status = SHERWOOD_OK;
+        if (only == NULL) {
+            status = sw_client_connection_for(client, frame, out);
+        } else {
+            *out = sw_client_connection_is_free(only) ? only : NULL;
+        }
+        if (status != SHERWOOD_OK || *out != NULL) {
+            return status;
+        }
+        sw_client_send_all(client);
+        sw_client_step(client, -1);
+    }
+    return *broken;
+}
+
+int sw_client_queue_for_call(struct sherwood *client, struct sw_client_connection *only,
+                             struct sw_client_frame *frame, struct sw_client_call *call)
+{
+    struct sw_client_connection *connection;
+    const int status = wait_for_room(client, only, frame, &connection);
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    frame->done = sw_client_call_done;
+    frame->owner = call;
+    if (sw_client_queue(connection, frame) == NULL) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
+    }
+    call->flights++;
+    sw_client_send(connection);
+    return SHERWOOD_OK;
 }
 
 int sw_client_finish_call(struct sherwood *client, struct sw_client_call *call)
