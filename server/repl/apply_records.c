@@ -18,6 +18,7 @@
 #include "proto/check.h"
 #include "proto/snapshot_file.h"
 #include "server/log/replay.h"
+#include "server/log/wal_of_table.h"
 #include "server/repl/apply_parts.h"
 #include "table/batch.h"
 #include "table/sequencer.h"
@@ -419,18 +420,13 @@ static int apply_stream(struct applying *applying)
 
 int sw_apply_records(struct sw_apply *apply, bool *is_whole)
 {
-    const struct sw_table_info *info = &apply->info;
-    const struct sw_wal_shape first = {.key_bytes = info->key_bytes,
-                                       .value_bytes = info->value_bytes};
     const struct sw_wal_shape widest = {.key_bytes = sizeof(uint64_t),
                                         .value_bytes = SW_SNAPSHOT_VALUE_BYTES_MAX};
     struct applying applying = {
         .apply = apply, .targets = {.apply = apply}, .next = apply->applied + 1, .is_whole = true};
-    applying.record_max = SW_WAL_RECORD_BYTES + (size_t)sw_wal_columns_bytes_max(
-                                                    &first, info->batch_ops_max,
-                                                    (info->operations >> SW_EXPIRE & 1) != 0);
-    applying.dropped_max =
-        SW_WAL_RECORD_BYTES + (size_t)sw_wal_columns_bytes_max(&widest, info->batch_ops_max, true);
+    applying.record_max = SW_WAL_RECORD_BYTES + (size_t)sw_wal_longest(apply->table);
+    applying.dropped_max = SW_WAL_RECORD_BYTES + (size_t)sw_wal_columns_bytes_max(
+                                                     &widest, apply->info.batch_ops_max, true);
     applying.room = applying.record_max < ROOM_LEAST ? ROOM_LEAST : applying.record_max;
     applying.bytes = sw_io_alloc(apply->table, applying.room);
     if (applying.bytes == NULL) {

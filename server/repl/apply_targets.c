@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/log/wal_of_table.h"
 #include "table/batch.h"
 #include "table/table.h"
 
@@ -30,9 +31,7 @@ static struct sw_apply_target *open_target(uint32_t id, const struct sw_replay_t
     target->through = found->through;
     sw_table_info(found->table, &target->info);
     target->expires = (target->info.operations >> SW_EXPIRE & 1) != 0;
-    target->record_max =
-        SW_WAL_RECORD_BYTES + (size_t)sw_wal_columns_bytes_max(
-                                  &target->shape, target->info.batch_ops_max, target->expires);
+    target->record_max = SW_WAL_RECORD_BYTES + (size_t)sw_wal_longest(found->table);
     return target;
 }
 
