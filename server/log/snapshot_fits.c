@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "proto/value_type.h"
+#include "server/observe/log.h"
+#include "table/batch.h"
 #include "table/info.h"
 #include "table/op.h"
 
@@ -62,4 +64,31 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
 bool sw_table_gives_ids(const struct sw_table_info *info)
 {
     return info->engine == SW_ENGINE_ROBIN_HOOD && (info->operations >> SW_FIND_OR_INSERT & 1) != 0;
+}
+
+/* Returns the slots of the table that was saved; at least what the entries need, and at most double
+ * that. */
+static uint64_t slots_for(const struct sw_table_info *info, const struct sw_snapshot_header *header)
+{
+    const uint64_t least = (uint64_t)((double)header->entries / info->max_load) + 1;
+    const uint64_t slots = header->capacity < least       ? least
+                           : header->capacity > 2 * least ? 2 * least
+                                                          : header->capacity;
+    return slots < info->max_capacity_slots ? slots : info->max_capacity_slots;
+}
+
+void sw_snapshot_reserve(struct sw_queue *queue, const struct sw_table_info *info,
+                         const struct sw_snapshot_header *header)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_RESIZE};
+    if ((info->batch_kinds >> SW_BATCH_RESIZE & 1) == 0 || header->entries <= info->occupied_max) {
+        return;
+    }
+    batch.capacity = slots_for(info, header);
+    if (batch.capacity > info->capacity_slots && sw_batch_run(queue, &batch) != SW_OK) {
+        sw_log(SW_LOG_NOTICE,
+               "the table cannot have %llu slots at once for the %llu entries of a snapshot; it "
+               "grows while it is loaded, which takes longer",
+               (unsigned long long)slots_for(info, header), (unsigned long long)header->entries);
+    }
 }

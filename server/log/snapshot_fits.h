@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_fits.h - whether a table can hold what a snapshot has.
+ * snapshot_fits.h - whether a table can hold the entries of a snapshot, and the slots for them.
  */
 #ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_FITS_H
 #define SHERWOOD_SERVER_LOG_SNAPSHOT_FITS_H
 
 #include "server/log/snapshot_load.h"
 
+struct sw_queue;
 struct sw_table_info;
 
 /* Compares the header in `load`, of the file `name`, with the table. Returns false and an error in
  * `reason` if the table cannot hold the entries. */
 bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *info,
                       const char *name, char reason[SW_LOAD_REASON_BYTES]);
+
+/* Gives an empty table the slots for the entries of `header`, before batches load them. Blocks have
+ * their entries in the order of slots. A smaller table with the same seed would put the first
+ * blocks into its first slots, and move entries until it grows. Without memory for these slots the
+ * table stays as it is, and grows while it is loaded. The queue must be idle. */
+void sw_snapshot_reserve(struct sw_queue *queue, const struct sw_table_info *info,
+                         const struct sw_snapshot_header *header);
 
 /* Returns whether the table chooses the values of its keys (--ids). A cache, which has the same
  * operations, does not. */

@@ -296,6 +296,7 @@ static enum sw_load_outcome submit_blocks(struct loading *loading)
     struct sw_load *load = loading->load;
     const uint64_t blocks = sw_snapshot_blocks(&load->header);
     enum sw_load_outcome outcome = SW_LOAD_WHOLE;
+    sw_snapshot_reserve(loading->queue, &loading->info, &load->header);
     for (uint64_t number = 0; number < blocks && outcome == SW_LOAD_WHOLE; number++) {
         outcome = load_block(loading, number);
         if (__atomic_load_n(load->stop, __ATOMIC_RELAXED)) {

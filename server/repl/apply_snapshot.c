@@ -11,6 +11,7 @@
 #include "proto/snapshot_file.h"
 #include "proto/string_value.h"
 #include "proto/value_type.h"
+#include "server/log/snapshot_fits.h"
 #include "server/repl/apply_parts.h"
 #include "table/batch.h"
 #include "table/sequencer.h"
@@ -89,7 +90,6 @@ static int check_header(struct loading *loading)
             apply, "has keys that expire, but this table has no expiry: start the replica with "
                    "--engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
     }
-    header->entries = 0;
     return 0;
 }
 
@@ -186,6 +186,8 @@ static int take_all(struct loading *loading)
     if (run_batch(loading, &clear) != 0) {
         return -1;
     }
+    sw_snapshot_reserve(loading->queue, &loading->info, &loading->header);
+    loading->header.entries = 0; /* those that have arrived */
     for (;;) {
         if (receive(loading->source, loading->block, SW_SNAPSHOT_BLOCK_HEAD_BYTES) != 0) {
             return -1;

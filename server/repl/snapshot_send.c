@@ -10,6 +10,7 @@
 
 #include "proto/check.h"
 #include "table/image.h"
+#include "table/info.h"
 #include "table/status.h"
 
 struct sending {
@@ -99,7 +100,11 @@ static int send_all(struct sending *sending, char reason[SW_SNAPSHOT_REASON_BYTE
         return -1;
     }
     memset(sending->block, 0, room);
-    sw_snapshot_put_header(header, sending->block);
+    struct sw_snapshot_header first = *header;
+    struct sw_table_stats stats;
+    sw_table_stats(sending->what->table, &stats);
+    first.entries = stats.occupied; /* about: the footer has the number */
+    sw_snapshot_put_header(&first, sending->block);
     return send_block(sending, SW_SNAPSHOT_HEADER_BYTES) != 0 ||
                    send_blocks(sending, reason) != 0 || send_footer(sending) != 0
                ? -1

@@ -18,8 +18,9 @@
  *                                      replica's writes, else 0
  *     -ERR text                        the primary refuses the replica
  *
- * A snapshot is the file of server/log/README.md: header, blocks, footer. Its header lacks the
- * number of entries. To a replica of version 1 the primary sends a snapshot of its only table. To
+ * A snapshot is the file of server/log/README.md: header, blocks, footer. Its header has
+ * about the number of entries: a replica chooses the slots of its table for them. Older primaries
+ * send 0. To a replica of version 1 the primary sends a snapshot of its only table. To
  * others it sends a record CATALOG with the tables and the last number C. The records after C
  * follow, and among them a snapshot of each table, ascending by id, and then a record MARK with a
  * number R. A table that is dropped meanwhile may lack its snapshot, or a part of it. The image of

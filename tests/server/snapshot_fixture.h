@@ -17,6 +17,7 @@
 #include "server/log/snapshot_load.h"
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
+#include "table/expiring.h"
 #include "table/image.h"
 #include "tests/support/must.h"
 
@@ -142,7 +143,8 @@ static inline int save_values(struct place *place, struct sw_table *table, uint3
                    .value_format = format,
                    .value_type = type,
                    .block_entries = 64,
-                   .columns = SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES,
+                   .columns = SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES |
+                              (sw_image_expires(image) ? SW_SNAPSHOT_TIMES : 0),
                    .writer = "test"},
     };
     memcpy(write.header.log_id, place->directory.log_id, SW_LOG_ID_BYTES);

@@ -21,9 +21,10 @@ enum { OPS_MAX = 64, WRITES = 60, CAPACITY = 1024, KEYS = 300 };
 
 TestSuite(apply, .timeout = 120);
 
-static struct sw_table *make_table(uint64_t slots)
+static struct sw_table *make_table(uint64_t slots, uint64_t most)
 {
     struct sw_table_config config = cpu_config(slots, OPS_MAX);
+    config.max_capacity_slots = most;
     config.stash_slots = 64;
     config.seed = 7;
     return must_create(&config);
@@ -98,7 +99,7 @@ static void make(struct sample *s)
     struct sw_config config = {.key_bits = 64};
     memset(s, 0, sizeof(*s));
     s->random = random_of(0);
-    s->table = make_table(CAPACITY);
+    s->table = make_table(CAPACITY, CAPACITY);
     s->queue = must_queue(s->table);
     s->memory = sw_io_alloc(s->table, OPS_MAX * 24);
     s->backlog = sw_backlog_create(1 << 24);
@@ -173,12 +174,12 @@ struct outcome {
     char reason[SW_REPL_REASON_BYTES];
 };
 
-static void replicate_to(uint64_t slots, struct sample *s, const uint8_t *bytes, size_t size,
-                         struct outcome *outcome)
+static void replicate_to(uint64_t slots, uint64_t most, struct sample *s, const uint8_t *bytes,
+                         size_t size, struct outcome *outcome)
 {
     struct tape tape = {bytes, size, 0, &s->random};
     memset(outcome, 0, sizeof(*outcome));
-    outcome->table = make_table(slots);
+    outcome->table = make_table(slots, most);
     struct sw_apply apply = {.table = outcome->table,
                              .source = {from_tape, &tape},
                              .salt = sw_backlog_salt(s->backlog),
@@ -198,7 +199,7 @@ static void replicate_to(uint64_t slots, struct sample *s, const uint8_t *bytes,
 
 static void replicate(struct sample *s, const uint8_t *bytes, size_t size, struct outcome *outcome)
 {
-    replicate_to(CAPACITY, s, bytes, size, outcome);
+    replicate_to(CAPACITY, CAPACITY, s, bytes, size, outcome);
 }
 
 /* Checks that the replica has the contents of the primary at the sequence that it names. */
@@ -270,8 +271,12 @@ Test(apply, cut_and_flipped)
     unmake(&s);
 }
 
-Test(apply, no_room)
+/* A table without room for the snapshot; one with room; one that grows, and does so before the
+ * first block, because blocks in the order of slots would make long chains in a smaller table. */
+Test(apply, room_for_a_snapshot)
 {
+    static const uint64_t sizes[][2] = {{128, 128}, {CAPACITY, CAPACITY}, {128, CAPACITY}};
+    struct sw_table_stats stats;
     struct sw_config config = {.key_bits = 64};
     char reason[SW_SNAPSHOT_REASON_BYTES] = "";
     struct sample s;
@@ -292,9 +297,12 @@ Test(apply, no_room)
     const struct sw_snapshot_sending what = {
         .table = s.table, .config = &config, .send = keep, .context = &s};
     cr_assert_eq(sw_snapshot_send(&what, &s.snapshot_at, reason), 0, "%s", reason);
-    for (unsigned i = 0; i < 2; i++) {
-        replicate_to(i == 0 ? 128 : CAPACITY, &s, s.bytes, s.size, &outcome);
-        cr_assert_eq(outcome.has_snapshot, i == 1);
+    for (unsigned i = 0; i < 3; i++) {
+        replicate_to(sizes[i][0], sizes[i][1], &s, s.bytes, s.size, &outcome);
+        sw_table_stats(outcome.table, &stats);
+        cr_assert_eq(outcome.has_snapshot, i > 0);
+        cr_assert_eq(stats.resized, i == 2);
+        cr_assert_eq(stats.grown, 0);
         cr_assert_eq(outcome.lacks_room, i == 0);
         cr_assert_eq(strstr(outcome.reason, "raise --max-capacity") != NULL, i == 0, "%s",
                      outcome.reason);
@@ -343,7 +351,7 @@ Test(apply, lying_records)
 
 Test(apply, backlog_is_bounded_and_in_order)
 {
-    struct sw_table *table = make_table(CAPACITY);
+    struct sw_table *table = make_table(CAPACITY, CAPACITY);
     struct sw_backlog *backlog = sw_backlog_create(1 << 20);
     struct sw_backlog_record *records[8];
     struct sw_backlog_stats stats;
@@ -389,7 +397,7 @@ Test(apply, backlog_is_bounded_and_in_order)
 
 Test(apply, backlog_keeps_a_record_larger_than_its_limit)
 {
-    struct sw_table *table = make_table(CAPACITY);
+    struct sw_table *table = make_table(CAPACITY, CAPACITY);
     struct sw_backlog *backlog = sw_backlog_create(1 << 20);
     struct sw_backlog_record *records[8];
     struct sw_backlog_stats stats;

@@ -43,6 +43,36 @@ Test(snapshot, what_was_saved_is_loaded_and_numbers_go_on)
     sw_table_destroy(other);
 }
 
+/* Entries that expire are loaded by batches, in the order of slots. The table has grown before. */
+Test(snapshot, a_table_grows_once_for_entries_that_expire)
+{
+    struct place place;
+    struct sw_load loaded;
+    struct sw_table_stats stats;
+    struct sw_table_config config = cpu_config(128, 128);
+    config.max_capacity_slots = 1024;
+    struct sw_table *table = new_table(), *other = must_create(&config);
+    struct sw_queue *queue = must_queue(table);
+    const uint64_t key = 0, at = UINT64_C(1) << 45; /* milliseconds: in a thousand years */
+    struct sw_batch expire = {.op = SW_EXPIRE, .count = 1, .keys = &key, .expires = &at};
+    open_place(&place, sw_io_system());
+    for (uint32_t first = 0; first < KEYS; first += 100) {
+        set(table, first, 100);
+    }
+    cr_assert_eq(sw_batch_run(queue, &expire), SW_OK);
+    sw_queue_destroy(queue);
+    cr_assert_eq(save(&place, table), 0, "%s", place.reason);
+    cr_assert_eq(load(&place, other, &loaded), 0, "%s", place.reason);
+    cr_assert(holds(other, KEYS));
+    sw_table_stats(other, &stats);
+    cr_assert_eq(stats.expires, 1);
+    cr_assert_eq(stats.resized, 1);
+    cr_assert_eq(stats.grown, 0);
+    close_place(&place);
+    sw_table_destroy(table);
+    sw_table_destroy(other);
+}
+
 /* --- failing calls ---------------------------------------------------------------------------- */
 
 static struct sw_io failing;
