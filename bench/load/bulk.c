@@ -179,6 +179,8 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
         .frames = prefilled,
         .frame = bulk->frame,
         .frame_min = setup->options->frame_min ? setup->options->frame_min : bulk->frame,
+        .tables = setup->options->tables,
+        .by_segments = setup->options->segments,
         .memory = prefill_memory,
     };
     if (prefilled != 0 && !sw_load_prefill_init(&bulk->prefill, &plan)) {
@@ -266,6 +268,7 @@ static bool take_unit(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
         unit->keys = frame->keys;
         unit->operands = frame->values;
         unit->operation = frame->operation;
+        unit->table = frame->table;
         unit->count = is_timed ? frame->count : unit->count;
     }
     make_request(worker, bulk, slot);

@@ -102,9 +102,10 @@ static const char *contradiction_of_tables(const struct sw_load_options *options
     if (options->protocol != SW_LOAD_BULK || options->cluster) {
         return "--tables needs bulk frames to one server: leave out --protocol resp and --cluster";
     }
-    if (options->operation == SW_LOAD_MIX || options->frames_prefilled || options->frame_min) {
+    if (options->operation == SW_LOAD_MIX || options->frames_prefilled == SW_LOAD_PREFILLED_ALL ||
+        options->frame_min) {
         return "--tables spreads full frames of sets, gets or deletes: leave out --mix, --ycsb, "
-               "--frames-prefilled and --frame-min";
+               "--frames-prefilled all and --frame-min";
     }
     if (options->keys % ((uint64_t)options->tables * options->frame) != 0) {
         return "--tables needs full frames: make --keys a multiple of --tables times --frame";

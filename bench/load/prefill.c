@@ -62,6 +62,26 @@ static bool lay_out(struct sw_load_prefill *prefill, const struct sw_load_prefil
     return true;
 }
 
+/* Draws frame i of a run with several tables. */
+static void draw_of_tables(const struct sw_load_prefill_plan *plan, uint32_t i, uint64_t *random,
+                           struct sw_load_prefilled *one)
+{
+    const uint32_t parts = plan->by_segments ? plan->tables : 1;
+    const uint32_t each = plan->frame / parts;
+    const uint32_t turn = plan->by_segments ? i : i / plan->tables; /* of this table's frames */
+    one->table = plan->by_segments ? 0 : i % plan->tables;
+    for (uint32_t t = 0; t < parts; t++) {
+        const struct sw_load_workload own =
+            sw_load_workload_of_table(plan->workload, plan->tables, one->table + t);
+        char *keys = (char *)one->keys + (size_t)t * each * own.key_bytes;
+        if (plan->distribution->kind == SW_LOAD_SEQUENTIAL) {
+            sw_load_fill_range(&own, (uint64_t)turn * each % own.keys, each, keys);
+        } else {
+            sw_load_fill_drawn(&own, plan->distribution, random, each, keys);
+        }
+    }
+}
+
 bool sw_load_prefill_init(struct sw_load_prefill *prefill, const struct sw_load_prefill_plan *plan)
 {
     const struct sw_load_workload *workload = plan->workload;
@@ -77,7 +97,9 @@ bool sw_load_prefill_init(struct sw_load_prefill *prefill, const struct sw_load_
         if (plan->mix) {
             one->operation = (uint8_t)sw_load_mix_draw(plan->mix, sw_load_random(&random));
         }
-        if (plan->distribution->kind == SW_LOAD_SEQUENTIAL) {
+        if (plan->tables > 0) {
+            draw_of_tables(plan, i, &random, one);
+        } else if (plan->distribution->kind == SW_LOAD_SEQUENTIAL) {
             sw_load_fill_range(workload, first + (uint64_t)i * plan->frame, plan->frame, one->keys);
         } else {
             sw_load_fill_drawn(workload, plan->distribution, &random, plan->frame, one->keys);

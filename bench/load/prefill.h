@@ -22,13 +22,17 @@ struct sw_load_prefill_plan {
     uint32_t frames;
     uint32_t frame;     /* the most keys of a frame */
     uint32_t frame_min; /* the fewest keys; the number of keys differs between frames */
-    char *memory;       /* the caller's memory of sw_load_prefill_bytes; NULL: init allocates it */
+    uint32_t tables;  /* frame i is for table i mod tables, as sw_load_tables_fill; 0: one table */
+    bool by_segments; /* each frame has frame / tables keys of each table, one table after the other
+                       */
+    char *memory;     /* the caller's memory of sw_load_prefill_bytes; NULL: init allocates it */
 };
 
 /* A frame. Its arrays have `frame` elements; the first `count` are sent. */
 struct sw_load_prefilled {
     void *keys, *values;
     uint32_t count;
+    uint32_t table;
     uint8_t operation; /* enum sw_load_mix_operation, if there is a mix */
 };
 

@@ -71,9 +71,8 @@ static void fill(struct sw_load_worker *worker, uint32_t t, uint64_t first, uint
                  void *keys)
 {
     const struct sw_load_phase *phase = worker->phase;
-    struct sw_load_workload own = *worker->workload;
-    own.keys /= worker->options->tables;
-    own.first += t * own.keys;
+    const struct sw_load_workload own =
+        sw_load_workload_of_table(worker->workload, worker->options->tables, t);
     if (!(phase->seconds > 0) || phase->distribution->kind == SW_LOAD_SEQUENTIAL) {
         sw_load_fill_range(&own, first % own.keys, count, keys);
     } else {

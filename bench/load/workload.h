@@ -32,6 +32,17 @@ struct sw_load_workload {
     uint32_t content_bytes; /* length of values that are bytes */
 };
 
+/* Returns the keys of table t of `tables`: each has the same number of them, one table after the
+ * other. */
+static inline struct sw_load_workload
+sw_load_workload_of_table(const struct sw_load_workload *workload, uint32_t tables, uint32_t t)
+{
+    struct sw_load_workload own = *workload;
+    own.keys /= tables;
+    own.first += t * own.keys;
+    return own;
+}
+
 uint64_t sw_load_key(const struct sw_load_workload *workload, uint64_t index);
 /* Returns key number `index` of those that no run with this seed uses. They come from the end of
  * the width. */

@@ -43,9 +43,10 @@ ROW_ARENA = "256M"
 # The table in host memory: its slots and keys.
 HOST_SLOTS = "128Mi"
 HOST_KEYS = 100_000_000
-# Several tables: their number, and the keys of each table in a frame that reads one of them, or all.
-TABLES = 16
-TABLE_FRAME = 4096
+# Several tables: their number, the keys of a frame for one of them, and of each table in a frame that reads all of them.
+TABLES = 64
+TABLE_FRAMES = (4096, 65536)
+SEGMENT_KEYS = 4096
 
 
 def arguments():
@@ -353,19 +354,30 @@ class Served(Study):
                       self.load(*stored, "-o", word, *self.drawn(frame), hits=1)[0], "p50", "p99")
 
     def tables(self):
-        """Gets of several tables: a frame for one of them, and a frame by segments for all."""
-        together = TABLES * TABLE_FRAME
-        keys = max(1, self.options.slots // 2 // (TABLES * together)) * TABLES * together
-        base = ("-n", keys, "--tables", TABLES, "--no-found")
-        with self.start("sherwoodd", "--key-bits", "64", "--capacity", str(self.options.slots // TABLES), "--max-capacity",
-                        str(self.options.slots)) as daemon:
-            def gets(operation, frame, *flags):
-                phase = self.load(daemon.unix(), *base, *self.shape(frame), "-o", "get", *flags, *self.timed(), hits=1)[0]
-                self.note(Row(operation, 128, None, frame, "sherwood", "tables_served"), phase, "p50", "p99")
+        """Gets and sets of several tables by frames for one of them, and gets by segments of all, beside one table that
+        has as many keys and slots."""
+        together = TABLES * SEGMENT_KEYS
+        multiple = TABLES * max(together, *TABLE_FRAMES)
+        keys = max(1, self.options.slots // 2 // multiple) * multiple
+        kinds = [(f"{operation}_by_tables", frame, ("-o", operation)) for operation in ("get", "set") for frame in TABLE_FRAMES]
+        kinds.append(("get_by_segments", together, ("-o", "get", "--segments")))
+        one, several = {}, {}
 
-            self.load(daemon.unix(), *base, *self.shape(TABLE_FRAME), "-o", "set")
-            self.repeated(f"{TABLES} tables", [("one table a frame", lambda: gets("get_by_tables", TABLE_FRAME)),
-                                               ("segments", lambda: gets("get_by_segments", together, "--segments"))])
+        def run(rates, tables):
+            with self.start("sherwoodd", "--key-bits", "64", "--tables-max", str(TABLES + 1), "--capacity",
+                            str(self.options.slots // tables), "--max-capacity", str(self.options.slots)) as daemon:
+                base = (daemon.unix(), "-n", keys, "--no-found", *(("--tables", tables) if tables > 1 else ()))
+                self.load(*base, *self.shape(TABLE_FRAMES[-1]), "-o", "set")
+                for name, frame, words in kinds:
+                    words = [word for word in words if tables > 1 or word != "--segments"]
+                    phase = self.load(*base, *self.shape(frame), *words, *self.drawn(frame), hits=1)[0]
+                    row = Row(name if tables > 1 else f"{name}_one", 128, None, frame, "sherwood", "tables_served")
+                    self.note(row, phase, "p50", "p99")
+                    rates[name, frame] = phase[RATE]
+                    if tables > 1:
+                        self.results.add(self.repetition, row, "ratio_to_one", phase[RATE] / one[name, frame], "")
+
+        self.repeated("tables", [("one table", lambda: run(one, 1)), (f"{TABLES} tables", lambda: run(several, TABLES))])
 
     # --- what is written -------------------------------------------------------------------------
 

@@ -227,7 +227,7 @@ Test(options, several_tables_refuse_what_would_not_fill_their_frames)
         {"--tables 2 --protocol resp", "--tables needs bulk frames"},
         {"--tables 2 --cluster", "--tables needs bulk frames"},
         {"--tables 2 --ycsb b", "leave out --mix"},
-        {"--tables 2 -o get --seconds 1 --frames-prefilled 4", "leave out --mix"},
+        {"--tables 2 -o get --frames-prefilled all", "leave out --mix"},
         {"--tables 2 -o get --seconds 1 --frame-min 4", "leave out --mix"},
         {"--tables 3 -n 4Ki -f 1Ki", "make --keys a multiple"},
         {"--tables 2 -n 4Ki -f 1Ki --segments", "use --no-found"},

@@ -29,6 +29,53 @@ static uint64_t *all_keys(const struct sw_load_workload *workload)
     return keys;
 }
 
+/* Asserts that the keys from `first` on are of table t. */
+static void of_table(const struct sw_load_workload *workload, uint32_t tables, uint32_t t,
+                     const uint64_t *keys, uint32_t count)
+{
+    const struct sw_load_workload own = sw_load_workload_of_table(workload, tables, t);
+    for (uint32_t k = 0; k < count; k++) {
+        uint64_t i = 0;
+        while (i < own.keys && sw_load_key(&own, i) != keys[k]) {
+            i++;
+        }
+        cr_assert_lt(i, own.keys, "key %u is not of table %u", k, t);
+    }
+}
+
+Test(prefill, frames_of_several_tables)
+{
+    enum { TABLES = 4, EACH = 25 };
+    const struct sw_load_workload workload = {
+        .seed = 3, .keys = 400, .key_bytes = 8, .value_bytes = 8};
+    for (int i = 0; i < 4; i++) {
+        struct sw_load_distribution distribution;
+        struct sw_load_prefill prefill;
+        const struct sw_load_prefill_plan plan = {.workload = &workload,
+                                                  .distribution = &distribution,
+                                                  .random = 77,
+                                                  .frames = 2 * TABLES,
+                                                  .frame = TABLES * EACH,
+                                                  .frame_min = TABLES * EACH,
+                                                  .tables = TABLES,
+                                                  .by_segments = i / 2};
+        sw_load_distribution_init(&distribution, i % 2 ? SW_LOAD_UNIFORM : SW_LOAD_SEQUENTIAL, 0,
+                                  workload.keys / TABLES);
+        cr_assert(sw_load_prefill_init(&prefill, &plan));
+        for (uint32_t f = 0; f < plan.frames; f++) {
+            const struct sw_load_prefilled *frame = sw_load_prefill_take(&prefill);
+            const uint64_t *keys = frame->keys;
+            cr_assert_eq(frame->table, plan.by_segments ? 0 : f % TABLES);
+            cr_assert_eq(sw_load_count_wrong(&workload, keys, frame->values, plan.frame), 0);
+            for (uint32_t t = 0; t < TABLES; t++) {
+                of_table(&workload, TABLES, plan.by_segments ? t : frame->table, keys + t * EACH,
+                         EACH);
+            }
+        }
+        sw_load_prefill_fini(&prefill);
+    }
+}
+
 Test(prefill, keys_of_the_run_with_their_values)
 {
     static const enum sw_load_distribution_kind kinds[] = {SW_LOAD_UNIFORM, SW_LOAD_ZIPF,
