@@ -34,7 +34,9 @@ const char *sw_cache_policy_name(enum sw_cache_policy policy)
 
 uint32_t sw_config_value_bytes(const struct sw_table_config *config)
 {
-    return config->value_bytes != 0 ? config->value_bytes : config->slot_bits / 16;
+    return config->is_set             ? 0
+           : config->value_bytes != 0 ? config->value_bytes
+                                      : config->slot_bits / 16;
 }
 
 int sw_config_own(const struct sw_table_config *config, const char *engine, uint32_t fields,
@@ -61,6 +63,7 @@ int sw_config_own(const struct sw_table_config *config, const char *engine, uint
         {SW_FIELD_ROWS_IN, config->rows_in != SW_ROWS_IN_GPU || config->rows_gpu_bytes != 0,
          "a place for rows"},
         {SW_FIELD_KEY_STRINGS, config->key_text_bytes != 0, "texts of keys"},
+        {SW_FIELD_SET, config->is_set, "keys without values"},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i].set && (fields & all[i].field) == 0) {

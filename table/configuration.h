@@ -85,6 +85,8 @@ struct sw_table_config {
     enum sw_backend_kind backend;
     enum sw_engine engine;
     uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */
+    bool is_set;                 /* Robin Hood: entries are keys without values, and slots have half
+                                    of slot_bits. Values of batches have 0 bytes */
     uint64_t capacity_slots;     /* rounded up to whole buckets; at least 1 bucket */
     uint64_t max_capacity_slots; /* a table that would refuse a write first grows, at most to this
                                     capacity; a cache grows before more than half of its slots might

@@ -26,4 +26,6 @@
 #undef SW_WIDTH_ONES
 #undef SW_WIDTH_SUFFIX
 #undef SW_WIDTH_NAMED
+#ifndef SW_WIDTH_MORE /* each_format.inl */
 #undef SW_WIDTH_BODY
+#endif

@@ -11,6 +11,7 @@
 #include "table/cuckoo/cuckoo_backend.h"
 #include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/robin_hood_backend.h"
+#include "table/robin_hood/set_backend.h"
 
 static const struct sw_engine_parts *const engines[] = {
     [SW_ENGINE_ROBIN_HOOD] = &sw_robin_hood_engine,
@@ -32,13 +33,15 @@ static int refuse_engine(char *reason, size_t reason_size)
     return sw_config_refuse(reason, reason_size, "the engine must be %s", names);
 }
 
-/* Robin Hood has three sets of parts: for values that are integers, for rows and for ids. */
+/* Robin Hood has four lists of parts: for values that are integers, for rows, for ids, and for keys
+ * without values. */
 static const struct sw_engine_parts *parts_of(const struct sw_table_config *config)
 {
     const bool is_robin_hood = config->engine == SW_ENGINE_ROBIN_HOOD;
-    return is_robin_hood && config->value_bytes != 0 ? &sw_robin_hood_rows_engine
-           : is_robin_hood && config->rows_max != 0  ? &sw_robin_hood_ids_engine
-                                                     : engines[config->engine];
+    return is_robin_hood && config->is_set             ? &sw_robin_hood_set_engine
+           : is_robin_hood && config->value_bytes != 0 ? &sw_robin_hood_rows_engine
+           : is_robin_hood && config->rows_max != 0    ? &sw_robin_hood_ids_engine
+                                                       : engines[config->engine];
 }
 
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,

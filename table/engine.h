@@ -29,7 +29,8 @@ enum sw_engine_field {
     SW_FIELD_CACHE_POLICY = 1 << 9,
     SW_FIELD_ROWS_MAX = 1 << 10,
     SW_FIELD_ROWS_IN = 1 << 11,
-    SW_FIELD_KEY_STRINGS = 1 << 12
+    SW_FIELD_KEY_STRINGS = 1 << 12,
+    SW_FIELD_SET = 1 << 13
 };
 
 struct sw_engine_parts {

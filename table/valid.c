@@ -139,12 +139,12 @@ static bool found_is_valid(const struct sw_table *table, const struct sw_batch *
            (table->backend->importing != NULL && sw_batch_only_reads(batch));
 }
 
-/* Returns whether the table chooses all values that a batch of these operations writes: a table of
- * ids does for FIND_OR_INSERT. */
-static bool chooses_values(const struct sw_table *table, uint64_t seen)
+/* Returns whether the batch needs no operands: a key set has no values, and a table of ids chooses
+ * them for FIND_OR_INSERT. */
+static bool needs_no_values(const struct sw_table *table, uint64_t seen)
 {
-    return table->config.engine == SW_ENGINE_ROBIN_HOOD &&
-           (seen & ~WITHOUT_OPERANDS) == SW_OPS_ONE(SW_FIND_OR_INSERT);
+    return table->config.is_set || (table->config.engine == SW_ENGINE_ROBIN_HOOD &&
+                                    (seen & ~WITHOUT_OPERANDS) == SW_OPS_ONE(SW_FIND_OR_INSERT));
 }
 
 static int check_operations(const struct sw_table *table, struct sw_batch *batch)
@@ -154,7 +154,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
     }
     uint64_t seen = operations_of(batch);
     bool upserts = (seen & ~WITHOUT_OPERANDS) != 0 && batch->count > 0;
-    if (seen == 0 || (upserts && batch->values == NULL && !chooses_values(table, seen))) {
+    if (seen == 0 || (upserts && batch->values == NULL && !needs_no_values(table, seen))) {
         return SW_E_INVALID;
     }
     if (upserts && table->config.engine == SW_ENGINE_ROBIN_HOOD && table->config.stash_slots == 0 &&
@@ -189,7 +189,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
 static int check_scan(const struct sw_table *table, const struct sw_batch *batch)
 {
     bool valid = batch->count > 0 && batch->count <= table->config.batch_ops_max &&
-                 batch->scan.keys != NULL && batch->scan.values != NULL;
+                 batch->scan.keys != NULL && (batch->scan.values != NULL || table->config.is_set);
     if (!has_scores(table)) {
         valid = valid && batch->scan.scores == NULL && !batch->scan.by_score;
     }

@@ -46,10 +46,42 @@ static void gather_128(const struct sw_image_slots *kind, const uint64_t *words,
     *at = slot;
 }
 
+static void gather_set_64(const struct sw_image_slots *kind, const uint32_t *words, uint64_t count,
+                          uint64_t *at, struct sw_image_columns *columns)
+{
+    uint32_t *keys = columns->keys;
+    uint64_t slot = *at;
+    uint32_t to = columns->count;
+    for (; slot < count && to < columns->room; slot++) {
+        keys[to] = sw_unmix_32(words[slot], kind->seed);
+        to += words[slot] != UINT32_MAX;
+    }
+    columns->count = to;
+    *at = slot;
+}
+
+static void gather_set_128(const struct sw_image_slots *kind, const uint64_t *words, uint64_t count,
+                           uint64_t *at, struct sw_image_columns *columns)
+{
+    uint64_t *keys = columns->keys;
+    uint64_t slot = *at;
+    uint32_t to = columns->count;
+    for (; slot < count && to < columns->room; slot++) {
+        keys[to] = sw_unmix_64(words[slot], kind->seed);
+        to += words[slot] != UINT64_MAX;
+    }
+    columns->count = to;
+    *at = slot;
+}
+
 void sw_image_gather(const struct sw_image_slots *kind, const void *slots, uint64_t count,
                      uint64_t *at, struct sw_image_columns *columns)
 {
-    if (kind->slot_bits == 64) {
+    if (kind->is_set && kind->slot_bits == 64) {
+        gather_set_64(kind, slots, count, at, columns);
+    } else if (kind->is_set) {
+        gather_set_128(kind, slots, count, at, columns);
+    } else if (kind->slot_bits == 64) {
         gather_64(kind, slots, count, at, columns);
     } else {
         gather_128(kind, slots, count, at, columns);
@@ -59,14 +91,21 @@ void sw_image_gather(const struct sw_image_slots *kind, const void *slots, uint6
 void sw_image_add_side(const struct sw_image_slots *kind, uint64_t value,
                        struct sw_image_columns *columns)
 {
+    const uint32_t at = columns->count++;
     if (kind->slot_bits == 64) {
-        uint32_t key = kind->mixed ? sw_unmix_32(UINT32_MAX, kind->seed) : UINT32_MAX;
-        ((uint32_t *)columns->keys)[columns->count] = key;
-        ((uint32_t *)columns->values)[columns->count++] = (uint32_t)value;
+        ((uint32_t *)columns->keys)[at] =
+            kind->mixed ? sw_unmix_32(UINT32_MAX, kind->seed) : UINT32_MAX;
     } else {
-        uint64_t key = kind->mixed ? sw_unmix_64(UINT64_MAX, kind->seed) : UINT64_MAX;
-        ((uint64_t *)columns->keys)[columns->count] = key;
-        ((uint64_t *)columns->values)[columns->count++] = value;
+        ((uint64_t *)columns->keys)[at] =
+            kind->mixed ? sw_unmix_64(UINT64_MAX, kind->seed) : UINT64_MAX;
+    }
+    if (kind->is_set) {
+        return;
+    }
+    if (kind->slot_bits == 64) {
+        ((uint32_t *)columns->values)[at] = (uint32_t)value;
+    } else {
+        ((uint64_t *)columns->values)[at] = value;
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.h - images of integer tables: their arrays as they were at one instant, and the entries
- * found in them. The slots of Robin Hood tables and the cells of cuckoo tables have the same
- * layout.
+ * image.h - images of integer tables and key sets: their arrays as they were at one instant, and
+ * the entries found in them. The slots of Robin Hood tables and the cells of cuckoo tables have the
+ * same layout.
  *
  * Threads: one thread at a time uses an image.
  */
@@ -18,6 +18,7 @@ extern "C" {
 /* Format of the slots. */
 struct sw_image_slots {
     uint32_t slot_bits; /* 64 or 128 */
+    bool is_set;        /* slots hold keys alone, in half of these bits; there are no values */
     bool mixed;         /* keys are mixed with `seed` */
     uint64_t seed;
 };

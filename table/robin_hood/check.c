@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * check.c - checks the invariants, for both widths.
+ * check.c - checks the invariants, for all formats.
  */
 #include "table/robin_hood/check.h"
 
@@ -27,9 +27,9 @@ __attribute__((format(printf, 2, 3))) static int report(struct text *text, const
 }
 
 #define SW_WIDTH_BODY "table/robin_hood/check.inl"
-#include "table/each_width.inl"
+#include "table/each_format.inl"
 
-int sw_check_slots(uint32_t slot_bits, const struct sw_geometry *geometry,
+int sw_check_slots(uint32_t format, const struct sw_geometry *geometry,
                    const struct sw_state *state, const void *slots, char *violation,
                    size_t violation_size)
 {
@@ -37,5 +37,5 @@ int sw_check_slots(uint32_t slot_bits, const struct sw_geometry *geometry,
     if (violation != NULL && violation_size > 0) {
         violation[0] = '\0';
     }
-    return SW_BY_WIDTH(slot_bits, sw_check, geometry, state, slots, &text);
+    return SW_BY_FORMAT(format, sw_check, geometry, state, slots, &text);
 }

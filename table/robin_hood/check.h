@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-/* Scans the slots (main array, then stash) and compares their number with the state. Returns SW_OK,
- * or SW_E_INVALID with the first violation as text. */
-int sw_check_slots(uint32_t slot_bits, const struct sw_geometry *geometry,
+/* Scans the slots (main array, then stash), which have a format of widths.h, and compares their
+ * number with the state. Returns SW_OK, or SW_E_INVALID with the first violation as text. */
+int sw_check_slots(uint32_t format, const struct sw_geometry *geometry,
                    const struct sw_state *state, const void *slots, char *violation,
                    size_t violation_size);
 

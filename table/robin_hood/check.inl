@@ -55,9 +55,9 @@ static int RH(audit_bucket)(struct RH(audit) * audit, uint64_t b, struct text *t
             continue;
         }
         if (held[i].m == RH_EMPTY) {
-            if (held[i].value != RH_EMPTY) {
+            if (!RH(slot_same)(held[i], RH(slot_empty)())) {
                 return report(text, "I5: %s bucket %llu slot %d is EMPTY with a value of %llx",
-                              audit->array, ULL(b), i, ULL(held[i].value));
+                              audit->array, ULL(b), i, ULL(RH(slot_value)(held[i])));
             }
             continue;
         }

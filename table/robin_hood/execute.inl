@@ -112,7 +112,7 @@ SW_HD static inline void RH(locate_left_over)(const struct RH(work) * work, RH_W
             place->slot = &work->leftovers[k];
             place->found = true;
             place->left_over = true;
-            place->value = work->leftovers[k].value;
+            place->value = RH(slot_value)(work->leftovers[k]);
             return;
         }
     }
@@ -126,11 +126,8 @@ SW_HD static inline void RH(write_at)(const struct RH(table) * table,
         table->state->side_value = value;
         return;
     }
-    struct RH(slot) entry;
-    entry.m = m;
-    entry.value = value;
     SW_KEEP(&table->main, place->slot); /* the stash has the same guard; leftovers have no guard */
-    RH(slot_store)(place->slot, entry);
+    RH(slot_store)(place->slot, RH(slot_of)(m, value));
 }
 
 /* Removes a present key. The thread runs exclusively. */
@@ -156,15 +153,13 @@ SW_HD static inline void RH(remove)(const struct RH(table) * table, struct RH(wo
 SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(work) * work,
                                     RH_WORD m, RH_WORD value, uint64_t *probes)
 {
-    struct RH(slot) carried;
     table->state->occupied++;
     if (m == RH_EMPTY) {
         table->state->side_present = 1;
         table->state->side_value = value;
         return;
     }
-    carried.m = m;
-    carried.value = value;
+    struct RH(slot) carried = RH(slot_of)(m, value);
     if (RH(insert_absent)(&table->main, &carried, probes)) {
         return;
     }

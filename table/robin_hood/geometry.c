@@ -10,6 +10,7 @@
 #include "table/config.h"
 #include "table/robin_hood/robin_hood_backend.h"
 #include "table/robin_hood/rows.h"
+#include "table/widths.h"
 
 /* Maximum number of home buckets of a table of 32-bit keys: it never has more entries than there
  * are keys. */
@@ -211,7 +212,8 @@ int sw_geometry_compute(const struct sw_table_config *config, struct sw_geometry
     geometry->slots_total =
         (geometry->buckets_total + geometry->stash_buckets_total) * SW_BUCKET_SLOTS;
     /* at most 2^56 + 2^34 slots and twice that of stash, 16 bytes each: below 2^63 */
-    geometry->bytes_total = geometry->slots_total * (config->slot_bits / 8);
+    geometry->bytes_total =
+        geometry->slots_total * sw_format_slot_bytes(sw_format(config->slot_bits, config->is_set));
     return SW_OK;
 }
 

@@ -97,7 +97,7 @@ SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], R
     bool larger = false;
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         if (held[i].m == m) {
-            *value = held[i].value;
+            *value = RH(slot_value)(held[i]);
             return i;
         }
         larger |= held[i].m > m;
@@ -112,7 +112,7 @@ SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], R
     SW_UNROLL_BUCKET
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         at = held[i].m == m ? i : at;
-        held_value = held[i].m == m ? held[i].value : held_value;
+        held_value = held[i].m == m ? RH(slot_value)(held[i]) : held_value;
         top = held[i].m > top ? held[i].m : top;
     }
     *value = held_value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * robin_hood_backend.c - the Robin Hood table engines: integers, rows and ids.
+ * robin_hood_backend.c - the Robin Hood table engines: integers, rows, ids and key sets.
  */
 #include "table/robin_hood/robin_hood_backend.h"
 
@@ -8,6 +8,7 @@
 #include "table/robin_hood/cpu/ids.h"
 #include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/rows.h"
+#include "table/robin_hood/set_backend.h"
 
 static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
@@ -34,6 +35,19 @@ const struct sw_engine_parts sw_robin_hood_engine = {
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* A table that hands no entry back needs a stash. */
+static bool stash_is_valid(const struct sw_table_config *config, const char *what, char *reason,
+                           size_t reason_size)
+{
+    const bool valid = config->stash_slots > 0 && config->max_load <= 1.0;
+    if (!valid) {
+        (void)sw_config_refuse(reason, reason_size,
+                               "a table with %s must have a stash and a maximum load of at most 1",
+                               what);
+    }
+    return valid;
+}
+
 /* Checks the limits that rows and ids share; `what` names the two. */
 static bool numbers_are_valid(const struct sw_table_config *config, const char *what, char *reason,
                               size_t reason_size)
@@ -45,13 +59,7 @@ static bool numbers_are_valid(const struct sw_table_config *config, const char *
             (unsigned long long)config->rows_max);
         return false;
     }
-    if (config->stash_slots == 0 || config->max_load > 1.0) {
-        (void)sw_config_refuse(reason, reason_size,
-                               "a table with %s must have a stash and a maximum load of at most 1",
-                               what);
-        return false;
-    }
-    return true;
+    return stash_is_valid(config, what, reason, reason_size);
 }
 
 static int rows_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
@@ -131,5 +139,28 @@ const struct sw_engine_parts sw_robin_hood_ids_engine = {
     .valid = ids_valid,
     .bytes = ids_bytes,
     .cpu = &sw_robin_hood_ids_backend_cpu,
+    .cuda = no_cuda,
+};
+
+/* --- key sets --------------------------------------------------------------------------------- */
+
+static int set_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    if (config->backend == SW_BACKEND_CUDA) {
+        return sw_config_refuse(
+            reason, reason_size,
+            "a table of keys without values must be in host memory: use the backend cpu");
+    }
+    return stash_is_valid(config, "keys without values", reason, reason_size)
+               ? valid(config, reason, reason_size)
+               : SW_E_INVALID;
+}
+
+const struct sw_engine_parts sw_robin_hood_set_engine = {
+    .name = "robin_hood",
+    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_SET,
+    .valid = set_valid,
+    .bytes = bytes,
+    .cpu = &sw_robin_hood_set_backend_cpu,
     .cuda = no_cuda,
 };

@@ -27,7 +27,8 @@ const struct sw_backend *sw_robin_hood_rows_backend_cuda(void);
  * SW_SCAN_WINDOW buckets a call, or the rest of the array. A window may have 0 buckets only if its
  * array has no entries (the stash at stash_occupied 0). Returns false, with the batch unchanged, if
  * the windows end before the cursor could move (a run of full buckets longer than a window). Then
- * double the windows and call again. Without scan.values it returns only keys. */
+ * double the windows and call again. Without scan.values it returns only keys. `format`:
+ * widths.h. */
 #define SW_SCAN_WINDOW 16384
 struct sw_scan_window {
     const void *slots; /* host-readable; NULL if buckets is 0 */
@@ -39,7 +40,7 @@ struct sw_scan_shape {
     uint64_t buckets, buckets_total; /* of the main array, without and with its tail */
     uint64_t stash_buckets, stash_buckets_total;
 };
-bool sw_scan_collect(uint32_t slot_bits, const struct sw_scan_shape *shape,
+bool sw_scan_collect(uint32_t format, const struct sw_scan_shape *shape,
                      const struct sw_state *state, const struct sw_scan_window *main,
                      const struct sw_scan_window *stash, struct sw_batch *batch);
 

@@ -5,11 +5,11 @@
 #include "table/robin_hood/robin_hood_backend.h"
 
 #define SW_WIDTH_BODY "table/robin_hood/scan.inl"
-#include "table/each_width.inl"
+#include "table/each_format.inl"
 
-bool sw_scan_collect(uint32_t slot_bits, const struct sw_scan_shape *shape,
+bool sw_scan_collect(uint32_t format, const struct sw_scan_shape *shape,
                      const struct sw_state *state, const struct sw_scan_window *main,
                      const struct sw_scan_window *stash, struct sw_batch *batch)
 {
-    return SW_BY_WIDTH(slot_bits, sw_collect, shape, state, main, stash, batch);
+    return SW_BY_FORMAT(format, sw_collect, shape, state, main, stash, batch);
 }

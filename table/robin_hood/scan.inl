@@ -100,7 +100,7 @@ static bool RH(collect)(const struct sw_scan_shape *shape, const struct sw_state
         .stash = {.buckets = shape->stash_buckets, .buckets_total = shape->stash_buckets_total},
         .seed = shape->seed};
     RH_WORD *keys = batch->scan.keys;
-    RH_WORD *values = batch->scan.values;
+    RH_WORD *values = RH(values_of)(batch->scan.values);
     uint32_t count = 0;
     if (batch->scan.cursor > RH_EMPTY) {
         batch->scan.got = 0;
@@ -129,7 +129,7 @@ static bool RH(collect)(const struct sw_scan_shape *shape, const struct sw_state
         struct RH(slot) entry = from->held[from->at++];
         keys[count] = RH(unmix)(&table, entry.m);
         if (values != NULL) {
-            values[count] = entry.value;
+            values[count] = RH(slot_value)(entry);
         }
         count++;
         cursor = entry.m + 1;

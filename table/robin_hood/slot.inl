@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * slot.inl - one slot and its accessors: load, store, compare-and-swap. Included by robin_hood.h
- * once per width.
+ * once per width. set_slot.inl has the slots of key sets, with the
+ * same functions.
  *
  *   | bytes (64-bit slot) | bytes (128-bit slot) | field                                      |
  *   | 0..3                | 0..7                 | value                                      |
@@ -24,17 +25,39 @@ struct RH(slot) {
 };
 static_assert(sizeof(struct RH(slot)) == 2 * sizeof(RH_WORD), "one slot, one compare-and-swap");
 
+SW_HD static inline struct RH(slot) RH(slot_of)(RH_WORD m, RH_WORD value)
+{
+    struct RH(slot) slot;
+    slot.value = value;
+    slot.m = m;
+    return slot;
+}
+
+SW_HD static inline RH_WORD RH(slot_value)(struct RH(slot) slot)
+{
+    return slot.value;
+}
+
 SW_HD static inline struct RH(slot) RH(slot_empty)(void)
 {
-    struct RH(slot) empty;
-    empty.value = RH_EMPTY;
-    empty.m = RH_EMPTY;
-    return empty;
+    return RH(slot_of)(RH_EMPTY, RH_EMPTY);
 }
 
 SW_HD static inline bool RH(slot_same)(struct RH(slot) a, struct RH(slot) b)
 {
     return a.m == b.m && a.value == b.value;
+}
+
+/* Returns element i of an array of values. */
+SW_HD static inline RH_WORD RH(value_at)(const RH_WORD *values, uint64_t i)
+{
+    return values[i];
+}
+
+/* Returns an array of values of a batch, as it is. */
+SW_HD static inline void *RH(values_of)(const void *values)
+{
+    return (void *)(uintptr_t)values;
 }
 
 /* A relaxed load, in any phase. */

@@ -58,32 +58,28 @@ void sw_cpu_arrays_empty(struct sw_cpu *cpu, const struct sw_geometry *geometry,
     }
 }
 
+#define RH_FIELD SW_WIDTH_SUFFIX
+#define SW_WIDTH_BODY "table/robin_hood/cpu/arrays.inl"
+#include "table/each_format.inl"
+
 union sw_cpu_table sw_cpu_arrays_table(const struct sw_cpu *cpu, const struct sw_geometry *geometry,
                                        void *slots, struct sw_state *state)
 {
-    union sw_cpu_table table;
-    uint64_t main_slots = geometry->buckets_total * SW_BUCKET_SLOTS;
-    bool stash = geometry->stash_buckets > 0;
-    if (cpu->config.slot_bits == 64) {
-        struct sw_slot_s64 *first = slots;
-        table.s64 = (struct sw_table_s64){
-            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL, 0},
-            {stash ? first + main_slots : NULL, geometry->stash_buckets,
-             geometry->stash_buckets_total, geometry->stash_buckets_total, NULL, 0},
-            state,
-            geometry->occupied_max,
-            geometry->stash_max,
-            cpu->config.seed};
-    } else {
-        struct sw_slot_s128 *first = slots;
-        table.s128 = (struct sw_table_s128){
-            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL, 0},
-            {stash ? first + main_slots : NULL, geometry->stash_buckets,
-             geometry->stash_buckets_total, geometry->stash_buckets_total, NULL, 0},
-            state,
-            geometry->occupied_max,
-            geometry->stash_max,
-            cpu->config.seed};
-    }
-    return table;
+    return SW_BY_FORMAT(sw_cpu_format(cpu), sw_arrays_table, cpu, geometry, slots, state);
+}
+
+bool sw_cpu_arrays_rebuild(const struct sw_cpu *cpu, const union sw_cpu_table *to,
+                           uint64_t stash_limit)
+{
+    return SW_BY_FORMAT(sw_cpu_format(cpu), sw_arrays_rebuild, &cpu->table, to, stash_limit);
+}
+
+void sw_cpu_arrays_guard(struct sw_cpu *cpu, struct sw_cow_guard *guard)
+{
+    SW_BY_FORMAT(sw_cpu_format(cpu), sw_arrays_guard, &cpu->table, guard);
+}
+
+void sw_cpu_arrays_home(const struct sw_cpu *cpu, uint64_t m, uint64_t *main, uint64_t *stash)
+{
+    SW_BY_FORMAT(sw_cpu_format(cpu), sw_arrays_home, &cpu->table, m, main, stash);
 }

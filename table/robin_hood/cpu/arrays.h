@@ -22,4 +22,14 @@ void sw_cpu_arrays_empty(struct sw_cpu *cpu, const struct sw_geometry *geometry,
 union sw_cpu_table sw_cpu_arrays_table(const struct sw_cpu *cpu, const struct sw_geometry *geometry,
                                        void *slots, struct sw_state *state);
 
+/* rebuild.inl: moves the entries of the table to `to`. */
+bool sw_cpu_arrays_rebuild(const struct sw_cpu *cpu, const union sw_cpu_table *to,
+                           uint64_t stash_limit);
+
+/* Sets the guard of both arrays; NULL: none. */
+void sw_cpu_arrays_guard(struct sw_cpu *cpu, struct sw_cow_guard *guard);
+
+/* Sets the home buckets of m, which may be larger than every mixed key, in both arrays. */
+void sw_cpu_arrays_home(const struct sw_cpu *cpu, uint64_t m, uint64_t *main, uint64_t *stash);
+
 #endif

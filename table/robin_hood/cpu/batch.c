@@ -12,6 +12,7 @@
 #include "table/robin_hood/cpu/id_writes.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/rows.h"
+#include "table/robin_hood/cpu/sets.h"
 
 static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
 {
@@ -135,6 +136,34 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
     if (!others || mix.deletes || !sw_cpu_write_combined(cpu, batch, write_alone)) {
         batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
         write_batch(cpu, batch, &mix);
+        sw_phase_lock_leave_write(&cpu->lock);
+    }
+    sw_cpu_end_write(cpu);
+}
+
+/* --- key sets --------------------------------------------------------------------------------- */
+
+static void write_set_alone(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const struct sw_cpu_mix mix = mix_of(batch);
+    sw_cpu_borrow_scratch(cpu);
+    sw_run_set_writes(cpu, batch, &mix);
+    sw_cpu_return_scratch(cpu);
+}
+
+void sw_cpu_run_set_operations(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const struct sw_cpu_mix mix = mix_of(batch);
+    if (!mix.writes) {
+        sw_phase_lock_enter_read(&cpu->lock);
+        sw_run_set_reads(cpu, batch);
+        sw_phase_lock_leave_read(&cpu->lock);
+        return;
+    }
+    const bool others = sw_cpu_begin_write(cpu);
+    if (!others || mix.deletes || !sw_cpu_write_combined(cpu, batch, write_set_alone)) {
+        batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+        write_set_alone(cpu, batch);
         sw_phase_lock_leave_write(&cpu->lock);
     }
     sw_cpu_end_write(cpu);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch.inl - carries out one batch of operations. Included by batch.c once per width.
+ * batch.inl - carries out one batch of operations. Included by batch.c once per width, and by
+ * sets.c.
  */
 
 static struct RH(work) RH(work_of)(const struct sw_batch *batch)
@@ -9,9 +10,9 @@ static struct RH(work) RH(work_of)(const struct sw_batch *batch)
                             .op = batch->op,
                             .count = batch->count,
                             .keys = batch->keys,
-                            .values = batch->values,
+                            .values = RH(values_of)(batch->values),
                             .expected = batch->expected,
-                            .previous = batch->previous,
+                            .previous = RH(values_of)(batch->previous),
                             .found = batch->found,
                             .group_count = batch->group_count > 0 ? batch->group_count : 1,
                             .group_ends = batch->group_ends,
@@ -39,7 +40,7 @@ static void RH(hand_back)(const struct RH(table) * table, const struct RH(work) 
     RH_WORD *values = batch->leftover_values;
     for (uint32_t k = 0; k < work->leftover_count; k++) {
         keys[k] = RH(unmix)(table, work->leftovers[k].m);
-        values[k] = work->leftovers[k].value;
+        values[k] = RH(slot_value)(work->leftovers[k]);
     }
     batch->leftover_count = work->leftover_count;
 }
@@ -94,7 +95,7 @@ static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const str
 }
 
 /* Copies the keys to the scratch, since others may change them. */
-static void RH(load_keys)(const struct sw_cpu *cpu, const struct sw_batch *batch)
+static inline void RH(load_keys)(const struct sw_cpu *cpu, const struct sw_batch *batch)
 {
     RH_WORD *keys = cpu->scratch.keys;
     for (uint32_t i = 0; i < batch->count; i++) {

@@ -151,7 +151,7 @@ static void lead(struct sw_cpu *cpu, sw_cpu_write_alone *write_alone)
     }
     if (certain && combined->count > 0) {
         sw_cpu_borrow_scratch(cpu);
-        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_launch, cpu);
+        SW_BY_FORMAT(sw_cpu_format(cpu), sw_run_launch, cpu);
         sw_cpu_return_scratch(cpu);
     }
     sw_phase_lock_leave_write(&cpu->lock);
@@ -216,7 +216,7 @@ static void wait_for(struct sw_cpu *cpu, const struct sw_cpu_part *part,
 {
     while (!is_done(part)) {
         if (sw_cpu_launch_has_work(cpu)) {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_help_launch, cpu);
+            SW_BY_FORMAT(sw_cpu_format(cpu), sw_help_launch, cpu);
         } else if (!try_to_lead(cpu, part, write_alone)) {
             wait_for_work(cpu, part);
         }
@@ -267,8 +267,7 @@ bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
     if (!may_combine(cpu, batch) || !reserve(combined)) {
         return false;
     }
-    const uint64_t bytes =
-        cpu->config.slot_bits == 64 ? sw_part_bytes_s64(ops) : sw_part_bytes_s128(ops);
+    const uint64_t bytes = SW_BY_FORMAT(sw_cpu_format(cpu), sw_part_bytes, ops);
     const int core = sched_getcpu(); /* the same memory for the same core: it may be in its cache */
     struct sw_scratch_area *area =
         sw_scratch_try_borrow(&cpu->device->combined, core > 0 ? (uint32_t)core : 0, bytes);
@@ -278,11 +277,11 @@ bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
     }
     struct sw_cpu_part *part = area->memory;
     *part = (struct sw_cpu_part){.batch = batch};
-    SW_BY_WIDTH(cpu->config.slot_bits, sw_partition_part, cpu, part);
+    SW_BY_FORMAT(sw_cpu_format(cpu), sw_partition_part, cpu, part);
     append(combined, part);
     wait_for(cpu, part, write_alone);
     if (part->stage == SW_PART_LAUNCHED) {
-        SW_BY_WIDTH(cpu->config.slot_bits, sw_answer_part, part);
+        SW_BY_FORMAT(sw_cpu_format(cpu), sw_answer_part, part);
     }
     sw_scratch_return(&cpu->device->combined, area);
     return true;

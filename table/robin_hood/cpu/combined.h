@@ -74,21 +74,21 @@ typedef void sw_cpu_write_alone(struct sw_cpu *cpu, struct sw_batch *batch);
 bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
                            sw_cpu_write_alone *write_alone);
 
-/* parallel.c: the functions that know the width of slots. */
-uint64_t sw_part_bytes_s64(uint32_t operations);
-uint64_t sw_part_bytes_s128(uint32_t operations);
-/* Partitions the batch of a part that lies at the beginning of its area. In no phase. */
-void sw_partition_part_s64(const struct sw_cpu *cpu, struct sw_cpu_part *part);
-void sw_partition_part_s128(const struct sw_cpu *cpu, struct sw_cpu_part *part);
-/* Carries out the launch of cpu->combined. For the leader, in its write phase, with scratch. */
-void sw_run_launch_s64(struct sw_cpu *cpu);
-void sw_run_launch_s128(struct sw_cpu *cpu);
-/* Takes units of the current step, and carries them out, until other threads have the rest. */
-void sw_help_launch_s64(struct sw_cpu *cpu);
-void sw_help_launch_s128(struct sw_cpu *cpu);
-/* Writes the answers and counters of a part that was launched. In no phase. */
-void sw_answer_part_s64(struct sw_cpu_part *part);
-void sw_answer_part_s128(struct sw_cpu_part *part);
+/* parallel.c: the functions that know the format of slots.
+ *
+ * sw_partition_part partitions the batch of a part that lies at the beginning of its area. In no
+ * phase. sw_run_launch carries out the launch of cpu->combined: for the leader, in its write phase,
+ * with scratch. sw_help_launch takes units of the current step, and carries them out, until other
+ * threads have the rest. sw_answer_part writes the answers and counters of a part that was
+ * launched. In no phase. */
+#define SW_COMBINED(bits, word, suffix)                                                  \
+    uint64_t sw_part_bytes_##suffix(uint32_t operations);                                \
+    void sw_partition_part_##suffix(const struct sw_cpu *cpu, struct sw_cpu_part *part); \
+    void sw_run_launch_##suffix(struct sw_cpu *cpu);                                     \
+    void sw_help_launch_##suffix(struct sw_cpu *cpu);                                    \
+    void sw_answer_part_##suffix(struct sw_cpu_part *part);
+SW_FORMATS(SW_COMBINED)
+#undef SW_COMBINED
 
 /* Returns whether a step has units that no thread has taken. */
 static inline bool sw_cpu_launch_has_work(const struct sw_cpu *cpu)

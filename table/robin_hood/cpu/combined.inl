@@ -15,7 +15,7 @@ void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part)
 {
     const struct RH(table) seeded = {.seed = cpu->config.seed}; /* the table itself may change */
     const struct sw_batch *batch = part->batch;
-    const RH_WORD *keys = batch->keys, *values = batch->values;
+    const RH_WORD *keys = batch->keys, *values = RH(values_of)(batch->values);
     const uint64_t header = (sizeof(*part) + 63) / 64 * 64;
     struct RH(record) *records = (void *)((uint8_t *)part + header);
     RH_WORD *m = (void *)(records + ((uint64_t)batch->count + 63) / 64 * 64);
@@ -75,8 +75,9 @@ static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
     RH(gather_init)(&gather, job, partition);
     for (uint32_t k = 0; k < launch->count; k++) {
         const struct sw_batch *batch = launch->parts[k]->batch;
-        const struct RH(work)
-            work = {.op = batch->op, .expected = batch->expected, .previous = batch->previous};
+        const struct RH(work) work = {.op = batch->op,
+                                      .expected = batch->expected,
+                                      .previous = RH(values_of)(batch->previous)};
         const struct RH(run) run = RH(run_of)(launch, k, unit);
         struct sw_counters counters = {0};
         if (k == 0) {
@@ -173,7 +174,7 @@ void RH(answer_part)(struct sw_cpu_part *part)
     struct sw_op_counters *count = &batch->counters.by_class[sw_op_class_of(batch->op)];
     const size_t words = ((size_t)batch->count + 63) / 64;
     uint64_t *found = part->keys;
-    RH_WORD *previous = batch->previous;
+    RH_WORD *previous = RH(values_of)(batch->previous);
     uint64_t hits = 0;
     memset(found, 0, words * sizeof(*found));
     for (uint32_t r = 0; r < batch->count; r++) {

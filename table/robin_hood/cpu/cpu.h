@@ -25,6 +25,8 @@
 /* Prefetch distances, in operations: for home buckets, and for the buckets after them. */
 #define SW_CPU_AHEAD 16U
 #define SW_CPU_NEAR 6U
+/* Keys that are looked up, or updated, together: the bits of a word of `found`. */
+#define SW_CPU_BLOCK 64U
 
 /* Scratch of write batches, with room for batch_ops_max operations. A batch borrows the memory
  * (sw_cpu_borrow_scratch). */
@@ -43,8 +45,9 @@ struct sw_cpu_scratch {
 };
 
 union sw_cpu_table {
-    struct sw_table_s64 s64;
-    struct sw_table_s128 s128;
+#define SW_MEMBER(bits, word, suffix) struct sw_table_##suffix suffix;
+    SW_FORMATS(SW_MEMBER)
+#undef SW_MEMBER
 };
 
 /* The last attempt to grow, if it failed. */
@@ -113,6 +116,12 @@ struct sw_cpu {
     struct sw_backend_facts facts;
 };
 
+/* Returns the format of the slots (widths.h). */
+static inline uint32_t sw_cpu_format(const struct sw_cpu *cpu)
+{
+    return sw_format(cpu->config.slot_bits, cpu->config.is_set);
+}
+
 /* scratch.c. sw_cpu_reserve_scratch has the device keep memory for the scratch. Returns SW_OK or
  * SW_E_NOMEM. */
 SW_MUST_CHECK int sw_cpu_reserve_scratch(struct sw_cpu *cpu);
@@ -128,6 +137,9 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);
 /* Does the same for a table of ids. A batch of FIND_OR_INSERT whose keys are all present is a read:
  * it gets no write_sequence. */
 void sw_cpu_run_id_operations(struct sw_cpu *cpu, struct sw_batch *batch);
+
+/* Does the same for a key set. */
+void sw_cpu_run_set_operations(struct sw_cpu *cpu, struct sw_batch *batch);
 
 /* scan.c: scans the slots, in a read phase. */
 void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch);

@@ -23,6 +23,7 @@
 #include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/robin_hood_backend.h"
 #include "table/robin_hood/rows.h"
+#include "table/robin_hood/set_backend.h"
 
 /* Row numbers that a scan of a table with rows collects at a time. */
 #define SCAN_ROWS 256U
@@ -253,11 +254,20 @@ static int ids_submit(void *queue, struct sw_batch *batch)
     return cpu_submit(queue, batch);
 }
 
+static int set_submit(void *queue, struct sw_batch *batch)
+{
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        sw_cpu_run_set_operations(queue, batch);
+        return SW_OK;
+    }
+    return cpu_submit(queue, batch);
+}
+
 static int cpu_check(void *table, char *violation, size_t violation_size)
 {
     struct sw_cpu *cpu = table;
     sw_phase_lock_enter_read(&cpu->lock);
-    int status = sw_check_slots(cpu->config.slot_bits, &cpu->geometry, &cpu->state, cpu->slots,
+    int status = sw_check_slots(sw_cpu_format(cpu), &cpu->geometry, &cpu->state, cpu->slots,
                                 violation, violation_size);
     if (status == SW_OK && cpu->arena.rows != NULL) {
         status = sw_cpu_check_rows(cpu, violation, violation_size);
@@ -299,18 +309,21 @@ static uint64_t cpu_clock(const void *table)
 static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_restore_add,
                                               sw_cpu_restore_end};
 
-/* Members that tables of integers, of rows and of ids share. */
-#define MEMBERS                                                                                    \
-    .name = "cpu", .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP, .open = cpu_open,   \
-    .close = cpu_close, .facts = sw_cpu_facts, .io_alloc = sw_cpu_io_alloc,                        \
-    .io_free = sw_cpu_io_free, .queue_open = sw_cpu_queue_open, .queue_close = sw_cpu_queue_close, \
-    .poll = sw_cpu_poll, .check = cpu_check, .raw_copy = cpu_raw_copy,                             \
-    .image_read = sw_cpu_image_read, .image_drop = sw_cpu_image_drop,                              \
-    .set_sequence = cpu_set_sequence, .last_sequence = cpu_last_sequence, .clock = cpu_clock,      \
-    .suspend_expiry = sw_expiry_suspend, .restoring = &restoring
+/* Members that all tables share. */
+#define MEMBERS                                                                                 \
+    .name = "cpu", .open = cpu_open, .close = cpu_close, .facts = sw_cpu_facts,                 \
+    .io_alloc = sw_cpu_io_alloc, .io_free = sw_cpu_io_free, .queue_open = sw_cpu_queue_open,    \
+    .queue_close = sw_cpu_queue_close, .poll = sw_cpu_poll, .check = cpu_check,                 \
+    .raw_copy = cpu_raw_copy, .image_read = sw_cpu_image_read, .image_drop = sw_cpu_image_drop, \
+    .set_sequence = cpu_set_sequence, .last_sequence = cpu_last_sequence, .clock = cpu_clock,   \
+    .restoring = &restoring
+/* Members of tables whose entries may expire. */
+#define EXPIRING \
+    .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP, .suspend_expiry = sw_expiry_suspend
 
 const struct sw_backend sw_robin_hood_backend_cpu = {
     MEMBERS,
+    EXPIRING,
     .submit = cpu_submit,
     /* The terms of two sets may be alike: NOLINTNEXTLINE(misc-redundant-expression) */
     .operations = SW_BACKEND_ALL_OPERATIONS | SW_BACKEND_EXPIRES,
@@ -319,6 +332,7 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
 
 const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     MEMBERS,
+    EXPIRING,
     .submit = cpu_submit,
     /* NOLINTNEXTLINE(misc-redundant-expression) */
     .operations = SW_ROW_OPERATIONS | SW_BACKEND_EXPIRES,
@@ -326,7 +340,16 @@ const struct sw_backend sw_robin_hood_rows_backend_cpu = {
 
 const struct sw_backend sw_robin_hood_ids_backend_cpu = {
     MEMBERS,
+    EXPIRING,
     .submit = ids_submit,
     .operations = SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_FIND_OR_INSERT) |
                   SW_OPS_ONE(SW_DELETE) | SW_BACKEND_EXPIRES,
+};
+
+const struct sw_backend sw_robin_hood_set_backend_cpu = {
+    MEMBERS,
+    .batch_kinds = SW_BACKEND_ALL_KINDS,
+    .submit = set_submit,
+    .operations =
+        SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_SET_ABSENT) | SW_OPS_ONE(SW_DELETE),
 };

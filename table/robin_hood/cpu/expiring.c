@@ -10,8 +10,7 @@
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
 
-/* Reads run in blocks of one word of `found`; threads take chunks of blocks. */
-#define BLOCK 64U
+/* Threads take chunks of reads. */
 #define CHUNK 1024U
 
 struct expiring_reads {

@@ -12,7 +12,7 @@ static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batc
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const RH_WORD *keys = batch->keys;
     RH_WORD *previous = batch->previous;
-    RH_WORD loaded[BLOCK];
+    RH_WORD loaded[SW_CPU_BLOCK];
     uint64_t word = 0;
     for (uint32_t i = begin; i < end; i++) {
         loaded[i - begin] = SW_LOAD_ONCE(keys + i);
@@ -36,7 +36,7 @@ static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batc
         }
     }
     if (batch->found != NULL) {
-        batch->found[begin / BLOCK] = word;
+        batch->found[begin / SW_CPU_BLOCK] = word;
     }
     count->operations += end - begin;
     count->hits += (uint64_t)__builtin_popcountll(word);
@@ -57,8 +57,8 @@ static void RH(read_job)(void *context, uint32_t thread, uint32_t threads)
         if (begin >= end) {
             break;
         }
-        for (uint64_t at = begin; at < end; at += BLOCK) {
-            const uint64_t last = at + BLOCK < end ? at + BLOCK : end;
+        for (uint64_t at = begin; at < end; at += SW_CPU_BLOCK) {
+            const uint64_t last = at + SW_CPU_BLOCK < end ? at + SW_CPU_BLOCK : end;
             RH(read_block)(reads->cpu, reads->batch, (uint32_t)at, (uint32_t)last, &mine);
         }
     }

@@ -6,8 +6,5 @@
 
 #include "table/robin_hood/cpu/cpu.h"
 
-/* Keys that are looked up together: the bits of a word of `found`. */
-#define BLOCK 64U
-
 #define SW_WIDTH_BODY "table/robin_hood/cpu/get.inl"
 #include "table/each_width.inl"

@@ -10,9 +10,11 @@
 #include "table/robin_hood/robin_hood.h"
 
 /* Answers the reads [begin, end) of the work; begin is a multiple of 64. Counts only GETs. */
-void sw_get_range_s64(const struct sw_table_s64 *table, const struct sw_work_s64 *work,
-                      uint32_t begin, uint32_t end, struct sw_counters *counters);
-void sw_get_range_s128(const struct sw_table_s128 *table, const struct sw_work_s128 *work,
-                       uint32_t begin, uint32_t end, struct sw_counters *counters);
+#define SW_GET_RANGE(bits, word, suffix)                                                          \
+    void sw_get_range_##suffix(const struct sw_table_##suffix *table,                             \
+                               const struct sw_work_##suffix *work, uint32_t begin, uint32_t end, \
+                               struct sw_counters *counters);
+SW_FORMATS(SW_GET_RANGE)
+#undef SW_GET_RANGE
 
 #endif

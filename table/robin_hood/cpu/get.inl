@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * get.inl - look-ups of integers, a block of 64 keys at a time. Included by get.c once per width.
+ * get.inl - look-ups of integers, a block of 64 keys at a time. Included by get.c once per width,
+ * and by sets.c.
  *
  * A look-up waits for memory at most twice, and both waits overlap with other look-ups. The first
  * pass prefetches the home buckets SW_CPU_AHEAD keys ahead, and searches them. Where a key must be
@@ -11,10 +12,10 @@
 struct RH(lookups) {
     const struct RH(table) * table;
     const RH_WORD *keys;
-    RH_WORD *previous;           /* NULL: not wanted */
-    RH_WORD ahead[SW_CPU_AHEAD]; /* mixed keys whose home buckets are prefetched */
-    RH_WORD later[BLOCK];        /* mixed keys of the second pass */
-    uint32_t later_at[BLOCK];    /* their indexes in the batch */
+    RH_WORD *previous;               /* NULL: not wanted */
+    RH_WORD ahead[SW_CPU_AHEAD];     /* mixed keys whose home buckets are prefetched */
+    RH_WORD later[SW_CPU_BLOCK];     /* mixed keys of the second pass */
+    uint32_t later_at[SW_CPU_BLOCK]; /* their indexes in the batch */
     uint32_t later_count;
     uint32_t end; /* of all blocks */
     uint64_t probes;
@@ -63,7 +64,7 @@ static uint64_t RH(look_later)(struct RH(lookups) * lookups)
         const struct RH(place) place =
             RH(locate)(lookups->table, lookups->later[k], &lookups->probes);
         RH(put_previous)(lookups, lookups->later_at[k], place.value);
-        word |= (uint64_t)place.found << (lookups->later_at[k] % BLOCK);
+        word |= (uint64_t)place.found << (lookups->later_at[k] % SW_CPU_BLOCK);
     }
     lookups->later_count = 0;
     return word;
@@ -78,7 +79,7 @@ static uint64_t RH(look_up_block)(struct RH(lookups) * lookups, uint32_t begin, 
         if (lookups->end - i > SW_CPU_AHEAD) {
             RH(look_ahead)(lookups, i + SW_CPU_AHEAD);
         }
-        word |= (uint64_t)RH(look_home)(lookups, i, m) << (i % BLOCK);
+        word |= (uint64_t)RH(look_home)(lookups, i, m) << (i % SW_CPU_BLOCK);
     }
     return word | RH(look_later)(lookups);
 }
@@ -98,11 +99,12 @@ void RH(get_range)(const struct RH(table) * table, const struct RH(work) * work,
     for (uint32_t i = begin; i < end && i < begin + SW_CPU_AHEAD; i++) {
         RH(look_ahead)(&lookups, i);
     }
-    for (uint32_t at = begin; at < end; at += BLOCK) {
-        const uint64_t word = RH(look_up_block)(&lookups, at, end - at < BLOCK ? end : at + BLOCK);
+    for (uint32_t at = begin; at < end; at += SW_CPU_BLOCK) {
+        const uint64_t word =
+            RH(look_up_block)(&lookups, at, end - at < SW_CPU_BLOCK ? end : at + SW_CPU_BLOCK);
         hits += (uint64_t)__builtin_popcountll(word);
         if (work->found != NULL) {
-            work->found[at / BLOCK] = word;
+            work->found[at / SW_CPU_BLOCK] = word;
         }
     }
     count->operations += end - begin;

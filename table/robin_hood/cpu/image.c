@@ -14,6 +14,7 @@
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/mix.h"
+#include "table/robin_hood/cpu/arrays.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/image_times.h"
 #include "table/robin_hood/cpu/row_image.h"
@@ -46,11 +47,7 @@ static void guard_table(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
     struct sw_cow_guard *guard = image != NULL ? image->guard : NULL;
     cpu->image = image;
-    if (cpu->config.slot_bits == 64) {
-        cpu->table.s64.main.guard = cpu->table.s64.stash.guard = guard;
-    } else {
-        cpu->table.s128.main.guard = cpu->table.s128.stash.guard = guard;
-    }
+    sw_cpu_arrays_guard(cpu, guard);
 }
 
 void sw_cpu_release_arrays(struct sw_cpu *cpu, void *slots, uint64_t bytes)
@@ -131,14 +128,15 @@ static struct sw_cpu *times_of(struct sw_cpu *cpu)
  * resize may have replaced. In an exclusive phase. */
 static bool begin_image(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
-    image->kind = (struct sw_image_slots){cpu->config.slot_bits, true, cpu->config.seed};
+    image->kind =
+        (struct sw_image_slots){cpu->config.slot_bits, cpu->config.is_set, true, cpu->config.seed};
     image->side = cpu->state.side_present != 0;
     image->side_value = cpu->state.side_value;
     image->left = cpu->state.occupied;
     if (image->guard == NULL) {
         image->borrowed = cpu->arena.rows != NULL ? &cpu->arena : NULL;
         image->part = cpu->slots;
-        image->part_slots = cpu->geometry.bytes_total / (cpu->config.slot_bits / 8);
+        image->part_slots = cpu->geometry.bytes_total / sw_format_slot_bytes(sw_cpu_format(cpu));
         return true;
     }
     bool fits =
@@ -280,7 +278,8 @@ static bool next_part(struct sw_cpu_image *image)
     if (image->guard == NULL || !sw_cow_guard_read(image->guard, &image->part, &bytes)) {
         return false;
     }
-    image->part_slots = bytes / (image->kind.slot_bits / 8);
+    image->part_slots =
+        bytes / sw_format_slot_bytes(sw_format(image->kind.slot_bits, image->kind.is_set));
     image->at = 0;
     return true;
 }

@@ -10,16 +10,6 @@
 #include "table/robin_hood/cpu/get.h"
 #include "table/robin_hood/cpu/room.h"
 
-/* Records that are updated together. */
-#define BLOCK 64U
-
-/* Takes the next unit of a job's work. Relaxed: only the number matters; sw_pool_run orders the
- * data. */
-static uint32_t next_unit(uint32_t *next)
-{
-    return __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
-}
-
 #define RH_FIELD SW_WIDTH_SUFFIX
 #define SW_WIDTH_BODY "table/robin_hood/cpu/parallel.inl"
 #include "table/each_width.inl"

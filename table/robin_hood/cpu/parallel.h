@@ -19,24 +19,29 @@
 uint64_t sw_parallel_record_bytes(uint32_t slot_bits);
 #define SW_PARALLEL_INDEX_BYTES (4 * sizeof(uint32_t))
 
-/* Carries out a batch of reads. */
-void sw_parallel_get_s64(struct sw_cpu *cpu, const struct sw_work_s64 *work,
-                         struct sw_counters *counters);
-void sw_parallel_get_s128(struct sw_cpu *cpu, const struct sw_work_s128 *work,
-                          struct sw_counters *counters);
+/* Takes the next unit of a job's work. Relaxed: only the number matters; sw_pool_run orders the
+ * data. */
+static inline uint32_t sw_cpu_next_unit(uint32_t *next)
+{
+    return __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+}
 
-/* Counts the operations on absent keys. Copies the keys to the scratch, and sets work->keys to the
- * copy. */
-uint64_t sw_parallel_absent_s64(struct sw_cpu *cpu, struct sw_work_s64 *work);
-uint64_t sw_parallel_absent_s128(struct sw_cpu *cpu, struct sw_work_s128 *work);
-
-/* Carries out a batch without DELETE in which no operation can be refused: the table has room for
- * every absent key. Entries that meet the cap end up in the stash, or in work->leftovers (which is
- * the scratch's entries). Answers, counters and layout equal those of execute_in_order, except
- * `probes`. */
-void sw_parallel_upsert_s64(struct sw_cpu *cpu, struct sw_work_s64 *work,
-                            struct sw_counters *counters);
-void sw_parallel_upsert_s128(struct sw_cpu *cpu, struct sw_work_s128 *work,
-                             struct sw_counters *counters);
+/* sw_parallel_get carries out a batch of reads.
+ *
+ * sw_parallel_absent counts the operations on absent keys. Copies the keys to the scratch, and sets
+ * work->keys to the copy.
+ *
+ * sw_parallel_upsert carries out a batch without DELETE in which no operation can be refused: the
+ * table has room for every absent key. Entries that meet the cap end up in the stash, or in
+ * work->leftovers (which is the scratch's entries). Answers, counters and layout equal those of
+ * execute_in_order, except `probes`. */
+#define SW_PARALLEL(bits, word, suffix)                                                      \
+    void sw_parallel_get_##suffix(struct sw_cpu *cpu, const struct sw_work_##suffix *work,   \
+                                  struct sw_counters *counters);                             \
+    uint64_t sw_parallel_absent_##suffix(struct sw_cpu *cpu, struct sw_work_##suffix *work); \
+    void sw_parallel_upsert_##suffix(struct sw_cpu *cpu, struct sw_work_##suffix *work,      \
+                                     struct sw_counters *counters);
+SW_FORMATS(SW_PARALLEL)
+#undef SW_PARALLEL
 
 #endif

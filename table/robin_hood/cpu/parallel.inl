@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * parallel.inl - one large batch on all threads of the pool. Included by parallel.c once per width.
+ * parallel.inl - one large batch on all threads of the pool. Included by parallel.c once per width,
+ * and by sets.c.
  *
  * Threads take chunks of reads. Writes run in the steps below. All threads work on each step, and
  * finish it before the next begins; sw_pool_run is the barrier (rule 5):
@@ -80,7 +81,7 @@ static void RH(get_job)(void *context, uint32_t thread, uint32_t threads)
     (void)thread;
     (void)threads;
     for (;;) {
-        uint64_t begin = (uint64_t)next_unit(&job->next) * GET_CHUNK;
+        uint64_t begin = (uint64_t)sw_cpu_next_unit(&job->next) * GET_CHUNK;
         if (begin >= count) {
             break;
         }
@@ -128,7 +129,8 @@ static void RH(count_job)(void *context, uint32_t thread, uint32_t threads)
     struct RH(job) *job = context;
     (void)thread;
     (void)threads;
-    for (uint32_t s = next_unit(&job->next); s < job->slices; s = next_unit(&job->next)) {
+    for (uint32_t s = sw_cpu_next_unit(&job->next); s < job->slices;
+         s = sw_cpu_next_unit(&job->next)) {
         uint32_t counts[SW_CPU_PARTITIONS] = {0};
         uint32_t end = RH(slice_end)(job, s);
         for (uint32_t i = s * job->slice_ops; i < end; i++) {
@@ -161,7 +163,8 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
     const struct RH(work) *work = job->work;
     (void)thread;
     (void)threads;
-    for (uint32_t s = next_unit(&job->next); s < job->slices; s = next_unit(&job->next)) {
+    for (uint32_t s = sw_cpu_next_unit(&job->next); s < job->slices;
+         s = sw_cpu_next_unit(&job->next)) {
         uint32_t *offsets = job->offsets[s];
         uint32_t end = RH(slice_end)(job, s);
         for (uint32_t i = s * job->slice_ops; i < end; i++) {
@@ -198,7 +201,8 @@ static void RH(update_job)(void *context, uint32_t thread, uint32_t threads)
     struct RH(job) *job = context;
     (void)thread;
     (void)threads;
-    for (uint32_t p = next_unit(&job->next); p < SW_CPU_PARTITIONS; p = next_unit(&job->next)) {
+    for (uint32_t p = sw_cpu_next_unit(&job->next); p < SW_CPU_PARTITIONS;
+         p = sw_cpu_next_unit(&job->next)) {
         if (job->partitions[p].count > 0) {
             RH(update_partition)(job, &job->partitions[p]);
         }
@@ -262,7 +266,7 @@ static void RH(insert_job)(void *context, uint32_t thread, uint32_t threads)
     uint32_t pieces = SW_CPU_PARTITIONS + job->slices;
     (void)thread;
     (void)threads;
-    for (uint32_t p = next_unit(&job->next); p < pieces; p = next_unit(&job->next)) {
+    for (uint32_t p = sw_cpu_next_unit(&job->next); p < pieces; p = sw_cpu_next_unit(&job->next)) {
         if (p >= SW_CPU_PARTITIONS) {
             RH(answer_slice)(job, p - SW_CPU_PARTITIONS);
         } else if (job->partitions[p].count > 0) {

@@ -29,12 +29,6 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static bool rebuild(const struct sw_cpu *cpu, const union sw_cpu_table *to, uint64_t stash_limit)
-{
-    return cpu->config.slot_bits == 64 ? sw_rebuild_s64(&cpu->table.s64, &to->s64, stash_limit)
-                                       : sw_rebuild_s128(&cpu->table.s128, &to->s128, stash_limit);
-}
-
 /* Returns the bytes of arrays of this geometry, and of the rows that they need in addition. */
 static uint64_t bytes_for(const struct sw_cpu *cpu, const struct sw_geometry *geometry)
 {
@@ -70,7 +64,7 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
     sw_cpu_arrays_empty(cpu, &geometry, slots);
     union sw_cpu_table to = sw_cpu_arrays_table(cpu, &geometry, slots, &state);
     stash_limit = smaller(stash_limit, geometry.stash_buckets * SW_BUCKET_SLOTS);
-    if (!rebuild(cpu, &to, stash_limit)) {
+    if (!sw_cpu_arrays_rebuild(cpu, &to, stash_limit)) {
         sw_memory_unmap(slots, geometry.bytes_total);
         return SW_E_FULL;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * restore.c - fills an empty table: begin, add, end, for both widths.
+ * restore.c - fills an empty table: begin, add, end, for all formats.
  */
 #include "table/robin_hood/cpu/restore.h"
 
@@ -22,7 +22,7 @@
 
 #define RH_FIELD SW_WIDTH_SUFFIX
 #define SW_WIDTH_BODY "table/robin_hood/cpu/restore.inl"
-#include "table/each_width.inl"
+#include "table/each_format.inl"
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
@@ -30,7 +30,8 @@ static void cut_segments(struct sw_cpu_restore *restore)
 {
     const struct sw_cpu *cpu = restore->cpu;
     const uint64_t buckets = cpu->geometry.buckets;
-    const uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->config.slot_bits / 8;
+    const uint64_t bucket_bytes =
+        (uint64_t)SW_BUCKET_SLOTS * sw_format_slot_bytes(sw_cpu_format(cpu));
     while ((bucket_bytes << restore->segment_shift) < SEGMENT_BYTES ||
            (buckets >> restore->segment_shift) >= SEGMENTS_MAX) {
         restore->segment_shift++;
@@ -98,10 +99,9 @@ static int add_pairs(struct sw_cpu_restore *restore, const void *keys, const voi
     void *lines = aligned_alloc(LINE_BYTES, (size_t)restore->segments * LINE_BYTES);
     uint8_t *counts = calloc(restore->segments, 1);
     bool enough = lines != NULL && counts != NULL;
-    if (enough && restore->cpu->config.slot_bits == 64) {
-        sw_add_s64(restore, keys, values, count, lines, counts);
-    } else if (enough) {
-        sw_add_s128(restore, keys, values, count, lines, counts);
+    if (enough) {
+        SW_BY_FORMAT(sw_cpu_format(restore->cpu), sw_add, restore, keys, values, count, lines,
+                     counts);
     }
     free(lines);
     free(counts);
@@ -144,9 +144,9 @@ int sw_cpu_restore_add(void *context, const void *keys, const void *values, uint
 static void lay_out_job(void *context, uint32_t thread, uint32_t threads)
 {
     struct sw_cpu_restore *restore = context;
-    const uint32_t slot_bits = restore->cpu->config.slot_bits;
+    const uint32_t format = sw_cpu_format(restore->cpu);
     const uint64_t buckets = 1ULL << restore->segment_shift;
-    void *entries = malloc(buckets * SW_BUCKET_SLOTS * slot_bits / 8);
+    void *entries = malloc(buckets * SW_BUCKET_SLOTS * sw_format_slot_bytes(format));
     uint32_t *bins = malloc(buckets * SW_BUCKET_SLOTS * sizeof(*bins));
     (void)thread;
     (void)threads;
@@ -158,7 +158,7 @@ static void lay_out_job(void *context, uint32_t thread, uint32_t threads)
         if (segment >= restore->segments) {
             break;
         }
-        SW_BY_WIDTH(slot_bits, sw_lay_out, restore, segment, entries, bins);
+        SW_BY_FORMAT(format, sw_lay_out, restore, segment, entries, bins);
     }
     free(entries);
     free(bins);
@@ -189,7 +189,7 @@ static int finish(struct sw_cpu_restore *restore)
     cpu->state = (struct sw_state){.occupied = total - restore->overflow_count,
                                    .side_value = restore->side_value,
                                    .side_present = restore->side};
-    const int status = SW_BY_WIDTH(cpu->config.slot_bits, sw_insert_rest, restore);
+    const int status = SW_BY_FORMAT(sw_cpu_format(cpu), sw_insert_rest, restore);
     return status == SW_OK && cpu->ids.limit > 0 ? sw_cpu_collect_ids(cpu) : status;
 }
 

@@ -86,11 +86,10 @@ static void RH(add)(struct sw_cpu_restore *restore, const RH_WORD *keys, const R
     const struct RH(table) table = restore->cpu->table.RH_FIELD; /* stores do not change a copy */
     const uint32_t shift = restore->segment_shift;
     for (uint32_t i = 0; i < count; i++) {
-        struct RH(slot) entry;
-        entry.m = RH(mix)(&table, keys[i]);
-        entry.value = values[i];
+        const struct RH(slot) entry =
+            RH(slot_of)(RH(mix)(&table, keys[i]), RH(value_at)(values, i));
         if (entry.m == RH_EMPTY) {
-            RH(add_side)(restore, entry.value);
+            RH(add_side)(restore, RH(slot_value)(entry));
             continue;
         }
         uint32_t segment = (uint32_t)(RH(home)(&table.main, entry.m) >> shift);
@@ -197,7 +196,7 @@ static int RH(insert_rest)(struct sw_cpu_restore *restore)
         if (cpu->state.stash_occupied > table->stash_max) {
             return SW_E_FULL;
         }
-        RH(insert)(table, &work, entries[i].m, entries[i].value, &probes);
+        RH(insert)(table, &work, entries[i].m, RH(slot_value)(entries[i]), &probes);
         if (work.leftover_count > 0) {
             return SW_E_FULL;
         }

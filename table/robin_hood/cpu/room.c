@@ -20,12 +20,6 @@ void sw_cpu_admit_all(struct sw_batch *batch)
     }
 }
 
-/* Returns true if the operation inserts an absent key. */
-static bool inserts(uint32_t op)
-{
-    return SW_OPS_HAS(SW_OPS_INSERT, op);
-}
-
 #define RH_FIELD SW_WIDTH_SUFFIX
 #define SW_WIDTH_BODY "table/robin_hood/cpu/room.inl"
 #include "table/each_width.inl"

@@ -24,7 +24,10 @@ void sw_cpu_admit_all(struct sw_batch *batch);
 
 /* Grows the table if an insert of the batch might be refused. Does not grow for a single group that
  * no size could admit. May copy the keys: then work->keys is the scratch's keys. */
-void sw_make_room_s64(struct sw_cpu *cpu, struct sw_work_s64 *work, const struct sw_cpu_mix *mix);
-void sw_make_room_s128(struct sw_cpu *cpu, struct sw_work_s128 *work, const struct sw_cpu_mix *mix);
+#define SW_MAKE_ROOM(bits, word, suffix)                                          \
+    void sw_make_room_##suffix(struct sw_cpu *cpu, struct sw_work_##suffix *work, \
+                               const struct sw_cpu_mix *mix);
+SW_FORMATS(SW_MAKE_ROOM)
+#undef SW_MAKE_ROOM
 
 #endif

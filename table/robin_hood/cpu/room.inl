@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * room.inl - growth before a batch. Included by room.c once per width.
+ * room.inl - growth before a batch. Included by room.c once per width, and by sets.c.
  */
 
 static_assert(sizeof(struct RH(undo)) >= 2 * sizeof(RH_WORD), "the scratch holds a set of keys");
@@ -27,7 +27,7 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * wor
             RH(prefetch)(table, RH(mix)(table, keys[i + SW_CPU_AHEAD]));
         }
         RH_WORD m = RH(mix)(table, keys[i]);
-        if (!inserts(work->ops != NULL ? work->ops[i] : work->op) ||
+        if (!SW_OPS_HAS(SW_OPS_INSERT, work->ops != NULL ? work->ops[i] : work->op) ||
             RH(locate)(table, m, &probes).found) {
             continue;
         }

@@ -2,24 +2,18 @@
  *
  * scan.c - a scan of the slots. The windows point directly into the table's memory.
  */
-#include "table/robin_hood/cpu/cpu.h"
+#include "table/robin_hood/cpu/arrays.h"
 
 void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch)
 {
     const struct sw_geometry *geometry = &cpu->geometry;
     struct sw_scan_window main = {0};
     struct sw_scan_window stash = {0};
-    uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->config.slot_bits / 8;
+    const uint32_t format = sw_cpu_format(cpu);
+    uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * sw_format_slot_bytes(format);
 
     const uint8_t *slots = cpu->slots;
-    if (cpu->config.slot_bits == 64) {
-        uint32_t m = batch->scan.cursor < UINT32_MAX ? (uint32_t)batch->scan.cursor : UINT32_MAX;
-        main.first = sw_home_s64(&cpu->table.s64.main, m);
-        stash.first = sw_home_s64(&cpu->table.s64.stash, m);
-    } else {
-        main.first = sw_home_s128(&cpu->table.s128.main, batch->scan.cursor);
-        stash.first = sw_home_s128(&cpu->table.s128.stash, batch->scan.cursor);
-    }
+    sw_cpu_arrays_home(cpu, batch->scan.cursor, &main.first, &stash.first);
     main.slots = slots + main.first * bucket_bytes;
     if (cpu->state.stash_occupied > 0) {
         stash.slots = slots + (geometry->buckets_total + stash.first) * bucket_bytes;
@@ -30,7 +24,7 @@ void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch)
                                         geometry->stash_buckets_total};
     uint64_t rest = geometry->buckets_total - main.first;
     main.buckets = SW_SCAN_WINDOW < rest ? SW_SCAN_WINDOW : rest;
-    while (!sw_scan_collect(cpu->config.slot_bits, &shape, &cpu->state, &main, &stash, batch)) {
+    while (!sw_scan_collect(format, &shape, &cpu->state, &main, &stash, batch)) {
         main.buckets = main.buckets < rest / 2 ? main.buckets * 2 : rest;
     }
 }

@@ -11,6 +11,8 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint8_t *base)
 {
     const uint32_t threads = sw_pool_threads(cpu->pool);
     struct sw_cpu_scratch *scratch = &cpu->scratch;
+    const uint32_t format = sw_cpu_format(cpu);
+    /* a set has the same records */
     uint64_t undo =
         cpu->config.slot_bits == 64 ? sizeof(struct sw_undo_s64) : sizeof(struct sw_undo_s128);
     uint64_t record = sw_parallel_record_bytes(cpu->config.slot_bits);
@@ -18,7 +20,7 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint8_t *base)
     /* each array begins at a cache line */
     uint64_t ops = ((uint64_t)cpu->config.batch_ops_max + 63) / 64 * 64;
     uint64_t entries_at = ops * record;
-    uint64_t index_at = entries_at + ops * (cpu->config.slot_bits / 8);
+    uint64_t index_at = entries_at + ops * sw_format_slot_bytes(format);
     uint64_t key = cpu->config.slot_bits / 16;
     uint64_t offsets_at = index_at + ops * (threads > 1 ? SW_PARALLEL_INDEX_BYTES : key);
     uint64_t slices = (uint64_t)threads * SW_CPU_SLICES_PER_THREAD;

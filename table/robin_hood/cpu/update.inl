@@ -64,16 +64,15 @@ static void RH(update_absent)(const struct RH(work) * work, struct RH(gather) * 
     }
     uint32_t *name = RH(gather_find)(gather, record->m);
     struct RH(slot) *entry = *name != 0 ? &gather->entries[*name - 1] : NULL;
-    RH_WORD old = entry != NULL ? entry->value : 0;
+    RH_WORD old = entry != NULL ? RH(slot_value)(*entry) : 0;
     RH_WORD out;
     if (RH(decide_at)(work, record->i, record->op, entry != NULL, old, record->value, &out) ==
         SW_EFFECT_WRITE) {
         if (entry != NULL) {
-            entry->value = out;
+            *entry = RH(slot_of)(entry->m, out);
             counters->updated++;
         } else {
-            gather->entries[gather->count].m = record->m;
-            gather->entries[gather->count].value = out;
+            gather->entries[gather->count] = RH(slot_of)(record->m, out);
             *name = ++gather->count;
             counters->inserted++;
         }
@@ -162,9 +161,9 @@ static void RH(update_run)(const struct RH(job) * job, const struct RH(work) * w
                            const struct RH(run) * run, struct RH(gather) * gather,
                            struct sw_counters *counters)
 {
-    struct RH(record) * later[BLOCK];
-    for (uint32_t begin = 0; begin < run->count; begin += BLOCK) {
-        const uint32_t end = run->count - begin < BLOCK ? run->count : begin + BLOCK;
+    struct RH(record) * later[SW_CPU_BLOCK];
+    for (uint32_t begin = 0; begin < run->count; begin += SW_CPU_BLOCK) {
+        const uint32_t end = run->count - begin < SW_CPU_BLOCK ? run->count : begin + SW_CPU_BLOCK;
         uint32_t count = 0;
         for (uint32_t r = begin; r < end; r++) {
             const struct RH(record) *ahead = RH(record_ahead)(run, r + SW_CPU_AHEAD);

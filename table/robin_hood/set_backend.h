@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * set_backend.h - key sets: tables of keys without values.
+ *
+ * A configuration with is_set. A slot holds the mixed key alone: 4 bytes for u32 keys, 8 for u64
+ * keys. Its operations are GET, DELETE, and SET_ABSENT and SET, which both insert an absent key and
+ * do nothing else. `found` is the answer of each: 0 after SET_ABSENT means that the key is new.
+ * Batches, scans, images and restores have no values: the table reads and writes no array of them,
+ * so it may be NULL. No entry expires. A key set lives in host memory. Kernels
+ * would need another mark for tombstones: the delete rebuild on CUDA marks one by a value beside an
+ * m of all ones (cuda/writes/apply.cu).
+ *
+ * Threads: constant data.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_SET_BACKEND_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_SET_BACKEND_H
+
+#include "table/engine.h"
+
+extern const struct sw_engine_parts sw_robin_hood_set_engine;
+extern const struct sw_backend sw_robin_hood_set_backend_cpu;
+
+#endif
