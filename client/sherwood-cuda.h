@@ -2,7 +2,8 @@
  *
  * sherwood-cuda.h - libsherwood-cuda: keys and values in the memory of a GPU, for a Sherwood server
  * that runs on a GPU of the same machine: on the same one, or on one with peer access to it.
- * Nothing is copied: the server's kernels read and write the caller's arrays.
+ * The server's kernels read and write the caller's arrays. Nothing is copied, except arrays in
+ * memory that another process cannot map (see below).
  *
  *     struct sherwood_cuda *cuda;
  *     if (sherwood_cuda_attach("unix:/run/sherwood/sherwood.sock", NULL, &cuda, NULL, 0)) ...
@@ -11,16 +12,21 @@
  *     sherwood_cuda_close(cuda);
  *
  * A handle is of one device: a program with arrays on several devices attaches once for each.
- * Arrays are device pointers of the primary context of the handle's device, into ordinary
- * allocations, as torch and cupy give them. Memory of another device, memory of CUDA's pools,
- * managed memory and torch's expandable segments are refused (SHERWOOD_E_INVALID). Shapes,
- * operations and `found` are those of sherwood.h; values are aligned to 16, 8 or 4 bytes, whatever
- * divides value_bytes.
+ * Arrays are device pointers of the primary context of the handle's device. Memory of another
+ * device is refused (SHERWOOD_E_INVALID). Shapes, operations and `found` are those of sherwood.h;
+ * values are aligned to 16, 8 or 4 bytes, whatever divides value_bytes.
  *
  * The first call on an allocation registers it with the server, which takes about 0.3 ms. Later
  * calls find the registration. The whole allocation is shared. The next call notices an allocation
  * that was freed, or whose address belongs to another one now, and unregisters it. The system gets
  * the memory back only then, or after sherwood_cuda_unregister.
+ *
+ * Arrays in memory of CUDA's pools, in managed memory, in torch's expandable segments, in memory of
+ * JAX and in allocations below 256 KiB are not registered. Calls copy them through a stage: memory
+ * of the handle on the same device, SHERWOOD_CUDA_STAGE_BYTES (64 MiB) for each stream that makes
+ * such calls in stream order, and one for the calls that wait. In stream order the copies are steps
+ * of the stream. A call whose copied arrays are larger goes in pieces. Each piece takes effect as
+ * a call of its own. After a failure the copied answers are undefined.
  *
  * A call that waits is the fast one for small batches. In stream order a call returns at once, and
  * the later work of the stream finds the answers. If the client uses the server's device without
@@ -129,6 +135,18 @@ SHERWOOD_MUST_CHECK int sherwood_cuda_delete(struct sherwood_cuda *cuda, const v
 /* Returns SHERWOOD_OK, or the status of the first call in stream order that failed since the last
  * sherwood_cuda_check. With `waits` it first waits until all earlier calls have ended. */
 SHERWOOD_MUST_CHECK int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
+
+#define SHERWOOD_CUDA_STAGE_BYTES 67108864U
+#define SHERWOOD_CUDA_STAGE_BYTES_MIN 65536U
+/* The most streams with a stage of their own. More streams share stages: a call then waits for the
+ * calls of another stream, on the device. */
+#define SHERWOOD_CUDA_STAGES_MAX 8
+/* Gives each stage this number of bytes, at least SHERWOOD_CUDA_STAGE_BYTES_MIN. The memory is
+ * allocated in units of 2 MiB. SHERWOOD_E_INVALID after the first call that copied arrays. */
+SHERWOOD_MUST_CHECK int sherwood_cuda_stage(struct sherwood_cuda *cuda, uint64_t bytes);
+/* Returns the number of bytes that calls of this handle have copied into and out of stages. 0: all
+ * arrays were registered. */
+uint64_t sherwood_cuda_staged_bytes(const struct sherwood_cuda *cuda);
 
 /* Register and unregister the allocation that the pointer lies in. Registering is optional.
  * Unregister an allocation before you free it if the system must get its memory back at once. */

@@ -46,69 +46,118 @@ static struct sw_cuda_allocation *entry_of(struct sherwood_cuda *cuda, uintptr_t
     return best;
 }
 
-static int share(struct sherwood_cuda *cuda, struct sw_cuda_allocation *entry, uintptr_t base,
-                 size_t bytes, uint64_t buffer)
+/* Registers an allocation, and replaces the entry by it. */
+static int add(struct sherwood_cuda *cuda, struct sw_cuda_allocation *entry,
+               struct sherwood_memory *memory, uint64_t buffer)
 {
-    struct sherwood_memory memory = SHERWOOD_MEMORY_INIT;
-    memory.kind = SHERWOOD_MEMORY_CUDA_IPC;
-    memory.address = (void *)base;
-    memory.bytes = bytes;
-    memcpy(memory.device_uuid, cuda->uuid, sizeof(memory.device_uuid));
-    int error = cuda->driver.memory_handle(memory.handle, base);
-    if (error != 0) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "cannot share the memory at %p (%s): use an ordinary allocation, not "
-                            "one of a pool, managed memory, or an expandable segment of torch",
-                            (void *)base, sw_driver_text(&cuda->driver, error));
-    }
+    memory->kind = SHERWOOD_MEMORY_CUDA_IPC;
+    memcpy(memory->device_uuid, cuda->uuid, sizeof(memory->device_uuid));
     if (entry->region != NULL) {
         (void)forget(entry);
     }
-    int status = sherwood_region_register(cuda->client, &memory, &entry->region);
+    int status = sherwood_region_register(cuda->client, memory, &entry->region);
     if (status != SHERWOOD_OK) {
         entry->region = NULL;
         return sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
     }
-    entry->base = base;
-    entry->bytes = bytes;
+    entry->base = (uintptr_t)memory->address;
+    entry->bytes = memory->bytes;
     entry->buffer = buffer;
     return SHERWOOD_OK;
 }
 
-int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes, const char *what)
+/* The driver's facts about an address: the allocation, or the part of it that was mapped as one. */
+struct range {
+    uintptr_t base;
+    size_t bytes;
+    uint64_t buffer;
+    uint64_t after; /* bytes from the address to the end */
+};
+
+/* Finds the range of an address, which is in memory of the handle's device. */
+static int find_range(const struct sherwood_cuda *cuda, uintptr_t address, const char *what,
+                      struct range *range)
 {
     static const int attributes[] = {SW_DRIVER_RANGE_BEGIN, SW_DRIVER_RANGE_BYTES,
                                      SW_DRIVER_BUFFER_ID, SW_DRIVER_DEVICE};
-    uintptr_t base = 0;
-    size_t all = 0;
-    uint64_t buffer = 0;
     int device = 0;
-    void *values[] = {&base, &all, &buffer, &device};
-    if (pointer == NULL) {
-        return SHERWOOD_OK;
-    }
-    int error = cuda->driver.pointer_attributes(4, attributes, values, (uintptr_t)pointer);
-    if (error != 0 || all == 0 || (uintptr_t)pointer - base >= all) {
+    void *values[] = {&range->base, &range->bytes, &range->buffer, &device};
+    *range = (struct range){0};
+    int error = cuda->driver.pointer_attributes(4, attributes, values, address);
+    if (error != 0 || range->bytes == 0 || address - range->base >= range->bytes) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
                             "the %s at %p are not in device memory: use memory of device %d", what,
-                            pointer, cuda->ordinal);
+                            (void *)address, cuda->ordinal);
     }
     if (device != cuda->ordinal) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
                             "the %s at %p are in memory of device %d, and this handle is of device "
                             "%d: attach a handle with device %d",
-                            what, pointer, device, cuda->ordinal, device);
+                            what, (void *)address, device, cuda->ordinal, device);
     }
-    const uint64_t after = all - ((uintptr_t)pointer - base);
-    if (bytes > after) {
+    range->after = range->bytes - (address - range->base);
+    return SHERWOOD_OK;
+}
+
+static int too_long(const char *what, uint64_t bytes, uint64_t after)
+{
+    return sw_cuda_fail(SHERWOOD_E_INVALID,
+                        "the %s have %llu bytes, but the allocation ends after %llu", what,
+                        (unsigned long long)bytes, (unsigned long long)after);
+}
+
+/* Checks that memory which cannot be registered has `bytes` bytes. It may be mapped in parts, as an
+ * expandable segment is. */
+static int check_parts(const struct sherwood_cuda *cuda, uintptr_t address, uint64_t bytes,
+                       const char *what, struct range range)
+{
+    uint64_t checked = range.after;
+    while (checked < bytes) {
+        int status = find_range(cuda, address + checked, what, &range);
+        if (status != SHERWOOD_OK) {
+            return too_long(what, bytes, checked);
+        }
+        checked += range.after;
+    }
+    return SHERWOOD_OK;
+}
+
+int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes, const char *what,
+                  bool *staged)
+{
+    struct sherwood_memory memory = SHERWOOD_MEMORY_INIT;
+    struct range range;
+    if (pointer == NULL) {
+        return SHERWOOD_OK;
+    }
+    int status = find_range(cuda, (uintptr_t)pointer, what, &range);
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    struct sw_cuda_allocation *entry = entry_of(cuda, range.base, range.bytes, range.buffer);
+    if (entry->region != NULL && entry->base == range.base && entry->buffer == range.buffer) {
+        entry->used = ++cuda->clock;
+        return bytes <= range.after ? SHERWOOD_OK : too_long(what, bytes, range.after);
+    }
+    memory.address = (void *)range.base;
+    memory.bytes = range.bytes;
+    const bool is_small = staged != NULL && range.bytes < SW_CUDA_SMALL_BYTES;
+    int error = is_small ? 0 : cuda->driver.memory_handle(memory.handle, range.base);
+    if (error != 0 && staged == NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "the %s have %llu bytes, but the allocation ends after %llu", what,
-                            (unsigned long long)bytes, (unsigned long long)after);
+                            "cannot share the memory at %p (%s): memory of a pool, managed memory "
+                            "and expandable segments of torch are copied by each call, and cannot "
+                            "be registered",
+                            (void *)range.base, sw_driver_text(&cuda->driver, error));
     }
-    struct sw_cuda_allocation *entry = entry_of(cuda, base, all, buffer);
-    int status = entry->region != NULL && entry->base == base && entry->buffer == buffer
-                     ? SHERWOOD_OK
-                     : share(cuda, entry, base, all, buffer);
+    if (error != 0 || is_small) {
+        *staged = true;
+        return check_parts(cuda, (uintptr_t)pointer, bytes, what, range);
+    }
+    if (bytes > range.after) {
+        return too_long(what, bytes, range.after);
+    }
+    status = add(cuda, entry, &memory, range.buffer);
     entry->used = ++cuda->clock;
     return status;
 }
@@ -166,14 +215,14 @@ static const char *check_flags(const struct sherwood_cuda_call *call)
     return call->found == NULL ? "found is NULL, but SHERWOOD_FOUND_BYTES is set" : NULL;
 }
 
-int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+/* Checks all of a call but its arrays' memory. */
+static int check_call(const struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
     const enum sherwood_operation operation = call->operation;
     const void *keys = call->keys, *values = call->values, *previous = call->previous;
     const void *found = call->found;
     const size_t count = call->count;
     const struct sherwood_server *server = sherwood_server(cuda->client);
-    const uint64_t value_bytes = (uint64_t)count * server->value_bytes;
     const uint32_t align = server->value_bytes % 16 == 0  ? 16
                            : server->value_bytes % 8 == 0 ? 8
                                                           : 4;
@@ -197,22 +246,62 @@ int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_cal
     if (wrong != NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID, "%s", wrong);
     }
-    const bool takes = takes_values(operation);
-    if (takes && values == NULL) {
+    if (takes_values(operation) && values == NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID, "values is NULL, but the operation needs values");
     }
-    int status = sw_cuda_share(cuda, keys, (uint64_t)count * server->key_bytes, "keys");
-    if (status == SHERWOOD_OK && takes) {
-        status = sw_cuda_share(cuda, values, value_bytes, "values");
+    return SHERWOOD_OK;
+}
+
+uint64_t sw_cuda_array_bytes(const struct sherwood_cuda *cuda,
+                             const struct sherwood_cuda_call *call, uint32_t array, uint64_t count)
+{
+    const struct sherwood_server *server = sherwood_server(cuda->client);
+    switch ((enum sw_cuda_array)array) {
+    case SW_CUDA_KEYS:
+        return count * server->key_bytes;
+    case SW_CUDA_VALUES:
+    case SW_CUDA_PREVIOUS:
+        return count * server->value_bytes;
+    case SW_CUDA_FOUND:
+        break;
     }
-    if (status == SHERWOOD_OK) {
-        status = sw_cuda_share(cuda, previous, value_bytes, "earlier values");
+    return call->flags != 0 ? (count + 7) / 8 * 8 : sherwood_found_words(count) * sizeof(uint64_t);
+}
+
+int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                      uint32_t *staged)
+{
+    int status = check_call(cuda, call);
+    const struct {
+        const void *pointer;
+        const char *what;
+    } arrays[SW_CUDA_ARRAYS] = {
+        [SW_CUDA_KEYS] = {call->keys, "keys"},
+        [SW_CUDA_VALUES] = {takes_values(call->operation) ? call->values : NULL, "values"},
+        [SW_CUDA_PREVIOUS] = {call->previous, "earlier values"},
+        [SW_CUDA_FOUND] = {call->found, call->flags != 0 ? "found bytes" : "found bits"},
+    };
+    for (uint32_t i = 0; i < SW_CUDA_ARRAYS && status == SHERWOOD_OK; i++) {
+        bool copied = false;
+        status =
+            sw_cuda_share(cuda, arrays[i].pointer, sw_cuda_array_bytes(cuda, call, i, call->count),
+                          arrays[i].what, staged == NULL ? NULL : &copied);
+        if (copied) {
+            *staged |= 1U << i;
+        }
     }
-    if (status == SHERWOOD_OK) {
-        status = call->flags == 0
-                     ? sw_cuda_share(cuda, found, sherwood_found_words(count) * sizeof(uint64_t),
-                                     "found bits")
-                     : sw_cuda_share(cuda, found, (count + 7) / 8 * 8, "found bytes");
+    return status;
+}
+
+int sw_cuda_share_and_run(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                          uint32_t *staged)
+{
+    int status = sw_cuda_share_all(cuda, call, staged);
+    if (status == SHERWOOD_OK && (staged == NULL || *staged == 0)) {
+        status = sw_cuda_run_call(cuda, call);
+        if (status != SHERWOOD_OK) {
+            (void)sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
+        }
     }
     return status;
 }

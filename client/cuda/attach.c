@@ -57,7 +57,7 @@ static int try_device(struct sherwood_cuda *cuda)
                             : sw_cuda_fail(SHERWOOD_E_NOMEM, "cannot allocate on device %d: %s",
                                            cuda->ordinal, sw_driver_text(driver, error));
     if (error == 0) {
-        status = sw_cuda_share(cuda, (const void *)memory, TRIAL_BYTES, "bytes");
+        status = sw_cuda_share(cuda, (const void *)memory, TRIAL_BYTES, "bytes", NULL);
         if (status == SHERWOOD_OK) {
             status = sw_cuda_unshare(cuda, (const void *)memory);
         }
@@ -133,6 +133,7 @@ int sherwood_cuda_attach_on(const char *address, const struct sherwood_options *
     if (cuda == NULL) {
         (void)sw_cuda_fail(status, "not enough memory");
     } else {
+        sw_cuda_stages_open(cuda);
         pthread_mutex_init(&cuda->turn, NULL);
         pthread_mutex_init(&cuda->lock, NULL);
         pthread_cond_init(&cuda->changed, NULL);
@@ -156,6 +157,7 @@ void sherwood_cuda_close(struct sherwood_cuda *cuda)
     }
     sw_cuda_ordered_close(cuda);
     sherwood_close(cuda->client);
+    sw_cuda_stages_close(cuda);
     if (cuda->context != NULL) {
         (void)cuda->driver.context_release(cuda->ordinal);
     }
@@ -184,7 +186,7 @@ int sherwood_cuda_register(struct sherwood_cuda *cuda, const void *pointer)
         return SHERWOOD_E_INVALID;
     }
     sw_cuda_enter(cuda);
-    int status = sw_cuda_share(cuda, pointer, 1, "bytes");
+    int status = sw_cuda_share(cuda, pointer, 1, "bytes", NULL);
     sw_cuda_leave(cuda);
     return status;
 }

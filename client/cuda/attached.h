@@ -13,6 +13,10 @@
 /* The most registered allocations. One more unregisters the least recently used. */
 #define SW_CUDA_ALLOCATIONS_MAX 32
 
+/* Calls copy an array of a smaller allocation through a stage, unless it is registered: many such
+ * allocations would use up the entries. */
+#define SW_CUDA_SMALL_BYTES ((uint64_t)256 << 10)
+
 /* Room for the sentence of an error. */
 #define SW_CUDA_TEXT_BYTES 512
 
@@ -47,6 +51,19 @@ struct sw_cuda_words {
     uint32_t unused[14];
 };
 
+/* The arrays of a call. */
+enum sw_cuda_array { SW_CUDA_KEYS, SW_CUDA_VALUES, SW_CUDA_PREVIOUS, SW_CUDA_FOUND };
+#define SW_CUDA_ARRAYS 4
+
+/* Memory of the library. Calls copy those arrays through it that the server cannot map. */
+struct sw_cuda_stage {
+    pthread_mutex_t turn; /* locked while a call enqueues copies */
+    uintptr_t memory;     /* 0: not allocated yet */
+    void *stream;         /* stream of the last call */
+    void *event;          /* recorded behind the copies of the last call; NULL: not created yet */
+    uint64_t used;        /* the clock of the stages at the last use; 0: never */
+};
+
 struct sherwood_cuda {
     struct sw_driver driver;
     void *context; /* the primary context of the device */
@@ -59,6 +76,17 @@ struct sherwood_cuda {
     struct sherwood *client;
     uint64_t clock;
     struct sw_cuda_allocation allocations[SW_CUDA_ALLOCATIONS_MAX];
+
+    /* Stages of calls in stream order, one per stream while there are enough, and the stage of
+     * calls that wait. The mutex `staging` protects `used` and `stream` of each. It is the last to
+     * be locked, and `turn` of a stage is the first. */
+    pthread_mutex_t staging;
+    struct sw_cuda_stage stages[SHERWOOD_CUDA_STAGES_MAX];
+    struct sw_cuda_stage waiting;
+    void *copies; /* stream of `waiting`; NULL: not created yet */
+    uint64_t stage_clock;
+    uint64_t stage_bytes;
+    uint64_t staged_bytes; /* atomic: bytes copied through stages */
 
     /* Calls in stream order, under `lock`, which is taken after `turn`. */
     pthread_mutex_t lock;
@@ -91,15 +119,41 @@ int sw_cuda_run_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call
 /* allocations.c. Call these with `turn` locked and the context current. */
 
 /* Registers the allocation of `bytes` bytes at the pointer, unless it is registered. Ignores NULL.
+ * If calls have to copy the memory, sets *staged. If `staged` is NULL, refuses such memory. */
+int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes, const char *what,
+                  bool *staged);
+/* Returns the size of an array of a call with this number of keys. `array` is of enum
+ * sw_cuda_array.
  */
-int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes,
-                  const char *what);
-/* Registers the arrays of a call. */
-int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+uint64_t sw_cuda_array_bytes(const struct sherwood_cuda *cuda,
+                             const struct sherwood_cuda_call *call, uint32_t array, uint64_t count);
+/* Registers the arrays of a call. *staged receives a bit of enum sw_cuda_array for each array that
+ * the call has to copy. If `staged` is NULL, refuses such arrays. */
+int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                      uint32_t *staged);
+/* Does that and runs the call, unless it has to copy arrays. */
+int sw_cuda_share_and_run(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                          uint32_t *staged);
 int sw_cuda_unshare(struct sherwood_cuda *cuda, const void *pointer);
 
-/* ordered.c. Enqueues a call on its stream, with the context current. */
+/* staging.c. Carry out a call with these arrays copied through a stage: on the host, or in the
+ * order of its stream with the context current. Call them without `turn`. */
+int sw_cuda_run_staged(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                       uint32_t staged);
+int sw_cuda_enqueue_staged(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                           uint32_t staged);
+/* Waits for the copies of earlier calls in stream order, with the context current. */
+void sw_cuda_wait_for_stages(struct sherwood_cuda *cuda);
+void sw_cuda_stages_open(struct sherwood_cuda *cuda);
+/* Frees the stages. The server no longer maps them. */
+void sw_cuda_stages_close(struct sherwood_cuda *cuda);
+
+/* ordered.c. Enqueues a call on its stream, with the context current. Its arrays are registered. */
 int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+/* Returns the first failure since the last check, and clears it. `waits`: first waits for all
+ * calls.
+ */
+int sw_cuda_ordered_check(struct sherwood_cuda *cuda, bool waits);
 /* Waits for the calls in flight, and ends the thread. */
 void sw_cuda_ordered_close(struct sherwood_cuda *cuda);
 

@@ -4,24 +4,31 @@
  */
 #include "client/cuda/attached.h"
 
-static int run_and_wait(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
-{
-    int status = sw_cuda_share_all(cuda, call);
-    if (status == SHERWOOD_OK) {
-        status = sw_cuda_run_call(cuda, call);
-        if (status != SHERWOOD_OK) {
-            (void)sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
-        }
-    }
-    return status;
-}
-
 static int wait_for_stream(const struct sherwood_cuda *cuda, void *stream)
 {
     const int error = cuda->driver.stream_synchronize(stream);
     return error == 0 ? SHERWOOD_OK
                       : sw_cuda_fail(SHERWOOD_E_INVALID, "cannot wait for the stream: %s",
                                      sw_driver_text(&cuda->driver, error));
+}
+
+/* Enqueues a call on its stream, with the context current. */
+static int enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+{
+    uint32_t staged = 0;
+    int capturing = 0;
+    if (cuda->driver.stream_capturing(call->stream, &capturing) != 0 || capturing != 0) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "the stream is being captured into a graph, or belongs to another "
+                            "device: use an ordinary stream of the handle's device");
+    }
+    sw_cuda_take_turn(cuda);
+    int status = sw_cuda_share_all(cuda, call, &staged);
+    sw_cuda_give_turn(cuda);
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    return staged == 0 ? sw_cuda_enqueue(cuda, call) : sw_cuda_enqueue_staged(cuda, call, staged);
 }
 
 int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
@@ -41,17 +48,18 @@ int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
     if (call->when != SHERWOOD_CUDA_NOW) {
         void *context;
         (void)cuda->driver.context_push(cuda->context);
-        int status = call->when == SHERWOOD_CUDA_IN_ORDER ? sw_cuda_enqueue(cuda, call)
+        int status = call->when == SHERWOOD_CUDA_IN_ORDER ? enqueue(cuda, call)
                                                           : wait_for_stream(cuda, call->stream);
         (void)cuda->driver.context_pop(&context);
         if (call->when == SHERWOOD_CUDA_IN_ORDER || status != SHERWOOD_OK) {
             return status;
         }
     }
+    uint32_t staged = 0;
     sw_cuda_enter(cuda);
-    int status = run_and_wait(cuda, call);
+    int status = sw_cuda_share_and_run(cuda, call, &staged);
     sw_cuda_leave(cuda);
-    return status;
+    return status != SHERWOOD_OK || staged == 0 ? status : sw_cuda_run_staged(cuda, call, staged);
 }
 
 static struct sherwood_cuda_call call_of(enum sherwood_operation operation, const void *keys,
@@ -101,4 +109,19 @@ int sherwood_cuda_delete(struct sherwood_cuda *cuda, const void *keys, size_t co
                          uint64_t *found, sherwood_cuda_stream stream)
 {
     return sherwood_cuda_run_on(cuda, SHERWOOD_DELETE, keys, NULL, count, NULL, found, stream);
+}
+
+int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits)
+{
+    if (cuda == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    int status = sw_cuda_ordered_check(cuda, waits);
+    if (waits) {
+        void *context;
+        (void)cuda->driver.context_push(cuda->context);
+        sw_cuda_wait_for_stages(cuda);
+        (void)cuda->driver.context_pop(&context);
+    }
+    return status;
 }

@@ -47,7 +47,7 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
 {
     struct sherwood_request *request = &ordered->request;
     const struct sherwood_cuda_call *call = &ordered->call;
-    int status = sw_cuda_share_all(cuda, call);
+    int status = sw_cuda_share_all(cuda, call, NULL);
     if (status != SHERWOOD_OK) {
         finish(cuda, ordered, status, sherwood_cuda_error());
         return;
@@ -242,29 +242,16 @@ static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
 
 int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
-    void *stream = call->stream;
-    int capturing = 0;
-    if (cuda->driver.stream_capturing(stream, &capturing) != 0 || capturing != 0) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "the stream is being captured into a graph, or belongs to another "
-                            "device: use an ordinary stream of the handle's device");
-    }
-    sw_cuda_take_turn(cuda);
-    int status = sw_cuda_share_all(cuda, call);
-    sw_cuda_give_turn(cuda);
-    if (status != SHERWOOD_OK) {
-        return status;
-    }
     struct sw_cuda_ordered *ordered = NULL;
     pthread_mutex_lock(&cuda->lock);
-    status = start(cuda);
+    int status = start(cuda);
     if (status == SHERWOOD_OK) {
         ordered = take_ordered_entry(cuda);
         ordered->request = (struct sherwood_request)SHERWOOD_REQUEST_INIT;
         ordered->call = *call;
     }
     pthread_mutex_unlock(&cuda->lock);
-    return status == SHERWOOD_OK ? enqueue(cuda, ordered, stream) : status;
+    return status == SHERWOOD_OK ? enqueue(cuda, ordered, call->stream) : status;
 }
 
 /* Returns the first failure since the last such call, and clears it. Call it with `lock` locked. */
@@ -275,11 +262,8 @@ static int take_failure(struct sherwood_cuda *cuda)
     return status == SHERWOOD_OK ? status : sw_cuda_fail(status, "%s", cuda->failure_text);
 }
 
-int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits)
+int sw_cuda_ordered_check(struct sherwood_cuda *cuda, bool waits)
 {
-    if (cuda == NULL) {
-        return SHERWOOD_E_INVALID;
-    }
     pthread_mutex_lock(&cuda->lock);
     while (waits && cuda->under_way > 0) {
         pthread_cond_wait(&cuda->changed, &cuda->lock);

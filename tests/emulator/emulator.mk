@@ -85,9 +85,9 @@ $(EMU)/nvml/libnvidia-ml.so.1: tests/support/nvml/fake_nvml.c
 	@mkdir -p $(@D)
 	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -shared -Wl,-z,nodelete -o $@ $<
 # CUDA's driver for libsherwood-cuda, which finds a loaded library by this name of its own.
-$(EMU)/driver/libcuda.so.1: tests/support/cuda_driver/fake_cuda.c
+$(EMU)/driver/libcuda.so.1: $(wildcard tests/support/cuda_driver/*.c)
 	@mkdir -p $(@D)
-	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -Wno-missing-prototypes -shared -Wl,-soname,libcuda.so.1 -o $@ $<
+	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -Wno-missing-prototypes -pthread -shared -Wl,-soname,libcuda.so.1 -o $@ $^
 .PHONY: emulated-daemon
 emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1 $(EMU)/driver/libcuda.so.1
 

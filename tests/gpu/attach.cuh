@@ -223,13 +223,28 @@ template <typename WORD> struct arrays {
     unsigned long long *wrong;
 };
 
+/* Memory that the server maps, and memory that it cannot map, so that calls copy it. */
+enum memory { ORDINARY, OF_A_POOL, MANAGED };
+
+void allocate(void *allocation, size_t bytes, enum memory memory)
+{
+    void **made = (void **)allocation;
+    good(memory == ORDINARY    ? cudaMalloc(made, bytes)
+         : memory == OF_A_POOL ? cudaMallocAsync(made, bytes, 0)
+                               : cudaMallocManaged(made, bytes),
+         "memory");
+    good(cudaDeviceSynchronize(), "memory");
+}
+
 /* Parts of one allocation, as a caching allocator gives them; its size is a multiple of 2 MiB, and
  * `more` bytes. */
-template <typename WORD> void open_arrays(struct arrays<WORD> *a, size_t count, size_t more = 0)
+template <typename WORD>
+void open_arrays(struct arrays<WORD> *a, size_t count, size_t more = 0,
+                 enum memory memory = ORDINARY)
 {
     const size_t bytes = (count * sizeof(WORD) + 511) / 512 * 512, page = (size_t)2 << 20;
     a->count = count;
-    good(cudaMalloc(&a->allocation, (5 * bytes + 4096 + page - 1) / page * page + more), "memory");
+    allocate(&a->allocation, (5 * bytes + 4096 + page - 1) / page * page + more, memory);
     a->keys = (WORD *)(a->allocation + 512);
     a->values = (WORD *)((char *)a->keys + bytes);
     a->answers = (WORD *)((char *)a->values + bytes);
@@ -263,10 +278,11 @@ template <typename WORD> void close_arrays(struct arrays<WORD> *a)
     good(cudaFree(a->wrong), "a counter");
 }
 
-template <typename WORD> void answers(struct sherwood_cuda *cuda, size_t count, uint64_t salt)
+template <typename WORD>
+void answers(struct sherwood_cuda *cuda, size_t count, uint64_t salt, enum memory memory = ORDINARY)
 {
     struct arrays<WORD> a;
-    open_arrays(&a, count);
+    open_arrays(&a, count, 0, memory);
     fill<WORD><<<64, 256>>>(a.keys, a.values, count, salt, 5, 0);
     good(cudaDeviceSynchronize(), "filling");
     same("SET", sherwood_cuda_run(cuda, SHERWOOD_SET, a.keys, a.values, count, NULL, NULL), 0);

@@ -35,6 +35,36 @@ void show(const char *what, size_t count, struct spread took)
     fflush(stdout);
 }
 
+/* GET of stored keys with arrays that the server maps, and with a copy of them in a pool. */
+template <typename WORD>
+void copied_rates(struct sherwood_cuda *cuda, const struct arrays<WORD> *a, cudaStream_t stream)
+{
+    struct arrays<WORD> pool;
+    open_arrays(&pool, a->count, 0, OF_A_POOL);
+    good(cudaMemcpy(pool.keys, a->keys, a->count * sizeof(WORD), cudaMemcpyDefault), "keys");
+    for (size_t count : {(size_t)1024, (size_t)1 << 20, a->count}) {
+        for (const struct arrays<WORD> *each : {a, (const struct arrays<WORD> *)&pool}) {
+            const bool registered = each == a;
+            show(registered ? "GET, waits" : "GET of copied arrays, waits", count,
+                 times(1000, [&](int) {
+                     same("GET",
+                          sherwood_cuda_run(cuda, SHERWOOD_GET, each->keys, NULL, count,
+                                            each->answers, each->found),
+                          0);
+                 }));
+            show(registered ? "GET, in stream order" : "GET of copied arrays, in stream order",
+                 count, times(1000, [&](int) {
+                     same("GET",
+                          sherwood_cuda_get(cuda, each->keys, count, each->answers, each->found,
+                                            stream),
+                          0);
+                     good(cudaStreamSynchronize(stream), "a stream");
+                 }));
+        }
+    }
+    close_arrays(&pool);
+}
+
 void rates(struct sherwood_cuda *cuda)
 {
     typedef uint32_t WORD;
@@ -83,6 +113,7 @@ void rates(struct sherwood_cuda *cuda)
                                     NULL, NULL),
                   0);
          }));
+    copied_rates<WORD>(cuda, &a, stream);
     same("calls in stream order", sherwood_cuda_check(cuda, true), SHERWOOD_OK);
     /* the same by the socket, from host memory */
     struct sherwood *client;

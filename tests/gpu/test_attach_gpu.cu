@@ -20,12 +20,13 @@ namespace
 /* Several threads with a stream each; keys are made by a kernel before each call, and arrays are
  * used again by the kernel after it. */
 template <typename WORD>
-void in_order(struct sherwood_cuda *cuda, uint64_t salt, size_t count, int rounds)
+void in_order(struct sherwood_cuda *cuda, uint64_t salt, size_t count, int rounds,
+              enum memory memory = ORDINARY)
 {
     struct arrays<WORD> a;
     cudaStream_t stream;
     good(cudaSetDevice(sherwood_cuda_device(cuda)), "the device");
-    open_arrays(&a, count);
+    open_arrays(&a, count, 0, memory);
     good(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
     for (int r = 0; r < rounds; r++) {
         const WORD value = (WORD)(r * 1000 + 1);
@@ -63,6 +64,31 @@ template <typename WORD> void streams(struct sherwood_cuda *cuda)
     }
     same("calls in stream order", sherwood_cuda_check(cuda, true), SHERWOOD_OK);
     ok("calls of four streams are in their order, beside calls that wait");
+}
+
+/* Memory that the server cannot map: one piece, several pieces, and more streams than stages. */
+template <typename WORD> void copied(struct sherwood_cuda *cuda)
+{
+    const uint64_t before = sherwood_cuda_staged_bytes(cuda);
+    std::vector<std::thread> threads;
+    same("a stage", sherwood_cuda_stage(cuda, 4U << 20), SHERWOOD_OK);
+    for (enum memory memory : {OF_A_POOL, MANAGED}) {
+        for (size_t count : {(size_t)1, (size_t)1000, (size_t)1500000}) {
+            answers<WORD>(cuda, count, 70, memory);
+        }
+    }
+    for (uint64_t t = 0; t < SHERWOOD_CUDA_STAGES_MAX + 2; t++) {
+        threads.emplace_back([=] {
+            in_order<WORD>(cuda, 80 + t, t == 0 ? 1500000 : 20000, 6,
+                           t % 3 == 2 ? ORDINARY : OF_A_POOL);
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    same("calls in stream order", sherwood_cuda_check(cuda, true), SHERWOOD_OK);
+    expect(sherwood_cuda_staged_bytes(cuda) > before, "bytes copied", 0, 1);
+    ok("memory that the server cannot map is copied");
 }
 
 /* Memory that is freed, and comes again at the same address. */
@@ -105,7 +131,6 @@ template <typename WORD> void refusals(struct sherwood_cuda *cuda)
 {
     struct arrays<WORD> a;
     WORD host[64] = {0};
-    void *other;
     cudaStream_t stream;
     open_arrays(&a, 1000);
     refused("host memory",
@@ -115,15 +140,6 @@ template <typename WORD> void refusals(struct sherwood_cuda *cuda)
     refused("more keys than there are",
             sherwood_cuda_run(cuda, SHERWOOD_GET, a.keys, NULL, 1U << 28, a.answers, a.found));
     refused("no values", sherwood_cuda_run(cuda, SHERWOOD_SET, a.keys, NULL, 64, NULL, NULL));
-    good(cudaMallocManaged(&other, 4 << 20), "managed memory");
-    refused("managed memory",
-            sherwood_cuda_run(cuda, SHERWOOD_GET, other, NULL, 64, a.answers, a.found));
-    good(cudaFree(other), "managed memory");
-    good(cudaMallocAsync(&other, 4 << 20, 0), "memory of a pool");
-    good(cudaDeviceSynchronize(), "memory of a pool");
-    refused("memory of a pool",
-            sherwood_cuda_run(cuda, SHERWOOD_GET, other, NULL, 64, a.answers, a.found));
-    good(cudaFreeAsync(other, 0), "memory of a pool");
     good(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
     good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "a capture");
     refused("a stream that is captured",
@@ -231,6 +247,7 @@ template <typename WORD> void all_cases(const char *program, const char *bits, i
     allocations_that_change<WORD>(cuda);
     refusals<WORD>(cuda);
     streams<WORD>(cuda);
+    copied<WORD>(cuda);
     if (device < 0) {
         lies();
     } else {

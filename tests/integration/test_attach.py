@@ -19,7 +19,7 @@ E_INVALID, E_ADDRESS, E_REQUEST = -1, -3, -8
 ONLY_FOR_HOST = {"EXPIRE": 25, "EXPIRE_NONE": 26, "EXPIRE_SOME": 27, "EXPIRE_LATER": 28, "EXPIRE_EARLIER": 29,
                  "EXPIRE_SHORTEN": 30, "OR": 64, "XOR": 65, "AND": 66, "ANDNOT": 67, "CAS": 68, "SETRANGE": 69,
                  "GETRANGE": 70, "PERSIST": 71, "TTL": 72}
-GET, SET = 1, 2
+GET, SET, SUM, DELETE = 1, 2, 3, 10
 SMALL = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
          "--frame-ops-max", "512", "--round-ops-max", "512")
 MIB = 1 << 20
@@ -294,6 +294,148 @@ def small_pages():
         equal(server.metrics()["sherwood_small_page_regions_total"], 2)
         equal(server.log().count("3145728 bytes of GPU memory"), 1, server.log())
         equal(server.log().count("bytes of GPU memory"), 1, server.log())
+
+
+STAGE = 65536  # the smallest, so that calls go in pieces
+
+
+class Memory:
+    """Words of memory of one kind, for the arrays of a call: "shared", "segment", which the driver gives no handle of, or "small"."""
+
+    BYTES = {"shared": MIB, "segment": MIB, "small": 128 << 10}
+
+    def __init__(self, driver, kind, device=0):
+        driver.fake_allocate.restype = driver.fake_segment.restype = ctypes.c_void_p
+        size = self.BYTES[kind]
+        self.at = (driver.fake_segment(device, ctypes.c_size_t(size), ctypes.c_size_t(STAGE)) if kind == "segment"
+                   else driver.fake_allocate(device, ctypes.c_size_t(size)))
+        self.words = np.ctypeslib.as_array((ctypes.c_uint64 * (size // 8)).from_address(self.at))
+        self.bytes = self.words.view(np.uint8)
+
+
+def call_of(operation, arrays, count, flags=0, when=0, stream=None):
+    keys, values, previous, found = (None if array is None else array.at for array in arrays)
+    return Call(ctypes.sizeof(Call), operation, flags, keys, values, count, previous, found, when, stream)
+
+
+@case
+def staged():
+    """arrays that the server cannot map, or that are small, are copied: each set of arrays, in one piece and in several"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    library.sherwood_cuda_staged_bytes.restype = ctypes.c_uint64
+    rng = np.random.default_rng(40)
+    kinds = {kind: [Memory(driver, kind) for _ in range(4)] for kind in Memory.BYTES}
+    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server:
+        own = Attached(library, driver, server, -1)
+        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE - 1)), E_INVALID)
+        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE)), 0)
+        model, names = {}, tuple(kinds)
+        for round_ in range(120):
+            drawn = [names[i] for i in (rng.integers(0, 3, 4) if round_ >= 3 else [round_] * 4)]
+            arrays = [kinds[kind][i] for i, kind in enumerate(drawn)]
+            keys, values, previous, found = arrays
+            count = int(rng.choice((1, 9, 64, 513, 4000, 9000 if round_ % 8 == 0 else 700)))
+            keys.words[:count] = rng.integers(0, 400, count)
+            values.words[:count] = rng.integers(0, 1 << 60, count)
+            previous.words[:] = found.words[:] = 0xa5a5a5a5a5a5a5a5
+            operation = (GET, GET, SET, SUM, DELETE)[round_ % 5] if count > 1 else SET
+            in_bytes, when = operation == GET and round_ % 2 == 0, round_ % 3
+            before = library.sherwood_cuda_staged_bytes(own.pointer)
+            call = call_of(operation, arrays, count, 8 * in_bytes, when)
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+            equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+            old, there = np.zeros(count, np.uint64), np.zeros(count, bool)
+            for i, key in enumerate(keys.words[:count].tolist()):
+                there[i], old[i] = key in model, model.get(key, 0)
+                if operation in (SET, SUM):
+                    model[key] = (int(values.words[i]) + (int(old[i]) if operation == SUM else 0)) % 2**64
+                elif operation == DELETE:
+                    model.pop(key, None)
+            what = f"round {round_}: operation {operation} on {count} keys of {drawn}, when {when}"
+            check((previous.words[:count] == old).all(), what)
+            check((previous.words[count:] == 0xa5a5a5a5a5a5a5a5).all(), f"{what}: behind the values")
+            padded = -(-count // 8) * 8 if in_bytes else -(-count // 64) * 8
+            got = found.bytes[:padded] if in_bytes else np.unpackbits(found.bytes[:padded], bitorder="little")
+            equal((got[:count].tolist(), got[count:].any()), (there.astype(int).tolist(), False), what)
+            check((found.bytes[padded:] == 0xa5).all(), f"{what}: behind found")
+            used = drawn if operation in (SET, SUM) else [drawn[0], *drawn[2:]]
+            copied = library.sherwood_cuda_staged_bytes(own.pointer) - before
+            equal(copied == 0, set(used) == {"shared"}, f"{what}: {copied} bytes copied")
+        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE)), E_INVALID, "late")
+        segment = kinds["segment"][0]
+        call = call_of(GET, [segment] + kinds["shared"][1:], MIB // 8 + 1)
+        equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), E_INVALID)
+        check("the allocation ends after 1048576" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+        equal(library.sherwood_cuda_register(own.pointer, ctypes.c_void_p(segment.at)), E_INVALID)
+        check("copied by each call" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+        own.close()
+
+
+@case
+def staged_in_order():
+    """copies keep the order of their streams, on more streams than stages, and calls that wait beside them"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    count, rounds, streams = 900, 5, []
+    with daemon(*SMALL, "--key-bits", "64", "--max-capacity", "64K", program=EMULATED) as server:
+        own = Attached(library, driver, server, -1)
+        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE)), 0)
+        driver.fake_asynchronous(1)
+        for number in range(12):
+            stream = ctypes.c_void_p()
+            equal(driver.cuStreamCreate(ctypes.byref(stream), 1), 0)
+            kinds = ("segment", "small", "segment", "shared") if number % 2 else ("small", "segment", "shared", "segment")
+            streams.append((number, stream, [Memory(driver, kind) for kind in kinds]))
+        host = np.zeros((len(streams), rounds, 4, count), np.uint64)  # keys, values, answers, found of each call
+
+        def copy(to, source, stream, size=8 * count):
+            equal(driver.cuMemcpyAsync(ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), stream), 0)
+
+        for round_ in range(rounds):
+            for number, stream, arrays in streams:
+                mine = host[number, round_]
+                mine[0] = np.arange(count) + number * count
+                mine[1] = mine[0] * 3 + round_
+                mine[2:] = 7
+                for operation in (SET, GET):
+                    copy(arrays[0].at, mine[0].ctypes.data, stream)
+                    copy(arrays[1].at, mine[1].ctypes.data, stream)
+                    call = call_of(operation, arrays, count, 0, 2, stream)
+                    equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+                    for array in arrays[:2]:  # what follows in the stream changes the arrays
+                        copy(array.at, mine[2].ctypes.data, stream)
+                copy(mine[2].ctypes.data, arrays[2].at, stream)
+                copy(mine[3].ctypes.data, arrays[3].at, stream, 8 * (-(-count // 64)))
+            waiting = [Memory(driver, "segment") for _ in range(4)] if round_ == 0 else waiting
+            waiting[0].words[:9] = np.arange(9) + 10**9
+            waiting[1].words[:9] = np.arange(9) + round_
+            for operation in (SET, GET):
+                call = call_of(operation, waiting, 9)
+                equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+            equal(waiting[2].words[:9].tolist(), list(range(round_, round_ + 9)), "a call that waits")
+        equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+        for number, stream, _ in streams:
+            equal(driver.cuStreamSynchronize(stream), 0)
+            for round_ in range(rounds):
+                mine = host[number, round_]
+                equal((mine[2] == mine[1]).all(), True, f"stream {number}, round {round_}: {mine[1][:3]}, {mine[2][:3]}")
+                equal(np.unpackbits(mine[3].view(np.uint8)[:8 * 15], bitorder="little").sum(), count, "found bits")
+        own.close()
+        driver.fake_asynchronous(0)
+
+
+@case
+def no_stage():
+    """a server that refuses the stage refuses the call in words, and calls on registered memory go on"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    with daemon(*SMALL, "--key-bits", "64", "--device-region-bytes-max", "4M", program=EMULATED) as server:
+        own = Attached(library, driver, server, -1)
+        arrays = [Memory(driver, "segment") for _ in range(4)]
+        for when in (0, 2, 0):
+            call = call_of(GET, arrays, 9, 0, when)
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) < 0, True)
+            check("device-region-bytes-max" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+        equal(own.call(GET, 9), 0, library.sherwood_cuda_error())
+        own.close()
 
 
 if __name__ == "__main__":

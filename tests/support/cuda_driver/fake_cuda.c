@@ -4,10 +4,9 @@
  * (client/cuda/driver.h lists its functions). It has the devices of the emulator (make
  * emulated-daemon): EMU_GPUS of them, or one. Allocations are memfds. The emulator opens their
  * handles, so a daemon on it reads and writes them. The exception is fake_memory(): the processor
- * cannot touch it, as it cannot touch a GPU's, and no other process can open its handle. Streams do
- * each step when it is enqueued.
+ * cannot touch it, as it cannot touch a GPU's, and no other process can open its handle.
+ * fake_streams.c has the streams.
  */
-#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,12 +24,12 @@
 #define DEVICE 9
 #define RANGE_BEGIN 11
 #define DEVICES_MAX 4
-#define ALLOCATIONS_MAX 64
+#define ALLOCATIONS_MAX 1024
 
 struct allocation {
     char *memory; /* NULL: the entry is free */
     size_t bytes;
-    int device, descriptor; /* -1: no other process can open it */
+    int device, descriptor; /* -1: no other process can open it; -2: it has no handle */
     uint64_t buffer;
 };
 
@@ -70,6 +69,19 @@ void *fake_allocate(int device, size_t bytes)
     }
     return add(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), bytes, device,
                descriptor);
+}
+
+/* For tests: memory of a device without a handle, as of a pool. The driver reports it in parts of
+ * `part` bytes, as it does an expandable segment. */
+void *fake_segment(int device, size_t bytes, size_t part)
+{
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (size_t at = 0; memory != MAP_FAILED && at < bytes; at += part) {
+        if (add(memory + at, bytes - at < part ? bytes - at : part, device, -2) == NULL) {
+            return NULL;
+        }
+    }
+    return memory != MAP_FAILED ? memory : NULL;
 }
 
 /* For tests: memory of device 0 that neither the processor nor a server can touch. */
@@ -172,7 +184,7 @@ int cuMemFree_v2(uintptr_t memory)
 int cuIpcGetMemHandle(uint8_t handle[64], uintptr_t base)
 {
     const struct allocation *allocation = allocation_of(base);
-    if (allocation == NULL) {
+    if (allocation == NULL || allocation->descriptor == -2) {
         return INVALID;
     }
     const struct {
@@ -200,30 +212,6 @@ int cuMemHostGetDevicePointer_v2(uintptr_t *device, void *host, unsigned flags)
 {
     (void)flags;
     *device = (uintptr_t)host;
-    return 0;
-}
-int cuStreamWriteValue32_v2(void *stream, uintptr_t address, uint32_t value, unsigned flags)
-{
-    (void)stream;
-    __atomic_store_n((uint32_t *)address, value, __ATOMIC_RELEASE);
-    return flags == 0 ? 0 : INVALID;
-}
-int cuStreamWaitValue32_v2(void *stream, uintptr_t address, uint32_t value, unsigned flags)
-{
-    (void)stream;
-    while ((int32_t)(__atomic_load_n((uint32_t *)address, __ATOMIC_ACQUIRE) - value) < 0) {
-        sched_yield();
-    }
-    return flags == 0 ? 0 : INVALID;
-}
-int cuStreamSynchronize(void *stream)
-{
-    return (uintptr_t)stream <= 2 ? 0 : INVALID; /* the default streams have these numbers */
-}
-int cuStreamIsCapturing(void *stream, int *status)
-{
-    (void)stream;
-    *status = 0;
     return 0;
 }
 int cuGetErrorString(int error, const char **text)

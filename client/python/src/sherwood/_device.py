@@ -35,6 +35,7 @@ struct sherwood_cuda_call {
 int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
 int sherwood_cuda_unregister(struct sherwood_cuda *cuda, uintptr_t pointer);
+uint64_t sherwood_cuda_staged_bytes(const struct sherwood_cuda *cuda);
 """
 _TEXT_BYTES = 512
 _LIBRARY = "libsherwood-cuda.so.0"
@@ -62,7 +63,8 @@ class Device:
     """The calls of a client on arrays of one GPU; `Client.attach` makes it.
 
     Keys, values and `out` are torch tensors or cupy arrays on that device, or others that have DLPack. They are
-    contiguous, and their memory comes from cudaMalloc, not from torch's expandable segments or cudaMallocAsync.
+    contiguous. Memory of cudaMalloc is shared with the server. Calls copy arrays in other memory (torch's expandable
+    segments, pools of CUDA, JAX) and in allocations below 256 KiB; `staged_bytes` counts the bytes.
     Results come from the same library and lie on the same device. dtypes, shapes and errors are those of the client's
     calls.
 
@@ -113,6 +115,11 @@ class Device:
         pointer, self._pointer = self._pointer, None
         if pointer is not None and self._process == os.getpid():
             ffi.release(pointer)
+
+    @property
+    def staged_bytes(self) -> int:
+        """The bytes that calls have copied, because the server cannot map the memory of their arrays."""
+        return int(self._lib.sherwood_cuda_staged_bytes(self._use()))
 
     # --- calls -----------------------------------------------------------------------------------
     def get_many(self, keys: Any, *, default: Any = None, out: Any = None, found: Any = None,

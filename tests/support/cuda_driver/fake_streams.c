@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fake_streams.c - the streams and events of fake_cuda.c. Each stream has a thread that carries out
+ * its steps. A call that enqueues waits for its step, so that a test sees the effects at once.
+ * After fake_asynchronous(1) it returns before, and each step begins after a random delay.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#define INVALID 1
+#define DELAY_US 300
+#define SLEEP_US 20
+
+struct event {
+    uint32_t recorded, passed; /* atomic: numbers of the last record enqueued, and carried out */
+};
+
+enum kind { COPY, WRITE, WAIT, RECORD, WAIT_EVENT };
+struct step {
+    struct step *next;
+    enum kind kind;
+    uintptr_t to, from;
+    size_t bytes;
+    uint32_t number;
+    struct event *event;
+};
+
+struct stream {
+    pthread_t thread;
+    struct step *first, **last;
+    uint64_t enqueued, done; /* steps */
+    bool ends;
+};
+
+/* The lock and the signal of all streams. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct stream *default_stream;
+static bool is_asynchronous;
+
+/* For tests: 1: calls that enqueue return before the step is carried out. */
+void fake_asynchronous(int yes)
+{
+    is_asynchronous = yes != 0;
+}
+
+static void carry_out(const struct step *step)
+{
+    switch (step->kind) {
+    case COPY:
+        memmove((void *)step->to, (const void *)step->from, step->bytes);
+        return;
+    case WRITE:
+        __atomic_store_n((uint32_t *)step->to, step->number, __ATOMIC_RELEASE);
+        return;
+    case WAIT:
+        while ((int32_t)(__atomic_load_n((uint32_t *)step->to, __ATOMIC_ACQUIRE) - step->number) <
+               0) {
+            usleep(SLEEP_US);
+        }
+        return;
+    case RECORD:
+        __atomic_store_n(&step->event->passed, step->number, __ATOMIC_RELEASE);
+        return;
+    case WAIT_EVENT:
+        while ((int32_t)(__atomic_load_n(&step->event->passed, __ATOMIC_ACQUIRE) - step->number) <
+               0) {
+            usleep(SLEEP_US);
+        }
+        return;
+    }
+}
+
+static void *run(void *argument)
+{
+    struct stream *stream = argument;
+    unsigned seed = (unsigned)(uintptr_t)stream;
+    pthread_mutex_lock(&lock);
+    while (stream->first != NULL || !stream->ends) {
+        struct step *step = stream->first;
+        if (step == NULL) {
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        const bool late = is_asynchronous;
+        pthread_mutex_unlock(&lock);
+        if (late) {
+            usleep((useconds_t)(rand_r(&seed) % DELAY_US));
+        }
+        carry_out(step);
+        pthread_mutex_lock(&lock);
+        stream->first = step->next;
+        if (stream->first == NULL) {
+            stream->last = &stream->first;
+        }
+        stream->done++;
+        free(step);
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+int cuStreamCreate(void **made, unsigned flags)
+{
+    struct stream *stream = calloc(1, sizeof(*stream));
+    (void)flags;
+    if (stream == NULL) {
+        return INVALID;
+    }
+    stream->last = &stream->first;
+    *made = stream;
+    return pthread_create(&stream->thread, NULL, run, stream) == 0 ? 0 : INVALID;
+}
+
+/* Finds a stream. 0, 1 and 2 are the default streams. Call it with `lock` locked. */
+static struct stream *stream_of(void *handle)
+{
+    if ((uintptr_t)handle > 2) {
+        return (uintptr_t)handle > 4096 ? handle : NULL;
+    }
+    if (default_stream == NULL) {
+        void *made = NULL;
+        default_stream = cuStreamCreate(&made, 0) == 0 ? made : NULL;
+    }
+    return default_stream;
+}
+
+static void wait_until(const struct stream *stream, uint64_t done)
+{
+    while (stream->done < done) {
+        pthread_cond_wait(&changed, &lock);
+    }
+}
+
+static int enqueue(void *handle, struct step step)
+{
+    struct step *copy = malloc(sizeof(*copy));
+    pthread_mutex_lock(&lock);
+    struct stream *stream = stream_of(handle);
+    if (stream == NULL || copy == NULL) {
+        pthread_mutex_unlock(&lock);
+        free(copy);
+        return INVALID;
+    }
+    if (step.kind == RECORD) {
+        step.number = ++step.event->recorded;
+    } else if (step.kind == WAIT_EVENT) {
+        step.number = step.event->recorded;
+    }
+    *copy = step;
+    copy->next = NULL;
+    *stream->last = copy;
+    stream->last = &copy->next;
+    const uint64_t number = ++stream->enqueued;
+    pthread_cond_broadcast(&changed);
+    if (!is_asynchronous) {
+        wait_until(stream, number);
+    }
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int cuStreamSynchronize(void *handle)
+{
+    pthread_mutex_lock(&lock);
+    const struct stream *stream = stream_of(handle);
+    if (stream != NULL) {
+        wait_until(stream, stream->enqueued);
+    }
+    pthread_mutex_unlock(&lock);
+    return stream != NULL ? 0 : INVALID;
+}
+int cuStreamDestroy_v2(void *handle)
+{
+    struct stream *stream = handle;
+    pthread_mutex_lock(&lock);
+    stream->ends = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(stream->thread, NULL);
+    free(stream);
+    return 0;
+}
+int cuStreamIsCapturing(void *stream, int *status)
+{
+    (void)stream;
+    *status = 0;
+    return 0;
+}
+
+int cuStreamWriteValue32_v2(void *stream, uintptr_t address, uint32_t value, unsigned flags)
+{
+    return flags != 0
+               ? INVALID
+               : enqueue(stream, (struct step){.kind = WRITE, .to = address, .number = value});
+}
+int cuStreamWaitValue32_v2(void *stream, uintptr_t address, uint32_t value, unsigned flags)
+{
+    return flags != 0
+               ? INVALID
+               : enqueue(stream, (struct step){.kind = WAIT, .to = address, .number = value});
+}
+int cuMemcpyAsync(uintptr_t to, uintptr_t from, size_t bytes, void *stream)
+{
+    return enqueue(stream, (struct step){.kind = COPY, .to = to, .from = from, .bytes = bytes});
+}
+
+int cuEventCreate(void **made, unsigned flags)
+{
+    (void)flags;
+    *made = calloc(1, sizeof(struct event));
+    return *made != NULL ? 0 : INVALID;
+}
+int cuEventDestroy_v2(void *event)
+{
+    free(event);
+    return 0;
+}
+int cuEventRecord(void *event, void *stream)
+{
+    return enqueue(stream, (struct step){.kind = RECORD, .event = event});
+}
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    return flags != 0 ? INVALID
+                      : enqueue(stream, (struct step){.kind = WAIT_EVENT, .event = event});
+}
+int cuEventSynchronize(void *handle)
+{
+    struct event *event = handle;
+    pthread_mutex_lock(&lock);
+    const uint32_t number = event->recorded;
+    pthread_mutex_unlock(&lock);
+    while ((int32_t)(__atomic_load_n(&event->passed, __ATOMIC_ACQUIRE) - number) < 0) {
+        usleep(SLEEP_US);
+    }
+    return 0;
+}
