@@ -25,6 +25,8 @@ enum sherwood_when { SHERWOOD_UNSAID, SHERWOOD_AT, SHERWOOD_IN, SHERWOOD_KEEP, .
 enum sherwood_values { SHERWOOD_VALUES_INTEGER, SHERWOOD_VALUES_STRING, SHERWOOD_VALUES_FIXED, ... };
 enum sherwood_request_flag { SHERWOOD_DELAY, SHERWOOD_FOUND_BYTES, ... };
 #define SHERWOOD_STRIPES_MAX ...
+#define SHERWOOD_SEGMENTS_MAX ...
+#define SHERWOOD_SEGMENTS_ROOM ...
 
 struct sherwood;
 struct sherwood_region;
@@ -70,6 +72,8 @@ struct sherwood_table_row {
 struct sherwood_segment {
     struct sherwood *table; const void *keys; void *values; uint64_t *found; uint32_t count; };
 int sherwood_get_segments(struct sherwood *client, const struct sherwood_segment *segments, size_t count);
+int sherwood_submit_segments(struct sherwood *client, struct sherwood_request *request,
+                             const struct sherwood_segment *segments, uint32_t count, void *room);
 int sherwood_tables(struct sherwood *client, uint32_t *from, struct sherwood_table_row *rows,
                     uint32_t capacity, uint32_t *count);
 void swpy_close(struct sherwood *client);

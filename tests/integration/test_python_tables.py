@@ -3,6 +3,7 @@
 """The Python client on a server with several tables."""
 
 import asyncio
+import contextlib
 import pickle
 
 from harness import case, check, equal, main, raises
@@ -91,10 +92,20 @@ def refusals():
         check(c.address.startswith("unix:"), c.address)
 
 
+async def segments_of_aio(client, parts, named):
+    return await client.aio.get_segments(parts, **named)
+
+
+def ways_to_read(c):
+    """Returns get_segments of a client, of its `submit` and of its `aio`, as functions that return the result."""
+    return (c.get_segments, lambda parts, **named: c.submit.get_segments(parts, **named).result(),
+            lambda parts, **named: asyncio.run(segments_of_aio(c, parts, named)))
+
+
 @case
 def segments():
-    """one call reads several tables, by name or by client, with the dtype and shape of each table"""
-    with daemon("--capacity", "4K") as server:
+    """one call reads several tables, by name or by client, with the dtype and shape of each table, also by submit and aio"""
+    with daemon("--capacity", "4K", "--frame-ops-max", "4096") as server:
         create(server, "rows", "value-bytes", "16", "value-type", "f32")
         create(server, "texts", "value-bytes", "12", "value-type", "string", "resp-keys", "hash")
         create(server, "narrow", "key-bits", "32", "resp-keys", "decimal")
@@ -102,9 +113,9 @@ def segments():
             c.set_many(np.arange(200, dtype="u8"), np.arange(200, dtype="u8") * 2)
             rows.set_many([1, 2], np.arange(8, dtype="f4").reshape(2, 4))
             texts.set_many([5], [b"five"])
-            keys = np.arange(190, 210, dtype="u8").reshape(4, 5)
-            for through in (c, rows):
-                got = through.get_segments([(None, keys), ("rows", [2, 3]), (texts, [5]), (rows, []), ("0", [7]), (raw, [1])])
+            keys, long = np.arange(190, 210, dtype="u8").reshape(4, 5), np.arange(9999, dtype="u8")
+            for read in (*ways_to_read(c), *ways_to_read(rows)):
+                got = read([(None, keys), ("rows", [2, 3]), (texts, [5]), (rows, []), ("0", [7]), (raw, [1]), ("0", long), (rows, long)])
                 same(got[0][0], np.where(keys < 200, keys * 2, 0), "numbers")
                 same(got[0][1], keys < 200, "found")
                 same(got[1][0], np.array([[4, 5, 6, 7], [0, 0, 0, 0]], "f4"), "rows")
@@ -112,31 +123,65 @@ def segments():
                 equal([got[2][0]["bytes"][0, :4].tobytes(), got[2][1].tolist()], [b"five", [True]], "byte strings")
                 same(got[3][0], np.empty((0, 4), "f4"), "no keys")
                 equal([got[4][0].tolist(), got[5][0].dtype], [[14], np.dtype("u8")], "a number, and another dtype")
-                same(through.get_segments([("rows", [2, 3]), (None, [300])], default=1)[0], np.array([[4, 5, 6, 7], [1, 1, 1, 1]], "f4"), "default")
-            equal([c.get_segments([]), c.get_segments([("rows", [])], default=0)[0].shape], [[], (0, 4)], "nothing to read")
+                same(got[6][0], np.where(long < 200, long * 2, 0), "more keys than a frame has")
+                same(got[7][1], (long == 1) | (long == 2), "and the next part")
+                same(read([("rows", [2, 3]), (None, [300])], default=1)[0], np.array([[4, 5, 6, 7], [1, 1, 1, 1]], "f4"), "default")
+                equal([read([]), read([("rows", [])], default=0)[0].shape], [[], (0, 4)], "nothing to read")
+                many = read([(None, [i]) for i in range(150)])
+                equal([int(values[0]) for values, _ in many], [2 * i for i in range(150)], "more parts than a frame has")
             region = c.region(nbytes=1 << 16)
             shared = region.empty(3, "u8")
             shared[:] = [1, 2, 3]
-            values, found = c.get_segments([(None, shared)])[0]
-            equal([values.tolist(), found.tolist()], [[2, 4, 6], [True] * 3], "keys in a region")
-            many = c.get_segments([(None, [i]) for i in range(150)])
-            equal([int(values[0]) for values, _ in many], [2 * i for i in range(150)], "more parts than a frame has")
+            for read in ways_to_read(c):
+                values, found = read([(None, shared)])[0]
+                equal([values.tolist(), found.tolist()], [[2, 4, 6], [True] * 3], "keys in a region")
             in_child(lambda: equal(c.get_segments([("rows", [1])], default=0)[0].tolist(), [[0, 1, 2, 3]], "in the child"))
-            refused_segments(server, c)
+            in_child(lambda: equal(c.submit.get_segments([("rows", [1])], default=0).result()[0].tolist(), [[0, 1, 2, 3]], "its submit"))
+            for read, absent in zip(ways_to_read(c), ("segment 1: no table has the number", "segment 1: no table", "no such table")):
+                refused_segments(server, read, absent)
 
 
-def refused_segments(server, c):
+@case
+def segments_among_other_calls():
+    """reads of several tables keep their place among the calls of submit and aio, and open their tables again behind a lost connection"""
+    async def in_order(aio):
+        calls = []
+        for i in range(50):
+            aio.set_many([1], [i])
+            calls.append(aio.get_segments([(None, [1]), (f"t{i % 3}", [1])], default=7))
+        return [[int(part[0]) for part in await call] for call in calls]
+
+    with daemon("--capacity", "4K") as server, sherwood.connect(server.unix) as c:
+        for i in range(3):
+            c.create_table(f"t{i}")
+        for _ in range(2):
+            calls = []
+            for i in range(50):
+                c.submit.set_many([1], [i])
+                calls.append(c.submit.get_segments([(None, [1]), (f"t{i % 3}", [1])], default=7))
+            equal([[int(part[0]) for part in call.result()] for call in calls], [[i, 7] for i in range(50)], "by submit")
+            equal(asyncio.run(in_order(c.aio)), [[i, 7] for i in range(50)], "by aio")
+            server.ask("CLIENT", "KILL", "TYPE", "normal")
+            with contextlib.suppress(sherwood.Lost):  # on the connection that ended
+                c.submit.get_many([1]).result()
+        late = [c.submit.get_segments([(name, [1])]) for name in ("t0", "nothing", "t1")]
+        raises(sherwood.Refused, "no such table", late[1].result)
+        equal([late[0].result()[0][1].tolist(), late[2].result()[0][1].tolist()], [[False], [False]], "the calls around a refusal")
+    raises(sherwood.Refused, "closed", lambda: c.submit.get_segments([]))
+
+
+def refused_segments(server, read, absent):
     with sherwood.connect(f"{server.host}:{server.port}") as other:
-        raises(sherwood.Refused, "another server", lambda: c.get_segments([(other, [1])]))
-    raises(sherwood.Refused, "no such table", lambda: c.get_segments([("nothing", [1])]))
-    raises(sherwood.Refused, "another width", lambda: c.get_segments([(None, [1]), ("narrow", np.array([1], "u4"))]))
-    raises(TypeError, "is no table", lambda: c.get_segments([(7, [1])]))
-    raises(TypeError, "", lambda: c.get_segments([("rows", [1.5])]))
+        raises(sherwood.Refused, "another server", lambda: read([(other, [1])]))
+    raises(sherwood.Refused, "no such table", lambda: read([("nothing", [1])]))
+    raises(sherwood.Refused, "another width", lambda: read([(None, [1]), ("narrow", np.array([1], "u4"))]))
+    raises(TypeError, "is no table", lambda: read([(7, [1])]))
+    raises(TypeError, "", lambda: read([("rows", [1.5])]))
     equal(server.ask("TABLE", "DROP", "rows"), "OK", "DROP")
-    raises(sherwood.Refused, "segment 1: no table has the number", lambda: c.get_segments([(None, [1]), ("rows", [1])]))
-    raises(sherwood.Refused, "no such table", lambda: c.get_segments([("rows", [1])]))
+    raises(sherwood.Refused, absent, lambda: read([(None, [1]), ("rows", [1])]))
+    raises(sherwood.Refused, "no such table", lambda: read([("rows", [1])]))
     create(server, "rows", "value-bytes", "8", "value-type", "f32")
-    equal(c.get_segments([("rows", [1])], default=5)[0].tolist(), [[5, 5]], "the new table of the name")
+    equal(read([("rows", [1])], default=5)[0].tolist(), [[5, 5]], "the new table of the name")
 
 
 @case

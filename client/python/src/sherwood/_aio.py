@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import weakref
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
-from ._engine import Engine, Job, closed
+from . import _segments
+from ._engine import Done, Engine, Job, Work, closed
 from ._errors import Failed, Refused
 from ._facts import Layout
 from ._link import Link, Options
@@ -37,7 +39,7 @@ class Reader:
         assert loop is not None, "the loop runs this"
         return loop
 
-    def push(self, plan: Plan) -> asyncio.Future[Any]:
+    def push(self, work: Callable[[Done], Work]) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self.loop.create_future()
 
         def done(result: Any, error: Optional[BaseException]) -> None:
@@ -49,7 +51,7 @@ class Reader:
             else:
                 future.set_result(result)
 
-        self.engine.push(Job(plan, done))
+        self.engine.push(work(done))
         self.soon()
         return future
 
@@ -61,11 +63,13 @@ class Reader:
 
     def turn(self) -> None:
         self._turning = False
-        if not self.link.is_open:
+        if self._opening:
+            return
+        if not self.link.is_open or self.engine.must_open:
             self.open()
             return
         self.engine.turn()
-        if self.engine.has_more and not self.link.is_open:
+        if self.engine.has_more and (not self.link.is_open or self.engine.must_open):
             self.soon()
         if self._timer is None and not self.engine.is_idle:
             self._timer = self.loop.call_later(min(1.0, self.link.options.timeout / 4), self.tick)
@@ -77,11 +81,12 @@ class Reader:
             self.soon()
 
     def open(self) -> None:
-        """Connects in another thread, because that blocks."""
+        """Connects, and opens tables, in another thread, because that blocks. No request is in flight."""
         if self._opening or self.engine.is_idle:
             return
         self._opening = True
-        self.loop.run_in_executor(None, self.link.use).add_done_callback(self.opened)
+        self.unwatch()
+        self.loop.run_in_executor(None, self.engine.open).add_done_callback(self.opened)
 
     def opened(self, opening: asyncio.Future[Any]) -> None:
         self._opening = False
@@ -94,6 +99,9 @@ class Reader:
             return
         if self.link.closed:
             self.link.drop()
+            return
+        if not self.link.is_open:  # the connection ended while a table was opened
+            self.soon()
             return
         self._watched = lib.sherwood_descriptor(self.link.use())
         if self._watched < 0:
@@ -111,8 +119,12 @@ class Reader:
         self._watched = -1
 
     def close(self) -> None:
-        self.engine.abandon(closed())
-        self.link.close()
+        if self._opening:  # the other thread uses the handle: opened() closes it
+            self.link.closed = True
+            self.engine.fail(closed())
+        else:
+            self.engine.abandon(closed())
+            self.link.close()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -141,13 +153,20 @@ class Aio(AioCalls):
         return self._link.facts()[1]
 
     def _carry_out(self, plan: Plan) -> asyncio.Future[Any]:
+        return self._push(functools.partial(Job, plan))
+
+    def get_segments(self, parts: Any, *, default: Any = None) -> asyncio.Future[list[Any]]:
+        """Reads several tables together, as get_segments of the client does. Errors of the keys also come by the future."""
+        return self._push(functools.partial(_segments.Read, _segments.named(self._link, parts), default))
+
+    def _push(self, work: Callable[[Done], Work]) -> asyncio.Future[Any]:
         if self._link.closed:
             raise Refused("this client is closed: make a new one")
         loop = asyncio.get_running_loop()
         reader = self._readers.get(loop)
         if reader is None:
             reader = self._readers[loop] = Reader(self._link.options, self._link.writes, loop)
-        return reader.push(plan)
+        return reader.push(work)
 
     def _turn(self) -> None:
         """Makes the event loops unregister the closed regions."""

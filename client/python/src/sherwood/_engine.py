@@ -19,26 +19,71 @@ from ._errors import Lost, Timeout
 from ._link import Link
 from ._native import ffi, lib
 from ._plans import Plan
+from ._regions import Memory
 
-_SPLIT_KEYS = 64  # the found bits of each frame begin at a word
+SPLIT_KEYS = 64  # the found bits of each frame begin at a word
 _FOLLOWS_MAX = 4  # the most times that a frame is sent to another primary
 
 Done = Callable[[Any, Optional[BaseException]], None]
 
 
-class Job:
-    """A plan in progress. The engine calls `done` once, with the result or the error."""
+class Work:
+    """A call in progress. The engine calls `done` once, with the result or the error."""
 
-    __slots__ = ("plan", "done", "at", "frames", "error", "bits", "arrays", "buffers",
-                 "operand_bytes", "answer_bytes", "traceparent")
+    __slots__ = ("operation", "count", "shared", "done", "at", "frames", "error", "traceparent")
 
-    def __init__(self, plan: Plan, done: Done) -> None:
-        self.plan = plan
+    def __init__(self, operation: int, count: int, shared: tuple[Memory, ...], done: Done) -> None:
+        self.operation = operation
+        self.count = count  # of keys
+        self.shared = shared  # the regions of its arrays
         self.done = done
         self.traceparent = _trace.current()  # of the caller; the engine may be on another thread
         self.at = 0  # keys that were sent
         self.frames = 0  # frames without a reply yet
         self.error: Optional[BaseException] = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.frames == 0 and (self.error is not None or self.at >= self.count)
+
+    def is_ready(self, link: Link) -> bool:  # pylint: disable=unused-argument
+        """Returns false if open() must be called before the next frame."""
+        return True
+
+    def open(self, link: Link) -> None:
+        """Opens what the frames need. Sends requests, and waits for their replies. Sets `error` if that fails."""
+
+    def fill(self, request: Any, pointer: Any, at: int, left: int) -> Any:
+        """Sets the arrays of a frame of at most `left` keys from `at` on, and its count. Returns what must outlive it."""
+        raise NotImplementedError
+
+    def submit(self, request: Any, pointer: Any, held: Any) -> int:  # pylint: disable=unused-argument
+        """Queues a frame. Returns the code of libsherwood."""
+        return int(lib.sherwood_submit(pointer, request))
+
+    def result(self) -> Any:
+        """Returns the result of the call. All replies have arrived."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Makes the result, and passes it to `done`."""
+        result = None
+        if self.error is None:
+            try:
+                result = self.result()
+            except Exception as error:  # pylint: disable=broad-except
+                self.error = error
+        self.done(result, self.error)
+
+
+class Job(Work):
+    """A plan in progress."""
+
+    __slots__ = ("plan", "bits", "arrays", "buffers", "operand_bytes", "answer_bytes")
+
+    def __init__(self, plan: Plan, done: Done) -> None:
+        super().__init__(plan.operation, plan.count, plan.shared, done)
+        self.plan = plan
         wants_bits = plan.found is not None or plan.fill is not None
         self.bits = plan.bits
         if wants_bits and plan.bits is None:
@@ -52,29 +97,33 @@ class Job:
         self.arrays = [ffi.NULL if buffer is None else ffi.cast("char *", buffer)
                        for buffer in self.buffers]
 
-    @property
-    def is_over(self) -> bool:
-        return self.frames == 0 and (self.error is not None or self.at >= self.plan.count)
+    def fill(self, request: Any, pointer: Any, at: int, left: int) -> Any:
+        keys, values, previous, bits = self.arrays
+        request.keys = keys + at * lib.sherwood_server(pointer).key_bytes
+        request.values = values + at * self.operand_bytes if values else ffi.NULL
+        request.previous = previous + at * self.answer_bytes if previous else ffi.NULL
+        request.found = ffi.cast("uint64_t *", bits + at // 8) if bits else ffi.NULL
+        times, details = ffi.NULL, self.plan.details
+        if details is not None:
+            request.scale, request.operand_type = details.scale, details.operand_type
+            request.range_offset, request.range_bytes = details.range_offset, details.range_bytes
+            request.times = times = _times_of(details, at)
+        most = lib.sherwood_frame_keys(pointer, request)
+        request.count = left if left <= most else most // SPLIT_KEYS * SPLIT_KEYS
+        return times
 
-    def finish(self) -> None:
-        """Makes the result, and passes it to `done`."""
-        result, plan = None, self.plan
-        if self.error is None:
-            if self.bits is not None and plan.count > 0:
-                into = [ffi.NULL if array is None else ffi.from_buffer(array)
-                        for array in (plan.found, plan.previous, plan.fill)]
-                bits = ffi.cast("uint64_t *", self.buffers[3])
-                lib.swpy_spread(bits, plan.count, into[0], into[1], self.answer_bytes, into[2])
-            try:
-                result = plan.result()
-            except Exception as error:  # pylint: disable=broad-except
-                self.error = error
-        self.done(result, self.error)
+    def result(self) -> Any:
+        plan = self.plan
+        if self.bits is not None and plan.count > 0:
+            into = [ffi.NULL if array is None else ffi.from_buffer(array)
+                    for array in (plan.found, plan.previous, plan.fill)]
+            bits = ffi.cast("uint64_t *", self.buffers[3])
+            lib.swpy_spread(bits, plan.count, into[0], into[1], self.answer_bytes, into[2])
+        return plan.result()
 
 
-def _times_of(job: Job, at: int) -> Any:
-    """Returns the expiry times of the next frame of a job: a struct that must outlive the frame, or NULL."""
-    said: Any = job.plan.details
+def _times_of(said: Any, at: int) -> Any:
+    """Returns the expiry times of a frame from key `at` on: a struct that must outlive the frame, or NULL."""
     if said.when == lib.SHERWOOD_UNSAID:
         return ffi.NULL
     times = ffi.new("struct sherwood_times *")
@@ -88,7 +137,7 @@ class _Frame:
 
     __slots__ = ("job", "at", "count", "follows", "held", "number", "error")
 
-    def __init__(self, job: Job, at: int, count: int, follows: int, held: Any) -> None:
+    def __init__(self, job: Work, at: int, count: int, follows: int, held: Any) -> None:
         self.job = job
         self.at = at
         self.count = count
@@ -104,8 +153,8 @@ class Engine:
     def __init__(self, link: Link, *, is_aio: bool = False) -> None:
         self.link = link
         self._is_aio = is_aio
-        self.waiting: deque[Job] = deque()
-        self.flights: dict[int, tuple[Job, Any]] = {}
+        self.waiting: deque[Work] = deque()
+        self.flights: dict[int, tuple[Work, Any]] = {}
         self._refused: list[_Frame] = []  # frames that a replica refused, in the order of sending
         self._again: deque[_Frame] = deque()  # frames that go to the primary before all others
         self._done_last = 0  # number of the last frame whose write was executed
@@ -125,7 +174,19 @@ class Engine:
         """Returns true if there is something to send."""
         return bool(self.waiting or self._again)
 
-    def push(self, job: Job) -> None:
+    @property
+    def must_open(self) -> bool:
+        """Returns true if the next thing to send must be opened first, and nothing is in flight."""
+        job = self._again[0].job if self._again else self.waiting[0] if self.waiting else None
+        return job is not None and not self.flights and not self._refused and job.error is None and not job.is_ready(self.link)
+
+    def open(self) -> None:
+        """Connects, and opens what the next thing to send needs. Blocks; no other thread uses the handle."""
+        self.link.use()
+        if self.must_open:
+            (self._again[0].job if self._again else self.waiting[0]).open(self.link)
+
+    def push(self, job: Work) -> None:
         """Adds a job. The next turn sends it."""
         self.waiting.append(job)
 
@@ -143,12 +204,21 @@ class Engine:
             self._moved_at = time.monotonic()
         self.link.unshare()
         self._send(pointer)
-        while self._take(pointer) and self.has_more and self.link.is_open:
+        while self.link.is_open and (self._take(pointer) or self._opened()) and self.has_more and self.link.is_open:
             self._send(pointer)
+
+    def _opened(self) -> bool:
+        """Opens what the next thing to send needs, unless this would block an event loop. Returns true if it did."""
+        if self._is_aio or not self.must_open:
+            return False
+        self.open()
+        return True
 
     def _send(self, pointer: Any) -> None:
         while self._again and not self._refused:
             frame = self._again[0]
+            if frame.job.error is None and not frame.job.is_ready(self.link):
+                return
             if frame.job.error is None and not self._send_frame(pointer, frame.job, frame.at, frame.count, frame.follows):
                 return
             self._again.popleft()
@@ -157,58 +227,49 @@ class Engine:
                 self._end(frame.job)
         while self.waiting and not self._refused:
             job = self.waiting[0]
-            left = job.plan.count - job.at
+            if job.error is None and not job.is_ready(self.link):
+                return
+            left = job.count - job.at
             if left > 0 and job.error is None:
                 # A frame could overtake another one on another connection, or a frame by a region one by the socket.
                 if self.link.options.stripes == 1:
-                    in_order = not self.flights or self._by_region == bool(job.plan.shared)
+                    in_order = not self.flights or self._by_region == bool(job.shared)
                 else:
-                    in_order = not lib.sw_operation_writes(job.plan.operation) or job.frames == 0
+                    in_order = not lib.sw_operation_writes(job.operation) or job.frames == 0
                 if not in_order or not self._send_frame(pointer, job, job.at, left):
                     return
-            if job.at >= job.plan.count or job.error is not None:
+            if job.at >= job.count or job.error is not None:
                 self.waiting.popleft()
                 if job.is_over:
                     job.finish()
 
-    def _send_frame(self, pointer: Any, job: Job, at: int, left: int, follows: int = 0) -> bool:
+    def _send_frame(self, pointer: Any, job: Work, at: int, left: int, follows: int = 0) -> bool:
         """Queues a frame of the keys of a job from `at` on; with `follows`, one that was sent before. False: the
         limit of requests in flight is reached."""
-        facts, by_region = lib.sherwood_server(pointer), bool(job.plan.shared)
-        keys, values, previous, bits = job.arrays
+        by_region = bool(job.shared)
         if by_region:
             lib.sherwood_descriptor(pointer)  # before the first use of the ring, so that its replies make the descriptor readable
-            code = self.link.share(job.plan.shared)
+            code = self.link.share(job.shared)
             if code != lib.SHERWOOD_OK:
                 job.error = self.link.error(code)
                 return True
         request = ffi.new("struct sherwood_request *")
         request.size = ffi.sizeof("struct sherwood_request")
-        request.operation = job.plan.operation
+        request.operation = job.operation
         request.flags = lib.SHERWOOD_DELAY
-        request.keys = keys + at * facts.key_bytes
-        request.values = values + at * job.operand_bytes if values else ffi.NULL
-        request.previous = previous + at * job.answer_bytes if previous else ffi.NULL
-        request.found = ffi.cast("uint64_t *", bits + at // 8) if bits else ffi.NULL
         request.user = ffi.cast("void *", self._next)
-        times = ffi.NULL
-        if job.plan.details is not None:
-            request.scale, request.operand_type = job.plan.details.scale, job.plan.details.operand_type
-            request.range_offset, request.range_bytes = job.plan.details.range_offset, job.plan.details.range_bytes
-            request.times = times = _times_of(job, at)
-        most = lib.sherwood_frame_keys(pointer, request)
-        count = left if left <= most else most // _SPLIT_KEYS * _SPLIT_KEYS
-        request.count = count
+        held = job.fill(request, pointer, at, left)
+        count = request.count
         self.link.trace(job.traceparent)
-        rc = lib.sherwood_submit(pointer, request)
+        rc = job.submit(request, pointer, held)
         if rc == lib.SHERWOOD_E_BUSY:
             return False
         if rc != lib.SHERWOOD_OK:
             job.error = self.link.error(rc)
             return True
-        self.flights[self._next] = (job, _Frame(job, at, count, follows, (request, times)))
+        self.flights[self._next] = (job, _Frame(job, at, count, follows, (request, held)))
         self._by_region = by_region
-        self.link.begin_flight(job.plan.shared)
+        self.link.begin_flight(job.shared)
         self._next += 1
         if follows == 0:
             job.at += count
@@ -229,16 +290,18 @@ class Engine:
             taken += 1
             number = int(ffi.cast("uintptr_t", self._out[0].user))
             job, frame = self.flights.pop(number)
-            self.link.end_flight(job.plan.shared, rc)
+            self.link.end_flight(job.shared, rc)
             if rc != lib.SHERWOOD_OK and self.link.is_short:
                 self.link.doubt()
-            if lib.sw_operation_writes(job.plan.operation):
+            if lib.sw_operation_writes(job.operation):
                 self.link.writes.note(pointer, self._is_aio)  # before the caller gets the result
+            if rc == lib.SHERWOOD_E_TABLE:
+                self.link.tables.are_stale = True
             if rc == lib.SHERWOOD_E_SHARD and self.link.options.follows and frame.follows < _FOLLOWS_MAX:
                 frame.number, frame.error = number, self.link.error(rc)
                 self._refused.append(frame)
                 continue
-            if rc == lib.SHERWOOD_OK and lib.sw_operation_writes(job.plan.operation):
+            if rc == lib.SHERWOOD_OK and lib.sw_operation_writes(job.operation):
                 self._done_last = max(self._done_last, number)
             elif rc == lib.SHERWOOD_OK and self._refused and self.link.options.stripes == 1 \
                     and number > min(other.number for other in self._refused):
@@ -255,7 +318,7 @@ class Engine:
             self.link.drop()
         return taken
 
-    def _end(self, job: Job) -> None:
+    def _end(self, job: Work) -> None:
         """Finishes a job that has no frame in flight or left to send."""
         if job.is_over and (not self.waiting or self.waiting[0] is not job):
             job.finish()

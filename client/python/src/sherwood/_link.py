@@ -149,9 +149,13 @@ class Tables:
 
     def __init__(self) -> None:
         self.handles: dict[str, Any] = {}
+        self.are_stale = False  # a table was dropped or replaced: open the tables of these names again
+        self.closings = 0  # how often they were closed
 
     def close(self) -> None:
-        """Closes them. The handle that has the connections must still be open."""
+        """Closes them. The handle that has the connections must still be open, and has no request of theirs in flight."""
+        self.are_stale = False
+        self.closings += 1
         for handle in self.handles.values():
             lib.sherwood_close(handle)
         self.handles.clear()

@@ -11,8 +11,8 @@ import weakref
 from concurrent.futures import Future
 from typing import Any, Callable, Optional
 
-from . import _waits
-from ._engine import Engine, Job
+from . import _segments, _waits
+from ._engine import Done, Engine, Job, Work
 from ._errors import Refused
 from ._facts import Layout
 from ._link import Link, Options, lost_in_fork
@@ -28,7 +28,7 @@ class Worker:
         self.engine = Engine(Link(options, writes))
         self.room = threading.Semaphore(calls_max)
         self.lock = threading.Lock()
-        self.inbox: list[Job] = []
+        self.inbox: list[Work] = []
         self.asked: list[tuple[Callable[[Link], Any], Future[Any]]] = []
         self.futures: set[Future[Any]] = set()
         self.stopping = False
@@ -38,8 +38,8 @@ class Worker:
         self.thread = threading.Thread(target=self.run, name="sherwood.submit", daemon=True)
         self.thread.start()
 
-    def push(self, plan: Plan) -> Future[Any]:
-        """Queues a plan. Blocks while the server's limit of requests in flight is reached."""
+    def push(self, work: Callable[[Done], Work]) -> Future[Any]:
+        """Queues a call. Blocks while the server's limit of requests in flight is reached."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
@@ -56,7 +56,7 @@ class Worker:
             else:
                 future.set_result(result)
 
-        job = Job(plan, done)
+        job = work(done)
         with self.lock:
             if not self.stopping:
                 self.inbox.append(job)
@@ -175,6 +175,13 @@ class Submit(SubmitCalls):
         return self._link.facts()[1]
 
     def _carry_out(self, plan: Plan) -> Future[Any]:
+        return self._push(functools.partial(Job, plan))
+
+    def get_segments(self, parts: Any, *, default: Any = None) -> Future[list[Any]]:
+        """Reads several tables together, as get_segments of the client does. Errors of the keys also come by the future."""
+        return self._push(functools.partial(_segments.Read, _segments.named(self._link, parts), default))
+
+    def _push(self, work: Callable[[Done], Work]) -> Future[Any]:
         with self._lock:
             if self._link.closed:
                 raise Refused("this client is closed: make a new one")
@@ -183,7 +190,7 @@ class Submit(SubmitCalls):
                                       self._link.writes)
                 weakref.finalize(self, self._worker.stop).atexit = False
             worker = self._worker
-        return worker.push(plan)
+        return worker.push(work)
 
     def _wait_replicas(self, replicas: int, next_ms: Callable[[], int]) -> Optional[int]:
         """Waits until replicas have the writes of `submit`. Returns their number, or None if it has written nothing."""

@@ -86,7 +86,7 @@ class TableCalls:
         Refused: a table does not exist, the user may not read it, or the server is older than this call. If the arrays of all
         parts lie in regions of this client, no call copies them.
         """
-        return _segments.get(self._link, parts, default)
+        return _segments.get(self._link, _segments.named(self._link, parts), default)
 
     def alter_table(self, name: str, **options: Any) -> None:
         """Changes options of a table: max_capacity, memory_max, memory_min."""
