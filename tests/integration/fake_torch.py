@@ -82,6 +82,16 @@ class Tensor(np.ndarray):
 Tensor.__module__ = "torch"
 
 
+@contextlib.contextmanager
+def no_allocations(torch):
+    """Calls within it make no tensor."""
+    kept, torch.empty = torch.empty, None
+    try:
+        yield
+    finally:
+        torch.empty = kept
+
+
 def module(driver):
     """Returns the module, over the memory of a loaded driver."""
     driver.fake_allocate.restype = ctypes.c_void_p

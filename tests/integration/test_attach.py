@@ -267,6 +267,10 @@ def tensors():
                 values, found = device.get_many(keys(2, 3), out=out, found=mask, stream=stream)
                 check(values is out and found is mask, "the arrays given")
                 equal((list(out), list(mask)), ([14, 0], [True, False]))
+                eight, out, mask = keys(*range(8)), torch.empty((8,), torch.int64, one), torch.empty((8,), torch.bool, one)
+                with fake_torch.no_allocations(torch):  # the server stores found bytes in the caller's array
+                    device.get_many(eight, out=out, found=mask, stream=stream)
+                equal((list(out), list(mask)), (list(np.arange(8) * 7 * wanted[:8]), list(wanted[:8])))
                 old, found = device.add_many(keys(1, 1), keys(5, 6), previous=True, stream=stream)
                 equal((list(old), list(found)), ([7, 12], [True, True]))
                 equal(list(device.set_many(keys(1, 3), 4, only="absent", stream=stream)), [False, True])

@@ -129,10 +129,11 @@ class Device:
         default=0 costs nothing, because an absent key has the value 0.
         """
         taken = self._take(keys)
-        values = self._into(out, taken, "out", stream)
+        into = self._into(out, taken, "out", stream)
+        values = into.array if out is None else out
         fills = default is not None and default != 0
         wants = default is None or found is not None or fills
-        mask = self._run(constants.SHERWOOD_GET, taken, None, values, wants, found, stream)
+        mask = self._run(constants.SHERWOOD_GET, taken, None, into, wants, found, stream)
         if fills:
             taken.kind.fill(values, mask, default, stream)
         return values if default is not None and found is None else (values, mask)
@@ -200,15 +201,15 @@ class Device:
     def _take(self, keys: Any) -> Taken:
         return take(keys, self._layout.key_dtype, self._ordinal, "keys")
 
-    def _into(self, given: Any, keys: Taken, what: str, stream: Any) -> Any:
+    def _into(self, given: Any, keys: Taken, what: str, stream: Any) -> Taken:
         """Returns the caller's array for values, or a new one."""
         shape = keys.shape + self._layout.value_shape
         if given is None:
-            return keys.kind.empty(shape, self._layout.value_dtype, keys.array, stream)
+            return keys.kind.made(keys.kind.empty(shape, self._layout.value_dtype, keys.array, stream))
         into = take(given, self._layout.value_dtype, self._ordinal, what)
         if into.shape != shape:
             raise ValueError(f"{what}: an array of shape {into.shape}, and these keys need {shape}")
-        return given
+        return into
 
     def _write(self, operation: int, keys: Any, values: Any, previous: bool, stream: Any,
                wants_mask: bool) -> Any:
@@ -220,29 +221,26 @@ class Device:
             raise ValueError(f"values: an array of shape {held.shape}, and these keys need {shape}")
         old = self._into(None, taken, "old", stream) if previous else None
         mask = self._run(operation, taken, held, old, previous or wants_mask, None, stream)
-        return (old, mask) if previous else mask
+        return mask if old is None else (old.array, mask)
 
-    def _run(self, operation: int, keys: Taken, values: Optional[Taken], previous: Any, wants: bool,
+    def _run(self, operation: int, keys: Taken, values: Optional[Taken], previous: Optional[Taken], wants: bool,
              found: Any, stream: Any) -> Any:
         """Carries out an operation. Returns the mask, or None if the caller wants none."""
         kind: Kind = keys.kind
         reads = operation in _READS  # the server stores a byte for each key, which is the mask
         made = None
         if wants:
-            made = (kind.bytes if reads else kind.bits)(keys.size, keys.array, stream)
-        arrays = [keys, values] + [None if array is None else take(array, None, self._ordinal, "array")
-                                   for array in (previous, made)]
-        pointers = [0 if array is None else array.pointer for array in arrays]
+            made = kind.bytes(keys, found, stream) if reads else kind.bits(keys, stream)
         flags = constants.SHERWOOD_FOUND_BYTES if wants and reads else 0
         when, number = (_AFTER, kind.current(keys.array)) if stream is None else (_IN_ORDER, kind.number(stream))
-        call = ffi.new(_CALL, (_CALL_BYTES, operation, flags, pointers[0], pointers[1], keys.size, pointers[2], pointers[3],
-                               when, number))
+        call = ffi.new(_CALL, (_CALL_BYTES, operation, flags, keys.pointer, 0 if values is None else values.pointer, keys.size,
+                               0 if previous is None else previous.pointer, 0 if made is None else made.pointer, when, number))
         pointer = self._use()
         if stream is not None:
-            for array in arrays:
+            for array in (keys, values, previous, made):
                 if array is not None:
                     kind.keep(array.array, stream)
         self._raise(self._lib.sherwood_cuda_call(pointer, call))
         if made is None:
             return None
-        return (kind.whole if reads else kind.spread)(made, keys.size, keys.shape, found, stream)
+        return (kind.whole if reads else kind.spread)(made.array, keys.size, keys.shape, found, stream)

@@ -18,6 +18,7 @@ import numpy as np
 from . import _arrays
 
 _DLPACK_CUDA = 2
+_BOOL = np.dtype(np.bool_)
 # dtypes that torch and numpy call by the same name.
 _NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "float32", "float64")
 
@@ -51,21 +52,35 @@ class Kind:
         """Stores a value where the mask is false, or everywhere if there is no mask."""
         raise NotImplementedError
 
-    def bits(self, count: int, like: Any, stream: Any) -> Any:
-        """Returns an array for found bits."""
-        return self.empty(((count + 63) // 64,), np.dtype(np.int64), like, stream)
+    def made(self, array: Any) -> Taken:
+        """Returns what `take` returns, for an array of the library that a call made."""
+        raise NotImplementedError
+
+    def bits(self, keys: Taken, stream: Any) -> Taken:
+        """Returns an array for the found bits of keys."""
+        return self.made(self.empty(((keys.size + 63) // 64,), np.dtype(np.int64), keys.array, stream))
 
     def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
         """Returns found bits as bool, in the caller's array if there is one."""
         raise NotImplementedError
 
-    def bytes(self, count: int, like: Any, stream: Any) -> Any:
-        """Returns an array of bool for found bytes, whose size is a multiple of 8."""
-        return self.empty(((count + 7) // 8 * 8,), np.dtype(np.bool_), like, stream)
+    def bytes(self, keys: Taken, found: Any, stream: Any) -> Taken:
+        """Returns an array of bool for the found bytes of keys, whose size is a multiple of 8: the caller's if it will do."""
+        if keys.size % 8 != 0:
+            return self.made(self.empty(((keys.size + 7) // 8 * 8,), _BOOL, keys.array, stream))
+        if found is not None and self.takes_bytes(found, keys):
+            return self.made(found)
+        return self.made(self.empty(keys.shape, _BOOL, keys.array, stream))
+
+    def takes_bytes(self, found: Any, keys: Taken) -> bool:
+        """Returns whether the server may store found bytes in the caller's array."""
+        raise NotImplementedError
 
     def whole(self, made: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
         """Returns the first bytes of such an array, or the caller's array with them."""
-        mask = made[:count].reshape(shape)
+        if made is found or (found is None and made.shape == shape):
+            return made
+        mask = made[:count].reshape(shape) if made.shape != shape else made
         if found is None:
             return mask
         self.copy(mask, found, stream)
@@ -112,6 +127,13 @@ class Torch(Kind):
             _arrays.check_dtype(found, dtype, what)
         return Taken(given, self, given.data_ptr(), tuple(given.shape), given.numel())
 
+    def made(self, array: Any) -> Taken:
+        return Taken(array, self, array.data_ptr(), array.shape, array.numel())
+
+    def takes_bytes(self, found: Any, keys: Taken) -> bool:
+        return (_arrays.is_torch(found) and found.dtype is self._made[_BOOL] and found.shape == keys.shape
+                and found.device == keys.array.device and found.is_contiguous() and found.data_ptr() % 8 == 0)
+
     def _on(self, stream: Any, like: Any) -> Any:
         """Returns a context for torch's own work: the given stream, or nothing if there is none. An operation of torch
         then takes the current stream of its tensors' device."""
@@ -123,6 +145,8 @@ class Torch(Kind):
                            else cuda.ExternalStream(self.number(stream), device=like.device))
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: Any, stream: Any) -> Any:
+        if stream is None:
+            return self.torch.empty(shape, dtype=self._made[dtype], device=like.device)
         with self._on(stream, like):
             return self.torch.empty(shape, dtype=self._made[dtype], device=like.device)
 
@@ -171,6 +195,13 @@ class Cupy(Kind):
 
     def __init__(self) -> None:
         self.cupy = importlib.import_module("cupy")
+
+    def made(self, array: Any) -> Taken:
+        return Taken(array, self, array.data.ptr, array.shape, array.size)
+
+    def takes_bytes(self, found: Any, keys: Taken) -> bool:
+        return (isinstance(found, self.cupy.ndarray) and found.dtype == _BOOL and found.shape == keys.shape
+                and found.device.id == _device_of(keys.array) and found.flags.c_contiguous and found.data.ptr % 8 == 0)
 
     def _on(self, stream: Any) -> Any:
         cuda = self.cupy.cuda
