@@ -17,8 +17,25 @@ struct packing {
     Sherwood__CatalogPlace *places;
     Sherwood__CatalogPlace **place_at;
     Sherwood__CatalogTable *tables;
-    Sherwood__CatalogTable **table_at;
+    Sherwood__CatalogTable **table_at; /* the tables, then those with new options */
 };
+
+static void fill_table(Sherwood__CatalogTable *to, const struct sw_catalog_table *from)
+{
+    sherwood__catalog_table__init(to);
+    to->id = from->id;
+    to->file = from->file;
+    to->through = from->through;
+    to->options = (char *)(uintptr_t)from->options; /* only read */
+    to->key_bytes = from->shape.key_bytes;
+    to->value_bytes = from->shape.value_bytes;
+    to->engine = from->shape.engine;
+    to->value_format = from->shape.value_format;
+    to->value_type = from->shape.value_type;
+    to->key_text_bytes = from->shape.key_text_bytes;
+    to->key_form = from->key_form;
+    to->slots_most = from->slots_most;
+}
 
 static void fill(struct packing *packing, const struct sw_catalog *catalog)
 {
@@ -30,22 +47,11 @@ static void fill(struct packing *packing, const struct sw_catalog *catalog)
         to->name = (char *)(uintptr_t)from->name; /* only read */
         to->table = from->table;
     }
-    for (size_t i = 0; i < catalog->table_count; i++) {
-        const struct sw_catalog_table *from = &catalog->tables[i];
-        Sherwood__CatalogTable *to = packing->table_at[i] = &packing->tables[i];
-        sherwood__catalog_table__init(to);
-        to->id = from->id;
-        to->file = from->file;
-        to->through = from->through;
-        to->options = (char *)(uintptr_t)from->options; /* only read */
-        to->key_bytes = from->shape.key_bytes;
-        to->value_bytes = from->shape.value_bytes;
-        to->engine = from->shape.engine;
-        to->value_format = from->shape.value_format;
-        to->value_type = from->shape.value_type;
-        to->key_text_bytes = from->shape.key_text_bytes;
-        to->key_form = from->key_form;
-        to->slots_most = from->slots_most;
+    const size_t tables = catalog->table_count;
+    for (size_t i = 0; i < tables + catalog->altered_count; i++) {
+        packing->table_at[i] = &packing->tables[i];
+        fill_table(&packing->tables[i],
+                   i < tables ? &catalog->tables[i] : &catalog->altered[i - tables]);
     }
     sherwood__catalog__init(&packing->message);
     packing->message.n_places = catalog->place_count;
@@ -56,15 +62,18 @@ static void fill(struct packing *packing, const struct sw_catalog *catalog)
     packing->message.next_table = catalog->next_table;
     packing->message.n_gone = catalog->gone_count;
     packing->message.gone = catalog->gone;
+    packing->message.n_altered = catalog->altered_count;
+    packing->message.altered = packing->table_at + tables;
 }
 
 uint8_t *sw_catalog_encode(const struct sw_catalog *catalog, size_t *bytes)
 {
+    const size_t tables = catalog->table_count + catalog->altered_count;
     struct packing packing = {
         .places = calloc(catalog->place_count + 1, sizeof(Sherwood__CatalogPlace)),
         .place_at = calloc(catalog->place_count + 1, sizeof(Sherwood__CatalogPlace *)),
-        .tables = calloc(catalog->table_count + 1, sizeof(Sherwood__CatalogTable)),
-        .table_at = calloc(catalog->table_count + 1, sizeof(Sherwood__CatalogTable *)),
+        .tables = calloc(tables + 1, sizeof(Sherwood__CatalogTable)),
+        .table_at = calloc(tables + 1, sizeof(Sherwood__CatalogTable *)),
     };
     uint8_t *out = NULL;
     if (packing.places != NULL && packing.place_at != NULL && packing.tables != NULL &&
@@ -94,17 +103,31 @@ static bool has_unknown_fields(const Sherwood__Catalog *message)
     for (size_t i = 0; i < message->n_tables; i++) {
         has |= message->tables[i]->base.n_unknown_fields > 0;
     }
+    for (size_t i = 0; i < message->n_altered; i++) {
+        has |= message->altered[i]->base.n_unknown_fields > 0;
+    }
     return has;
+}
+
+static const struct sw_catalog_table *find(const struct sw_catalog_table *tables, size_t count,
+                                           uint32_t id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tables[i].id == id) {
+            return &tables[i];
+        }
+    }
+    return NULL;
 }
 
 const struct sw_catalog_table *sw_catalog_table_of(const struct sw_catalog *catalog, uint32_t id)
 {
-    for (size_t i = 0; i < catalog->table_count; i++) {
-        if (catalog->tables[i].id == id) {
-            return &catalog->tables[i];
-        }
-    }
-    return NULL;
+    return find(catalog->tables, catalog->table_count, id);
+}
+
+const struct sw_catalog_table *sw_catalog_altered_of(const struct sw_catalog *catalog, uint32_t id)
+{
+    return find(catalog->altered, catalog->altered_count, id);
 }
 
 static bool has_place_of(const struct sw_catalog *catalog, uint32_t id)
@@ -130,7 +153,8 @@ static bool has_names(const struct sw_catalog *catalog)
 static bool is_possible(const struct sw_catalog *catalog)
 {
     bool fits = catalog->place_count > 0 && catalog->places[0].number == 0 &&
-                catalog->place_count == catalog->table_count && catalog->gone_count == 0;
+                catalog->place_count == catalog->table_count && catalog->gone_count == 0 &&
+                catalog->altered_count == 0;
     for (size_t i = 1; i < catalog->place_count; i++) {
         fits &= catalog->places[i].number > catalog->places[i - 1].number;
     }
@@ -146,15 +170,31 @@ static bool is_possible(const struct sw_catalog *catalog)
     return fits;
 }
 
+static struct sw_catalog_table read_table(const Sherwood__CatalogTable *from)
+{
+    return (struct sw_catalog_table){
+        .id = from->id,
+        .file = from->file,
+        .through = from->through,
+        .options = from->options,
+        .shape = {from->key_bytes, from->value_bytes, from->engine, from->value_format,
+                  from->value_type, from->key_text_bytes},
+        .key_form = from->key_form,
+        .slots_most = from->slots_most,
+    };
+}
+
 static bool copy(struct sw_catalog *catalog, const Sherwood__Catalog *message)
 {
     catalog->places = calloc(message->n_places + 1, sizeof(*catalog->places));
     catalog->tables = calloc(message->n_tables + 1, sizeof(*catalog->tables));
-    if (catalog->places == NULL || catalog->tables == NULL) {
+    catalog->altered = calloc(message->n_altered + 1, sizeof(*catalog->altered));
+    if (catalog->places == NULL || catalog->tables == NULL || catalog->altered == NULL) {
         return false;
     }
     catalog->place_count = message->n_places;
     catalog->table_count = message->n_tables;
+    catalog->altered_count = message->n_altered;
     catalog->next_number = message->next_number;
     catalog->next_table = message->next_table;
     catalog->gone = message->gone;
@@ -164,17 +204,10 @@ static bool copy(struct sw_catalog *catalog, const Sherwood__Catalog *message)
         catalog->places[i] = (struct sw_catalog_place){from->number, from->table, from->name};
     }
     for (size_t i = 0; i < message->n_tables; i++) {
-        const Sherwood__CatalogTable *from = message->tables[i];
-        catalog->tables[i] = (struct sw_catalog_table){
-            .id = from->id,
-            .file = from->file,
-            .through = from->through,
-            .options = from->options,
-            .shape = {from->key_bytes, from->value_bytes, from->engine, from->value_format,
-                      from->value_type, from->key_text_bytes},
-            .key_form = from->key_form,
-            .slots_most = from->slots_most,
-        };
+        catalog->tables[i] = read_table(message->tables[i]);
+    }
+    for (size_t i = 0; i < message->n_altered; i++) {
+        catalog->altered[i] = read_table(message->altered[i]);
     }
     return true;
 }
@@ -218,6 +251,7 @@ void sw_catalog_free(struct sw_catalog *catalog)
 {
     free(catalog->places);
     free(catalog->tables);
+    free(catalog->altered);
     if (catalog->message != NULL) {
         sherwood__catalog__free_unpacked(catalog->message, NULL);
     }

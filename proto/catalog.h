@@ -2,7 +2,8 @@
  *
  * catalog.h - the message Catalog (sherwood.proto): the places of a server with several tables, and
  * what its files have of each table. A change of the tables is such a message with the places that
- * are new or have another name or table, the new tables, and the numbers of the places that go.
+ * are new or have another name or table, the new tables, the tables with new options, and the
+ * numbers of the places that go.
  *
  * Pure functions. Threads: any.
  */
@@ -44,6 +45,8 @@ struct sw_catalog {
     uint32_t next_table;  /* id of the next table */
     uint32_t *gone;       /* of a change: `gone_count` numbers of places that go */
     size_t gone_count;
+    struct sw_catalog_table *altered; /* of a change: tables with new options */
+    size_t altered_count;
     void *message; /* of a decoded catalog: owns the texts */
 };
 
@@ -58,7 +61,8 @@ const char *sw_catalog_decode_change(const uint8_t *bytes, size_t size, struct s
                                      bool *is_newer);
 void sw_catalog_free(struct sw_catalog *catalog);
 
-/* Returns the table with this id, or NULL. */
+/* Return the table with this id, and the table `altered` with this id, or NULL. */
 const struct sw_catalog_table *sw_catalog_table_of(const struct sw_catalog *catalog, uint32_t id);
+const struct sw_catalog_table *sw_catalog_altered_of(const struct sw_catalog *catalog, uint32_t id);
 
 #endif

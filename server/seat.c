@@ -213,13 +213,14 @@ bool sw_seats_have_paused(const struct sw_list *seats, bool all)
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* Adds the seats of the tables in the view to the list. */
+/* Adds the seats of the tables in the view to the list, and gives them what a change may change. */
 static void adopt(struct sw_list *seats, struct sw_seat *first,
                   const struct sw_tables_handle *tables)
 {
     for (uint32_t i = 0; i < tables->view->catalog.count; i++) {
         struct sw_seat *seat = tables->view->served[i]->loops[tables->loop].seat;
         sw_batches_set_table(&seat->batches, tables->view->served[i]->id);
+        seat->batches.shape.default_ttl_ms = sw_default_ttl_ms(tables->view->served[i]->config);
         memcpy(seat->batches.place, tables->view->catalog.places[i].name,
                sizeof(seat->batches.place));
         if (!sw_list_is_linked(&seat->link)) {

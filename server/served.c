@@ -48,7 +48,8 @@ static void close_table(void *argument, struct sw_served *served)
     struct sw_server *server = argument;
     if (served->table == server->table) {
         sw_served_empty(server);
-        (void)sw_account_set(served->account, 0, 0, 0); /* promises it nothing; cannot fail */
+        (void)sw_account_set(served->account, 0, 0, 0,
+                             false); /* promises it nothing; cannot fail */
         return;
     }
     close_seats(served, server->loop_count);

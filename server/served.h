@@ -30,7 +30,7 @@ int sw_served_open_account(struct sw_server *server, const struct sw_config *con
 
 /* Changes the options `alters` of a table: sw_tables_owner.alter. `server` is not used. */
 int sw_served_alter(void *server, struct sw_served *served, const struct sw_config *config,
-                    uint32_t alters, char *error, size_t error_bytes);
+                    uint32_t alters, bool is_made, char *error, size_t error_bytes);
 
 /* The functions of struct sw_tables_owner for changes (served_changes.c). `server` is a struct
  * sw_server. */

@@ -148,6 +148,6 @@ void sw_served_reopen(void *argument, struct sw_served *served)
     const struct sw_server *server = argument;
     if (served->account != NULL) { /* if other tables leave less, it is promised nothing */
         (void)sw_account_set(served->account, server->config.memory_min, server->config.memory_max,
-                             0);
+                             0, false);
     }
 }

@@ -7,6 +7,8 @@
 #include "server/config/table_options.h"
 #include "server/served.h"
 #include "server/server_parts.h"
+#include "table/expiring.h"
+#include "table/info.h"
 
 int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
                            struct sw_account *account, char *reason, size_t reason_bytes)
@@ -27,40 +29,45 @@ int sw_served_open_account(struct sw_server *server, const struct sw_config *con
     return -1;
 }
 
-int sw_served_alter(void *argument, struct sw_served *served, const struct sw_config *config,
-                    uint32_t alters, char *error, size_t error_bytes)
+/* Checks the slots of the options `next`. Returns 0, or -1 with an error. */
+static int check_slots(const struct sw_served *served, const struct sw_table_info *info,
+                       const struct sw_config *next, uint64_t slots, bool is_made, char *error,
+                       size_t error_bytes)
 {
-    struct sw_config next = *served->config;
-    struct sw_table_info info;
-    (void)argument;
-    sw_table_info(served->table, &info);
-    if (info.backend != SW_BACKEND_CPU) {
-        snprintf(error, error_bytes,
-                 "ERR the limits of a table in GPU memory do not change: make another table, and "
-                 "swap the two");
-        return -1;
-    }
-    sw_config_alter(&next, config, alters);
-    const uint64_t slots = next.max_capacity > next.capacity ? next.max_capacity : next.capacity;
-    if ((alters & SW_ALTERABLE_MAX_CAPACITY) != 0 && slots > info.max_capacity_slots) {
+    if (slots > info->max_capacity_slots) {
         snprintf(error, error_bytes,
                  "ERR the table was created for at most %llu slots: make another table, "
                  "and swap the two",
-                 (unsigned long long)info.max_capacity_slots);
+                 (unsigned long long)info->max_capacity_slots);
         return -1;
     }
     /* the catalog has the option, and the next start could not load the table */
-    if ((alters & SW_ALTERABLE_MAX_CAPACITY) != 0 && slots < info.capacity_slots &&
-        next.max_capacity < served->config->max_capacity) {
+    if (!is_made && slots < info->capacity_slots &&
+        next->max_capacity < served->config->max_capacity) {
         snprintf(error, error_bytes,
                  "ERR the table has %llu slots, more than this max-capacity: raise max-capacity",
-                 (unsigned long long)info.capacity_slots);
+                 (unsigned long long)info->capacity_slots);
         return -1;
     }
-    switch (sw_account_set(served->account, next.memory_min, next.memory_max,
-                           slots + info.bucket_slots > info.max_capacity_slots ? 0 : slots)) {
+    return 0;
+}
+
+static int alter_limits(const struct sw_served *served, const struct sw_config *next,
+                        uint32_t alters, bool is_made, char *error, size_t error_bytes)
+{
+    const uint64_t slots =
+        next->max_capacity > next->capacity ? next->max_capacity : next->capacity;
+    struct sw_table_info info;
+    sw_table_info(served->table, &info);
+    if ((alters & SW_ALTERABLE_MAX_CAPACITY) != 0 &&
+        check_slots(served, &info, next, slots, is_made, error, error_bytes) != 0) {
+        return -1;
+    }
+    switch (sw_account_set(served->account, next->memory_min, next->memory_max,
+                           slots + info.bucket_slots > info.max_capacity_slots ? 0 : slots,
+                           is_made)) {
     case SW_LEDGER_PERMITS:
-        break;
+        return 0;
     case SW_LEDGER_TABLE_MAX:
         snprintf(error, error_bytes,
                  "ERR the table has %llu bytes, more than this memory-max: raise memory-max",
@@ -71,6 +78,38 @@ int sw_served_alter(void *argument, struct sw_served *served, const struct sw_co
                  "ERR memory-min is more than the other tables leave of tables-memory-max: lower "
                  "it, or raise tables-memory-max");
         return -1;
+    }
+}
+
+int sw_served_alter(void *argument, struct sw_served *served, const struct sw_config *config,
+                    uint32_t alters, bool is_made, char *error, size_t error_bytes)
+{
+    struct sw_config next = *served->config;
+    struct sw_table_info info;
+    (void)argument;
+    sw_table_info(served->table, &info);
+    const bool is_in_host = info.backend == SW_BACKEND_CPU;
+    if (!is_in_host && is_made) { /* a primary in host memory has limits that its replica lacks */
+        alters &= ~(uint32_t)SW_ALTERABLE_LIMITS;
+    }
+    sw_config_alter(&next, config, alters);
+    if ((alters & SW_ALTERABLE_LIMITS) != 0 && !is_in_host) {
+        snprintf(error, error_bytes,
+                 "ERR the limits of a table in GPU memory do not change: make another table, and "
+                 "swap the two");
+        return -1;
+    }
+    if (next.default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
+        snprintf(error, error_bytes,
+                 "ERR keys of this table do not expire: make another table, and swap the two");
+        return -1;
+    }
+    if ((alters & SW_ALTERABLE_LIMITS) != 0 &&
+        alter_limits(served, &next, alters, is_made, error, error_bytes) != 0) {
+        return -1;
+    }
+    if (next.default_ttl != 0) {
+        sw_table_will_expire(served->table);
     }
     sw_config_alter((struct sw_config *)(uintptr_t)served->config, config, alters);
     return 0;

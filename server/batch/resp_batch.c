@@ -74,17 +74,12 @@ void sw_resp_batch_fini(struct sw_resp_batch *batch)
     batch->memory = NULL;
 }
 
-static inline uint64_t time_unsaid(const struct sw_resp_batch *batch)
-{
-    return batch->batches->shape.default_ttl_ms > 0 ? UNSAID : 0;
-}
-
 static inline uint32_t add_key(struct sw_resp_batch *batch, enum sw_op op, uint64_t key)
 {
     uint32_t i = batch->operations++;
     batch->ops[i] = (uint8_t)op;
     if (batch->gives_times) {
-        batch->expires[i] = time_unsaid(batch);
+        batch->expires[i] = batch->unsaid;
     }
     batch->alike += batch->alike == i && batch->ops[0] == (uint8_t)op;
     sw_integer_put(batch->keys, batch->batches->shape.key_bytes, i, key);
@@ -107,8 +102,9 @@ void sw_resp_batch_set_time(struct sw_resp_batch *batch, uint64_t at)
 {
     assert(batch->expires != NULL && batch->operations > 0);
     if (!batch->gives_times) {
+        batch->unsaid = batch->batches->shape.default_ttl_ms > 0 ? UNSAID : 0;
         for (uint32_t i = 0; i < batch->operations; i++) {
-            batch->expires[i] = time_unsaid(batch);
+            batch->expires[i] = batch->unsaid;
         }
         batch->gives_times = true;
     }
@@ -167,6 +163,7 @@ void sw_resp_batch_reset(struct sw_resp_batch *batch)
     batch->alike = 0;
     batch->groups = 0;
     batch->gives_times = false;
+    batch->unsaid = 0;
     batch->sets_parts = false;
     batch->compares = false;
     batch->shows_times = false;
@@ -179,15 +176,19 @@ static void on_done(struct sw_flight *flight)
     batch->done(batch);
 }
 
-/* Gives the default expiry time to the operations that set none. */
+/* Gives the default expiry time to the operations that set none. TABLE ALTER may have changed
+ * default-ttl since they were added. */
 static void give_default_time(struct sw_resp_batch *batch, struct sw_batch *table_batch)
 {
     const uint64_t at = sw_batches_default_time(batch->batches);
-    if (at == 0 || sw_flight_reads(table_batch)) {
+    if (sw_flight_reads(table_batch)) {
         return;
     }
     if (!batch->gives_times) {
         table_batch->expire_at = at;
+        return;
+    }
+    if (batch->unsaid == 0) {
         return;
     }
     for (uint32_t i = 0; i < batch->operations; i++) {

@@ -27,6 +27,7 @@ struct sw_resp_batch {
     uint32_t alike;          /* length of the run of equal operations at the beginning */
     uint32_t groups;         /* groups ended so far */
     bool gives_times;        /* some operation sets an expiry time */
+    uint64_t unsaid;         /* in expires[], once gives_times: the time of default-ttl, or 0 */
     bool sets_parts;         /* some operation is SETRANGE */
     bool compares;           /* some operation is CAS */
     bool shows_times;        /* some reply needs the expiry times before the operations */

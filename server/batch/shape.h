@@ -2,7 +2,7 @@
  *
  * shape.h - the properties of the table that never change. Other fields of sw_table_info change
  * when the table grows, so they must be read when they are needed. The struct is constant after the
- * start, and may be read by any thread.
+ * start, and may be read by any thread. default_ttl_ms is the exception: it is the loop's own.
  */
 #ifndef SHERWOOD_SERVER_BATCH_SHAPE_H
 #define SHERWOOD_SERVER_BATCH_SHAPE_H
@@ -24,7 +24,8 @@ struct sw_table_shape {
     uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
     bool is_in_host;             /* the table is on the CPU backend */
     bool expires;                /* the engine has EXPIRE */
-    uint64_t default_ttl_ms;     /* lifetime of keys written without an expiry time; 0: unlimited */
+    uint64_t default_ttl_ms;     /* lifetime of keys written without an expiry time; 0: unlimited.
+                                    TABLE ALTER changes it between two iterations of the loop */
     bool has_scores;             /* the engine has scores */
     bool has_ids;                /* values are ids, which the table chooses */
     enum sw_cache_policy policy; /* the cache's replacement policy */
@@ -40,6 +41,11 @@ struct sw_table_shape {
     uint64_t max_capacity_slots; /* slots to which the table may grow */
     uint64_t frame_bytes_max;    /* bodies of a frame and of its longest reply together */
 };
+
+static inline uint64_t sw_default_ttl_ms(const struct sw_config *config)
+{
+    return 1000ULL * __atomic_load_n(&config->default_ttl, __ATOMIC_RELAXED);
+}
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config);

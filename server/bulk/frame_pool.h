@@ -55,6 +55,7 @@ struct sw_bulk_frame {
     struct sw_region *regions[SW_RING_ARRAYS];
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;
+    bool keeps_ttl;      /* the batch is that of set_keepttl.h */
     uint64_t body_bytes; /* size of the request's body */
     uint64_t received;   /* bytes of the request's body that have been received */
     uint8_t *reply;      /* body of the reply, in `memory` */

@@ -58,6 +58,11 @@ void sw_bulk_explain_table(const struct sw_request *request, enum sw_reply_statu
         snprintf(message, message_bytes,
                  "no table has the number %u: open the table by its name; nothing was done",
                  request->table);
+    } else if (request->times == SW_FRAME_TIMES_KEEP) {
+        snprintf(message, message_bytes,
+                 "another table lies in place %u, or its default-ttl has changed: open the table "
+                 "again; nothing was done",
+                 request->table);
     } else {
         snprintf(message, message_bytes,
                  "another table lies in place %u: open the table again; nothing was done",
@@ -105,7 +110,9 @@ struct sw_bulk_target sw_bulk_find_again(const struct sw_bulk_frame *frame,
                                          uint64_t body_bytes)
 {
     struct sw_bulk_target target = sw_bulk_find_table(frame->bulk, request);
-    if (target.table != NULL && target.id != table_id &&
+    /* another default-ttl of the same table can need more memory for KEEP */
+    const bool is_same = target.id == table_id && request->times != SW_FRAME_TIMES_KEEP;
+    if (target.table != NULL && !is_same &&
         (!fits_again(frame, request, target.table, body_bytes) ||
          !may_enter_again(frame->conn, request->table))) {
         target.status = SW_REPLY_TABLE_CHANGED;

@@ -201,7 +201,7 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
         reply->hits = sw_bulk_pairs_end(frame);
     } else if (sw_bulk_shows_expiry(request)) {
         reply->hits = sw_bulk_expiry_end(frame);
-    } else if (sw_bulk_is_set_keepttl(&frame->table->batches->shape, request)) {
+    } else if (frame->keeps_ttl) {
         reply->hits = sw_bulk_keepttl_end(frame);
     } else if (sw_operation_answers_parts(request->operation) && request->want_values) {
         cut_parts(frame);

@@ -217,8 +217,8 @@ __attribute__((noinline)) static void start_data(struct sw_bulk_frame *frame)
     scale(frame);
     if (check_times(frame) && check_keys(frame, batch->keys) && check_slots(frame) &&
         check_values(frame)) {
-        if (frame->request.times == SW_FRAME_TIMES_KEEP &&
-            sw_bulk_is_set_keepttl(&frame->table->batches->shape, &frame->request)) {
+        frame->keeps_ttl = sw_bulk_is_set_keepttl(&frame->table->batches->shape, &frame->request);
+        if (frame->keeps_ttl) {
             sw_bulk_keepttl_begin(frame);
         } else if (sw_operation_writes_parts(frame->request.operation)) {
             sw_bulk_set_range_begin(frame);

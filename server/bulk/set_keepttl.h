@@ -18,7 +18,7 @@
 
 struct sw_bulk_frame;
 
-/* Returns true for such a SET. */
+/* Returns true for such a SET. Later default-ttl may be another one: see frame->keeps_ttl. */
 static inline bool sw_bulk_is_set_keepttl(const struct sw_table_shape *shape,
                                           const struct sw_request *request)
 {

@@ -51,7 +51,8 @@ int sw_table_options_of_text(const char *text, const struct sw_config *base,
 #define SW_ALTERABLE_MAP(X)                       \
     X(MAX_CAPACITY, max_capacity, "max-capacity") \
     X(MEMORY_MAX, memory_max, "memory-max")       \
-    X(MEMORY_MIN, memory_min, "memory-min")
+    X(MEMORY_MIN, memory_min, "memory-min")       \
+    X(DEFAULT_TTL, default_ttl, "default-ttl")
 enum sw_alterable_index {
 #define SW_ALTERABLE_INDEX(id, field, name) SW_ALTERABLE_INDEX_##id,
     SW_ALTERABLE_MAP(SW_ALTERABLE_INDEX)
@@ -61,6 +62,10 @@ enum sw_alterable {
 #define SW_ALTERABLE_BIT(id, field, name) SW_ALTERABLE_##id = 1 << SW_ALTERABLE_INDEX_##id,
     SW_ALTERABLE_MAP(SW_ALTERABLE_BIT)
 #undef SW_ALTERABLE_BIT
+#define SW_ALTERABLE_OR(id, field, name) | SW_ALTERABLE_##id
+        SW_ALTERABLE_ALL = 0 SW_ALTERABLE_MAP(SW_ALTERABLE_OR),
+#undef SW_ALTERABLE_OR
+    SW_ALTERABLE_LIMITS = SW_ALTERABLE_ALL & ~SW_ALTERABLE_DEFAULT_TTL
 };
 /* Returns the bit of the option; 0: it is fixed when a table is created. */
 uint32_t sw_alterable_of(const char *name);

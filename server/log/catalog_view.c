@@ -89,6 +89,16 @@ int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *vie
     return enough ? 0 : -1;
 }
 
+/* Must a change have the options of the table in places[i], which exists? No record has those that
+ * TABLE ALTER gave it in place 0: the change that moves it away has them. */
+static bool needs_options(const struct sw_tables_view *before, const struct sw_tables_view *next,
+                          uint32_t i)
+{
+    const struct sw_served *served = next->served[i];
+    return next->altered == served->id ||
+           (i > 0 && served->is_altered && served == before->served[0]);
+}
+
 /* Makes the change from one view to the next; sw_catalog_unmake frees it. Returns 0, or -1 if there
  * is no memory. */
 static int make_change(struct sw_catalog *change, const struct sw_tables_view *before,
@@ -97,7 +107,8 @@ static int make_change(struct sw_catalog *change, const struct sw_tables_view *b
     const struct sw_places *old = &before->catalog, *new = &next->catalog;
     bool enough = begin(change, new);
     change->gone = calloc(old->count, sizeof(*change->gone));
-    if (!enough || change->gone == NULL) {
+    change->altered = calloc(new->count, sizeof(*change->altered));
+    if (!enough || change->gone == NULL || change->altered == NULL) {
         return -1;
     }
     for (uint32_t i = 0; i < old->count; i++) {
@@ -116,6 +127,10 @@ static int make_change(struct sw_catalog *change, const struct sw_tables_view *b
             struct sw_catalog_table *table = &change->tables[change->table_count++];
             *table = describe(next->served[i], 0);
             enough &= table->options != NULL;
+        } else if (needs_options(before, next, i)) {
+            struct sw_catalog_table *table = &change->altered[change->altered_count++];
+            *table = describe(next->served[i], 0);
+            enough &= table->options != NULL;
         }
     }
     return enough ? 0 : -1;
@@ -126,8 +141,12 @@ void sw_catalog_unmake(struct sw_catalog *catalog)
     for (size_t i = 0; i < catalog->table_count; i++) {
         free((char *)(uintptr_t)catalog->tables[i].options);
     }
+    for (size_t i = 0; i < catalog->altered_count; i++) {
+        free((char *)(uintptr_t)catalog->altered[i].options);
+    }
     free(catalog->places);
     free(catalog->tables);
+    free(catalog->altered);
     free(catalog->gone);
     *catalog = (struct sw_catalog){0};
 }
@@ -195,8 +214,8 @@ static int fill_places(const struct sw_catalog *catalog, struct sw_places *place
     return 0;
 }
 
-/* Reads the options of the tables that the catalog describes, for the places from `first` on. A
- * place with another table gets no options. */
+/* Reads the options of the tables that the catalog describes, new ones and altered ones, for the
+ * places from `first` on. A place with another table gets no options. */
 static int read_options(const struct sw_catalog *catalog, const struct sw_places *places,
                         uint32_t first, const struct sw_config *base, struct sw_config *configs,
                         const struct sw_config **at, char reason[SW_LOAD_REASON_BYTES])
@@ -205,6 +224,7 @@ static int read_options(const struct sw_catalog *catalog, const struct sw_places
         char error[SW_CONFIG_ERROR_BYTES] = "";
         const struct sw_place *place = &places->places[i];
         const struct sw_catalog_table *table = sw_catalog_table_of(catalog, place->table);
+        table = table == NULL ? sw_catalog_altered_of(catalog, place->table) : table;
         at[i] = table == NULL ? NULL : &configs[i];
         if (table != NULL && sw_table_options_of_text(table->options, base, &configs[i], error,
                                                       sizeof(error)) != 0) {

@@ -16,7 +16,7 @@
 
 static const struct sw_subcommand subcommands[] = {
     {"ALTER", -5, NULL, "name option value [option value ...]",
-     "Change max-capacity, memory-max or memory-min of a table."},
+     "Change max-capacity, memory-max, memory-min or default-ttl of a table."},
     {"CREATE", -3, NULL, "name [NUMBER n] [LIKE other] [IF NOT EXISTS] [option value ...]",
      "Create an empty table, with options of the section [table]."},
     {"DROP", -3, NULL, "name [IF EXISTS]", "Remove a table with its keys."},

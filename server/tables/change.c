@@ -235,12 +235,15 @@ static int check_existing(const struct sw_tables *tables, const struct sw_change
     return -1;
 }
 
-/* Gives a change its number, unless the owner gives none. */
+/* Gives a change its number, unless the owner gives none. An ALTER of the table in place 0 needs
+ * none: no file has its options. */
 static int commit(const struct sw_tables *tables, struct sw_change *change,
                   const struct sw_tables_view *before, const struct sw_tables_view *next,
                   char *error, size_t error_bytes)
 {
-    return tables->owner.commit == NULL || (change->is_of_start && !tables->owner.logs)
+    const bool is_unsaved = change->kind == SW_CHANGE_ALTER && next->altered == 0;
+    return is_unsaved || tables->owner.commit == NULL ||
+                   (change->is_of_start && !tables->owner.logs)
                ? 0
                : tables->owner.commit(tables->owner.server, before, next, &change->sequence, error,
                                       error_bytes);

@@ -15,18 +15,15 @@ enum sw_places_status sw_tables_alter(struct sw_tables *tables, struct sw_tables
     if (place == NULL) {
         return SW_PLACES_NO_PLACE;
     }
-    if (tables->owner.logs) { /* a record of a change has no options of a table that exists */
-        snprintf(error, error_bytes,
-                 "ERR TABLE ALTER is not logged: start the server with appendonly no");
-        return SW_PLACES_NO_PLACE;
-    }
     struct sw_served *served = next->served[place - next->catalog.places];
     const struct sw_config before = *served->config;
-    if (tables->owner.alter(tables->owner.server, served, &change->config, change->alters, error,
-                            error_bytes) != 0) {
+    if (tables->owner.alter(tables->owner.server, served, &change->config, change->alters, false,
+                            error, error_bytes) != 0) {
         return SW_PLACES_NO_MEMORY;
     }
     change->config = before;
+    served->is_altered = true;
+    next->altered = place->number == 0 ? 0 : served->id;
     return SW_PLACES_OK;
 }
 
@@ -36,6 +33,6 @@ void sw_tables_alter_back(struct sw_tables *tables, const struct sw_change *chan
     char unread[SW_TABLES_ERROR_BYTES];
     if (change->kind == SW_CHANGE_ALTER && place != NULL) {
         (void)tables->owner.alter(tables->owner.server, sw_tables_at(tables->view, place->number),
-                                  &change->config, change->alters, unread, sizeof(unread));
+                                  &change->config, change->alters, true, unread, sizeof(unread));
     }
 }

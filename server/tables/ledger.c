@@ -124,13 +124,16 @@ void sw_account_close(struct sw_account *account)
 }
 
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
-                                      uint64_t bytes_max, uint64_t slots_max)
+                                      uint64_t bytes_max, uint64_t slots_max, bool may_pass)
 {
     if (account->ledger == NULL) {
         return SW_LEDGER_PERMITS;
     }
+    const bool loads = __atomic_load_n(&account->ledger->loads, __ATOMIC_RELAXED);
     pthread_mutex_lock(&account->ledger->lock);
-    const enum sw_ledger_refusal refusal = check(account, 0, bytes_min, bytes_max);
+    const enum sw_ledger_refusal refusal =
+        may_pass && loads ? SW_LEDGER_PERMITS
+                          : check(account, 0, bytes_min, may_pass ? 0 : bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {
         account->bytes_min = bytes_min;
         account->bytes_max = bytes_max;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/config/table_options.h"
 #include "server/tables/tables_parts.h"
 
 /* Puts the table that the server started with into place 0. A SWAP may have moved it, and a DROP
@@ -122,6 +123,26 @@ static int open_all(struct sw_tables *tables, struct sw_tables_view *next,
     return 0;
 }
 
+/* Gives tables that exist the options that a change of the log or of the primary has for them. If
+ * that fails, the change is not made, and the next attempt repeats it. The caller has locked `held`
+ * or is the only thread. */
+static int alter_all(const struct sw_tables *tables, struct sw_tables_view *next,
+                     const struct sw_config *const *configs, char *error, size_t error_bytes)
+{
+    const struct sw_tables_owner *owner = &tables->owner;
+    int status = 0;
+    for (uint32_t i = 0; i < next->catalog.count && configs != NULL && status == 0; i++) {
+        struct sw_served *served = next->served[i];
+        if (configs[i] != NULL && find_id(tables->view, served->id) != NULL) {
+            status = owner->alter(owner->server, served, configs[i], SW_ALTERABLE_ALL, true, error,
+                                  error_bytes);
+            served->is_altered = true;
+            next->altered = served->id;
+        }
+    }
+    return status;
+}
+
 /* Lets the rights of users follow the places that have another name in `next`. `ends`: the rights
  * under the old names end. */
 static void rename_rights(const struct sw_tables *tables, const struct sw_places *before,
@@ -156,8 +177,8 @@ static int prepare(const struct sw_tables *tables, const struct sw_places *befor
 /* Gives a change of the primary its number, and publishes the view that it leads to. The rights of
  * users follow. The caller has locked `change`, and frees both views if it fails. */
 static int follow(struct sw_tables *tables, const struct sw_tables_applied *applied,
-                  struct sw_tables_view *next, struct sw_served *dropped, char *error,
-                  size_t error_bytes)
+                  const struct sw_config *const *configs, struct sw_tables_view *next,
+                  struct sw_served *dropped, char *error, size_t error_bytes)
 {
     const struct sw_tables_owner *owner = &tables->owner;
     struct sw_tables_view *before = tables->view;
@@ -167,10 +188,10 @@ static int follow(struct sw_tables *tables, const struct sw_tables_applied *appl
         return -1;
     }
     pthread_mutex_lock(&tables->held);
-    const int status =
-        sequence == 0 || owner->commit == NULL
-            ? 0
-            : owner->commit(owner->server, before, next, &sequence, error, error_bytes);
+    int status = alter_all(tables, next, configs, error, error_bytes);
+    if (status == 0 && sequence != 0 && owner->commit != NULL) {
+        status = owner->commit(owner->server, before, next, &sequence, error, error_bytes);
+    }
     if (status == 0) {
         rename_rights(tables, &before->catalog, &next->catalog, false);
         sw_tables_publish(tables, next, dropped);
@@ -217,11 +238,12 @@ static int apply(struct sw_tables *tables, const struct sw_places *catalog,
     for (uint32_t i = 0; i < before->catalog.count; i++) {
         dropped = find_id(next, before->served[i]->id) == NULL ? before->served[i] : dropped;
     }
-    if (applied == NULL) {
+    const int status = applied == NULL
+                           ? alter_all(tables, next, configs, error, error_bytes)
+                           : follow(tables, applied, configs, next, dropped, error, error_bytes);
+    if (status == 0 && applied == NULL) {
         sw_tables_replace_view(tables, next, dropped);
-        return 0;
     }
-    const int status = follow(tables, applied, next, dropped, error, error_bytes);
     if (status != 0) {
         take_back(tables, next);
     }

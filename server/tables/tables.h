@@ -45,8 +45,9 @@ struct sw_served_loop {
 /* A table of the server. Constant, except the table's contents. */
 struct sw_served {
     uint32_t id;
-    uint32_t pins; /* sw_tables_pin; under the lock of the tables */
-    bool leaves;   /* atomic: it was dropped */
+    uint32_t pins;   /* sw_tables_pin; under the lock of the tables */
+    bool leaves;     /* atomic: it was dropped */
+    bool is_altered; /* TABLE ALTER has changed its options; of the thread of a change */
     struct sw_table *table;
     struct sw_gate *gate;           /* of its writes */
     struct sw_account *account;     /* of its memory; NULL: none (in tests) */
@@ -58,6 +59,7 @@ struct sw_tables_view {
     uint64_t number; /* 1, 2, .. */
     struct sw_places catalog;
     struct sw_served **served; /* served[i] lies in catalog.places[i] */
+    uint32_t altered;          /* id of the table to which this change gave options; 0: none */
 };
 
 /* A loop's access to the tables. */
@@ -109,10 +111,12 @@ struct sw_tables_owner {
     int (*save)(void *server, uint32_t id, char *error, size_t error_bytes);
     /* Makes each loop run an iteration. */
     void (*wake)(void *server);
-    /* Gives the table the options `alters` (bits of enum sw_alterable) of `config`. Returns 0, or
-     * -1 with an error and nothing changed. */
+    /* Gives the table the options `alters` (bits of enum sw_alterable) of `config`. Loops follow
+     * them with the next view. `is_made`: the primary, or this server before its restart, has
+     * accepted the change, so a table that has passed a limit does not refuse it. Returns 0, or -1
+     * with an error and nothing changed. */
     int (*alter)(void *server, struct sw_served *served, const struct sw_config *config,
-                 uint32_t alters, char *error, size_t error_bytes);
+                 uint32_t alters, bool is_made, char *error, size_t error_bytes);
     /* Lets the rights to the table `name` hold for `to` as well; with `to` NULL they end for
      * `name`. If there is no memory, they stay as they are, which it logs. */
     void (*rename)(void *server, const char *name, const char *to);
@@ -222,8 +226,9 @@ struct sw_tables_applied {
     uint64_t sequence; /* it is committed with this number; 0: it is not committed */
 };
 /* Replaces the places likewise, but keeps the tables with the same ids, and closes those that
- * `catalog` lacks, at most one. Requests may be served. `applied`: a change of the primary, so the
- * rights of users follow a RENAME; NULL: a change of the server's own log. */
+ * `catalog` lacks, at most one. A table that exists gets the options of configs[i] that TABLE ALTER
+ * can change; NULL: it keeps its own. Requests may be served. `applied`: a change of the primary,
+ * so the rights of users follow a RENAME; NULL: a change of the server's own log. */
 int sw_tables_apply(struct sw_tables *tables, const struct sw_places *catalog,
                     const struct sw_config *const *configs, const struct sw_tables_applied *applied,
                     char *error, size_t error_bytes);

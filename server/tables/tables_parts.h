@@ -47,7 +47,9 @@ void sw_tables_replace_view(struct sw_tables *tables, struct sw_tables_view *vie
 /* Closes a table that no loop uses, and frees it. NULL is allowed. (change.c) */
 void sw_tables_close(struct sw_tables *tables, struct sw_served *served);
 
-/* Changes options of a table. change->config receives those of before. (change_alter.c) */
+/* Changes options of a table. change->config receives those of before. The table in place 0 has the
+ * options of the command line after a restart and on a replica, so its change is in no record: then
+ * next->altered is 0. (change_alter.c) */
 enum sw_places_status sw_tables_alter(struct sw_tables *tables, struct sw_tables_view *next,
                                       struct sw_change *change, char *error, size_t error_bytes);
 /* Gives a table its options of before, if the ALTER could not be saved. */

@@ -67,6 +67,7 @@ def one_table():
     with Directory() as folder:
         for _ in range(2):
             with serving(folder) as (_, replies):
+                equal(replies.ask("TABLE", "ALTER", "default", "memory-max", "1G"), "OK", "ALTER of the one table")
                 equal([replies.ask("INCR", 1), replies.ask("SAVE")][1], "OK", "SAVE")
         equal(files(folder, "table"), [], "files of tables")
         for name in files(folder, "snapshot"):
@@ -260,16 +261,16 @@ def damage():
 
 
 def apply(oracle, saved, replies, draw):
-    """Sends one random command, and does the same to `oracle`: {name: table}, each [id, values]. `saved`: {id: values}."""
+    """Sends one random command, and does the same to `oracle`: {name: table}, each [id, values, default-ttl]. `saved`: {id: values}."""
     names, name = sorted(oracle), f"t{draw.randrange(4)}"
-    one, other, kind = draw.choice(names), draw.choice(names), draw.randrange(12)
+    one, other, kind = draw.choice(names), draw.choice(names), draw.randrange(14)
     if kind < 6:
         key, value = draw.randrange(8), draw.randrange(1000)
         fill(replies, one, {key: value})
         oracle[one][1][key] = str(value).encode()
     elif kind == 6 and name not in oracle:
         equal(replies.ask("TABLE", "CREATE", name, "LIKE", "default"), "OK", name)
-        oracle[name] = [places(replies)[name][1], {}]
+        oracle[name] = [places(replies)[name][1], {}, oracle["default"][2]]
         saved[oracle[name][0]] = {}
     elif kind == 7 and name in oracle:
         equal(replies.ask("TABLE", "DROP", name), "OK", name)
@@ -284,12 +285,19 @@ def apply(oracle, saved, replies, draw):
         oracle[f"{name}x"] = oracle.pop(name)
     elif kind == 11:
         equal(replies.ask("SAVE"), "OK", "SAVE")
-        saved.update({number: dict(values) for number, values in oracle.values()})
+        saved.update({number: dict(values) for number, values, _ in oracle.values()})
+    elif kind > 11:
+        oracle[one][2] = draw.choice((0, 10**6, 2 * 10**6))
+        equal(replies.ask("TABLE", "ALTER", one, "default-ttl", oracle[one][2]), "OK", "ALTER")
+
+
+def default_ttls(replies):
+    return {name: int(pairs(replies.ask("TABLE", "INFO", name))[b"default-ttl"]) for name in places(replies)}
 
 
 def kill_and_compare(flags, has_log, rounds=8):
     """Random commands, kills and stops. Without a log a kill leaves what the last save of each table had."""
-    draw, oracle, saved = random.Random(SEED), {"default": [1, {}]}, {1: {}}
+    draw, oracle, saved = random.Random(SEED), {"default": [1, {}, 0]}, {1: {}}
     with Directory() as folder:
         for _ in range(rounds):
             with serving(folder, *flags) as (server, replies):
@@ -297,14 +305,17 @@ def kill_and_compare(flags, has_log, rounds=8):
                       {name: table[1] for name, table in oracle.items()}, "places and contents")
                 equal({name: number for name, (_, number) in places(replies).items()},
                       {name: table[0] for name, table in oracle.items()}, "ids")
+                found = default_ttls(replies)
+                oracle["default"][2] = found["default"]  # that of the command line
+                equal(found, {name: table[2] for name, table in oracle.items()}, "options")
                 for _ in range(40):
                     apply(oracle, saved, replies, draw)
                 if draw.randrange(3) > 0:
                     server.end_by_kill()
                     if not has_log:
-                        oracle = {name: [number, dict(saved[number])] for name, (number, _) in oracle.items()}
+                        oracle = {name: [number, dict(saved[number]), ttl] for name, (number, _, ttl) in oracle.items()}
                 else:
-                    saved.update({number: dict(values) for number, values in oracle.values()})
+                    saved.update({number: dict(values) for number, values, _ in oracle.values()})
 
 
 @case

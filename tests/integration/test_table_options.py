@@ -9,8 +9,9 @@ import signal
 import tempfile
 
 import wire
-from data_directory import does_not_start
+from data_directory import Directory, does_not_start, durable
 from harness import DAEMON, Server, case, check, equal, eventually, main, refusal, run
+from replication import SMALL, info, replica_of, to_be_killed
 
 SECTIONS = """[table]
 capacity = 4K
@@ -169,8 +170,18 @@ def memory():
 @case
 def alter():
     """TABLE ALTER changes the limits of a table at once, and a restart finds them; a change that is refused changes nothing"""
+    alter_and_restart("--appendonly", "no")
+
+
+@case
+def alter_with_a_log():
+    """with a log too, whose replay is not limited by what TABLE ALTER lowers"""
+    alter_and_restart("--appendonly", "yes", "--frame-ops-max", "256", "--round-ops-max", "4096", "--log-segment-bytes", "4M")
+
+
+def alter_and_restart(*log):
     with tempfile.TemporaryDirectory() as folder:
-        flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "16M", "--data-dir", folder)
+        flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "16M", "--data-dir", folder, *log)
         wanted = {"max-capacity": "64K", "memory-max": "4M", "memory-min": "1M"}
         def fill(replies, start=0):
             for first in range(start, start + 10**6, 2000):
@@ -186,7 +197,7 @@ def alter():
             check("would pass its memory-max" in fill(replies), "memory-max")
             before = table(replies, "a")
             for words, error in (("memory-max 1K", "more than this memory-max"), ("memory-min 64M", "memory-min 67108864 is more than"),
-                                 ("max-capacity 1M", "was created for at most 262144 slots"), ("default-ttl 5", "does not change: make another"),
+                                 ("max-capacity 1M", "was created for at most 262144 slots"), ("default-ttl -1", "default-ttl: '-1' is not a whole number"),
                                  ("max-capacity 1K", "slots, more than this max-capacity"),
                                  ("engine cuckoo", "does not change"), ("capacity 2K", "does not change"), ("foo 1", "unknown option 'foo'"),
                                  ("memory-max", "wrong number of arguments"), ("memory-max 1M memory-min", "syntax error"),
@@ -201,12 +212,16 @@ def alter():
             full = {name: server.metrics()[f'sherwood_table_{name}{{table="a"}}'] for name in ("full_ratio", "slots_max")}
             check(full["full_ratio"] > 0.9 and full["slots_max"] == 64 << 10, f"figures of a full table: {full}")
             equal(replies.ask("TABLE", "ALTER", "a", *(word for pair in wanted.items() for word in pair)), "OK", "ALTER")
-            equal(replies.ask("TABLE", "ALTER", "default", "memory-max", "2M"), "OK", "ALTER of the default table")
+            equal(replies.ask("TABLE", "CREATE", "brief", "capacity", "1K", "default-ttl", 1), "OK", "CREATE")
+            equal(replies.ask("TABLE", "ALTER", "brief", "default-ttl", 1000), "OK", "ALTER")
+            equal(replies.ask("TABLE", "ALTER", "default", "memory-max", "2M", "default-ttl", 9), "OK", "ALTER of the default table")
             server.end_by_kill()
         with Server(*flags) as server, server.connect() as connection:
             replies = wire.Replies(connection)
             got = table(replies, "a")
             equal({name: got[name] for name in wanted}, wanted, "behind a kill")
+            equal(table(replies, "brief")["default-ttl"], "1000", "likewise")
+            equal([table(replies, "default")[name] for name in ("memory-max", "default-ttl")], ["0", "0"], "as the command line says")
             equal(replies.ask("TABLE", "CREATE", "c", "LIKE", "a", "memory-min", 0), "OK", "CREATE LIKE")
             got = replies.ask("TABLE", "ALTER", "c", "max-capacity", "256K")
             check("was created for at most 65536 slots" in got, f"a table of its own limit: {got}")
@@ -221,6 +236,95 @@ def alter():
             equal(replies.ask("SAVE"), "OK", "SAVE")
         with Server(*flags) as server, server.replies() as replies:
             equal(replies.ask("TABLE", "ALTER", "a", "max-capacity", "256K", "memory-max", "0"), "OK", "the slots of the creation, once more")
+
+
+@case
+def alter_default_ttl():
+    """another default-ttl is for keys written from then on, by every connection; it meets frames and transactions that have begun"""
+    ttl = lambda replies, key: min(replies.ask("TTL", key), 1)  # noqa: E731: -2 absent, -1 without a time, 1 with one
+    with Server("--backend", "cpu", "--capacity", "1K", "--loops", "1") as server, server.connect() as frames, \
+            server.replies() as ours, server.replies() as theirs:
+        equal(ours.ask("TABLE", "CREATE", "fixed", "engine", "cuckoo"), "OK", "CREATE")
+        got = ours.ask("TABLE", "ALTER", "fixed", "default-ttl", 5)
+        check("default-ttl is not an option of the cuckoo engine" in got, got)
+        for place, number in (("default", 0), ("a", 1)):
+            def alter_to(seconds, place=place):
+                equal(ours.ask("TABLE", "ALTER", place, "default-ttl", seconds), "OK", "ALTER")
+                equal(table(ours, place)["default-ttl"], str(seconds), "TABLE INFO")
+            equal(ours.ask("TABLE", "CREATE", place, "IF", "NOT", "EXISTS", "NUMBER", 1), "OK", "CREATE")
+            equal([ours.ask("SELECT", place), theirs.ask("SELECT", place)], ["OK", "OK"], "SELECT")
+            keep = wire.frame(wire.SET, (1, 2), (5, 5), times=wire.KEEP, table=number)
+            equal(ours.ask("SET", 1, 1), "OK", "SET")
+            for seconds, statuses in ((1000, (wire.TABLE_CHANGED, wire.OK)), (2000, (wire.OK,)), (0, (wire.OK,))):
+                equal([theirs.ask("MULTI"), theirs.ask("SET", 3, 3), theirs.ask("SET", 4, 4, "EX", 50), theirs.ask("SET", 1, 1, "KEEPTTL")],
+                      ["OK", "QUEUED", "QUEUED", "QUEUED"], "MULTI")
+                frames.sendall(keep[:-8])
+                equal(ours.ask("PING"), "PONG", "the one loop has read the frame's head")
+                alter_to(seconds)
+                frames.sendall(keep[-8:])
+                for status in statuses:
+                    equal(wire.read_frame(frames).status, status, f"KEEP beside default-ttl {seconds}")
+                    if status != wire.OK:
+                        equal(ours.ask("EXISTS", 2), 0, "nothing was done")
+                        frames.sendall(keep)
+                equal(theirs.ask("EXEC"), ["OK"] * 3, "EXEC")
+                equal([ttl(ours, key) for key in (1, 2, 3, 4)], [-1, 1 if seconds else -1, 1 if seconds else -1, 1], f"TTL by {seconds}")
+                equal([theirs.ask("DEL", 2, 3, 4), theirs.ask("SET", 3, 1), ttl(theirs, 3)], [3, "OK", 1 if seconds else -1], "later")
+
+
+def alterable(replies, name):
+    facts = table(replies, name)
+    return [facts[option] for option in ("default-ttl", "memory-max", "memory-min", "max-capacity")]
+
+
+@case
+def alter_beside_a_replica():
+    """TABLE ALTER reaches a replica and its files, and a promoted replica; the options of place 0 are each server's own"""
+    flags = (*SMALL, "--tables-memory-max", "4G")
+    with Directory() as of_primary, Directory() as of_replica, to_be_killed(durable(of_primary, "no", *flags)) as primary, \
+            primary.replies() as ours:
+        def follower(port):
+            return to_be_killed(durable(of_replica, "no", *flags, "--replicaof", f"127.0.0.1 {port}", errors="replica"))
+        def alter_to(name, *words):
+            equal(ours.ask("TABLE", "ALTER", name, *words), "OK", words)
+            equal(ours.ask("WAIT", 1, 30000), 1, "WAIT")
+        wanted = ["1000", "1G", "1M", "4K"]
+        with follower(primary.port) as replica, replica.replies() as theirs:
+            eventually(lambda: info(replica)["master_link_status"] == "up", "the replica is connected")
+            equal(ours.ask("TABLE", "CREATE", "a", "capacity", "1K", "max-capacity", "64K"), "OK", "CREATE")
+            alter_to("default", "default-ttl", 77)
+            alter_to("a", "default-ttl", 1000, "memory-max", "1G", "memory-min", "1M", "max-capacity", "4K")
+            equal([alterable(ours, "a"), alterable(theirs, "a")], [wanted, wanted], "the table")
+            equal([alterable(replies, "default")[0] for replies in (ours, theirs)], ["77", "0"], "default-ttl of place 0")
+            check("READONLY" in theirs.ask("TABLE", "ALTER", "a", "default-ttl", 0), "ALTER of a replica")
+            alter_to("a", "memory-min", 0, "memory-max", table(ours, "a")["bytes"])
+            equal(alterable(theirs, "a"), alterable(ours, "a"), "memory-max")
+            equal(ours.ask("TABLE", "SWAP", "default", "a"), "OK", "SWAP")
+            alter_to("a", "memory-min", "2M")
+            equal([alterable(replies, "a")[::2] for replies in (ours, theirs)], [["77", "2M"]] * 2, "it takes its options along")
+            equal(info(replica)["sherwood_resyncs"], "1", "snapshots")
+            replica.kill()
+        with follower(1) as replica, replica.replies() as theirs:
+            equal(alterable(theirs, "a")[::2], ["77", "2M"], "behind a kill of the replica")
+            equal([theirs.ask("REPLICAOF", "NO", "ONE"), theirs.ask("SELECT", "a"), theirs.ask("SET", 1, 10)], ["OK"] * 3, "promotion")
+            check(0 < theirs.ask("TTL", 1) <= 77, "default-ttl of the new primary")
+            equal(theirs.ask("SAVE"), "OK", "SAVE")
+            replica.kill()
+        primary.kill()
+        for directory in of_primary, of_replica:
+            with durable(directory, "no", *flags) as again, again.replies() as theirs:
+                equal(alterable(theirs, "a")[::2], ["77", "2M"], "behind a kill")
+
+
+@case
+def alter_beyond_a_replica():
+    """a replica that cannot promise memory-min to its table says so"""
+    with Server(*SMALL, "--tables-memory-max", "4G") as primary, primary.replies() as ours, \
+            replica_of(primary.port, "--tables-memory-max", "1G", errors="replication") as replica:
+        eventually(lambda: info(replica)["master_link_status"] == "up", "the replica is connected")
+        equal(ours.ask("TABLE", "CREATE", "a", "capacity", "1K"), "OK", "CREATE")
+        equal(ours.ask("TABLE", "ALTER", "a", "memory-min", "2G"), "OK", "ALTER")
+        eventually(lambda: "raise tables-memory-max" in replica.log(), "the reason is logged")
 
 
 @case

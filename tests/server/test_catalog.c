@@ -29,7 +29,7 @@ enum { CALLS_MAX = 200, ROUNDS = 3 };
 static struct sw_catalog_place places[] = {{0, 2, "default"}, {7, 1, "served"}};
 static struct sw_catalog_table tables[] = {{1, 5, 6, "capacity 1024\n", SHAPE, 1, 4096},
                                            {2, 0, 4, "", SHAPE, 0, 0}};
-static struct sw_catalog catalog = {places, 2, tables, 2, 65536, 3, NULL, 0, NULL};
+static struct sw_catalog catalog = {places, 2, tables, 2, 65536, 3, NULL, 0, NULL, 0, NULL};
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
@@ -89,6 +89,27 @@ Test(catalog, refuses_what_contradicts_itself)
     wrong.place_count = 1;
     cr_assert_str_eq(decoded(&wrong, &newer), "has a catalog that contradicts itself");
     cr_assert_not(newer);
+}
+
+Test(catalog, a_change_has_new_options_of_tables)
+{
+    size_t bytes = 0;
+    struct sw_catalog got, change = {NULL, 0, tables + 1, 1, 65536, 3, NULL, 0, tables, 1, NULL};
+    bool newer = true;
+    uint8_t *encoded = sw_catalog_encode(&change, &bytes);
+    cr_assert_not_null(encoded);
+    cr_assert_null(sw_catalog_decode_change(encoded, bytes, &got, &newer));
+    cr_assert_eq(got.table_count, 1);
+    cr_assert_eq(got.tables[0].id, 2);
+    cr_assert_null(sw_catalog_table_of(&got, 1));
+    cr_assert_str_eq(sw_catalog_altered_of(&got, 1)->options, "capacity 1024\n");
+    cr_assert_eq(sw_catalog_altered_of(&got, 1)->slots_most, 4096);
+    sw_catalog_free(&got);
+    free(encoded);
+    change = catalog; /* a catalog has the options of each table once */
+    change.altered = tables;
+    change.altered_count = 1;
+    cr_assert_str_eq(decoded(&change, &newer), "has a catalog that contradicts itself");
 }
 
 Test(catalog, refuses_fields_of_a_later_version)
