@@ -6,7 +6,7 @@ its messages come from, and entries (what the text matches, action). The first m
 PARTS = (
     "^(bytes of a|format of values|type of values|operations of a batch|version of replication|the list of its segments|the newest snapshot)"
     "|^(the private key|the root certificates|the password for the primary)$|^start with (--engine robin_hood or|--key-bits 64|the --engine and)|^(: write it with|it is encrypted: store|the file does not contain it)|^ha-tls-cert, --ha-tls-key"
-    "|^(an? |auto or a )(whole|octal) number|^a maximum (of rows|capacity above)|^a number of hash|^a cache (mode|policy)|^a place for rows|^texts of keys$|^tuning of"
+    "|^(an? |auto or a )(whole|octal) number|^a maximum (of rows|capacity above)|^a number of hash|^a cache (mode|policy)|^a place for rows|^(texts of keys|keys without values)$|^tuning of"
     "|^(scores of|bits of what)|^(sherwood-|HA POLL|text/plain|application/openmetrics|HTTP/1\\.1|Sherwood, a key-value|loading: %u|id=%llu|second signal)"
     "|^user %s %s$|^%s (%s:|:%u@|<subcommand>)|^%s%s \\(line|^(writes since the last|writes that the log)|^it has no $|^chosen by configuration"
     "|^fields are written|^(failover psync|pfadd pfcount)|^a client that has gone|^This member of the shard %s is at write"
