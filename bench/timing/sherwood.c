@@ -216,10 +216,10 @@ static bool sherwood_insert_and_update(void *table, const void *fresh, const voi
     return done;
 }
 
-uint64_t sw_timing_sherwood_hits(const void *table)
+const struct sw_op_counters *sw_timing_sherwood_gets(const void *table)
 {
     const struct sherwood *self = table;
-    return self->counters.by_class[SW_CLASS_GET].hits;
+    return &self->counters.by_class[SW_CLASS_GET];
 }
 
 struct sw_table *sw_timing_sherwood_table(void *table)
