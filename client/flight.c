@@ -204,6 +204,7 @@ void sw_client_call_done(struct sherwood *client, const struct sw_client_flight 
     call->flights--;
     if (call->status == SHERWOOD_OK) {
         call->status = status;
+        call->failed_at = from;
     }
     if (status == SHERWOOD_OK) {
         call->done_to = to > call->done_to ? to : call->done_to;

@@ -36,6 +36,7 @@ struct sw_client_call {
                                SW_CLIENT_NOT_REFUSED: none */
     uint64_t done_to;       /* all keys that the server has executed come before this one */
     int status;             /* of the first flight that failed */
+    uint64_t failed_at;     /* the call_at of that flight */
     uint64_t overflows;     /* of all flights */
     uint32_t least;         /* smallest count of all replies; begin with the maximum */
     struct sw_reply *reply; /* out, for requests without keys; or NULL */

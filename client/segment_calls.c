@@ -4,6 +4,7 @@
  * record for each segment through the ring.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "client/cluster.h"
 #include "client/error.h"
@@ -159,6 +160,8 @@ int sherwood_submit_segments(struct sherwood *client, struct sherwood_request *r
 
 /* The most frames of a call in flight. Each takes 4 KiB of the stack. */
 #define FRAMES_MAX 4
+/* The most records of a call in the ring. */
+#define RECORDS_MAX SW_CLIENT_FLIGHTS_MAX
 
 /* The next key of a call. */
 struct place {
@@ -169,6 +172,7 @@ struct place {
 /* A frame of a call. */
 struct part {
     struct sherwood_segment segments[SHERWOOD_SEGMENTS_MAX];
+    size_t first; /* number of the first segment in the call */
     uint32_t count;
     uint32_t keys;
     uint8_t room[SHERWOOD_SEGMENTS_ROOM];
@@ -211,6 +215,7 @@ static void take_part(const struct sherwood *client, struct read *read, uint32_t
             return; /* the next frame has room */
         }
         if (keys > 0) {
+            part->first = part->count == 0 ? read->at.segment : part->first;
             part->segments[part->count++] = cut(whole, read->at.key, keys);
             part->keys += keys;
         }
@@ -248,6 +253,51 @@ static bool fit_ring(struct sherwood *client, const struct read *read)
     return fit;
 }
 
+/* Begins the sentence about an error with the number of the segment, which a frame of one table
+ * does not know. */
+static void name_segment(struct sherwood *client, uint64_t segment)
+{
+    char text[sizeof(client->error)];
+    memcpy(text, client->error, sizeof(text));
+    (void)sw_client_fail(client, SHERWOOD_OK, "segment %llu: %s", (unsigned long long)segment,
+                         text);
+}
+
+/* Queues the next frames of the call. Returns a status. */
+static int queue_frames(struct sherwood *client, struct read *read, struct part parts[FRAMES_MAX],
+                        struct sw_client_call *call)
+{
+    int status = SHERWOOD_OK;
+    for (uint32_t i = 0; i < FRAMES_MAX && status == SHERWOOD_OK; i++) {
+        take_part(client, read, client->segments_max, &parts[i]);
+        if (parts[i].count == 0) {
+            break;
+        }
+        struct sw_client_frame frame =
+            frame_of(read->operation, parts[i].segments, parts[i].count, parts[i].room);
+        status = sw_client_queue_for_call(client, NULL, &frame, call);
+    }
+    return status;
+}
+
+/* Queues the next records of the call: a frame of one table for each segment. A frame borrows only
+ * the caller's arrays. Returns a status. */
+static int queue_records(struct sherwood *client, struct read *read, struct part *part,
+                         struct sw_client_call *call)
+{
+    int status = SHERWOOD_OK;
+    for (uint32_t i = 0; i < RECORDS_MAX && status == SHERWOOD_OK; i++) {
+        take_part(client, read, 1, part);
+        if (part->count == 0) {
+            break;
+        }
+        struct sw_client_frame frame = frame_of_one(read->operation, &part->segments[0]);
+        frame.call_at = part->first;
+        status = sw_client_queue_for_call(client, NULL, &frame, call);
+    }
+    return status;
+}
+
 /* Sends the next frames of the call, and waits for their replies. Continues with a new primary, as
  * other reads do: a read that is sent twice does no harm. `single`: each frame is of one table, and
  * goes through the ring. */
@@ -257,20 +307,14 @@ static int run_frames(struct sherwood *client, struct read *read, bool single, i
     const struct read before = *read;
     struct sw_client_call call = {.refused_from = SW_CLIENT_NOT_REFUSED};
     size_t unused = 0;
-    int status = SHERWOOD_OK;
-    for (uint32_t i = 0; i < FRAMES_MAX && status == SHERWOOD_OK; i++) {
-        take_part(client, read, single ? 1 : client->segments_max, &parts[i]);
-        if (parts[i].count == 0) {
-            break;
-        }
-        struct sw_client_frame frame =
-            single ? frame_of_one(read->operation, &parts[i].segments[0])
-                   : frame_of(read->operation, parts[i].segments, parts[i].count, parts[i].room);
-        status = sw_client_queue_for_call(client, NULL, &frame, &call);
-    }
+    const int status = single ? queue_records(client, read, &parts[0], &call)
+                              : queue_frames(client, read, parts, &call);
     const int ended = sw_client_finish_call(client, &call);
     if (ended == SHERWOOD_OK) {
         return status;
+    }
+    if (single && client->broken == 0) {
+        name_segment(client, call.failed_at);
     }
     *read = before;
     call.done_to = 0;

@@ -338,7 +338,8 @@ class Request(ctypes.Structure):
 
 @case
 def segments_in_regions():
-    """if all arrays lie in regions, each segment is a record of the ring; otherwise one frame by the socket has all of them"""
+    """if all arrays lie in regions, each segment is a record of the ring; otherwise one frame by the socket has all of them. An error
+    of a record names its segment, and fails the call"""
     with ring.serving("--capacity", "4K") as server, LIBRARY.connect(server) as client:
         calls, region = client.calls, ctypes.c_void_p()
         calls.sherwood_region_allocate.restype = ctypes.c_void_p
@@ -366,6 +367,16 @@ def segments_in_regions():
             keys = ctypes.create_string_buffer(bytes(read.keys[1]), 16)
             read.list[1].keys = ctypes.addressof(keys)
             equal(moved(), [0, 2], "by the socket")
+            read.list[1].keys = shared(bytes(read.keys[1]))
+            with client.open("t") as again, server.replies() as replies:
+                read.list[1].table = again.pointer
+                table(replies, "DROP", "t")
+                equal((read.run(), client.error().startswith("segment 1: ")), (E_TABLE, True), client.error())
+            many = Read(client, [(client, [1])] * 300)
+            for segment, keys in zip(many.list, many.keys):
+                segment.keys, segment.values, segment.found = (shared(content) for content in (bytes(keys), b"\xff" * 8, b"\xff" * 8))
+            equal(many.run(), OK, client.error())
+            equal({ctypes.string_at(segment.values, 8) for segment in many.list}, {number(10)}, "more records than the ring has")
 
 
 @case
