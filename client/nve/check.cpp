@@ -5,7 +5,8 @@
  *
  *     check PLUGIN ADDRESS [SEED]
  *
- * The server needs rows of f32 (--value-type f32). The check empties its table.
+ * The server needs rows of 128 f32 (--value-bytes 512 --value-type f32). The check empties its
+ * default table, and makes and empties two other tables, nve_check_a and nve_check_b.
  */
 #include <buffer_wrapper.hpp>
 #include <cstdio>
@@ -196,44 +197,73 @@ int main(int count, char **words)
     const unsigned seed =
         count > 3 ? static_cast<unsigned>(std::stoul(words[3])) : std::random_device{}();
     std::printf("# seed %u\n", seed);
-    nlohmann::json table = {{"address", words[2]}};
     load_host_table_plugin(words[1]);
-    host_table_factory_ptr_t factory = create_host_table_factory({{"implementation", "sherwood"}});
-    host_table_ptr_t shared = factory->produce(7, table);
-    require(shared->get_value_type() == DataType_t::Float32, "rows of f32");
-    context_ptr_t ctx = shared->create_execution_context(nullptr, nullptr, nullptr, nullptr);
-    shared->clear(ctx);
-    require(shared->size(ctx) == 0, "an empty table");
-
+    /* The default table, a table of a factory with the settings, and one with settings of its own.
+     */
+    const nlohmann::json types = DataType_t::Float32;
+    const host_table_factory_ptr_t factory = create_host_table_factory(
+        {{"implementation", "sherwood"}, {"address", words[2]}, {"max_value_size", 512}});
+    const host_table_factory_ptr_t second =
+        create_host_table_factory({{"implementation", "sherwood"},
+                                   {"address", words[2]},
+                                   {"table", "nve_check_a"},
+                                   {"create", true},
+                                   {"max_value_size", 64},
+                                   {"value_dtype", types}});
+    const std::vector<host_table_ptr_t> tables = {
+        factory->produce(1, nlohmann::json::object()), second->produce(2, "second"),
+        factory->produce(3, {{"table", "nve_check_b"},
+                             {"create", true},
+                             {"max_value_size", 128},
+                             {"value_dtype", types},
+                             {"options", {{"max-capacity", "1M"}, {"seed", 7}}}})};
+    std::vector<context_ptr_t> contexts;
     std::vector<std::unique_ptr<Caller>> callers;
     std::vector<std::thread> threads;
-    for (unsigned i = 0; i < 3; i++) {
-        callers.push_back(std::make_unique<Caller>(shared, int64_t{1000} * i - 1, seed + i));
+    for (const host_table_ptr_t &table : tables) {
+        require(table->get_value_type() == DataType_t::Float32, "rows of f32");
+        contexts.push_back(table->create_execution_context(nullptr, nullptr, nullptr, nullptr));
+        table->clear(contexts.back());
+    }
+    for (unsigned i = 0; i < 3 * tables.size(); i++) { /* three callers a table */
+        callers.push_back(
+            std::make_unique<Caller>(tables[i / 3], int64_t{1000} * (i % 3) - 1, seed + i));
         threads.emplace_back([caller = callers.back().get()] { caller->run(400); });
     }
     for (std::thread &thread : threads) {
         thread.join();
     }
     size_t entries = 0;
-    for (const auto &caller : callers) {
-        entries += caller->size();
+    for (size_t i = 0; i < tables.size(); i++) {
+        size_t wanted = 0;
+        for (size_t k = 3 * i; k < 3 * i + 3; k++) {
+            wanted += callers[k]->size();
+        }
+        require(static_cast<size_t>(tables[i]->size(contexts[i])) == wanted,
+                "the number of entries is that of the maps");
+        entries += wanted;
     }
-    require(static_cast<size_t>(shared->size(ctx)) == entries,
-            "the number of entries is that of the maps");
-
-    table["max_value_size"] = shared->get_max_row_size() + 4;
-    bool refused = false;
-    try {
-        factory->produce(8, table);
-    } catch (const std::invalid_argument &) {
-        refused = true;
+    const nlohmann::json wrongs = {{"max_value_size", 1028},
+                                   {"table", "nve_check_none"},
+                                   {"options", {{"max-capacity", "1M"}}}};
+    for (const auto &[name, value] : wrongs.items()) {
+        nlohmann::json wrong = nlohmann::json::object();
+        wrong[name] = value;
+        bool refused = false;
+        try {
+            factory->produce(8, wrong);
+        } catch (const std::exception &) {
+            refused = true;
+        }
+        require(refused, "another " + name + " is refused");
     }
-    require(refused, "rows of another size are refused");
-    shared->clear(ctx);
-    require(shared->size(ctx) == 0, "an empty table at the end");
+    for (size_t i = 0; i < tables.size(); i++) {
+        tables[i]->clear(contexts[i]);
+        require(tables[i]->size(contexts[i]) == 0, "an empty table at the end");
+    }
     callers.clear();
-    std::printf(
-        "ok find, insert, update, update_accumulate, erase, clear and size of %zu entries\n",
-        entries);
+    std::printf("ok find, insert, update, update_accumulate, erase, clear and size of %zu entries "
+                "in %zu tables of one server\n",
+                entries, tables.size());
     return 0;
 }

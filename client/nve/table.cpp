@@ -6,7 +6,7 @@
  * Each call takes a connection from the table's pool, and returns it, or closes it after a failure.
  * Threads: any number, each with its own execution context, as nv-embedding-cache requires.
  */
-#include <sherwood.h>
+#include <sherwood-tables.h>
 
 #include <buffer_wrapper.hpp>
 #include <cstring>
@@ -53,33 +53,95 @@ DataType_t type_of(const struct sherwood_server &server)
     }
 }
 
+/* Returns the option value-type for rows of this type. */
+const char *name_of(DataType_t type)
+{
+    switch (type) {
+    case DataType_t::Float32:
+        return "f32";
+    case DataType_t::Float16:
+        return "f16";
+    case DataType_t::BFloat:
+        return "bf16";
+    default:
+        return "bytes";
+    }
+}
+
+/* A connection, and the handle of the table on it. */
+struct Connection {
+    sherwood *root = nullptr;
+    sherwood *table = nullptr; /* `root` for the default table */
+
+    void close() const
+    {
+        if (table != root) {
+            sherwood_close(table);
+        }
+        sherwood_close(root);
+    }
+};
+
 /* The connections that no call uses now. */
 class Pool
 {
   public:
-    Pool(std::string address, std::string user, std::string password)
-        : address_(std::move(address)), user_(std::move(user)), password_(std::move(password))
+    /* `table`: a name or a number; empty: the default table. */
+    Pool(std::string address, std::string user, std::string password, std::string table)
+        : address_(std::move(address)), user_(std::move(user)), password_(std::move(password)),
+          table_(std::move(table))
     {
     }
     ~Pool()
     {
-        for (sherwood *client : idle_) {
-            sherwood_close(client);
+        for (const Connection &connection : idle_) {
+            connection.close();
         }
     }
     Pool(const Pool &) = delete;
     Pool &operator=(const Pool &) = delete;
 
-    sherwood *take()
+    Connection take()
     {
         {
             std::lock_guard<std::mutex> guard(lock_);
             if (!idle_.empty()) {
-                sherwood *client = idle_.back();
+                const Connection connection = idle_.back();
                 idle_.pop_back();
-                return client;
+                return connection;
             }
         }
+        Connection connection;
+        connection.root = connection.table = connect();
+        if (!table_.empty() && sherwood_table_open(connection.root, table_.c_str(),
+                                                   &connection.table) != SHERWOOD_OK) {
+            fail(connection.root);
+        }
+        return connection;
+    }
+    void put(const Connection &connection)
+    {
+        std::lock_guard<std::mutex> guard(lock_);
+        idle_.push_back(connection);
+    }
+    /* Creates the table with these options, unless it exists. */
+    void create(std::vector<std::string> options) const
+    {
+        std::vector<const char *> words = {"IF", "NOT", "EXISTS"};
+        for (const std::string &option : options) {
+            words.push_back(option.c_str());
+        }
+        sherwood *root = connect();
+        if (sherwood_table_create(root, table_.c_str(), words.data(), words.size()) !=
+            SHERWOOD_OK) {
+            fail(root);
+        }
+        sherwood_close(root);
+    }
+
+  private:
+    sherwood *connect() const
+    {
         sherwood_options options = {};
         options.size = sizeof(options);
         options.user = user_.empty() ? nullptr : user_.c_str();
@@ -92,31 +154,32 @@ class Pool
         }
         return client;
     }
-    void put(sherwood *client)
+    /* Closes the connection and throws its error. */
+    [[noreturn]] void fail(sherwood *root) const
     {
-        std::lock_guard<std::mutex> guard(lock_);
-        idle_.push_back(client);
+        const std::string text = sherwood_error(root);
+        sherwood_close(root);
+        throw std::runtime_error("sherwood: " + address_ + ": table " + table_ + ": " + text);
     }
 
-  private:
-    const std::string address_, user_, password_;
+    const std::string address_, user_, password_, table_;
     std::mutex lock_;
-    std::vector<sherwood *> idle_;
+    std::vector<Connection> idle_;
 };
 
 /* A connection that one call uses. */
 class Lease
 {
   public:
-    explicit Lease(Pool &pool) : pool_(pool), client_(pool.take())
+    explicit Lease(Pool &pool) : pool_(pool), connection_(pool.take())
     {
     }
     ~Lease()
     {
         if (failed_) {
-            sherwood_close(client_);
+            connection_.close();
         } else {
-            pool_.put(client_);
+            pool_.put(connection_);
         }
     }
     Lease(const Lease &) = delete;
@@ -124,20 +187,20 @@ class Lease
 
     sherwood *get() const
     {
-        return client_;
+        return connection_.table;
     }
     /* Throws an exception with the error, if there is one. */
     void check(int status)
     {
         if (status != SHERWOOD_OK) {
             failed_ = status != SHERWOOD_E_FULL && status != SHERWOOD_E_REQUEST;
-            throw std::runtime_error(std::string("sherwood: ") + sherwood_error(client_));
+            throw std::runtime_error(std::string("sherwood: ") + sherwood_error(get()));
         }
     }
 
   private:
     Pool &pool_;
-    sherwood *client_;
+    const Connection connection_;
     bool failed_ = false;
 };
 
@@ -319,12 +382,58 @@ class SherwoodTable final : public HostTableLike
 class SherwoodFactory final : public HostTableLikeFactory
 {
   public:
-    host_table_ptr_t produce(table_id_t id, const nlohmann::json &json) override
+    /* `defaults`: settings of each table that does not have its own. */
+    explicit SherwoodFactory(nlohmann::json defaults) : defaults_(std::move(defaults))
     {
-        auto pool = std::make_unique<Pool>(json.at("address").get<std::string>(),
-                                           json.value("user", ""), json.value("password", ""));
+    }
+
+    /* A host database passes the name of the factory instead of settings. */
+    host_table_ptr_t produce(table_id_t id, const nlohmann::json &own) override
+    {
+        nlohmann::json json = defaults_;
+        if (own.is_object()) {
+            json.update(own);
+        }
+        const auto table = json.value("table", std::string());
+        const bool creates = json.value("create", false);
+        if (creates && table.empty()) {
+            throw std::invalid_argument("sherwood: create needs table, the name of the table");
+        }
+        if (!creates && json.contains("options")) {
+            throw std::invalid_argument("sherwood: options needs \"create\": true");
+        }
+        auto pool =
+            std::make_unique<Pool>(json.at("address").get<std::string>(), json.value("user", ""),
+                                   json.value("password", ""), table);
+        if (creates) {
+            pool->create(options_of(json));
+        }
         return std::make_shared<SherwoodTable>(id, std::move(pool), json);
     }
+
+  private:
+    /* Returns the options of a new table, by name and value. */
+    static std::vector<std::string> options_of(const nlohmann::json &json)
+    {
+        if (!json.contains("max_value_size")) {
+            throw std::invalid_argument(
+                "sherwood: create needs max_value_size, the bytes of a row");
+        }
+        const auto type = json.value("value_dtype", DataType_t::Unknown);
+        std::vector<std::string> words = {
+            "key-bits",    std::to_string(8 * json.value("key_size", int64_t{8})),
+            "value-bytes", std::to_string(json.at("max_value_size").get<int64_t>()),
+            "value-type",  name_of(type)};
+        const nlohmann::json more = json.value("options", nlohmann::json::object());
+        for (const auto &option : more.items()) {
+            words.push_back(option.key());
+            words.push_back(option.value().is_string() ? option.value().get<std::string>()
+                                                       : option.value().dump());
+        }
+        return words;
+    }
+
+    const nlohmann::json defaults_;
 };
 
 } // namespace
@@ -344,7 +453,7 @@ extern "C" void enum_host_table_implementations(void *library, void (*each)(void
     each(library, "sherwood");
 }
 
-extern "C" nve::host_table_factory_ptr_t create_sherwood_table_factory(const nlohmann::json &)
+extern "C" nve::host_table_factory_ptr_t create_sherwood_table_factory(const nlohmann::json &json)
 {
-    return std::make_shared<SherwoodFactory>();
+    return std::make_shared<SherwoodFactory>(json);
 }
